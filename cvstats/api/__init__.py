@@ -1,0 +1,1 @@
+"""The typed functions that make up the public interface."""

@@ -1,0 +1,261 @@
+"""Is one model better than another? Paired differences and their tests."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+
+from cvstats.api.running import (
+    RUNNERS,
+    Alternative,
+    Losses,
+    Missing,
+    checked_alpha,
+    folds_per_repetition,
+)
+from cvstats.chunked import Differences, Panels
+from cvstats.comparison.paired import adjusted, tested
+from cvstats.containers import Log, dropped, read
+from cvstats.containers.pairing import against, aligned, every_pair, subtracted
+from cvstats.errors import LogError, choice, listed
+from cvstats.results import ALTERNATIVES, Result
+
+__all__ = ["compare", "difference"]
+
+Pairs = list[tuple[Hashable, Hashable]]
+
+
+def difference(
+    losses: Losses, other: Losses | None = None, *, reference: Hashable = None
+) -> Any:
+    """The log of paired differences: the loss of the model minus the loss of the other.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        The losses of one model, or of several.
+    other : the same kind, optional
+        The losses of the other model on the same evaluations, in any order.
+    reference : hashable, optional
+        In place of ``other``, the name of one of several models: the others minus this one.
+        With neither, all pairs.
+
+    Returns
+    -------
+    Series, DataFrame, DataArray or Dataset
+        A loss log again, with the levels of ``losses``; negative where the model is better.
+        All pairs of a frame have columns ``(model, other)``, those of an array a dimension
+        ``pair``.
+
+    Raises
+    ------
+    LogError
+        If the two logs differ in points or folds (the first that do are named), or there is
+        only one model.
+
+    Notes
+    -----
+    Every method that takes a log takes this one: its estimate is then the difference in
+    error. Losses of 0 and 1 have differences of -1, 0 and 1, so intervals for proportions do
+    not apply.
+
+    References
+    ----------
+    Bayle, Bayle, Janson and Mackey (2020), NeurIPS 33, arXiv:2007.12671, section 4.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("diabetes")
+    >>> losses = cvstats.losses(log, prediction=["ridge", "random_forest"])
+    >>> gap = losses["ridge"].cvci.difference(losses["random_forest"])
+    >>> float(gap.mean().round(1))
+    -181.8
+    """
+    if other is not None and reference is not None:
+        raise LogError("other and reference both name what to compare with. Expected one of them.")
+    if other is not None:
+        return subtracted(losses, other)
+    log = read(losses)
+    pairs_of(log, reference)
+    return every_pair(losses) if reference is None else against(losses, reference)
+
+
+def pairs_of(log: Log, reference: Hashable) -> tuple[Pairs, list[int], list[int]]:
+    """The pairs to compare: their names, and the numbers of their models."""
+    models = list(log.labels.models)
+    if len(models) < 2:
+        raise LogError(
+            "the log holds one model. Expected two or more: pass the other log, as in "
+            "a.cvci.compare(b), or a frame with a column for each model (an array with a "
+            "dimension 'model')."
+        )
+    if reference is None:
+        chosen = list(combinations(range(len(models)), 2))
+    elif reference in models:
+        at = models.index(reference)
+        chosen = [(i, at) for i in range(len(models)) if i != at]
+    else:
+        raise LogError(
+            f"there is no model {reference!r}. Expected reference to be one of "
+            f"{listed(map(repr, models))}."
+        )
+    left, right = [i for i, _ in chosen], [j for _, j in chosen]
+    return [(models[i], models[j]) for i, j in chosen], left, right
+
+
+def compare(
+    losses: Losses,
+    other: Losses | None = None,
+    *,
+    reference: Hashable = None,
+    method: Literal["wald", "holdout", "naive", "cv_t", "quadratic"] | None = None,
+    alternative: Alternative = "two-sided",
+    adjust: Literal["holm", "bh"] | None = "holm",
+    alpha: float = 0.05,
+    missing: Missing = "raise",
+) -> Any:
+    """Test whether models differ, on paired losses.
+
+    The target is the difference of what the interval covers; for `wald` the difference of the
+    average test errors of the trained models. With d_i the loss of the model minus the loss
+    of the other on evaluation i, the statistic is ``mean(d) / se(mean(d))``.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        The losses of one model, or of several.
+    other : the same kind, optional
+        The losses of the other model on the same evaluations, in any order.
+    reference : hashable, optional
+        In place of ``other``, the name of one of several models, to which the others are
+        compared. With neither, all pairs are.
+    method : str, optional
+        The interval that gives the standard error and the law of the statistic. Without it:
+        ``"wald"``, or ``"holdout"`` where the log has one fold.
+    alternative : {"two-sided", "less", "greater"}, optional
+        ``"less"`` asks whether the model has the smaller error.
+    adjust : {"holm", "bh", None}, optional
+        How ``p_adjusted`` allows for several comparisons (in each carried cell): against any
+        false difference, or for the share of false ones. The intervals are not adjusted.
+    alpha : float, optional
+        One minus the level of the intervals.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    DataFrame or Dataset
+        ``difference``, ``se``, ``lower``, ``upper`` in the unit of the loss, ``statistic``,
+        ``p_value``, with several comparisons ``p_adjusted``, then what the method adds and
+        ``caution``. A frame is indexed by ``(model, other)``; an array has a dimension
+        ``pair`` with these coordinates.
+
+    Raises
+    ------
+    LogError
+        If the models were evaluated on different points or folds; nothing unpaired is ever
+        computed in their place.
+
+    Notes
+    -----
+    For `wald` the one-sided test has asymptotically the level alpha where the errors are
+    equal and a smaller one where the model is worse, if the learners are stable and their
+    difference has some variance. Two models whose losses are nearly the same have a
+    difference with hardly any, and the normal law may then fail.
+
+    References
+    ----------
+    Bayle, Bayle, Janson and Mackey (2020), NeurIPS 33, arXiv:2007.12671.
+    Holm (1979), Scandinavian Journal of Statistics 6(2), 65-70.
+    Benjamini and Hochberg (1995), doi:10.1111/j.2517-6161.1995.tb02031.x.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("diabetes")
+    >>> losses = cvstats.losses(log, prediction=["ridge", "random_forest", "gradient_boosting"])
+    >>> table = losses.cvci.compare(reference="ridge")
+    >>> table[["difference", "lower", "upper", "p_adjusted"]].round(3)
+                             difference   lower    upper  p_adjusted
+    model             other
+    random_forest     ridge     181.751  -7.118  370.620       0.059
+    gradient_boosting ridge     143.223   0.000  300.000       0.059
+    """
+    checked_alpha(alpha)
+    if alternative not in ALTERNATIVES:
+        raise choice("alternative", alternative, ALTERNATIVES)
+    if other is not None and reference is not None:
+        raise LogError("other and reference both name what to compare with. Expected one of them.")
+    log, pairs, losses_of_pairs = (
+        one_log(losses, reference, missing) if other is None else two_logs(losses, other, missing)
+    )
+    if method is None:
+        method = "holdout" if folds_per_repetition(log) == 1 else "wald"
+    if method not in RUNNERS:
+        raise choice("method", method, RUNNERS)
+    base = RUNNERS[method](log, losses_of_pairs, alpha=alpha)
+    result = tested(base, alternative=alternative, alpha=alpha)
+    columns = dict(result.columns)
+    attrs: dict[str, Any] = {**result.attrs, "interval_method": method}
+    if len(pairs) > 1 and adjust is not None:
+        p = columns["p_value"].reshape(len(pairs), -1)
+        names = list(columns)
+        columns["p_adjusted"] = adjusted(p, adjust).reshape(-1)
+        names.insert(names.index("p_value") + 1, "p_adjusted")
+        columns = {name: columns[name] for name in names}
+        attrs["adjust"] = adjust
+    return log.label_pairs(pairs, Result("compare", columns, result.caution, attrs))
+
+
+def one_log(losses: Losses, reference: Hashable, missing: Missing) -> tuple[Log, Pairs, Differences]:
+    """Pairs of models within one log."""
+    log = read(losses, missing=missing)
+    pairs, left, right = pairs_of(log, reference)
+    columns = [log.labels.columns(model) for model in range(len(log.labels.models))]
+    return log, pairs, Differences(
+        log.panels,
+        np.concatenate([columns[i] for i in left]),
+        np.concatenate([columns[j] for j in right]),
+    )  # fmt: skip
+
+
+def same_rows(one: Any, two: Any) -> bool:
+    """Whether two masks of evaluations, or their absence, say the same."""
+    if one is None or two is None:
+        return one is two
+    return bool(np.array_equal(one, two))
+
+
+def two_logs(one: Losses, two: Losses, missing: Missing) -> tuple[Log, Pairs, Differences]:
+    """Each model of one log with its partner in another."""
+    first = read(one)
+    second = read(aligned(one, two))
+    mine, yours = list(first.labels.models), list(second.labels.models)
+    if len(mine) != len(yours) or (len(mine) > 1 and mine != yours):
+        raise LogError(
+            f"the logs hold different models: {listed(map(repr, mine))} and "
+            f"{listed(map(repr, yours))}. Expected one model in each, or the same in both."
+        )
+    both = Panels((*first.panels.tables, *second.panels.tables))
+    log = replace(first, panels=both)
+    if missing == "drop":
+        log = dropped(log)
+        log.design.splits()
+    elif not same_rows(first.design.present, second.design.present):
+        raise LogError(
+            "the models were not evaluated on the same points: where one log holds NaN the other "
+            "has a loss. Expected the same evaluations in both. Pass missing='drop' to compare on "
+            "those that both have."
+        )
+    width = first.panels.width
+    columns = np.concatenate([first.labels.columns(model) for model in range(len(mine))])
+    names = [
+        ("model" if a is None else a, "other" if b is None else b)
+        for a, b in zip(mine, yours, strict=True)
+    ]
+    return log, names, Differences(both, columns, columns + width)

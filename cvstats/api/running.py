@@ -1,0 +1,168 @@
+"""From a log that was read to a result: what each method needs, in one line or two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from cvstats.chunked import Columns, all_binary
+from cvstats.containers import Log
+from cvstats.errors import LogError
+from cvstats.intervals import quadratic as quadratics
+from cvstats.intervals import splits, wald
+from cvstats.intervals.registry import fold_level, require
+from cvstats.results import Caution, Result
+
+__all__ = [
+    "RUNNERS",
+    "Alternative",
+    "Losses",
+    "Missing",
+    "Table",
+    "checked_alpha",
+    "run_cv_t",
+    "run_decompose",
+    "run_holdout",
+    "run_naive",
+    "run_quadratic",
+    "run_wald",
+]
+
+Losses: TypeAlias = pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset
+Table: TypeAlias = pd.Series | pd.DataFrame | xr.Dataset
+Alternative: TypeAlias = Literal["two-sided", "less", "greater"]
+Missing: TypeAlias = Literal["raise", "drop"]
+
+
+def checked_alpha(alpha: float) -> float:
+    """The error rate, if it is one."""
+    if not 0 < alpha < 1:
+        raise LogError(
+            f"alpha={alpha!r} is out of range. Expected an error rate between 0 and 1, such as "
+            f"0.05 for a 95% interval."
+        )
+    return alpha
+
+
+def by_fold(log: Log) -> tuple[str, ...]:
+    """The levels that tell test folds apart."""
+    fold = fold_level(log.design)
+    levels = log.design.levels
+    return tuple(name for name in ("repetition", fold) if name is not None and name in levels)
+
+
+def by_repetition(log: Log) -> tuple[str, ...]:
+    """The level that tells repetitions apart, if there is one."""
+    return ("repetition",) if "repetition" in log.design.levels else ()
+
+
+def folds_per_repetition(log: Log) -> int:
+    """Number of folds of the first repetition; 1 where nothing names folds."""
+    by = by_fold(log)
+    if by in ((), ("repetition",)):
+        return 1
+    codes = log.design.codes_of(log.design.plan(by))
+    return int((codes[:, 0] == codes[0, 0]).sum()) if "repetition" in by else len(codes)
+
+
+def run_wald(
+    log: Log,
+    losses: Columns | None = None,
+    *,
+    variance: str = "all-pairs",
+    fold_weights: str = "size",
+    alternative: str = "two-sided",
+    alpha: float = 0.05,
+) -> Result:
+    """Wald interval of a log, or of differences of its columns."""
+    folded = wald.cells_needed(variance, fold_weights)
+    require("wald", log.design)
+    found = log.moments(by_fold(log) if folded else by_repetition(log), losses)
+    n_folds = folds_per_repetition(log)
+    caution = 0
+    if n_folds == 1:
+        caution |= Caution.ONE_FOLD
+    elif "fold" not in log.design.levels:
+        caution |= Caution.SOURCES_AS_FOLDS
+    return wald.wald(
+        found, variance=variance, fold_weights=fold_weights, alternative=alternative,
+        alpha=alpha, n_folds=n_folds, caution=caution,
+    )  # fmt: skip
+
+
+def run_holdout(
+    log: Log, losses: Columns | None = None, *, interval: str = "wald", alpha: float = 0.05
+) -> Result:
+    """Holdout interval; several repetitions are averaged point by point first."""
+    require("holdout", log.design)
+    repetitions = log.design.number("repetition")
+    if interval in ("wilson", "clopper-pearson") and (
+        repetitions > 1 or not all_binary(log.design, losses or log.panels)
+    ):
+        found = f"{repetitions} repetitions" if repetitions > 1 else "other losses"
+        raise LogError(
+            f"interval={interval!r} needs losses that are 0 or 1, once for each point, and this "
+            f"log has {found}. Use interval='wald' or interval='t'."
+        )
+    if repetitions > 1:
+        names = [name for name in ("source", "point") if name in log.design.levels]
+        points = log.moments(names, losses)
+        one_each = replace(points, count=np.ones_like(points.count), m2=np.zeros_like(points.m2))
+        cell = one_each.over(())
+    else:
+        cell = log.moments((), losses)
+    return splits.holdout(cell, kind=interval, alpha=alpha, n_repetitions=repetitions)
+
+
+def run_naive(log: Log, losses: Columns | None = None, *, alpha: float = 0.05) -> Result:
+    """Naive interval over points."""
+    require("naive", log.design)
+    found = log.moments(by_repetition(log), losses)
+    return wald.naive(found, alpha=alpha, n_folds=folds_per_repetition(log))
+
+
+def run_cv_t(log: Log, losses: Columns | None = None, *, alpha: float = 0.05) -> Result:
+    """Naive t interval over fold means."""
+    require("cv_t", log.design)
+    found = log.moments(by_fold(log), losses)
+    return wald.cv_t(found, alpha=alpha, n_repetitions=log.design.number("repetition"))
+
+
+def run_quadratic(
+    log: Log,
+    losses: Columns | None = None,
+    *,
+    estimator: str = "theta_5",
+    bias: Sequence[float] | None = None,
+    fold_weights: str = "size",
+    alpha: float = 0.05,
+) -> Result:
+    """Interval from a quadratic variance estimator."""
+    require("quadratic", log.design)
+    found = log.moments(by_fold(log)[-1:], losses)
+    return quadratics.quadratic(
+        found, estimator=estimator, bias=bias, fold_weights=fold_weights, alpha=alpha
+    )
+
+
+def run_decompose(
+    log: Log, losses: Columns | None = None, *, rho: float | None, gamma: float | None
+) -> Result:
+    """Components of the variance."""
+    require("decompose", log.design)
+    return quadratics.decompose(log.moments(by_fold(log), losses), rho=rho, gamma=gamma)
+
+
+RUNNERS: dict[str, Callable[..., Result]] = {
+    "holdout": run_holdout,
+    "wald": run_wald,
+    "naive": run_naive,
+    "cv_t": run_cv_t,
+    "quadratic": run_quadratic,
+}
+"""The intervals that also serve for differences of two models."""

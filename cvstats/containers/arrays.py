@@ -1,0 +1,277 @@
+"""xarray: levels are dimensions or coordinates, every other dimension is carried through."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from cvstats.chunked import Panels
+from cvstats.containers.frames import facts_about
+from cvstats.containers.log import Attrs
+from cvstats.design import LEVELS, Design, Grid, Level
+from cvstats.errors import LogError
+from cvstats.moments import IntArray, Moments
+from cvstats.results import CAUTIONS, Caution, Result
+
+__all__ = ["ArrayLabels", "design_of", "level_dims", "panel_of"]
+
+IN_LOSS_UNITS = ("estimate", "se", "lower", "upper", "difference", "mean")
+
+
+def level_dims(log: xr.DataArray) -> tuple[Hashable, ...]:
+    """The dimensions along which evaluations lie, in the order of the array."""
+    found = {dim for dim in log.dims if dim in LEVELS}
+    for name, coord in log.coords.items():
+        if name in LEVELS:
+            found |= set(coord.dims)
+    if not found and log.ndim == 1:
+        found = set(log.dims)
+    if not found:
+        raise LogError(
+            f"no dimension or coordinate of this array ({', '.join(map(str, log.dims))}) is a "
+            f"level of a loss log. Expected some of {', '.join(LEVELS)}. Rename yours, as in "
+            f"log.rename({{{str(next(iter(log.dims), 'x'))!r}: 'point'}}), or add a coordinate: "
+            f"log.assign_coords(fold=('point', folds))."
+        )
+    return tuple(dim for dim in log.dims if dim in found)
+
+
+def panel_of(log: xr.DataArray, dims: tuple[Hashable, ...]) -> NDArray[Any]:
+    """The losses as a table of evaluations by carried cells; a view where memory allows."""
+    if log.chunks is not None:
+        raise LogError(
+            "this array is lazy (dask), and its intervals are not computed lazily yet. Expected "
+            "losses in memory. Load it first: log.compute()."
+        )
+    if log.dtype.kind not in "fiub":
+        raise LogError(
+            f"the losses of {log.name!r} are not numbers: their type is {log.dtype}. Expected "
+            f"one loss for each evaluation; cvstats.losses makes losses of predictions."
+        )
+    carried = tuple(dim for dim in log.dims if dim not in dims)
+    values = log.transpose(*dims, *carried).values
+    rows = int(np.prod(values.shape[: len(dims)], dtype=np.int64))
+    table = values.reshape(rows, -1)
+    return table.view(np.uint8) if table.dtype.kind == "b" else table
+
+
+def design_of(
+    log: xr.DataArray, dims: tuple[Hashable, ...], panels: Panels
+) -> Design:
+    """Find the levels of an array by name.
+
+    Where ``fold`` or ``source`` is a dimension beside others the array is a dense table, and
+    NaN says that nothing was evaluated there.
+    """
+    shape = tuple(log.sizes[dim] for dim in dims)
+    size = int(np.prod(shape, dtype=np.int64))
+    levels: dict[str, Level] = {}
+    facts: dict[Any, Any] = {}
+    for dim in dims:
+        index = log.indexes.get(dim)
+        if isinstance(index, pd.MultiIndex):
+            for i, name in enumerate(index.names):
+                axis = (dims.index(dim),)
+                codes = np.asarray(index.codes[i])
+                stored = codes if len(dims) == 1 else Grid(axis, shape, codes.astype(np.int32))
+                levels[str(name)] = Level(index.levels[i], stored)
+            if len(dims) == 1:
+                facts = facts_about(index)
+    for name in {*log.coords, *dims}:
+        if str(name) not in levels and (name in LEVELS or name in log.coords):
+            level = level_of(log, name, dims, shape)
+            if level is not None:
+                levels[str(name)] = level
+    dense = len(dims) > 1 and any(level in dims for level in ("fold", "source", "outer"))
+    present = evaluated(panels) if dense else None
+    for name, level in levels.items():
+        base = level.codes.base if isinstance(level.codes, Grid) else None
+        if name in LEVELS and base is not None and base.min(initial=0) < 0:
+            labelled = level.block(0, size) >= 0  # without a label nothing was tested there
+            present = labelled if present is None else present & labelled
+    if present is None or present.all():
+        return Design(levels, size, facts=facts)
+    return Design(levels, size, present)
+
+
+def level_of(
+    log: xr.DataArray, name: Hashable, dims: tuple[Hashable, ...], shape: tuple[int, ...]
+) -> Level | None:
+    """One coordinate as a level; None where it does not vary over the evaluations."""
+    if name in dims and name not in log.coords:
+        return Level(range(log.sizes[name]), Grid((dims.index(name),), shape))
+    coord = log.coords[name]
+    if isinstance(log.indexes.get(name), pd.MultiIndex):
+        return None  # its levels have been read
+    along = tuple(dim for dim in dims if dim in coord.dims)
+    if not along or set(coord.dims) - set(dims):
+        return None
+    if coord.ndim == 1 and isinstance(log.indexes.get(name), pd.Index):
+        index = log.indexes[name]
+        if index.is_unique and not index.hasnans:
+            return Level(index, Grid((dims.index(along[0]),), shape))
+    values = coord.transpose(*along).values
+    codes, labels = pd.factorize(values.reshape(-1))
+    base = codes.astype(np.int32).reshape(values.shape)
+    return Level(labels, Grid(tuple(dims.index(dim) for dim in along), shape, base))
+
+
+def evaluated(panels: Panels) -> NDArray[np.bool_]:
+    """The rows that hold a number in any column."""
+    here = np.zeros(len(panels.tables[0]), dtype=bool)
+    for table in panels.tables:
+        if table.dtype.kind != "f":
+            return np.ones(len(table), dtype=bool)
+        step = max(1, (1 << 20) // table.shape[1])
+        for start in range(0, len(table), step):
+            here[start : start + step] |= ~np.isnan(table[start : start + step]).all(axis=1)
+    return here
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayLabels:
+    """Results over the carried dimensions, as a Dataset with a variable for each number."""
+
+    models: Sequence[Hashable]
+    dims: tuple[Hashable, ...]
+    coords: Mapping[Hashable, Any]
+    sizes: tuple[int, ...]
+    model_dim: int | None
+    units: str | None
+
+    @classmethod
+    def of(cls, log: xr.DataArray, dims: tuple[Hashable, ...]) -> ArrayLabels:
+        """Names and shape of what a DataArray carries besides its evaluations."""
+        carried = tuple(dim for dim in log.dims if dim not in dims)
+        coords = {
+            name: coord for name, coord in log.coords.items() if set(coord.dims) <= set(carried)
+        }
+        at = carried.index("model") if "model" in carried else None
+        if at is None:
+            models: list[Hashable] = [log.name]
+        elif "model" in log.coords:
+            models = list(log.indexes["model"])
+        else:
+            models = list(range(log.sizes["model"]))
+        sizes = tuple(log.sizes[dim] for dim in carried)
+        return cls(models, carried, coords, sizes, at, log.attrs.get("units"))
+
+    def with_models(self, models: Sequence[Hashable]) -> ArrayLabels:
+        """The same for a Dataset: its variables are the models, the first dimension."""
+        coords = {**self.coords, "model": ("model", np.array(models, dtype=object).astype(str))}
+        sizes = (len(models), *self.sizes)
+        return ArrayLabels(models, ("model", *self.dims), coords, sizes, 0, self.units)
+
+    def columns(self, model: int) -> IntArray:
+        """The columns of one model: all its carried cells."""
+        numbers = np.arange(int(np.prod(self.sizes, dtype=np.int64))).reshape(self.sizes)
+        if self.model_dim is None:
+            return numbers.reshape(-1)
+        return np.take(numbers, model, axis=self.model_dim).reshape(-1)
+
+    def name(self, column: int) -> str:
+        """The labels of one carried cell."""
+        if not self.dims:
+            return "the log" if self.models[0] is None else repr(self.models[0])
+        at = np.unravel_index(column, self.sizes)
+        words = []
+        for dim, i in zip(self.dims, at, strict=True):
+            if dim == "model":
+                label = self.models[int(i)]
+            elif dim in self.coords and hasattr(self.coords[dim], "values"):
+                label = self.coords[dim].values[int(i)]
+            else:
+                label = int(i)
+            words.append(f"{dim}={label!r}" if not hasattr(label, "item") else f"{dim}={label}")
+        return ", ".join(words)
+
+    def may_be_empty(self) -> bool:
+        """A carried cell without any loss is masked (land, or out of view)."""
+        return bool(self.dims)
+
+    def table(self, result: Result, attrs: Attrs) -> xr.Dataset:
+        """A variable for each number, over the carried dimensions."""
+        return self._dataset(result, self.dims, self.sizes, self.coords, attrs)
+
+    def pairs(
+        self, pairs: Sequence[tuple[Hashable, Hashable]], result: Result, attrs: Attrs
+    ) -> xr.Dataset:
+        """The same over a dimension ``pair`` with coordinates ``model`` and ``other``.
+
+        Two logs of one model each have one pair, which then is no dimension.
+        """
+        rest = [i for i in range(len(self.dims)) if i != self.model_dim]
+        dims = ("pair", *(self.dims[i] for i in rest))
+        sizes = (len(pairs), *(self.sizes[i] for i in rest))
+        coords = {
+            name: coord
+            for name, coord in self.coords.items()
+            if name != "model" and set(getattr(coord, "dims", ())) <= set(dims)
+        }
+        coords |= {
+            "model": ("pair", [str(a) for a, _ in pairs]),
+            "other": ("pair", [str(b) for _, b in pairs]),
+        }
+        table = self._dataset(result, dims, sizes, coords, attrs)
+        return table if self.model_dim is not None else table.squeeze("pair")
+
+    def _dataset(
+        self,
+        result: Result,
+        dims: tuple[Hashable, ...],
+        sizes: tuple[int, ...],
+        coords: Mapping[Hashable, Any],
+        attrs: Attrs,
+    ) -> xr.Dataset:
+        variables: dict[str, Any] = {}
+        for name, values in result.columns.items():
+            units = {"units": self.units} if self.units and name in IN_LOSS_UNITS else {}
+            variables[name] = (dims, np.asarray(values).reshape(sizes), units)
+        flags = result.caution.reshape(sizes).astype(np.int32)
+        variables["caution"] = (dims, flags, caution_attrs())
+        clean = {key: value for key, value in attrs.items() if value is not None}
+        return xr.Dataset(variables, coords=dict(coords), attrs=clean)
+
+    def cells(self, found: Moments, attrs: Attrs) -> xr.Dataset:
+        """Count, mean and variance over the levels asked for and the carried dimensions."""
+        shape = tuple(len(labels) for labels in found.labels)
+        at = tuple(found.codes.T)
+        count = np.zeros(shape, dtype=np.int64)
+        mean = np.full((*shape, found.mean.shape[1]), np.nan)
+        variance = mean.copy()
+        count[at] = found.count
+        mean[at] = found.mean
+        enough = found.count > 1
+        within = found.m2[enough] / (found.count[enough] - 1)[:, None]
+        variance[tuple(codes[enough] for codes in at)] = within
+        dims = (*found.levels, *self.dims)
+        coords = {
+            level: (level, np.asarray(labels))
+            for level, labels in zip(found.levels, found.labels, strict=True)
+        }
+        units = {"units": self.units} if self.units else {}
+        return xr.Dataset(
+            {
+                "count": (found.levels, count),
+                "mean": (dims, mean.reshape(*shape, *self.sizes), units),
+                "var": (dims, variance.reshape(*shape, *self.sizes)),
+            },
+            coords={**dict(self.coords), **coords},
+            attrs=dict(attrs),
+        )
+
+
+def caution_attrs() -> dict[str, Any]:
+    """CF attributes of a variable of independent flags."""
+    return {
+        "long_name": "reasons to doubt the interval",
+        "flag_masks": np.array([int(flag) for flag in Caution], dtype=np.int32),
+        "flag_meanings": " ".join(str(flag.name).lower() for flag in Caution),
+        "flag_descriptions": "; ".join(f"{int(f)}: {CAUTIONS[f]}" for f in Caution),
+    }

@@ -1,0 +1,225 @@
+"""pandas: Series and DataFrame, whose index levels are the levels of the log."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from cvstats.chunked import Panels
+from cvstats.containers.log import Attrs
+from cvstats.design import LEVELS, Design, Grid, Level
+from cvstats.errors import LogError, listed
+from cvstats.moments import IntArray, Moments
+from cvstats.results import CAUTIONS, Caution, Result
+
+__all__ = ["FrameLabels", "design_of", "numbers", "panels_of", "sentence"]
+
+_remembered: dict[tuple[Any, ...], dict[Any, Any]] = {}
+"""Checks and counts already done, by the memory of the index codes; dropped with the index."""
+
+
+def owner(codes: NDArray[Any]) -> NDArray[Any]:
+    """The array that owns the memory that another one looks at."""
+    while isinstance(codes.base, np.ndarray):
+        codes = codes.base
+    return codes
+
+
+def facts_about(index: pd.MultiIndex) -> dict[Any, Any]:
+    """What is known of this index. Views of an index share their memory, and so what is known.
+
+    pandas never changes the codes of an index, so nothing that was found can become untrue
+    while they live; when they go, it is forgotten.
+    """
+    codes = [np.asarray(part) for part in index.codes]
+    key = (
+        tuple(index.names),
+        *((part.ctypes.data, part.size, part.dtype.str, part.strides) for part in codes),
+    )
+    if key not in _remembered:
+        _remembered[key] = {}
+        for part in codes:
+            weakref.finalize(owner(part), _remembered.pop, key, None)
+    return _remembered[key]
+
+
+def design_of(index: pd.Index) -> Design:
+    """Find the levels of an index by name.
+
+    Codes of a MultiIndex are used as they are: no copy, no sorting, no hashing.
+    """
+    names = list(index.names)
+    doubled = [name for name in names if name is not None and names.count(name) > 1]
+    if doubled:
+        raise LogError(f"two index levels are called {doubled[0]!r}. Expected different names.")
+    if isinstance(index, pd.MultiIndex):
+        levels = {
+            str(name): Level(index.levels[i], np.asarray(index.codes[i]))
+            for i, name in enumerate(names)
+            if name is not None
+        }
+        if not any(level in levels for level in LEVELS):
+            raise unknown_levels([str(name) for name in names])
+        return Design(levels, len(index), facts=facts_about(index))
+    if index.name is None:
+        return Design({}, len(index))
+    return Design({str(index.name): flat_level(index)}, len(index))
+
+
+def flat_level(index: pd.Index) -> Level:
+    """The one level of an index that is not a MultiIndex."""
+    if isinstance(index, pd.CategoricalIndex):
+        return Level(index.categories, np.asarray(index.codes))
+    if index.is_unique and not index.hasnans:
+        return Level(index, Grid((0,), (len(index),)))
+    codes, labels = pd.factorize(index)
+    return Level(labels, codes)
+
+
+def unknown_levels(names: list[str]) -> LogError:
+    """None of the levels is one of ours."""
+    return LogError(
+        f"none of the index levels ({', '.join(names)}) is known. Expected some of "
+        f"{', '.join(LEVELS)}. Rename yours, as in log.rename_axis(index={{{names[0]!r}: "
+        f"'fold'}}), or call cvstats.as_log(log.reset_index(), fold={names[0]!r}, …)."
+    )
+
+
+def numbers(column: pd.Series) -> NDArray[Any]:
+    """The numbers of a column, without a copy where pandas keeps plain numbers."""
+    dtype = column.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind in "fiub":
+        values = column.to_numpy()
+        return values.view(np.uint8) if dtype.kind == "b" else values
+    if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_complex_dtype(dtype):
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    first = f"{column.iloc[0]!r}" if len(column) else "none"
+    raise LogError(
+        f"the losses of {column.name!r} are not numbers: their type is {dtype}, the first is "
+        f"{first}. Expected one loss for each evaluation. Convert them with pd.to_numeric; if "
+        f"these are predictions, cvstats.losses makes losses of them; if this column is no "
+        f"model, leave it out."
+    )
+
+
+def panels_of(log: pd.Series | pd.DataFrame) -> Panels:
+    """The losses as they lie in memory: one block where pandas keeps one, else column by column."""
+    if isinstance(log, pd.Series):
+        return Panels((numbers(log)[:, None],))
+    plain = {dtype for dtype in log.dtypes if isinstance(dtype, np.dtype) and dtype.kind in "fiu"}
+    if len(plain) == 1 and log.dtypes.nunique() == 1:
+        # A single block shows in one row: pandas then hands out views, and need not copy.
+        head = log.iloc[:1]
+        if np.shares_memory(head.to_numpy(), head.iloc[:, 0].to_numpy()):
+            return Panels((log.to_numpy(),))
+    return Panels(tuple(numbers(log.iloc[:, j])[:, None] for j in range(log.shape[1])))
+
+
+def sentence(flags: int) -> str:
+    """The cautions of one row in words."""
+    return "; ".join(text for flag, text in CAUTIONS.items() if flags & flag)
+
+
+@dataclass(frozen=True, eq=False)
+class FrameLabels:
+    """A row per model; a Series in gives a Series out."""
+
+    models: Sequence[Hashable]
+    columns_axis: pd.Index | None
+
+    @classmethod
+    def of(cls, log: pd.Series | pd.DataFrame) -> FrameLabels:
+        """The models of a log, each of them once."""
+        if isinstance(log, pd.Series):
+            return cls([log.name], None)
+        if log.shape[1] == 0:
+            raise LogError("the log has no columns. Expected a column of losses for each model.")
+        if not log.columns.is_unique:
+            doubled = log.columns[log.columns.duplicated()].unique()
+            raise LogError(
+                f"several columns are called {listed(map(repr, doubled))}. Expected one column "
+                f"for each model. Rename them."
+            )
+        return cls(list(log.columns), log.columns)
+
+    def columns(self, model: int) -> IntArray:
+        """Each model is one column."""
+        return np.array([model])
+
+    def name(self, column: int) -> str:
+        """The column's name."""
+        name = self.models[column]
+        return "the log" if name is None else repr(name)
+
+    def may_be_empty(self) -> bool:
+        """A column without losses is a mistake."""
+        return False
+
+    def table(self, result: Result, attrs: Attrs) -> pd.Series | pd.DataFrame:
+        """Columns as the method gives them, and what to doubt."""
+        index = self.columns_axis
+        table = body(result, pd.RangeIndex(1) if index is None else index)
+        if index is not None:
+            if index.nlevels == 1 and index.name is None:
+                table.index.name = "model"
+            table.attrs = dict(attrs)
+            return table
+        row = table.iloc[0].rename(self.models[0])
+        row.attrs = dict(attrs)
+        return row
+
+    def pairs(
+        self, pairs: Sequence[tuple[Hashable, Hashable]], result: Result, attrs: Attrs
+    ) -> pd.DataFrame:
+        """A row for each pair, indexed by (model, other)."""
+        index = pd.MultiIndex.from_arrays(
+            [[a for a, _ in pairs], [b for _, b in pairs]], names=["model", "other"]
+        )
+        table = body(result, index)
+        table.attrs = dict(attrs)
+        return table
+
+    def cells(self, found: Moments, attrs: Attrs) -> pd.DataFrame:
+        """A row for each cell (of each model) with count, mean and variance."""
+        index = cell_index(found)
+        n = found.count
+        tables = []
+        for j in range(found.mean.shape[1]):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                variance = np.where(n > 1, found.m2[:, j] / (n - 1), np.nan)
+            data = {"count": n.astype(np.int64), "mean": found.mean[:, j], "var": variance}
+            tables.append(pd.DataFrame(data, index=index))
+        if self.columns_axis is None:
+            table = tables[0]
+        elif index is None:
+            table = pd.concat(tables, ignore_index=True).set_axis(self.columns_axis)
+        else:
+            table = pd.concat(tables, keys=self.columns_axis, names=["model"])
+        table.attrs = dict(attrs)
+        return table
+
+
+def cell_index(found: Moments) -> pd.Index | None:
+    """The labels of cells as an index; None for the one cell of no level."""
+    if not found.levels:
+        return None
+    parts = [pd.Index(labels).take(codes) for labels, codes in zip(found.labels, found.codes.T, strict=True)]
+    return pd.MultiIndex.from_arrays(parts, names=list(found.levels))
+
+
+def body(result: Result, index: pd.Index) -> pd.DataFrame:
+    """The numbers of a result with the cautions as last column."""
+    data: dict[str, Any] = dict(result.columns)
+    data["caution"] = [sentence(int(flags)) for flags in result.caution]
+    return pd.DataFrame(data, index=index.copy())
+
+
+def flagged() -> dict[int, str]:
+    """Each caution's bit and its short name."""
+    return {int(flag): str(flag.name).lower() for flag in Caution}

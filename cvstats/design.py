@@ -1,0 +1,338 @@
+"""The design of a log: which evaluation each row is, and every check of that."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cvstats import kernels
+from cvstats.blocks import BLOCK, each, spans
+from cvstats.errors import MOST, LogError, listed, place
+
+__all__ = ["LEVELS", "Design", "Grid", "Level", "Plan", "Splits"]
+
+LEVELS = ("sample", "outer", "repetition", "fold", "source", "point", "count")
+
+SPLIT = ("sample", "outer", "repetition")
+"""Levels within which a point is evaluated at most once."""
+
+WINDOW = 1 << 25
+"""Bytes of the table that marks which points a split has seen."""
+
+Codes = NDArray[np.signedinteger[Any]]
+MaskArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Codes along some axes of an array of evaluations, repeated along the others.
+
+    Without ``base`` the code is the position along the one axis.
+    """
+
+    axes: tuple[int, ...]
+    shape: tuple[int, ...]
+    base: NDArray[np.int32] | None = None
+
+    def __getitem__(self, rows: slice) -> NDArray[Any]:
+        at = np.unravel_index(np.arange(rows.start, rows.stop), self.shape)
+        if self.base is None:
+            return at[self.axes[0]]
+        return self.base[tuple(at[axis] for axis in self.axes)]
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """One level: its labels, and for each row the position of its label (-1: none)."""
+
+    labels: Sequence[Hashable]
+    codes: Codes | Grid
+
+    def block(self, start: int, stop: int) -> NDArray[np.int32]:
+        """The codes of some rows, read-only and of one type, so that one kernel serves all."""
+        return frozen(self.codes[slice(start, stop)].astype(np.int32, copy=False))
+
+
+def frozen(values: NDArray[Any]) -> NDArray[Any]:
+    """The same memory, seen read-only: kernels are compiled once, not twice."""
+    view = values.view()
+    view.flags.writeable = False
+    return view
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """How the rows fall into cells, block by block.
+
+    ``counts[b, k]`` is the number of rows of block ``b`` in cell ``k`` and ``first[b, k]`` the
+    first of them. ``keys`` lists the cells that occur where the product of all labels would
+    be too many; otherwise it is None and every product has its number.
+    """
+
+    by: tuple[str, ...]
+    size: int
+    rows: int
+    keys: NDArray[np.int64] | None
+    counts: NDArray[np.int64]
+    first: NDArray[np.int64]
+
+    @cached_property
+    def total(self) -> NDArray[np.int64]:
+        """Rows of each cell over all blocks."""
+        total: NDArray[np.int64] = self.counts.sum(axis=0)
+        return total
+
+    @cached_property
+    def used(self) -> NDArray[np.int64]:
+        """The numbers of the cells that hold any row."""
+        return np.flatnonzero(self.total)
+
+
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """Who is tested where: rows of each split, and how many different points there are.
+
+    ``points`` is None where the log has no level ``point`` and more than one split.
+    """
+
+    rows: NDArray[np.int64]
+    points: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """The levels of a log, row by row.
+
+    Parameters
+    ----------
+    levels : mapping of str to Level
+        Levels found by name, and any other level of the log's index.
+    size : int
+        Number of rows.
+    present : array of bool, shape (rows,), optional
+        Which rows are evaluations; None where all are.
+    facts : dict
+        What has been found out before about this very index; filled as questions come.
+    """
+
+    levels: Mapping[str, Level]
+    size: int
+    present: MaskArray | None = None
+    facts: dict[Any, Any] = field(default_factory=dict)
+
+    def has(self, level: str) -> bool:
+        """Whether the log tells more than one label of this level apart."""
+        return level in self.levels and self.number(level) > 1
+
+    def number(self, level: str) -> int:
+        """How many labels of a level occur; 1 where the level is absent."""
+        return len(self.plan((level,)).used) if level in self.levels else 1
+
+    def identity(self) -> tuple[str, ...]:
+        """The known levels of this log, in the order in which messages name them."""
+        return tuple(level for level in LEVELS if level in self.levels)
+
+    def place(self, row: int) -> str:
+        """One row in words."""
+        labels = {}
+        for name in self.identity() or tuple(self.levels):
+            level = self.levels[name]
+            code = int(level.block(row, row + 1)[0])
+            labels[name] = level.labels[code] if code >= 0 else None
+        return place(labels) if labels else f"row {row}"
+
+    # --- cells ----------------------------------------------------------------------------
+
+    def cells(self, by: Sequence[str], start: int, stop: int) -> NDArray[np.int32]:
+        """The cell number of some rows; -1 where nothing was evaluated."""
+        plan_keys = self.facts.get(("keys", tuple(by)))
+        if plan_keys is not None:
+            return self._sparse(by, plan_keys, start, stop)
+        numbers = np.zeros(stop - start, dtype=np.int32)
+        if self.present is not None:
+            numbers[~self.present[start:stop]] = -1
+        for name in by:
+            level = self.levels[name]
+            kernels.combine(numbers, level.block(start, stop), len(level.labels))
+        return frozen(numbers)
+
+    def _keys(self, by: Sequence[str], start: int, stop: int) -> NDArray[np.int64]:
+        keys = np.zeros(stop - start, dtype=np.int64)
+        here = np.ones(stop - start, dtype=bool)
+        if self.present is not None:
+            here &= self.present[start:stop]
+        for name in by:
+            codes = self.levels[name].block(start, stop)
+            keys = keys * len(self.levels[name].labels) + codes
+            here &= codes >= 0
+        return np.where(here, keys, -1)
+
+    def _sparse(
+        self, by: Sequence[str], occurring: NDArray[np.int64], start: int, stop: int
+    ) -> NDArray[np.int32]:
+        keys = self._keys(by, start, stop)
+        numbers = np.searchsorted(occurring, keys)
+        return frozen(np.where(keys >= 0, numbers, -1).astype(np.int32))
+
+    def plan(self, by: tuple[str, ...]) -> Plan:
+        """How the rows fall into the cells of some levels (remembered)."""
+        if ("plan", by) not in self.facts:
+            self.facts["plan", by] = self._plan(by)
+        plan: Plan = self.facts["plan", by]
+        return plan
+
+    def _plan(self, by: tuple[str, ...]) -> Plan:
+        size = 1
+        for name in by:
+            size *= len(self.levels[name].labels)
+        keys = None
+        if size > max(4 * self.size, 1 << 16):
+            every = [self._keys(by, *span) for span in spans(self.size, BLOCK)]
+            keys = np.unique(np.concatenate([np.unique(part) for part in every]))
+            keys = keys[keys >= 0]
+            self.facts["keys", by] = keys
+            size = len(keys)
+        rows = BLOCK
+        while rows < 16 * size and rows < self.size:
+            rows *= 2
+        blocks = spans(self.size, rows)
+        counts = np.zeros((len(blocks), size), dtype=np.int64)
+        first = np.zeros((len(blocks), size), dtype=np.int64)
+
+        def work(b: int) -> None:
+            kernels.count(self.cells(by, *blocks[b]), counts[b], first[b])
+
+        for _ in each(work, len(blocks)):
+            pass
+        return Plan(by, size, rows, keys, counts, first)
+
+    def codes_of(self, plan: Plan) -> NDArray[np.int64]:
+        """For each used cell of a plan the codes of its labels, a column for each level."""
+        number = plan.used if plan.keys is None else plan.keys[plan.used]
+        codes = np.zeros((len(number), len(plan.by)), dtype=np.int64)
+        for at in reversed(range(len(plan.by))):
+            number, codes[:, at] = np.divmod(number, len(self.levels[plan.by[at]].labels))
+        return codes
+
+    # --- checks ---------------------------------------------------------------------------
+
+    def splits(self) -> Splits:
+        """Check that each evaluation stands once, and count points (remembered)."""
+        if "splits" not in self.facts:
+            self._check_labels()
+            self.facts["splits"] = self._splits()
+        splits: Splits = self.facts["splits"]
+        return splits
+
+    def _check_labels(self) -> None:
+        """Every evaluation needs a label on every known level."""
+        blocks = spans(self.size, BLOCK)
+        for name in self.identity():
+            level = self.levels[name]
+            for start, stop in blocks:
+                codes = level.block(start, stop)
+                bad = np.flatnonzero(codes < 0) if codes.min() < 0 else np.array([], dtype=int)
+                if self.present is not None:
+                    bad = bad[self.present[start:stop][bad]]
+                if len(bad):
+                    raise LogError(
+                        f"level {name!r} has no label (NaN) in row {start + bad[0]:,}: "
+                        f"{self.place(start + int(bad[0]))}. Expected a label for every "
+                        f"evaluation. Give these rows a label, or drop them: "
+                        f"log[log.index.get_level_values({name!r}).notna()]."
+                    )
+
+    def _splits(self) -> Splits:
+        by = tuple(level for level in SPLIT if level in self.levels)
+        rows = self.plan(by).total
+        if "point" not in self.levels:
+            return Splits(rows[rows > 0], int(rows.sum()) if np.sum(rows > 0) == 1 else None)
+        for scoped in (False, True) if "source" in self.levels else (False,):
+            unique, points = self._seen(by, scoped)
+            if unique:
+                return Splits(rows[rows > 0], points)
+        raise self._repeated(by)
+
+    def _point_codes(self, offset: NDArray[np.int64] | None, start: int, stop: int) -> Any:
+        codes = self.levels["point"].block(start, stop)
+        if offset is None:
+            return codes
+        return frozen(codes + offset[self.levels["source"].block(start, stop)])
+
+    def _seen(self, by: tuple[str, ...], scoped: bool) -> tuple[bool, int]:
+        """Whether every (split, point) stands once, and the number of points.
+
+        Each thread stores ones into one table and nobody reads it meanwhile; if the ones
+        are as many as the rows, no two rows shared a place. With ``scoped`` the points are
+        numbered within their sources.
+        """
+        width, offset = len(self.levels["point"].labels), None
+        if scoped:
+            offset, width = self._scopes()
+        plan = self.plan(by)
+        per_window = max(1, WINDOW // max(width, 1))
+        blocks = spans(self.size, BLOCK)
+        used = np.zeros(width, dtype=bool)
+        found = 0
+        for low in range(0, plan.size, per_window):
+            seen = np.zeros(min(per_window, plan.size - low) * width, dtype=np.uint8)
+
+            def work(b: int, low: int = low, seen: NDArray[np.uint8] = seen) -> None:
+                points = self._point_codes(offset, *blocks[b])
+                kernels.mark(seen, self.cells(by, *blocks[b]), low, width, points)
+
+            for _ in each(work, len(blocks)):
+                pass
+            found += int(np.count_nonzero(seen))
+            used |= seen.reshape(-1, width).any(axis=0)
+        return found == int(plan.total.sum()), int(used.sum())
+
+    def _scopes(self) -> tuple[NDArray[np.int64], int]:
+        """Where the points of each source start when they are numbered source by source."""
+        source, point = self.levels["source"], self.levels["point"]
+        width = np.zeros(len(source.labels), dtype=np.int64)
+        for start, stop in spans(self.size, BLOCK):
+            np.maximum.at(width, source.block(start, stop), point.block(start, stop) + 1)
+        return np.concatenate([[0], np.cumsum(width)[:-1]]), int(width.sum())
+
+    def _repeated(self, by: tuple[str, ...]) -> LogError:
+        """Words for rows that share a split and a point."""
+        names = (*by, "point", *(["source"] if "source" in self.levels else []))
+        keys = self._keys(names, 0, self.size)
+        order = np.argsort(keys, kind="stable")
+        order = order[keys[order] >= 0]
+        again = np.flatnonzero(np.diff(keys[order]) == 0)
+        pairs = sorted((int(order[i + 1]), int(order[i])) for i in again)
+        full = self._keys(self.identity(), 0, self.size)
+        same = [(two, one) for two, one in pairs if full[one] == full[two]]
+        if same:
+            return self._duplicates(same)
+        moved = [f"{self.place(one)} and {self.place(two)}" for two, one in pairs[:MOST]]
+        within = f"one {by[-1]}" if by else "the log"
+        return LogError(
+            f"a point stands in two folds of {within}: {listed(moved, len(pairs))}. Expected "
+            f"each point in one fold of a repetition. If these are several random splits, "
+            f"label each as a repetition of its own, as in cvstats.as_log(frame, "
+            f"repetition='split'); if the points of different sources share their names, add "
+            f"the level 'source'."
+        )
+
+    def _duplicates(self, same: list[tuple[int, int]]) -> LogError:
+        shown = [f"{self.place(one)} (rows {one:,} and {two:,})" for two, one in same[:MOST]]
+        others = [name for name in self.levels if name not in LEVELS]
+        hint = (
+            f"The level {others[0]!r} is not one that tells evaluations apart; if it names the "
+            f"models, give each a column: log.unstack({others[0]!r})."
+            if others
+            else "Drop the copies: log[~log.index.duplicated()]; or tell them apart by a level "
+            "'repetition'."
+        )
+        return LogError(
+            f"the same evaluation stands twice: {listed(shown, len(same))}. Expected each "
+            f"({', '.join(self.identity())}) once. {hint}"
+        )

@@ -1,0 +1,1 @@
+"""Interval methods, one file for each family: moments in, interval out, nothing else."""

@@ -1,0 +1,127 @@
+"""What the maths returns, before it is labelled: plain columns, a number per model each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntFlag
+
+import numpy as np
+from scipy import special
+
+from cvstats.errors import choice
+from cvstats.moments import FloatArray, IntArray
+
+__all__ = ["ALTERNATIVES", "CAUTIONS", "Caution", "Result", "half_widths", "interval", "quantile"]
+
+ALTERNATIVES = ("two-sided", "less", "greater")
+
+
+class Caution(IntFlag):
+    """Reasons to doubt a number, as bits that may come together."""
+
+    NO_LOSSES = 1
+    ZERO_VARIANCE = 2
+    CLAMPED = 4
+    NEGATIVE_VARIANCE = 8
+    NAIVE_POINTS = 16
+    NAIVE_FOLDS = 32
+    ONE_FOLD = 64
+    SOURCES_AS_FOLDS = 128
+    MEAN_DOMINATED = 256
+    ASSUMED_GAMMA = 512
+    FEW_POINTS = 1024
+
+
+CAUTIONS: Mapping[Caution, str] = {
+    Caution.NO_LOSSES: "no losses here",
+    Caution.ZERO_VARIANCE: "the estimated variance is zero: the interval is a point",
+    Caution.CLAMPED: "the variance estimate was negative and was replaced by its floor",
+    Caution.NEGATIVE_VARIANCE: "the variance estimate is negative: no interval",
+    Caution.NAIVE_POINTS: "takes dependent losses for independent ones: too narrow; use wald",
+    Caution.NAIVE_FOLDS: "takes dependent fold means for independent ones; use wald",
+    Caution.ONE_FOLD: "one fold is a single test set: holdout is made for it",
+    Caution.SOURCES_AS_FOLDS: "the folds are sources: covers these sources, not a new one",
+    Caution.MEAN_DOMINATED: "the estimator contains the squared mean, which dominates it",
+    Caution.ASSUMED_GAMMA: "rests on the value of gamma or rho that was passed in",
+    Caution.FEW_POINTS: "fewer than 30 points: the normal approximation is rough",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Columns of numbers, one entry for each model, with what to doubt about each.
+
+    Parameters
+    ----------
+    method : str
+        Key of the method in the registry.
+    columns : mapping of str to array, shape (models,)
+        The numbers, in the order in which they are shown.
+    caution : array of int, shape (models,)
+        Bits of `Caution`.
+    attrs : mapping
+        Single facts about the whole result.
+    """
+
+    method: str
+    columns: Mapping[str, FloatArray]
+    caution: IntArray
+    attrs: Mapping[str, str | float | int] = field(default_factory=dict)
+
+
+def quantile(probability: float, df: float | None = None) -> float:
+    """Quantile of Student's t, or of the standard normal law where ``df`` is None."""
+    if df is None:
+        return float(special.ndtri(probability))
+    return float(special.stdtrit(df, probability))
+
+
+def half_widths(alternative: str, alpha: float, df: float | None) -> tuple[float, float]:
+    """How many standard errors the interval reaches down and up; infinite on an open side."""
+    if alternative not in ALTERNATIVES:
+        raise choice("alternative", alternative, ALTERNATIVES)
+    if alternative == "two-sided":
+        reach = quantile(1 - alpha / 2, df)
+        return reach, reach
+    reach = quantile(1 - alpha, df)
+    return (np.inf, reach) if alternative == "less" else (reach, np.inf)
+
+
+def interval(
+    method: str,
+    estimate: FloatArray,
+    variance: FloatArray,
+    *,
+    alpha: float,
+    df: float | None = None,
+    alternative: str = "two-sided",
+    extra: Mapping[str, FloatArray | float] | None = None,
+    caution: IntArray | int = 0,
+    attrs: Mapping[str, str | float | int] | None = None,
+) -> Result:
+    """An interval of estimate, standard error and critical value, with the usual cautions.
+
+    A negative ``variance`` gives NaN for the standard error and the limits; a zero one gives
+    the point, never widened (methods that have a floor apply it before).
+    """
+    negative = variance < 0
+    se = np.sqrt(np.where(negative, np.nan, variance))
+    down, up = half_widths(alternative, alpha, df)
+    columns = {
+        "estimate": estimate,
+        "se": se,
+        "lower": np.full_like(se, -np.inf) if np.isinf(down) else estimate - down * se,
+        "upper": np.full_like(se, np.inf) if np.isinf(up) else estimate + up * se,
+    }
+    missing = np.isnan(estimate)
+    for bound in ("lower", "upper"):
+        columns[bound] = np.where(missing | negative, np.nan, columns[bound])
+    for name, value in (extra or {}).items():
+        columns[name] = np.broadcast_to(np.asarray(value), estimate.shape)
+    flags = np.broadcast_to(np.asarray(caution, dtype=np.int64), estimate.shape).copy()
+    flags[variance == 0] |= Caution.ZERO_VARIANCE
+    flags[negative] |= Caution.NEGATIVE_VARIANCE
+    flags[missing] = Caution.NO_LOSSES
+    facts = {"alpha": alpha, "alternative": alternative, **(attrs or {})}
+    return Result(method, columns, flags, facts)
