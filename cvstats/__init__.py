@@ -10,8 +10,8 @@ Examples
 >>> losses = cvstats.losses(log, prediction="ridge")
 >>> losses.cvci.wald()[["estimate", "lower", "upper"]].astype(float).round(0)
 estimate    3006.0
-lower       2715.0
-upper       3297.0
+lower       2640.0
+upper       3372.0
 Name: ridge, dtype: float64
 """
 

@@ -57,6 +57,7 @@ class CVAccessor:
         self._losses = losses
 
     def __repr__(self) -> str:
+        """Say what was understood of the log."""
         return describing.understood(self._losses)
 
     @told_by(intervals.holdout)

@@ -8,21 +8,29 @@ number of threads never changes a bit of the answer. The environment variable
 from __future__ import annotations
 
 import os
+import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
-__all__ = ["BLOCK", "each", "spans"]
+import numpy as np
+from numpy.typing import NDArray
 
-BLOCK = 1 << 17
+__all__ = ["BLOCK", "Scratch", "each", "spans"]
+
+BLOCK = 1 << 18
 """Rows worked on at once: their cell numbers stay in the processor's cache."""
+
+LONGEST_PIECE = 32
+"""Blocks that one thread takes at once, at the most."""
 
 T = TypeVar("T")
 
 
 def threads() -> int:
-    """Number of threads: as asked for, else one a core that this process may use."""
+    """Count the threads: as asked for, else one a core that this process may use."""
     asked = os.environ.get("CVSTATS_THREADS", "")
     if asked.isdigit() and int(asked) > 0:
         return int(asked)
@@ -37,14 +45,35 @@ def spans(size: int, rows: int) -> list[tuple[int, int]]:
 
 
 def each(work: Callable[[int], T], tasks: int) -> Iterator[T]:
-    """Yield ``work(0), work(1), …`` in order, computed by threads a few tasks ahead."""
+    """Yield ``work(0), work(1), …`` in order, computed by threads a few tasks ahead.
+
+    Neighbouring tasks go to one thread in one piece: handing over costs more than a block.
+    """
     workers = min(threads(), tasks)
     if workers <= 1:
         yield from map(work, range(tasks))
         return
+
+    def piece(span: tuple[int, int]) -> list[T]:
+        return [work(task) for task in range(*span)]
+
     with ThreadPoolExecutor(max_workers=workers) as pool:
-        rest = iter(range(tasks))
-        ahead = [pool.submit(work, task) for task in islice(rest, 4 * workers)]
+        rest = iter(spans(tasks, min(max(1, tasks // (4 * workers)), LONGEST_PIECE)))
+        ahead = deque(pool.submit(piece, span) for span in islice(rest, 2 * workers))
         while ahead:
-            yield ahead.pop(0).result()
-            ahead.extend(pool.submit(work, task) for task in islice(rest, 1))
+            yield from ahead.popleft().result()
+            ahead.extend(pool.submit(piece, span) for span in islice(rest, 1))
+
+
+class Scratch(threading.local):
+    """Memory that a thread uses again for each block, rather than ask for it anew."""
+
+    def __init__(self) -> None:
+        self.buffers: dict[str, NDArray[Any]] = {}
+
+    def array(self, name: str, size: int, dtype: Any) -> NDArray[Any]:
+        """Hand out an array of this thread's own; what it held is gone at the next call."""
+        buffer = self.buffers.get(name)
+        if buffer is None or len(buffer) < size or buffer.dtype != dtype:
+            buffer = self.buffers[name] = np.empty(size, dtype=dtype)
+        return buffer[:size]

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvstats import kernels
-from cvstats.blocks import BLOCK, each, spans
-from cvstats.design import Design, Plan, frozen
-from cvstats.moments import FloatArray, IntArray, Moments, State, pool
+from cvstats.blocks import BLOCK, Scratch, each, spans
+from cvstats.design import Design, frozen
+from cvstats.moments import Moments, State, pool
+from cvstats.types import FloatArray, IntArray
 
 __all__ = ["Columns", "Differences", "Panels", "all_binary", "moments"]
 
@@ -37,10 +38,10 @@ class Columns(Protocol):
         """Whether neighbouring columns lie side by side."""
 
     def column(self, j: int, start: int, stop: int) -> FloatArray:
-        """Some rows of one column, contiguous, read-only, in float64."""
+        """Take some rows of one column, contiguous, read-only, in float64."""
 
     def tile(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
-        """A C-contiguous read-only table, and where in it the rows and columns start."""
+        """Give a C-contiguous read-only table, and where in it the rows and columns start."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +62,7 @@ class Panels:
         return len(self.tables) == 1 and self.width >= SIDE_BY_SIDE and table.flags.c_contiguous
 
     def find(self, j: int) -> tuple[Table, int]:
-        """The table that holds a column, and the column's place in it."""
+        """Find the table that holds a column, and the column's place in it."""
         for table in self.tables:
             if j < table.shape[1]:
                 return table, j
@@ -69,12 +70,12 @@ class Panels:
         raise IndexError(j)
 
     def column(self, j: int, start: int, stop: int) -> FloatArray:
-        """Some rows of one column, contiguous, read-only, in float64."""
+        """Take some rows of one column, contiguous, read-only, in float64."""
         table, at = self.find(j)
         return frozen(np.ascontiguousarray(table[start:stop, at], dtype=np.float64))
 
     def tile(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
-        """The table itself where the kernel reads its type, else a copy of the tile."""
+        """Give the table itself where the kernel reads its type, else a copy of the tile."""
         table = self.tables[0]
         if table.dtype in (np.float64, np.float32):
             return frozen(table), start, columns.start
@@ -101,12 +102,12 @@ class Differences:
         return self.panels.across and self.width >= SIDE_BY_SIDE
 
     def column(self, j: int, start: int, stop: int) -> FloatArray:
-        """Some rows of one difference."""
+        """Take some rows of one difference."""
         left = self.panels.column(int(self.left[j]), start, stop)
         return frozen(left - self.panels.column(int(self.right[j]), start, stop))
 
     def tile(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
-        """Some rows of neighbouring pairs."""
+        """Take some rows of neighbouring pairs."""
         rows = self.panels.tables[0][start:stop]
         left = rows[:, self.left[columns]].astype(np.float64, copy=False)
         return frozen(left - rows[:, self.right[columns]]), 0, 0
@@ -124,12 +125,18 @@ def moments(design: Design, losses: Columns, by: Sequence[str]) -> Moments:
     tile = TILE if not across else int(np.clip(10_000 // max(plan.size, 1), 16, 1024))
     tiles = [slice(*span) for span in spans(width, tile)]
     blocks = spans(design.size, plan.rows)
+    scratch = Scratch()
 
     def work(task: int) -> State:
         t, b = divmod(task, len(blocks))
-        cells = design.cells(plan.by, *blocks[b])
-        part = _across if across else _down
-        return part(losses, tiles[t], blocks[b], cells, plan.counts[b], plan.first[b])
+        start, stop = blocks[b]
+        cells: NDArray[np.int32] | None = None
+        if across or plan.counts[b].max() < stop - start:  # else all rows are of one cell
+            out = scratch.array("cells", stop - start, np.int32)
+            cells = design.cells(plan.by, start, stop, out)
+        if across and cells is not None:
+            return _across(losses, tiles[t], start, cells, plan.counts[b], plan.first[b])
+        return _down(losses, tiles[t], blocks[b], cells, plan.counts[b], plan.first[b])
 
     results = each(work, len(tiles) * len(blocks))
     used = plan.used
@@ -154,9 +161,7 @@ def _pooled(parts: list[State]) -> State:
     return pool(np.stack(count), np.stack(mean), np.stack(m2))
 
 
-def _state(
-    counts: IntArray, shift: FloatArray, sums: FloatArray, squares: FloatArray
-) -> State:
+def _state(counts: IntArray, shift: FloatArray, sums: FloatArray, squares: FloatArray) -> State:
     """Turn sums about a shift into a mean and squared deviations about it."""
     n = counts.astype(np.float64)
     share = sums / np.maximum(n, 1)[:, None]
@@ -168,37 +173,41 @@ def _down(
     losses: Columns,
     columns: slice,
     block: tuple[int, int],
-    cells: NDArray[np.int32],
+    cells: NDArray[np.int32] | None,
     counts: IntArray,
     first: IntArray,
 ) -> State:
     """One block, a column at a time."""
     names = range(columns.start, columns.stop)
-    lanes = (len(names), len(counts) * kernels.LANES)
-    shift, sums, squares = np.zeros((len(names), len(counts))), np.zeros(lanes), np.zeros(lanes)
+    sums = np.zeros((2, len(names), len(counts), kernels.LANES))
+    shift = np.zeros((len(names), len(counts)))
+    lanes = sums.reshape(2, len(names), -1)
+    only = int(counts.argmax())
     for at, j in enumerate(names):
         values = losses.column(j, *block)
+        if cells is None:
+            shift[at, only] = values[0]
+            kernels.accumulate_one(values, values[0], sums[0, at, only], sums[1, at, only])
+            continue
         shift[at] = np.where(counts > 0, values[first], 0.0)
-        kernels.accumulate(values, cells, shift[at], sums[at], squares[at])
-    by_cell = (len(names), len(counts), kernels.LANES)
-    return _state(
-        counts, shift.T, sums.reshape(by_cell).sum(axis=2).T, squares.reshape(by_cell).sum(axis=2).T
-    )
+        kernels.accumulate(values, cells, shift[at], lanes[0, at], lanes[1, at])
+    total = sums.sum(axis=3)
+    return _state(counts, shift.T, total[0].T, total[1].T)
 
 
 def _across(
     losses: Columns,
     columns: slice,
-    block: tuple[int, int],
+    start: int,
     cells: NDArray[np.int32],
     counts: IntArray,
     first: IntArray,
 ) -> State:
     """One block, many columns of a row at a time."""
-    table, row, column = losses.tile(columns, *block)
+    table, row, column = losses.tile(columns, start, start + len(cells))
     width = columns.stop - columns.start
-    start = table[row + first, column : column + width].astype(np.float64)
-    shift = np.where((counts > 0)[:, None], start, 0.0)
+    among = table[row + first, column : column + width].astype(np.float64)
+    shift = np.where((counts > 0)[:, None], among, 0.0)
     sums, squares = np.zeros_like(shift), np.zeros_like(shift)
     kernels.accumulate_wide(table, row, column, cells, shift, sums, squares)
     return _state(counts, shift, sums, squares)

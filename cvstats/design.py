@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -11,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvstats import kernels
-from cvstats.blocks import BLOCK, each, spans
+from cvstats.blocks import BLOCK, Scratch, each, spans
 from cvstats.errors import MOST, LogError, listed, place
+from cvstats.types import Labels, MaskArray
 
 __all__ = ["LEVELS", "Design", "Grid", "Level", "Plan", "Splits"]
 
@@ -21,11 +23,13 @@ LEVELS = ("sample", "outer", "repetition", "fold", "source", "point", "count")
 SPLIT = ("sample", "outer", "repetition")
 """Levels within which a point is evaluated at most once."""
 
+FINE = 1 << 16
+"""So many cells of folds are counted at once with the splits that hold them."""
+
 WINDOW = 1 << 25
 """Bytes of the table that marks which points a split has seen."""
 
 Codes = NDArray[np.signedinteger[Any]]
-MaskArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +44,7 @@ class Grid:
     base: NDArray[np.int32] | None = None
 
     def __getitem__(self, rows: slice) -> NDArray[Any]:
+        """Make the codes of some rows."""
         at = np.unravel_index(np.arange(rows.start, rows.stop), self.shape)
         if self.base is None:
             return at[self.axes[0]]
@@ -50,16 +55,16 @@ class Grid:
 class Level:
     """One level: its labels, and for each row the position of its label (-1: none)."""
 
-    labels: Sequence[Hashable]
+    labels: Labels
     codes: Codes | Grid
 
     def block(self, start: int, stop: int) -> NDArray[np.int32]:
-        """The codes of some rows, read-only and of one type, so that one kernel serves all."""
-        return frozen(self.codes[slice(start, stop)].astype(np.int32, copy=False))
+        """Take the codes of some rows, read-only and of one type."""
+        return frozen(self.codes[start:stop].astype(np.int32, copy=False))
 
 
 def frozen(values: NDArray[Any]) -> NDArray[Any]:
-    """The same memory, seen read-only: kernels are compiled once, not twice."""
+    """Show the same memory read-only: kernels are compiled once, not twice."""
     view = values.view()
     view.flags.writeable = False
     return view
@@ -75,6 +80,7 @@ class Plan:
     """
 
     by: tuple[str, ...]
+    sizes: tuple[int, ...]
     size: int
     rows: int
     keys: NDArray[np.int64] | None
@@ -91,6 +97,16 @@ class Plan:
     def used(self) -> NDArray[np.int64]:
         """The numbers of the cells that hold any row."""
         return np.flatnonzero(self.total)
+
+
+def coarser(plan: Plan, by: tuple[str, ...]) -> Plan:
+    """Make the plan of a few levels from one that has one level more at the end."""
+    shape = (len(plan.counts), math.prod(plan.sizes[: len(by)]), -1)
+    counts = plan.counts.reshape(shape)
+    first = np.where(counts > 0, plan.first.reshape(shape), np.iinfo(np.int64).max).min(axis=2)
+    total = counts.sum(axis=2)
+    first[total == 0] = 0
+    return Plan(by, plan.sizes[: len(by)], total.shape[1], plan.rows, None, total, first)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +150,7 @@ class Design:
         return len(self.plan((level,)).used) if level in self.levels else 1
 
     def identity(self) -> tuple[str, ...]:
-        """The known levels of this log, in the order in which messages name them."""
+        """List the known levels of this log, in the order in which messages name them."""
         return tuple(level for level in LEVELS if level in self.levels)
 
     def place(self, row: int) -> str:
@@ -148,17 +164,24 @@ class Design:
 
     # --- cells ----------------------------------------------------------------------------
 
-    def cells(self, by: Sequence[str], start: int, stop: int) -> NDArray[np.int32]:
-        """The cell number of some rows; -1 where nothing was evaluated."""
+    def cells(
+        self, by: Sequence[str], start: int, stop: int, out: NDArray[np.int32] | None = None
+    ) -> NDArray[np.int32]:
+        """Find the cell number of some rows; -1 where nothing was evaluated.
+
+        ``out`` is memory to put them into.
+        """
         plan_keys = self.facts.get(("keys", tuple(by)))
         if plan_keys is not None:
             return self._sparse(by, plan_keys, start, stop)
-        numbers = np.zeros(stop - start, dtype=np.int32)
+        numbers = np.empty(stop - start, dtype=np.int32) if out is None else out
+        first, rest = (self.levels[by[0]].codes[start:stop], by[1:]) if by else (0, by)
+        numbers[:] = first
         if self.present is not None:
             numbers[~self.present[start:stop]] = -1
-        for name in by:
+        for name in rest:
             level = self.levels[name]
-            kernels.combine(numbers, level.block(start, stop), len(level.labels))
+            kernels.combine(numbers, frozen(level.codes[start:stop]), len(level.labels))
         return frozen(numbers)
 
     def _keys(self, by: Sequence[str], start: int, stop: int) -> NDArray[np.int64]:
@@ -182,14 +205,19 @@ class Design:
     def plan(self, by: tuple[str, ...]) -> Plan:
         """How the rows fall into the cells of some levels (remembered)."""
         if ("plan", by) not in self.facts:
-            self.facts["plan", by] = self._plan(by)
+            finer = self.facts.get(("plan", (*by, "fold")))
+            self.facts["plan", by] = (
+                self._plan(by) if finer is None or finer.keys is not None else coarser(finer, by)
+            )
         plan: Plan = self.facts["plan", by]
         return plan
 
+    def product(self, by: Sequence[str]) -> int:
+        """How many cells the labels of some levels could make."""
+        return math.prod(len(self.levels[name].labels) for name in by)
+
     def _plan(self, by: tuple[str, ...]) -> Plan:
-        size = 1
-        for name in by:
-            size *= len(self.levels[name].labels)
+        size = self.product(by)
         keys = None
         if size > max(4 * self.size, 1 << 16):
             every = [self._keys(by, *span) for span in spans(self.size, BLOCK)]
@@ -203,13 +231,17 @@ class Design:
         blocks = spans(self.size, rows)
         counts = np.zeros((len(blocks), size), dtype=np.int64)
         first = np.zeros((len(blocks), size), dtype=np.int64)
+        scratch = Scratch()
 
         def work(b: int) -> None:
-            kernels.count(self.cells(by, *blocks[b]), counts[b], first[b])
+            start, stop = blocks[b]
+            cells = self.cells(by, start, stop, scratch.array("cells", stop - start, np.int32))
+            kernels.count(cells, counts[b], first[b])
 
         for _ in each(work, len(blocks)):
             pass
-        return Plan(by, size, rows, keys, counts, first)
+        sizes = tuple(len(self.levels[name].labels) for name in by)
+        return Plan(by, sizes, size, rows, keys, counts, first)
 
     def codes_of(self, plan: Plan) -> NDArray[np.int64]:
         """For each used cell of a plan the codes of its labels, a column for each level."""
@@ -224,19 +256,19 @@ class Design:
     def splits(self) -> Splits:
         """Check that each evaluation stands once, and count points (remembered)."""
         if "splits" not in self.facts:
-            self._check_labels()
+            self._check_labels([name for name in self.identity() if name != "point"])
             self.facts["splits"] = self._splits()
         splits: Splits = self.facts["splits"]
         return splits
 
-    def _check_labels(self) -> None:
+    def _check_labels(self, names: Sequence[str]) -> None:
         """Every evaluation needs a label on every known level."""
-        blocks = spans(self.size, BLOCK)
-        for name in self.identity():
-            level = self.levels[name]
-            for start, stop in blocks:
-                codes = level.block(start, stop)
-                bad = np.flatnonzero(codes < 0) if codes.min() < 0 else np.array([], dtype=int)
+        for name in names:
+            codes = self.levels[name].codes
+            if isinstance(codes, np.ndarray) and codes.min(initial=0) >= 0:
+                continue
+            for start, stop in spans(self.size, BLOCK):
+                bad = np.flatnonzero(codes[start:stop] < 0)
                 if self.present is not None:
                     bad = bad[self.present[start:stop][bad]]
                 if len(bad):
@@ -249,6 +281,9 @@ class Design:
 
     def _splits(self) -> Splits:
         by = tuple(level for level in SPLIT if level in self.levels)
+        folded = (*by, "fold")
+        if "fold" in self.levels and self.product(folded) <= FINE:
+            self.plan(folded)  # one pass for both: most methods ask for the folds next
         rows = self.plan(by).total
         if "point" not in self.levels:
             return Splits(rows[rows > 0], int(rows.sum()) if np.sum(rows > 0) == 1 else None)
@@ -256,13 +291,15 @@ class Design:
             unique, points = self._seen(by, scoped)
             if unique:
                 return Splits(rows[rows > 0], points)
+        self._check_labels(("point",))
         raise self._repeated(by)
 
     def _point_codes(self, offset: NDArray[np.int64] | None, start: int, stop: int) -> Any:
         codes = self.levels["point"].block(start, stop)
         if offset is None:
             return codes
-        return frozen(codes + offset[self.levels["source"].block(start, stop)])
+        scoped = codes + offset[self.levels["source"].block(start, stop)]
+        return frozen(np.where(codes < 0, -1, scoped))
 
     def _seen(self, by: tuple[str, ...], scoped: bool) -> tuple[bool, int]:
         """Whether every (split, point) stands once, and the number of points.
@@ -279,12 +316,15 @@ class Design:
         blocks = spans(self.size, BLOCK)
         used = np.zeros(width, dtype=bool)
         found = 0
+        scratch = Scratch()
         for low in range(0, plan.size, per_window):
             seen = np.zeros(min(per_window, plan.size - low) * width, dtype=np.uint8)
 
             def work(b: int, low: int = low, seen: NDArray[np.uint8] = seen) -> None:
-                points = self._point_codes(offset, *blocks[b])
-                kernels.mark(seen, self.cells(by, *blocks[b]), low, width, points)
+                start, stop = blocks[b]
+                points = self._point_codes(offset, start, stop)
+                out = scratch.array("cells", stop - start, np.int32)
+                kernels.mark(seen, self.cells(by, start, stop, out), low, width, points)
 
             for _ in each(work, len(blocks)):
                 pass

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 
+import numpy as np
+
 __all__ = ["LogError"]
 
 MOST = 3
@@ -27,12 +29,19 @@ class LogError(ValueError):
 
 
 def place(labels: Mapping[str, Hashable]) -> str:
-    """One evaluation in words: ``repetition=0, fold=2, point='a'``."""
-    return ", ".join(f"{level}={label!r}" for level, label in labels.items())
+    """Put one evaluation in words: ``repetition=0, fold=2, point='a'``."""
+    return ", ".join(f"{level}={spelled(label)}" for level, label in labels.items())
+
+
+def spelled(label: Hashable) -> str:
+    """Spell a label as one would type it: ``2`` and not ``np.int64(2)``."""
+    if isinstance(label, np.generic) and label.dtype.kind in "biufU":
+        return repr(label.item())
+    return repr(label)
 
 
 def listed(things: Iterable[object], total: int | None = None) -> str:
-    """The first few things, and how many more there are."""
+    """Name the first few things, and how many more there are."""
     every = list(things)
     shown = [str(thing) for thing in every[:MOST]]
     rest = (len(every) if total is None else total) - len(shown)
@@ -40,6 +49,6 @@ def listed(things: Iterable[object], total: int | None = None) -> str:
 
 
 def choice(name: str, got: object, allowed: Iterable[str]) -> LogError:
-    """An option that has to be one of a few words."""
+    """Refuse an option that is none of a few words."""
     words = ", ".join(repr(word) for word in allowed)
     return LogError(f"{name}={got!r} is not known. Expected one of {words}.")

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["LANES", "accumulate", "accumulate_wide", "combine", "count", "mark"]
+__all__ = ["LANES", "accumulate", "accumulate_one", "accumulate_wide", "combine", "count", "mark"]
 
 LANES = 4
 
@@ -27,27 +27,35 @@ Ints = NDArray[np.signedinteger[Any]]
 F = TypeVar("F", bound=Callable[..., None])
 
 
-def compiled(loop: F) -> F:
-    """Compile without the interpreter lock, keeping the machine code on disk where possible."""
+def compiled(reorder: bool = False) -> Callable[[F], F]:
+    """Compile without the interpreter lock, keeping the machine code on disk where possible.
+
+    ``reorder`` lets the compiler change the order of additions, so that it can use vectors.
+    """
     keep = os.environ.get("CVSTATS_CACHE", "1").lower() not in {"0", "false", "no", "off"}
-    try:
-        fast: F = njit(nogil=True, cache=keep)(loop)
-    except RuntimeError:  # no folder can be written: neither the package's nor the user's
-        fast = njit(nogil=True)(loop)
-    return fast
+    freedom = {"reassoc", "contract"} if reorder else False
+
+    def compile_(loop: F) -> F:
+        try:
+            fast = njit(nogil=True, cache=keep, fastmath=freedom)(loop)
+        except RuntimeError:  # no folder can be written: neither the package's nor the user's
+            fast = njit(nogil=True, fastmath=freedom)(loop)
+        return cast(F, fast)
+
+    return compile_
 
 
-@compiled
+@compiled()
 def combine(cells: Ints, codes: Ints, size: int) -> None:
     """Append one level to the cell numbers, in place: ``cells = cells * size + codes``."""
+    factor, nowhere = np.int32(size), np.int32(-1)
     for i in range(cells.shape[0]):
-        if cells[i] >= 0 and codes[i] >= 0:
-            cells[i] = cells[i] * size + codes[i]
-        else:
-            cells[i] = -1
+        code = np.int32(codes[i])
+        number = np.int32(cells[i] * factor + code)
+        cells[i] = number if (cells[i] | code) >= 0 else nowhere  # no jump: runs in vectors
 
 
-@compiled
+@compiled()
 def count(cells: Ints, counts: Ints, first: Ints) -> None:
     """Rows of each cell, and the first of them; both arrays come zeroed."""
     for i in range(cells.shape[0]):
@@ -58,16 +66,16 @@ def count(cells: Ints, counts: Ints, first: Ints) -> None:
             counts[k] += 1
 
 
-@compiled
+@compiled()
 def mark(seen: NDArray[np.uint8], groups: Ints, low: int, width: int, points: Ints) -> None:
     """Mark each (group, point) as seen, for the groups from ``low`` that the table holds."""
     high = low + seen.shape[0] // width
     for i in range(groups.shape[0]):
-        if low <= groups[i] < high:
+        if low <= groups[i] < high and points[i] >= 0:
             seen[(groups[i] - low) * width + points[i]] = 1
 
 
-@compiled
+@compiled()
 def accumulate(values: Floats, cells: Ints, shift: Floats, sums: Floats, squares: Floats) -> None:
     """Add ``x - shift`` and its square to the lanes of each row's cell.
 
@@ -91,11 +99,23 @@ def accumulate(values: Floats, cells: Ints, shift: Floats, sums: Floats, squares
             squares[k * 4] += d * d
 
 
-@compiled
+@compiled(reorder=True)
+def accumulate_one(values: Floats, shift: float, sums: Floats, squares: Floats) -> None:
+    """Do the same where all rows are of one cell: the order of additions is the compiler's."""
+    total = square = 0.0
+    for i in range(values.shape[0]):
+        d = values[i] - shift
+        total += d
+        square += d * d
+    sums[0] += total
+    squares[0] += square
+
+
+@compiled()
 def accumulate_wide(
     table: Floats, row: int, column: int, cells: Ints, shift: Floats, sums: Floats, squares: Floats
 ) -> None:
-    """The same for columns side by side, from a row and a column of ``table`` onwards.
+    """Do the same for columns side by side, from a row and a column of ``table`` onwards.
 
     ``shift``, ``sums`` and ``squares`` have a row for each cell and a number for each column.
     """

@@ -12,12 +12,11 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["FloatArray", "IntArray", "Moments", "State", "pool"]
+from cvstats.types import FloatArray, IntArray, Labels
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+__all__ = ["Moments", "State", "pool"]
+
 State = tuple[FloatArray, FloatArray, FloatArray]
 
 
@@ -71,7 +70,7 @@ class Moments:
     """
 
     levels: tuple[str, ...]
-    labels: tuple[Sequence[Hashable], ...]
+    labels: tuple[Labels, ...]
     codes: IntArray
     count: FloatArray
     mean: FloatArray
@@ -159,6 +158,7 @@ class Moments:
         return parts
 
     def __add__(self, other: Moments) -> Moments:
+        """Merge the moments of two parts of a log, matching labels."""
         if self.levels != other.levels:
             raise ValueError(f"moments by {self.levels} do not add to moments by {other.levels}")
         labels, codes = [], []

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvstats.errors import LogError, choice
-from cvstats.moments import FloatArray
+from cvstats.types import FloatArray
 
 __all__ = ["LOSSES", "LossOptions", "pointwise"]
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntFlag
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from cvstats.errors import choice
-from cvstats.moments import FloatArray, IntArray
+from cvstats.types import FloatArray, IntArray
 
 __all__ = ["ALTERNATIVES", "CAUTIONS", "Caution", "Result", "half_widths", "interval", "quantile"]
 
@@ -57,7 +59,7 @@ class Result:
     method : str
         Key of the method in the registry.
     columns : mapping of str to array, shape (models,)
-        The numbers, in the order in which they are shown.
+        The numbers, in the order in which they are shown; counts are integers.
     caution : array of int, shape (models,)
         Bits of `Caution`.
     attrs : mapping
@@ -65,7 +67,7 @@ class Result:
     """
 
     method: str
-    columns: Mapping[str, FloatArray]
+    columns: Mapping[str, NDArray[Any]]
     caution: IntArray
     attrs: Mapping[str, str | float | int] = field(default_factory=dict)
 
@@ -100,7 +102,7 @@ def interval(
     caution: IntArray | int = 0,
     attrs: Mapping[str, str | float | int] | None = None,
 ) -> Result:
-    """An interval of estimate, standard error and critical value, with the usual cautions.
+    """Build an interval of estimate, standard error and critical value, with the usual cautions.
 
     A negative ``variance`` gives NaN for the standard error and the limits; a zero one gives
     the point, never widened (methods that have a floor apply it before).

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 LAYERS = {
-    **dict.fromkeys(("blocks", "errors", "kernels"), 0),
+    **dict.fromkeys(("blocks", "errors", "kernels", "types"), 0),
     **dict.fromkeys(("design", "moments", "results"), 1),
     **dict.fromkeys(("chunked", "comparison", "intervals", "pointwise"), 2),
     **dict.fromkeys(("containers", "datasets"), 3),

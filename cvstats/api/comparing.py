@@ -29,10 +29,8 @@ __all__ = ["compare", "difference"]
 Pairs = list[tuple[Hashable, Hashable]]
 
 
-def difference(
-    losses: Losses, other: Losses | None = None, *, reference: Hashable = None
-) -> Any:
-    """The log of paired differences: the loss of the model minus the loss of the other.
+def difference(losses: Losses, other: Losses | None = None, *, reference: Hashable = None) -> Any:
+    """Take paired differences: the loss of the model minus the loss of the other.
 
     Parameters
     ----------
@@ -86,7 +84,7 @@ def difference(
 
 
 def pairs_of(log: Log, reference: Hashable) -> tuple[Pairs, list[int], list[int]]:
-    """The pairs to compare: their names, and the numbers of their models."""
+    """Choose the pairs to compare: their names, and the numbers of their models."""
     models = list(log.labels.models)
     if len(models) < 2:
         raise LogError(
@@ -183,8 +181,8 @@ def compare(
     >>> table[["difference", "lower", "upper", "p_adjusted"]].round(3)
                              difference   lower    upper  p_adjusted
     model             other
-    random_forest     ridge     181.751  -7.118  370.620       0.059
-    gradient_boosting ridge     143.223   0.000  300.000       0.059
+    random_forest     ridge     181.842 -21.046  384.729       0.158
+    gradient_boosting ridge     143.377 -56.530  343.284       0.160
     """
     checked_alpha(alpha)
     if alternative not in ALTERNATIVES:
@@ -212,8 +210,10 @@ def compare(
     return log.label_pairs(pairs, Result("compare", columns, result.caution, attrs))
 
 
-def one_log(losses: Losses, reference: Hashable, missing: Missing) -> tuple[Log, Pairs, Differences]:
-    """Pairs of models within one log."""
+def one_log(
+    losses: Losses, reference: Hashable, missing: Missing
+) -> tuple[Log, Pairs, Differences]:
+    """Pair the models of one log."""
     log = read(losses, missing=missing)
     pairs, left, right = pairs_of(log, reference)
     columns = [log.labels.columns(model) for model in range(len(log.labels.models))]
@@ -232,7 +232,7 @@ def same_rows(one: Any, two: Any) -> bool:
 
 
 def two_logs(one: Losses, two: Losses, missing: Missing) -> tuple[Log, Pairs, Differences]:
-    """Each model of one log with its partner in another."""
+    """Pair each model of one log with its partner in another."""
     first = read(one)
     second = read(aligned(one, two))
     mine, yours = list(first.labels.models), list(second.labels.models)

@@ -14,9 +14,7 @@ __all__ = ["decompose", "moments"]
 BY = ("repetition", "fold")
 
 
-def moments(
-    losses: Losses, *, by: str | Sequence[str] = BY, missing: Missing = "raise"
-) -> Any:
+def moments(losses: Losses, *, by: str | Sequence[str] = BY, missing: Missing = "raise") -> Any:
     """Count, mean and variance of the losses in each cell of a log.
 
     Parameters
@@ -59,10 +57,10 @@ def moments(
     >>> log = cvstats.datasets.load("flights")
     >>> losses = cvstats.losses(log, prediction="naive_bayes", loss="brier")
     >>> losses.cvci.moments(by="fold").head(2).round(4)
-          count    mean     var
+          count   mean     var
     fold
-    0      2000  0.1759  0.0522
-    1      2000  0.1738  0.0511
+    0      2000  0.175  0.0482
+    1      2000  0.171  0.0486
     """
     log = read(losses, missing=missing)
     known = log.design.levels
@@ -87,7 +85,7 @@ def decompose(
     gamma: float | None = None,
     missing: Missing = "raise",
 ) -> Table:
-    """What a log tells of the variance components of its mean.
+    """Estimate what one log can tell of the variance components of its mean.
 
     Losses have variance sigma^2, covariance omega within a fold and gamma between folds. The
     target is the variance theta of the mean loss of one repetition. One log determines
@@ -112,10 +110,10 @@ def decompose(
     -------
     Series, DataFrame or Dataset
         ``sigma2_minus_omega``, ``omega_minus_gamma``, ``theta_minus_gamma``, the estimators
-        ``theta_1`` to ``theta_5`` and ``theta_a``, raw (they may be negative) and in squared
-        units of the loss; with ``rho`` or ``gamma`` also ``sigma2``, ``omega``, ``gamma`` and
-        ``theta``, which rest on the assumption; ``n_points``, ``n_folds``,
-        ``n_repetitions`` and ``caution``.
+        ``theta_1`` to ``theta_5`` and ``theta_a`` (NaN where a fold holds one point), raw (they
+        may be negative) and in squared units of the loss; with ``rho`` or ``gamma`` also
+        ``sigma2``, ``omega``, ``gamma`` and ``theta``, which rest on the assumption;
+        ``n_points``, ``n_folds``, ``n_repetitions`` and ``caution``.
 
     Raises
     ------
@@ -141,9 +139,9 @@ def decompose(
     >>> losses = cvstats.losses(log, prediction="ridge")
     >>> parts = losses.cvci.decompose(rho=0.1)
     >>> parts[["sigma2_minus_omega", "omega_minus_gamma", "theta"]].astype(float).round(0)
-    sigma2_minus_omega    9759434.0
-    omega_minus_gamma         120.0
-    theta                   46635.0
+    sigma2_minus_omega    15381196.0
+    omega_minus_gamma        49839.0
+    theta                    83950.0
     Name: ridge, dtype: float64
     """
     log = read(losses, missing=missing)
@@ -151,7 +149,7 @@ def decompose(
 
 
 def understood(losses: Losses) -> str:
-    """One line on what was understood of a log, or why it is none; never an error."""
+    """Say in one line what was understood of a log, or why it is none; never an error."""
     try:
         log = read(losses)
     except LogError as error:

@@ -112,7 +112,7 @@ def losses(
 
 
 def models(prediction: Columns, classes: Sequence[Hashable] | None) -> dict[str, list[str]]:
-    """For each model its columns."""
+    """Find the columns of each model."""
     if isinstance(prediction, str):
         chosen = {prediction: [prediction]}
     elif isinstance(prediction, Mapping):
@@ -147,7 +147,7 @@ def of_frame(
     loss: str | Callable[[Any, Any], Any],
     options: LossOptions,
 ) -> pd.Series:
-    """The losses of one model in a frame."""
+    """Compute the losses of one model in a frame."""
     y = plain(predictions[truth])
     parts = [plain(predictions[column]) for column in columns]
     guess = parts[0] if options.classes is None else np.column_stack(parts)
@@ -155,7 +155,7 @@ def of_frame(
 
 
 def plain(column: pd.Series) -> Any:
-    """A column as a numpy array of numbers where it holds numbers, else of objects."""
+    """Turn a column into an array of numbers where it holds numbers, else of objects."""
     if pd.api.types.is_numeric_dtype(column.dtype) and not isinstance(column.dtype, np.dtype):
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     if isinstance(column.dtype, np.dtype):
@@ -170,7 +170,7 @@ def of_dataset(
     loss: str | Callable[[Any, Any], Any],
     options: LossOptions,
 ) -> xr.DataArray:
-    """The losses of one model in a dataset; truth is broadcast to the predictions."""
+    """Compute the losses of one model in a dataset; truth is broadcast to the predictions."""
     parts = xr.broadcast(*(predictions[column] for column in columns), predictions[truth])
     *guesses, y = (part.transpose(*parts[0].dims) for part in parts)
     flat = [guess.values.reshape(-1) for guess in guesses]
@@ -279,10 +279,11 @@ def as_log(
     wide = indexed.set_index(model, append=True)[columns[0]]
     twice = wide.index[wide.index.duplicated()]
     if len(twice):
+        labels = dict(zip(wide.index.names, twice[0], strict=True))
         raise LogError(
-            f"a model has the same evaluation twice: {dict(zip(wide.index.names, twice[0], strict=True))!r} "
-            f"and {len(twice) - 1:,} more. Expected each ({', '.join((*levels, model))}) once. "
-            f"Name the level that tells them apart, such as repetition=."
+            f"a model has the same evaluation twice: {labels!r} and {len(twice) - 1:,} more. "
+            f"Expected each ({', '.join((*levels, model))}) once. Name the level that tells them "
+            f"apart, such as repetition=."
         )
     order = list(dict.fromkeys(indexed[model]))
     return wide.unstack(model)[order].rename_axis(columns="model")

@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from cvstats.chunked import Columns, all_binary
-from cvstats.containers import Log
+from cvstats.containers import Log, Table
 from cvstats.errors import LogError
 from cvstats.intervals import quadratic as quadratics
 from cvstats.intervals import splits, wald
@@ -34,13 +34,12 @@ __all__ = [
 ]
 
 Losses: TypeAlias = pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset
-Table: TypeAlias = pd.Series | pd.DataFrame | xr.Dataset
 Alternative: TypeAlias = Literal["two-sided", "less", "greater"]
 Missing: TypeAlias = Literal["raise", "drop"]
 
 
 def checked_alpha(alpha: float) -> float:
-    """The error rate, if it is one."""
+    """Return the error rate, if it is one."""
     if not 0 < alpha < 1:
         raise LogError(
             f"alpha={alpha!r} is out of range. Expected an error rate between 0 and 1, such as "
@@ -50,19 +49,19 @@ def checked_alpha(alpha: float) -> float:
 
 
 def by_fold(log: Log) -> tuple[str, ...]:
-    """The levels that tell test folds apart."""
+    """Name the levels that tell test folds apart."""
     fold = fold_level(log.design)
     levels = log.design.levels
     return tuple(name for name in ("repetition", fold) if name is not None and name in levels)
 
 
 def by_repetition(log: Log) -> tuple[str, ...]:
-    """The level that tells repetitions apart, if there is one."""
+    """Name the level that tells repetitions apart, if there is one."""
     return ("repetition",) if "repetition" in log.design.levels else ()
 
 
 def folds_per_repetition(log: Log) -> int:
-    """Number of folds of the first repetition; 1 where nothing names folds."""
+    """Count the folds of the first repetition; 1 where nothing names folds."""
     by = by_fold(log)
     if by in ((), ("repetition",)):
         return 1
@@ -101,6 +100,13 @@ def run_holdout(
     """Holdout interval; several repetitions are averaged point by point first."""
     require("holdout", log.design)
     repetitions = log.design.number("repetition")
+    if repetitions > 1:
+        names = [name for name in ("source", "point") if name in log.design.levels]
+        points = log.moments(names, losses)
+        one_each = replace(points, count=np.ones_like(points.count), m2=np.zeros_like(points.m2))
+        cell = one_each.over(())
+    else:
+        cell = log.moments((), losses)
     if interval in ("wilson", "clopper-pearson") and (
         repetitions > 1 or not all_binary(log.design, losses or log.panels)
     ):
@@ -109,13 +115,6 @@ def run_holdout(
             f"interval={interval!r} needs losses that are 0 or 1, once for each point, and this "
             f"log has {found}. Use interval='wald' or interval='t'."
         )
-    if repetitions > 1:
-        names = [name for name in ("source", "point") if name in log.design.levels]
-        points = log.moments(names, losses)
-        one_each = replace(points, count=np.ones_like(points.count), m2=np.zeros_like(points.m2))
-        cell = one_each.over(())
-    else:
-        cell = log.moments((), losses)
     return splits.holdout(cell, kind=interval, alpha=alpha, n_repetitions=repetitions)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import special
 
 from cvstats.errors import choice
-from cvstats.moments import FloatArray
+from cvstats.types import FloatArray
 from cvstats.results import Caution, Result, half_widths
 
 __all__ = ["ADJUSTMENTS", "adjusted", "p_values", "tested"]
@@ -20,16 +20,15 @@ def p_values(statistic: FloatArray, df: float | None, alternative: str) -> Float
     ``"less"`` asks whether the model has the smaller error. An infinite statistic (a
     difference without any variance) gives 0 or 1.
     """
-    below: FloatArray
-    tail: FloatArray
-    if df is None:
-        below, tail = special.ndtr(statistic), 2 * special.ndtr(-np.abs(statistic))
-        above = special.ndtr(-statistic)
-    else:
-        below, tail = special.stdtr(df, statistic), 2 * special.stdtr(df, -np.abs(statistic))
-        above = special.stdtr(df, -statistic)
-    by_name: dict[str, FloatArray] = {"less": below, "greater": above, "two-sided": tail}
-    return by_name[alternative]
+    if alternative == "two-sided":
+        return 2 * below(-np.abs(statistic), df)
+    return below({"less": statistic, "greater": -statistic}[alternative], df)
+
+
+def below(statistic: FloatArray, df: float | None) -> FloatArray:
+    """Distribution function of Student's t, or of the normal law where ``df`` is None."""
+    share = special.ndtr(statistic) if df is None else special.stdtr(df, statistic)
+    return np.asarray(share, dtype=np.float64)
 
 
 def tested(base: Result, *, alternative: str, alpha: float) -> Result:

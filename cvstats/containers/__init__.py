@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cvstats.containers.log import Log
+from cvstats.containers.log import Log, Table
 from cvstats.containers.reading import dropped, read
 
-__all__ = ["Log", "dropped", "read"]
+__all__ = ["Log", "Table", "dropped", "read"]

@@ -16,8 +16,9 @@ from cvstats.containers.frames import facts_about
 from cvstats.containers.log import Attrs
 from cvstats.design import LEVELS, Design, Grid, Level
 from cvstats.errors import LogError
-from cvstats.moments import IntArray, Moments
+from cvstats.moments import Moments
 from cvstats.results import CAUTIONS, Caution, Result
+from cvstats.types import IntArray
 
 __all__ = ["ArrayLabels", "design_of", "level_dims", "panel_of"]
 
@@ -25,8 +26,8 @@ IN_LOSS_UNITS = ("estimate", "se", "lower", "upper", "difference", "mean")
 
 
 def level_dims(log: xr.DataArray) -> tuple[Hashable, ...]:
-    """The dimensions along which evaluations lie, in the order of the array."""
-    found = {dim for dim in log.dims if dim in LEVELS}
+    """Find the dimensions along which evaluations lie, in the order of the array."""
+    found: set[Hashable] = {dim for dim in log.dims if dim in LEVELS}
     for name, coord in log.coords.items():
         if name in LEVELS:
             found |= set(coord.dims)
@@ -43,7 +44,7 @@ def level_dims(log: xr.DataArray) -> tuple[Hashable, ...]:
 
 
 def panel_of(log: xr.DataArray, dims: tuple[Hashable, ...]) -> NDArray[Any]:
-    """The losses as a table of evaluations by carried cells; a view where memory allows."""
+    """Lay the losses out, evaluations by carried cells; a view where memory allows."""
     if log.chunks is not None:
         raise LogError(
             "this array is lazy (dask), and its intervals are not computed lazily yet. Expected "
@@ -61,9 +62,7 @@ def panel_of(log: xr.DataArray, dims: tuple[Hashable, ...]) -> NDArray[Any]:
     return table.view(np.uint8) if table.dtype.kind == "b" else table
 
 
-def design_of(
-    log: xr.DataArray, dims: tuple[Hashable, ...], panels: Panels
-) -> Design:
+def design_of(log: xr.DataArray, dims: tuple[Hashable, ...], panels: Panels) -> Design:
     """Find the levels of an array by name.
 
     Where ``fold`` or ``source`` is a dimension beside others the array is a dense table, and
@@ -103,7 +102,7 @@ def design_of(
 def level_of(
     log: xr.DataArray, name: Hashable, dims: tuple[Hashable, ...], shape: tuple[int, ...]
 ) -> Level | None:
-    """One coordinate as a level; None where it does not vary over the evaluations."""
+    """Read one coordinate as a level; None where it does not vary over the evaluations."""
     if name in dims and name not in log.coords:
         return Level(range(log.sizes[name]), Grid((dims.index(name),), shape))
     coord = log.coords[name]
@@ -123,7 +122,7 @@ def level_of(
 
 
 def evaluated(panels: Panels) -> NDArray[np.bool_]:
-    """The rows that hold a number in any column."""
+    """Find the rows that hold a number in any column."""
     here = np.zeros(len(panels.tables[0]), dtype=bool)
     for table in panels.tables:
         if table.dtype.kind != "f":
@@ -147,7 +146,7 @@ class ArrayLabels:
 
     @classmethod
     def of(cls, log: xr.DataArray, dims: tuple[Hashable, ...]) -> ArrayLabels:
-        """Names and shape of what a DataArray carries besides its evaluations."""
+        """Note names and shape of what a DataArray carries besides its evaluations."""
         carried = tuple(dim for dim in log.dims if dim not in dims)
         coords = {
             name: coord for name, coord in log.coords.items() if set(coord.dims) <= set(carried)
@@ -163,20 +162,21 @@ class ArrayLabels:
         return cls(models, carried, coords, sizes, at, log.attrs.get("units"))
 
     def with_models(self, models: Sequence[Hashable]) -> ArrayLabels:
-        """The same for a Dataset: its variables are the models, the first dimension."""
+        """Make the same for a Dataset: its variables are the models, the first dimension."""
         coords = {**self.coords, "model": ("model", np.array(models, dtype=object).astype(str))}
         sizes = (len(models), *self.sizes)
         return ArrayLabels(models, ("model", *self.dims), coords, sizes, 0, self.units)
 
     def columns(self, model: int) -> IntArray:
-        """The columns of one model: all its carried cells."""
+        """List the columns of one model: all its carried cells."""
         numbers = np.arange(int(np.prod(self.sizes, dtype=np.int64))).reshape(self.sizes)
         if self.model_dim is None:
             return numbers.reshape(-1)
-        return np.take(numbers, model, axis=self.model_dim).reshape(-1)
+        columns: IntArray = np.take(numbers, model, axis=self.model_dim).reshape(-1)
+        return columns
 
     def name(self, column: int) -> str:
-        """The labels of one carried cell."""
+        """Name one carried cell by its labels."""
         if not self.dims:
             return "the log" if self.models[0] is None else repr(self.models[0])
         at = np.unravel_index(column, self.sizes)
@@ -192,17 +192,17 @@ class ArrayLabels:
         return ", ".join(words)
 
     def may_be_empty(self) -> bool:
-        """A carried cell without any loss is masked (land, or out of view)."""
+        """Allow a carried cell without any loss: it is masked (land, or out of view)."""
         return bool(self.dims)
 
     def table(self, result: Result, attrs: Attrs) -> xr.Dataset:
-        """A variable for each number, over the carried dimensions."""
+        """Make a variable of each number, over the carried dimensions."""
         return self._dataset(result, self.dims, self.sizes, self.coords, attrs)
 
     def pairs(
         self, pairs: Sequence[tuple[Hashable, Hashable]], result: Result, attrs: Attrs
     ) -> xr.Dataset:
-        """The same over a dimension ``pair`` with coordinates ``model`` and ``other``.
+        """Make the same over a dimension ``pair`` with coordinates ``model`` and ``other``.
 
         Two logs of one model each have one pair, which then is no dimension.
         """
@@ -229,6 +229,7 @@ class ArrayLabels:
         coords: Mapping[Hashable, Any],
         attrs: Attrs,
     ) -> xr.Dataset:
+        """Shape each number like the dimensions, with its units, and add what to doubt."""
         variables: dict[str, Any] = {}
         for name, values in result.columns.items():
             units = {"units": self.units} if self.units and name in IN_LOSS_UNITS else {}
@@ -239,7 +240,7 @@ class ArrayLabels:
         return xr.Dataset(variables, coords=dict(coords), attrs=clean)
 
     def cells(self, found: Moments, attrs: Attrs) -> xr.Dataset:
-        """Count, mean and variance over the levels asked for and the carried dimensions."""
+        """Lay count, mean and variance over the levels asked for and the carried dimensions."""
         shape = tuple(len(labels) for labels in found.labels)
         at = tuple(found.codes.T)
         count = np.zeros(shape, dtype=np.int64)
@@ -268,7 +269,7 @@ class ArrayLabels:
 
 
 def caution_attrs() -> dict[str, Any]:
-    """CF attributes of a variable of independent flags."""
+    """Describe the flags as CF does for a variable of independent flags."""
     return {
         "long_name": "reasons to doubt the interval",
         "flag_masks": np.array([int(flag) for flag in Caution], dtype=np.int32),

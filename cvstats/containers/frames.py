@@ -15,8 +15,9 @@ from cvstats.chunked import Panels
 from cvstats.containers.log import Attrs
 from cvstats.design import LEVELS, Design, Grid, Level
 from cvstats.errors import LogError, listed
-from cvstats.moments import IntArray, Moments
-from cvstats.results import CAUTIONS, Caution, Result
+from cvstats.moments import Moments
+from cvstats.results import CAUTIONS, Result
+from cvstats.types import IntArray
 
 __all__ = ["FrameLabels", "design_of", "numbers", "panels_of", "sentence"]
 
@@ -25,14 +26,14 @@ _remembered: dict[tuple[Any, ...], dict[Any, Any]] = {}
 
 
 def owner(codes: NDArray[Any]) -> NDArray[Any]:
-    """The array that owns the memory that another one looks at."""
+    """Find the array that owns the memory that another one looks at."""
     while isinstance(codes.base, np.ndarray):
         codes = codes.base
     return codes
 
 
 def facts_about(index: pd.MultiIndex) -> dict[Any, Any]:
-    """What is known of this index. Views of an index share their memory, and so what is known.
+    """Look up what is known of this index; its views share their memory, and so the knowledge.
 
     pandas never changes the codes of an index, so nothing that was found can become untrue
     while they live; when they go, it is forgotten.
@@ -73,7 +74,7 @@ def design_of(index: pd.Index) -> Design:
 
 
 def flat_level(index: pd.Index) -> Level:
-    """The one level of an index that is not a MultiIndex."""
+    """Read the one level of an index that is not a MultiIndex."""
     if isinstance(index, pd.CategoricalIndex):
         return Level(index.categories, np.asarray(index.codes))
     if index.is_unique and not index.hasnans:
@@ -92,7 +93,7 @@ def unknown_levels(names: list[str]) -> LogError:
 
 
 def numbers(column: pd.Series) -> NDArray[Any]:
-    """The numbers of a column, without a copy where pandas keeps plain numbers."""
+    """Take the numbers of a column, without a copy where pandas keeps plain numbers."""
     dtype = column.dtype
     if isinstance(dtype, np.dtype) and dtype.kind in "fiub":
         values = column.to_numpy()
@@ -109,7 +110,7 @@ def numbers(column: pd.Series) -> NDArray[Any]:
 
 
 def panels_of(log: pd.Series | pd.DataFrame) -> Panels:
-    """The losses as they lie in memory: one block where pandas keeps one, else column by column."""
+    """Take the losses as they lie in memory: one block where pandas keeps one, else columns."""
     if isinstance(log, pd.Series):
         return Panels((numbers(log)[:, None],))
     plain = {dtype for dtype in log.dtypes if isinstance(dtype, np.dtype) and dtype.kind in "fiu"}
@@ -122,7 +123,7 @@ def panels_of(log: pd.Series | pd.DataFrame) -> Panels:
 
 
 def sentence(flags: int) -> str:
-    """The cautions of one row in words."""
+    """Put the cautions of one row into words."""
     return "; ".join(text for flag, text in CAUTIONS.items() if flags & flag)
 
 
@@ -135,7 +136,7 @@ class FrameLabels:
 
     @classmethod
     def of(cls, log: pd.Series | pd.DataFrame) -> FrameLabels:
-        """The models of a log, each of them once."""
+        """Name the models of a log, each of them once."""
         if isinstance(log, pd.Series):
             return cls([log.name], None)
         if log.shape[1] == 0:
@@ -149,44 +150,44 @@ class FrameLabels:
         return cls(list(log.columns), log.columns)
 
     def columns(self, model: int) -> IntArray:
-        """Each model is one column."""
+        """Give the one column of a model."""
         return np.array([model])
 
     def name(self, column: int) -> str:
-        """The column's name."""
+        """Name a column."""
         name = self.models[column]
         return "the log" if name is None else repr(name)
 
     def may_be_empty(self) -> bool:
-        """A column without losses is a mistake."""
+        """Say no: a column without losses is a mistake."""
         return False
 
     def table(self, result: Result, attrs: Attrs) -> pd.Series | pd.DataFrame:
-        """Columns as the method gives them, and what to doubt."""
+        """Show columns as the method gives them, and what to doubt."""
         index = self.columns_axis
         table = body(result, pd.RangeIndex(1) if index is None else index)
         if index is not None:
             if index.nlevels == 1 and index.name is None:
                 table.index.name = "model"
-            table.attrs = dict(attrs)
+            table.attrs = copied(attrs)
             return table
-        row = table.iloc[0].rename(self.models[0])
-        row.attrs = dict(attrs)
+        row = pd.Series(table.iloc[0], name=self.models[0])
+        row.attrs = copied(attrs)
         return row
 
     def pairs(
         self, pairs: Sequence[tuple[Hashable, Hashable]], result: Result, attrs: Attrs
     ) -> pd.DataFrame:
-        """A row for each pair, indexed by (model, other)."""
+        """Make a row for each pair, indexed by (model, other)."""
         index = pd.MultiIndex.from_arrays(
             [[a for a, _ in pairs], [b for _, b in pairs]], names=["model", "other"]
         )
         table = body(result, index)
-        table.attrs = dict(attrs)
+        table.attrs = copied(attrs)
         return table
 
     def cells(self, found: Moments, attrs: Attrs) -> pd.DataFrame:
-        """A row for each cell (of each model) with count, mean and variance."""
+        """Make a row for each cell (of each model) with count, mean and variance."""
         index = cell_index(found)
         n = found.count
         tables = []
@@ -201,25 +202,28 @@ class FrameLabels:
             table = pd.concat(tables, ignore_index=True).set_axis(self.columns_axis)
         else:
             table = pd.concat(tables, keys=self.columns_axis, names=["model"])
-        table.attrs = dict(attrs)
+        table.attrs = copied(attrs)
         return table
 
 
+def copied(attrs: Attrs) -> dict[Hashable | None, Any]:
+    """Give a result attrs of its own."""
+    return {name: fact for name, fact in attrs.items()}
+
+
 def cell_index(found: Moments) -> pd.Index | None:
-    """The labels of cells as an index; None for the one cell of no level."""
+    """Make an index of the labels of cells; None for the one cell of no level."""
     if not found.levels:
         return None
-    parts = [pd.Index(labels).take(codes) for labels, codes in zip(found.labels, found.codes.T, strict=True)]
+    parts = [
+        pd.Index(list(labels) if isinstance(labels, tuple) else labels).take(codes)
+        for labels, codes in zip(found.labels, found.codes.T, strict=True)
+    ]
     return pd.MultiIndex.from_arrays(parts, names=list(found.levels))
 
 
 def body(result: Result, index: pd.Index) -> pd.DataFrame:
-    """The numbers of a result with the cautions as last column."""
+    """Put the cautions beside the numbers, as last column."""
     data: dict[str, Any] = dict(result.columns)
     data["caution"] = [sentence(int(flags)) for flags in result.caution]
     return pd.DataFrame(data, index=index.copy())
-
-
-def flagged() -> dict[int, str]:
-    """Each caution's bit and its short name."""
-    return {int(flag): str(flag.name).lower() for flag in Caution}

@@ -6,9 +6,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from cvstats import chunked
 from cvstats.blocks import BLOCK, spans
@@ -16,46 +18,52 @@ from cvstats.chunked import Columns, Differences, Panels
 from cvstats.design import Design
 from cvstats.errors import MOST, LogError, listed
 from cvstats.intervals.registry import METHODS
-from cvstats.moments import IntArray, Moments
+from cvstats.moments import Moments
 from cvstats.results import Result
+from cvstats.types import IntArray
 
-__all__ = ["Labels", "Log", "facts_of"]
+__all__ = ["Labels", "Log", "Table", "facts_of"]
 
-Attrs = Mapping[str, Any]
+Attrs = Mapping[Any, Any]  # of strings; pandas and xarray ask for wider and different types
+Table: TypeAlias = pd.Series | pd.DataFrame | xr.Dataset
 
 
 class Labels(Protocol):
     """How the columns of a log are called, and how results get their labels back."""
 
-    models: Sequence[Hashable]
+    @property
+    def models(self) -> Sequence[Hashable]:
+        """The names of the models; None for one that has no name."""
 
     def columns(self, model: int) -> IntArray:
-        """The columns of one model: one, or one for each cell of the carried dimensions."""
+        """List the columns of one model: one, or one for each cell of the carried dimensions."""
 
     def name(self, column: int) -> str:
-        """One column in words, for messages."""
+        """Put one column in words, for messages."""
 
     def may_be_empty(self) -> bool:
-        """Whether a column without any loss is a masked cell and not a mistake."""
+        """Tell whether a column without any loss is a masked cell and not a mistake."""
 
-    def table(self, result: Result, attrs: Attrs) -> Any:
-        """A result with a number for each column, labelled."""
+    def table(self, result: Result, attrs: Attrs) -> Table:
+        """Label a result that has a number for each column."""
 
-    def pairs(self, pairs: Sequence[tuple[Hashable, Hashable]], result: Result, attrs: Attrs) -> Any:
-        """A result with a number for each pair of models (and carried cell), labelled."""
+    def pairs(
+        self, pairs: Sequence[tuple[Hashable, Hashable]], result: Result, attrs: Attrs
+    ) -> Any:
+        """Label a result that has a number for each pair of models (and carried cell)."""
 
     def cells(self, found: Moments, attrs: Attrs) -> Any:
-        """Moments cell by cell, labelled."""
+        """Label moments cell by cell."""
 
 
 @cache
 def own_version() -> str:
-    """The version of the installed package."""
+    """Look up the version of the installed package."""
     return version("cvstats")
 
 
 def facts_of(result: Result) -> dict[str, Any]:
-    """The attrs of a labelled result: what was done, what it covers, and by whom."""
+    """Gather the attrs of a labelled result: what was done, what it covers, and by whom."""
     compared = result.attrs.get("interval_method")
     method = METHODS[str(compared or result.method)]
     facts: dict[str, Any] = {"method": result.method, **result.attrs}
@@ -86,7 +94,7 @@ class Log:
     attrs: Attrs = field(default_factory=dict)
 
     def moments(self, by: Sequence[str], losses: Columns | None = None) -> Moments:
-        """Moments by some levels, of the losses or of differences between them."""
+        """Compute moments by some levels, of the losses or of differences between them."""
         chosen = losses if losses is not None else self.panels
         found = chunked.moments(self.design, chosen, by)
         bad = ~(np.isfinite(found.mean).all(axis=0) & np.isfinite(found.m2).all(axis=0))
@@ -111,7 +119,7 @@ class Log:
             )
 
     def _not_finite(self, j: int) -> tuple[list[int], int, int]:
-        """The first rows of a column that are not finite, their number, and all its rows."""
+        """Find the first rows of a column that are not finite; count these, and all its rows."""
         rows: list[int] = []
         total = present = 0
         for start, stop in spans(self.design.size, BLOCK):
@@ -128,6 +136,7 @@ class Log:
         return rows, total, present
 
     def _words(self, j: int, rows: list[int], total: int) -> LogError:
+        """Put into words which losses are infinite or missing, and what to do."""
         where = listed([self.design.place(row) for row in rows], total)
         row, name = rows[0], self.labels.name(j)
         values = [self.panels.column(i, row, row + 1)[0] for i in range(self.panels.width)]
@@ -149,10 +158,10 @@ class Log:
             f"evaluation. Fill the gap, or pass missing='drop' to leave these evaluations out."
         )
 
-    def label(self, result: Result) -> Any:
-        """A result of the maths, in the shape of the container that came in."""
+    def label(self, result: Result) -> Table:
+        """Label a result of the maths, in the shape of the container that came in."""
         return self.labels.table(result, facts_of(result) | dict(self.attrs))
 
     def label_pairs(self, pairs: Sequence[tuple[Hashable, Hashable]], result: Result) -> Any:
-        """A result for pairs of models, in the shape of the container that came in."""
+        """Label a result for pairs of models, in the shape of the container that came in."""
         return self.labels.pairs(pairs, result, facts_of(result) | dict(self.attrs))

@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from cvstats.design import LEVELS
-from cvstats.errors import MOST, LogError, listed, place
+from cvstats.errors import MOST, LogError, listed, place, spelled
 
 __all__ = ["against", "aligned", "every_pair", "subtracted"]
 
@@ -23,7 +23,7 @@ WAY_OUT = (
 
 @singledispatch
 def aligned(one: Any, two: Any) -> Any:
-    """The second log in the order of the first one's evaluations.
+    """Put the second log in the order of the first one's evaluations.
 
     Raises
     ------
@@ -34,6 +34,7 @@ def aligned(one: Any, two: Any) -> Any:
 
 
 def same_kind(one: object, two: object) -> None:
+    """Refuse logs in containers of two kinds."""
     if not isinstance(two, type(one)):
         raise LogError(
             f"a {type(one).__name__} cannot be compared to a {type(two).__name__}. Expected two "
@@ -49,7 +50,7 @@ def _(one: Any, two: Any) -> Any:
 
 
 def order(one: pd.Index, two: pd.Index) -> Any:
-    """Where the evaluations of one index stand in another."""
+    """Find where the evaluations of one index stand in another."""
     if one.names == two.names and one.equals(two):
         return slice(None)
     if one.nlevels == 1 and one.name is None:
@@ -79,9 +80,13 @@ def order(one: pd.Index, two: pd.Index) -> Any:
 
 
 def not_the_same(one: pd.Index, two: pd.Index, at: Any) -> LogError:
-    """Words for logs of different evaluations; other folds are told from other points."""
-    names = [str(name) for name in one.names]
-    if "fold" in names and len(names) > 1:
+    """Put into words how the evaluations differ; other folds are told from other points."""
+    if (
+        isinstance(one, pd.MultiIndex)
+        and isinstance(two, pd.MultiIndex)
+        and "fold" in one.names
+        and one.nlevels > 1
+    ):
         rest, other = one.droplevel("fold"), two.droplevel("fold")
         if rest.is_unique and other.is_unique and len(rest) == len(other):
             there = other.get_indexer(rest)
@@ -93,8 +98,9 @@ def not_the_same(one: pd.Index, two: pd.Index, at: Any) -> LogError:
                 )
                 return LogError(
                     f"the models were evaluated in different folds: {words(rest, row)} stands "
-                    f"in fold {folds[0]!r} of the first log and in fold {folds[1]!r} of the "
-                    f"second. A paired comparison needs one partition. {WAY_OUT}"
+                    f"in fold {spelled(folds[0])} of the first log and in fold "
+                    f"{spelled(folds[1])} of the second. A paired comparison needs one "
+                    f"partition. {WAY_OUT}"
                 )
     only_one = np.flatnonzero(at < 0)
     seen = np.zeros(len(two), dtype=bool)
@@ -111,7 +117,7 @@ def not_the_same(one: pd.Index, two: pd.Index, at: Any) -> LogError:
 
 
 def words(index: pd.Index, row: int) -> str:
-    """One label of an index in words."""
+    """Put one label of an index in words."""
     label = index[row]
     labels = label if isinstance(index, pd.MultiIndex) else (label,)
     return place(dict(zip(map(str, index.names), labels, strict=True)))
@@ -137,21 +143,25 @@ def _(one: Any, two: Any) -> Any:
         elif not mine.equals(yours):
             at = yours.get_indexer(mine)
             if (at < 0).any() or len(mine) != len(yours):
-                raise not_the_same(mine.rename(mine.name or str(dim)), yours, at)
+                raise not_the_same(mine, yours, at)
             two = two.isel({dim: at})
     for name in LEVELS:
-        if name in one.coords and name in two.coords and not one.indexes.get(name, pd.Index([])).size:
-            if not one.coords[name].equals(two.coords[name].transpose(*one.coords[name].dims)):
-                raise LogError(
-                    f"the models were evaluated in different {name}s: the coordinate {name!r} "
-                    f"of the two logs differs. A paired comparison needs one partition. "
-                    f"Expected the same {name} of each point in both logs."
-                )
+        if name not in one.coords or name not in two.coords:
+            continue
+        if one.indexes.get(name, pd.Index([])).size:
+            continue  # already matched, along its dimension
+        mine, yours = one.coords[name], two.coords[name]
+        if not mine.equals(yours.transpose(*mine.dims)):
+            raise LogError(
+                f"the models were evaluated in different {name}s: the coordinate {name!r} "
+                f"of the two logs differs. A paired comparison needs one partition. "
+                f"Expected the same {name} of each point in both logs."
+            )
     return two
 
 
 def subtracted(one: Any, two: Any) -> Any:
-    """The first log minus the second, labels and levels of the first."""
+    """Subtract the second log from the first, which keeps its labels and levels."""
     two = aligned(one, two)
     if isinstance(one, (pd.Series, pd.DataFrame)):
         if isinstance(one, pd.DataFrame):
@@ -165,7 +175,7 @@ def subtracted(one: Any, two: Any) -> Any:
 
 @singledispatch
 def against(log: Any, reference: Any) -> Any:
-    """Every other model minus the reference."""
+    """Subtract the reference from every other model."""
     raise LogError(f"a {type(log).__name__} has no models to choose a reference from.")
 
 
@@ -182,12 +192,13 @@ def _(log: xr.DataArray, reference: Any) -> xr.DataArray:
 
 @against.register
 def _(log: xr.Dataset, reference: Any) -> xr.Dataset:
-    return log.drop_vars(reference) - log[reference]
+    gaps: xr.Dataset = log.drop_vars(reference) - log[reference]
+    return gaps
 
 
 @singledispatch
 def every_pair(log: Any) -> Any:
-    """The first of each two models minus the second."""
+    """Subtract the second of each two models from the first."""
     raise LogError(f"a {type(log).__name__} has no models to pair.")
 
 
@@ -209,4 +220,5 @@ def _(log: xr.DataArray) -> xr.DataArray:
 
 @every_pair.register
 def _(log: xr.Dataset) -> xr.DataArray:
-    return every_pair(log.to_dataarray("model"))
+    gaps: xr.DataArray = every_pair(log.to_dataarray("model"))
+    return gaps

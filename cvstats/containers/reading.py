@@ -111,9 +111,7 @@ def _(losses: pd.DataFrame) -> Log:
 def _(losses: xr.DataArray) -> Log:
     dims = arrays.level_dims(losses)
     panels = Panels((arrays.panel_of(losses, dims),))
-    return Log(
-        arrays.design_of(losses, dims, panels), panels, arrays.ArrayLabels.of(losses, dims)
-    )
+    return Log(arrays.design_of(losses, dims, panels), panels, arrays.ArrayLabels.of(losses, dims))
 
 
 @unread.register

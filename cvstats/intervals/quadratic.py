@@ -12,13 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cvstats.errors import LogError, choice
 from cvstats.intervals.wald import FOLD_WEIGHTS
-from cvstats.moments import FloatArray, Moments
+from cvstats.moments import Moments
 from cvstats.results import Caution, Result, interval
+from cvstats.types import FloatArray
 
 __all__ = ["ESTIMATORS", "Components", "components", "decompose", "quadratic"]
 
@@ -30,7 +33,7 @@ class Components:
     """What one partition tells of the variance; arrays have a number for each column.
 
     ``within`` is W, ``between`` is D, ``spread`` the sample variance of the fold means and
-    ``theta_a`` the sum of ``v_k^2 var_k / n_k``.
+    ``theta_a`` the sum of ``v_k^2 var_k / n_k``; ``even`` says that all ``v_k`` are equal.
     """
 
     h: float
@@ -41,19 +44,22 @@ class Components:
     spread: FloatArray
     products: FloatArray
     theta_a: FloatArray
+    even: bool
     folds: int
     points: int
 
     def theta(self, number: int) -> FloatArray:
-        """The estimators of Table 2 and section 5 of Geras and Sutton, for any fold sizes."""
+        """Compute an estimator of Table 2 or section 5 of Geras and Sutton, for any fold sizes."""
         floor = self.h * self.within
         if number == 1:
             return self.mean**2
+        if number == 3 and self.even:
+            return self.spread / self.folds  # the same, and never below zero by rounding
         factor = {2: -(1 - self.s2), 3: self.s2, 4: 0.0, 5: 1 + self.s2}[number]
         return floor if factor == 0 else floor + factor * self.between
 
     def with_bias(self, bias: Sequence[float]) -> FloatArray:
-        """The estimator whose bias is ``a1 sigma^2 + a2 omega + a3 gamma + a4 mu^2``."""
+        """Compute the estimator whose bias is ``a1 sigma^2 + a2 omega + a3 gamma + a4 mu^2``."""
         a1, a2, a3 = bias
         a4 = a1 + a2 + a3 + 1  # Proposition 1: a1 + a2 + a3 - a4 = -1
         return (
@@ -64,7 +70,7 @@ class Components:
 
 
 def components(part: Moments, fold_weights: str = "size") -> Components:
-    """Components of one partition with at least two folds.
+    """Compute the components of one partition with at least two folds.
 
     Where every fold holds one point (leave-one-out), W and D are undefined and NaN, and so is
     what rests on them.
@@ -78,7 +84,7 @@ def components(part: Moments, fold_weights: str = "size") -> Components:
     origin = part.mean[0]
     shifted = part.mean - origin  # products of large means would lose what tells them apart
     mean = v @ shifted
-    spread = ((part.mean - part.mean.mean(axis=0)) ** 2).sum(axis=0) / (k - 1)
+    spread = ((shifted - shifted.mean(axis=0)) ** 2).sum(axis=0) / (k - 1)
     weighted = v @ (shifted - mean) ** 2
     nothing = np.full_like(mean, np.nan)
     within = part.m2.sum(axis=0) / (n - k) if n > k else nothing
@@ -93,13 +99,14 @@ def components(part: Moments, fold_weights: str = "size") -> Components:
         spread=spread,
         products=((origin + mean) ** 2 - v**2 @ part.mean**2) / (1 - s2),
         theta_a=(v**2 / n_k) @ variances if n_k.min() > 1 else nothing,
+        even=bool((v == v[0]).all()),
         folds=k,
         points=int(n),
     )
 
 
 def single_points(part: Components) -> LogError:
-    """Folds of one point leave nothing to tell points and folds apart."""
+    """Explain that folds of one point leave nothing to tell points and folds apart."""
     return LogError(
         f"every one of the {part.folds:,} folds holds one point (leave-one-out), so variance "
         f"within folds cannot be told from variance between them. Expected folds of two or "
@@ -129,8 +136,6 @@ def quadratic(
     df = None
     if bias is not None:
         raw, used = part.with_bias(bias), "bias"
-    elif single and estimator == "theta_3":  # H W + S2 D is V_b / K for any split of the two
-        raw, used = part.spread / part.folds, estimator
     else:
         raw, used = part.theta(int(estimator[-1])), estimator
     if np.isnan(raw).all() and single:
@@ -155,7 +160,7 @@ def quadratic(
 
 
 def decompose(moments: Moments, *, rho: float | None, gamma: float | None) -> Result:
-    """What a log tells of the variance components, averaged over its repetitions."""
+    """Estimate what a log can tell of the variance components, averaged over repetitions."""
     splits = moments.groups("repetition") if "repetition" in moments.levels else [moments]
     parts = [components(part) for part in splits]
     if parts[0].points == parts[0].folds:
@@ -167,7 +172,7 @@ def decompose(moments: Moments, *, rho: float | None, gamma: float | None) -> Re
         mean: FloatArray = np.mean(values, axis=0)
         return mean
 
-    columns = {
+    columns: dict[str, NDArray[Any]] = {
         "sigma2_minus_omega": average([part.within for part in parts]),
         "omega_minus_gamma": average([part.between for part in parts]),
         "theta_minus_gamma": average([part.theta(3) for part in parts]),
@@ -193,7 +198,7 @@ def decompose(moments: Moments, *, rho: float | None, gamma: float | None) -> Re
 def assumed(
     found: dict[str, FloatArray], spread: FloatArray, rho: float | None, gamma: float | None
 ) -> dict[str, FloatArray]:
-    """All components, once gamma (or its share rho of a fold mean's variance) is assumed.
+    """Give all components, once gamma (or its share rho of a fold mean's variance) is assumed.
 
     ``gamma = rho Var(m_k)`` and ``spread`` estimates ``Var(m_k) - gamma``, so that theta is
     ``spread (1/K + rho / (1 - rho))`` for equal folds, as in Nadeau and Bengio (2003).

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from cvstats.design import Design
 from cvstats.errors import LogError
 
@@ -25,12 +27,21 @@ class Method:
 
 
 def fold_level(design: Design) -> str | None:
-    """The level that names the test folds: ``fold``, else ``source``, else none."""
+    """Find the level that names the test folds: ``fold``, else ``source``, else none."""
     return next((level for level in ("fold", "source") if level in design.levels), None)
 
 
+def fewest_folds(design: Design) -> int:
+    """Count the folds of the repetition that has fewest; each may call its folds anew."""
+    level = fold_level(design)
+    if level is None or not design.has("repetition"):
+        return 1 if level is None else design.number(level)
+    codes = design.codes_of(design.plan(("repetition", level)))
+    return int(np.unique(codes[:, 0], return_counts=True)[1].min())
+
+
 def plain(design: Design) -> str | None:
-    """A log of one data set, without resampled copies or inner folds."""
+    """Ask for a log of one data set, without resampled copies or inner folds."""
     for level, what in {
         "count": "a bootstrap log",
         "outer": "a nested cross-validation log",
@@ -45,7 +56,7 @@ def plain(design: Design) -> str | None:
 
 
 def partition(design: Design) -> str | None:
-    """Each point tested once in every repetition."""
+    """Ask for each point to be tested once in every repetition."""
     if (words := plain(design)) is not None:
         return words
     splits = design.splits()
@@ -68,11 +79,10 @@ def partition(design: Design) -> str | None:
 
 
 def folds(design: Design) -> str | None:
-    """A partition with at least two folds."""
+    """Ask for a partition with at least two folds."""
     if (words := partition(design)) is not None:
         return words
-    level = fold_level(design)
-    if level is None or design.number(level) < 2:
+    if fewest_folds(design) < 2:
         return (
             "the log has one fold, a single test set. Add the level 'fold' to the index, "
             "or use holdout."
@@ -81,7 +91,7 @@ def folds(design: Design) -> str | None:
 
 
 def one_partition(design: Design) -> str | None:
-    """A single partition with at least two folds."""
+    """Ask for a single partition with at least two folds."""
     if (words := folds(design)) is not None:
         return words
     if design.has("repetition"):
@@ -93,7 +103,7 @@ def one_partition(design: Design) -> str | None:
 
 
 def test_set(design: Design) -> str | None:
-    """One test set, perhaps several times over."""
+    """Ask for one test set, perhaps several times over."""
     if (words := plain(design)) is not None:
         return words
     if design.has("fold"):

@@ -6,8 +6,9 @@ import numpy as np
 from scipy import special
 
 from cvstats.errors import LogError, choice
-from cvstats.moments import FloatArray, Moments
+from cvstats.moments import Moments
 from cvstats.results import Caution, Result, interval, quantile
+from cvstats.types import FloatArray
 
 __all__ = ["HOLDOUT", "holdout"]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from cvstats.errors import LogError, choice
-from cvstats.moments import FloatArray, Moments
+from cvstats.moments import Moments
 from cvstats.results import Caution, Result, interval
+from cvstats.types import FloatArray
 
 __all__ = ["FOLD_WEIGHTS", "VARIANCES", "cells_needed", "cv_t", "naive", "wald"]
 
@@ -34,11 +35,13 @@ def one_repetition(part: Moments, variance: str, fold_weights: str) -> FloatArra
                 "variance='within-fold' needs at least two points in each fold, and this log "
                 "has folds of one point (leave-one-out?). Use variance='all-pairs'."
             )
-        spread: FloatArray = (share * part.m2 / (n_k - 1)).sum(axis=0)  # Bayle et al., sigma_in
-        return spread / n
-    whole = part.over(())
-    apart = part.mean - whole.mean
-    return (share * (part.m2 / n_k + apart**2)).sum(axis=0) / n  # Bayle et al., sigma_out
+        # Bayle et al., sigma_in
+        within: FloatArray = (share * part.m2 / (n_k - 1)).sum(axis=0) / n
+        return within
+    apart = part.mean - part.over(()).mean
+    # Bayle et al., sigma_out
+    around: FloatArray = (share * (part.m2 / n_k + apart**2)).sum(axis=0) / n
+    return around
 
 
 def wald(
@@ -57,9 +60,11 @@ def wald(
     by the number of points, never by points times repetitions.
     """
     splits = moments.groups("repetition") if "repetition" in moments.levels else [moments]
+    n_points = int(splits[0].count.sum())
+    if n_points < 2:
+        raise LogError("wald needs at least two points and this log has 1.")
     variances = np.stack([one_repetition(part, variance, fold_weights) for part in splits])
     estimate = moments.over(()).mean[0]
-    n_points = int(splits[0].count.sum())
     extra = {"n_points": n_points, "n_folds": n_folds, "n_repetitions": len(splits)}
     return interval(
         "wald", estimate, variances.mean(axis=0), alpha=alpha, alternative=alternative,
@@ -87,8 +92,10 @@ def naive(moments: Moments, *, alpha: float, n_folds: int) -> Result:
 def cv_t(moments: Moments, *, alpha: float, n_repetitions: int) -> Result:
     """All fold means taken for independent: a t interval over them."""
     k = len(moments.count)
-    estimate = moments.mean.mean(axis=0)
-    between = ((moments.mean - estimate) ** 2).sum(axis=0) / (k - 1)
+    origin = moments.mean[0]  # equal fold means then have a variance of exactly zero
+    apart = moments.mean - origin
+    estimate = origin + apart.mean(axis=0)
+    between = ((apart - apart.mean(axis=0)) ** 2).sum(axis=0) / (k - 1)
     extra = {
         "df": k - 1, "n_points": int(moments.count.sum()) // n_repetitions,
         "n_folds": k // n_repetitions, "n_repetitions": n_repetitions,
