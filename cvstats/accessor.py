@@ -8,9 +8,23 @@ from typing import Any, Literal, TypeVar
 
 import pandas as pd
 import xarray as xr
+from numpy.typing import ArrayLike
 
-from cvstats.api import comparing, describing, intervals
-from cvstats.api.running import Alternative, Losses, Missing, Table
+from cvstats.api import (
+    bootstrapping,
+    choosing,
+    comparing,
+    describing,
+    intervals,
+    percentiles,
+    resampled,
+    sourcing,
+)
+from cvstats.api.bootstrapping import MonteCarlo
+from cvstats.api.percentiles import Correction
+from cvstats.api.rates import Rates
+from cvstats.api.running import Alternative, Compared, Losses, Missing, Table
+from cvstats.api.running_resampled import TrainSize
 
 __all__ = ["CVAccessor"]
 
@@ -66,9 +80,12 @@ class CVAccessor:
         *,
         interval: Literal["wald", "t", "wilson", "clopper-pearson"] = "wald",
         alpha: float = 0.05,
+        by: str | None = None,
         missing: Missing = "raise",
     ) -> Table:
-        return intervals.holdout(self._losses, interval=interval, alpha=alpha, missing=missing)
+        return intervals.holdout(
+            self._losses, interval=interval, alpha=alpha, by=by, missing=missing
+        )
 
     @told_by(intervals.wald)
     def wald(
@@ -78,20 +95,25 @@ class CVAccessor:
         fold_weights: Literal["size", "equal"] = "size",
         alternative: Alternative = "two-sided",
         alpha: float = 0.05,
+        by: str | None = None,
         missing: Missing = "raise",
     ) -> Table:
         return intervals.wald(
             self._losses, variance=variance, fold_weights=fold_weights,
-            alternative=alternative, alpha=alpha, missing=missing,
+            alternative=alternative, alpha=alpha, by=by, missing=missing,
         )  # fmt: skip
 
     @told_by(intervals.naive)
-    def naive(self, *, alpha: float = 0.05, missing: Missing = "raise") -> Table:
-        return intervals.naive(self._losses, alpha=alpha, missing=missing)
+    def naive(
+        self, *, alpha: float = 0.05, by: str | None = None, missing: Missing = "raise"
+    ) -> Table:
+        return intervals.naive(self._losses, alpha=alpha, by=by, missing=missing)
 
     @told_by(intervals.cv_t)
-    def cv_t(self, *, alpha: float = 0.05, missing: Missing = "raise") -> Table:
-        return intervals.cv_t(self._losses, alpha=alpha, missing=missing)
+    def cv_t(
+        self, *, alpha: float = 0.05, by: str | None = None, missing: Missing = "raise"
+    ) -> Table:
+        return intervals.cv_t(self._losses, alpha=alpha, by=by, missing=missing)
 
     @told_by(intervals.quadratic)
     def quadratic(
@@ -101,12 +123,144 @@ class CVAccessor:
         bias: Sequence[float] | None = None,
         fold_weights: Literal["size", "equal"] = "size",
         alpha: float = 0.05,
+        by: str | None = None,
         missing: Missing = "raise",
     ) -> Table:
         return intervals.quadratic(
             self._losses, estimator=estimator, bias=bias, fold_weights=fold_weights,
+            alpha=alpha, by=by, missing=missing,
+        )  # fmt: skip
+
+    @told_by(resampled.corrected_t)
+    def corrected_t(
+        self,
+        *,
+        train_size: TrainSize = None,
+        alpha: float = 0.05,
+        missing: Missing = "raise",
+    ) -> Table:
+        return resampled.corrected_t(
+            self._losses, train_size=train_size, alpha=alpha, missing=missing
+        )
+
+    @told_by(resampled.conservative_z)
+    def conservative_z(self, *, alpha: float = 0.05, missing: Missing = "raise") -> Table:
+        return resampled.conservative_z(self._losses, alpha=alpha, missing=missing)
+
+    @told_by(resampled.five_by_two)
+    def five_by_two(
+        self,
+        *,
+        test: Literal["t", "f"] = "t",
+        alpha: float = 0.05,
+        missing: Missing = "raise",
+    ) -> Table:
+        return resampled.five_by_two(self._losses, test=test, alpha=alpha, missing=missing)
+
+    @told_by(resampled.nested_cv)
+    def nested_cv(
+        self,
+        *,
+        bias_correction: Literal["paper", "code"] | None = "paper",
+        alpha: float = 0.05,
+        missing: Missing = "raise",
+    ) -> Table:
+        return resampled.nested_cv(
+            self._losses, bias_correction=bias_correction, alpha=alpha, missing=missing
+        )
+
+    @told_by(resampled.replace_one)
+    def replace_one(
+        self,
+        *,
+        constant: Literal["efron-stein", "printed"] = "efron-stein",
+        alpha: float = 0.05,
+        missing: Missing = "raise",
+    ) -> Table:
+        return resampled.replace_one(
+            self._losses, constant=constant, alpha=alpha, missing=missing
+        )
+
+    @told_by(bootstrapping.bootstrap_oob)
+    def bootstrap_oob(
+        self,
+        *,
+        monte_carlo: MonteCarlo = "kept",
+        alpha: float = 0.05,
+        missing: Missing = "raise",
+    ) -> Table:
+        return bootstrapping.bootstrap_oob(
+            self._losses, monte_carlo=monte_carlo, alpha=alpha, missing=missing
+        )
+
+    @told_by(bootstrapping.bootstrap_632)
+    def bootstrap_632(
+        self,
+        *,
+        plus: bool = True,
+        no_information: Rates | None = None,
+        monte_carlo: MonteCarlo = "kept",
+        alpha: float = 0.05,
+        missing: Missing = "raise",
+    ) -> Table:
+        return bootstrapping.bootstrap_632(
+            self._losses, plus=plus, no_information=no_information, monte_carlo=monte_carlo,
             alpha=alpha, missing=missing,
         )  # fmt: skip
+
+    @told_by(percentiles.case_bootstrap)
+    def case_bootstrap(
+        self,
+        *,
+        leave_one_out: Losses | ArrayLike | None = None,
+        alpha: float = 0.05,
+        missing: Missing = "raise",
+    ) -> Table:
+        return percentiles.case_bootstrap(
+            self._losses, leave_one_out=leave_one_out, alpha=alpha, missing=missing
+        )
+
+    @told_by(percentiles.location_shifted)
+    def location_shifted(
+        self,
+        *,
+        correction: Correction = "632+",
+        no_information: Rates | None = None,
+        alpha: float = 0.05,
+        missing: Missing = "raise",
+    ) -> Table:
+        return percentiles.location_shifted(
+            self._losses, correction=correction, no_information=no_information, alpha=alpha,
+            missing=missing,
+        )  # fmt: skip
+
+    @told_by(percentiles.two_stage)
+    def two_stage(
+        self,
+        *,
+        correction: Correction = "632+",
+        no_information: Rates | None = None,
+        alpha: float = 0.05,
+        missing: Missing = "raise",
+    ) -> Table:
+        return percentiles.two_stage(
+            self._losses, correction=correction, no_information=no_information, alpha=alpha,
+            missing=missing,
+        )  # fmt: skip
+
+    @told_by(choosing.methods)
+    def methods(self) -> pd.DataFrame:
+        return choosing.methods(self._losses)
+
+    @told_by(choosing.interval)
+    def interval(
+        self,
+        *,
+        method: str | None = None,
+        alpha: float = 0.05,
+        missing: Missing = "raise",
+    ) -> Table:
+        return choosing.interval(self._losses, method=method, alpha=alpha, missing=missing)
 
     @told_by(describing.moments)
     def moments(
@@ -118,11 +272,74 @@ class CVAccessor:
     def decompose(
         self,
         *,
-        rho: float | None = None,
+        rho: float | Sequence[float] | None = None,
         gamma: float | None = None,
+        independent: str | None = None,
+        fold_weights: Literal["size", "equal"] = "size",
+        by: str | None = None,
         missing: Missing = "raise",
     ) -> Table:
-        return describing.decompose(self._losses, rho=rho, gamma=gamma, missing=missing)
+        return describing.decompose(
+            self._losses, rho=rho, gamma=gamma, independent=independent,
+            fold_weights=fold_weights, by=by, missing=missing,
+        )  # fmt: skip
+
+    @told_by(sourcing.out_of_source)
+    def out_of_source(
+        self,
+        *,
+        target: Literal["new_source", "these_sources"] = "new_source",
+        variance: Literal["theta_b", "theta_a"] = "theta_b",
+        alpha: float = 0.05,
+        by: str | None = None,
+        missing: Missing = "raise",
+    ) -> Table:
+        return sourcing.out_of_source(
+            self._losses, target=target, variance=variance, alpha=alpha, by=by, missing=missing
+        )
+
+    @told_by(sourcing.clustered)
+    def clustered(
+        self,
+        *,
+        by: str = "source",
+        correction: Literal["CR1", "CR3"] = "CR1",
+        alpha: float = 0.05,
+        per: str | None = None,
+        missing: Missing = "raise",
+    ) -> Table:
+        return sourcing.clustered(
+            self._losses, by=by, correction=correction, alpha=alpha, per=per, missing=missing
+        )
+
+    @told_by(sourcing.heterogeneity)
+    def heterogeneity(
+        self,
+        *,
+        by: str = "source",
+        variance: Literal["own", "pooled"] = "own",
+        alpha: float = 0.05,
+        missing: Missing = "raise",
+    ) -> Table:
+        return sourcing.heterogeneity(
+            self._losses, by=by, variance=variance, alpha=alpha, missing=missing
+        )
+
+    @told_by(sourcing.source_estimators)
+    def source_estimators(
+        self, *, source: Hashable = None, other: Hashable = None, missing: Missing = "raise"
+    ) -> Table:
+        return sourcing.source_estimators(
+            self._losses, source=source, other=other, missing=missing
+        )
+
+    @told_by(sourcing.source_components)
+    def source_components(
+        self, *, independent: str = "dataset", missing: Missing = "raise"
+    ) -> Table:
+        return sourcing.source_components(
+            self._losses, independent=independent, missing=missing
+        )
 
     @told_by(comparing.difference)
     def difference(self, other: Losses | None = None, *, reference: Hashable = None) -> Any:
@@ -134,7 +351,7 @@ class CVAccessor:
         other: Losses | None = None,
         *,
         reference: Hashable = None,
-        method: Literal["wald", "holdout", "naive", "cv_t", "quadratic"] | None = None,
+        method: Compared | None = None,
         alternative: Alternative = "two-sided",
         adjust: Literal["holm", "bh"] | None = "holm",
         alpha: float = 0.05,

@@ -15,13 +15,22 @@ from cvstats.design import Design, frozen
 from cvstats.moments import Moments, State, pool
 from cvstats.types import FloatArray, IntArray
 
-__all__ = ["Columns", "Differences", "Panels", "all_binary", "moments"]
+__all__ = ["Columns", "Differences", "Panels", "all_binary", "co_moments", "moments"]
 
 SIDE_BY_SIDE = 16
 """From so many row-major columns on, a row is read across and not column by column."""
 
-TILE = 64
+TILE = 16
 BATCH = 64
+
+TABLE = 1 << 20
+"""Numbers in the one extra table of rows that all pairs need."""
+
+LARGEST = 1 << 25
+"""Numbers in all matrices of co-moments together, at the most."""
+
+ALIKE = 1e-3
+"""Pairs whose difference keeps a smaller share of the models' spread are summed directly."""
 
 Table = NDArray[Any]
 
@@ -74,6 +83,13 @@ class Panels:
         table, at = self.find(j)
         return frozen(np.ascontiguousarray(table[start:stop, at], dtype=np.float64))
 
+    def some(self, columns: IntArray, start: int, stop: int) -> FloatArray:
+        """Take some rows of some columns, a row for each column."""
+        table = self.tables[0][start:stop]
+        if len(self.tables) == 1 and len(columns) == table.shape[1]:
+            return table.T.astype(np.float64, copy=False)
+        return np.stack([self.column(int(j), start, stop) for j in columns])
+
     def tile(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
         """Give the table itself where the kernel reads its type, else a copy of the tile."""
         table = self.tables[0]
@@ -116,13 +132,87 @@ class Differences:
 def moments(design: Design, losses: Columns, by: Sequence[str]) -> Moments:
     """Moments of every column in every cell, in one pass over the losses.
 
+    Many pairs of few models come from the models' co-moments, not from a column for each.
+    """
+    if isinstance(losses, Differences):
+        models = len(np.unique(np.concatenate([losses.left, losses.right])))
+        cells = len(design.plan(tuple(by)).used)
+        dense = losses.width > max(2 * models, models**2 // 4)  # not pairs of carried cells
+        if dense and cells * models**2 <= LARGEST:
+            return _paired(design, losses, by)
+    return _moments(design, losses, by)
+
+
+def co_moments(
+    design: Design, panels: Panels, models: IntArray, by: Sequence[str]
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Sum counts, means and matrices of centred cross products of columns, for each cell.
+
+    Columns are taken about their first loss, so that their levels cost no digits, and rows
+    about their own mean over the columns, so that the sums hold only what the models do not
+    share. Differences of columns stay what they are; single means and products do not. The
+    levels come last: the difference of two means is that of their means and of their levels.
+    """
+    row = 0 if design.present is None else int(design.present.argmax())
+    level = panels.some(models, row, row + 1)
+    plan = design.plan(tuple(by))
+    used = plan.used
+    count = np.zeros(len(used))
+    mean = np.zeros((len(used), len(models)))
+    cross = np.zeros((len(used), len(models), len(models)))
+    where = np.full(plan.size, -1)
+    where[used] = np.arange(len(used))
+    for start, stop in spans(design.size, max(256, TABLE // len(models))):
+        table = panels.some(models, start, stop)
+        table = table - level
+        table -= table.mean(axis=0)
+        cells = design.cells(plan.by, start, stop)
+        for k in np.unique(cells[cells >= 0]):
+            part = table if plan.size == 1 and design.present is None else table[:, cells == k]
+            middle = part.mean(axis=1)
+            part -= middle[:, None]
+            at, n = where[k], part.shape[1]
+            step, total = middle - mean[at], count[at] + n
+            cross[at] += part @ part.T + np.outer(step, step) * (count[at] * n / total)
+            mean[at] += step * (n / total)
+            count[at] = total
+    return count, mean, cross, level[:, 0]
+
+
+def _paired(design: Design, losses: Differences, by: Sequence[str]) -> Moments:
+    """Moments of many differences, from one matrix of co-moments for each cell.
+
+    With centred losses x and y of a cell, ``sum (x - y)^2 = sum x^2 + sum y^2 - 2 sum x y``.
+    """
+    plan = design.plan(tuple(by))
+    models = np.unique(np.concatenate([losses.left, losses.right]))
+    left, right = np.searchsorted(models, losses.left), np.searchsorted(models, losses.right)
+    with np.errstate(invalid="ignore", over="ignore"):  # losses that are no numbers: named later
+        count, mean, cross, level = co_moments(design, losses.panels, models, by)
+        own = np.einsum("kii->ki", cross)
+        both = own[:, left] + own[:, right]
+        m2 = np.maximum(both - 2 * cross[:, left, right], 0.0)
+        gap = mean[:, left] - mean[:, right] + (level[left] - level[right])
+        alike = np.flatnonzero(~(m2 >= ALIKE * both).all(axis=0))
+    if len(alike):
+        few = Differences(losses.panels, losses.left[alike], losses.right[alike])
+        direct = _moments(design, few, by)
+        gap[:, alike], m2[:, alike] = direct.mean, direct.m2
+    labels = tuple(design.levels[name].labels for name in plan.by)
+    return Moments(plan.by, labels, design.codes_of(plan), count, gap, m2)
+
+
+def _moments(design: Design, losses: Columns, by: Sequence[str]) -> Moments:
+    """Moments of columns that are read, or made, one beside the other.
+
     The pass is cut into blocks of rows and tiles of columns whose sizes depend on the log
     alone; blocks merge in their order, so that the number of threads changes nothing.
     """
     plan = design.plan(tuple(by))
     width = losses.width
     across = losses.across
-    tile = TILE if not across else int(np.clip(10_000 // max(plan.size, 1), 16, 1024))
+    cached = 10_000 // max(plan.size, 1)  # columns whose sums stay in the processor's cache
+    tile = TILE if not across else int(np.clip(min(cached, width // 8), 16, 1024))
     tiles = [slice(*span) for span in spans(width, tile)]
     blocks = spans(design.size, plan.rows)
     scratch = Scratch()
@@ -158,14 +248,15 @@ def moments(design: Design, losses: Columns, by: Sequence[str]) -> Moments:
 
 def _pooled(parts: list[State]) -> State:
     count, mean, m2 = zip(*parts, strict=True)
-    return pool(np.stack(count), np.stack(mean), np.stack(m2))
+    with np.errstate(invalid="ignore", over="ignore"):
+        return pool(np.stack(count), np.stack(mean), np.stack(m2))
 
 
 def _state(counts: IntArray, shift: FloatArray, sums: FloatArray, squares: FloatArray) -> State:
     """Turn sums about a shift into a mean and squared deviations about it."""
     n = counts.astype(np.float64)
     share = sums / np.maximum(n, 1)[:, None]
-    with np.errstate(invalid="ignore"):  # infinite losses are named later, by their label
+    with np.errstate(invalid="ignore", over="ignore"):  # named later, by label
         return n, shift + share, np.maximum(squares - sums * share, 0.0)
 
 

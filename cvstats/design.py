@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cvstats import kernels
 from cvstats.blocks import BLOCK, Scratch, each, spans
-from cvstats.errors import MOST, LogError, listed, place
+from cvstats.errors import MOST, LogError, listed, place, spelled
 from cvstats.types import Labels, MaskArray
 
 __all__ = ["LEVELS", "Design", "Grid", "Level", "Plan", "Splits"]
@@ -134,12 +134,15 @@ class Design:
         Which rows are evaluations; None where all are.
     facts : dict
         What has been found out before about this very index; filled as questions come.
+    taking : str
+        How one types, in this kind of container, to keep one label of a level.
     """
 
     levels: Mapping[str, Level]
     size: int
     present: MaskArray | None = None
     facts: dict[Any, Any] = field(default_factory=dict)
+    taking: str = "log.xs({label}, level={level!r})"
 
     def has(self, level: str) -> bool:
         """Whether the log tells more than one label of this level apart."""
@@ -152,6 +155,12 @@ class Design:
     def identity(self) -> tuple[str, ...]:
         """List the known levels of this log, in the order in which messages name them."""
         return tuple(level for level in LEVELS if level in self.levels)
+
+    def take(self, level: str) -> str:
+        """Say what to type to keep one label of a level."""
+        labels = self.levels[level].labels
+        label = spelled(labels[int(self.plan((level,)).used[0])])
+        return self.taking.format(label=label, level=level)
 
     def place(self, row: int) -> str:
         """One row in words."""

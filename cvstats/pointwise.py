@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.errors import LogError, choice
+from cvstats.errors import LogError, choice, listed, spelled
 from cvstats.types import FloatArray
 
 __all__ = ["LOSSES", "LossOptions", "pointwise"]
 
 Values = NDArray[Any]
+NUMBERS = (Real, Decimal, np.bool_)
 
 
 @dataclass(frozen=True)
@@ -57,22 +60,33 @@ def pinball(truth: Values, prediction: Values, options: LossOptions) -> FloatArr
             f"Expected a number between 0 and 1, such as quantile=0.9."
         )
     above = difference(truth, prediction)
-    return np.maximum(level * above, (level - 1) * above)
+    return np.abs(np.where(above > 0, level, 1 - level) * above)
 
 
 def zero_one(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
     """0 for the right label, 1 for a wrong one."""
     if options.threshold is not None:
+        if not 0 <= options.threshold <= 1:
+            raise LogError(
+                f"threshold={options.threshold!r} is no probability. Expected a number from 0 to "
+                f"1, such as threshold=0.5."
+            )
         says_yes = probabilities(prediction) >= options.threshold
         wrong = np.where(np.isnan(floats(prediction, "prediction")), np.nan, 1.0)
         return np.where(says_yes == (signs(truth, options) > 0), 0.0, wrong) * known(truth)
+    if options.positive is not None:
+        raise LogError(
+            "zero_one compares labels, and needs positive= only for probabilities. Expected "
+            "threshold= with it, such as threshold=0.5."
+        )
+    refuse_other_kinds(truth, prediction)
     if prediction.dtype.kind == "f" and truth.dtype.kind in "biuf":
         between = np.flatnonzero((prediction > 0) & (prediction < 1))
         if len(between) and set(np.unique(truth[known(truth) == 1])) <= {0, 1}:
             raise LogError(
                 f"zero_one compares labels, and the predictions look like probabilities (row "
-                f"{between[0]:,}: {prediction[between[0]]!r}). Expected labels such as 0 and 1. "
-                f"Pass threshold=0.5, or use brier or log_loss."
+                f"{between[0]:,}: {spelled(prediction[between[0]])}). Expected labels such as 0 "
+                f"and 1. Pass threshold=0.5, or use brier or log_loss."
             )
     wrong = np.asarray(truth != prediction, dtype=np.float64)
     return wrong * known(truth) * known(prediction)
@@ -83,10 +97,10 @@ def log_loss(truth: Values, prediction: Values, options: LossOptions) -> FloatAr
     with np.errstate(divide="ignore"):
         if prediction.ndim == 2:
             _, given = one_hot(truth, prediction, options)
-            return -np.log(given)
+            return 0.0 - np.log(given)  # and not -0.0 where the probability is 1
         p = probabilities(prediction)
         y = signs(truth, options)
-        return np.where(np.isnan(y), np.nan, np.where(y > 0, -np.log(p), -np.log1p(-p)))
+        return np.where(np.isnan(y), np.nan, 0.0 - np.where(y > 0, np.log(p), np.log1p(-p)))
 
 
 def brier(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
@@ -109,6 +123,15 @@ def hinge(truth: Values, prediction: Values, options: LossOptions) -> FloatArray
     return np.maximum(margin, 0.0)
 
 
+TAKES: dict[str, tuple[str, ...]] = {
+    "zero_one": ("threshold", "positive"),
+    "log_loss": ("classes", "positive"),
+    "brier": ("classes", "positive"),
+    "pinball": ("quantile",),
+    "hinge": ("positive",),
+}
+"""The options that each loss looks at."""
+
 LOSSES: dict[str, Callable[[Values, Values, LossOptions], FloatArray]] = {
     "squared_error": squared_error,
     "absolute_error": absolute_error,
@@ -129,32 +152,53 @@ def pointwise(
 ) -> FloatArray:
     """One loss for each point, by name or by a function of one's own."""
     if callable(loss):
-        values = np.asarray(loss(truth, prediction), dtype=np.float64)
+        refuse_unused("a function of your own", options, ("classes",))
+        values = floats(np.asarray(loss(read_only(truth), read_only(prediction))), "loss")
         if values.shape != truth.shape:
             raise LogError(
                 f"the loss function returned the shape {values.shape} for {len(truth):,} points. "
                 f"Expected one number for each point: do not average inside it."
             )
         return values
-    if loss not in LOSSES:
+    if not isinstance(loss, str) or loss not in LOSSES:
         raise choice("loss", loss, [*LOSSES, "a function (truth, prediction) -> losses"])
-    if prediction.ndim == 2 and loss not in ("log_loss", "brier"):
-        raise LogError(
-            f"loss={loss!r} takes one prediction for each point, and several columns were "
-            f"given with classes=. Expected loss='log_loss' or loss='brier'."
-        )
+    refuse_unused(f"loss={loss!r}", options, TAKES.get(loss, ()))
     return LOSSES[loss](truth, prediction, options)
 
 
+def refuse_unused(who: str, options: LossOptions, taken: Sequence[str]) -> None:
+    """Refuse an option that would change nothing."""
+    for option in fields(options):
+        if getattr(options, option.name) is not None and option.name not in taken:
+            users = [name for name, takes in TAKES.items() if option.name in takes]
+            raise LogError(
+                f"{who} does not use {option.name}=. Expected it with loss="
+                f"{' or '.join(map(repr, users))} only. Leave it out, or choose that loss."
+            )
+
+
+def read_only(values: Values) -> Values:
+    """Look at the same memory without the right to write: it is the user's own table."""
+    view = values.view()
+    view.flags.writeable = False
+    return view
+
+
 def floats(values: Values, what: str) -> FloatArray:
-    """Numbers, or an error that shows the first thing that is none."""
-    try:
+    """Take numbers as float64, or show the first thing that is none; text is no number."""
+    if values.dtype.kind in "biuf":
         return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise LogError(
-            f"the {what} holds {values.dtype} values (first: {values.flat[0]!r}). Expected "
-            f"numbers for this loss. For labels use loss='zero_one'."
-        ) from error
+    if values.dtype == object:
+        stray = next((v for v in values.flat if v is not None and not isinstance(v, NUMBERS)), None)
+        if stray is None:
+            return np.asarray(values, dtype=np.float64)
+    else:
+        stray = values.flat[0] if values.size else values.dtype
+    shown = spelled(stray) if isinstance(stray, str) else str(stray)
+    raise LogError(
+        f"the {what} holds {shown}, which is no number. Expected numbers for this loss. "
+        f"Convert them with pd.to_numeric; for labels use loss='zero_one'."
+    )
 
 
 def difference(truth: Values, prediction: Values) -> FloatArray:
@@ -163,11 +207,30 @@ def difference(truth: Values, prediction: Values) -> FloatArray:
 
 
 def known(values: Values) -> FloatArray:
-    """1 where there is a value, NaN where there is none."""
-    missing = np.array([v is None or v != v for v in values]) if values.dtype == object else (
-        np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
-    )  # fmt: skip
+    """Give 1 where there is a value, NaN where there is none."""
+    if values.dtype == object:
+        missing = np.array([v is None or v != v for v in values], dtype=bool)
+    else:
+        missing = np.asarray(values != values)  # NaN and NaT
     return np.where(missing, np.nan, 1.0)
+
+
+def refuse_other_kinds(truth: Values, prediction: Values) -> None:
+    """Refuse to compare text with numbers: every label would be wrong."""
+    kinds = []
+    for values in (truth, prediction):
+        labels = values[known(values) == 1]
+        plain = labels.dtype.kind not in "OU"
+        kinds.append({False} if plain and len(labels) else {isinstance(v, str) for v in labels})
+    if all(kinds) and not kinds[0] & kinds[1]:
+        here = (known(truth) * known(prediction)) == 1
+        row = int(np.flatnonzero(here)[0]) if here.any() else 0
+        raise LogError(
+            f"zero_one compares labels, and one of truth and prediction holds text, the other "
+            f"numbers (row {row:,}: {spelled(truth[row])} and {spelled(prediction[row])}). "
+            f"Expected the same labels in both. For probabilities pass threshold=0.5 and "
+            f"positive=."
+        )
 
 
 def probabilities(prediction: Values) -> FloatArray:
@@ -177,8 +240,8 @@ def probabilities(prediction: Values) -> FloatArray:
     if len(outside):
         at = tuple(outside[0])
         raise LogError(
-            f"a predicted probability is {p[at]!r} (row {at[0]:,}). Expected numbers from 0 to "
-            f"1. If these are scores, use hinge, or turn them into probabilities."
+            f"a predicted probability is {spelled(p[at])} (row {at[0]:,}). Expected numbers from "
+            f"0 to 1. If these are scores, use hinge, or turn them into probabilities."
         )
     return p
 
@@ -186,21 +249,27 @@ def probabilities(prediction: Values) -> FloatArray:
 def signs(truth: Values, options: LossOptions) -> FloatArray:
     """1 for the positive class, -1 for the other one, NaN where the truth is missing."""
     there = known(truth)
-    labels = list(dict.fromkeys(truth[there == 1].tolist()))
+    here = truth[there == 1]
+    labels = list(dict.fromkeys(here)) if here.dtype == object else np.unique(here).tolist()
     positive: Any = options.positive
     if positive is None:
         if not set(labels) <= {0, 1} and not set(labels) <= {-1, 1}:
             raise LogError(
-                f"the truth has the labels {labels[:4]!r}. Expected 0 and 1 (or -1 and 1, or "
-                f"booleans) where one probability or score is predicted. Name the label that "
-                f"it is for: positive={labels[0]!r}; or pass a probability for each class with "
-                f"classes=."
+                f"the truth has the labels {listed(map(repr, labels))}. Expected 0 and 1 (or -1 "
+                f"and 1, or booleans) where one probability or score is predicted. Name the label "
+                f"that it is for: positive={labels[0]!r}; or pass a probability for each class "
+                f"with classes=."
             )
         positive = 1
     elif len(labels) > 2:
         raise LogError(
             f"the truth has {len(labels)} labels. Expected two where one probability or score "
             f"is predicted. Pass a probability for each class with classes=."
+        )
+    elif len(labels) == 2 and positive not in labels:
+        raise LogError(
+            f"positive={positive!r} is no label of the truth. Expected {labels[0]!r} or "
+            f"{labels[1]!r}."
         )
     return np.where(np.asarray(truth == positive), 1.0, -1.0) * there
 
@@ -210,11 +279,15 @@ def one_hot(
 ) -> tuple[FloatArray, FloatArray]:
     """Which class happened, as a table; and the probability given to it."""
     classes = list(options.classes or ())
+    if options.positive is not None:
+        raise LogError("classes= and positive= both say what is predicted. Expected one of them.")
+    if len(set(classes)) < len(classes):
+        raise LogError(f"classes={classes!r} holds a label twice. Expected each class once.")
     hot = np.column_stack([np.asarray(truth == label, dtype=np.float64) for label in classes])
     stray = np.flatnonzero((hot.sum(axis=1) != 1) & ~np.isnan(known(truth)))
     if len(stray):
         raise LogError(
-            f"the truth is {truth[stray[0]]!r} in row {stray[0]:,}, which is none of "
+            f"the truth is {spelled(truth[stray[0]])} in row {stray[0]:,}, which is none of "
             f"classes={classes!r}. Expected the classes in the order of their columns."
         )
     p = probabilities(prediction)

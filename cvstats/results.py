@@ -33,6 +33,22 @@ class Caution(IntFlag):
     MEAN_DOMINATED = 256
     ASSUMED_GAMMA = 512
     FEW_POINTS = 1024
+    FEW_REPETITIONS = 1 << 11
+    EMPTY = 1 << 12
+    NEVER_OUT_OF_BAG = 1 << 13
+    CLIPPED = 1 << 14
+    FEW_REPLICATES = 1 << 15
+    FEW_SOURCES = 1 << 16
+    FEW_CLUSTERS = 1 << 17
+    SOURCES_ACROSS_FOLDS = 1 << 18
+    UNEQUAL_CLUSTERS = 1 << 19
+    DISCORDANT_FEW = 1 << 20
+    NO_TEST = 1 << 21
+    IDENTICAL = 1 << 22
+    DOMINATED = 1 << 23
+    ONE_REPETITION = 1 << 24
+    BOUNDED = 1 << 29
+    OTHER_TEST_SIZE = 1 << 30
 
 
 CAUTIONS: Mapping[Caution, str] = {
@@ -47,6 +63,23 @@ CAUTIONS: Mapping[Caution, str] = {
     Caution.MEAN_DOMINATED: "the estimator contains the squared mean, which dominates it",
     Caution.ASSUMED_GAMMA: "rests on the value of gamma or rho that was passed in",
     Caution.FEW_POINTS: "fewer than 30 points: the normal approximation is rough",
+    Caution.FEW_REPETITIONS: "few repetitions: the standard error itself is noisy",
+    Caution.EMPTY: "no value agrees with the log at this level: the interval is empty",
+    Caution.NEVER_OUT_OF_BAG: "some points were never out of bag and do not count; draw more",
+    Caution.CLIPPED: "the overfitting rate was not within 0 and 1 and was put at its end",
+    Caution.FEW_REPLICATES: "few bootstrap samples: the limits are noisy; draw more",
+    Caution.FEW_SOURCES: "fewer than 10 sources: a small sample of sources",
+    Caution.FEW_CLUSTERS: "fewer than 30 clusters: the interval may be too narrow",
+    Caution.SOURCES_ACROSS_FOLDS: "sources stand in training and in test folds: covers these "
+    "sources, not a new one",
+    Caution.UNEQUAL_CLUSTERS: "a few clusters hold much of the log: too narrow; use CR3",
+    Caution.DISCORDANT_FEW: "fewer than 25 discordant points: chi2 is rough, use the exact test",
+    Caution.NO_TEST: "the method gives an interval and no p-value: see whether it excludes 0",
+    Caution.IDENTICAL: "another model has the very same losses and shares these numbers",
+    Caution.DOMINATED: "another model is better by one and the same amount everywhere",
+    Caution.ONE_REPETITION: "one repetition: nothing tells what more of them would bring",
+    Caution.BOUNDED: "the standard error was put at the end of its possible range",
+    Caution.OTHER_TEST_SIZE: "halves and data are not tested on equally many points",
 }
 
 

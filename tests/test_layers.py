@@ -17,8 +17,8 @@ import pytest
 LAYERS = {
     **dict.fromkeys(("blocks", "errors", "kernels", "types"), 0),
     **dict.fromkeys(("design", "moments", "results"), 1),
-    **dict.fromkeys(("chunked", "comparison", "intervals", "pointwise"), 2),
-    **dict.fromkeys(("containers", "datasets"), 3),
+    **dict.fromkeys(("chunked", "comparison", "intervals", "plans", "pointwise"), 2),
+    **dict.fromkeys(("containers", "datasets", "evaluation"), 3),
     "api": 4,
     **dict.fromkeys(("accessor", "cli"), 5),
     "__init__": 6,

@@ -12,16 +12,17 @@ import numpy as np
 from cvstats.api.running import (
     RUNNERS,
     Alternative,
+    Compared,
     Losses,
     Missing,
     checked_alpha,
     folds_per_repetition,
 )
 from cvstats.chunked import Differences, Panels
-from cvstats.comparison.paired import adjusted, tested
+from cvstats.comparison.paired import ADJUSTMENTS, adjusted, tested
 from cvstats.containers import Log, dropped, read
 from cvstats.containers.pairing import against, aligned, every_pair, subtracted
-from cvstats.errors import LogError, choice, listed
+from cvstats.errors import MOST, LogError, choice, listed
 from cvstats.results import ALTERNATIVES, Result
 
 __all__ = ["compare", "difference"]
@@ -111,7 +112,7 @@ def compare(
     other: Losses | None = None,
     *,
     reference: Hashable = None,
-    method: Literal["wald", "holdout", "naive", "cv_t", "quadratic"] | None = None,
+    method: Compared | None = None,
     alternative: Alternative = "two-sided",
     adjust: Literal["holm", "bh"] | None = "holm",
     alpha: float = 0.05,
@@ -187,6 +188,10 @@ def compare(
     checked_alpha(alpha)
     if alternative not in ALTERNATIVES:
         raise choice("alternative", alternative, ALTERNATIVES)
+    if adjust is not None and adjust not in ADJUSTMENTS:
+        raise choice("adjust", adjust, (*ADJUSTMENTS, "None"))
+    if method is not None and method not in RUNNERS:
+        raise choice("method", method, RUNNERS)
     if other is not None and reference is not None:
         raise LogError("other and reference both name what to compare with. Expected one of them.")
     log, pairs, losses_of_pairs = (
@@ -194,8 +199,6 @@ def compare(
     )
     if method is None:
         method = "holdout" if folds_per_repetition(log) == 1 else "wald"
-    if method not in RUNNERS:
-        raise choice("method", method, RUNNERS)
     base = RUNNERS[method](log, losses_of_pairs, alpha=alpha)
     result = tested(base, alternative=alternative, alpha=alpha)
     columns = dict(result.columns)
@@ -224,11 +227,23 @@ def one_log(
     )  # fmt: skip
 
 
-def same_rows(one: Any, two: Any) -> bool:
-    """Whether two masks of evaluations, or their absence, say the same."""
-    if one is None or two is None:
-        return one is two
-    return bool(np.array_equal(one, two))
+def check_same_rows(one: Log, two: Log) -> None:
+    """Refuse two arrays whose masks of evaluations differ, by the first place where they do."""
+    if one.design.present is None and two.design.present is None:
+        return
+    masks = [
+        np.ones(log.design.size, dtype=bool) if log.design.present is None else log.design.present
+        for log in (one, two)
+    ]
+    apart = np.flatnonzero(masks[0] != masks[1])
+    if len(apart):
+        shown = [one.design.place(int(row)) for row in apart[:MOST]]
+        raise LogError(
+            f"the models were not evaluated on the same points: only the "
+            f"{'first' if masks[0][apart[0]] else 'second'} log has a loss at "
+            f"{listed(shown, len(apart))}. Expected the same evaluations in both. Pass "
+            f"missing='drop' to compare on those that both have."
+        )
 
 
 def two_logs(one: Losses, two: Losses, missing: Missing) -> tuple[Log, Pairs, Differences]:
@@ -236,22 +251,15 @@ def two_logs(one: Losses, two: Losses, missing: Missing) -> tuple[Log, Pairs, Di
     first = read(one)
     second = read(aligned(one, two))
     mine, yours = list(first.labels.models), list(second.labels.models)
-    if len(mine) != len(yours) or (len(mine) > 1 and mine != yours):
-        raise LogError(
-            f"the logs hold different models: {listed(map(repr, mine))} and "
-            f"{listed(map(repr, yours))}. Expected one model in each, or the same in both."
-        )
     both = Panels((*first.panels.tables, *second.panels.tables))
-    log = replace(first, panels=both)
+    log = replace(first, panels=both, other=second.labels)
     if missing == "drop":
         log = dropped(log)
         log.design.splits()
-    elif not same_rows(first.design.present, second.design.present):
-        raise LogError(
-            "the models were not evaluated on the same points: where one log holds NaN the other "
-            "has a loss. Expected the same evaluations in both. Pass missing='drop' to compare on "
-            "those that both have."
-        )
+    elif missing == "raise":
+        check_same_rows(first, second)
+    else:
+        raise choice("missing", missing, ("raise", "drop"))
     width = first.panels.width
     columns = np.concatenate([first.labels.columns(model) for model in range(len(mine))])
     names = [

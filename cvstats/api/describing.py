@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
 
-from cvstats.api.running import Losses, Missing, Table, folds_per_repetition, run_decompose
-from cvstats.containers import read
+import numpy as np
+
+from cvstats.api.answering import answered
+from cvstats.api.running import (
+    Losses,
+    Missing,
+    Table,
+    by_fold,
+    checked_numbers,
+    folds_per_repetition,
+)
+from cvstats.api.running_sources import independent_logs, run_independent
+from cvstats.containers import Axis, Log, read, stack
 from cvstats.errors import LogError, listed
+from cvstats.intervals import quadratic
+from cvstats.intervals.registry import require
+from cvstats.results import Result
 
 __all__ = ["decompose", "moments"]
 
@@ -64,7 +78,7 @@ def moments(losses: Losses, *, by: str | Sequence[str] = BY, missing: Missing = 
     """
     log = read(losses, missing=missing)
     known = log.design.levels
-    names = (by,) if isinstance(by, str) else tuple(by)
+    names = (by,) if isinstance(by, str) or not isinstance(by, Iterable) else tuple(by)
     if names == BY:
         fold = "fold" if "fold" in known or "source" not in known else "source"
         names = tuple(name for name in ("repetition", fold) if name in known)
@@ -81,28 +95,40 @@ def moments(losses: Losses, *, by: str | Sequence[str] = BY, missing: Missing = 
 def decompose(
     losses: Losses,
     *,
-    rho: float | None = None,
+    rho: float | Sequence[float] | None = None,
     gamma: float | None = None,
+    independent: str | None = None,
+    fold_weights: Literal["size", "equal"] = "size",
+    by: str | None = None,
     missing: Missing = "raise",
 ) -> Table:
-    """Estimate what one log can tell of the variance components of its mean.
+    """Estimate what a log can tell of the variance components of its mean.
 
     Losses have variance sigma^2, covariance omega within a fold and gamma between folds. The
-    target is the variance theta of the mean loss of one repetition. One log determines
-    ``sigma^2 - omega``, ``omega - gamma`` and ``theta - gamma`` without bias, and nothing
-    more: adding the same random number to all losses changes theta and no difference.
+    target is the variance theta of the mean loss of one repetition, ``theta = H sigma^2 +
+    (S2 - H) omega + (1 - S2) gamma`` with fold weights v_k, ``S2 = sum v_k^2`` and ``H = sum
+    v_k^2 / n_k``. One log determines ``sigma^2 - omega``, ``omega - gamma`` and ``theta -
+    gamma`` without bias, and nothing more: adding the same random number to all losses changes
+    theta and no difference. Several independent logs determine all.
 
     Parameters
     ----------
     losses : Series, DataFrame, DataArray or Dataset
         A K-fold partition with K >= 2 and at least two points in some fold; several
         repetitions are averaged.
-    rho : float, optional
+    rho : float or sequence of floats, optional
         Assumed correlation of two fold means, 0 <= rho < 1: then gamma is
         ``rho / (1 - rho)`` times the variance of the fold means. ``1/K`` is the choice of
-        Nadeau and Bengio.
+        Nadeau and Bengio. A sequence gives the curve of theta: a row, or dimension ``rho``.
     gamma : float, optional
         Assumed covariance of losses of different folds, in squared units of the loss.
+    independent : str, optional
+        A level whose labels tell apart logs of independent data sets of one design. The
+        components are then estimated and not assumed.
+    fold_weights : {"size", "equal"}, optional
+        Whether theta is for the mean over points, or for the mean of the fold means.
+    by : str, optional
+        A level (or coordinate) for each of whose labels to give an answer of its own.
     missing : {"raise", "drop"}, optional
         Whether a NaN loss is an error, or leaves the evaluation out for all models.
 
@@ -111,20 +137,29 @@ def decompose(
     Series, DataFrame or Dataset
         ``sigma2_minus_omega``, ``omega_minus_gamma``, ``theta_minus_gamma``, the estimators
         ``theta_1`` to ``theta_5`` and ``theta_a`` (NaN where a fold holds one point), raw (they
-        may be negative) and in squared units of the loss; with ``rho`` or ``gamma`` also
-        ``sigma2``, ``omega``, ``gamma`` and ``theta``, which rest on the assumption;
-        ``n_points``, ``n_folds``, ``n_repetitions`` and ``caution``.
+        may be negative) and in squared units of the loss; with ``rho``, ``gamma`` or
+        ``independent`` also ``sigma2``, ``omega``, ``gamma`` and ``theta``; with
+        ``independent`` the three parts of theta, ``part_sigma2``, ``part_omega`` and
+        ``part_gamma``, and ``n_logs``; ``n_points``, ``n_folds``, ``n_repetitions`` (of one
+        log, their mean where logs differ) and ``caution``. ``attrs["bias"]`` gives the bias of
+        each estimator.
 
     Raises
     ------
     LogError
         If the log has fewer than two folds, folds of one point only, or is no partition; if
-        both ``rho`` and ``gamma`` are given, or ``rho`` is out of range.
+        more than one of ``rho``, ``gamma`` and ``independent`` is given, or ``rho`` is out of
+        range; if ``independent`` names repetitions or folds, or a level with one label.
 
     Notes
     -----
     Repetitions on the same data are not independent logs, and averaging over them brings
     nobody nearer to gamma.
+
+    Where each of several independent logs leaves out the same sources one at a time, every
+    source has its own sigma_k^2 and omega_k and every pair its gamma_kl: ``sigma2``, ``omega``
+    and ``gamma`` are then their means, theta and its parts those of the weighted sum, and
+    `source_components` gives each of them.
 
     References
     ----------
@@ -143,9 +178,52 @@ def decompose(
     omega_minus_gamma        49839.0
     theta                    83950.0
     Name: ridge, dtype: float64
+
+    How far theta depends on what is assumed:
+
+    >>> losses.cvci.decompose(rho=[0, 0.1, 0.3])["theta"].round(0)
+    rho
+    0.0     39766.0
+    0.1     83950.0
+    0.3    210191.0
+    Name: theta, dtype: float64
     """
-    log = read(losses, missing=missing)
-    return log.label(run_decompose(log, rho=rho, gamma=gamma))
+    values, axis = assumed_rho(rho)
+    if gamma is not None:
+        checked_numbers("gamma", gamma)
+    if independent is not None:
+        named = {"rho": rho, "gamma": gamma, "by": by}
+        if (other := next((name for name in named if named[name] is not None), None)) is not None:
+            raise LogError(
+                f"independent and {other} were both given. Expected one of them: several logs "
+                f"tell what one log has to assume."
+            )
+        groups = independent_logs(losses, independent, missing)
+        return groups.log.label(run_independent(groups, fold_weights))
+
+    def run(log: Log) -> Result:
+        require("decompose", log.design)
+        found = log.moments(by_fold(log))
+        return stack(
+            [
+                quadratic.decompose(found, rho=value, gamma=gamma, fold_weights=fold_weights)
+                for value in values
+            ]
+        )
+
+    return answered(losses, run, by=by, missing=missing, axis=axis)
+
+
+def assumed_rho(rho: object) -> tuple[list[float | None], Axis | None]:
+    """Read one assumed correlation, or several, which then become rows."""
+    if rho is None:
+        return [None], None
+    several = isinstance(rho, (Sequence, np.ndarray)) and not isinstance(rho, str)
+    checked_numbers("rho", rho, several=several)
+    values = [float(value) for value in np.atleast_1d(np.asarray(rho, dtype=np.float64))]
+    if not values:
+        raise LogError("rho is empty. Expected a correlation, or several.")
+    return list(values), ("rho", values) if several else None
 
 
 def understood(losses: Losses) -> str:

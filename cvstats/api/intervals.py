@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Literal
 
+from cvstats.api.answering import answered
 from cvstats.api.running import (
     Alternative,
     Losses,
     Missing,
     Table,
     checked_alpha,
+    checked_numbers,
     run_cv_t,
     run_holdout,
     run_naive,
     run_quadratic,
     run_wald,
 )
-from cvstats.containers import read
 
 __all__ = ["cv_t", "holdout", "naive", "quadratic", "wald"]
 
@@ -27,6 +29,7 @@ def holdout(
     *,
     interval: Literal["wald", "t", "wilson", "clopper-pearson"] = "wald",
     alpha: float = 0.05,
+    by: str | None = None,
     missing: Missing = "raise",
 ) -> Table:
     """Interval for the risk of one trained model, from one test set.
@@ -45,6 +48,8 @@ def holdout(
         0 and 1, Wilson's score interval or the exact one of Clopper and Pearson.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
+    by : str, optional
+        A level (or coordinate) for each of whose labels to give an interval of its own.
     missing : {"raise", "drop"}, optional
         Whether a NaN loss is an error, or leaves the evaluation out for all models.
 
@@ -86,8 +91,8 @@ def holdout(
     Name: tree, dtype: float64
     """
     checked_alpha(alpha)
-    log = read(losses, missing=missing)
-    return log.label(run_holdout(log, interval=interval, alpha=alpha))
+    run = partial(run_holdout, interval=interval, alpha=alpha)
+    return answered(losses, run, by=by, missing=missing)
 
 
 def wald(
@@ -97,6 +102,7 @@ def wald(
     fold_weights: Literal["size", "equal"] = "size",
     alternative: Alternative = "two-sided",
     alpha: float = 0.05,
+    by: str | None = None,
     missing: Missing = "raise",
 ) -> Table:
     """Wald interval for the cross-validated test error.
@@ -124,6 +130,8 @@ def wald(
         ``"less"`` gives an upper limit only, ``"greater"`` a lower one.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
+    by : str, optional
+        A level (or coordinate) for each of whose labels to give an interval of its own.
     missing : {"raise", "drop"}, optional
         Whether a NaN loss is an error, or leaves the evaluation out for all models.
 
@@ -137,8 +145,8 @@ def wald(
     Raises
     ------
     LogError
-        If the repetitions do not test the same points, or a fold of one point meets
-        ``variance="within-fold"``.
+        If the repetitions do not test the same points, there is one point only, or a fold of
+        one point meets ``variance="within-fold"``.
 
     Notes
     -----
@@ -169,19 +177,19 @@ def wald(
     random_forest    3188.0  194.3  2807.1  3568.9
     """
     checked_alpha(alpha)
-    log = read(losses, missing=missing)
-    return log.label(
-        run_wald(
-            log,
-            variance=variance,
-            fold_weights=fold_weights,
-            alternative=alternative,
-            alpha=alpha,
-        )
+    run = partial(
+        run_wald,
+        variance=variance,
+        fold_weights=fold_weights,
+        alternative=alternative,
+        alpha=alpha,
     )
+    return answered(losses, run, by=by, missing=missing)
 
 
-def naive(losses: Losses, *, alpha: float = 0.05, missing: Missing = "raise") -> Table:
+def naive(
+    losses: Losses, *, alpha: float = 0.05, by: str | None = None, missing: Missing = "raise"
+) -> Table:
     """All losses taken for independent: what many reports do, kept for comparison.
 
     The claimed target is the expected risk. The estimate is the mean m of the N losses and
@@ -194,6 +202,8 @@ def naive(losses: Losses, *, alpha: float = 0.05, missing: Missing = "raise") ->
         A K-fold partition of the points, or several repetitions of one.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
+    by : str, optional
+        A level (or coordinate) for each of whose labels to give an interval of its own.
     missing : {"raise", "drop"}, optional
         Whether a NaN loss is an error, or leaves the evaluation out for all models.
 
@@ -228,11 +238,12 @@ def naive(losses: Losses, *, alpha: float = 0.05, missing: Missing = "raise") ->
     takes dependent losses for independent ones: too narrow; use wald
     """
     checked_alpha(alpha)
-    log = read(losses, missing=missing)
-    return log.label(run_naive(log, alpha=alpha))
+    return answered(losses, partial(run_naive, alpha=alpha), by=by, missing=missing)
 
 
-def cv_t(losses: Losses, *, alpha: float = 0.05, missing: Missing = "raise") -> Table:
+def cv_t(
+    losses: Losses, *, alpha: float = 0.05, by: str | None = None, missing: Missing = "raise"
+) -> Table:
     """Fold means taken for independent: a t interval, kept for comparison.
 
     The claimed target is the expected risk. The estimate is the mean of the K fold means m_k
@@ -246,6 +257,8 @@ def cv_t(losses: Losses, *, alpha: float = 0.05, missing: Missing = "raise") -> 
         A K-fold partition with K >= 2, or several repetitions of one.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
+    by : str, optional
+        A level (or coordinate) for each of whose labels to give an interval of its own.
     missing : {"raise", "drop"}, optional
         Whether a NaN loss is an error, or leaves the evaluation out for all models.
 
@@ -279,8 +292,7 @@ def cv_t(losses: Losses, *, alpha: float = 0.05, missing: Missing = "raise") -> 
     9
     """
     checked_alpha(alpha)
-    log = read(losses, missing=missing)
-    return log.label(run_cv_t(log, alpha=alpha))
+    return answered(losses, partial(run_cv_t, alpha=alpha), by=by, missing=missing)
 
 
 def quadratic(
@@ -290,6 +302,7 @@ def quadratic(
     bias: Sequence[float] | None = None,
     fold_weights: Literal["size", "equal"] = "size",
     alpha: float = 0.05,
+    by: str | None = None,
     missing: Missing = "raise",
 ) -> Table:
     """Interval from a quadratic estimator of the variance of a cross-validated mean.
@@ -315,6 +328,8 @@ def quadratic(
         variance is estimated for that mean.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
+    by : str, optional
+        A level (or coordinate) for each of whose labels to give an interval of its own.
     missing : {"raise", "drop"}, optional
         Whether a NaN loss is an error, or leaves the evaluation out for all models.
 
@@ -354,7 +369,9 @@ def quadratic(
     True
     """
     checked_alpha(alpha)
-    log = read(losses, missing=missing)
-    return log.label(
-        run_quadratic(log, estimator=estimator, bias=bias, fold_weights=fold_weights, alpha=alpha)
+    if bias is not None:
+        checked_numbers("bias", bias, several=True)
+    run = partial(
+        run_quadratic, estimator=estimator, bias=bias, fold_weights=fold_weights, alpha=alpha
     )
+    return answered(losses, run, by=by, missing=missing)

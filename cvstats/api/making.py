@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
 from cvstats.design import LEVELS
-from cvstats.errors import LogError, listed
+from cvstats.errors import MOST, LogError, listed, place
 from cvstats.pointwise import LossOptions, pointwise
 
 __all__ = ["as_log", "losses"]
 
-Columns = str | Sequence[str] | Mapping[str, str | Sequence[str]]
+Columns: TypeAlias = (
+    Hashable | Sequence[Hashable] | Mapping[Hashable, Hashable | Sequence[Hashable]]
+)
 
 
 def losses(
     predictions: pd.DataFrame | xr.Dataset,
-    truth: str = "y_true",
+    truth: Hashable = "y_true",
     prediction: Columns = "y_pred",
     loss: str | Callable[[Any, Any], Any] = "squared_error",
     *,
@@ -35,9 +37,9 @@ def losses(
     ----------
     predictions : DataFrame or Dataset
         Truth and predictions as columns (variables), with the levels of a loss log.
-    truth : str, optional
+    truth : hashable, optional
         The column of the truth.
-    prediction : str, sequence or mapping, optional
+    prediction : hashable, sequence or mapping, optional
         The column of predictions; for several models a list of columns, or a mapping from
         the model's name to its column. With ``classes`` each model has a list of columns, the
         probabilities of the classes.
@@ -88,38 +90,55 @@ def losses(
             f"a {type(predictions).__name__} holds no named predictions. Expected a DataFrame "
             f"or a Dataset with the columns truth={truth!r} and prediction={prediction!r}."
         )
+    if classes is not None:  # they may be an array, such as the classes_ of a classifier
+        classes = [c.item() if isinstance(c, np.generic) else c for c in classes]
     options = LossOptions(quantile, threshold, classes, positive)
     chosen = models(prediction, classes)
-    have = list(predictions.columns if isinstance(predictions, pd.DataFrame) else predictions)
-    for name in (truth, *(column for columns in chosen.values() for column in columns)):
-        if name not in have:
-            raise LogError(
-                f"there is no column {name!r}. Expected truth and prediction among "
-                f"{listed(map(repr, have))}; name them with truth= and prediction=."
-            )
+    require_columns(predictions, [truth, *(name for names in chosen.values() for name in names)])
     values: dict[Hashable, Any] = {}
     for model, columns in chosen.items():
         if isinstance(predictions, pd.DataFrame):
             values[model] = of_frame(predictions, truth, columns, loss, options)
         else:
             values[model] = of_dataset(predictions, truth, columns, loss, options)
-    if isinstance(prediction, str) or (classes is not None and not isinstance(prediction, Mapping)):
-        (only,) = values.items()
-        return only[1].rename(only[0])
+    several = classes is None and not single(prediction)
+    if not several and not isinstance(prediction, Mapping):
+        ((name, only),) = values.items()
+        return only.rename(name)
     if isinstance(predictions, xr.Dataset):
         return xr.Dataset(values)
     return pd.DataFrame(values, index=predictions.index)
 
 
-def models(prediction: Columns, classes: Sequence[Hashable] | None) -> dict[str, list[str]]:
+def require_columns(predictions: pd.DataFrame | xr.Dataset, names: Iterable[Hashable]) -> None:
+    """Refuse a name that no column has, or several have."""
+    frame = isinstance(predictions, pd.DataFrame)
+    have = list(predictions.columns if frame else predictions.variables)
+    for name in names:
+        if name not in have:
+            raise LogError(
+                f"there is no column {name!r}. Expected truth and prediction among "
+                f"{listed(map(repr, predictions))}; name them with truth= and prediction=."
+            )
+        if have.count(name) > 1:
+            raise LogError(f"several columns are called {name!r}. Expected one. Rename them.")
+
+
+def single(name: Any) -> bool:
+    """Whether this is the name of one column and not a collection of names."""
+    return isinstance(name, str) or not isinstance(name, Iterable)
+
+
+def models(prediction: Any, classes: Sequence[Hashable] | None) -> dict[Hashable, list[Hashable]]:
     """Find the columns of each model."""
-    if isinstance(prediction, str):
-        chosen = {prediction: [prediction]}
-    elif isinstance(prediction, Mapping):
+    chosen: dict[Hashable, list[Hashable]]
+    if isinstance(prediction, Mapping):
         chosen = {
-            name: [columns] if isinstance(columns, str) else list(columns)
+            name: [columns] if single(columns) else list(columns)
             for name, columns in prediction.items()
         }
+    elif single(prediction):
+        chosen = {prediction: [prediction]}
     elif classes is not None:
         chosen = {"model": list(prediction)}
     else:
@@ -142,8 +161,8 @@ def models(prediction: Columns, classes: Sequence[Hashable] | None) -> dict[str,
 
 def of_frame(
     predictions: pd.DataFrame,
-    truth: str,
-    columns: list[str],
+    truth: Hashable,
+    columns: list[Hashable],
     loss: str | Callable[[Any, Any], Any],
     options: LossOptions,
 ) -> pd.Series:
@@ -158,27 +177,37 @@ def plain(column: pd.Series) -> Any:
     """Turn a column into an array of numbers where it holds numbers, else of objects."""
     if pd.api.types.is_numeric_dtype(column.dtype) and not isinstance(column.dtype, np.dtype):
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
-    if isinstance(column.dtype, np.dtype):
+    if isinstance(column.dtype, np.dtype) and column.dtype != object:
         return column.to_numpy()
-    return column.astype(object).to_numpy()
+    return column.astype(object).where(column.notna(), None).to_numpy()
 
 
 def of_dataset(
     predictions: xr.Dataset,
-    truth: str,
-    columns: list[str],
+    truth: Hashable,
+    columns: list[Hashable],
     loss: str | Callable[[Any, Any], Any],
     options: LossOptions,
 ) -> xr.DataArray:
     """Compute the losses of one model in a dataset; truth is broadcast to the predictions."""
     parts = xr.broadcast(*(predictions[column] for column in columns), predictions[truth])
     *guesses, y = (part.transpose(*parts[0].dims) for part in parts)
-    flat = [guess.values.reshape(-1) for guess in guesses]
+    flat = [flattened(guess) for guess in guesses]
     guess = flat[0] if options.classes is None else np.column_stack(flat)
-    values = pointwise(y.values.reshape(-1), guess, loss, options)
-    result = guesses[0].copy(data=values.reshape(guesses[0].shape))
+    values = pointwise(flattened(y), guess, loss, options)
+    # The truth may have dimensions that the predictions lack, and coordinates along these.
+    result = guesses[0].copy(data=values.reshape(y.shape)).assign_coords(y.coords)
     result.attrs = {"long_name": loss if isinstance(loss, str) else "loss"}
     return result
+
+
+def flattened(array: xr.DataArray) -> Any:
+    """Lay an array out as one column, with None for whatever marks a missing object."""
+    values = array.values.reshape(-1)
+    if values.dtype == object:
+        values = values.copy()
+        values[pd.isna(values)] = None
+    return values
 
 
 def as_log(
@@ -204,9 +233,11 @@ def as_log(
         The column of losses; a list where each model has a column of its own. Name the
         columns of truth and predictions here to keep them for `cvstats.losses`.
     model : str, optional
-        The column that names the model, where the models stand below each other.
+        The column that names the model, where the models stand below each other; a column
+        called ``model`` is found by itself.
     sample, outer, repetition, fold, source, point, count : str, optional
-        The column of each level. A column that bears the level's own name is found by itself.
+        The column (or index level) of each level. One that bears the level's own name is
+        found by itself.
 
     Returns
     -------
@@ -250,40 +281,79 @@ def as_log(
         "sample": sample, "outer": outer, "repetition": repetition, "fold": fold,
         "source": source, "point": point, "count": count,
     }  # fmt: skip
-    if any(name in LEVELS for name in frame.index.names):
-        frame = frame.reset_index()
+    columns = [loss] if isinstance(loss, str) else list(loss)
+    asked = [*columns, *(name for name in (model, *named.values()) if name is not None)]
+    frame = out_of_index(frame, asked)
+    if model is None and isinstance(loss, str) and "model" in frame.columns:
+        model = "model"
+    names = columns if model is None else [*columns, model]
     levels = {
         level: column or level
-        for level in LEVELS
-        if (column := named[level]) is not None or level in frame.columns
+        for level, column in named.items()
+        if column is not None or (level in frame.columns and level not in (*asked, model))
     }
-    columns = [loss] if isinstance(loss, str) else list(loss)
-    for column in (*columns, *levels.values(), *([model] if model else [])):
-        if column not in frame.columns:
-            raise LogError(
-                f"there is no column {column!r}. Expected one of the frame's columns: "
-                f"{listed(map(repr, frame.columns), len(frame.columns))}."
-            )
+    check_roles(frame, names, list(levels.values()))
     if not levels:
         raise LogError(
             f"no level of a loss log was found among the columns "
             f"{listed(map(repr, frame.columns))}. Expected some of {', '.join(LEVELS)}: name "
             f"the columns, as in as_log(frame, fold='cv_split', point='id')."
         )
-    indexed = frame.set_index(list(levels.values()))[[*columns, *([model] if model else [])]]
+    indexed = frame.set_index(list(levels.values()))[names]
     indexed.index.names = list(levels)
-    if model is None:
-        return indexed[loss] if isinstance(loss, str) else indexed
-    if len(columns) > 1:
+    if model is not None:
+        return unstacked(indexed, columns, model)
+    return indexed[loss] if isinstance(loss, str) else indexed
+
+
+def out_of_index(frame: pd.DataFrame, asked: Sequence[str]) -> pd.DataFrame:
+    """Turn the levels and other names that were asked for from index levels into columns."""
+    found = [name for name in frame.index.names if name in LEVELS or name in asked]
+    for name in found:
+        if name in frame.columns:
+            raise LogError(
+                f"{name!r} is a column and an index level. Expected one of them. Drop the level, "
+                f"as in frame.reset_index({name!r}, drop=True), or rename it."
+            )
+    return frame.reset_index(found) if found else frame
+
+
+def check_roles(frame: pd.DataFrame, names: Sequence[str], levels: Sequence[str]) -> None:
+    """Refuse a column that is not there, is there twice, or is a loss and a level at once."""
+    for column in (*names, *levels):
+        if column not in frame.columns:
+            raise LogError(
+                f"there is no column {column!r}. Expected one of the frame's columns: "
+                f"{listed(map(repr, frame.columns))}."
+            )
+        if list(frame.columns).count(column) > 1:
+            raise LogError(f"several columns are called {column!r}. Expected one. Rename them.")
+        if column in names and column in levels:
+            raise LogError(
+                f"{column!r} is named as a level and as the loss or the model. Expected a column "
+                f"for each."
+            )
+
+
+def unstacked(indexed: pd.DataFrame, columns: Sequence[str], model: str) -> pd.DataFrame:
+    """Put models that stand below each other side by side, in the order of their appearance."""
+    if len(columns) != 1:
         raise LogError("model= and several columns in loss= both name models. Expected one.")
+    nameless = np.flatnonzero(indexed[model].isna())
+    if len(nameless):
+        raise LogError(
+            f"the model of row {nameless[0]:,} has no name (NaN). Expected a name in each row of "
+            f"{model!r}."
+        )
+    order = pd.Index(list(dict.fromkeys(indexed[model])), name="model")
     wide = indexed.set_index(model, append=True)[columns[0]]
     twice = wide.index[wide.index.duplicated()]
     if len(twice):
-        labels = dict(zip(wide.index.names, twice[0], strict=True))
+        names = [str(name) for name in wide.index.names]
+        shown = [place(dict(zip(names, labels, strict=True))) for labels in twice[:MOST]]
         raise LogError(
-            f"a model has the same evaluation twice: {labels!r} and {len(twice) - 1:,} more. "
-            f"Expected each ({', '.join((*levels, model))}) once. Name the level that tells them "
-            f"apart, such as repetition=."
+            f"a model has the same evaluation twice: {listed(shown, len(twice))}. Expected each "
+            f"({', '.join(names)}) once. Name the level that tells them apart, such as "
+            f"repetition=."
         )
-    order = list(dict.fromkeys(indexed[model]))
-    return wide.unstack(model)[order].rename_axis(columns="model")
+    return wide.unstack(model)[list(order)].set_axis(order, axis=1)

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from numbers import Real
 from typing import Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from cvstats.api.running_bootstrap import (
+    run_bootstrap_632,
+    run_bootstrap_oob,
+    run_case_bootstrap,
+    run_location_shifted,
+    run_two_stage,
+)
+from cvstats.api.running_resampled import (
+    run_conservative_z,
+    run_corrected_t,
+    run_five_by_two,
+    run_nested_cv,
+    run_replace_one,
+)
+from cvstats.api.running_sources import run_clustered, run_out_of_source
 from cvstats.chunked import Columns, all_binary
 from cvstats.containers import Log, Table
 from cvstats.errors import LogError
@@ -19,14 +36,16 @@ from cvstats.intervals.registry import fold_level, require
 from cvstats.results import Caution, Result
 
 __all__ = [
+    "INTERVALS",
     "RUNNERS",
     "Alternative",
+    "Compared",
     "Losses",
     "Missing",
     "Table",
     "checked_alpha",
+    "checked_numbers",
     "run_cv_t",
-    "run_decompose",
     "run_holdout",
     "run_naive",
     "run_quadratic",
@@ -36,16 +55,41 @@ __all__ = [
 Losses: TypeAlias = pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset
 Alternative: TypeAlias = Literal["two-sided", "less", "greater"]
 Missing: TypeAlias = Literal["raise", "drop"]
+Compared: TypeAlias = Literal[
+    "wald",
+    "holdout",
+    "naive",
+    "cv_t",
+    "quadratic",
+    "corrected_t",
+    "conservative_z",
+    "five_by_two",
+    "nested_cv",
+    "replace_one",
+    "out_of_source",
+    "clustered",
+    "bootstrap_oob",
+]
+"""The names in `RUNNERS`, for type checkers."""
 
 
-def checked_alpha(alpha: float) -> float:
-    """Return the error rate, if it is one."""
-    if not 0 < alpha < 1:
+def checked_alpha(alpha: object) -> None:
+    """Refuse what is no error rate."""
+    if not isinstance(alpha, Real) or not 0 < float(alpha) < 1:
         raise LogError(
             f"alpha={alpha!r} is out of range. Expected an error rate between 0 and 1, such as "
             f"0.05 for a 95% interval."
         )
-    return alpha
+
+
+def checked_numbers(name: str, got: object, *, several: bool = False) -> None:
+    """Refuse what is no finite number, or with ``several`` no sequence of them."""
+    sequence = isinstance(got, (Sequence, np.ndarray)) and not isinstance(got, str)
+    values = list(got) if several and isinstance(got, (Sequence, np.ndarray)) else [got]
+    finite = all(isinstance(value, Real) and math.isfinite(value) for value in values)
+    if several != sequence or not finite:
+        expected = "a sequence of finite numbers" if several else "a finite number"
+        raise LogError(f"{name}={got!r} is out of range. Expected {expected}.")
 
 
 def by_fold(log: Log) -> tuple[str, ...]:
@@ -149,19 +193,28 @@ def run_quadratic(
     )
 
 
-def run_decompose(
-    log: Log, losses: Columns | None = None, *, rho: float | None, gamma: float | None
-) -> Result:
-    """Components of the variance."""
-    require("decompose", log.design)
-    return quadratics.decompose(log.moments(by_fold(log), losses), rho=rho, gamma=gamma)
-
-
 RUNNERS: dict[str, Callable[..., Result]] = {
     "holdout": run_holdout,
     "wald": run_wald,
     "naive": run_naive,
     "cv_t": run_cv_t,
     "quadratic": run_quadratic,
+    "corrected_t": run_corrected_t,
+    "conservative_z": run_conservative_z,
+    "five_by_two": run_five_by_two,
+    "nested_cv": run_nested_cv,
+    "replace_one": run_replace_one,
+    "out_of_source": run_out_of_source,
+    "clustered": run_clustered,
+    "bootstrap_oob": run_bootstrap_oob,
 }
 """The intervals that also serve for differences of two models."""
+
+INTERVALS: dict[str, Callable[..., Result]] = {
+    **RUNNERS,
+    "bootstrap_632": run_bootstrap_632,
+    "case_bootstrap": run_case_bootstrap,
+    "location_shifted": run_location_shifted,
+    "two_stage": run_two_stage,
+}
+"""Every interval by the name of its method; what serves for one model only stands here alone."""

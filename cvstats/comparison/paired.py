@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
-from cvstats.errors import choice
-from cvstats.types import FloatArray
+from cvstats.errors import LogError, choice
 from cvstats.results import Caution, Result, half_widths
+from cvstats.types import FloatArray
 
-__all__ = ["ADJUSTMENTS", "adjusted", "p_values", "tested"]
+__all__ = [
+    "ADJUSTMENTS",
+    "adjusted",
+    "below",
+    "degrees",
+    "limits",
+    "p_values",
+    "symmetric",
+    "tested",
+]
 
 ADJUSTMENTS = ("holm", "bh")
 
@@ -34,24 +46,26 @@ def below(statistic: FloatArray, df: float | None) -> FloatArray:
 def tested(base: Result, *, alternative: str, alpha: float) -> Result:
     """Turn an interval of mean differences into tests of no difference.
 
-    Interval and test are duals: the interval excludes 0 where ``p_value < alpha``.
+    Interval and test are duals: the interval excludes 0 where ``p_value < alpha``. A method
+    without a symmetric standard error keeps its own limits, and its own test if it has one.
     """
+    if not symmetric(base):
+        return as_it_stands(base, alternative=alternative)
     columns = dict(base.columns)
     estimate, se = columns.pop("estimate"), columns.pop("se")
     columns.pop("lower"), columns.pop("upper")
-    df = float(columns["df"].flat[0]) if "df" in columns else None
+    df = degrees(base)
     down, up = half_widths(alternative, alpha, df)
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = np.where((se == 0) & (estimate == 0), 0.0, estimate / se)
     p = np.where((se == 0) & (estimate == 0), 1.0, p_values(statistic, df, alternative))
     missing = np.isnan(se)
-    lower = np.full_like(se, -np.inf) if np.isinf(down) else estimate - down * se
-    upper = np.full_like(se, np.inf) if np.isinf(up) else estimate + up * se
-    tests: dict[str, FloatArray] = {
+    lower, upper = limits(estimate, se, down, up)
+    tests: dict[str, NDArray[Any]] = {
         "difference": estimate,
         "se": se,
-        "lower": np.where(missing, np.nan, lower),
-        "upper": np.where(missing, np.nan, upper),
+        "lower": lower,
+        "upper": upper,
         "statistic": statistic,
         "p_value": np.where(missing, np.nan, p),
     }
@@ -59,6 +73,45 @@ def tested(base: Result, *, alternative: str, alpha: float) -> Result:
     # A difference of models that agree everywhere is no small sample.
     caution = base.caution & ~np.int64(Caution.ONE_FOLD)
     return Result(base.method, {**tests, **columns}, caution, attrs)
+
+
+def symmetric(base: Result) -> bool:
+    """Whether the limits are so many standard errors to both sides of the estimate."""
+    own = np.isnan(base.columns["se"]) & ~np.isnan(base.columns["lower"])
+    return "p_value" not in base.columns and not own.any()
+
+
+def degrees(base: Result) -> float | None:
+    """Read the degrees of freedom of a result; None where its law is the normal one."""
+    return float(base.columns["df"].flat[0]) if "df" in base.columns else None
+
+
+def limits(
+    estimate: FloatArray, se: FloatArray, down: float, up: float
+) -> tuple[FloatArray, FloatArray]:
+    """Reach so many standard errors down and up; infinite on an open side, NaN without any."""
+    lower = np.full_like(se, -np.inf) if np.isinf(down) else estimate - down * se
+    upper = np.full_like(se, np.inf) if np.isinf(up) else estimate + up * se
+    missing = np.isnan(se)
+    return np.where(missing, np.nan, lower), np.where(missing, np.nan, upper)
+
+
+def as_it_stands(base: Result, *, alternative: str) -> Result:
+    """Take limits, statistic and p-value as a method without standard errors gives them."""
+    if alternative != "two-sided":
+        raise LogError(
+            f"alternative={alternative!r} needs a standard error, and {base.method} with these "
+            f"options has none. Expected alternative='two-sided', or another method."
+        )
+    columns = dict(base.columns)
+    estimate = columns.pop("estimate")
+    tests = {name: columns.pop(name) for name in ("se", "lower", "upper")}
+    for name in ("statistic", "p_value"):
+        tests[name] = columns.pop(name, np.full_like(estimate, np.nan))
+    caution = base.caution & ~np.int64(Caution.ONE_FOLD)
+    caution[np.isnan(tests["p_value"]) & ~np.isnan(estimate)] |= np.int64(Caution.NO_TEST)
+    attrs = {**base.attrs, "alternative": alternative}
+    return Result(base.method, {"difference": estimate, **tests, **columns}, caution, attrs)
 
 
 def adjusted(p: FloatArray, adjust: str) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,7 @@ from cvstats.types import IntArray
 
 __all__ = ["ArrayLabels", "design_of", "level_dims", "panel_of"]
 
+TAKING = "log.sel({level}={label})"
 IN_LOSS_UNITS = ("estimate", "se", "lower", "upper", "difference", "mean")
 
 
@@ -34,13 +36,23 @@ def level_dims(log: xr.DataArray) -> tuple[Hashable, ...]:
     if not found and log.ndim == 1:
         found = set(log.dims)
     if not found:
+        like = next((dim for dim in log.dims if dim != "model"), "x")
         raise LogError(
             f"no dimension or coordinate of this array ({', '.join(map(str, log.dims))}) is a "
             f"level of a loss log. Expected some of {', '.join(LEVELS)}. Rename yours, as in "
-            f"log.rename({{{str(next(iter(log.dims), 'x'))!r}: 'point'}}), or add a coordinate: "
+            f"log.rename({{{like!r}: 'point'}}), or add a coordinate: "
             f"log.assign_coords(fold=('point', folds))."
         )
     return tuple(dim for dim in log.dims if dim in found)
+
+
+def no_numbers(log: xr.DataArray) -> LogError:
+    """Words for an array that cannot hold losses."""
+    return LogError(
+        f"the losses of {log.name!r} are not numbers: their type is {log.dtype}. Expected "
+        f"one loss for each evaluation. Convert them with log.astype(float); if these are "
+        f"predictions, cvstats.losses makes losses of them."
+    )
 
 
 def panel_of(log: xr.DataArray, dims: tuple[Hashable, ...]) -> NDArray[Any]:
@@ -51,14 +63,11 @@ def panel_of(log: xr.DataArray, dims: tuple[Hashable, ...]) -> NDArray[Any]:
             "losses in memory. Load it first: log.compute()."
         )
     if log.dtype.kind not in "fiub":
-        raise LogError(
-            f"the losses of {log.name!r} are not numbers: their type is {log.dtype}. Expected "
-            f"one loss for each evaluation; cvstats.losses makes losses of predictions."
-        )
+        raise no_numbers(log)
     carried = tuple(dim for dim in log.dims if dim not in dims)
     values = log.transpose(*dims, *carried).values
-    rows = int(np.prod(values.shape[: len(dims)], dtype=np.int64))
-    table = values.reshape(rows, -1)
+    rows, width = math.prod(values.shape[: len(dims)]), math.prod(values.shape[len(dims) :])
+    table = values.reshape(rows, width)
     return table.view(np.uint8) if table.dtype.kind == "b" else table
 
 
@@ -71,7 +80,6 @@ def design_of(log: xr.DataArray, dims: tuple[Hashable, ...], panels: Panels) -> 
     shape = tuple(log.sizes[dim] for dim in dims)
     size = int(np.prod(shape, dtype=np.int64))
     levels: dict[str, Level] = {}
-    facts: dict[Any, Any] = {}
     for dim in dims:
         index = log.indexes.get(dim)
         if isinstance(index, pd.MultiIndex):
@@ -80,23 +88,50 @@ def design_of(log: xr.DataArray, dims: tuple[Hashable, ...], panels: Panels) -> 
                 codes = np.asarray(index.codes[i])
                 stored = codes if len(dims) == 1 else Grid(axis, shape, codes.astype(np.int32))
                 levels[str(name)] = Level(index.levels[i], stored)
-            if len(dims) == 1:
-                facts = facts_about(index)
-    for name in {*log.coords, *dims}:
+    for name in dict.fromkeys((*log.coords, *dims)):
         if str(name) not in levels and (name in LEVELS or name in log.coords):
             level = level_of(log, name, dims, shape)
             if level is not None:
                 levels[str(name)] = level
     dense = len(dims) > 1 and any(level in dims for level in ("fold", "source", "outer"))
     present = evaluated(panels) if dense else None
-    for name, level in levels.items():
-        base = level.codes.base if isinstance(level.codes, Grid) else None
-        if name in LEVELS and base is not None and base.min(initial=0) < 0:
-            labelled = level.block(0, size) >= 0  # without a label nothing was tested there
-            present = labelled if present is None else present & labelled
-    if present is None or present.all():
-        return Design(levels, size, facts=facts)
-    return Design(levels, size, present)
+    present = labelled(levels, panels, present)
+    if present is not None and not present.all():
+        return Design(levels, size, present, taking=TAKING)
+    stacked = log.indexes.get(dims[0]) if len(dims) == 1 else None
+    if isinstance(stacked, pd.MultiIndex) and all(name in stacked.names for name in levels):
+        return Design(levels, size, facts=facts_about(stacked), taking=TAKING)  # it tells all there is to know
+    return Design(levels, size, taking=TAKING)
+
+
+def labelled(
+    levels: Mapping[str, Level], panels: Panels, present: NDArray[np.bool_] | None
+) -> NDArray[np.bool_] | None:
+    """Leave out what has neither a label nor a loss: nothing was tested there.
+
+    Raises
+    ------
+    LogError
+        If a loss lacks a label.
+    """
+    size = len(panels.tables[0])
+    for name in levels:
+        stored = levels[name].codes
+        base = stored.base if isinstance(stored, Grid) else stored
+        if name not in LEVELS or base is None or base.min(initial=0) >= 0:
+            continue
+        without = levels[name].block(0, size) < 0
+        here = evaluated(panels) if present is None else present
+        if (without & here).any():
+            row = int(np.flatnonzero(without & here)[0])
+            where = Design(levels, size).place(row)
+            raise LogError(
+                f"level {name!r} has no label (NaN) for the loss at {where}. Expected a label "
+                f"for every evaluation. Give it a label, or blank the loss: "
+                f"log.where(log[{name!r}].notnull())."
+            )
+        present = here
+    return present
 
 
 def level_of(
@@ -127,7 +162,7 @@ def evaluated(panels: Panels) -> NDArray[np.bool_]:
     for table in panels.tables:
         if table.dtype.kind != "f":
             return np.ones(len(table), dtype=bool)
-        step = max(1, (1 << 20) // table.shape[1])
+        step = max(1, (1 << 20) // max(1, table.shape[1]))
         for start in range(0, len(table), step):
             here[start : start + step] |= ~np.isnan(table[start : start + step]).all(axis=1)
     return here
@@ -152,8 +187,9 @@ class ArrayLabels:
             name: coord for name, coord in log.coords.items() if set(coord.dims) <= set(carried)
         }
         at = carried.index("model") if "model" in carried else None
+        one = log.coords.get("model")
         if at is None:
-            models: list[Hashable] = [log.name]
+            models: list[Hashable] = [log.name if one is None or one.ndim else one.item()]
         elif "model" in log.coords:
             models = list(log.indexes["model"])
         else:
@@ -161,11 +197,11 @@ class ArrayLabels:
         sizes = tuple(log.sizes[dim] for dim in carried)
         return cls(models, carried, coords, sizes, at, log.attrs.get("units"))
 
-    def with_models(self, models: Sequence[Hashable]) -> ArrayLabels:
+    def with_models(self, models: Sequence[Hashable], units: str | None) -> ArrayLabels:
         """Make the same for a Dataset: its variables are the models, the first dimension."""
         coords = {**self.coords, "model": ("model", np.array(models, dtype=object).astype(str))}
         sizes = (len(models), *self.sizes)
-        return ArrayLabels(models, ("model", *self.dims), coords, sizes, 0, self.units)
+        return ArrayLabels(models, ("model", *self.dims), coords, sizes, 0, units)
 
     def columns(self, model: int) -> IntArray:
         """List the columns of one model: all its carried cells."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from cvstats.chunked import Panels
 from cvstats.containers.log import Attrs
 from cvstats.design import LEVELS, Design, Grid, Level
-from cvstats.errors import LogError, listed
+from cvstats.errors import LogError, listed, spelled
 from cvstats.moments import Moments
 from cvstats.results import CAUTIONS, Result
 from cvstats.types import IntArray
@@ -41,6 +42,7 @@ def facts_about(index: pd.MultiIndex) -> dict[Any, Any]:
     codes = [np.asarray(part) for part in index.codes]
     key = (
         tuple(index.names),
+        tuple(map(len, index.levels)),
         *((part.ctypes.data, part.size, part.dtype.str, part.strides) for part in codes),
     )
     if key not in _remembered:
@@ -66,7 +68,7 @@ def design_of(index: pd.Index) -> Design:
             if name is not None
         }
         if not any(level in levels for level in LEVELS):
-            raise unknown_levels([str(name) for name in names])
+            raise unknown_levels(names)
         return Design(levels, len(index), facts=facts_about(index))
     if index.name is None:
         return Design({}, len(index))
@@ -83,12 +85,19 @@ def flat_level(index: pd.Index) -> Level:
     return Level(labels, codes)
 
 
-def unknown_levels(names: list[str]) -> LogError:
+def unknown_levels(names: list[Hashable]) -> LogError:
     """None of the levels is one of ours."""
+    have = ", ".join(map(str, names))
+    first = next((name for name in names if name is not None), None)
+    if first is None:
+        way = f"Name them: log.rename_axis(['fold', 'point']) for {len(names)} levels like these."
+    else:
+        way = (
+            f"Rename yours, as in log.rename_axis(index={{{spelled(first)}: 'fold'}}), or call "
+            f"cvstats.as_log(log.reset_index(), fold={spelled(first)}, …)."
+        )
     return LogError(
-        f"none of the index levels ({', '.join(names)}) is known. Expected some of "
-        f"{', '.join(LEVELS)}. Rename yours, as in log.rename_axis(index={{{names[0]!r}: "
-        f"'fold'}}), or call cvstats.as_log(log.reset_index(), fold={names[0]!r}, …)."
+        f"none of the index levels ({have}) is known. Expected some of {', '.join(LEVELS)}. {way}"
     )
 
 
@@ -98,7 +107,8 @@ def numbers(column: pd.Series) -> NDArray[Any]:
     if isinstance(dtype, np.dtype) and dtype.kind in "fiub":
         values = column.to_numpy()
         return values.view(np.uint8) if dtype.kind == "b" else values
-    if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_complex_dtype(dtype):
+    known = pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_bool_dtype(dtype)
+    if known and not pd.api.types.is_complex_dtype(dtype):
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     first = f"{column.iloc[0]!r}" if len(column) else "none"
     raise LogError(
@@ -122,6 +132,7 @@ def panels_of(log: pd.Series | pd.DataFrame) -> Panels:
     return Panels(tuple(numbers(log.iloc[:, j])[:, None] for j in range(log.shape[1])))
 
 
+@cache
 def sentence(flags: int) -> str:
     """Put the cautions of one row into words."""
     return "; ".join(text for flag, text in CAUTIONS.items() if flags & flag)
@@ -171,7 +182,8 @@ class FrameLabels:
                 table.index.name = "model"
             table.attrs = copied(attrs)
             return table
-        row = pd.Series(table.iloc[0], name=self.models[0])
+        row = table.iloc[0]
+        row.name = self.models[0]
         row.attrs = copied(attrs)
         return row
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
@@ -20,11 +20,14 @@ from cvstats.errors import MOST, LogError, listed
 from cvstats.intervals.registry import METHODS
 from cvstats.moments import Moments
 from cvstats.results import Result
-from cvstats.types import IntArray
+from cvstats.types import FloatArray, IntArray
 
 __all__ = ["Labels", "Log", "Table", "facts_of"]
 
-Attrs = Mapping[Any, Any]  # of strings; pandas and xarray ask for wider and different types
+Attrs = Mapping[str, Any]
+
+WINDOW = 1 << 20
+"""Losses looked at together in search of masked cells."""
 Table: TypeAlias = pd.Series | pd.DataFrame | xr.Dataset
 
 
@@ -67,8 +70,9 @@ def facts_of(result: Result) -> dict[str, Any]:
     compared = result.attrs.get("interval_method")
     method = METHODS[str(compared or result.method)]
     facts: dict[str, Any] = {"method": result.method, **result.attrs}
-    target = f"difference between the models in: {method.target}" if compared else method.target
-    facts |= {"target": target, "guarantee": method.guarantee}
+    target = str(result.attrs.get("target", method.target))  # some methods have several
+    target = f"difference between the models in: {target}" if compared else target
+    facts |= {"target": target, "guarantee": result.attrs.get("guarantee", method.guarantee)}
     return facts | {"reference": method.reference, "cvstats_version": own_version()}
 
 
@@ -86,12 +90,18 @@ class Log:
         The names of the columns and the shape of results.
     attrs : mapping
         Facts to add to every result, such as how many evaluations were left out.
+    other : Labels, optional
+        Where the panels hold two logs side by side, the names of the second one's columns.
+    noted : mapping, optional
+        The attrs of the container; some methods look there for what they need besides losses.
     """
 
     design: Design
     panels: Panels
     labels: Labels
     attrs: Attrs = field(default_factory=dict)
+    other: Labels | None = None
+    noted: Mapping[Hashable, Any] = field(default_factory=dict)
 
     def moments(self, by: Sequence[str], losses: Columns | None = None) -> Moments:
         """Compute moments by some levels, of the losses or of differences between them."""
@@ -102,43 +112,80 @@ class Log:
             self._refuse(bad, chosen)
         return found
 
+    def columns(self, losses: Columns | None = None) -> Iterator[FloatArray | None]:
+        """Give the columns whole, one at a time, their losses finite; None for a masked cell."""
+        chosen = losses if losses is not None else self.panels
+        gone = np.isin(np.arange(self.panels.width), self.masked())
+        if isinstance(losses, Differences):
+            gone = gone[losses.left] | gone[losses.right]
+        for j in range(chosen.width):
+            values = None if gone[j] else chosen.column(j, 0, self.design.size)
+            if values is not None:
+                here = values if self.design.present is None else values[self.design.present]
+                if not np.isfinite(here @ here):
+                    self._refuse(np.arange(chosen.width) == j, chosen)
+            yield values
+
+    def name(self, column: int) -> str:
+        """Name one column; where two logs stand side by side, say of which."""
+        half = self.panels.width // 2
+        if self.other is None or column < half:
+            return self.labels.name(column)
+        name = self.other.name(column - half)
+        return "the second log" if name == "the log" else f"{name} of the second log"
+
     def _refuse(self, bad: Any, losses: Columns) -> None:
         """Name the first losses that are missing or infinite, unless whole columns are masked."""
         suspects = np.flatnonzero(bad)
+        pairs = suspects[:, None]
         if isinstance(losses, Differences):
-            suspects = np.unique(np.concatenate([losses.left[suspects], losses.right[suspects]]))
-        for j in suspects:
-            rows, total, present = self._not_finite(int(j))
-            if total == present and self.labels.may_be_empty():
-                continue
-            if total:
-                raise self._words(int(j), rows, total)
-            raise LogError(
-                f"the losses of {self.labels.name(int(j))} are too large to be squared. "
-                f"Expected numbers below 1e150. Divide them by a constant."
-            )
+            pairs = np.column_stack([losses.left[suspects], losses.right[suspects]])
+        masked = set(self.masked().tolist())
+        for j in np.unique(pairs).tolist():
+            if j not in masked:
+                rows, total = self._not_finite(j)
+                if total:
+                    raise self._words(j, rows, total)
+        for pair in pairs.tolist():
+            if masked.isdisjoint(pair):
+                raise LogError(
+                    f"the losses of {' or '.join(map(self.name, pair))} are too large to be "
+                    f"squared. Expected numbers below 1e150. Divide them by a constant."
+                )
 
-    def _not_finite(self, j: int) -> tuple[list[int], int, int]:
-        """Find the first rows of a column that are not finite; count these, and all its rows."""
+    def masked(self) -> IntArray:
+        """Find the columns of carried cells in which every loss is missing."""
+        if not self.labels.may_be_empty():
+            return np.array([], dtype=np.int64)
+        parts: list[IntArray] = []
+        for table in self.panels.tables:
+            left = np.arange(table.shape[1] if table.dtype.kind == "f" else 0)
+            for start, stop in spans(self.design.size, max(1, WINDOW // max(1, table.shape[1]))):
+                part = np.isnan(
+                    table[start:stop] if len(left) == table.shape[1] else table[start:stop, left]
+                )
+                if self.design.present is not None:
+                    part |= ~self.design.present[start:stop, None]
+                left = left[part.all(axis=0)]
+            parts.append(left + sum(before.shape[1] for before in self.panels.tables[: len(parts)]))
+        return np.concatenate(parts)
+
+    def _not_finite(self, j: int) -> tuple[list[int], int]:
+        """Find the first rows of a column that are not finite, and count them."""
         rows: list[int] = []
-        total = present = 0
+        total = 0
         for start, stop in spans(self.design.size, BLOCK):
-            values = self.panels.column(j, start, stop)
-            bad = ~np.isfinite(values)
+            bad = ~np.isfinite(self.panels.column(j, start, stop))
             if self.design.present is not None:
                 bad &= self.design.present[start:stop]
-                present += int(self.design.present[start:stop].sum())
-            else:
-                present += stop - start
             total += int(bad.sum())
             if len(rows) < MOST:
                 rows += [int(row) + start for row in np.flatnonzero(bad)[: MOST - len(rows)]]
-        return rows, total, present
+        return rows, total
 
     def _words(self, j: int, rows: list[int], total: int) -> LogError:
-        """Put into words which losses are infinite or missing, and what to do."""
         where = listed([self.design.place(row) for row in rows], total)
-        row, name = rows[0], self.labels.name(j)
+        row, name = rows[0], self.name(j)
         values = [self.panels.column(i, row, row + 1)[0] for i in range(self.panels.width)]
         if np.isinf(values[j]):
             return LogError(
@@ -149,7 +196,7 @@ class Log:
         if others:
             return LogError(
                 f"the models were not evaluated on the same points: {name} has no loss (NaN) at "
-                f"{where}, where {self.labels.name(others[0])} has one. Expected every model on "
+                f"{where}, where {self.name(others[0])} has one. Expected every model on "
                 f"every evaluation. Fill the gap, or pass missing='drop' to leave out each "
                 f"evaluation that any model misses."
             )

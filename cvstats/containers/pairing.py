@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from functools import singledispatch
 from itertools import combinations
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from cvstats.containers import arrays, frames
 from cvstats.design import LEVELS
 from cvstats.errors import MOST, LogError, listed, place, spelled
 
@@ -17,7 +19,7 @@ __all__ = ["against", "aligned", "every_pair", "subtracted"]
 
 WAY_OUT = (
     "Expected the same evaluations in both: the same points in the same folds. Keep the common "
-    "ones with log.loc[log.index.intersection(other.index)], or evaluate both models on one plan."
+    "ones with {}, or evaluate both models on one plan."
 )
 
 
@@ -30,28 +32,54 @@ def aligned(one: Any, two: Any) -> Any:
     LogError
         If the two are of different kinds, or were not evaluated on the same points and folds.
     """
-    raise LogError(f"a {type(one).__name__} is not a loss log, so nothing can be compared to it.")
+    raise LogError(
+        f"a {type(one).__name__} is not a loss log. Expected two pandas or xarray objects of one "
+        f"kind, a log for each model."
+    )
 
 
 def same_kind(one: object, two: object) -> None:
     """Refuse logs in containers of two kinds."""
-    if not isinstance(two, type(one)):
+    if isinstance(two, type(one)):
+        return
+    hint = f" A model is named by reference={two!r}." if isinstance(two, str) else ""
+    raise LogError(
+        f"a {type(one).__name__} cannot be compared to a {type(two).__name__}. Expected two "
+        f"logs of one kind.{hint}"
+    )
+
+
+def partners(mine: Sequence[Hashable], yours: Sequence[Hashable]) -> list[int]:
+    """For each model of one log the place of its partner in the other, by name."""
+    if len(mine) == len(yours) == 1:
+        return [0]
+    if len(mine) != len(yours) or set(mine) != set(yours):
         raise LogError(
-            f"a {type(one).__name__} cannot be compared to a {type(two).__name__}. Expected two "
-            f"logs of one kind."
+            f"the logs hold different models: {listed(map(repr, mine))} in the first, "
+            f"{listed(map(repr, yours))} in the second. Expected one model in each, or the same "
+            f"in both."
         )
+    return [list(yours).index(model) for model in mine]
 
 
 @aligned.register(pd.Series)
 @aligned.register(pd.DataFrame)
 def _(one: Any, two: Any) -> Any:
     same_kind(one, two)
+    if isinstance(one, pd.DataFrame):
+        for log in (one, two):
+            frames.FrameLabels.of(log)
+        two = two.iloc[:, partners(list(one.columns), list(two.columns))]
     return two.iloc[order(one.index, two.index)].set_axis(one.index, axis=0)
 
 
-def order(one: pd.Index, two: pd.Index) -> Any:
+COMMON_ROWS = "log.loc[log.index.intersection(other.index)]"
+COMMON_CELLS = "xarray.align(log, other, join='inner')"
+
+
+def order(one: pd.Index, two: pd.Index, common: str = COMMON_ROWS) -> Any:
     """Find where the evaluations of one index stand in another."""
-    if one.names == two.names and one.equals(two):
+    if one.is_(two):
         return slice(None)
     if one.nlevels == 1 and one.name is None:
         raise LogError(
@@ -59,27 +87,46 @@ def order(one: pd.Index, two: pd.Index) -> Any:
             "'point' that names the evaluations. Type log.rename_axis('point')."
         )
     if set(one.names) != set(two.names):
-        apart = sorted(map(str, set(one.names) ^ set(two.names)))
+        both = {*one.names} & {*two.names}
+        apart = [name for name in (*one.names, *two.names) if name not in both]
         raise LogError(
             f"the logs have different levels: {listed(map(repr, apart))} in one of them only. "
             f"Expected the same levels in both. Drop it, as in log.droplevel({apart[0]!r})."
         )
-    if isinstance(two, pd.MultiIndex):
+    if isinstance(two, pd.MultiIndex) and one.names != two.names:
         two = two.reorder_levels(list(one.names))
+    named = "point" in one.names
+    if named and one.equals(two):
+        return slice(None)
     for index, which in ((one, "first"), (two, "second")):
         if not index.is_unique:
-            twice = index[index.duplicated()][:MOST]
-            raise LogError(
-                f"the same evaluation stands twice in the {which} log: "
-                f"{listed(map(str, twice))}. Expected each once."
-            )
+            raise twice_in(index, which, named)
+    if one.equals(two):
+        return slice(None)
     at = two.get_indexer(one)
     if (at < 0).any() or len(one) != len(two):
-        raise not_the_same(one, two, at)
+        raise not_the_same(one, two, at, WAY_OUT.format(common))
     return at
 
 
-def not_the_same(one: pd.Index, two: pd.Index, at: Any) -> LogError:
+def twice_in(index: pd.Index, which: str, named: bool) -> LogError:
+    """Words for labels that do not tell evaluations apart."""
+    again = np.flatnonzero(index.duplicated())
+    shown = listed([words(index, int(i)) for i in again[:MOST]], len(again))
+    if named:
+        return LogError(
+            f"the same evaluation stands twice in the {which} log: {shown}. Expected each once. "
+            f"Drop the copies: log[~log.index.duplicated()]."
+        )
+    return LogError(
+        f"the {which} log has no level 'point', and its other levels do not tell the evaluations "
+        f"apart: {shown} stands there more than once. Expected the identity of each point in "
+        f"both logs. Add it: log.set_axis(points).rename_axis('point'), or cvstats.as_log(frame, "
+        f"point='id')."
+    )
+
+
+def not_the_same(one: pd.Index, two: pd.Index, at: Any, way_out: str) -> LogError:
     """Put into words how the evaluations differ; other folds are told from other points."""
     if (
         isinstance(one, pd.MultiIndex)
@@ -100,7 +147,7 @@ def not_the_same(one: pd.Index, two: pd.Index, at: Any) -> LogError:
                     f"the models were evaluated in different folds: {words(rest, row)} stands "
                     f"in fold {spelled(folds[0])} of the first log and in fold "
                     f"{spelled(folds[1])} of the second. A paired comparison needs one "
-                    f"partition. {WAY_OUT}"
+                    f"partition. {way_out}"
                 )
     only_one = np.flatnonzero(at < 0)
     seen = np.zeros(len(two), dtype=bool)
@@ -112,7 +159,7 @@ def not_the_same(one: pd.Index, two: pd.Index, at: Any) -> LogError:
         if len(rows)
     ]
     return LogError(
-        f"the models were not evaluated on the same points: {', and '.join(parts)}. {WAY_OUT}"
+        f"the models were not evaluated on the same points: {', and '.join(parts)}. {way_out}"
     )
 
 
@@ -132,26 +179,20 @@ def _(one: Any, two: Any) -> Any:
             f"the logs have different dimensions: {tuple(one.dims)} and {tuple(two.dims)}. "
             f"Expected the same in both."
         )
-    for dim in one.dims:
-        mine, yours = one.indexes.get(dim), two.indexes.get(dim)
-        if mine is None or yours is None:
-            if one.sizes[dim] != two.sizes[dim]:
-                raise LogError(
-                    f"the logs differ in length along {dim!r}: {one.sizes[dim]:,} and "
-                    f"{two.sizes[dim]:,}. Expected the same evaluations in both."
-                )
-        elif not mine.equals(yours):
-            at = yours.get_indexer(mine)
-            if (at < 0).any() or len(mine) != len(yours):
-                raise not_the_same(mine, yours, at)
-            two = two.isel({dim: at})
+    if isinstance(one, xr.Dataset):
+        names = list(two.data_vars)
+        two = two[[names[i] for i in partners(list(one.data_vars), names)]]
     for name in LEVELS:
-        if name not in one.coords or name not in two.coords:
-            continue
-        if one.indexes.get(name, pd.Index([])).size:
-            continue  # already matched, along its dimension
-        mine, yours = one.coords[name], two.coords[name]
-        if not mine.equals(yours.transpose(*mine.dims)):
+        if (name in one.coords) != (name in two.coords):
+            raise LogError(
+                f"the logs have different levels: {name!r} in one of them only. Expected the same "
+                f"levels in both. Drop it, as in log.drop_vars({name!r})."
+            )
+    tested = arrays.level_dims(one if isinstance(one, xr.DataArray) else first_of(one))
+    for dim in one.dims:
+        two = two.isel({dim: places(one, two, dim, dim in tested)})
+    for name in LEVELS:
+        if not same_coordinate(one, two, name):
             raise LogError(
                 f"the models were evaluated in different {name}s: the coordinate {name!r} "
                 f"of the two logs differs. A paired comparison needs one partition. "
@@ -160,17 +201,84 @@ def _(one: Any, two: Any) -> Any:
     return two
 
 
+def first_of(log: xr.Dataset) -> xr.DataArray:
+    """Take the first model of a dataset."""
+    return next(iter(log.data_vars.values()))
+
+
+def labels_along(log: Any, dim: Hashable, counted: bool) -> pd.Index | None:
+    """Find the labels of a dimension: its index, else the levels that lie along it."""
+    if dim in log.indexes:
+        index = log.indexes[dim]
+        return index if isinstance(index, pd.MultiIndex) else index.rename(str(dim))
+    if dim in LEVELS or not counted:
+        return None
+    along = [name for name in LEVELS if name in log.coords and log.coords[name].dims == (dim,)]
+    if "point" in along:
+        return pd.MultiIndex.from_arrays([log.coords[name].values for name in along], names=along)
+    if "point" in log.coords and dim in log.coords["point"].dims:
+        return None  # it is compared as it stands
+    raise LogError(
+        f"nothing along the dimension {dim!r} names the points. Expected a coordinate 'point' in "
+        f"both logs, as in log.assign_coords(point=({dim!r}, points))."
+    )
+
+
+def places(one: Any, two: Any, dim: Hashable, counted: bool) -> Any:
+    """Where the labels of a dimension of one log stand in another."""
+    mine, yours = (labels_along(log, dim, counted) for log in (one, two))
+    if mine is None or yours is None:
+        if one.sizes[dim] != two.sizes[dim]:
+            raise LogError(
+                f"the logs differ in length along {dim!r}: {one.sizes[dim]:,} and "
+                f"{two.sizes[dim]:,}. Expected the same evaluations in both."
+            )
+        return slice(None)
+    if dim == "model":
+        return partners(list(mine), list(yours))
+    return slice(None) if mine.equals(yours) else order(mine, yours, COMMON_CELLS)
+
+
+def same_coordinate(one: Any, two: Any, name: str) -> bool:
+    """Whether a level that is a coordinate of both logs says the same."""
+    if name not in one.coords or name in one.indexes or name in two.indexes:
+        return True  # by their indexes the logs have been matched
+    mine, yours = (log.coords[name].variable.to_base_variable() for log in (one, two))
+    if set(mine.dims) != set(yours.dims):
+        return False
+    return bool(mine.equals(yours.transpose(*mine.dims)))
+
+
 def subtracted(one: Any, two: Any) -> Any:
     """Subtract the second log from the first, which keeps its labels and levels."""
     two = aligned(one, two)
-    if isinstance(one, (pd.Series, pd.DataFrame)):
-        if isinstance(one, pd.DataFrame):
-            two = two.set_axis(one.columns, axis=1)
-        return one.astype(np.float64) - two.astype(np.float64)
+    if isinstance(one, pd.Series):
+        return as_floats(one) - as_floats(two)
+    if isinstance(one, pd.DataFrame):
+        return as_floats(one) - as_floats(two.set_axis(one.columns, axis=1))
+    if isinstance(one, xr.DataArray):
+        return minus(one, two)
+    pairs = zip(one.data_vars, two.data_vars, strict=True)
+    return one.assign({mine: minus(one[mine], two[yours]).variable for mine, yours in pairs})
+
+
+def as_floats(log: Any) -> Any:
+    """Turn losses into float64, so that no unsigned or boolean one wraps around."""
+    if isinstance(log, pd.DataFrame):
+        plain = all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in log.dtypes)
+        return log.astype(np.float64) if plain else log.apply(as_floats)
+    return pd.Series(frames.numbers(log).astype(np.float64), index=log.index, name=log.name)
+
+
+def minus(one: xr.DataArray, two: xr.DataArray) -> xr.DataArray:
+    """Subtract the numbers of another array, whose coordinates have been compared."""
+    for array in (one, two):
+        if array.dtype.kind not in "fiub":
+            raise arrays.no_numbers(array)
+    left, right = one.astype(np.float64), two.variable.astype(np.float64)
     with xr.set_options(keep_attrs=True):
-        return one - two.transpose(*one.dims).drop_vars(
-            [name for name in two.coords if name not in one.dims], errors="ignore"
-        )
+        gap: xr.DataArray = left - right
+    return gap.transpose(*one.dims)
 
 
 @singledispatch
@@ -181,19 +289,27 @@ def against(log: Any, reference: Any) -> Any:
 
 @against.register
 def _(log: pd.DataFrame, reference: Any) -> pd.DataFrame:
-    return log.drop(columns=[reference]).astype(np.float64).sub(log[reference], axis=0)
+    floats: pd.DataFrame = as_floats(log)
+    return floats.drop(columns=[reference]).sub(floats[reference], axis=0)
 
 
 @against.register
 def _(log: xr.DataArray, reference: Any) -> xr.DataArray:
-    others = [label for label in log.indexes["model"] if label != reference]
-    return log.sel(model=others) - log.sel(model=reference, drop=True)
+    models = names_of(log)
+    others = [i for i, label in enumerate(models) if label != reference]
+    return minus(log.isel(model=others), log.isel(model=models.index(reference)))
 
 
 @against.register
 def _(log: xr.Dataset, reference: Any) -> xr.Dataset:
-    gaps: xr.Dataset = log.drop_vars(reference) - log[reference]
-    return gaps
+    rest = log.drop_vars(reference)
+    gaps = {name: minus(rest[name], log[reference]).variable for name in rest.data_vars}
+    return rest.assign(gaps)
+
+
+def names_of(log: xr.DataArray) -> list[Hashable]:
+    """List the models of an array, by number where they have no labels."""
+    return list(log.indexes["model"]) if "model" in log.indexes else list(range(log.sizes["model"]))
 
 
 @singledispatch
@@ -204,18 +320,22 @@ def every_pair(log: Any) -> Any:
 
 @every_pair.register
 def _(log: pd.DataFrame) -> pd.DataFrame:
+    floats = as_floats(log)
     pairs = list(combinations(log.columns, 2))
-    gaps = {pair: log[pair[0]].astype(np.float64) - log[pair[1]] for pair in pairs}
+    gaps = {pair: floats[pair[0]] - floats[pair[1]] for pair in pairs}
     columns = pd.MultiIndex.from_tuples(pairs, names=["model", "other"])
     return pd.DataFrame(gaps, index=log.index).set_axis(columns, axis=1)
 
 
 @every_pair.register
 def _(log: xr.DataArray) -> xr.DataArray:
-    pairs = list(combinations(log.indexes["model"], 2))
-    left, right = (xr.DataArray(list(side), dims="pair") for side in zip(*pairs, strict=True))
-    gaps = log.sel(model=left).drop_vars("model") - log.sel(model=right).drop_vars("model")
-    return gaps.assign_coords(model=left, other=right)
+    models = names_of(log)
+    pairs = list(combinations(range(len(models)), 2))
+    left, right = ([pair[side] for pair in pairs] for side in (0, 1))
+    paired = log.drop_vars("model", errors="ignore").rename(model="pair")
+    gaps = minus(paired.isel(pair=left), paired.isel(pair=right))
+    names = (("pair", [models[i] for i in side]) for side in (left, right))
+    return gaps.assign_coords(dict(zip(("model", "other"), names, strict=True)))
 
 
 @every_pair.register

@@ -13,6 +13,7 @@ import xarray as xr
 from cvstats.blocks import BLOCK, spans
 from cvstats.chunked import Panels
 from cvstats.containers import arrays, frames
+from cvstats.containers.apart import apart
 from cvstats.containers.log import Log
 from cvstats.design import LEVELS, Design
 from cvstats.errors import LogError, choice
@@ -22,7 +23,7 @@ __all__ = ["dropped", "read"]
 MISSING = ("raise", "drop")
 
 
-def read(losses: object, *, missing: str = "raise") -> Log:
+def read(losses: object, *, missing: str = "raise", by: object = None) -> Log:
     """Read a loss log and check that each evaluation stands in it once.
 
     Parameters
@@ -31,6 +32,8 @@ def read(losses: object, *, missing: str = "raise") -> Log:
         The log.
     missing : {"raise", "drop"}
         What to do where a loss is NaN.
+    by : str, optional
+        A level whose labels are to be answered for one by one, and so may be logs of their own.
 
     Returns
     -------
@@ -45,11 +48,18 @@ def read(losses: object, *, missing: str = "raise") -> Log:
     """
     if missing not in MISSING:
         raise choice("missing", missing, MISSING)
+    empty = LogError("the log is empty. Expected at least one loss.")
+    if isinstance(losses, (pd.Series, pd.DataFrame)) and len(losses) == 0:
+        raise empty
     log = unread(losses)
-    if log.design.size == 0 or (log.design.present is not None and not log.design.present.any()):
-        raise LogError("the log is empty. Expected at least one loss.")
+    log = replace(log, noted=dict(getattr(losses, "attrs", {})))
+    present = log.design.present
+    if 0 in (log.design.size, log.panels.width) or (present is not None and not present.any()):
+        raise empty
     if missing == "drop":
         log = dropped(log)
+    if by is not None:
+        log = replace(log, design=apart(log.design, by))
     log.design.splits()
     return log
 
@@ -57,8 +67,9 @@ def read(losses: object, *, missing: str = "raise") -> Log:
 def dropped(log: Log) -> Log:
     """Leave out every evaluation that is missing for any model."""
     keep = np.ones(log.design.size, dtype=bool)
-    for start, stop in spans(log.design.size, BLOCK):
-        for j in range(log.panels.width):
+    masked = log.masked()  # what misses everything does not miss what others have
+    for j in np.setdiff1d(np.arange(log.panels.width), masked).tolist():
+        for start, stop in spans(log.design.size, BLOCK):
             keep[start:stop] &= ~np.isnan(log.panels.column(j, start, stop))
     if log.design.present is not None:
         before = log.design.present
@@ -68,20 +79,22 @@ def dropped(log: Log) -> Log:
         gone = int(keep.size - keep.sum())
     if not keep.any():
         raise LogError(
-            "missing='drop' leaves nothing: every evaluation is missing for some model. Leave "
-            "out the models that have no losses."
+            "missing='drop' leaves nothing: every evaluation is missing for some model. Expected "
+            "some that all models have. Leave out the models that have no losses."
         )
     design = log.design
     if gone:
-        design = Design(design.levels, design.size, keep)
+        design = Design(design.levels, design.size, keep, taking=design.taking)
     return replace(log, design=design, attrs={**log.attrs, "n_dropped": gone})
 
 
 @singledispatch
 def unread(losses: object) -> Log:
     """Find levels and losses; one implementation for each container."""
+    kind = type(losses)
+    name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
     raise LogError(
-        f"a {type(losses).__name__} is not a loss log. Expected a pandas Series or DataFrame, "
+        f"a {name} is not a loss log. Expected a pandas Series or DataFrame, "
         f"or an xarray DataArray or Dataset. Make one with cvstats.as_log(pandas.DataFrame(…), "
         f"loss='loss', fold='fold', point='id')."
     )
@@ -98,11 +111,14 @@ def _(losses: pd.Series) -> Log:
 def _(losses: pd.DataFrame) -> Log:
     labels = frames.FrameLabels.of(losses)
     known = [name for name in losses.columns if name in LEVELS]
-    if known and not any(name in LEVELS for name in losses.index.names):
+    if known:
+        levels = ", ".join(map(repr, known))
+        are = "are columns" if len(known) > 1 else "is a column"
+        append = ", append=True" if any(name in LEVELS for name in losses.index.names) else ""
         raise LogError(
-            f"{', '.join(map(repr, known))} are columns of this frame. Expected levels in the "
+            f"{levels} {are} of this frame. Expected levels in the "
             f"index and a column of losses for each model. Type cvstats.as_log(frame, "
-            f"loss=…), or frame.set_index({known!r})."
+            f"loss=…), or frame.set_index({known!r}{append})."
         )
     return Log(frames.design_of(losses.index), frames.panels_of(losses), labels)
 
@@ -119,6 +135,14 @@ def _(losses: xr.Dataset) -> Log:
     variables: list[Any] = list(losses.data_vars.values())
     if not variables:
         raise LogError("the dataset has no variables. Expected one of losses for each model.")
+    known = [name for name in losses.data_vars if name in LEVELS]
+    if known:
+        levels = ", ".join(map(repr, known))
+        are = "are variables" if len(known) > 1 else "is a variable"
+        raise LogError(
+            f"{levels} {are} of this dataset. Expected levels as coordinates and a variable of "
+            f"losses for each model. Type log.set_coords({known!r})."
+        )
     if "model" in losses.dims:
         raise LogError(
             "the variables of a dataset are its models, and this one has a dimension 'model' "
@@ -137,4 +161,6 @@ def _(losses: xr.Dataset) -> Log:
     panels = Panels(tuple(tables))
     labels = arrays.ArrayLabels.of(first, dims)
     names = [variable.name for variable in variables]
-    return Log(arrays.design_of(first, dims, panels), panels, labels.with_models(names))
+    every = {variable.attrs.get("units") for variable in variables}
+    labels = labels.with_models(names, every.pop() if len(every) == 1 else None)
+    return Log(arrays.design_of(first, dims, panels), panels, labels)

@@ -10,7 +10,7 @@ One log gives unbiased estimates of ``sigma^2 - omega`` (W) and ``omega - gamma`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,9 +23,18 @@ from cvstats.moments import Moments
 from cvstats.results import Caution, Result, interval
 from cvstats.types import FloatArray
 
-__all__ = ["ESTIMATORS", "Components", "components", "decompose", "quadratic"]
+__all__ = ["ESTIMATORS", "Components", "averaged", "components", "decompose", "quadratic"]
 
 ESTIMATORS = ("theta_1", "theta_2", "theta_3", "theta_4", "theta_5")
+
+BIASES = {
+    "theta_1": "mu^2 (none if mu = 0)",
+    "theta_2": "-omega (none if omega = 0)",
+    "theta_3": "-gamma (none if gamma = 0)",
+    "theta_4": "-S2 omega - (1 - S2) gamma (none if omega = gamma = 0)",
+    "theta_5": "omega - 2 gamma (none if omega = 2 gamma)",
+}
+"""Bias of each estimator of theta, with S2 the sum of the squared weights of the folds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +66,18 @@ class Components:
             return self.spread / self.folds  # the same, and never below zero by rounding
         factor = {2: -(1 - self.s2), 3: self.s2, 4: 0.0, 5: 1 + self.s2}[number]
         return floor if factor == 0 else floor + factor * self.between
+
+    def described(self) -> dict[str, FloatArray]:
+        """List what this partition tells, raw, by the names that users see."""
+        if self.points == self.folds:
+            raise single_points(self)
+        return {
+            "sigma2_minus_omega": self.within,
+            "omega_minus_gamma": self.between,
+            "theta_minus_gamma": self.theta(3),
+            **{name: self.theta(int(name[-1])) for name in ESTIMATORS},
+            "theta_a": self.theta_a,
+        }
 
     def with_bias(self, bias: Sequence[float]) -> FloatArray:
         """Compute the estimator whose bias is ``a1 sigma^2 + a2 omega + a3 gamma + a4 mu^2``."""
@@ -114,6 +135,18 @@ def single_points(part: Components) -> LogError:
     )
 
 
+def spoken(bias: Sequence[float]) -> str:
+    """Put a bias in words: ``0.5 sigma^2 - omega - 0.5 gamma``."""
+    words = ""
+    coefficients = (*bias, sum(bias) + 1)  # Proposition 1
+    for number, name in zip(coefficients, ("sigma^2", "omega", "gamma", "mu^2"), strict=True):
+        if abs(number) > 1e-12:
+            size = "" if abs(number) == 1 else f"{abs(number):g} "
+            sign = ("-" if number < 0 else "") if not words else ("- " if number < 0 else "+ ")
+            words += f"{' ' if words else ''}{sign}{size}{name}"
+    return words
+
+
 def quadratic(
     moments: Moments,
     *,
@@ -151,38 +184,26 @@ def quadratic(
         caution |= Caution.MEAN_DOMINATED
     extra: dict[str, FloatArray | float] = {} if df is None else {"df": df}
     extra |= {"variance_raw": raw, "n_points": part.points, "n_folds": part.folds}
-    attrs: dict[str, str | float | int] = {"fold_weights": fold_weights}
-    attrs |= {"estimator": used} if bias is None else {"bias": str(tuple(bias))}
+    attrs: dict[str, str | float | int] = {"fold_weights": fold_weights, "estimator": used}
+    attrs["bias"] = BIASES[estimator] if bias is None else spoken(bias)
     return interval(
         "quadratic", part.mean, variance, alpha=alpha, df=df, extra=extra, caution=caution,
         attrs=attrs,
     )  # fmt: skip
 
 
-def decompose(moments: Moments, *, rho: float | None, gamma: float | None) -> Result:
+def decompose(
+    moments: Moments, *, rho: float | None, gamma: float | None, fold_weights: str = "size"
+) -> Result:
     """Estimate what a log can tell of the variance components, averaged over repetitions."""
     splits = moments.groups("repetition") if "repetition" in moments.levels else [moments]
-    parts = [components(part) for part in splits]
-    if parts[0].points == parts[0].folds:
-        raise single_points(parts[0])
+    parts = [components(part, fold_weights) for part in splits]
     if rho is not None and gamma is not None:
         raise LogError("rho and gamma say the same in two ways. Expected one of them.")
-
-    def average(values: list[FloatArray]) -> FloatArray:
-        mean: FloatArray = np.mean(values, axis=0)
-        return mean
-
-    columns: dict[str, NDArray[Any]] = {
-        "sigma2_minus_omega": average([part.within for part in parts]),
-        "omega_minus_gamma": average([part.between for part in parts]),
-        "theta_minus_gamma": average([part.theta(3) for part in parts]),
-    }
-    for number in range(1, 6):
-        columns[f"theta_{number}"] = average([part.theta(number) for part in parts])
-    columns["theta_a"] = average([part.theta_a for part in parts])
+    columns: dict[str, NDArray[Any]] = {**averaged([part.described() for part in parts])}
     caution = np.zeros(len(parts[0].mean), dtype=np.int64)
     if rho is not None or gamma is not None:
-        spread = average([part.spread for part in parts])
+        spread = np.mean([part.spread for part in parts], axis=0)
         columns |= assumed(columns, spread, rho, gamma)
         caution |= Caution.ASSUMED_GAMMA
     caution[np.isnan(parts[0].mean)] = Caution.NO_LOSSES
@@ -192,7 +213,13 @@ def decompose(moments: Moments, *, rho: float | None, gamma: float | None) -> Re
         "n_folds": parts[0].folds * size,
         "n_repetitions": len(parts) * size,
     }
-    return Result("decompose", columns, caution)
+    words = "; ".join(f"{name}: {BIASES[name]}" for name in ESTIMATORS)
+    return Result("decompose", columns, caution, {"fold_weights": fold_weights, "bias": words})
+
+
+def averaged(found: Sequence[Mapping[str, FloatArray]]) -> dict[str, FloatArray]:
+    """Average each column over several parts."""
+    return {name: np.mean([part[name] for part in found], axis=0) for name in found[0]}
 
 
 def assumed(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
-from cvstats.design import Design
+from cvstats.design import LEVELS, Design
 from cvstats.errors import LogError
+from cvstats.intervals import bootstrap_layouts, layouts, source_layouts
+from cvstats.intervals.layouts import fewest_folds, fold_level
 
 __all__ = ["METHODS", "Method", "fold_level", "require"]
 
@@ -26,20 +26,6 @@ class Method:
     problem: Callable[[Design], str | None]
 
 
-def fold_level(design: Design) -> str | None:
-    """Find the level that names the test folds: ``fold``, else ``source``, else none."""
-    return next((level for level in ("fold", "source") if level in design.levels), None)
-
-
-def fewest_folds(design: Design) -> int:
-    """Count the folds of the repetition that has fewest; each may call its folds anew."""
-    level = fold_level(design)
-    if level is None or not design.has("repetition"):
-        return 1 if level is None else design.number(level)
-    codes = design.codes_of(design.plan(("repetition", level)))
-    return int(np.unique(codes[:, 0], return_counts=True)[1].min())
-
-
 def plain(design: Design) -> str | None:
     """Ask for a log of one data set, without resampled copies or inner folds."""
     for level, what in {
@@ -50,7 +36,7 @@ def plain(design: Design) -> str | None:
         if design.has(level):
             return (
                 f"this is {what} (level {level!r}). Take one part of it first, as in "
-                f"log.xs(0, level={level!r}), or use the method made for it."
+                f"{design.take(level)}, or use the method made for it."
             )
     return None
 
@@ -64,7 +50,7 @@ def partition(design: Design) -> str | None:
         return (
             f"the log has {len(splits.rows):,} repetitions and no level 'point', so nothing tells "
             f"which losses belong to one point. Add the identity of each point to the index, "
-            f"or take one repetition: log.xs(0, level='repetition')."
+            f"or take one repetition: {design.take('repetition')}."
         )
     least, most = int(splits.rows.min()), int(splits.rows.max())
     if least < splits.points:
@@ -72,8 +58,9 @@ def partition(design: Design) -> str | None:
         return (
             f"its repetitions test {tested} of the {splits.points:,} points, so these are random "
             f"splits, or some evaluations were left out. A partition tests every point once in "
-            f"each repetition. Keep the points that all repetitions have, or treat one "
-            f"repetition as a test set: holdout(log.xs(0, level='repetition'))."
+            f"each repetition. Random splits are what corrected_t is for; else keep the points "
+            f"that all repetitions have, or treat one repetition as a test set: "
+            f"holdout({design.take('repetition')})."
         )
     return None
 
@@ -97,7 +84,7 @@ def one_partition(design: Design) -> str | None:
     if design.has("repetition"):
         return (
             f"the log has {design.number('repetition'):,} repetitions. Take one of them: "
-            f"log.xs(0, level='repetition'); or use wald, which knows about repetitions."
+            f"{design.take('repetition')}; or use wald, which knows about repetitions."
         )
     return None
 
@@ -109,9 +96,40 @@ def test_set(design: Design) -> str | None:
     if design.has("fold"):
         return (
             f"the log has {design.number('fold'):,} folds, each tested with another model. Take "
-            f"one of them: log.xs(0, level='fold'); or use wald for all of them."
+            f"one of them: {design.take('fold')}; or use wald for all of them."
         )
     return partition(design)
+
+
+def splits(design: Design) -> str | None:
+    """Ask for two test sets or more, of one data set."""
+    return plain(design) or layouts.several_splits(design)
+
+
+def five_times_two(design: Design) -> str | None:
+    """Ask for five repetitions of two folds, of one data set."""
+    return plain(design) or layouts.five_times_two(design)
+
+
+def one_source_out(design: Design) -> str | None:
+    """Ask for a partition whose folds are sources, of one data set."""
+    return plain(design) or source_layouts.one_source_out(design) or partition(design)
+
+
+def clusters(design: Design) -> str | None:
+    """Ask for two sources or more, of one data set."""
+    return plain(design) or source_layouts.clusters(design)
+
+
+def several_logs(design: Design) -> str | None:
+    """Ask for a level besides those of one log, and for logs that leave sources out."""
+    others = [name for name in design.levels if name not in LEVELS and design.number(name) > 1]
+    if not others:
+        return (
+            "this is one log. Put several of independent data sets below each other, told apart "
+            "by a level of their own: pandas.concat(logs, names=['dataset'])."
+        )
+    return one_source_out(design)
 
 
 BAYLE = "Bayle, Bayle, Janson and Mackey (2020), NeurIPS 33, arXiv:2007.12671"
@@ -122,6 +140,23 @@ BATES = (
 GERAS = "Geras and Sutton (2013), ICML, PMLR 28(3), 1292-1300"
 BENGIO = "Bengio and Grandvalet (2004), JMLR 5, 1089-1105"
 NADEAU = "Nadeau and Bengio (2003), Machine Learning 52, 239-281, doi:10.1023/A:1024068626366"
+DIETTERICH = "Dietterich (1998), Neural Computation 10(7), 1895-1923, doi:10.1162/089976698300017197"
+EFRON = "Efron and Tibshirani (1997), JASA 92(438), 548-560, doi:10.1080/01621459.1997.10474007"
+JIANG = (
+    "Jiang, Varma and Simon (2008), Statistical Applications in Genetics and Molecular Biology "
+    "7(1), 8, doi:10.2202/1544-6115.1322"
+)
+NOMA = (
+    "Noma, Shinozaki, Iba, Teramukai and Furukawa (2021), Statistics in Medicine 40(26), "
+    "5691-5701, doi:10.1002/sim.9148"
+)
+AUSTERN = "Austern and Zhou (2020), Asymptotics of cross-validation, arXiv:2001.11111"
+
+LIANG = "Liang and Zeger (1986), Biometrika 73(1), 13-22, doi:10.1093/biomet/73.1.13"
+VIECHTBAUER = (
+    "Cochran (1954), doi:10.2307/3001666; DerSimonian and Laird (1986), "
+    "doi:10.1016/0197-2456(86)90046-2; Viechtbauer (2007), doi:10.1002/sim.2514"
+)
 
 METHODS = {
     method.name: method
@@ -181,6 +216,156 @@ METHODS = {
             "K for each repetition",
             BENGIO,
             folds,
+        ),
+        Method(
+            "corrected_t",
+            "two random splits or more, or a (repeated) K-fold partition",
+            "expected risk at the size of the training sets",
+            "heuristic: takes the correlation of two test sets to be the test share",
+            "1 for each split, K for each repetition",
+            NADEAU,
+            splits,
+        ),
+        Method(
+            "conservative_z",
+            "random splits of the data and of the halves of one or more divisions (levels "
+            "'sample' and 'repetition')",
+            "expected risk at the size of the training sets",
+            "conservative in expectation: the variance is that of training sets of less than "
+            "half the points",
+            "J (2R + 1) for J splits and R divisions",
+            NADEAU,
+            layouts.halves,
+        ),
+        Method(
+            "five_by_two",
+            "five repetitions of two folds",
+            "expected risk at half the points",
+            "heuristic, in simple cases conservative",
+            "10",
+            DIETTERICH,
+            five_times_two,
+        ),
+        Method(
+            "nested_cv",
+            "K-fold cross-validation in which each fold's training folds are cross-validated "
+            "again (levels 'outer' and 'fold')",
+            "risk of the model fitted to all data; also taken for the expected risk",
+            "heuristic: an estimated mean squared error about that risk, kept within a range",
+            "K (K + 1) / 2 for each repetition",
+            BATES,
+            layouts.nested,
+        ),
+        Method(
+            "replace_one",
+            "cross-validation of the data, of a half, and of the half with each point replaced "
+            "in turn (levels 'sample' and 'fold')",
+            "expected risk at the size of the training folds",
+            "exact as the points grow for one partition, if the learner is stable in second "
+            "order; no theorem for several",
+            "K (n / 2 + 2) for each repetition",
+            AUSTERN,
+            layouts.replaced,
+        ),
+        Method(
+            "bootstrap_oob",
+            "bootstrap samples with the losses of their points out of bag (levels 'repetition', "
+            "'point' and 'count')",
+            "expected risk of training on a bootstrap sample, about 0.632 n different points",
+            "heuristic",
+            "B",
+            EFRON,
+            bootstrap_layouts.bootstrap,
+        ),
+        Method(
+            "bootstrap_632",
+            "bootstrap samples with the losses of their points out of bag, and the fit on the "
+            "sample itself (levels 'repetition', 'point' and 'count')",
+            "expected risk",
+            "heuristic: the standard error is that of bootstrap_oob, in proportion",
+            "B + 1",
+            EFRON,
+            bootstrap_layouts.with_own_fit,
+        ),
+        Method(
+            "case_bootstrap",
+            "bootstrap samples whose points were left out in turn, with all their copies (levels "
+            "'repetition', 'point' and 'count')",
+            "expected risk",
+            "heuristic",
+            "about 0.632 n B; n more with leave_one_out",
+            JIANG,
+            bootstrap_layouts.case,
+        ),
+        Method(
+            "location_shifted",
+            "bootstrap samples with the losses of their points in and out of bag, and the fit on "
+            "the sample itself (levels 'repetition', 'point' and 'count')",
+            "expected risk",
+            "heuristic: the spread is that of apparent errors",
+            "B + 1",
+            NOMA,
+            bootstrap_layouts.with_own_fit,
+        ),
+        Method(
+            "two_stage",
+            "bootstrap samples of the data and of resampled data sets, with the fit on each of "
+            "them itself (levels 'sample', 'repetition', 'point' and 'count')",
+            "expected risk",
+            "heuristic",
+            "(B_outer + 1) (B_inner + 1)",
+            NOMA,
+            bootstrap_layouts.two_stage,
+        ),
+        Method(
+            "out_of_source",
+            "a log that leaves one source out at a time (level 'source'; no 'fold', or folds "
+            "that are sources)",
+            "expected loss on a new source, or the mean loss on these sources (target=)",
+            "exact for a new source as sources grow, if they are drawn independently; heuristic "
+            "for these sources",
+            "one for each source",
+            GERAS,
+            one_source_out,
+        ),
+        Method(
+            "clustered",
+            "a level that names independent groups (source), two groups or more",
+            "mean loss over points of groups drawn as these were, of models trained on other "
+            "groups",
+            "exact as groups grow, if they are independent and none stands in training and in "
+            "test folds",
+            "as the log has",
+            LIANG,
+            clusters,
+        ),
+        Method(
+            "source_estimators",
+            "a log that leaves one source out at a time (level 'source'; no 'fold', or folds "
+            "that are sources)",
+            "variance of the mean over these sources, from one data set to another",
+            "none: each estimator has the bias that its name states",
+            "one for each source",
+            GERAS,
+            one_source_out,
+        ),
+        Method(
+            "source_components",
+            "two independent logs or more, each leaving out the same sources one at a time",
+            "variances and covariances of losses, by source",
+            "unbiased for independent logs of one design",
+            "one for each source and log",
+            GERAS,
+            several_logs,
+        ),
+        Method(
+            "heterogeneity",
+            "a level that names independent groups (source), two groups or more",
+            "standard deviation of the expected losses of the groups",
+            "exact as the points of each group grow, for groups that differ normally",
+            "as the log has",
+            VIECHTBAUER,
+            clusters,
         ),
     )
 }

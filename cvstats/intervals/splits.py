@@ -45,7 +45,7 @@ def holdout(moments: Moments, *, kind: str, alpha: float, n_repetitions: int) ->
 
 def wilson(share: FloatArray, n: float, alpha: float) -> tuple[FloatArray, FloatArray]:
     """Score interval of a proportion (Wilson 1927, doi:10.1080/01621459.1927.10502953)."""
-    z = quantile(1 - alpha / 2)
+    z = -quantile(alpha / 2)
     middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     reach = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
     return np.maximum(middle - reach, 0.0), np.minimum(middle + reach, 1.0)
@@ -56,5 +56,5 @@ def clopper_pearson(share: FloatArray, n: float, alpha: float) -> tuple[FloatArr
     ones = np.rint(share * n)
     with np.errstate(invalid="ignore"):
         lower = special.betaincinv(np.maximum(ones, 1), n - ones + 1, alpha / 2)
-        upper = special.betaincinv(ones + 1, np.maximum(n - ones, 1), 1 - alpha / 2)
+        upper = special.betainccinv(ones + 1, np.maximum(n - ones, 1), alpha / 2)
     return np.where(ones == 0, 0.0, lower), np.where(ones == n, 1.0, upper)

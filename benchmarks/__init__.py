@@ -1,0 +1,1 @@
+"""Side by side with numpy, pandas and xarray: ``python -m benchmarks``."""

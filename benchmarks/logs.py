@@ -1,0 +1,68 @@
+"""Logs of any size, made without copies, so that memory can be measured from here on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+FOLDS = 10
+
+
+def index(points: int, repetitions: int) -> pd.MultiIndex:
+    """Index the repetitions of a random partition of some points into ten folds."""
+    rng = np.random.default_rng(1)
+    rows = points * repetitions
+    repetition, fold = np.empty(rows, np.int8), np.empty(rows, np.int8)
+    point = np.empty(rows, np.int32 if points > 32_767 else np.int16)
+    for r in range(repetitions):
+        here = slice(r * points, (r + 1) * points)
+        repetition[here] = r
+        point[here] = np.arange(points, dtype=point.dtype)
+        fold[here] = point[here] % FOLDS
+        rng.shuffle(fold[here])
+    return pd.MultiIndex(
+        levels=[range(repetitions), range(FOLDS), range(points)],
+        codes=[repetition, fold, point],
+        names=["repetition", "fold", "point"],
+        verify_integrity=False,
+    )
+
+
+def series(rows: int, repetitions: int = 10) -> pd.Series:
+    """Repetitions of ten random folds; losses of one model."""
+    values = np.empty(rows)
+    np.random.default_rng(2).standard_normal(out=values)
+    return pd.Series(
+        values, index=index(rows // repetitions, repetitions), name="model", copy=False
+    )
+
+
+def frame(points: int, models: int, *, order: str) -> pd.DataFrame:
+    """One partition, a column per model; rows (C) or columns (F) in one piece."""
+    values = np.empty((points, models) if order == "C" else (models, points))
+    np.random.default_rng(3).standard_normal(out=values)
+    table = values if order == "C" else values.T
+    names = [f"model {j}" for j in range(models)]
+    return pd.DataFrame(table, index=index(points, 1), columns=names, copy=False)
+
+
+def grid(points: int, cells: int, *, dtype: str) -> xr.DataArray:
+    """A loss for each point and grid cell, with the fold as a coordinate along the points."""
+    values = np.empty((points, cells), dtype=dtype)
+    np.random.default_rng(4).standard_normal(out=values, dtype=np.dtype(dtype))
+    folds = np.random.default_rng(5).permutation(np.arange(points) % FOLDS)
+    coords = {"point": np.arange(points), "fold": ("point", folds)}
+    return xr.DataArray(values, dims=("point", "cell"), coords=coords, name="loss")
+
+
+def unseen(log: pd.Series | pd.DataFrame) -> pd.Series | pd.DataFrame:
+    """Give the same log an index of its own, about which nothing is remembered."""
+    known = log.index
+    fresh = pd.MultiIndex(
+        levels=known.levels,
+        codes=[np.array(codes) for codes in known.codes],
+        names=known.names,
+        verify_integrity=False,
+    )
+    return log.set_axis(fresh, axis=0)

@@ -1,0 +1,259 @@
+"""Which interval for this log? What each method says of it, and the one its design calls for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pandas as pd
+
+from cvstats.api.running import INTERVALS, Losses, Missing, Table, checked_alpha
+from cvstats.containers import read
+from cvstats.design import Design
+from cvstats.errors import LogError, choice
+from cvstats.intervals import layouts
+from cvstats.intervals.registry import METHODS
+
+__all__ = ["interval", "methods"]
+
+STUDY = "Schulz-Kümpel, Fischer, Hornung, Boulesteix, Nagler and Bischl (2024), arXiv:2409.18836"
+SMALL = 100
+"""So many points are few for the study that compared the methods."""
+
+
+def methods(losses: Losses) -> pd.DataFrame:
+    """List every method: whether this log allows it, and if not, what is missing.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        Any loss log.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by ``method``: ``applies`` (bool), ``why_not`` (empty, or what is missing and
+        which resampling plan makes it), ``target`` (what the interval is for), ``guarantee``,
+        ``fits`` (how many models have to be fitted), ``needs`` and ``reference``.
+        ``attrs["suggestion"]`` says what a large comparison of the methods recommends for this
+        number of points.
+
+    Raises
+    ------
+    LogError
+        If the log contradicts itself.
+
+    Notes
+    -----
+    A method applies if the levels of the log fit it. It may still ask for a number that no log
+    tells, such as the training size of random splits, and some options ask for more than the
+    method: two points in each fold, for instance.
+
+    References
+    ----------
+    Schulz-Kümpel, Fischer, Hornung, Boulesteix, Nagler and Bischl (2024), Constructing
+    confidence intervals for "the" generalization error, arXiv:2409.18836.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("diabetes")
+    >>> losses = cvstats.losses(log, prediction="ridge")
+    >>> table = cvstats.methods(losses)
+    >>> table.loc[["wald", "corrected_t", "nested_cv"], ["applies", "fits"]]
+                 applies                                 fits
+    method
+    wald            True                K for each repetition
+    corrected_t     True  1 for each split, K for each repetition
+    nested_cv      False    K (K + 1) / 2 for each repetition
+    """
+    design = read(losses).design
+    rows = []
+    for method in METHODS.values():
+        words = method.problem(design)
+        rows.append(
+            {
+                "method": method.name,
+                "applies": words is None,
+                "why_not": words or "",
+                "target": method.target,
+                "guarantee": method.guarantee,
+                "fits": method.fits,
+                "needs": method.needs,
+                "reference": method.reference,
+            }
+        )
+    table = pd.DataFrame(rows).set_index("method")
+    table.attrs = {"suggestion": suggestion(design)}
+    return table
+
+
+def interval(
+    losses: Losses,
+    *,
+    method: str | None = None,
+    alpha: float = 0.05,
+    missing: Missing = "raise",
+) -> Table:
+    """Compute the interval that the design of this log calls for, and say why.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        Any loss log.
+    method : str, optional
+        The name of an interval, to take it with its usual options whatever the design calls
+        for. Without it: one test set gives `holdout`; K-fold cross-validation, leave-one-out
+        and their repetitions `wald`; random splits `corrected_t`; splits of the data and of
+        its halves `conservative_z`; replaced points `replace_one`; nested folds `nested_cv`;
+        bootstrap samples ``bootstrap_632``, or ``bootstrap_oob`` without the fit to the
+        sample itself; sources left out ``out_of_source``.
+    alpha : float, optional
+        One minus the level: 0.05 for a 95% interval.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    Series, DataFrame or Dataset
+        The result of the method, with ``attrs["reason"]``, why it was this one, and
+        ``attrs["suggestion"]``, what a large comparison of the methods recommends for so many
+        points. A suggestion is never followed: it takes another log.
+
+    Raises
+    ------
+    LogError
+        If the method needs what the log does not have: the words say which level or number is
+        missing.
+
+    References
+    ----------
+    Schulz-Kümpel, Fischer, Hornung, Boulesteix, Nagler and Bischl (2024), Constructing
+    confidence intervals for "the" generalization error, arXiv:2409.18836.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("diabetes")
+    >>> losses = cvstats.losses(log, prediction="ridge")
+    >>> result = cvstats.interval(losses)
+    >>> print(result.attrs["method"], "-", result.attrs["reason"])
+    wald - 10 repetitions of a partition into 10 folds: every point is tested once in each
+    """
+    checked_alpha(alpha)
+    log = read(losses, missing=missing)
+    if method is None:
+        method, reason = chosen(log.design)
+        if method not in INTERVALS:
+            raise LogError(
+                f"interval finds {reason}; the method for it is {method!r}, which this version "
+                f"does not have. Choose another from cvstats.methods(losses), as in "
+                f"interval(losses, method='wald')."
+            )
+    elif method in INTERVALS:
+        reason = "asked for by name"
+    else:
+        raise choice("method", method, INTERVALS)
+    result = INTERVALS[method](log, alpha=alpha)
+    told = {"reason": reason, "suggestion": suggestion(log.design)}
+    return log.label(replace(result, attrs={**result.attrs, **told}))
+
+
+def chosen(design: Design) -> tuple[str, str]:
+    """Choose the method that the design of a log calls for, and the reason."""
+    for level, choose in RESAMPLED.items():
+        if design.has(level):
+            return choose(design)
+    if layouts.partitioned(design):
+        return of_partition(design)
+    return of_test_sets(design)
+
+
+def allows(design: Design, name: str) -> bool:
+    """Whether a method takes logs of this design."""
+    return name in METHODS and METHODS[name].problem(design) is None
+
+
+BOOTSTRAPS = {
+    "bootstrap_632": "bootstrap samples, and the fit on the sample itself (repetition 0)",
+    "bootstrap_oob": "bootstrap samples, without the fit on the sample itself",
+    "case_bootstrap": "bootstrap samples whose own points were left out in turn",
+}
+
+
+def of_bootstrap(design: Design) -> tuple[str, str]:
+    """Tell the bootstrap logs apart: which fits there are, and who was tested."""
+    if design.has("sample"):
+        return "two_stage", "bootstrap samples of bootstrap samples (levels 'sample' and 'count')"
+    name = next((name for name in BOOTSTRAPS if allows(design, name)), "bootstrap_oob")
+    return name, BOOTSTRAPS[name]
+
+
+def of_nested(_: Design) -> tuple[str, str]:
+    """Nested cross-validation has one method."""
+    return "nested_cv", "folds held out while the others are cross-validated (level 'outer')"
+
+
+def of_samples(design: Design) -> tuple[str, str]:
+    """Tell halves from replaced points: the latter are cross-validated in folds."""
+    if design.has("fold"):
+        return "replace_one", "cross-validation of a half with one point replaced at a time"
+    return "conservative_z", "random splits of the data and of its halves (level 'sample')"
+
+
+RESAMPLED: dict[str, Callable[[Design], tuple[str, str]]] = {
+    "count": of_bootstrap,
+    "outer": of_nested,
+    "sample": of_samples,
+}
+
+
+def of_partition(design: Design) -> tuple[str, str]:
+    """Choose for cross-validation: by folds or by sources, once or several times."""
+    by_source = design.has("source") and allows(design, "out_of_source")
+    if by_source or layouts.fold_level(design) == "source":
+        return "out_of_source", (
+            f"{design.number('source'):,} sources, left out one at a time (level 'source')"
+        )
+    k = layouts.fewest_folds(design)
+    repetitions = design.number("repetition")
+    points = design.splits().points
+    what = "leave-one-out" if k == points else f"a partition into {k:,} folds"
+    if repetitions == 1:
+        return "wald", f"{what}: every point is tested once"
+    return "wald", f"{repetitions:,} repetitions of {what}: every point is tested once in each"
+
+
+def of_test_sets(design: Design) -> tuple[str, str]:
+    """Choose between one test set, perhaps met several times, and random splits."""
+    splits = design.splits()
+    if splits.points is None:
+        raise LogError(
+            f"the log has {len(splits.rows):,} repetitions and no level 'point', so nothing tells "
+            f"random splits from one test set met several times. Add the identity of each "
+            f"point to the index, or choose: interval(losses, method='corrected_t')."
+        )
+    if layouts.whole(design):
+        again = f", met {len(splits.rows):,} times" if len(splits.rows) > 1 else ""
+        return "holdout", f"one test set of {splits.points:,} points{again}"
+    return "corrected_t", (
+        f"random splits: {len(splits.rows):,} repetitions that each test some of the points"
+    )
+
+
+def suggestion(design: Design) -> str:
+    """Say what the study recommends for so many points; nothing where they have no names."""
+    n = design.splits().points
+    if n is None:
+        return ""
+    if n <= SMALL:
+        what = (
+            "nested_cv with 5 folds and 25 repetitions or more, or conservative_z with 25 "
+            "divisions of 10 splits or more"
+        )
+    else:
+        what = (
+            "corrected_t on 25 random splits or more that train on 90% of the points, or "
+            "conservative_z with 10 divisions of 5 splits"
+        )
+    return f"for {n:,} points the comparison by {STUDY} recommends {what}"

@@ -1,0 +1,411 @@
+"""Intervals from logs of several resamplings: the public functions."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from cvstats.api.running import Losses, Missing, Table, checked_alpha
+from cvstats.api.running_resampled import (
+    TrainSize,
+    run_conservative_z,
+    run_corrected_t,
+    run_five_by_two,
+    run_nested_cv,
+    run_replace_one,
+)
+from cvstats.containers import read
+
+__all__ = ["conservative_z", "corrected_t", "five_by_two", "nested_cv", "replace_one"]
+
+
+def corrected_t(
+    losses: Losses,
+    *,
+    train_size: TrainSize = None,
+    alpha: float = 0.05,
+    missing: Missing = "raise",
+) -> Table:
+    """Corrected resampled t interval, from random splits or the folds of cross-validation.
+
+    The target is the expected risk at the size of the training sets. With m_j the mean loss of
+    test set j of J, the estimate is the plain mean of the m_j and its variance is
+    ``(1/J + n_test / n_train) S^2``, where S^2 is their sample variance. The limits take
+    Student's t with J - 1 degrees of freedom.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        Random splits, each a ``repetition`` with a test set of its own, or a K-fold partition,
+        repeated or not. Any unit; losses that are one score for each split do as well.
+    train_size : float, sequence, mapping or Series, optional
+        On how many points each model was trained: one number, or one for each split, in the
+        order of their labels or by label. Folds tell it themselves: it is what they leave of
+        their repetition. Random splits do not, unless `cvstats.evaluate` made the log and noted
+        it in ``losses.attrs["n_train"]``.
+    alpha : float, optional
+        One minus the level: 0.05 for a 95% interval.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    Series, DataFrame or Dataset
+        ``estimate`` (the mean over splits), ``se``, ``lower``, ``upper`` in the unit of the
+        loss, ``df``, ``n_splits`` (J), ``n_train`` and ``n_test`` (points of a training and a
+        test set, averaged over splits), ``n_points`` where the log has the level ``point``,
+        and ``caution``.
+
+    Raises
+    ------
+    LogError
+        If there are fewer than two test sets, or ``train_size`` is not given for random splits
+        or is no number of points.
+
+    Notes
+    -----
+    Heuristic: the correlation of the means of two test sets, which no log tells, is taken to
+    be ``n_test / (n_train + n_test)``. In the large comparisons the interval was slightly too
+    short. For test sets of different sizes the ratio is averaged over the splits. A log with
+    the level ``source`` and no ``fold`` is read as leaving sources out.
+
+    References
+    ----------
+    Nadeau and Bengio (2003), Machine Learning 52, 239-281, doi:10.1023/A:1024068626366.
+    Bouckaert and Frank (2004), PAKDD, LNCS 3056, 3-12, doi:10.1007/978-3-540-24775-3_3.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("diabetes")
+    >>> losses = cvstats.losses(log, prediction="ridge")
+    >>> parts = ["estimate", "lower", "upper", "n_splits", "n_train"]
+    >>> losses.cvci.corrected_t()[parts].astype(float).round(0)
+    estimate    3007.0
+    lower       2592.0
+    upper       3423.0
+    n_splits     100.0
+    n_train      398.0
+    Name: ridge, dtype: float64
+    """
+    checked_alpha(alpha)
+    log = read(losses, missing=missing)
+    return log.label(run_corrected_t(log, train_size=train_size, alpha=alpha))
+
+
+def conservative_z(losses: Losses, *, alpha: float = 0.05, missing: Missing = "raise") -> Table:
+    """Conservative Z interval, from random splits of the data and of pairs of halves.
+
+    The target is the expected risk at the size of the training sets. The estimate is the mean
+    of the J split means of the data (sample 0). Each of R divisions cuts the data into two
+    halves, samples 2r - 1 and 2r; with a_r and b_r the means of the J splits of each half, the
+    variance is ``sum (a_r - b_r)^2 / (2 R)``.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        Levels ``sample`` (0, 1, …, 2R) and ``repetition`` (the splits of each sample). All test
+        sets are meant to have the same number of points.
+    alpha : float, optional
+        One minus the level: 0.05 for a 95% interval.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    Series, DataFrame or Dataset
+        ``estimate``, ``se``, ``lower``, ``upper`` in the unit of the loss, ``n_divisions`` (R),
+        ``n_splits`` (J), ``n_test`` (points of a test set of the data), ``n_points`` where the
+        log has the level ``point``, and ``caution``.
+
+    Raises
+    ------
+    LogError
+        If a half is missing, a sample has several folds, or the labels of ``sample`` are not
+        the whole numbers from 0.
+
+    Notes
+    -----
+    Two halves share no point, so that their difference estimates the variance of such a mean
+    without bias, for training sets of less than half the points. That variance is the larger
+    one where an algorithm steadies with more data: conservative in expectation. With few
+    divisions the standard error is noisy, and ``caution`` says so below 10.
+
+    References
+    ----------
+    Nadeau and Bengio (2003), Machine Learning 52, 239-281, doi:10.1023/A:1024068626366.
+
+    Examples
+    --------
+    Losses of predicting by the mean of the training points, for 40 points in 10 divisions:
+
+    >>> import cvstats, numpy as np, pandas as pd
+    >>> rng = np.random.default_rng(1)
+    >>> y, rows = rng.normal(size=40), []
+    >>> def split(sample, points, repetition):
+    ...     test, train = points[:5], points[5:]
+    ...     for point in test:
+    ...         rows.append((sample, repetition, point, (y[point] - y[train].mean()) ** 2))
+    >>> for j in range(15):
+    ...     split(0, rng.permutation(40), j)
+    >>> for r in range(10):
+    ...     everyone = rng.permutation(40)
+    ...     for half in (0, 1):
+    ...         for j in range(15):
+    ...             split(1 + 2 * r + half, rng.permutation(everyone[half::2]), j)
+    >>> frame = pd.DataFrame(rows, columns=["sample", "repetition", "point", "loss"])
+    >>> losses = frame.set_index(["sample", "repetition", "point"])["loss"]
+    >>> interval = cvstats.conservative_z(losses)
+    >>> interval[["n_divisions", "n_splits", "n_points"]].astype(int).tolist()
+    [10, 15, 40]
+    """
+    checked_alpha(alpha)
+    log = read(losses, missing=missing)
+    return log.label(run_conservative_z(log, alpha=alpha))
+
+
+def five_by_two(
+    losses: Losses,
+    *,
+    test: Literal["t", "f"] = "t",
+    alpha: float = 0.05,
+    missing: Missing = "raise",
+) -> Table:
+    """Interval from five repetitions of twofold cross-validation.
+
+    The target is the expected risk at half the points. With p_r1 and p_r2 the two fold means of
+    repetition r and ``s_r^2 = (p_r1 - p_r2)^2 / 2``:
+
+    - t: the estimate is p_11 alone, its variance the mean of the s_r^2, and the limits take
+      Student's t with 5 degrees of freedom;
+    - F: all values that the combined test does not reject, the mean of the ten p_rj plus and
+      minus ``sqrt((2 F sum s_r^2 - sum (p_rj - mean)^2) / 10)``, F the quantile for 10 and 5
+      degrees of freedom.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        Five repetitions of two folds that together hold every point. Differences of two models
+        are what both tests were made for.
+    test : {"t", "f"}, optional
+        Which of the two tests to invert.
+    alpha : float, optional
+        One minus the level: 0.05 for a 95% interval.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    Series, DataFrame or Dataset
+        ``estimate``, ``se`` (NaN for F), ``lower``, ``upper`` in the unit of the loss; for t
+        ``df``; for F ``statistic`` and ``p_value`` of a mean of zero, which are of use on
+        differences; ``n_points`` where the log has the level ``point``, ``n_folds``,
+        ``n_repetitions`` and ``caution``. ``attrs["first"]`` names the fold of p_11.
+
+    Raises
+    ------
+    LogError
+        If the log has other numbers of repetitions or folds, or ``test`` is not known.
+
+    Notes
+    -----
+    Heuristic. The t interval depends on which fold comes first. Here it is the one whose
+    labels sort first, whatever the order of the rows (labels without an order keep that of
+    the level).
+
+    The F test may reject every value, in 1.2% of the cases when the fold means are independent
+    and normal. Then the interval is empty: its limits are NaN and ``caution`` says so. In the
+    same case the t test rejects a true value in 2.8% of the cases, and the F test in 1.8%,
+    where 5% are allowed.
+
+    References
+    ----------
+    Dietterich (1998), Neural Computation 10(7), 1895-1923, doi:10.1162/089976698300017197.
+    Alpaydin (1999), Neural Computation 11(8), 1885-1892, doi:10.1162/089976699300016007.
+
+    Examples
+    --------
+    >>> import cvstats, numpy as np, pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> halves = np.concatenate([rng.permutation(60) % 2 for _ in range(5)])
+    >>> levels = [np.repeat(range(5), 60), halves, np.tile(range(60), 5)]
+    >>> index = pd.MultiIndex.from_arrays(levels, names=["repetition", "fold", "point"])
+    >>> losses = pd.Series(rng.gamma(2.0, size=300), index=index, name="tree")
+    >>> cvstats.five_by_two(losses, test="f")[["estimate", "lower", "upper"]].astype(float).round(2)
+    estimate    1.91
+    lower       1.40
+    upper       2.41
+    Name: tree, dtype: float64
+    """
+    checked_alpha(alpha)
+    log = read(losses, missing=missing)
+    return log.label(run_five_by_two(log, test=test, alpha=alpha))
+
+
+def nested_cv(
+    losses: Losses,
+    *,
+    bias_correction: Literal["paper", "code"] | None = "paper",
+    alpha: float = 0.05,
+    missing: Missing = "raise",
+) -> Table:
+    """Nested cross-validation of Bates, Hastie and Tibshirani.
+
+    The target is the risk of the model fitted to all data. Each fold j is held out (its own
+    loss m_j, variance of a loss v_j, n_j points) while the K - 1 others are cross-validated
+    (mean loss e_j). Averaged over folds and repetitions, ``MSE = mean (e_j - m_j)^2 -
+    mean v_j / n_j`` is the squared error of cross-validation about the risk. The squared
+    standard error is ``(K - 1) / K MSE``, kept between that of naive cross-validation and K
+    times it; the estimate is the mean inner loss less the bias.
+
+    This has nothing to do with the nesting of a search for hyper-parameters: every model here
+    is fitted in the same way.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        Levels ``outer``, the fold held out, ``fold``, the fold tested by a model that saw
+        neither, ``point`` and usually ``repetition``; evaluations with ``outer == fold`` are
+        those of the held-out fold itself. Three folds or more.
+    bias_correction : {"paper", "code", None}, optional
+        How often ``err_ncv - err_cv`` is subtracted: ``1 + (K - 2) / K`` times, which is exact
+        if the excess error falls like 1/m in the training size m; with the exponent 1.5 of
+        the authors' program, ``1 + ((K - 2) / K)^1.5`` times, which fits 1/m^2; or not at all,
+        so that the estimate is ``err_ncv``.
+    alpha : float, optional
+        One minus the level: 0.05 for a 95% interval.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    Series, DataFrame or Dataset
+        ``estimate``, ``se``, ``lower``, ``upper`` in the unit of the loss, ``err_ncv`` (mean of
+        all inner losses), ``err_cv`` (mean of all outer ones, ordinary cross-validation),
+        ``bias`` (what was subtracted), ``mse_raw`` (before it was kept in range, in squared
+        units of the loss, may be negative), ``n_points``, ``n_folds``, ``n_repetitions`` and
+        ``caution``.
+
+    Raises
+    ------
+    LogError
+        If a level is missing, evaluations of some pair of folds are left out, there are fewer
+        than three folds, or a fold has one point.
+
+    Notes
+    -----
+    Heuristic: no theorem gives its coverage, and the width leaves out that the bias is itself
+    an estimate. The MSE of a few repetitions is noisy and often negative; ``caution`` says so
+    below 25, and the paper takes 200.
+
+    References
+    ----------
+    Bates, Hastie and Tibshirani (2024), Cross-validation: what does it estimate and how well
+    does it do it? JASA 119(546), 1434-1445, doi:10.1080/01621459.2023.2197686.
+
+    Examples
+    --------
+    Losses of predicting by the mean of the training points:
+
+    >>> import cvstats, numpy as np, pandas as pd
+    >>> rng = np.random.default_rng(1)
+    >>> y, rows = rng.normal(size=40), []
+    >>> for repetition in range(25):
+    ...     folds = rng.permutation(40) % 5
+    ...     for outer in range(5):
+    ...         for fold in range(5):
+    ...             mean = y[(folds != outer) & (folds != fold)].mean()
+    ...             for point in np.flatnonzero(folds == fold):
+    ...                 rows.append((repetition, outer, fold, point, (y[point] - mean) ** 2))
+    >>> levels = ["repetition", "outer", "fold", "point"]
+    >>> losses = pd.DataFrame(rows, columns=[*levels, "loss"]).set_index(levels)["loss"]
+    >>> parts = ["estimate", "lower", "upper", "err_ncv", "err_cv"]
+    >>> cvstats.nested_cv(losses)[parts].astype(float).round(2)
+    estimate    0.90
+    lower       0.22
+    upper       1.59
+    err_ncv     0.92
+    err_cv      0.91
+    Name: loss, dtype: float64
+    """
+    checked_alpha(alpha)
+    log = read(losses, missing=missing)
+    return log.label(run_nested_cv(log, bias_correction=bias_correction, alpha=alpha))
+
+
+def replace_one(
+    losses: Losses,
+    *,
+    constant: Literal["efron-stein", "printed"] = "efron-stein",
+    alpha: float = 0.05,
+    missing: Missing = "raise",
+) -> Table:
+    """Replace-one cross-validation: a variance that includes the chance of the training data.
+
+    The target is the expected risk at the size of the training folds. The estimate is the mean
+    loss of cross-validation of the data (sample 0). Half of the data is cross-validated too,
+    with mean T_0 (sample 1), and again with its l-th point replaced by one of the other half,
+    T_l (sample 1 + l). The squared standard error is ``sum (T_0 - T_l)^2 / 4``.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        Levels ``sample`` (0, 1, …, 1 + n/2), ``fold``, ``point`` and, where several partitions
+        are averaged, ``repetition``.
+    constant : {"efron-stein", "printed"}, optional
+        The factor of the sum: 1/4, which is consistent, or 1/2, the formula as printed, which
+        doubles the variance and is here for reproduction only.
+    alpha : float, optional
+        One minus the level: 0.05 for a 95% interval.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    Series, DataFrame or Dataset
+        ``estimate``, ``se``, ``lower``, ``upper`` in the unit of the loss, ``n_points``,
+        ``n_folds``, ``n_repetitions`` and ``caution``.
+
+    Raises
+    ------
+    LogError
+        If a point of the half was not replaced, a sample has no folds, or points are left out.
+
+    Notes
+    -----
+    Exact as n grows if the learner is stable in second order (what two points do together
+    fades faster than what each does), and slightly too wide at small n. For several partitions
+    there is no theorem.
+
+    References
+    ----------
+    Austern and Zhou (2020), Asymptotics of cross-validation, arXiv:2001.11111.
+
+    Examples
+    --------
+    Losses of predicting by the mean of the training points:
+
+    >>> import cvstats, numpy as np, pandas as pd
+    >>> rng = np.random.default_rng(1)
+    >>> y, rows = rng.normal(size=40), []
+    >>> def validate(sample, points, folds):
+    ...     for point, fold in zip(points, folds):
+    ...         mean = y[points[folds != fold]].mean()
+    ...         rows.append((sample, fold, point, (y[point] - mean) ** 2))
+    >>> validate(0, np.arange(40), rng.permutation(40) % 4)
+    >>> half, folds = np.arange(20), rng.permutation(20) % 4
+    >>> validate(1, half, folds)
+    >>> for i in range(20):
+    ...     validate(2 + i, np.where(half == i, 20 + i, half), folds)
+    >>> levels = ["sample", "fold", "point"]
+    >>> losses = pd.DataFrame(rows, columns=[*levels, "loss"]).set_index(levels)["loss"]
+    >>> limits = ["estimate", "se", "lower", "upper"]
+    >>> cvstats.replace_one(losses)[limits].astype(float).round(2)
+    estimate    0.89
+    se          0.32
+    lower       0.27
+    upper       1.52
+    Name: loss, dtype: float64
+    """
+    checked_alpha(alpha)
+    log = read(losses, missing=missing)
+    return log.label(run_replace_one(log, constant=constant, alpha=alpha))

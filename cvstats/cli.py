@@ -1,0 +1,188 @@
+"""The command line. ``cvstats demo`` shows the intervals of two logs that ship."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from math import floor, log10
+from textwrap import fill
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cvstats import datasets
+from cvstats.api.comparing import compare
+from cvstats.api.describing import moments
+from cvstats.api.intervals import naive, wald
+from cvstats.api.making import losses
+from cvstats.errors import LogError
+
+__all__ = ["demo", "main"]
+
+WIDTH = 96
+LOGS = {"diabetes": ("squared_error", "squared error"), "flights": ("brier", "Brier score")}
+"""The logs to show, each with its loss and what that is called."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit status: 0, or 2 after a line of what was wrong.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        What follows the name of the command; that of this process by default.
+
+    Returns
+    -------
+    int
+        The exit status.
+    """
+    try:
+        import cyclopts
+    except ModuleNotFoundError:
+        return refused("the command line needs cyclopts; type: pip install 'cvstats[cli]'")
+    app = cyclopts.App(
+        name="cvstats",
+        help="Valid confidence intervals and comparisons for cross-validated error.",
+        version=version("cvstats"),
+    )
+    app.command(demo)
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        app(words, exit_on_error=False, print_error=False, result_action="return_value")
+    except (cyclopts.CycloptsError, LogError) as error:
+        return refused(str(error))
+    return 0
+
+
+def refused(words: str) -> int:
+    """Say in one line what is wrong, and return the exit status of bad input."""
+    print("cvstats:", " ".join(words.split()), file=sys.stderr)
+    return 2
+
+
+def demo(*, alpha: float = 0.05) -> None:
+    """Show valid intervals of real models beside the usual ones.
+
+    Two cross-validation logs ship with the package. For each, print mean ± std over the folds,
+    the naive interval, the valid interval, and every paired comparison of two models.
+
+    Parameters
+    ----------
+    alpha : float
+        One minus the level of the intervals.
+    """
+    print("\n\n".join(described(name, *loss, alpha) for name, loss in LOGS.items()))
+
+
+def described(name: str, loss: str, loss_words: str, alpha: float) -> str:
+    """Tell what a shipped log is, and what its models' errors and differences are."""
+    log = datasets.load(name)
+    errors = losses(log, prediction=log.attrs["models"], loss=loss)
+    cells, pairs = moments(errors), compare(errors, alpha=alpha)
+    usual: Any = naive(errors, alpha=alpha)
+    valid: Any = wald(errors, alpha=alpha)
+    head = f"{name}: {log.attrs['title']}"
+    about = f"Loss: {loss_words}, smaller is better. Target: {log.attrs['target']}."
+    return "\n\n".join(
+        [
+            f"{head}\n{'=' * len(head)}\n{fill(about, WIDTH)}",
+            interval_table(cells, usual, valid, alpha),
+            fill(interval_words(cells, usual, valid), WIDTH),
+            pair_table(pairs, alpha),
+            fill(pair_words(pairs, alpha), WIDTH),
+        ]
+    )
+
+
+def interval_table(
+    cells: pd.DataFrame, usual: pd.DataFrame, valid: pd.DataFrame, alpha: float
+) -> str:
+    """Lay mean ± std of the folds, the naive interval and the valid one side by side."""
+    digits = decimals(valid["se"])
+    level = f"{100 * (1 - alpha):g}%"
+    rows = [["", "mean ± std of folds", f"naive {level} interval", f"valid {level} interval"]]
+    for model in valid.index:
+        folds = cells.loc[model, "mean"].to_numpy()
+        rows.append(
+            [
+                model,
+                # numpy's std divides by the number of folds, as most reports do.
+                f"{np.mean(folds):.{digits}f} ± {np.std(folds):.{digits}f}",
+                limits(usual.loc[model], digits),
+                limits(valid.loc[model], digits),
+            ]
+        )
+    return aligned(rows)
+
+
+def interval_words(cells: pd.DataFrame, usual: pd.DataFrame, valid: pd.DataFrame) -> str:
+    """Tell how to read the table of intervals."""
+    points, folds, repetitions = (
+        int(valid[name].iloc[0]) for name in ("n_points", "n_folds", "n_repetitions")
+    )
+    sizes = cells["count"]
+    size = f"{sizes.min():,}" + (f" or {sizes.max():,}" if sizes.max() > sizes.min() else "")
+    ratio = float((valid["se"] / usual["se"]).mean())
+    counted = (
+        f"the naive interval counts the {points:,} points {repetitions} times over, as "
+        f"{points * repetitions:,}, and is {ratio:.1f} times narrower than the valid one"
+        if repetitions > 1
+        else "the naive interval has nearly the same limits, each point being tested once, but no "
+        "guarantee for what it claims to cover, the error of the algorithm"
+    )
+    return (
+        f"How to read it: the std says how much folds of {size} points differ, not how well their "
+        f"mean is known; {counted}; the valid interval (wald) is for the average error, on "
+        f"new points drawn independently as these were, of the {folds * repetitions} fits made of "
+        f"each model."
+    )
+
+
+def pair_table(pairs: pd.DataFrame, alpha: float) -> str:
+    """Lay out every comparison of two models."""
+    digits = decimals(pairs["se"])
+    level = f"{100 * (1 - alpha):g}%"
+    rows = [["difference of errors", "estimate", f"{level} interval", "p (Holm)"]]
+    for _, row in pairs.reset_index().iterrows():
+        p = row["p_adjusted"]
+        rows.append(
+            [
+                f"{row['model']} - {row['other']}",
+                f"{row['difference']:.{digits}f}",
+                limits(row, digits),
+                "<0.001" if p < 0.001 else f"{p:.3f}",
+            ]
+        )
+    return aligned(rows)
+
+
+def pair_words(pairs: pd.DataFrame, alpha: float) -> str:
+    """Tell how to read the table of comparisons."""
+    apart = int((pairs["p_adjusted"] < alpha).sum())
+    return (
+        f"How to read it: below 0 the first model has the smaller error, on the very same points; "
+        f"p allows for making {len(pairs)} comparisons (the intervals do not), and is below "
+        f"{alpha:g} for {apart or 'none'} of them."
+    )
+
+
+def decimals(se: pd.Series) -> int:
+    """Decimals that show two digits of the smallest standard error."""
+    return max(0, 1 - floor(log10(se.min())))
+
+
+def limits(row: pd.Series, digits: int) -> str:
+    """Write the limits of an interval."""
+    return f"[{row['lower']:.{digits}f}, {row['upper']:.{digits}f}]"
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Join cells to lines: the first column to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
+        for row in rows
+    )

@@ -1,0 +1,301 @@
+"""From a log to bootstrap samples as arrays: a row for each fit, a column for each point."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cvstats.containers.arrays import evaluated
+from cvstats.containers.log import Log
+from cvstats.design import Design
+from cvstats.errors import MOST, LogError, listed, place
+from cvstats.intervals.bootstrap import Bags
+from cvstats.intervals.bootstrap_layouts import counts_of, own_fit, remembered
+from cvstats.types import FloatArray, IntArray, MaskArray
+
+__all__ = ["Resample", "resamples", "without_undrawn"]
+
+
+@dataclass(frozen=True, eq=False)
+class Resample:
+    """The fits of one data set, and where in the log their losses stand.
+
+    Parameters
+    ----------
+    label : hashable
+        The label of the data set on the level ``sample``.
+    fits : sequence
+        The labels of the bootstrap fits on the level ``repetition``.
+    bags : Bags
+        The counts of the bootstrap fits.
+    rows : array of int, shape (fits, points), or slice
+        The row of each loss; a slice where they lie in this order.
+    own : Bags, optional
+        The one fit on the data set itself; its counts are the weights of the points.
+    own_rows : the same, shape (1, points), optional
+        The rows of its losses.
+    """
+
+    label: Hashable
+    fits: Sequence[Hashable]
+    bags: Bags
+    rows: IntArray | slice
+    own: Bags | None
+    own_rows: IntArray | slice | None
+
+    def losses(self, values: FloatArray) -> FloatArray:
+        """Lay out a column of losses, fits by points."""
+        return values[self.rows].reshape(self.bags.counts.shape)
+
+    def own_losses(self, values: FloatArray) -> FloatArray:
+        """Lay out the losses of the fit on the data set itself, one row."""
+        return values[self.own_rows].reshape(1, -1)
+
+    def check_draws(self) -> None:
+        """Refuse samples that are not n draws from n points: their counts tell who is missing."""
+        n = self.bags.counts.shape[1]
+        draws = self.bags.counts.sum(axis=1)
+        wrong = np.flatnonzero(draws != n)
+        if len(wrong):
+            found = [f"{draws[b]:,} in repetition={self.fits[b]!r}" for b in wrong[:MOST]]
+            raise LogError(
+                f"the log has {n:,} points, and the counts add up to {listed(found, len(wrong))}. "
+                f"Expected as many draws as points in every bootstrap sample. Log every point in "
+                f"each repetition, with its count; for samples drawn in another way, use "
+                f"location_shifted."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Numbered:
+    """The labels of a level that occur, in their own order where they have one."""
+
+    codes: IntArray
+    labels: Any
+    number: NDArray[Any]
+
+    @classmethod
+    def of(cls, design: Design, level: str) -> Numbered:
+        """Give each a number from 0 on, and -1 to all others."""
+        if level not in design.levels:
+            return cls(np.zeros(1, dtype=np.int64), [0], np.zeros(design.size, dtype=np.int8))
+        stored = design.levels[level]
+        used = design.codes_of(design.plan((level,)))[:, 0]
+        with suppress(TypeError):  # labels without an order keep that of their codes
+            used = used[np.argsort(np.asarray(stored.labels)[used], kind="stable")]
+        codes = stored.block(0, design.size)
+        if np.array_equal(used, np.arange(len(stored.labels))):
+            return cls(used, stored.labels, codes)
+        number = np.full(len(stored.labels) + 1, -1)
+        number[used] = np.arange(len(used))
+        return cls(used, stored.labels, number[codes])
+
+    def label(self, number: int) -> Hashable:
+        """Give the label of a number."""
+        found: Hashable = self.labels[int(self.codes[number])]
+        return found
+
+    def __len__(self) -> int:
+        """Count the labels."""
+        return len(self.codes)
+
+
+def without_undrawn(log: Log) -> Log:
+    """Leave out what was not drawn and has no loss: a dense table shows it, nobody tested it."""
+    design = log.design
+    numbers = counts_of(design) if "count" in design.levels else None
+    if numbers is None or not (numbers == 0).any():
+        return log
+    keep = evaluated(log.panels)
+    keep |= numbers[design.levels["count"].block(0, design.size)] != 0
+    if design.present is not None:
+        keep &= design.present
+    return (
+        log
+        if keep.all()
+        else replace(log, design=Design(design.levels, design.size, keep, taking=design.taking))
+    )
+
+
+def resamples(design: Design, *, undrawn: bool = False) -> list[Resample]:
+    """Lay out the fits of each data set (remembered).
+
+    Rows without a loss that was dropped still tell their counts. With ``undrawn`` a point that
+    has no row in a fit was not drawn; without it that is an error.
+
+    Raises
+    ------
+    LogError
+        If a repetition lacks points of its data set.
+    """
+
+    def make() -> list[Resample]:
+        rows = Rows.of(design)
+        return [laid_out(rows, s, part, undrawn) for s, part in enumerate(rows.by_sample())]
+
+    return remembered(design, ("resamples", undrawn), make)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of a log by sample, fit and point, in the order of these."""
+
+    sample: Numbered
+    fit: Numbered
+    point: Numbered
+    count: NDArray[Any]
+    here: MaskArray | None
+    order: IntArray | slice
+    own: int
+
+    @classmethod
+    def of(cls, design: Design) -> Rows:
+        """Sort the rows, unless they are; number points within sources if need be."""
+        numbers = counts_of(design)
+        if numbers is None:
+            raise LogError("the labels of level 'count' are no whole numbers.")
+        largest = int(numbers.max(initial=0))
+        table = np.append(np.maximum(numbers, 0), 0).astype(np.min_scalar_type(largest))
+        codes = design.levels["count"].block(0, design.size)
+        sample, fit, point = (Numbered.of(design, x) for x in ("sample", "repetition", "point"))
+        here = design.present
+        rows: IntArray | slice = slice(0, design.size)
+        known = [codes, sample.number, fit.number, point.number]
+        if min(int(part.min()) for part in known) < 0 or (numbers < 0).any():
+            usable = np.append(numbers, -1)[codes] >= 0
+            for part in known:
+                usable &= part >= 0
+            rows = np.flatnonzero(usable)
+        key = keyed(sample, fit, point)
+        if not np.all(np.diff(key[rows]) > 0):
+            rows = by_key(rows, key)
+            mine = rows if here is None else rows[here[rows]]
+            if np.any(np.diff(key[mine]) == 0):  # the points of each source have their own names
+                point = scoped(design, point, here)
+                rows = by_key(rows[point.number[rows] >= 0], keyed(sample, fit, point))
+        own = own_number(design, fit, len(sample) > 1)
+        return cls(sample, fit, point, table[codes], here, rows, own)
+
+    def by_sample(self) -> list[IntArray | slice]:
+        """Cut the rows where the sample changes."""
+        if len(self.sample) == 1:
+            return [self.order]
+        labels = self.sample.number[self.order]
+        starts = np.searchsorted(labels, np.arange(len(self.sample) + 1)).tolist()
+        spans = list(pairwise(starts))
+        if isinstance(self.order, slice):
+            return [slice(start, stop) for start, stop in spans]
+        return [self.order[start:stop] for start, stop in spans]
+
+
+def keyed(sample: Numbered, fit: Numbered, point: Numbered) -> IntArray:
+    """Make one number of the three."""
+    key = sample.number.astype(np.int64)
+    for level in (fit, point):
+        key *= len(level)
+        key += level.number
+    return key
+
+
+def by_key(rows: IntArray | slice, key: IntArray) -> IntArray:
+    """Sort rows by their keys."""
+    order = np.argsort(key[rows], kind="stable")
+    return order + rows.start if isinstance(rows, slice) else rows[order]
+
+
+def own_number(design: Design, fit: Numbered, several: bool) -> int:
+    """Find the number of repetition 0, if it is the fit on the data themselves; else -1."""
+    if several:
+        return next((b for b in range(len(fit)) if fit.label(b) == 0), -1)
+    code = own_fit(design)
+    return -1 if code is None else int(np.flatnonzero(fit.codes == code)[0])
+
+
+def scoped(design: Design, point: Numbered, here: MaskArray | None) -> Numbered:
+    """Tell apart points of one name in different sources."""
+    source = Numbered.of(design, "source")
+    pair = source.number.astype(np.int64) * len(point) + point.number
+    known = (source.number >= 0) & (point.number >= 0)
+    used = np.unique(pair[known if here is None else known & here])
+    number = np.minimum(np.searchsorted(used, pair), len(used) - 1)
+    number[~known | (used[number] != pair)] = -1
+    return Numbered(point.codes[used % len(point)], point.labels, number)
+
+
+def laid_out(rows: Rows, s: int, part: IntArray | slice, undrawn: bool) -> Resample:
+    """Lay out one data set from its rows."""
+    n_rows = part.stop - part.start if isinstance(part, slice) else len(part)
+    here = None if rows.here is None or rows.here[part].all() else rows.here[part]
+    fit, point = rows.fit.number[part], rows.point.number[part]
+    fits = occurring(fit, here, len(rows.fit))
+    points = occurring(point, here, len(rows.point))
+    shape = len(fits), len(points)
+    tested = None
+    if here is None and n_rows == shape[0] * shape[1]:  # sorted, each once: nothing is missing
+        counts = rows.count[part].reshape(shape)
+        table = (np.arange(part.start, part.stop) if isinstance(part, slice) else part).reshape(
+            shape
+        )
+    else:
+        table = np.full(shape, -1)
+        where = np.arange(part.start, part.stop) if isinstance(part, slice) else part
+        for some in (slice(None),) if here is None else (~here, here):  # losses go before gaps
+            b, i = placed(fits, fit[some]), placed(points, point[some])
+            known = (b >= 0) & (i >= 0)
+            table[b[known], i[known]] = where[some][known]
+        counts = np.where(table < 0, 0, rows.count[table]).astype(rows.count.dtype)
+        tested = table >= 0
+        if not undrawn and not tested.all():
+            raise lacking(rows, fits, points, ~tested)
+        if rows.here is not None:
+            tested &= rows.here[table]
+    mine = np.flatnonzero(fits == rows.own)
+    boots = slice(len(mine), None) if not mine.any() else np.flatnonzero(fits != rows.own)
+    own = counts[mine] if counts[mine].any() else np.ones_like(counts[mine])
+    return Resample(
+        rows.sample.label(s),
+        [rows.fit.label(int(b)) for b in fits[boots]],
+        Bags(counts[boots], None if tested is None else tested[boots]),
+        in_order(table[boots]),
+        Bags(own, None if tested is None else tested[mine]) if len(mine) else None,
+        in_order(table[mine]) if len(mine) else None,
+    )
+
+
+def occurring(number: NDArray[Any], here: MaskArray | None, size: int) -> IntArray:
+    """Find the numbers that occur among the evaluations."""
+    return np.flatnonzero(np.bincount(number if here is None else number[here], minlength=size))
+
+
+def placed(among: IntArray, number: NDArray[Any]) -> IntArray:
+    """Find the place of each number in a sorted list; -1 where it is not there."""
+    at = np.minimum(np.searchsorted(among, number), len(among) - 1)
+    return np.where(among[at] == number, at, -1)
+
+
+def lacking(rows: Rows, fits: IntArray, points: IntArray, gaps: MaskArray) -> LogError:
+    """Name the points that have no row in some repetition."""
+    b, i = np.nonzero(gaps)
+    where = [
+        place({"repetition": rows.fit.label(fits[b[k]]), "point": rows.point.label(points[i[k]])})
+        for k in range(min(MOST, len(b)))
+    ]
+    return LogError(
+        f"the log has no row for {listed(where, len(b))}. Expected every point of a data set in "
+        f"each of its bootstrap samples: without the count of a point nobody knows whether it "
+        f"was drawn. Log the evaluations that are missing, with their counts."
+    )
+
+
+def in_order(table: IntArray) -> IntArray | slice:
+    """Give a slice for rows that follow one another, so that no loss is copied."""
+    first, last = int(table[0, 0]), int(table[-1, -1])
+    if first >= 0 and last - first + 1 == table.size and np.all(np.diff(table.ravel()) == 1):
+        return slice(first, last + 1)
+    return table

@@ -1,0 +1,7 @@
+"""Run scikit-learn style estimators over a resampling plan, and get the loss log."""
+
+from __future__ import annotations
+
+from cvstats.evaluation.evaluate import evaluate
+
+__all__ = ["evaluate"]

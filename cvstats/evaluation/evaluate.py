@@ -1,0 +1,313 @@
+"""The public function: estimators, data and a plan in, the loss log out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cvstats.errors import LogError, place
+from cvstats.evaluation.checkpoint import Checkpoint
+from cvstats.evaluation.data import Data, read_data
+from cvstats.evaluation.fitting import Answer, Question, answer, asked
+from cvstats.evaluation.layout import Layout, index_of, laid_out, table_of
+from cvstats.plans import BoundPlan, Fit, Plan
+from cvstats.types import FloatArray, IntArray
+
+__all__ = ["evaluate"]
+
+
+def evaluate(
+    estimators: Any,
+    X: Any,
+    y: Any,
+    *,
+    plan: Plan | BoundPlan,
+    loss: str | Callable[[Any, Any], Any] = "squared_error",
+    quantile: float | None = None,
+    groups: Any = None,
+    point: Any = None,
+    n_jobs: int | None = 1,
+    progress: bool = True,
+    checkpoint: str | Path | None = None,
+) -> pd.Series | pd.DataFrame:
+    """Run estimators over a resampling plan and return the loss log.
+
+    Each loss is that of one point under a model that the plan trained; all estimators meet the
+    same splits. What the log can tell, and about which error, depends on the plan, which names
+    the interval methods that it is for.
+
+    Parameters
+    ----------
+    estimators : estimator, or mapping of str to estimator
+        Anything with scikit-learn's ``fit`` and ``predict``: pipelines, searches, regressors,
+        classifiers. Each fit works on a clone.
+    X : array, sparse array, DataFrame or list, n rows
+        The data.
+    y : array or Series, shape (n,)
+        The truth.
+    plan : Plan
+        What to train and test on, from `cvstats.plans`.
+    loss : str or callable, optional
+        As for `cvstats.losses`: ``squared_error``, ``absolute_error``, ``percentage_error``,
+        ``pinball``, ``zero_one`` (which take ``predict``), ``log_loss`` and ``brier`` (which
+        take ``predict_proba``), ``hinge`` (which takes ``decision_function``), or a function of
+        truth and prediction that returns a loss for each point.
+    quantile : float, optional
+        For ``pinball``, the level of the predicted quantile.
+    groups : array or Series, shape (n,), optional
+        Source of each point. It becomes the level ``source``, and it is what grouped plans and
+        ``leave_one_source_out`` keep together.
+    point : array or sequence, shape (n,), optional
+        Label of each point; without it the index of ``X``, or the number of the row.
+    n_jobs : int, optional
+        Processes to work in, as joblib counts them; -1 for all cores.
+    progress : bool, optional
+        Show a bar on the standard error stream, with the time left.
+    checkpoint : path, optional
+        File that keeps each finished fit. The same call continues an interrupted run from it,
+        and returns the same log as if it had not been interrupted.
+
+    Returns
+    -------
+    Series or DataFrame
+        The losses, in the unit of the loss, with the levels of the plan as index; for a mapping
+        of estimators a DataFrame with a column for each. ``attrs``: ``plan`` (as text),
+        ``n_fits`` (of each estimator), ``loss``, ``n_train`` (points that the fits to the data
+        themselves were trained on: one number, or a list in the order of the fits where they
+        differ) and, for bootstrap plans, ``no_information`` (a number for each model; for
+        ``two_stage`` a list by ``sample``), where the methods find it.
+
+    Raises
+    ------
+    LogError
+        If data and plan do not fit together, if a fit fails (it names model, repetition and
+        fold, and the failure itself is its cause), or if a checkpoint is of another run.
+    ImportError
+        If scikit-learn, joblib or tqdm is missing: they come with ``cvstats[sklearn]``.
+
+    Notes
+    -----
+    Two classes: the probability is that of the class that sorts last, and ``brier`` its squared
+    error. More: a probability for each class, and 0 for one that a training sample lacked.
+
+    Nothing of the caller's is changed. Two runs give the same log, whatever ``n_jobs``, if the
+    plan has a seed and each estimator has one, ``random_state=0``: with ``random_state=None``
+    scikit-learn draws anew in each fit, and a generator object passed as ``random_state`` is
+    copied, so that every fit starts from the same state. Each fit works on one thread, because
+    the number of threads can change the last digits of a sum; ``n_jobs`` is what makes it
+    faster.
+
+    The no-information rate is the mean loss over all pairs of a truth and a prediction of one
+    sample. It takes time in the order of n for ``squared_error``, ``zero_one`` and ``brier``,
+    of n log n for ``absolute_error``, and up to n^2 for other losses of numbers.
+
+    References
+    ----------
+    Pedregosa et al. (2011), Scikit-learn: machine learning in Python, JMLR 12, 2825-2830.
+    Efron and Tibshirani (1997), JASA 92(438), 548-560, doi:10.1080/01621459.1997.10474007.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import Ridge
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> plan = cvstats.plans.k_fold(10, rng=1)
+    >>> log = cvstats.evaluate({"ridge": Ridge(alpha=0.1)}, X, y, plan=plan, progress=False)
+    >>> log.index.names, log.shape
+    (FrozenList(['fold', 'point']), (442, 1))
+    >>> log.cvci.wald()[["estimate", "lower", "upper"]].round(0)
+           estimate   lower   upper
+    model
+    ridge    2990.0  2634.0  3345.0
+    """
+    tools = needed()
+    models, alone = read_models(estimators)
+    data = read_data(X, y, groups, point)
+    bound = bind(plan, data, groups)
+    question = asked(loss, quantile, data.truth)
+    layout = laid_out(bound)
+    with ExitStack() as stack:
+        file = None
+        if checkpoint is not None:
+            file = stack.enter_context(Checkpoint(checkpoint, bound, data, models, question))
+        book = Book.opened(layout, list(models), file)
+        bar = stack.enter_context(
+            tools.tqdm(
+                total=bound.n_fits * len(models), initial=len(book.seen), disable=not progress,
+                unit="fit", file=sys.stderr, desc=bound.plan.name,
+            )
+        )  # fmt: skip
+        # One thread for each fit, in this process and in others: the same sums everywhere.
+        stack.enter_context(tools.threadpool_limits(limits=1))
+        stack.enter_context(tools.parallel_config("loky", inner_max_num_threads=1))
+        work = jobs(tools.delayed(answer), bound, models, data, question, book.seen)
+        workers = tools.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+        for one in stack.enter_context(closing(workers(work))):
+            book.enter(one, file)
+            bar.update()
+    index, order = index_of(bound, layout, data)
+    log = table_of(book.values[order], list(models), index, alone)
+    log.attrs = {
+        "plan": str(bound.plan),
+        "n_fits": bound.n_fits,
+        "loss": loss if isinstance(loss, str) else getattr(loss, "__name__", "loss"),
+    }
+    log.attrs |= training_sizes(layout) | book.no_information("sample" in bound.plan.levels)
+    return log
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What the extra installs."""
+
+    Parallel: Callable[..., Any]
+    delayed: Callable[..., Any]
+    parallel_config: Callable[..., Any]
+    threadpool_limits: Callable[..., Any]
+    tqdm: Callable[..., Any]
+
+
+def needed() -> Tools:
+    """Import what the extra installs."""
+    try:
+        import_module("sklearn")
+        joblib, threads = import_module("joblib"), import_module("threadpoolctl")
+        bars = import_module("tqdm")
+    except ImportError as error:
+        raise ImportError(
+            f"cvstats.evaluate needs scikit-learn, joblib and tqdm ({error}). Type: pip install "
+            f"'cvstats[sklearn]'"
+        ) from error
+    return Tools(
+        joblib.Parallel, joblib.delayed, joblib.parallel_config, threads.threadpool_limits,
+        bars.tqdm,
+    )  # fmt: skip
+
+
+def read_models(estimators: Any) -> tuple[dict[Hashable, Any], bool]:
+    """Name the estimators, and tell whether it is a single one; refuse what is none."""
+    clone = import_module("sklearn.base").clone
+    alone = not isinstance(estimators, Mapping)
+    models = {type(estimators).__name__: estimators} if alone else dict(estimators)
+    if not models:
+        raise LogError("estimators= is empty. Expected at least one, as in {'ridge': Ridge()}.")
+    for name, estimator in models.items():
+        try:
+            clone(estimator)
+        except (TypeError, RuntimeError) as error:
+            raise LogError(
+                f"model {name!r} is a {type(estimator).__name__}, of which scikit-learn can make "
+                f"no clone: {error}. Expected an estimator, as in {{'ridge': Ridge()}}."
+            ) from error
+        if not hasattr(estimator, "fit"):
+            raise LogError(f"model {name!r} has no fit. Expected a scikit-learn style estimator.")
+    return models, alone
+
+
+def bind(plan: Plan | BoundPlan, data: Data, groups: Any) -> BoundPlan:
+    """Bind the plan to the data, unless that has been done."""
+    n = len(data.truth)
+    if isinstance(plan, Plan):
+        return plan.bind(n, data.truth, None if groups is None else data.source)
+    if not isinstance(plan, BoundPlan):
+        raise LogError(
+            f"plan= is a {type(plan).__name__}. Expected a plan of cvstats, such as "
+            f"cvstats.plans.k_fold(10, rng=1)."
+        )
+    if plan.points.n != n:
+        raise LogError(f"the plan is bound to {plan.points.n:,} points, and X has {n:,} rows.")
+    if data.source is None and "source" in plan.plan.levels:
+        raise LogError(f"{plan.plan.name} needs to know the sources. Expected groups=.")
+    return plan
+
+
+def jobs(
+    call: Callable[..., Any],
+    bound: BoundPlan,
+    models: Mapping[Hashable, Any],
+    data: Data,
+    question: Question,
+    seen: Iterable[tuple[int, Hashable]],
+) -> Iterator[Any]:
+    """Go through the fits that are not done yet, all models of one after the other."""
+    done = set(seen)
+    for number, fit in enumerate(bound):
+        points = tested(fit)
+        small = Fit(fit.train, (), fit.apparent)  # a worker need not know where losses stand
+        for name, estimator in models.items():
+            if (number, name) not in done:
+                yield call(number, small, points, name, estimator, data.values, question)
+
+
+def tested(fit: Fit) -> IntArray:
+    """Find the different points that a fit is tested on, in ascending order."""
+    if len(fit.evaluations) == 1:
+        return np.sort(fit.evaluations[0].points)
+    return np.unique(np.concatenate([at.points for at in fit.evaluations]))
+
+
+@dataclass(frozen=True, eq=False)
+class Book:
+    """Where answers are entered: the losses in the order of the plan, a column for each model."""
+
+    layout: Layout
+    names: list[Hashable]
+    values: FloatArray
+    rates: dict[tuple[int, Hashable], float | None]
+    seen: set[tuple[int, Hashable]]
+
+    @classmethod
+    def opened(cls, layout: Layout, names: list[Hashable], file: Checkpoint | None) -> Book:
+        """Make room for all losses, and enter those that are done."""
+        values = np.full((len(layout.points), len(names)), np.nan)
+        book = cls(layout, names, values, {}, set())
+        for one in () if file is None else file.done:
+            book.enter(one, None)
+        return book
+
+    def enter(self, one: Answer, file: Checkpoint | None) -> None:
+        """Enter the answer of a fit, and write it down if there is a file."""
+        if one.losses is None:
+            self.refuse(one)
+            return
+        if file is not None:
+            file.add(one)
+        rows = slice(*self.layout.starts[one.fit : one.fit + 2])
+        _, at = np.unique(self.layout.points[rows], return_inverse=True)
+        self.values[rows, self.names.index(one.model)] = one.losses[at]
+        self.seen.add((one.fit, one.model))
+        if one.no_information is not None:
+            self.rates[one.fit, one.model] = one.no_information
+
+    def refuse(self, one: Answer) -> None:
+        """Say which fit of which model failed, and why."""
+        failure = one.failure
+        where = place(self.layout.places[one.fit]) or "its one split"
+        raise LogError(
+            f"model {one.model!r} failed at {where}: {type(failure).__name__}: {failure}"
+        ) from failure
+
+    def no_information(self, by_sample: bool) -> dict[Hashable | None, Any]:
+        """Gather the no-information rates of each model; a list by sample for two stages."""
+        every = self.layout.apparent
+        if not every:
+            return {}
+        rates = {name: [self.rates[fit, name] for fit in every] for name in self.names}
+        return {"no_information": rates if by_sample else {name: r[0] for name, r in rates.items()}}
+
+
+def training_sizes(layout: Layout) -> dict[Hashable | None, Any]:
+    """Say how many points were trained on, once if it was the same number always."""
+    sizes = layout.n_train
+    if not sizes:
+        return {}
+    return {"n_train": sizes[0] if len(set(sizes)) == 1 else sizes}

@@ -1,0 +1,373 @@
+"""Plans that divide the data into folds, each tested by a model trained on the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from cvstats.errors import LogError, spelled
+from cvstats.plans.drawing import (
+    Mixing,
+    Points,
+    Rng,
+    folds,
+    generator,
+    mixing,
+    seed_of,
+    whole_number,
+)
+from cvstats.plans.plan import Evaluation, Fit, Plan
+
+__all__ = ["five_by_two", "k_fold", "leave_one_out", "leave_one_source_out", "repeated_k_fold"]
+
+
+def check_folds(points: Points, n_folds: int, by: Mixing, per_fold: int = 1) -> None:
+    """Refuse data that cannot fill the folds."""
+    units, what = (points.units, "groups") if by == "groups" else (points.n, "points")
+    if units < per_fold * n_folds:
+        raise LogError(
+            f"{n_folds:,} folds need at least {per_fold * n_folds:,} {what}, and there are "
+            f"{units:,}. Expected n_folds={units // per_fold:,} or fewer."
+        )
+    if by == "classes" and points.classes is not None:
+        sizes = np.bincount(points.classes)
+        rarest = int(sizes.argmin())
+        if sizes[rarest] < n_folds:
+            first = int(np.flatnonzero(points.classes == rarest)[0])
+            raise LogError(
+                f"the class of point {first:,} has {sizes[rarest]:,} points, which cannot be in "
+                f"each of {n_folds:,} folds. Take fewer folds, or leave out stratified=True."
+            )
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Random partitions into folds; without ``n_repetitions`` one, and no level for it."""
+
+    n_folds: int
+    n_repetitions: int | None
+    mixing: Mixing
+    seed: int
+
+    def check(self, points: Points) -> None:
+        """Refuse data that cannot fill the folds."""
+        check_folds(points, self.n_folds, self.mixing)
+
+    def n_fits(self, points: Points | None) -> int:
+        """Count the folds."""
+        return self.n_folds * (self.n_repetitions or 1)
+
+    def cost(self) -> str:
+        """One fit for each fold."""
+        return "n_folds for each repetition"
+
+    def fits(self, points: Points) -> Iterator[Fit]:
+        """Leave out one fold after the other."""
+        for repetition in range(self.n_repetitions or 1):
+            fold = folds(points, self.n_folds, self.mixing, generator(self.seed, repetition))
+            label = {} if self.n_repetitions is None else {"repetition": repetition}
+            for k in range(self.n_folds):
+                tested = Evaluation({**label, "fold": k}, np.flatnonzero(fold == k))
+                yield Fit(np.flatnonzero(fold != k), (tested,))
+
+
+@dataclass(frozen=True)
+class LeaveOneOut:
+    """Every point is a fold."""
+
+    mixing: Mixing = "points"
+
+    def check(self, points: Points) -> None:
+        """Ask for a point to train on."""
+        if points.n < 2:
+            raise LogError("leave_one_out needs at least two points, and there is 1.")
+
+    def n_fits(self, points: Points | None) -> int | None:
+        """Count the points."""
+        return None if points is None else points.n
+
+    def cost(self) -> str:
+        """One fit for each point."""
+        return "n"
+
+    def fits(self, points: Points) -> Iterator[Fit]:
+        """Leave out one point after the other."""
+        every = np.arange(points.n)
+        for i in range(points.n):
+            yield Fit(np.delete(every, i), (Evaluation({"fold": i}, every[i : i + 1]),))
+
+
+@dataclass(frozen=True)
+class LeaveOneGroupOut:
+    """Every group is a fold, and called as it is called."""
+
+    mixing: Mixing = "groups"
+
+    def check(self, points: Points) -> None:
+        """Ask for a source to train on."""
+        if points.units < 2:
+            (only,) = points.names
+            raise LogError(
+                f"leave_one_source_out needs at least two sources, and groups= has only "
+                f"{spelled(only)}."
+            )
+
+    def n_fits(self, points: Points | None) -> int | None:
+        """Count the groups."""
+        return None if points is None else points.units
+
+    def cost(self) -> str:
+        """One fit for each source."""
+        return "one for each source"
+
+    def fits(self, points: Points) -> Iterator[Fit]:
+        """Leave out one group after the other."""
+        for code, name in enumerate(points.names):
+            inside = points.groups == code
+            tested = Evaluation({"source": name}, np.flatnonzero(inside))
+            yield Fit(np.flatnonzero(~inside), (tested,))
+
+
+def k_fold(
+    n_folds: int = 10, *, stratified: bool = False, grouped: bool = False, rng: Rng = None
+) -> Plan:
+    """Plan a K-fold cross-validation: each point is tested once, by a model of the other folds.
+
+    The log it leads to is what `cvstats.wald` asks for, whose target is the average test
+    error of the K models trained here.
+
+    Parameters
+    ----------
+    n_folds : int, optional
+        K, 2 or more. Sizes differ by one point at most (with groups, by as little as falls out).
+    stratified : bool, optional
+        Give every fold its share of each class of ``y``, up to one point.
+    grouped : bool, optional
+        Keep the points of a group in one fold. Without it groups are only written into the
+        log, as its level ``source``.
+    rng : int or numpy.random.Generator, optional
+        Seed. Without it one is drawn now, and printed with the plan.
+
+    Returns
+    -------
+    Plan
+        Leads to the levels ``fold, point`` with K fits.
+
+    Raises
+    ------
+    LogError
+        If an option is out of range.
+
+    Notes
+    -----
+    Points must be exchangeable: neither series in time nor points of one patient in several
+    folds (that is what ``grouped`` is for). Intervals of stratified folds are those of plain
+    ones, which is a little wide at most.
+
+    References
+    ----------
+    Stone (1974), Cross-validatory choice and assessment of statistical predictions, JRSS B
+    36(2), 111-133, doi:10.1111/j.2517-6161.1974.tb00994.x.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> cvstats.plans.k_fold(5, rng=1).bind(12)
+    k_fold(n_folds=5, stratified=False, grouped=False, rng=1)
+    12 points, 5 fits for each model
+     fit  fold  n_train  n_test
+       0     0        9       3
+       1     1        9       3
+       2     2       10       2
+       3     3       10       2
+       4     4       10       2
+    """
+    n_folds = whole_number("n_folds", n_folds, 2)
+    design = Partition(n_folds, None, mixing(stratified, grouped), seed_of(rng))
+    options = (
+        ("n_folds", n_folds), ("stratified", stratified), ("grouped", grouped),
+        ("rng", design.seed),
+    )  # fmt: skip
+    return Plan(
+        "k_fold", options, ("fold", "point"), ("wald", "corrected_t", "quadratic"), True, design
+    )
+
+
+def leave_one_out() -> Plan:
+    """Plan a leave-one-out cross-validation: each point is tested by a model of all others.
+
+    The training size is as close to the whole as can be. `cvstats.wald` is exact for it under
+    conditions on the stability of the learner, and targets the error of the models trained.
+
+    Returns
+    -------
+    Plan
+        Leads to the levels ``fold, point`` with n fits; a fold is a point, by its row number.
+
+    Notes
+    -----
+    Nothing is random here, so there is no seed. `cvstats.case_bootstrap` takes the log of this
+    plan for its correction.
+
+    References
+    ----------
+    Stone (1974), Cross-validatory choice and assessment of statistical predictions, JRSS B
+    36(2), 111-133, doi:10.1111/j.2517-6161.1974.tb00994.x.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> cvstats.plans.leave_one_out().bind(442).n_fits
+    442
+    """
+    return Plan("leave_one_out", (), ("fold", "point"), ("wald",), True, LeaveOneOut())
+
+
+def repeated_k_fold(
+    n_folds: int = 10,
+    n_repetitions: int = 10,
+    *,
+    stratified: bool = False,
+    grouped: bool = False,
+    rng: Rng = None,
+) -> Plan:
+    """Plan several K-fold cross-validations of the same data, with different random folds.
+
+    Repetitions take away the noise of the random division and nothing else: no new points
+    are seen. `cvstats.wald` targets the average error of all the models trained here,
+    `cvstats.corrected_t` the expected error at their training size.
+
+    Parameters
+    ----------
+    n_folds : int, optional
+        K, 2 or more.
+    n_repetitions : int, optional
+        How many partitions. The first of them are those of a plan with fewer and the same seed.
+    stratified : bool, optional
+        Give every fold its share of each class of ``y``, up to one point.
+    grouped : bool, optional
+        Keep the points of a group in one fold.
+    rng : int or numpy.random.Generator, optional
+        Seed. Without it one is drawn now, and printed with the plan.
+
+    Returns
+    -------
+    Plan
+        Leads to the levels ``repetition, fold, point`` with ``n_repetitions * K`` fits.
+
+    Raises
+    ------
+    LogError
+        If an option is out of range.
+
+    Notes
+    -----
+    Points must be exchangeable, see `k_fold`.
+
+    References
+    ----------
+    Bouckaert and Frank (2004), Evaluating the replicability of significance tests for comparing
+    learning algorithms, PAKDD, doi:10.1007/978-3-540-24775-3_3.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> cvstats.plans.repeated_k_fold(10, 5, rng=1).n_fits
+    50
+    """
+    n_folds = whole_number("n_folds", n_folds, 2)
+    n_repetitions = whole_number("n_repetitions", n_repetitions, 1)
+    design = Partition(n_folds, n_repetitions, mixing(stratified, grouped), seed_of(rng))
+    options = (
+        ("n_folds", n_folds), ("n_repetitions", n_repetitions), ("stratified", stratified),
+        ("grouped", grouped), ("rng", design.seed),
+    )  # fmt: skip
+    levels = ("repetition", "fold", "point")
+    return Plan("repeated_k_fold", options, levels, ("wald", "corrected_t"), True, design)
+
+
+def five_by_two(*, stratified: bool = False, grouped: bool = False, rng: Rng = None) -> Plan:
+    """Plan five repetitions of twofold cross-validation.
+
+    For `cvstats.five_by_two`, whose target is the expected error at half the sample size, and
+    above all the difference of two algorithms there.
+
+    Parameters
+    ----------
+    stratified : bool, optional
+        Give both halves their share of each class of ``y``, up to one point.
+    grouped : bool, optional
+        Keep the points of a group in one half.
+    rng : int or numpy.random.Generator, optional
+        Seed. Without it one is drawn now, and printed with the plan.
+
+    Returns
+    -------
+    Plan
+        Leads to the levels ``repetition, fold, point`` with 10 fits.
+
+    Raises
+    ------
+    LogError
+        If stratified and grouped are both asked for.
+
+    Notes
+    -----
+    The t interval singles out the first fold of the first repetition. Folds are random, so
+    which one bears the label 0 is random too.
+
+    References
+    ----------
+    Dietterich (1998), Approximate statistical tests for comparing supervised classification
+    learning algorithms, Neural Computation 10(7), 1895-1923, doi:10.1162/089976698300017197.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> cvstats.plans.five_by_two(rng=1).n_fits
+    10
+    """
+    design = Partition(2, 5, mixing(stratified, grouped), seed_of(rng))
+    options = (("stratified", stratified), ("grouped", grouped), ("rng", design.seed))
+    levels = ("repetition", "fold", "point")
+    return Plan("five_by_two", options, levels, ("five_by_two",), True, design)
+
+
+def leave_one_source_out() -> Plan:
+    """Plan to leave out one source after the other: a patient, a site, a month.
+
+    The log answers for the error on sources that no model has seen, and an interval for a
+    *new* source (`cvstats.out_of_source`) counts sources, not points.
+
+    Returns
+    -------
+    Plan
+        Leads to the levels ``source, point``, a fit for each source: the sources are the folds.
+        They are told by ``groups=``.
+
+    Notes
+    -----
+    Nothing is random here, so there is no seed. Sources must be exchangeable and independent
+    of each other; months in a row are neither for certain.
+
+    References
+    ----------
+    Geras and Sutton (2013), Multiple-source cross-validation, ICML, PMLR 28(3), 1292-1300.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> cvstats.plans.leave_one_source_out().bind(5, groups=["a", "a", "b", "b", "c"])
+    leave_one_source_out()
+    5 points, 3 fits for each model
+     fit source  n_train  n_test
+       0      a        3       2
+       1      b        3       2
+       2      c        4       1
+    """
+    return Plan(
+        "leave_one_source_out", (), ("source", "point"), ("out_of_source", "wald"), True,
+        LeaveOneGroupOut(),
+    )  # fmt: skip

@@ -1,0 +1,315 @@
+"""Plans of random splits into training and test points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from cvstats.errors import LogError
+from cvstats.plans.drawing import (
+    Mixing,
+    Points,
+    Rng,
+    generator,
+    held_out,
+    mixing,
+    seed_of,
+    shuffled,
+    train_share,
+    whole_number,
+)
+from cvstats.plans.plan import Evaluation, Fit, Plan
+from cvstats.types import IntArray
+
+__all__ = ["holdout", "paired_subsampling", "subsampling"]
+
+
+def tested_units(points: Points, ratio: float, by: Mixing) -> int:
+    """Count the points (groups) of a test set when a share ``ratio`` is trained on."""
+    units, what = (points.units, "groups") if by == "groups" else (points.n, "points")
+    n_train = round(ratio * units)
+    if not 1 <= n_train < units:
+        raise LogError(
+            f"ratio={ratio!r} of {units:,} {what} leaves {n_train:,} to train on and "
+            f"{units - n_train:,} to test. Expected at least one of each."
+        )
+    return units - n_train
+
+
+def split(
+    points: Points, n_units: int, by: Mixing, rng: np.random.Generator
+) -> tuple[IntArray, IntArray]:
+    """Draw the training and the test points of one split."""
+    tested = held_out(points, n_units, by, rng)
+    return np.delete(np.arange(points.n), tested), tested
+
+
+@dataclass(frozen=True)
+class Splits:
+    """Random splits; without ``n_repetitions`` one, and no level for it."""
+
+    n_repetitions: int | None
+    ratio: float
+    mixing: Mixing
+    seed: int
+
+    def check(self, points: Points) -> None:
+        """Ask for points on both sides."""
+        tested_units(points, self.ratio, self.mixing)
+
+    def n_fits(self, points: Points | None) -> int:
+        """Count the splits."""
+        return self.n_repetitions or 1
+
+    def cost(self) -> str:
+        """One fit for each split."""
+        return "n_repetitions"
+
+    def fits(self, points: Points) -> Iterator[Fit]:
+        """Draw one split after the other."""
+        n_units = tested_units(points, self.ratio, self.mixing)
+        for repetition in range(self.n_repetitions or 1):
+            rng = generator(self.seed, repetition)
+            train, tested = split(points, n_units, self.mixing, rng)
+            label = {} if self.n_repetitions is None else {"repetition": repetition}
+            yield Fit(train, (Evaluation(label, tested),))
+
+
+@dataclass(frozen=True)
+class PairedSplits:
+    """Random splits of the data and of both halves of random divisions of them."""
+
+    n_repetitions: int
+    n_divisions: int
+    ratio: float
+    mixing: Mixing
+    seed: int
+
+    def check(self, points: Points) -> None:
+        """Ask for halves that are larger than the test sets."""
+        n_test = tested_units(points, self.ratio, self.mixing)
+        if points.n // 2 <= n_test:
+            raise LogError(
+                f"ratio={self.ratio!r} of {points.n:,} points leaves {n_test:,} to test, and the "
+                f"halves of {points.n // 2:,} points must have more. Expected a larger ratio, "
+                f"2/3 or more."
+            )
+
+    def n_fits(self, points: Points | None) -> int:
+        """Count the splits of all samples."""
+        return (2 * self.n_divisions + 1) * self.n_repetitions
+
+    def cost(self) -> str:
+        """One fit for each split of each sample."""
+        return "(2 n_divisions + 1) n_repetitions"
+
+    def fits(self, points: Points) -> Iterator[Fit]:
+        """Draw the splits of the data, and then those of the halves."""
+        n_test = tested_units(points, self.ratio, self.mixing)
+        for sample in range(2 * self.n_divisions + 1):
+            rows = self.rows(points, sample)
+            inside = points.take(rows)
+            for repetition in range(self.n_repetitions):
+                rng = generator(self.seed, 1, sample, repetition)
+                train, tested = split(inside, n_test, self.mixing, rng)
+                label = {"sample": sample, "repetition": repetition}
+                yield Fit(rows[train], (Evaluation(label, rows[tested]),))
+
+    def rows(self, points: Points, sample: int) -> IntArray:
+        """Find the points of a sample: all, or the half ``sample`` of its division.
+
+        An odd point more is left out, another one in each division.
+        """
+        if sample == 0:
+            return np.arange(points.n)
+        division, second = divmod(sample - 1, 2)
+        rng = generator(self.seed, 0, division)
+        kept = np.sort(rng.permutation(points.n)[: 2 * (points.n // 2)])
+        # Within a class (all points, if there are none) every other point in random order.
+        order = shuffled(points.take(kept), self.mixing, rng)
+        return np.sort(kept[order[second::2]])
+
+
+def holdout(
+    ratio: float = 0.8, *, stratified: bool = False, grouped: bool = False, rng: Rng = None
+) -> Plan:
+    """Plan a single random split into training and test points.
+
+    `cvstats.holdout` then covers the risk of the one model that was trained.
+
+    Parameters
+    ----------
+    ratio : float, optional
+        Share of the points to train on (of the groups, where these are kept together).
+    stratified : bool, optional
+        Give the test set its share of each class of ``y``, up to one point.
+    grouped : bool, optional
+        Keep the points of a group on one side.
+    rng : int or numpy.random.Generator, optional
+        Seed. Without it one is drawn now, and printed with the plan.
+
+    Returns
+    -------
+    Plan
+        Leads to the level ``point`` with one fit.
+
+    Raises
+    ------
+    LogError
+        If an option is out of range.
+
+    Notes
+    -----
+    The interval is exact for independent points, and wide, since few of them are tested.
+
+    References
+    ----------
+    Nadeau and Bengio (2003), Inference for the generalization error, Machine Learning 52,
+    239-281, doi:10.1023/A:1024068626366.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> cvstats.plans.holdout(ratio=0.75, rng=1).bind(100)
+    holdout(ratio=0.75, stratified=False, grouped=False, rng=1)
+    100 points, 1 fit for each model
+     fit  n_train  n_test
+       0       75      25
+    """
+    design = Splits(None, train_share(ratio), mixing(stratified, grouped), seed_of(rng))
+    options = (
+        ("ratio", design.ratio), ("stratified", stratified), ("grouped", grouped),
+        ("rng", design.seed),
+    )  # fmt: skip
+    return Plan("holdout", options, ("point",), ("holdout",), True, design)
+
+
+def subsampling(
+    n_repetitions: int = 25,
+    *,
+    ratio: float = 0.9,
+    stratified: bool = False,
+    grouped: bool = False,
+    rng: Rng = None,
+) -> Plan:
+    """Plan random splits of the data, each drawn anew (Monte Carlo cross-validation).
+
+    For `cvstats.corrected_t`, whose target is the expected error at the size that the models
+    were trained on.
+
+    Parameters
+    ----------
+    n_repetitions : int, optional
+        How many splits.
+    ratio : float, optional
+        Share of the points to train on (of the groups, where these are kept together).
+    stratified : bool, optional
+        Give each test set its share of each class of ``y``, up to one point.
+    grouped : bool, optional
+        Keep the points of a group on one side.
+    rng : int or numpy.random.Generator, optional
+        Seed. Without it one is drawn now, and printed with the plan.
+
+    Returns
+    -------
+    Plan
+        Leads to the levels ``repetition, point`` with ``n_repetitions`` fits.
+
+    Raises
+    ------
+    LogError
+        If an option is out of range.
+
+    Notes
+    -----
+    The defaults are what a benchmark of interval methods suggests for more than 100 points.
+
+    References
+    ----------
+    Nadeau and Bengio (2003), Inference for the generalization error, Machine Learning 52,
+    239-281, doi:10.1023/A:1024068626366.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> cvstats.plans.subsampling(25, ratio=0.9, rng=1).bind(442).to_frame().head(2)
+       fit  repetition  n_train  n_test
+    0    0           0      398      44
+    1    1           1      398      44
+    """
+    n_repetitions = whole_number("n_repetitions", n_repetitions, 1)
+    design = Splits(n_repetitions, train_share(ratio), mixing(stratified, grouped), seed_of(rng))
+    options = (
+        ("n_repetitions", n_repetitions), ("ratio", design.ratio), ("stratified", stratified),
+        ("grouped", grouped), ("rng", design.seed),
+    )  # fmt: skip
+    levels = ("repetition", "point")
+    return Plan("subsampling", options, levels, ("corrected_t",), True, design)
+
+
+def paired_subsampling(
+    n_repetitions: int = 10,
+    n_divisions: int = 25,
+    *,
+    ratio: float = 0.9,
+    stratified: bool = False,
+    rng: Rng = None,
+) -> Plan:
+    """Plan random splits of the data, and of disjoint halves that tell how much they vary.
+
+    For `cvstats.conservative_z`, whose target is the expected error at the size that the
+    models of the data were trained on.
+
+    Parameters
+    ----------
+    n_repetitions : int, optional
+        J, the splits of the data and of each half.
+    n_divisions : int, optional
+        R, how often the data are divided into two halves.
+    ratio : float, optional
+        Share of the data to train on. The halves are tested on as many points as the data and
+        trained on the rest, so the share must be larger than about 1/2, better 2/3.
+    stratified : bool, optional
+        Give each half, and each test set, its share of each class of ``y``, up to one point.
+    rng : int or numpy.random.Generator, optional
+        Seed. Without it one is drawn now, and printed with the plan.
+
+    Returns
+    -------
+    Plan
+        Leads to the levels ``sample, repetition, point`` with ``(2 R + 1) J`` fits. Sample 0 is
+        the data; samples ``2 r - 1`` and ``2 r`` are the halves of division r, counted from 1.
+
+    Raises
+    ------
+    LogError
+        If an option is out of range.
+
+    Notes
+    -----
+    A benchmark of interval methods suggests J >= 10 and R = 25 up to 100 points, J = 5 and
+    R = 10 beyond. If the number of points is odd, each division leaves out one, at random.
+
+    References
+    ----------
+    Nadeau and Bengio (2003), Inference for the generalization error, Machine Learning 52,
+    239-281, doi:10.1023/A:1024068626366.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> cvstats.plans.paired_subsampling(5, 10, rng=1).n_fits
+    105
+    """
+    n_repetitions = whole_number("n_repetitions", n_repetitions, 1)
+    n_divisions = whole_number("n_divisions", n_divisions, 1)
+    by = mixing(stratified, grouped=False)
+    design = PairedSplits(n_repetitions, n_divisions, train_share(ratio), by, seed_of(rng))
+    options = (
+        ("n_repetitions", n_repetitions), ("n_divisions", n_divisions), ("ratio", design.ratio),
+        ("stratified", stratified), ("rng", design.seed),
+    )  # fmt: skip
+    levels = ("sample", "repetition", "point")
+    return Plan("paired_subsampling", options, levels, ("conservative_z",), False, design)

@@ -1,0 +1,246 @@
+"""What each method says of a log, and which one the design of the log calls for."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import get_args
+
+import numpy as np
+import pandas as pd
+import pytest
+import simulate
+import xarray as xr
+from test_resampled import example
+
+import cvstats
+from cvstats.api.running import INTERVALS, RUNNERS, Compared
+from cvstats.errors import LogError
+from cvstats.intervals.registry import METHODS
+
+
+def of(plan, models=1):
+    index = simulate.index_of(plan)
+    table = np.random.default_rng(1).gamma(2.0, size=(len(index), models))
+    return pd.DataFrame(table, index=index, columns=list("ab")[:models])
+
+
+def folds(n=24, k=4, repetitions=1):
+    log = of(simulate.repeated_k_fold(n, k, repetitions, np.random.default_rng(2)))
+    return log if repetitions > 1 else log.droplevel("repetition")
+
+
+def bootstrap(own=True, out_of_bag=True, samples=40, n=12):
+    """Bootstrap samples; `out_of_bag=False` has the points drawn only, as case samples have."""
+    rng = np.random.default_rng(4)
+    rows = [(0, point, 1) for point in range(n)] if own else []
+    for b in range(1, samples + 1):
+        counts = np.bincount(rng.integers(n, size=n), minlength=n)
+        kept = range(n) if out_of_bag else np.flatnonzero(counts)
+        rows += [(b, point, counts[point]) for point in kept]
+    index = pd.MultiIndex.from_tuples(rows, names=["repetition", "point", "count"])
+    return pd.DataFrame({"a": rng.gamma(2.0, size=len(rows))}, index=index)
+
+
+def sources(fold=None):
+    names = ["source", "point"]
+    log = pd.DataFrame(
+        {"a": np.random.default_rng(3).gamma(2.0, size=40)},
+        index=pd.MultiIndex.from_product([list("abcde"), range(8)], names=names),
+    )
+    if fold is not None:
+        log = log.set_index(pd.Index(fold(np.arange(40)), name="fold"), append=True)
+    return log
+
+
+def single_test_set():
+    return of(simulate.holdout(40, 20))
+
+
+LOGS = {
+    "one test set": (single_test_set, "holdout", "one test set of 20 points"),
+    "a test set met again": (
+        lambda: pd.concat({"a": single_test_set(), "b": single_test_set()}, names=["repetition"]),
+        "holdout",
+        "one test set of 20 points, met 2 times",
+    ),
+    "K-fold": (folds, "wald", "a partition into 4 folds: every point is tested once"),
+    "leave-one-out": (
+        lambda: folds(10, 10), "wald", "leave-one-out: every point is tested once",
+    ),
+    "repeated K-fold": (
+        lambda: folds(repetitions=3),
+        "wald",
+        "3 repetitions of a partition into 4 folds: every point is tested once in each",
+    ),
+    "five by two": (
+        lambda: example("five_by_two"),
+        "wald",
+        "5 repetitions of a partition into 2 folds: every point is tested once in each",
+    ),
+    "random splits": (
+        lambda: example("corrected_t"),
+        "corrected_t",
+        "random splits: 6 repetitions that each test some of the points",
+    ),
+    "paired subsampling": (
+        lambda: example("conservative_z"),
+        "conservative_z",
+        "random splits of the data and of its halves (level 'sample')",
+    ),
+    "replace-one": (
+        lambda: example("replace_one"),
+        "replace_one",
+        "cross-validation of a half with one point replaced at a time",
+    ),
+    "nested": (
+        lambda: example("nested_cv"),
+        "nested_cv",
+        "folds held out while the others are cross-validated (level 'outer')",
+    ),
+    "bootstrap": (
+        bootstrap,
+        "bootstrap_632",
+        "bootstrap samples, and the fit on the sample itself (repetition 0)",
+    ),
+    "bootstrap without its own fit": (
+        lambda: bootstrap(own=False),
+        "bootstrap_oob",
+        "bootstrap samples, without the fit on the sample itself",
+    ),
+    "case bootstrap": (
+        lambda: bootstrap(own=False, out_of_bag=False),
+        "case_bootstrap",
+        "bootstrap samples whose own points were left out in turn",
+    ),
+    "sources left out": (
+        sources, "out_of_source", "5 sources, left out one at a time (level 'source')",
+    ),
+    "folds that are sources": (
+        lambda: sources(lambda row: row // 8),
+        "out_of_source",
+        "5 sources, left out one at a time (level 'source')",
+    ),
+    "sources in random folds": (
+        lambda: sources(lambda row: row % 4),
+        "wald",
+        "a partition into 4 folds: every point is tested once",
+    ),
+}  # fmt: skip
+
+NOTED = {"random splits": {"n_train": 16}, "bootstrap": {"no_information": 4.0}}
+"""What no level tells, where `cvstats.evaluate` leaves it."""
+
+
+@pytest.mark.parametrize("kind", LOGS)
+def test_the_design_chooses(kind):
+    make, method, reason = LOGS[kind]
+    log = make()
+    log.attrs = dict(NOTED.get(kind, {}))
+    found = cvstats.interval(log, alpha=0.1)
+    assert found.attrs["method"] == method
+    assert found.attrs["reason"] == reason
+    alone = getattr(cvstats, method)(log, alpha=0.1)
+    pd.testing.assert_frame_equal(found, alone)
+    assert alone.attrs.items() <= found.attrs.items()
+    same = log.cvci.interval(alpha=0.1)
+    pd.testing.assert_frame_equal(same, found)
+    assert cvstats.methods(log).loc[method, "applies"]
+
+
+@pytest.mark.parametrize("kind", LOGS)
+def test_what_applies_runs_and_what_does_not_says_why(kind):
+    log = LOGS[kind][0]()
+    log.attrs = {"n_train": 16, "no_information": 4.0}
+    table = log.cvci.methods()
+    assert list(table.index) == list(METHODS)
+    assert table["applies"].dtype == bool
+    for name, row in table.iterrows():
+        call = INTERVALS.get(name)
+        if call is None:
+            continue  # describes a log and gives no interval
+        if row["applies"]:
+            assert row["why_not"] == ""
+            if not (kind == "leave-one-out" and name == "quadratic"):  # its default needs more
+                assert not cvstats.interval(log, method=name)["estimate"].isna().any()
+        else:
+            with pytest.raises(LogError) as caught:
+                cvstats.interval(log, method=name)
+            assert row["why_not"] in str(caught.value)
+            assert str(caught.value).startswith(f"{name} needs {row['needs']}; ")
+    for column in ("target", "guarantee", "fits", "reference"):
+        assert (table[column].str.len() > 0).all()
+
+
+def test_every_method_of_the_registry_has_a_function_and_says_who_wrote_it():
+    for name, method in METHODS.items():
+        assert method.name == name
+        assert re.search(r"(doi:10\.|arXiv:|PMLR|JMLR)", method.reference), name
+        assert callable(getattr(cvstats, name)), name
+        assert name in dir(pd.Series([0.0]).cvci), name
+    assert set(get_args(Compared)) == set(RUNNERS)
+    for name in INTERVALS:
+        assert name in METHODS
+        theirs = inspect.signature(getattr(cvstats, name)).parameters
+        ours = inspect.signature(getattr(pd.Series([0.0]).cvci, name)).parameters
+        assert [*theirs][1:] == [*ours], name
+
+
+def test_suggestions_depend_on_the_points_and_are_not_followed():
+    small, large = folds(100, 5), folds(101, 5)
+    words = [cvstats.interval(log).attrs["suggestion"] for log in (small, large)]
+    assert words[0].startswith("for 100 points the comparison by Schulz-Kümpel, Fischer")
+    assert "nested_cv with 5 folds and 25 repetitions or more" in words[0]
+    assert "25 divisions of 10 splits" in words[0]
+    assert "for 101 points" in words[1]
+    assert "25 random splits or more that train on 90% of the points" in words[1]
+    assert "10 divisions of 5 splits" in words[1]
+    assert cvstats.methods(small).attrs["suggestion"] == words[0]
+    assert cvstats.interval(small).attrs["method"] == "wald"
+
+
+def test_a_method_by_name():
+    found = cvstats.interval(folds(), method="cv_t")
+    assert (found.attrs["method"], found.attrs["reason"]) == ("cv_t", "asked for by name")
+    with pytest.raises(LogError, match="method='anova' is not known. Expected one of 'holdout', "):
+        cvstats.interval(folds(), method="anova")
+    with pytest.raises(LogError, match=r"alpha=0 is out of range"):
+        cvstats.interval(folds(), alpha=0)
+
+
+def test_what_no_log_tells_is_asked_for():
+    log = example("corrected_t")
+    with pytest.raises(LogError, match=re.escape("corrected_t(losses, train_size=90)")):
+        cvstats.interval(log)
+    for noted in ({"n_train": 16}, {"n_train": [16] * 6}):
+        log.attrs = noted
+        found = cvstats.interval(log)
+        assert found["n_train"].tolist() == [16.0, 16.0]
+        assert cvstats.corrected_t(log, train_size=10)["n_train"].tolist() == [10.0, 10.0]
+    log.attrs = {"n_train": [16] * 5}  # some splits were taken out since
+    with pytest.raises(LogError, match="how many points each model was trained on"):
+        cvstats.interval(log)
+
+
+def test_repetitions_of_nameless_points():
+    log = example("corrected_t")["a"].droplevel("point")
+    with pytest.raises(LogError, match="6 repetitions and no level 'point', so nothing tells"):
+        cvstats.interval(log)
+    assert cvstats.methods(log).attrs["suggestion"] == ""
+    assert cvstats.methods(log).loc["corrected_t", "applies"]
+
+
+def test_series_arrays_and_missing_losses():
+    frame = folds()
+    one = cvstats.interval(frame["a"])
+    assert isinstance(one, pd.Series)
+    coords = {name: ("row", frame.index.get_level_values(name)) for name in frame.index.names}
+    array = xr.DataArray(frame["a"].to_numpy(), coords, ("row",))
+    found = array.cvci.interval()
+    assert float(found["lower"]) == pytest.approx(one["lower"])
+    assert found.attrs["reason"] == one.attrs["reason"]
+    assert array.cvci.methods()["applies"].equals(frame.cvci.methods()["applies"])
+    frame.iloc[0] = np.nan
+    assert cvstats.interval(frame, missing="drop")["n_points"].tolist() == [23]
+    with pytest.raises(LogError, match="missing"):
+        cvstats.interval(frame)

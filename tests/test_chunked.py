@@ -1,0 +1,287 @@
+"""One pass over the losses: the same numbers for any threads, blocks, layout and type."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import oracle
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cvstats import chunked
+from cvstats import design as designs
+from cvstats.chunked import Differences, Panels, all_binary
+from cvstats.design import Design, Level
+
+some = settings(max_examples=40, deadline=None)
+BYS = [(), ("fold",), ("repetition", "fold")]
+
+
+def design_of(n, folds=5, present=None, seed=0):
+    """A design that knows nothing yet."""
+    rng = np.random.default_rng(seed)
+    codes = {"repetition": np.arange(n) % 2, "fold": rng.integers(0, folds, n)}
+    levels = {name: Level(range(folds), column) for name, column in codes.items()}
+    return Design(levels, n, present)
+
+
+def state(found):
+    return found.codes, found.count, found.mean, found.m2
+
+
+def same_bits(one, two):
+    for ours, theirs in zip(state(one), state(two), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def nearly(one, two, tolerance=1e-13, level=1.0):
+    """Agreement to so many digits of the spread, which is about one, and of the level."""
+    np.testing.assert_array_equal(one.codes, two.codes)
+    np.testing.assert_array_equal(one.count, two.count)
+    np.testing.assert_allclose(one.mean, two.mean, rtol=0, atol=tolerance * level)
+    np.testing.assert_allclose(one.m2, two.m2, rtol=tolerance, atol=tolerance)
+
+
+def exact(design, table, by):
+    """The cells of the oracle, column by column."""
+    here = np.ones(design.size, bool) if design.present is None else design.present
+    keys = [tuple(int(design.levels[name].codes[i]) for name in by) for i in range(design.size)]
+    for j in range(table.shape[1]):
+        cells: dict[tuple[int, ...], list[object]] = {}
+        for i in np.flatnonzero(here):
+            cells.setdefault(keys[i], []).append(oracle.exact(table[i, j]))
+        yield {key: (len(cell), oracle.mean(cell), oracle.squares(cell, oracle.mean(cell)))
+               for key, cell in cells.items()}  # fmt: skip
+
+
+def check(design, table, losses, by, tolerance=1e-13):
+    found = chunked.moments(design, losses, by)
+    for j, wanted in enumerate(exact(design, table, by)):
+        ours = dict(zip(map(tuple, found.codes.tolist()), range(len(found.count)), strict=True))
+        assert ours.keys() == wanted.keys()
+        for key, (count, mean, m2) in wanted.items():
+            at = ours[key]
+            assert found.count[at] == count
+            assert found.mean[at, j] == pytest.approx(float(mean), rel=tolerance, abs=tolerance)
+            assert found.m2[at, j] == pytest.approx(float(m2), rel=tolerance, abs=tolerance)
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Blocks of a few rows and tiles of a few columns, so that a small log has many."""
+
+    def shrink(block=64, tile=3, batch=2):
+        for module in (designs, chunked):
+            monkeypatch.setattr(module, "BLOCK", block)
+        monkeypatch.setattr(chunked, "TILE", tile)
+        monkeypatch.setattr(chunked, "BATCH", batch)
+
+    return shrink
+
+
+def kinds(table):
+    """The ways in which losses can lie: columns, rows, pieces, few and many differences."""
+    width = table.shape[1]
+    pairs = np.array(list(combinations(range(width), 2))).T
+    rows = Panels((np.ascontiguousarray(table),))
+    one = np.zeros(width - 1, int)
+    yield "columns", Panels((np.asfortranarray(table),)), table
+    yield "rows", rows, table
+    yield "pieces", Panels((table[:, :2], table[:, 2:3], table[:, 3:])), table
+    against = Differences(rows, np.arange(1, width), one)
+    yield "against", against, table[:, 1:] - table[:, :1]
+    yield "pairs", Differences(rows, *pairs), table[:, pairs[0]] - table[:, pairs[1]]
+
+
+# --- any layout -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [5, 18])
+@pytest.mark.parametrize("by", BYS)
+@pytest.mark.parametrize("masked", [False, True])
+def test_every_path_against_the_oracle(small, width, by, masked):
+    small()
+    rng = np.random.default_rng(width)
+    n = 203
+    table = rng.normal(size=(n, width)) + rng.gamma(1.0, size=(n, 1))
+    present = rng.random(n) < 0.8 if masked else None
+    if masked:
+        table[~present] = np.nan
+    for kind, losses, wanted in kinds(table):
+        assert losses.width == wanted.shape[1]
+        if kind == "rows":
+            assert losses.across == (width >= 16)
+        check(design_of(n, present=present), wanted, losses, by)
+
+
+def test_the_wide_path_is_taken(monkeypatch):
+    """Otherwise the tests of it would say nothing."""
+    taken = []
+    wide = chunked._across
+    monkeypatch.setattr(chunked, "_across", lambda *args: taken.append(1) or wide(*args))
+    table = np.random.default_rng(0).normal(size=(50, 20))
+    chunked.moments(design_of(50), Panels((table,)), ("fold",))
+    assert taken
+    taken.clear()
+    chunked.moments(design_of(50), Panels((np.asfortranarray(table),)), ("fold",))
+    chunked.moments(design_of(50), Panels((table[:, :15].copy(),)), ("fold",))
+    chunked.moments(design_of(50), Panels((table, table)), ("fold",))
+    assert not taken
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int64, np.int8, np.uint8])
+@pytest.mark.parametrize("width", [3, 17])
+def test_types(dtype, width):
+    """Every type is widened before it is subtracted or squared."""
+    rng = np.random.default_rng(1)
+    table = (rng.normal(size=(90, width)) * 40 + 100).astype(dtype)
+    wide = table.astype(float)
+    for (_, losses, _), (_, doubles, _) in zip(kinds(table), kinds(wide), strict=True):
+        for by in BYS:
+            found = chunked.moments(design_of(90), losses, by)
+            nearly(found, chunked.moments(design_of(90), doubles, by), level=100)
+    check(design_of(90), wide, Panels((table,)), ("fold",), tolerance=1e-12)
+
+
+def test_booleans_as_the_containers_hand_them_over():
+    table = np.random.default_rng(0).random((40, 3)) < 0.4
+    check(design_of(40), table.astype(float), Panels((table.view(np.uint8),)), ("fold",))
+
+
+def test_the_input_is_read_only_and_unchanged():
+    table = np.random.default_rng(0).normal(size=(40, 18))
+    before = table.copy()
+    table.flags.writeable = False
+    for _, losses, _ in kinds(table):
+        chunked.moments(design_of(40), losses, ("fold",))
+    np.testing.assert_array_equal(table, before)
+
+
+# --- any blocks, any threads ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [4, 18])
+@pytest.mark.parametrize("by", BYS)
+def test_any_number_of_threads_gives_the_same_bits(small, monkeypatch, width, by):
+    small(block=32)
+    table = np.random.default_rng(2).normal(size=(1_001, width)) + 1e3
+    found = {}
+    for threads in ("1", "2", "4"):
+        monkeypatch.setenv("CVSTATS_THREADS", threads)
+        for kind, losses, _ in kinds(table):
+            moments = chunked.moments(design_of(1_001), losses, by)
+            same_bits(moments, found.setdefault(kind, moments))
+
+
+def test_a_log_of_several_true_blocks(monkeypatch):
+    n = 3 * designs.BLOCK + 17
+    table = np.random.default_rng(3).normal(size=(n, 2)) + 10
+    found = []
+    for threads in ("1", "3"):
+        monkeypatch.setenv("CVSTATS_THREADS", threads)
+        found.append(chunked.moments(design_of(n), Panels((table,)), ("repetition", "fold")))
+    same_bits(*found)
+    whole = found[0].over(())
+    assert whole.mean[0] == pytest.approx(table.mean(axis=0), rel=1e-13)
+    assert whole.m2[0] == pytest.approx(((table - table.mean(axis=0)) ** 2).sum(axis=0), rel=1e-12)
+
+
+@pytest.mark.parametrize("block", [1, 2, 7, 64, 1_000])
+@pytest.mark.parametrize("width", [4, 18])
+def test_any_size_of_block(small, block, width):
+    table = np.random.default_rng(4).normal(size=(301, width))
+    wanted = {
+        (kind, by): chunked.moments(design_of(301), losses, by)
+        for kind, losses, _ in kinds(table)
+        for by in BYS
+    }
+    small(block=block, tile=1 + block % 5, batch=2 + block % 3)
+    for kind, losses, _ in kinds(table):
+        for by in BYS:
+            found = chunked.moments(design_of(301), losses, by)
+            nearly(found, wanted[kind, by])
+
+
+@some
+@given(st.integers(0, 2**32 - 1), st.integers(2, 40), st.sampled_from([0.0, 1e6]))
+def test_the_order_of_rows_changes_nothing(seed, n, offset):
+    rng = np.random.default_rng(seed)
+    table = rng.normal(size=(n, 3)) + offset
+    codes = {name: rng.integers(0, 3, n) for name in ("repetition", "fold")}
+    order = rng.permutation(n)
+    found = []
+    for at in (np.arange(n), order):
+        levels = {name: Level(range(3), column[at]) for name, column in codes.items()}
+        found.append(
+            chunked.moments(Design(levels, n), Panels((table[at],)), ("repetition", "fold"))
+        )
+    # About a first value that is another one, of losses that are known to their last place.
+    tolerance = 1e-13 + 4 * np.finfo(float).eps * offset
+    nearly(*found, tolerance=tolerance)
+
+
+# --- differences ----------------------------------------------------------------------------------
+
+
+def test_many_pairs_come_from_co_moments(monkeypatch):
+    """The matrix of co-moments and the columns of differences give the same cells."""
+    table = np.random.default_rng(5).normal(size=(400, 12))
+    table[:, 3] = table[:, 2]
+    table[:, 5] = table[:, 4] + 1e-9 * table[:, 0]
+    table[:, 7] = table[:, 6] + 0.5
+    losses = Differences(Panels((table,)), *np.array(list(combinations(range(12), 2))).T)
+    taken = []
+    paired = chunked._paired
+    monkeypatch.setattr(chunked, "_paired", lambda *args: taken.append(1) or paired(*args))
+    for by in BYS:
+        ours = chunked.moments(design_of(400), losses, by)
+        with monkeypatch.context() as patch:
+            patch.setattr(chunked, "LARGEST", 0)
+            wanted = chunked.moments(design_of(400), losses, by)
+        nearly(ours, wanted, tolerance=1e-12)
+        at = [(left, right) for left, right in combinations(range(12), 2)].index((2, 3))
+        assert (ours.mean[:, at] == 0).all()
+        assert (ours.m2[:, at] == 0).all()
+    assert len(taken) == len(BYS)
+
+
+def test_a_common_level_costs_no_digits():
+    rng = np.random.default_rng(6)
+    steps = rng.integers(-500, 500, size=(300, 10)) / 64  # differences that doubles can hold
+    for level in (1e9, rng.integers(0, 2**40, size=(300, 1)).astype(float)):
+        for _, losses, wanted in kinds(steps + level):
+            if isinstance(losses, Differences):
+                check(design_of(300), wanted, losses, ("fold",), tolerance=1e-12)
+
+
+@pytest.mark.parametrize(
+    "away",
+    [
+        slice(9, 10),
+        slice(4, 10),
+        slice(1, 10, 2),
+    ],
+)
+def test_models_far_away_cost_the_others_no_digits(away):
+    table = np.random.default_rng(7).integers(-500, 500, size=(300, 10)) / 64
+    table[:, away] += 1e9
+    *_, (_, pairs, wanted) = kinds(table)
+    check(design_of(300), wanted, pairs, ("fold",), tolerance=1e-12)
+
+
+# --- zeros and ones -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [float, np.float32, np.int8, np.uint8])
+def test_all_binary(small, dtype):
+    small(block=8)
+    table = (np.random.default_rng(8).random((50, 2)) < 0.5).astype(dtype)
+    assert all_binary(design_of(50), Panels((table,)))
+    table[41, 1] = 2
+    assert not all_binary(design_of(50), Panels((table,)))
+    present = np.arange(50) != 41
+    assert all_binary(design_of(50, present=present), Panels((table,)))
+    gaps = Differences(Panels((table,)), np.array([0]), np.array([1]))
+    assert not all_binary(design_of(50, present=present), gaps)

@@ -1,0 +1,393 @@
+"""Paired comparisons: any order of rows, every container, every method, adjusted p-values."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import oracle
+import pandas as pd
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from statsmodels.stats.multitest import multipletests
+from strategies import close, logs, shuffled
+
+import cvstats
+from cvstats.comparison.paired import adjusted
+from cvstats.errors import LogError
+
+some = settings(max_examples=40, deadline=None)
+ALTERNATIVES = ["two-sided", "less", "greater"]
+TESTS = ["difference", "se", "lower", "upper", "statistic", "p_value"]
+RNG = np.random.default_rng(3)
+
+
+def models(n=60, k=4, names=("ridge", "forest", "boost"), repetitions=1, dtype=float):
+    """A frame of losses that models share in part."""
+    rows = repetitions * n
+    index = pd.MultiIndex.from_arrays(
+        [np.repeat(range(repetitions), n), np.tile(np.arange(n) % k, repetitions),
+         np.tile(range(n), repetitions)],
+        names=["repetition", "fold", "point"],
+    )  # fmt: skip
+    shared = RNG.gamma(2.0, size=rows)
+    columns = {name: shared + RNG.normal(0.2 * j, 1, rows) for j, name in enumerate(names)}
+    return pd.DataFrame(columns, index=index).astype(dtype)
+
+
+FRAME = models()
+
+
+# --- two logs -------------------------------------------------------------------------------------
+
+
+@some
+@given(logs(sizes=(2, 4), repetitions=(1, 2)), st.integers(0, 99), st.data())
+def test_two_logs_in_any_order(rows, seed, data):
+    draw = st.lists(st.integers(-40, 40), min_size=len(rows), max_size=len(rows))
+    other = [
+        row._replace(loss=row.loss + oracle.exact(change / 8))
+        for row, change in zip(rows, data.draw(draw), strict=True)
+    ]
+    one, two = shuffled(rows, seed), shuffled(other, seed + 1).rename("other")
+    # The doubles of the second log are sums, rounded; the oracle gets those.
+    exact_rows = [row._replace(loss=oracle.exact(float(row.loss))) for row in other]
+    gaps = oracle.difference(rows, exact_rows)
+    for variance, alternative in itertools.product(["all-pairs"], ALTERNATIVES):
+        exact = oracle.improvement(rows, exact_rows, variance, alternative=alternative)
+        ours = cvstats.compare(one, two, method="wald", alternative=alternative)
+        assert list(ours.index) == [("model", "other")]
+        ours = ours.iloc[0]
+        for name in ("difference", "se", "lower", "upper"):
+            assert close(
+                ours[name], getattr(exact, name), rows + exact_rows + gaps, tolerance=4e-12
+            )
+        if float(exact.se) > 1e-3:
+            assert ours["statistic"] == pytest.approx(exact.statistic, rel=1e-9, abs=1e-9)
+            assert ours["p_value"] == pytest.approx(exact.p_value, rel=1e-8, abs=1e-12)
+
+
+def test_z_and_p_against_the_oracle():
+    left = oracle.log(FRAME["ridge"], fold=FRAME.index.get_level_values("fold"))
+    right = oracle.log(FRAME["forest"], fold=FRAME.index.get_level_values("fold"))
+    for alternative, alpha in itertools.product(ALTERNATIVES, (0.05, 0.2)):
+        exact = oracle.improvement(left, right, alternative=alternative, alpha=alpha)
+        ours = cvstats.compare(
+            FRAME["ridge"], FRAME["forest"], alternative=alternative, alpha=alpha
+        ).iloc[0]
+        for name in TESTS:
+            assert ours[name] == pytest.approx(float(getattr(exact, name)), rel=1e-12), name
+
+
+def test_small_p_values_keep_their_digits():
+    one = FRAME["ridge"] - FRAME["ridge"]
+    two = pd.Series(np.linspace(1.0, 1.1, len(one)), index=one.index)
+    exact = oracle.improvement(oracle.log(one), oracle.log(two), alternative="less")
+    for alternative, factor in (("less", 1), ("two-sided", 2)):
+        ours = cvstats.compare(one, two, alternative=alternative)["p_value"].item()
+        # scipy's normal tail loses digits of the argument squared, so compare logarithms
+        assert ours == 0 or math.log(ours) == pytest.approx(math.log(factor * exact.p_value))
+
+
+def test_labels_decide_and_never_the_order():
+    one, two = FRAME["ridge"], FRAME["forest"]
+    wanted = cvstats.compare(one, two)
+    mixed = two.sample(frac=1, random_state=1).reorder_levels(["point", "fold", "repetition"])
+    pd.testing.assert_frame_equal(cvstats.compare(one, mixed), wanted, check_exact=True)
+    gaps = cvstats.difference(one, mixed)
+    pd.testing.assert_index_equal(gaps.index, one.index)
+    np.testing.assert_array_equal(gaps, one - two)
+
+
+def test_swapping_the_models_changes_the_sign():
+    one, two = FRAME["ridge"], FRAME["forest"]
+    ours, swapped = cvstats.compare(one, two).iloc[0], cvstats.compare(two, one).iloc[0]
+    assert ours["difference"] == -swapped["difference"]
+    assert (ours["lower"], ours["upper"]) == (-swapped["upper"], -swapped["lower"])
+    assert ours["p_value"] == swapped["p_value"]
+
+
+def test_unpaired_logs_are_refused():
+    one, two = FRAME["ridge"], FRAME["forest"]
+    elsewhere = two.reset_index()
+    elsewhere["fold"] = (elsewhere["fold"] + 1) % 4
+    elsewhere = elsewhere.set_index(["repetition", "fold", "point"])["forest"]
+    cases = {
+        "not evaluated on the same points": two.iloc[1:],
+        "in different folds": elsewhere,
+        "different levels": two.droplevel("repetition"),
+        "cannot be compared to": two.to_frame(),
+    }
+    for words, other in cases.items():
+        for call in (cvstats.compare, cvstats.difference):
+            with pytest.raises(LogError, match=words):
+                call(one, other)
+    with pytest.raises(LogError, match="Expected one of them"):
+        cvstats.compare(one, two, reference="ridge")
+    with pytest.raises(LogError, match="one model"):
+        cvstats.compare(one)
+    with pytest.raises(LogError, match="no model 'tree'"):
+        FRAME.cvci.compare(reference="tree")
+    with pytest.raises(LogError, match="different models"):
+        cvstats.compare(FRAME, FRAME[["ridge"]])
+
+
+def test_missing_losses():
+    one, two = FRAME["ridge"].copy(), FRAME["forest"].copy()
+    one.iloc[3], two.iloc[5] = np.nan, np.nan
+    with pytest.raises(LogError, match="point=3"):
+        cvstats.compare(one, two)
+    keep = np.setdiff1d(np.arange(len(one)), [3, 5])
+    ours = cvstats.compare(one, two, missing="drop")
+    wanted = cvstats.compare(one.iloc[keep], two.iloc[keep])
+    pd.testing.assert_frame_equal(ours, wanted, rtol=1e-14)
+    assert ours.attrs["n_dropped"] == 2
+
+
+# --- many models ----------------------------------------------------------------------------------
+
+
+def by_hand(frame, a, b, **options):
+    return cvstats.compare(frame[a], frame[b], **options).iloc[0]
+
+
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+def test_against_a_reference(alternative):
+    table = FRAME.cvci.compare(reference="forest", alternative=alternative)
+    assert list(table.index) == [("ridge", "forest"), ("boost", "forest")]
+    assert list(table.columns[:7]) == [*TESTS, "p_adjusted"]
+    assert table.index.names == ["model", "other"]
+    for a, b in table.index:
+        alone = by_hand(FRAME, a, b, alternative=alternative)
+        assert (table.loc[(a, b), TESTS] == alone[TESTS]).all()
+
+
+@pytest.mark.parametrize("width", [3, 17])
+def test_all_pairs(width):
+    frame = models(names=[f"m{j}" for j in range(width)])
+    table = frame.cvci.compare()
+    assert list(table.index) == list(itertools.combinations(frame.columns, 2))
+    for a, b in [("m0", "m1"), ("m1", "m2"), ("m0", f"m{width - 1}")]:
+        alone = by_hand(frame, a, b)
+        wanted = table.loc[(a, b), TESTS].astype(float)
+        np.testing.assert_allclose(wanted, alone[TESTS].astype(float), rtol=1e-12)
+
+
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+@pytest.mark.parametrize(("adjust", "theirs"), [("holm", "holm"), ("bh", "fdr_bh")])
+def test_adjusted_as_in_statsmodels(adjust, theirs, alternative):
+    frame = models(names=list("abcdef"))
+    table = frame.cvci.compare(adjust=adjust, alternative=alternative)
+    wanted = multipletests(table["p_value"], method=theirs)[1]
+    np.testing.assert_allclose(table["p_adjusted"], wanted, rtol=1e-14)
+    assert table.attrs["adjust"] == adjust
+    assert "p_adjusted" not in frame.cvci.compare(adjust=None)
+    assert "p_adjusted" not in cvstats.compare(frame["a"], frame["b"], adjust=adjust)
+    with pytest.raises(LogError, match="adjust='sidak' is not known"):
+        frame.cvci.compare(adjust="sidak")
+
+
+P_VALUES = st.one_of(st.sampled_from([0.0, 1.0, 0.05, 0.01, math.nan]), st.floats(0, 1))
+
+
+@some
+@given(st.lists(P_VALUES, min_size=1, max_size=9))
+def test_adjusted_as_in_the_oracle(p):
+    for adjust, exact, theirs in (
+        ("holm", oracle.holm, "holm"),
+        ("bh", oracle.benjamini_hochberg, "fdr_bh"),
+    ):
+        ours = adjusted(np.array(p)[:, None], adjust)[:, 0]
+        np.testing.assert_allclose(ours, exact(p), rtol=1e-14, atol=1e-300)
+        known = [value for value in p if not math.isnan(value)]
+        if known:
+            wanted = multipletests(known, method=theirs)[1]
+            np.testing.assert_allclose(ours[~np.isnan(p)], wanted, rtol=1e-14, atol=1e-300)
+
+
+# --- containers -----------------------------------------------------------------------------------
+
+
+def as_array(frame):
+    """One repetition as an array of models and points, with the folds a coordinate."""
+    values = frame.droplevel(["repetition", "fold"])
+    return xr.DataArray(
+        values.to_numpy(),
+        dims=("point", "model"),
+        coords={
+            "point": values.index.to_numpy(),
+            "model": list(frame.columns),
+            "fold": ("point", frame.index.get_level_values("fold")),
+        },
+        name="loss",
+    )
+
+
+ARRAY = as_array(FRAME)
+
+
+@pytest.mark.parametrize("reference", [None, "forest"])
+@pytest.mark.parametrize("dims", [("point", "model"), ("model", "point")])
+def test_an_array_with_models(reference, dims):
+    table = FRAME.cvci.compare(reference=reference)
+    ours = ARRAY.transpose(*dims).cvci.compare(reference=reference)
+    assert ours["difference"].dims == ("pair",)
+    assert list(zip(ours["model"].values, ours["other"].values, strict=True)) == list(table.index)
+    for name in (*TESTS, "p_adjusted"):
+        np.testing.assert_allclose(ours[name], table[name], rtol=1e-13)
+    of_dataset = ARRAY.to_dataset("model").cvci.compare(reference=reference)
+    for name in (*TESTS, "p_adjusted"):
+        np.testing.assert_allclose(of_dataset[name], table[name], rtol=1e-13)
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(["model", "lat", "point"])))
+def test_carried_dimensions(order):
+    grid = {"lat": [10.0, 20.0], "lon": range(3)}
+    maps = ARRAY + xr.DataArray(RNG.normal(size=(60, 3, 2, 3)), dims=("point", "model", *grid),
+                                coords=grid)  # fmt: skip
+    maps = maps.transpose(*order, "lon")
+    table = maps.cvci.compare(reference="boost")
+    assert dict(table["difference"].sizes) == {"pair": 2, "lat": 2, "lon": 3}
+    for lat, lon in itertools.product(grid["lat"], grid["lon"]):
+        one = maps.sel(lat=lat, lon=lon).cvci.compare(reference="boost")
+        for name in (*TESTS, "p_adjusted"):
+            ours = table[name].sel(lat=lat, lon=lon).transpose("pair")
+            np.testing.assert_allclose(ours, one[name], rtol=1e-12, err_msg=name)
+    two = maps.sel(model="ridge").cvci.compare(maps.sel(model="boost"))
+    np.testing.assert_allclose(two["se"], table["se"].isel(pair=0).transpose(*two["se"].dims))
+
+
+def test_two_arrays_in_another_order():
+    one, two = ARRAY.sel(model="ridge", drop=True), ARRAY.sel(model="boost", drop=True)
+    wanted = FRAME.cvci.compare().loc[("ridge", "boost")]
+    for other in (two, two.isel(point=slice(None, None, -1))):
+        ours = one.cvci.compare(other)
+        for name in TESTS:
+            assert float(ours[name]) == pytest.approx(wanted[name], rel=1e-13)
+    moved = two.assign_coords(fold=("point", (two["fold"].values + 1) % 4))
+    with pytest.raises(LogError, match="different folds"):
+        one.cvci.compare(moved)
+    with pytest.raises(LogError, match="same points"):
+        one.cvci.compare(two.isel(point=slice(1, None)))
+
+
+# --- the log of differences -----------------------------------------------------------------------
+
+
+def test_difference_of_frames_is_a_log():
+    table = FRAME.cvci.compare()
+    gaps = FRAME.cvci.difference()
+    assert list(gaps.columns) == list(table.index)
+    np.testing.assert_allclose(gaps.cvci.wald()["se"], table["se"], rtol=1e-14)
+    against = FRAME.cvci.compare(reference="ridge")
+    gaps = FRAME.cvci.difference(reference="ridge")
+    assert list(gaps.columns) == ["forest", "boost"]
+    np.testing.assert_allclose(gaps.cvci.wald()["se"], against["se"], rtol=1e-14)
+    gap = FRAME["ridge"].cvci.difference(FRAME["boost"])
+    assert isinstance(gap, pd.Series)
+    for variance in ("all-pairs", "within-fold"):
+        wald = gap.cvci.wald(variance=variance)
+        rows = oracle.log(gap, fold=gap.index.get_level_values("fold"))
+        assert wald["se"] == pytest.approx(oracle.wald(rows, variance).se, rel=1e-13)
+
+
+def test_difference_of_arrays_is_a_log():
+    table = ARRAY.cvci.compare()
+    gaps = ARRAY.cvci.difference()
+    ours = gaps.cvci.wald()
+    np.testing.assert_allclose(ours["se"], table["se"], rtol=1e-13)
+    assert list(ours["model"].values) == list(table["model"].values)
+    against = ARRAY.cvci.compare(reference="ridge")
+    gaps = ARRAY.cvci.difference(reference="ridge")
+    np.testing.assert_allclose(gaps.cvci.wald()["se"], against["se"], rtol=1e-13)
+    dataset = ARRAY.to_dataset("model")
+    gaps = dataset.cvci.difference(reference="ridge")
+    assert list(gaps) == ["forest", "boost"]
+    np.testing.assert_allclose(gaps.cvci.wald()["se"], against["se"], rtol=1e-13)
+    np.testing.assert_allclose(dataset.cvci.difference().cvci.wald()["se"], table["se"], rtol=1e-13)
+    gap = dataset["ridge"].cvci.difference(dataset["boost"].isel(point=slice(None, None, -1)))
+    assert float(gap.cvci.wald()["se"]) == pytest.approx(float(table["se"][1]), rel=1e-13)
+
+
+# --- methods --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["wald", "naive", "cv_t", "quadratic", "holdout"])
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+def test_each_method_tests_its_own_interval(method, alternative):
+    frame = FRAME if method != "holdout" else FRAME.xs(0, level="fold")
+    table = frame.cvci.compare(method=method, alternative=alternative)
+    gaps = frame.cvci.difference()
+    own = getattr(gaps.cvci, method)()
+    assert table.attrs["interval_method"] == method
+    np.testing.assert_allclose(table["difference"], own["estimate"], rtol=1e-13)
+    np.testing.assert_allclose(table["se"], own["se"], rtol=1e-13)
+    df = own.get("df")
+    for i, (_, row) in enumerate(table.iterrows()):
+        ci = oracle.Interval(row["difference"], None, row["se"], 0.0, 0.0,
+                             None if df is None else int(df.iloc[i]))  # fmt: skip
+        test = oracle.zero_test(ci, alternative)
+        assert row["statistic"] == test.statistic
+        assert row["p_value"] == pytest.approx(test.p_value, rel=1e-12)
+    if alternative == "two-sided":
+        np.testing.assert_allclose(table[["lower", "upper"]], own[["lower", "upper"]], rtol=1e-13)
+    else:
+        side = "lower" if alternative == "less" else "upper"
+        assert np.isinf(table[side]).all()
+
+
+def test_the_method_follows_the_folds():
+    assert FRAME.cvci.compare().attrs["interval_method"] == "wald"
+    one = FRAME.droplevel(["repetition", "fold"])
+    assert one.cvci.compare().attrs["interval_method"] == "holdout"
+    with pytest.raises(LogError, match="method='decompose' is not known"):
+        FRAME.cvci.compare(method="decompose")
+
+
+def test_repetitions():
+    frame = models(repetitions=3)
+    table = frame.cvci.compare(reference="ridge")
+    for name in ("forest", "boost"):
+        gap = frame[name] - frame["ridge"]
+        levels = {level: gap.index.get_level_values(level) for level in gap.index.names}
+        exact = oracle.zero_test(oracle.wald(oracle.log(gap, **levels)))
+        ours = table.loc[(name, "ridge")]
+        for column in TESTS:
+            assert ours[column] == pytest.approx(float(getattr(exact, column)), rel=1e-12)
+
+
+# --- types ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int16, np.uint8, bool])
+def test_types_of_frames(dtype):
+    frame = (models() > 1).astype(dtype) if dtype in (bool, np.uint8) else models(dtype=dtype)
+    wide = frame.astype(float)
+    pd.testing.assert_frame_equal(frame.cvci.compare(), wide.cvci.compare())
+    for reference in (None, "ridge"):
+        ours = frame.cvci.difference(reference=reference)
+        pd.testing.assert_frame_equal(ours, wide.cvci.difference(reference=reference))
+    gap = cvstats.difference(frame["ridge"], frame["boost"])
+    pd.testing.assert_series_equal(gap, wide["ridge"] - wide["boost"], check_names=False)
+    array = as_array(frame)
+    np.testing.assert_allclose(array.cvci.compare()["se"], wide.cvci.compare()["se"], rtol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.uint8, bool])
+def test_types_of_arrays(dtype):
+    frame = (models() > 1).astype(dtype) if dtype in (bool, np.uint8) else models(dtype=dtype)
+    array, wanted = as_array(frame), frame.cvci.compare()["se"]
+    for gaps in (array.cvci.difference(), array.to_dataset("model").cvci.difference()):
+        np.testing.assert_allclose(gaps.cvci.wald()["se"], wanted, rtol=1e-12)
+    gap = array.isel(model=0, drop=True).cvci.difference(array.isel(model=1, drop=True))
+    assert float(gap.cvci.wald()["se"]) == pytest.approx(wanted.iloc[0], rel=1e-12)
+
+
+def test_models_are_paired_by_name():
+    swapped = FRAME[["forest", "boost", "ridge"]]
+    gaps = cvstats.difference(FRAME, swapped)
+    assert (gaps == 0).all(axis=None)
+    assert list(cvstats.compare(FRAME, swapped).index) == [(name, name) for name in FRAME]

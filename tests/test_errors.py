@@ -1,0 +1,379 @@
+"""Every refusal: what was expected, what was found, what to type; and the input left alone."""
+
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from strategies import (
+    as_dataset,
+    assert_unchanged,
+    by_point,
+    dense,
+    listed_coords,
+    remembered,
+    stacked,
+)
+
+import cvstats
+from cvstats import LogError
+
+
+def k_fold(n=12, k=3, r=1, models=("a", "b")):
+    """Losses of models in r repetitions of k folds of n points; repetitions differ."""
+    rows = [(rep, (i * (rep + 1) + i // k) % k, i) for rep in range(r) for i in range(n)]
+    index = pd.MultiIndex.from_tuples(rows, names=["repetition", "fold", "point"])
+    values = np.random.default_rng(0).random((n * r, len(models)))
+    frame = pd.DataFrame(values, index=index, columns=list(models))
+    frame.attrs = {"note": ["kept"]}
+    return frame
+
+
+def one(**options):
+    """A single model in one repetition, without that level."""
+    return k_fold(models=("a",), **options)["a"].droplevel("repetition")
+
+
+def with_value(log, value, row=4):
+    """The log with one other loss (in its last column)."""
+    log = log.copy()
+    log.iloc[(row, *[-1] * (log.ndim - 1))] = value
+    return log
+
+
+def without_label(log, level="fold", row=4):
+    """The log with one label missing."""
+    at = log.index.names.index(level)
+    codes = np.array(log.index.codes[at])
+    codes[row] = -1
+    return log.set_axis(log.index.set_codes(codes, level=level))
+
+
+def moved():
+    """One point in two folds."""
+    log = one()
+    codes = np.array(log.index.codes[1])
+    codes[4] = codes[5]
+    return log.set_axis(log.index.set_codes(codes, level="point"))
+
+
+def random_splits():
+    """Two repetitions that each test four of seven points."""
+    return k_fold(r=2, models=("a",))["a"].xs(1, level="fold")
+
+
+def refused(call, *logs):
+    """The words of the refusal; nothing about the logs has changed."""
+    before = [remembered(log) for log in logs]
+    with pytest.raises(LogError) as caught:
+        call(*logs)
+    for log, copy in zip(logs, before, strict=True):
+        assert_unchanged(log, copy)
+    words = str(caught.value)
+    assert words[-1] == "."
+    assert "Expected" in words or "needs" in words
+    assert not re.search(r"np\.\w+\(|dtype=|<.* object at", words), "labels are spelled as typed"
+    return words
+
+
+wald, compare, holdout = cvstats.wald, cvstats.compare, cvstats.holdout
+
+# --- what a log may be ----------------------------------------------------------------------------
+
+BAD_LOGS = {
+    "duplicates": (
+        lambda: pd.concat([one(), one().iloc[[1, 7]]]),
+        "the same evaluation stands twice: fold=1, point=1 (rows 1 and 12); fold=0, point=7 (rows "
+        "7 "
+        "and 13). Expected each (fold, point) once. Drop the copies: log[~log.index.duplicated()]",
+    ),
+    "many duplicates": (
+        lambda: pd.concat([k_fold(), k_fold(), k_fold()]),
+        "(rows 0 and 12); repetition=0, fold=1, point=1 (rows 1 and 13); repetition=0, fold=2, "
+        "point=2 (rows 2 and 14); and 21 more.",
+    ),
+    "models below each other": (
+        lambda: k_fold().rename_axis(columns="model").stack(),
+        "The level 'model' is not one that tells evaluations apart; if it names the models, give "
+        "each a column: log.unstack('model').",
+    ),
+    "a point in two folds": (
+        moved,
+        "a point stands in two folds of the log: fold=2, point=5 and fold=0, point=5. Expected "
+        "each point in one fold of a repetition.",
+    ),
+    "a point in two folds of a repetition": (
+        lambda: pd.concat({0: moved(), 1: one()}, names=["repetition"]),
+        "two folds of one repetition: repetition=0, fold=2, point=5 and repetition=0, fold=0, "
+        "point=5",
+    ),
+    "NaN": (
+        lambda: with_value(one(), np.nan),
+        "the loss of 'a' is missing (NaN) at fold=2, point=4. Expected a number for every "
+        "evaluation. Fill the gap, or pass missing='drop'",
+    ),
+    "NaN without a name": (
+        lambda: with_value(one(), np.nan).rename(None), "the loss of the log is missing",
+    ),
+    "NaN for one model": (
+        lambda: with_value(k_fold(), np.nan),
+        "the models were not evaluated on the same points: 'b' has no loss (NaN) at repetition=0, "
+        "fold=2, point=4, where 'a' has one. Expected every model on every evaluation.",
+    ),
+    "infinite": (
+        lambda: with_value(one(), np.inf),
+        "the loss of 'a' is infinite at fold=2, point=4. Expected finite numbers. An infinite loss "
+        "usually comes from log(0): clip the predicted probabilities.",
+    ),
+    "minus infinity in an array": (
+        lambda: dense(with_value(k_fold(), -np.inf)), "the loss of model='b' is infinite at",
+    ),
+    "text": (
+        lambda: k_fold().assign(b="good"),
+        "the losses of 'b' are not numbers: their type is str, the first is 'good'. Expected one "
+        "loss for each evaluation. Convert them with pd.to_numeric",
+    ),
+    "objects": (lambda: one().astype(object), "their type is object"),
+    "dates": (lambda: one().astype("datetime64[s]"), "their type is datetime64[s]"),
+    "complex": (lambda: dense(k_fold()).astype(complex), "their type is complex128"),
+    "text in an array": (lambda: dense(k_fold()).astype(str), "their type is <U"),
+    "empty": (lambda: one().iloc[:0], "the log is empty. Expected at least one loss."),
+    "no rows": (lambda: k_fold().iloc[:0], "the log is empty"),
+    "nothing at all": (lambda: pd.Series(), "the log is empty"),
+    "no columns": (lambda: k_fold()[[]], "the log has no columns. Expected a column of losses"),
+    "an empty array": (lambda: by_point(k_fold()).isel(point=[]), "the log is empty"),
+    "no models": (lambda: by_point(k_fold()).isel(model=[]), "the log is empty"),
+    "a dense array of NaN": (lambda: dense(k_fold()) * np.nan, "the log is empty"),
+    "an empty dataset": (lambda: xr.Dataset(), "the dataset has no variables. Expected one of"),
+    "a dataset of nothing": (
+        lambda: as_dataset(by_point(k_fold()).isel(point=[])), "the log is empty",
+    ),
+    "a row without a fold": (
+        lambda: without_label(one()),
+        "level 'fold' has no label (NaN) in row 4: fold=None, point=4. Expected a label for every "
+        "evaluation. Give these rows a label, or drop them: "
+        "log[log.index.get_level_values('fold').notna()].",
+    ),
+    "a row without a point": (
+        lambda: without_label(k_fold(r=2), "point"), "level 'point' has no label (NaN) in row 4",
+    ),
+    "a category that is none": (
+        lambda: pd.Series(1.0, pd.CategoricalIndex(["x", None], name="point")),
+        "level 'point' has no label (NaN) in row 1",
+    ),
+    "a loss without a fold": (
+        lambda: by_point(k_fold()).assign_coords(fold=("point", [np.nan, *[1.0] * 11])),
+        "level 'fold' has no label (NaN) for the loss at repetition=0, fold=None, point=0. "
+        "Expected a "
+        "label for every evaluation. Give it a label, or blank the loss: "
+        "log.where(log['fold'].notnull()).",
+    ),
+    "unknown levels": (
+        lambda: one().rename_axis(["cv", "id"]),
+        "none of the index levels (cv, id) is known. Expected some of sample, outer, repetition, "
+        "fold, source, point, count. Rename yours, as in log.rename_axis(index={'cv': 'fold'})",
+    ),
+    "unknown dimensions": (
+        lambda: by_point(k_fold())
+        .isel(repetition=0, drop=True)
+        .drop_vars("fold")
+        .rename(point="id"),
+        "no dimension or coordinate of this array (model, id) is a level of a loss log. Expected "
+        "some "
+        "of sample, outer, repetition, fold, source, point, count. Rename yours, as in "
+        "log.rename({'id': 'point'}), or add a coordinate",
+    ),
+    "levels as columns": (
+        lambda: one().reset_index(),
+        "'fold', 'point' are columns of this frame. Expected levels in the index and a column of "
+        "losses for each model. Type cvstats.as_log(frame, loss=…), or frame.set_index(['fold', "
+        "'point'])",
+    ),
+    "one level as a column": (
+        lambda: one().reset_index("fold"),
+        "'fold' is a column of this frame. Expected levels in the index",
+    ),
+    "a level as a variable": (
+        lambda: as_dataset(by_point(k_fold())).reset_coords("fold"),
+        "'fold' is a variable of this dataset. Expected levels as coordinates and a variable of "
+        "losses for each model. Type log.set_coords(['fold']).",
+    ),
+    "columns of one name": (
+        lambda: k_fold().set_axis(["a", "a"], axis=1),
+        "several columns are called 'a'. Expected one column for each model. Rename them.",
+    ),
+    "levels of one name": (
+        lambda: one().rename_axis(["fold", "fold"]),
+        "two index levels are called 'fold'. Expected different names.",
+    ),
+    "variables of other dimensions": (
+        lambda: as_dataset(by_point(k_fold())).assign(c=("point", np.ones(12))),
+        "the models have different dimensions: 'a' has ('repetition', 'point') and 'c' has "
+        "('point',). Expected the same for every variable. Leave out what is no model",
+    ),
+    "a list": (lambda: [0.1], "a list is not a loss log. Expected a pandas Series or DataFrame"),
+    "an array of numpy": (lambda: np.ones(3), "a numpy.ndarray is not a loss log"),
+    "a dict": (lambda: {"loss": [0.1]}, "a dict is not a loss log"),
+    "None": (lambda: None, "a NoneType is not a loss log"),
+    "text itself": (lambda: "log.csv", "Make one with cvstats.as_log(pandas.DataFrame(…), loss="),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD_LOGS)
+def test_no_log(name):
+    make, words = BAD_LOGS[name]
+    log = make()
+    assert words in refused(wald, log)
+    if not name.startswith(("a dense array", "NaN", "infinite", "minus")):
+        assert words in refused(cvstats.moments, log)
+    if isinstance(log, (pd.Series, pd.DataFrame, xr.DataArray, xr.Dataset)):
+        assert words in refused(lambda it: it.cvci.naive(), log)
+
+
+def test_losses_too_large_to_be_squared():
+    words = (
+        "the losses of 'a' are too large to be squared. Expected numbers below 1e150. Divide them"
+    )
+    assert words in refused(wald, with_value(one(), 1e200))
+
+
+@pytest.mark.parametrize(("value", "words"), [(np.inf, "'h' is infinite"), (1e200, "too large")])
+def test_many_pairs_name_the_loss_too(value, words):
+    assert words in refused(compare, with_value(k_fold(models="abcdefgh"), value))
+
+
+def test_a_masked_model_spoils_its_own_pairs_only():
+    log = dense(k_fold(models="abcdefgh"))
+    table = compare(log.where(log["model"] != "c"))
+    mine = (table["model"] == "c") | (table["other"] == "c")
+    np.testing.assert_array_equal(np.isnan(table["se"]), mine)
+
+
+@pytest.mark.skipif(find_spec("dask") is None, reason="needs dask")
+def test_lazy_logs_are_refused():
+    array = by_point(k_fold())
+    words = "Expected losses in memory. Load it first: log.compute()."
+    assert words in refused(wald, array.chunk())
+    assert words in refused(wald, as_dataset(array).chunk())
+    assert wald(array.chunk().compute()).equals(wald(array))
+    lazy = pytest.importorskip("dask.dataframe").from_pandas(one().reset_index(), npartitions=1)
+    with pytest.raises(LogError, match="a dask.*DataFrame is not a loss log"):
+        wald(lazy)
+
+
+# --- the wrong method for the log -----------------------------------------------------------------
+
+WRONG_METHODS = {
+    "random splits to wald": (
+        random_splits, wald,
+        "wald needs a K-fold partition, leave-one-out, or several repetitions of it; its "
+        "repetitions "
+        "test 4 of the 7 points, so these are random splits",
+    ),
+    "random splits to cv_t": (random_splits, cvstats.cv_t, "cv_t needs a K-fold partition"),
+    "repetitions without point": (
+        lambda: k_fold(r=2).droplevel("point"), wald,
+        "the log has 2 repetitions and no level 'point', so nothing tells which losses belong to "
+        "one "
+        "point. Add the identity of each point to the index, or take one repetition",
+    ),
+    "several folds to holdout": (
+        one, holdout,
+        "holdout needs one test set; the log has 3 folds, each tested with another model. Take "
+        "one of "
+        "them: log.xs(0, level='fold'); or use wald for all of them.",
+    ),
+    "one fold to cv_t": (
+        lambda: one().xs(0, level="fold"), cvstats.cv_t,
+        "the log has one fold, a single test set. Add the level 'fold' to the index, or use "
+        "holdout.",
+    ),
+    "one fold to decompose": (lambda: one().xs(0, level="fold"), cvstats.decompose, "one fold"),
+    "repetitions to quadratic": (
+        lambda: k_fold(r=2), cvstats.quadratic,
+        "the log has 2 repetitions. Take one of them: log.xs(0, level='repetition'); or use wald",
+    ),
+    "leave-one-out to within-fold": (
+        lambda: one(k=12), lambda log: wald(log, variance="within-fold"),
+        "variance='within-fold' needs at least two points in each fold",
+    ),
+    "leave-one-out to quadratic": (
+        lambda: one(k=12), cvstats.quadratic, "Use wald, or quadratic(estimator='theta_3').",
+    ),
+    "leave-one-out to decompose": (lambda: one(k=12), cvstats.decompose, "holds one point"),
+    "one point to holdout": (lambda: one().iloc[:1], holdout, "at least two points"),
+    "numbers to wilson": (
+        lambda: one().xs(0, level="fold"), lambda log: holdout(log, interval="wilson"),
+        "interval='wilson' needs losses that are 0 or 1, once for each point, and this log has "
+        "other "
+        "losses. Use interval='wald' or interval='t'.",
+    ),
+    "repetitions to clopper-pearson": (
+        lambda: (k_fold(k=1, r=2) > 0.5).droplevel("fold"),
+        lambda log: holdout(log, interval="clopper-pearson"),
+        "and this log has 2 repetitions. Use interval='wald'",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG_METHODS)
+def test_the_wrong_method(name):
+    make, call, words = WRONG_METHODS[name]
+    assert words in refused(call, make())
+
+
+# --- options --------------------------------------------------------------------------------------
+
+BAD_OPTIONS = [
+    *[("wald", {"alpha": alpha}, "Expected an error rate between 0 and 1, such as 0.05 for a 95%")
+      for alpha in (0, 1, -1, "x", None, np.nan, 95)],
+    *[(name, {"alpha": 0}, "alpha=0 is out of range. Expected an error rate")
+      for name in ("holdout", "naive", "cv_t", "quadratic", "compare")],
+    *[(name, {"missing": "x"}, "missing='x' is not known. Expected one of 'raise', 'drop'.")
+      for name in ("holdout", "wald", "naive", "cv_t", "quadratic", "moments", "decompose",
+                   "compare")],
+    ("wald", {"missing": None}, "missing=None is not known"),
+    ("wald", {"variance": "x"}, "Expected one of 'all-pairs', 'within-fold'."),
+    ("wald", {"fold_weights": "x"}, "Expected one of 'size', 'equal'."),
+    ("wald", {"alternative": "x"}, "Expected one of 'two-sided', 'less', 'greater'."),
+    ("quadratic", {"estimator": "x"}, "estimator='x' is not known. Expected one of 'theta_1', "),
+    ("quadratic", {"bias": (1, 2)}, "bias=(1, 2) has 2 numbers. Expected three"),
+    ("quadratic", {"bias": 3}, "bias=3 is out of range. Expected a sequence of finite numbers."),
+    ("quadratic", {"bias": "123"}, "bias='123' is out of range"),
+    ("quadratic", {"bias": (0, np.nan, 1)}, "is out of range"),
+    ("quadratic", {"fold_weights": "x"}, "Expected one of 'size', 'equal'."),
+    ("decompose", {"rho": 1}, "rho=1.0 is out of range. Expected a correlation, 0 <= rho < 1."),
+    ("decompose", {"rho": -0.1}, "rho=-0.1 is out of range"),
+    ("decompose", {"rho": "x"}, "rho='x' is out of range. Expected a finite number."),
+    ("decompose", {"gamma": np.inf}, "gamma=inf is out of range"),
+    ("decompose", {"rho": 0.1, "gamma": 0.2}, "rho and gamma say the same in two ways"),
+    ("compare", {"method": "x"}, "method='x' is not known. Expected one of 'holdout', 'wald'"),
+    ("compare", {"adjust": "x"}, "adjust='x' is not known. Expected one of 'holm', 'bh'"),
+    ("compare", {"alternative": "x"}, "alternative='x' is not known"),
+    ("compare", {"reference": "x"}, "there is no model 'x'. Expected reference to be one of"),
+    ("difference", {"reference": "x"}, "there is no model 'x'"),
+    ("moments", {"by": "x"}, "no level 'x'. Expected some of its levels: 'fold'; 'point'."),
+    ("moments", {"by": 3}, "the log has no level 3"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "options", "words"), BAD_OPTIONS)
+def test_bad_options(name, options, words):
+    log = k_fold().droplevel("repetition")
+    log = log.xs(0, level="fold") if name == "holdout" else log
+    assert words in refused(lambda it: getattr(cvstats, name)(it, **options), log)
+    array = stacked(log) if name != "holdout" else listed_coords(log)
+    assert words in refused(lambda it: getattr(it.cvci, name)(**options), array)
+
+
+def test_bad_intervals():
+    log = one().xs(0, level="fold")
+    words = "interval='x' is not known. Expected one of 'wald', 't', 'wilson', 'clopper-pearson'."
+    assert words in refused(lambda it: holdout(it, interval="x"), log)
+    pair = k_fold()["a"], k_fold()["b"]
+    assert "adjust='x'" in refused(lambda a, b: compare(a, b, adjust="x"), *pair)
+    assert "missing='x'" in refused(lambda a, b: compare(a, b, missing="x"), *pair)

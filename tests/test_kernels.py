@@ -1,0 +1,209 @@
+"""The compiled loops do what their Python says, and compile wherever they are installed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import oracle
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cvstats
+from cvstats import kernels
+
+some = settings(max_examples=60, deadline=None)
+EPS = np.finfo(float).eps
+
+
+def both(kernel, inputs, outputs):
+    """The outputs of the compiled loop and of its Python; the inputs are read-only."""
+    results = []
+    for run in (kernel, kernel.py_func):
+        out = [array.copy() for array in outputs]
+        kept = [array.copy() if isinstance(array, np.ndarray) else array for array in inputs]
+        for array in kept:
+            if isinstance(array, np.ndarray):
+                array.flags.writeable = False
+        run(*arguments(kernel, kept, out))
+        for before, after in zip(inputs, kept, strict=True):
+            np.testing.assert_array_equal(before, after)
+        results.append(out)
+    return results
+
+
+def arguments(kernel, inputs, outputs):
+    """Put the arguments in the order of the loop: what is written stands where it is written."""
+    first = kernel.py_func.__name__ in ("combine", "mark")
+    return [*outputs, *inputs] if first else [*inputs, *outputs]
+
+
+def same_bits(kernel, inputs, outputs):
+    compiled, plain = both(kernel, inputs, outputs)
+    for ours, theirs in zip(compiled, plain, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    return compiled
+
+
+@st.composite
+def rows(draw, cells=5, most=23):
+    """Losses and their cells; -1 is nowhere. Any number of rows, a multiple of four or not."""
+    n = draw(st.integers(0, most))
+    seed = draw(st.integers(0, 2**32 - 1))
+    rng = np.random.default_rng(seed)
+    values = rng.normal(draw(st.sampled_from([0.0, 1e9])), 1.0, n)
+    return values, rng.integers(-1, cells, n).astype(np.int32), rng
+
+
+@some
+@given(rows(), st.sampled_from([np.int8, np.int16, np.int32, np.int64]))
+def test_combine(log, dtype):
+    _, cells, rng = log
+    codes = rng.integers(-1, 7, len(cells)).astype(dtype)
+    (ours,) = same_bits(kernels.combine, [codes, 7], [cells])
+    np.testing.assert_array_equal(ours, np.where((cells < 0) | (codes < 0), -1, cells * 7 + codes))
+
+
+@some
+@given(rows())
+def test_count(log):
+    _, cells, _ = log
+    counts, first = same_bits(kernels.count, [cells], [np.zeros(6, int), np.zeros(6, int)])
+    for k in range(6):
+        at = np.flatnonzero(cells == k)
+        assert counts[k] == len(at)
+        assert first[k] == (at[0] if len(at) else 0)
+
+
+@some
+@given(rows(), st.integers(0, 4), st.integers(1, 3))
+def test_mark(log, low, groups):
+    _, cells, rng = log
+    width = 6
+    points = rng.integers(-1, width, len(cells)).astype(np.int32)
+    table = np.zeros(groups * width, np.uint8)
+    (seen,) = same_bits(kernels.mark, [cells, low, width, points], [table])
+    wanted = np.zeros((groups, width), np.uint8)
+    for cell, point in zip(cells, points, strict=True):
+        if low <= cell < low + groups and cell >= 0 and point >= 0:
+            wanted[cell - low, point] = 1
+    np.testing.assert_array_equal(seen.reshape(groups, width), wanted)
+
+
+@some
+@given(rows())
+def test_accumulate(log):
+    values, cells, rng = log
+    shift = np.median(values) + rng.normal(size=5) if len(values) else np.zeros(5)
+    zeros = [np.zeros(5 * kernels.LANES), np.zeros(5 * kernels.LANES)]
+    sums, squares = same_bits(kernels.accumulate, [values, cells, shift], zeros)
+    check_sums(values, cells, shift, sums.reshape(5, -1).sum(axis=1), squares.reshape(5, -1))
+
+
+def check_sums(values, cells, shift, sums, squares):
+    for k in range(len(shift)):
+        apart = values[cells == k] - shift[k]
+        size = np.abs(apart).sum() + 1
+        assert abs(sums[k] - apart.sum()) <= 16 * EPS * size
+        assert abs(squares[k].sum() - (apart**2).sum()) <= 16 * EPS * ((apart**2).sum() + 1)
+
+
+@some
+@given(rows(cells=1))
+def test_accumulate_one(log):
+    """The compiler may add in another order here, so the last bits are free."""
+    values, _, _ = log
+    shift = float(values[0]) if len(values) else 0.0
+    lanes = [np.zeros(kernels.LANES), np.zeros(kernels.LANES)]
+    compiled, plain = both(kernels.accumulate_one, [values, shift], lanes)
+    size = np.abs(values - shift).sum()
+    np.testing.assert_allclose(compiled[0], plain[0], rtol=0, atol=16 * EPS * size)
+    np.testing.assert_allclose(compiled[1], plain[1], rtol=16 * EPS)
+    cells = np.zeros(len(values), np.int32)
+    check_sums(values, cells, [shift], compiled[0][:1], compiled[1][None, :])
+
+
+@some
+@given(rows(), st.integers(1, 5), st.sampled_from([np.float64, np.float32]))
+def test_accumulate_wide(log, width, dtype):
+    _, cells, rng = log
+    row, column = 2, 1
+    table = rng.normal(3.0, 1.0, (len(cells) + 3, width + 2)).astype(dtype)
+    shift = rng.normal(size=(5, width))
+    zeros = [np.zeros((5, width)), np.zeros((5, width))]
+    inputs = [table, row, column, cells, shift]
+    sums, squares = same_bits(kernels.accumulate_wide, inputs, zeros)
+    for j in range(width):
+        values = table[row : row + len(cells), column + j].astype(float)
+        check_sums(values, cells, shift[:, j], sums[:, j], squares[:, j : j + 1])
+
+
+def test_rows_of_no_cell_are_never_read():
+    values = np.array([1.0, np.nan, np.inf, 2.0, np.nan, 3.0])
+    cells = np.array([0, -1, -1, 0, -1, 0], dtype=np.int32)
+    zeros = [np.zeros(kernels.LANES), np.zeros(kernels.LANES)]
+    sums, squares = same_bits(kernels.accumulate, [values, cells, np.array([2.0])], zeros)
+    assert (sums.sum(), squares.sum()) == (0.0, 2.0)
+
+
+# --- where the machine code is kept ---------------------------------------------------------------
+
+SCRIPT = """
+import numpy as np, pandas as pd, cvstats
+index = pd.MultiIndex.from_arrays([np.arange(12) % 3, range(12)], names=["fold", "point"])
+log = pd.Series(np.arange(12.0) ** 2, index=index)
+print(cvstats.__file__)
+print(repr(float(cvstats.wald(log, variance="within-fold")["se"])))
+"""
+
+
+def answer(home, **environment):
+    """What a new process prints; it finds no cache but the one it is told of."""
+    clean = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("NUMBA_", "CVSTATS_", "COV"))
+    }
+    clean |= {"HOME": str(home), "XDG_CACHE_HOME": str(home), "USERPROFILE": str(home)}
+    clean |= {"LOCALAPPDATA": str(home), "PYTHONDONTWRITEBYTECODE": "1", **environment}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", SCRIPT],
+        env=clean, cwd=Path(__file__).parent, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    where, se = done.stdout.split()
+    return Path(where), float(se)
+
+
+SQUARES = oracle.log([i**2 for i in range(12)], fold=[i % 3 for i in range(12)])
+EXPECTED = oracle.wald(SQUARES, "within-fold").se
+
+
+@pytest.mark.parametrize(("keep", "files"), [("0", False), ("1", True)])
+def test_the_cache_can_be_switched_off(tmp_path, keep, files):
+    _, se = answer(tmp_path, CVSTATS_CACHE=keep, NUMBA_CACHE_DIR=str(tmp_path / "kept"))
+    assert se == pytest.approx(EXPECTED, rel=1e-14)
+    assert any(tmp_path.rglob("*.nbi")) == files
+
+
+def test_no_folder_can_be_written(tmp_path):
+    """An install that nobody may write to, for a user without a home.
+
+    Permissions do not stop root, so both places for the machine code are made impossible in
+    a way that stops everyone: a file stands where the package's ``__pycache__`` would be, and
+    the home is below a file. The numba that runs is the true one.
+    """
+    package = tmp_path / "site" / "cvstats"
+    source = Path(cvstats.__file__).parent
+    shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__"))
+    (package / "__pycache__").touch()
+    (tmp_path / "file").touch()
+    where, se = answer(tmp_path / "file" / "home", PYTHONPATH=str(tmp_path / "site"))
+    assert where.parent == package
+    assert se == pytest.approx(EXPECTED, rel=1e-14)
+    assert not any(tmp_path.rglob("*.nbi"))

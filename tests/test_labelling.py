@@ -1,0 +1,319 @@
+"""What goes in and what comes out: number types, labels, attrs, the accessor, files."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from importlib.metadata import version
+from importlib.util import find_spec
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from strategies import as_dataset, by_point, dense, stacked
+
+import cvstats
+from cvstats.accessor import CVAccessor
+
+FIRST = ["estimate", "se", "lower", "upper"]
+ATTRS = {"method", "alpha", "target", "guarantee", "reference", "cvstats_version"}
+METHODS = ("holdout", "wald", "naive", "cv_t", "quadratic", "moments", "decompose", "difference",
+           "compare")  # fmt: skip
+NUMBER_TYPES = ["float64", "float32", "Float64", "Float32", "int64", "int8", "uint16", "Int64",
+                "UInt8", "bool", "boolean", "Sparse[float]"]  # fmt: skip
+if find_spec("pyarrow"):
+    NUMBER_TYPES += ["double[pyarrow]", "float[pyarrow]", "int16[pyarrow]", "bool[pyarrow]"]
+
+
+@pytest.fixture
+def frame():
+    """0/1 losses of three models in two repetitions of three folds of twelve points."""
+    rng = np.random.default_rng(3)
+    folds = np.concatenate([rng.permutation(np.arange(12) % 3) for _ in range(2)])
+    index = pd.MultiIndex.from_arrays(
+        [np.repeat([0, 1], 12), folds, np.tile(list("abcdefghijkl"), 2)],
+        names=["repetition", "fold", "point"],
+    )
+    table = rng.integers(0, 2, (24, 3)).astype(float)
+    return pd.DataFrame(table, index=index, columns=["tree", "ridge", "svm"])
+
+
+@pytest.fixture
+def single(frame):
+    return frame.xs(0, level="repetition")
+
+
+# --- number types ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", NUMBER_TYPES)
+def test_number_types(frame, dtype):
+    expected = frame.cvci.wald(variance="within-fold")
+    typed = frame.astype(dtype)
+    pd.testing.assert_frame_equal(typed.cvci.wald(variance="within-fold"), expected, rtol=1e-14)
+    pd.testing.assert_series_equal(typed["svm"].cvci.wald(), frame.cvci.wald().loc["svm"])
+    mixed = frame.assign(ridge=typed["ridge"])
+    pd.testing.assert_frame_equal(mixed.cvci.wald(variance="within-fold"), expected, rtol=1e-14)
+    pd.testing.assert_frame_equal(typed.cvci.compare(), frame.cvci.compare(), rtol=1e-14)
+    gaps = typed["tree"].cvci.difference(frame["svm"])
+    pd.testing.assert_series_equal(gaps, frame["tree"] - frame["svm"], check_names=False)
+
+
+@pytest.mark.parametrize(
+    "dtype", [d for d in NUMBER_TYPES if re.match("Float|Int|bool.|.*arrow", d)]
+)
+def test_missing_values_of_nullable_types(single, dtype):
+    typed = single.astype(dtype)
+    typed.iloc[4, 1] = pd.NA
+    place = re.escape(f"fold={single.index[4][0]}, point={single.index[4][1]!r}")
+    with pytest.raises(cvstats.LogError, match=f"'ridge' has no loss .NaN. at {place}"):
+        cvstats.wald(typed)
+    kept = typed.cvci.wald(missing="drop")
+    assert kept.attrs["n_dropped"] == 1
+    expected = single.drop(single.index[4]).cvci.wald()
+    pd.testing.assert_frame_equal(kept, expected)
+    with pytest.raises(cvstats.LogError, match="has no loss"):
+        cvstats.wald(typed["tree"].cvci.difference(typed["ridge"]).to_frame().assign(b=1.0))
+
+
+def test_row_major_and_column_major(frame):
+    wide = pd.concat([frame + i for i in range(8)], axis=1, keys=range(8), names=["shift", "model"])
+    expected = pd.concat([wide[[column]].cvci.wald() for column in wide])
+    for order in "CF":
+        table = pd.DataFrame(np.array(wide.to_numpy(), order=order), wide.index, wide.columns)
+        pd.testing.assert_frame_equal(table.cvci.wald(), expected, rtol=1e-13)
+        strided = table.iloc[::-1].iloc[:, ::-1]
+        pd.testing.assert_frame_equal(strided.cvci.wald(), expected.iloc[::-1], rtol=1e-13)
+
+
+def test_a_level_of_offset_costs_no_digits(frame):
+    expected = frame.cvci.wald()["se"]
+    np.testing.assert_allclose((frame + 1e9).cvci.wald()["se"], expected, rtol=1e-6)
+    np.testing.assert_allclose(dense(frame + 1e9).cvci.wald()["se"], expected, rtol=1e-6)
+
+
+# --- sources --------------------------------------------------------------------------------------
+
+
+def test_sources_are_folds_where_there_is_no_fold():
+    """Points may share their names between sources, in every container."""
+    rng = np.random.default_rng(1)
+    index = pd.MultiIndex.from_product(
+        [["north", "south", "west"], range(5)], names=["source", "point"]
+    )
+    log = pd.DataFrame(rng.random((15, 2)), index=index, columns=["a", "b"])
+    result = log.cvci.wald(variance="within-fold")
+    assert (result["n_points"] == 15).all()
+    assert (result["n_folds"] == 3).all()
+    assert result["caution"].str.contains("the folds are sources").all()
+    for form in (dense, stacked):
+        np.testing.assert_allclose(
+            form(log).cvci.wald(variance="within-fold")["se"], result["se"], rtol=1e-13
+        )
+    own_fold = log.set_index(log.index.codes[0] % 2, append=True).rename_axis(
+        [*index.names, "fold"]
+    )
+    expected = own_fold.droplevel("source").set_axis(
+        pd.MultiIndex.from_arrays([range(15), log.index.codes[0] % 2], names=["point", "fold"])
+    )
+    for name in ("wald", "cv_t", "quadratic"):
+        pd.testing.assert_frame_equal(
+            getattr(own_fold.cvci, name)(), getattr(expected.cvci, name)(), rtol=1e-13
+        )
+
+
+# --- results --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["holdout", "wald", "naive", "cv_t", "quadratic"])
+def test_intervals_are_labelled(single, name):
+    log = single.xs(0, level="fold") if name == "holdout" else single
+    table = getattr(log.cvci, name)()
+    assert isinstance(table, pd.DataFrame)
+    assert list(table.index) == ["tree", "ridge", "svm"]
+    assert table.index.name == "model"
+    assert list(table.columns[:4]) == FIRST
+    assert table.columns[-1] == "caution"
+    assert not any(column in LEFT_TO_ATTRS for column in table)
+    row = getattr(log["ridge"].cvci, name)()
+    assert isinstance(row, pd.Series)
+    pd.testing.assert_series_equal(row, table.loc["ridge"])
+    array = getattr(by_point(log).cvci, name)() if name != "holdout" else dense(log).cvci.holdout()
+    assert list(array.data_vars) == list(table.columns)
+    for result in (table, row, array):
+        assert set(result.attrs) >= ATTRS
+        assert result.attrs["method"] == name
+        assert result.attrs["alpha"] == 0.05
+        assert result.attrs["cvstats_version"] == version("cvstats")
+        assert all(isinstance(result.attrs[key], str) for key in ATTRS - {"alpha"})
+    assert getattr(log.cvci, name)(alpha=0.2).attrs["alpha"] == 0.2
+
+
+LEFT_TO_ATTRS = {"alpha", "method", "variance"}
+
+
+def test_nothing_of_the_input_is_inherited(frame):
+    frame.attrs = {"units": "K", "source": "somewhere"}
+    frame["ridge"].attrs = {"note": "mine"}
+    for result in (frame.cvci.wald(), frame["ridge"].cvci.wald(), frame.cvci.compare()):
+        assert not set(result.attrs) & {"units", "source", "note"}
+
+
+def test_an_attribute_changed_in_one_result_stays_there(frame):
+    result = frame.cvci.wald()
+    result.attrs["target"] = "another"
+    assert frame.cvci.wald().attrs["target"] != "another"
+
+
+def test_comparisons_are_labelled(frame):
+    table = frame.cvci.compare()
+    assert table.index.names == ["model", "other"]
+    assert list(table.index) == [("tree", "ridge"), ("tree", "svm"), ("ridge", "svm")]
+    first = ["difference", "se", "lower", "upper", "statistic", "p_value", "p_adjusted"]
+    assert list(table.columns[:7]) == first
+    assert table.columns[-1] == "caution"
+    assert set(table.attrs) >= ATTRS
+    pair = frame["tree"].cvci.compare(frame["svm"])
+    assert list(pair.index) == [("tree", "svm")]
+    assert "p_adjusted" not in pair
+    against = frame.cvci.compare(reference="ridge")
+    assert list(against.index) == [("tree", "ridge"), ("svm", "ridge")]
+    array = dense(frame)
+    chosen = array.sel(model="tree").cvci.compare(array.sel(model="svm"))
+    assert (str(chosen["model"].values), str(chosen["other"].values)) == ("tree", "svm")
+    assert chosen["difference"].ndim == 0
+
+
+def test_column_labels_of_any_kind(frame):
+    labels = pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)], names=["family", "size"])
+    table = frame.set_axis(labels, axis=1).cvci.wald()
+    pd.testing.assert_index_equal(table.index, labels)
+    numbered = frame.set_axis([0, 1, 2], axis=1)
+    assert numbered.cvci.wald().index.tolist() == [0, 1, 2]
+    assert numbered.cvci.compare(reference=0).index.tolist() == [(1, 0), (2, 0)]
+    named = frame.rename_axis(columns="learner").cvci.wald()
+    assert named.index.name == "learner"
+    for name in (None, 3, ("a", 1), pd.Timestamp("2024-01-01")):
+        assert frame["tree"].rename(name).cvci.wald().name == name
+
+
+def test_differences_are_logs(frame):
+    pairs = frame.cvci.difference()
+    pd.testing.assert_index_equal(pairs.index, frame.index)
+    assert pairs.columns.names == ["model", "other"]
+    pd.testing.assert_series_equal(
+        pairs.cvci.wald()["se"], frame.cvci.compare()["se"], check_names=False
+    )
+    reference = frame.cvci.difference(reference="svm")
+    assert list(reference) == ["tree", "ridge"]
+    swapped = frame[["svm", "tree"]].cvci.difference(frame[["tree", "svm"]])
+    assert (swapped == 0).all(axis=None)
+
+
+def test_cells_are_labelled(frame):
+    cells = frame.cvci.moments()
+    assert cells.index.names == ["model", "repetition", "fold"]
+    assert list(cells.columns) == ["count", "mean", "var"]
+    expected = frame["svm"].groupby(level=["repetition", "fold"]).agg(["count", "mean", "var"])
+    pd.testing.assert_frame_equal(
+        frame["svm"].cvci.moments().sort_index(), expected, check_index_type=False
+    )
+    array = dense(frame).cvci.moments(by="fold")
+    assert array["mean"].dims == ("fold", "model")
+    extra = stacked(frame).assign_coords(hour=("evaluation", np.arange(24) % 4))
+    assert extra.cvci.moments(by="hour")["count"].values.tolist() == [6, 6, 6, 6]
+
+
+# --- the accessor ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_have_the_signature_and_the_words_of_the_functions(name):
+    function, method = getattr(cvstats, name), getattr(CVAccessor, name)
+    ours = list(inspect.signature(method, eval_str=True).parameters.values())[1:]
+    theirs = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
+    assert ours == theirs
+    options = [p for p in ours if p.name != "other"]
+    assert all(p.kind is p.KEYWORD_ONLY and p.default is not p.empty for p in options)
+    assert (
+        inspect.signature(method).return_annotation == inspect.signature(function).return_annotation
+    )
+    words = inspect.getdoc(function).splitlines()
+    start = next(i for i, line in enumerate(words) if line.startswith("losses : "))
+    end = next(i for i in range(start + 1, len(words)) if not words[i].startswith(" "))
+    assert inspect.getdoc(method).splitlines() == words[:start] + words[end:]
+
+
+def test_every_public_function_of_a_log_is_a_method():
+    functions = {
+        name
+        for name in cvstats.__all__
+        if inspect.isfunction(getattr(cvstats, name))
+        and next(iter(inspect.signature(getattr(cvstats, name)).parameters)) == "losses"
+    }
+    methods = {name for name, _ in inspect.getmembers(CVAccessor, inspect.isfunction)}
+    assert functions <= methods
+    assert {name for name in methods if not name.startswith("_")} <= functions
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda f: f, "12 points, 2 repetitions, 3 folds, 3 models"),
+        (lambda f: f["svm"], "12 points, 2 repetitions, 3 folds, 1 model"),
+        (dense, "12 points, 2 repetitions, 3 folds, 3 models"),
+        (lambda f: as_dataset(by_point(f)), "12 points, 2 repetitions, 3 folds, 3 models"),
+        (lambda f: f.droplevel("point"), "24 losses, 2 repetitions, 3 folds, 3 models"),
+        (lambda f: f.xs(1, level="fold").xs(0), "4 points, 3 models"),
+    ],
+)
+def test_the_repr_tells_what_was_understood(frame, make, words):
+    assert repr(make(frame).cvci) == f"<cvci: {words}>"
+
+
+def test_the_repr_tells_what_was_not_understood(frame):
+    for other in (
+        frame.reset_index(),
+        frame.iloc[:0],
+        xr.DataArray(1.0),
+        xr.Dataset(),
+        pd.Series(),
+    ):
+        words = repr(other.cvci)
+        assert words.startswith("<cvci: ")
+        assert "Expected" in words
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda log: log.cvci.wald(),
+        lambda log: log.cvci.wald(missing="drop"),
+        lambda log: log.cvci.wald(alternative="less"),
+        lambda log: log.cvci.compare(),
+        lambda log: log.cvci.moments(),
+        lambda log: log.cvci.decompose(rho=0.1),
+        lambda log: log.cvci.difference(reference="tree").cvci.wald(),
+        lambda log: log.isel(repetition=0).cvci.quadratic(bias=(0, 1, -2)),
+        lambda log: log.sel(model="tree").cvci.compare(log.sel(model="svm")),
+        lambda log: as_dataset(log).cvci.wald(),
+        lambda log: log.stack(evaluation=("repetition", "point")).cvci.cv_t(),
+    ],
+)
+def test_results_survive_a_file(tmp_path, frame, call):
+    log = by_point(frame).assign_attrs(units="1")
+    log["fold"] = log["fold"].astype(int)
+    log["point"] = log["point"].astype(str)
+    log["repetition"] = log["repetition"].astype(int)
+    result = call(log)
+    result.to_netcdf(tmp_path / "result.nc", engine="scipy")
+    with xr.open_dataset(tmp_path / "result.nc", engine="scipy") as file:
+        xr.testing.assert_equal(file, result)
+        assert file.attrs == result.attrs
+        for name in result.data_vars:
+            for key, value in result[name].attrs.items():
+                np.testing.assert_array_equal(file[name].attrs[key], value)

@@ -1,0 +1,175 @@
+"""Moments of cells: they merge in any grouping and order to the moments of the whole."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import oracle
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import close, logs, losses, shuffled
+
+from cvstats.containers import read
+from cvstats.moments import Moments, pool
+
+some = settings(max_examples=40, deadline=None)
+
+
+def cells(found, column=0):
+    """Count, mean and squared deviations by key."""
+    keys = [
+        tuple(labels[code] for labels, code in zip(found.labels, row, strict=True))
+        for row in found.codes
+    ]
+    assert len(set(keys)) == len(keys)
+    values = zip(found.count, found.mean[:, column], found.m2[:, column], strict=True)
+    return dict(zip(keys, values, strict=True))
+
+
+def same(one, two, rows):
+    """Two sets of cells that agree but for rounding."""
+    one, two = cells(one), cells(two)
+    assert one.keys() == two.keys()
+    for key, (count, mean, m2) in one.items():
+        n, middle, squares = two[key]
+        assert count == n
+        assert close(mean, middle, rows)
+        assert close(m2 / n, squares / n, rows, 2)
+
+
+def check(found, rows, by):
+    """The cells of the oracle."""
+    exact = oracle.moments(rows, by=by)
+    ours = cells(found)
+    assert ours.keys() == exact.keys()
+    for key, (count, mean, var) in exact.items():
+        n, middle, squares = ours[key]
+        assert n == count
+        assert close(middle, mean, rows)
+        assert close(squares / max(n - 1, 1), var or 0, rows, 2)
+
+
+LOGS = logs(sizes=(1, 5), folds=(1, 4), repetitions=(1, 3))
+
+
+@some
+@given(LOGS)
+def test_of_a_log(rows):
+    log = read(shuffled(rows))
+    for by in ((), ("fold",), ("repetition", "fold"), ("fold", "repetition"), ("point",)):
+        check(log.moments(by), rows, by)
+
+
+@some
+@given(st.integers(1, 12).flatmap(losses), st.data())
+def test_of_values(values, data):
+    names = st.sampled_from(["b", "a", 3, ("x", 1)])
+    key = data.draw(st.lists(names, min_size=len(values), max_size=len(values)))
+    rows = oracle.log(values, fold=key)
+    found = Moments.of(np.array(values), key, "fold")
+    check(found, rows, ("fold",))
+    assert found.labels[0] == tuple(dict.fromkeys(key))
+    table = Moments.of(np.column_stack([values, values]), key, "fold")
+    np.testing.assert_array_equal(table.mean[:, 1], found.mean[:, 0])
+
+
+@some
+@given(LOGS)
+def test_over_and_groups(rows):
+    fine = read(shuffled(rows)).moments(("repetition", "fold", "point"))
+    for by in ((), ("fold",), ("repetition",), ("repetition", "fold"), ("point", "fold")):
+        check(fine.over(by), rows, by)
+    check(fine.over(("repetition", "fold")).over(("fold",)), rows, ("fold",))
+    parts = fine.groups("repetition")
+    labels = sorted({row.repetition for row in rows})
+    assert len(parts) == len(labels)
+    for label, part in zip(labels, parts, strict=True):
+        assert part.levels == ("fold", "point")
+        own = [row for row in rows if row.repetition == label]
+        check(part.over(("fold",)), own, ("fold",))
+
+
+@some
+@given(LOGS, st.data())
+def test_any_split_of_a_log_adds_up(rows, data):
+    parts = data.draw(st.lists(st.integers(0, 3), min_size=len(rows), max_size=len(rows)))
+    whole = None
+    for number in data.draw(st.permutations(sorted(set(parts)))):
+        some_rows = [row for row, part in zip(rows, parts, strict=True) if part == number]
+        part = read(shuffled(some_rows)).moments(("repetition", "fold"))
+        whole = part if whole is None else whole + part
+    check(whole, rows, ("repetition", "fold"))
+    same(whole, read(shuffled(rows)).moments(("repetition", "fold")), rows)
+
+
+@some
+@given(st.lists(st.integers(1, 6).flatmap(losses), min_size=3, max_size=3), st.data())
+def test_addition_is_associative_and_commutative(columns, data):
+    names = st.sampled_from("abc")
+    parts, rows = [], []
+    for values in columns:
+        key = data.draw(st.lists(names, min_size=len(values), max_size=len(values)))
+        parts.append(Moments.of(np.array(values), key, "fold"))
+        rows += oracle.log(values, fold=key)
+    a, b, c = parts
+    same((a + b) + c, a + (b + c), rows)
+    same(a + b, b + a, rows)
+    check(a + b + c, rows, ("fold",))
+
+
+def test_labels_are_matched_and_not_their_order():
+    one = Moments.of(np.array([1.0, 2.0]), ["x", "y"], "fold")
+    two = Moments.of(np.array([5.0, 6.0, 8.0]), ["y", "z", "x"], "fold")
+    assert cells(one + two) == {
+        ("x",): (2, 4.5, 24.5), ("y",): (2, 3.5, 4.5), ("z",): (1, 6.0, 0.0),
+    }  # fmt: skip
+    with pytest.raises(ValueError, match="do not add"):
+        one + Moments.of(np.array([1.0]), ["x"], "source")
+
+
+def test_nothing_is_changed_in_place():
+    one = Moments.of(np.array([1.0, 2.0, 4.0]), ["x", "y", "x"], "fold")
+    before = [array.copy() for array in (one.codes, one.count, one.mean, one.m2)]
+    _ = one + one, one.over(()), one.groups("fold")
+    for was, now in zip(before, (one.codes, one.count, one.mean, one.m2), strict=True):
+        np.testing.assert_array_equal(was, now)
+
+
+def test_merging_keeps_the_digits_of_a_small_spread():
+    """Two means near 1e9 that differ by a half: the case for which the merge was written."""
+    values = 1e9 + np.array([0.0, 1.0, 0.5, 1.5])
+    halves = [Moments.of(part, [0, 0], "fold") for part in (values[:2], values[2:])]
+    assert cells(halves[0] + halves[1])[(0,)] == (4, 1e9 + 0.75, 1.25)
+
+
+def test_equal_losses_have_no_spread_however_they_are_merged():
+    parts = [Moments.of(np.full(n, 0.1), ["x"] * n, "fold") for n in (1, 2, 3, 7)]
+    whole = parts[0] + parts[1] + parts[2] + parts[3]
+    assert cells(whole)[("x",)] == (13, 0.1, 0.0)
+
+
+@some
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=5), st.data())
+def test_pool(sizes, data):
+    """Blocks that miss a cell count for nothing; a cell that all miss stays at zero."""
+    blocks = [data.draw(losses(size)) for size in sizes]
+    count = np.array([[float(size), 0.0] for size in sizes])
+    mean, m2 = np.zeros((2, len(sizes), 2, 1))
+    for b, values in enumerate(blocks):
+        if values:
+            mean[b, 0, 0] = np.mean(values)
+            m2[b, 0, 0] = np.sum((values - mean[b, 0, 0]) ** 2)
+    n, middle, squares = pool(count, mean, m2)
+    every = [value for values in blocks for value in values]
+    assert n.tolist() == [len(every), 0]
+    assert (middle[1, 0], squares[1, 0]) == (0, 0)
+    if every:
+        rows = oracle.log(every)
+        exact = [Fraction(value) for value in every]
+        centre = oracle.mean(exact)
+        assert close(middle[0, 0], centre, rows)
+        assert close(
+            squares[0, 0] / len(every), oracle.squares(exact, centre) / len(every), rows, 2
+        )

@@ -1,0 +1,161 @@
+"""Digits kept: the NIST univariate sets, and losses far from zero."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import oracle
+import pandas as pd
+import pytest
+
+import cvstats
+
+REFERENCE = Path(__file__).parent / "reference"
+NIST = json.loads((REFERENCE / "nist.json").read_text(encoding="utf-8"))
+
+EXACT_DIGITS = 15.5
+"""More cannot be told in doubles."""
+
+
+def root(value: Fraction) -> Fraction:
+    """A square root to forty digits."""
+    scale = 10**80
+    return Fraction(math.isqrt(value.numerator * scale // value.denominator), 10**40)
+
+
+def digits(ours: float, exact: Fraction) -> float:
+    """Decimal digits on which two numbers agree: minus the log of the relative error."""
+    apart = abs(Fraction(float(ours)) - exact) / abs(exact)
+    return EXACT_DIGITS if apart == 0 else min(EXACT_DIGITS, -math.log10(apart))
+
+
+def as_log(values, folds=1):
+    n = len(values)
+    index = pd.MultiIndex.from_arrays([np.arange(n) % folds, range(n)], names=["fold", "point"])
+    return pd.Series(values, index=index, dtype=float)
+
+
+def measured(name):
+    """Digits of mean and sd against the doubles' own values and the certified ones."""
+    values = [float(text) for text in NIST[name]["data"]]
+    held = cvstats.holdout(as_log(values))
+    n = len(values)
+    mean, sd = held["estimate"], held["se"] * math.sqrt(n)
+    exact = [Fraction(value) for value in values]
+    centre, deviation = oracle.mean(exact), root(oracle.variance(exact))
+    certified = Fraction(NIST[name]["mean"]), Fraction(NIST[name]["sd"])
+    return (
+        digits(mean, centre), digits(sd, deviation),
+        digits(mean, certified[0]), digits(sd, certified[1]),
+    )  # fmt: skip
+
+
+def test_nist(capsys):
+    table = {name: measured(name) for name in NIST}
+    with capsys.disabled():
+        print("\nagreeing digits      of the doubles    as certified")
+        print("                      mean      sd     mean      sd")
+        for name, row in table.items():
+            print(f"  {name:<14}" + "".join(f"{number:8.1f}" for number in row))
+    for name, (mean, sd, certified_mean, certified_sd) in table.items():
+        assert mean >= 14, name
+        assert sd >= 12, name
+        assert certified_mean >= 14, name
+        # The doubles nearest to these decimals are another set, with another deviation.
+        lost = {"NumAcc3": 9, "NumAcc4": 7.9}.get(name, 12)
+        assert certified_sd >= lost, name
+
+
+@pytest.mark.parametrize("name", NIST)
+def test_nist_in_folds(name):
+    """The total is the same however it is cut into cells."""
+    values = [float(text) for text in NIST[name]["data"]]
+    n = len(values)
+    exact = [Fraction(value) for value in values]
+    for folds in (2, 3) if n > 6 else (3,):
+        sd = cvstats.wald(as_log(values, folds), fold_weights="size")["se"] * math.sqrt(n)
+        assert digits(sd, root(oracle.squares(exact, oracle.mean(exact)) / n)) >= 12
+    if n > 6:
+        rows = oracle.log(values, fold=[i % 3 for i in range(n)])
+        within = cvstats.wald(as_log(values, 3), variance="within-fold")["se"]
+        assert digits(within, root(oracle.wald(rows, "within-fold").variance)) >= 12
+
+
+# --- far from zero --------------------------------------------------------------------------------
+
+RNG = np.random.default_rng(20)
+NOISE = RNG.normal(size=3_000)
+
+
+def width(table):
+    return table["upper"] - table["lower"]
+
+
+@pytest.mark.parametrize("variance", ["all-pairs", "within-fold"])
+@pytest.mark.parametrize("columns", [1, 20])
+def test_an_offset_does_not_change_the_width(variance, columns):
+    near = pd.DataFrame({f"m{j}": as_log(np.roll(NOISE, j), 5) for j in range(columns)})
+    far = near + 1e9
+    ours, wanted = (log.cvci.wald(variance=variance) for log in (far, near))
+    np.testing.assert_allclose(ours["se"], wanted["se"], rtol=1e-6)
+    np.testing.assert_allclose(width(ours), width(wanted), rtol=1e-6)
+    exact = oracle.log((far["m0"]).to_numpy(), fold=far.index.get_level_values("fold"))
+    wanted = oracle.wald(exact, variance)
+    assert ours["se"].iloc[0] == pytest.approx(wanted.se, rel=1e-12)
+
+
+@pytest.mark.parametrize("method", ["wald", "naive", "cv_t", "quadratic"])
+def test_an_offset_changes_no_method(method):
+    near = as_log(NOISE, 5)
+    ours, wanted = (getattr(log.cvci, method)() for log in (near + 1e9, near))
+    assert width(ours) == pytest.approx(width(wanted), rel=1e-5)
+
+
+def test_an_offset_does_not_change_a_comparison():
+    one, two = as_log(NOISE, 5), as_log(np.roll(NOISE, 7) + 0.02, 5)
+    near, far = one.cvci.compare(two), (one + 1e9).cvci.compare(two + 1e9)
+    np.testing.assert_allclose(
+        far[["se", "statistic"]].to_numpy(), near[["se", "statistic"]].to_numpy(), rtol=1e-6
+    )
+
+
+def test_cells_of_very_different_level():
+    """Each cell keeps its own digits, whatever stands in the others."""
+    level = np.where(np.arange(len(NOISE)) % 2, 1e9, 0.0)
+    values = NOISE + level
+    log = as_log(values, 2)
+    rows = oracle.log(values, fold=np.arange(len(values)) % 2)
+    cells = log.cvci.moments(by="fold")
+    for (fold,), (count, mean, var) in oracle.moments(rows, by=["fold"]).items():
+        ours = cells.loc[fold].squeeze()
+        assert ours["count"] == count
+        assert digits(ours["mean"], mean) >= 12
+        assert digits(ours["var"], var) >= 12
+    ours = log.cvci.wald(variance="within-fold")["se"]
+    assert digits(ours, root(oracle.wald(rows, "within-fold").variance)) >= 12
+    for name in ("theta_2", "theta_3", "theta_5"):
+        exact = oracle.theta(rows[:60], int(name[-1]))
+        raw = cvstats.quadratic(log.iloc[:60], estimator=name)["variance_raw"]
+        assert digits(raw, exact) >= 12
+
+
+@pytest.mark.parametrize("columns", [1, 20])
+@pytest.mark.parametrize("at", [0, 1])
+def test_an_outlier_in_the_first_row_of_a_cell(at, columns):
+    """Sums are kept about the first value of a cell, which here costs four digits."""
+    values = NOISE + 5.0
+    values[at] = -1e9
+    one = as_log(values, 2)
+    log = pd.DataFrame({j: one for j in range(columns)})
+    rows = oracle.log(values, fold=np.arange(len(values)) % 2)
+    cells = log.cvci.moments(by="fold")
+    for (fold,), (_, mean, var) in oracle.moments(rows, by=["fold"]).items():
+        ours = cells.loc[(columns - 1, fold)]
+        assert digits(ours["mean"], mean) >= 11
+        assert digits(ours["var"], var) >= 11
+    ours = log.cvci.wald(variance="within-fold")["se"].iloc[0]
+    assert digits(ours, root(oracle.wald(rows, "within-fold").variance)) >= 11

@@ -1,0 +1,195 @@
+"""Checks are remembered with the index, and only what may be."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pandas as pd
+import pytest
+from strategies import stacked
+
+import cvstats
+from cvstats import LogError
+from cvstats.containers import frames, read
+
+
+@pytest.fixture
+def log():
+    """Two repetitions of three folds of twelve points, in an index of its own."""
+    rows = [(r, (i * (r + 1) + i // 3) % 3, i) for r in range(2) for i in range(12)]
+    index = pd.MultiIndex.from_tuples(rows, names=["repetition", "fold", "point"])
+    return pd.Series(np.random.default_rng(1).random(24), index=index, name="model")
+
+
+def again(index):
+    """The same labels in an index built anew."""
+    return pd.MultiIndex.from_tuples(list(index), names=index.names)
+
+
+def results(log):
+    return [
+        cvstats.wald(log),
+        cvstats.wald(log, variance="within-fold"),
+        cvstats.cv_t(log),
+        cvstats.moments(log),
+        cvstats.moments(log, by="point"),
+    ]
+
+
+def assert_same(ours, theirs):
+    for one, other in zip(ours, theirs, strict=True):
+        same = (
+            pd.testing.assert_series_equal
+            if isinstance(one, pd.Series)
+            else pd.testing.assert_frame_equal
+        )
+        same(one, other)
+
+
+def test_the_second_call_says_the_same(log):
+    first = results(log)
+    assert_same(results(log), first)
+    assert_same(results(log.copy()), first)
+    assert_same(results(log.to_frame()["model"]), first)
+    assert_same(results(log.set_axis(again(log.index))), first)
+
+
+def test_facts_are_shared_by_views_of_an_index(log):
+    facts = read(log).design.facts
+    assert "splits" in facts
+    assert read(log).design.facts is facts
+    assert read(log * 2).design.facts is facts
+    assert read(log.to_frame()).design.facts is facts
+    assert read(log.set_axis(log.index.view())).design.facts is facts
+    assert read(stacked(log.to_frame())).design.facts is facts
+
+
+def test_another_index_of_equal_labels_is_checked_anew(log):
+    facts = read(log).design.facts
+    other = log.set_axis(again(log.index))
+    assert other.index.equals(log.index)
+    assert read(other).design.facts is not facts
+
+
+def test_a_part_of_an_index_is_checked_anew(log):
+    whole = read(log).design.facts
+    for part in (log.iloc[:12], log.iloc[12:], log.iloc[::2], log.iloc[::-1], log.iloc[:0:-1]):
+        assert frames.facts_about(part.index) is not whole
+    half = cvstats.wald(log.iloc[12:])
+    assert half["n_points"] == 12
+    assert half["n_repetitions"] == 1
+    assert half["se"] == cvstats.wald(log.iloc[12:].set_axis(again(log.index[12:])))["se"]
+    with pytest.raises(LogError, match="random splits"):
+        cvstats.wald(log.iloc[3:])
+
+
+def test_other_names_are_checked_anew(log):
+    facts = read(log).design.facts
+    swapped = log.rename_axis(["fold", "repetition", "point"])
+    assert read(swapped.rename_axis(["sample", "fold", "point"])).design.facts is not facts
+    with pytest.raises(LogError):
+        cvstats.wald(swapped)
+    assert "n_points" in cvstats.wald(log)
+
+
+def test_facts_are_forgotten_with_the_index(log):
+    index = again(log.index)
+    gc.collect()
+    known = len(frames._remembered)
+    read(log.set_axis(index))
+    assert len(frames._remembered) == known + 1
+    view = log.set_axis(index.view())
+    read(view)
+    del index
+    gc.collect()
+    assert len(frames._remembered) == known + 1, "a view of it lives"
+    del view
+    gc.collect()
+    assert len(frames._remembered) == known
+
+
+def test_many_short_lived_logs_leave_nothing_behind(log):
+    gc.collect()
+    known = len(frames._remembered)
+    for r in (0, 1):
+        for shift in range(20):
+            part = log.xs(r, level="repetition")
+            codes = [(np.asarray(part.index.codes[0]) + shift) % 3, part.index.codes[1]]
+            index = pd.MultiIndex(part.index.levels, codes, names=part.index.names)
+            fresh = part.set_axis(again(index))
+            expected = cvstats.wald(fresh, variance="within-fold")["se"]
+            assert cvstats.wald(part.set_axis(index), variance="within-fold")["se"] == expected
+    del part, index, fresh, codes
+    gc.collect()
+    assert len(frames._remembered) <= known + 2
+
+
+def test_changed_losses_are_seen(log):
+    before = cvstats.wald(log)
+    log.iloc[5] += 1.0
+    assert cvstats.wald(log)["estimate"] == pytest.approx(before["estimate"] + 1 / 24)
+    log.iloc[5] = np.nan
+    with pytest.raises(LogError, match="missing .NaN. at repetition=0, fold=0, point=5"):
+        cvstats.wald(log)
+    log.iloc[5] = np.inf
+    with pytest.raises(LogError, match="infinite at repetition=0, fold=0, point=5"):
+        cvstats.wald(log)
+    log.iloc[5] = 0.5
+    assert np.isfinite(cvstats.wald(log)["se"])
+    array = stacked(log.to_frame()).copy()
+    cvstats.wald(array)
+    array[5, 0] = np.nan
+    with pytest.raises(LogError, match="missing .NaN."):
+        cvstats.wald(array)
+
+
+def test_a_refused_index_is_refused_again(log):
+    twice = pd.concat([log, log.iloc[:1]])
+    for _ in range(3):
+        with pytest.raises(LogError, match="stands twice"):
+            cvstats.wald(twice)
+    fixed = twice.iloc[:-1]
+    assert cvstats.wald(fixed)["se"] == cvstats.wald(log)["se"]
+
+
+def test_left_out_evaluations_are_not_remembered(log):
+    part = log.xs(0, level="repetition")
+    whole = cvstats.wald(part)
+    gap = part.copy()
+    gap.iloc[2] = np.nan
+    assert cvstats.wald(gap, missing="drop")["n_points"] == 11
+    assert_same([cvstats.wald(part)], [whole])
+    assert cvstats.wald(gap, missing="drop")["n_points"] == 11
+    with pytest.raises(LogError):
+        cvstats.wald(gap)
+
+
+def test_coordinates_beside_the_index_are_looked_at_each_time(log):
+    """Two arrays may share an index and differ in a level that is no part of it."""
+    short = log.xs(0, level="repetition").droplevel("fold")
+    index = pd.MultiIndex.from_arrays(
+        [np.zeros(12, int), short.index], names=["repetition", "point"]
+    )
+    array = stacked(pd.DataFrame({"a": short.to_numpy()}, index=index))
+    few = array.assign_coords(fold=("evaluation", np.arange(12) % 2))
+    many = array.assign_coords(fold=("evaluation", np.arange(12) % 4))
+    for _ in range(2):
+        assert few.cvci.wald()["n_folds"] == 2
+        assert many.cvci.wald()["n_folds"] == 4
+        assert many.cvci.moments(by="fold")["count"].values.tolist() == [3, 3, 3, 3]
+    same_point = array.drop_vars(["evaluation", "repetition", "point"]).assign_coords(
+        fold=("evaluation", np.arange(12) % 2), point=("evaluation", np.arange(12) // 2)
+    )
+    with pytest.raises(LogError, match="a point stands in two folds"):
+        same_point.cvci.wald()
+
+
+def test_an_index_with_more_labels_is_another(log):
+    """``set_levels`` keeps the codes in place and lengthens the table that they point into."""
+    cvstats.wald(log, variance="within-fold")
+    longer = log.index.set_levels(["x", "y", "z", "u", "v"], level="fold")
+    assert np.shares_memory(longer.codes[1], log.index.codes[1])
+    assert frames.facts_about(longer) is not frames.facts_about(log.index)
+    assert_same([cvstats.wald(log.set_axis(longer))], [cvstats.wald(log)])
+    assert cvstats.moments(log.set_axis(longer))["count"].tolist() == [4] * 6

@@ -1,0 +1,325 @@
+"""Corrected t, conservative Z, five by two, nested CV and replace-one: R, oracle, properties."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import oracle_resampled as slow
+import pandas as pd
+import pytest
+import simulate
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import LABELS, as_dataset, close, dense, listed_coords, losses, stacked
+
+import cvstats
+
+R_CASES = json.loads(
+    (Path(__file__).parent / "reference" / "r_resampled.json").read_text(encoding="utf-8")
+)
+FIRST = ["estimate", "se", "lower", "upper"]
+ALPHAS = st.sampled_from([0.05, 0.1, 0.32, 0.001])
+some = settings(max_examples=40)
+
+
+# --- logs -----------------------------------------------------------------------------------------
+
+
+def splits(draw, rng):
+    n = draw(st.integers(6, 12))
+    fits = simulate.subsampling(np.arange(n), 2, draw(st.integers(2, 6)), rng)
+    cut = [draw(st.integers(1, 2)) for _ in fits]  # test sets of different sizes
+    return [f._replace(test=f.test[:size]) for f, size in zip(fits, cut, strict=True)]
+
+
+PLANS = {
+    "corrected_t": splits,
+    "folds": lambda draw, rng: simulate.repeated_k_fold(
+        draw(st.integers(4, 11)), draw(st.integers(2, 4)), draw(st.integers(1, 3)), rng
+    ),
+    "conservative_z": lambda draw, rng: simulate.paired_subsampling(
+        draw(st.integers(8, 11)), 2, draw(st.integers(1, 3)), draw(st.integers(1, 3)), rng
+    ),
+    "five_by_two": lambda draw, rng: simulate.repeated_k_fold(draw(st.integers(2, 9)), 2, 5, rng),
+    "nested_cv": lambda draw, rng: simulate.nested_cv(
+        draw(st.integers(8, 11)), draw(st.integers(3, 4)), draw(st.integers(1, 3)), rng
+    ),
+    "replace_one": lambda draw, rng: simulate.replace_one(
+        draw(st.integers(6, 11)), draw(st.integers(2, 3)), draw(st.integers(1, 2)), rng
+    ),
+}
+
+
+@st.composite
+def logs(draw, design):
+    """Evaluations of a plan, with losses of any kind, for the oracle."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    index = simulate.index_of(PLANS[design](draw, rng))
+    values = draw(losses(len(index)))
+    return [
+        slow.Loss(Fraction(loss), **dict(zip(index.names, key, strict=True)))
+        for loss, key in zip(values, index, strict=True)
+    ]
+
+
+def series(rows, levels, seed=0):
+    """The evaluations as a Series, shuffled."""
+    columns = [[getattr(row, level) for row in rows] for level in levels]
+    index = pd.MultiIndex.from_arrays(columns, names=levels)
+    log = pd.Series([float(row.loss) for row in rows], index=index, name="model")
+    return log.iloc[np.random.default_rng(seed).permutation(len(log))]
+
+
+def example(method, seed=0, models=2, offset=0.0):
+    """A frame of two models on a plan of some size."""
+    rng = np.random.default_rng(seed)
+    plan = {
+        "corrected_t": lambda: simulate.subsampling(np.arange(20), 4, 6, rng),
+        "conservative_z": lambda: simulate.paired_subsampling(20, 3, 4, 3, rng),
+        "five_by_two": lambda: simulate.repeated_k_fold(11, 2, 5, rng),
+        "nested_cv": lambda: simulate.nested_cv(14, 4, 2, rng),
+        "replace_one": lambda: simulate.replace_one(13, 3, 2, rng),
+    }[method]()
+    index = simulate.index_of(plan)
+    table = offset + rng.gamma(2.0, size=(len(index), models))
+    return pd.DataFrame(table, index=index, columns=list("abc")[:models])
+
+
+CALLS = [
+    ("corrected_t", {"train_size": 16}),
+    ("conservative_z", {}),
+    ("five_by_two", {}),
+    ("five_by_two", {"test": "f"}),
+    ("nested_cv", {}),
+    ("nested_cv", {"bias_correction": None}),
+    ("replace_one", {}),
+    ("replace_one", {"constant": "printed"}),
+]
+
+
+def agrees(ours, exact, rows, quantile=1.0):
+    for name in FIRST:
+        assert close(ours[name], getattr(exact, name), rows, tolerance=4e-12 * quantile), name
+
+
+def quantile_of(exact):
+    return max(1.0, (exact.upper - exact.lower) / (2 * exact.se)) if exact.se > 0 else 1.0
+
+
+# --- R --------------------------------------------------------------------------------------------
+
+
+def r_log(case):
+    """The log of a case; a level whose labels come in runs is stored as label, times, …"""
+    levels = {
+        name: np.repeat(column["runs"][::2], column["runs"][1::2])
+        if isinstance(column, dict)
+        else column
+        for name, column in case["log"].items()
+    }
+    index = pd.MultiIndex.from_arrays(list(levels.values()), names=list(levels))
+    return pd.Series(case["loss"], index=index)
+
+
+def test_agrees_with_r(capsys):
+    worst: dict[str, float] = {}
+    for case in R_CASES:
+        method, wanted = case["method"], case["expected"]
+        ours = getattr(cvstats, method)(r_log(case), alpha=case["alpha"], **case["kwargs"])
+        width = wanted["upper"] - wanted["lower"]
+        apart = max(abs(ours[name] - value) for name, value in wanted.items()) / width
+        offset = "offset" in case["id"]
+        assert apart <= (1e-7 if offset else 1e-9), case["id"]
+        label = method + (" (offset)" if offset else "")
+        worst[label] = max(worst.get(label, 0.0), apart)
+    with capsys.disabled():
+        print("\nlargest deviation from inferGE, in widths of the interval")
+        for label, apart in sorted(worst.items()):
+            print(f"  {label:<26} {apart:.1e}")
+
+
+# --- the oracle -----------------------------------------------------------------------------------
+
+
+@some
+@given(st.data(), ALPHAS)
+def test_corrected_t_of_splits(data, alpha):
+    rows = data.draw(logs("corrected_t"))
+    log = series(rows, ["repetition", "point"])
+    labels = sorted({row.repetition for row in rows})
+    sizes = data.draw(st.lists(st.integers(2, 30), min_size=len(labels), max_size=len(labels)))
+    exact = slow.corrected_t(rows, sizes, alpha)
+    by_label = dict(zip(labels[::-1], sizes[::-1], strict=True))
+    for train_size in (sizes, np.array(sizes), by_label, pd.Series(by_label)):
+        ours = cvstats.corrected_t(log, train_size=train_size, alpha=alpha)
+        agrees(ours, exact, rows, quantile_of(exact))
+    assert (ours["df"], ours["n_splits"]) == (len(sizes) - 1, len(sizes))
+    assert ours["n_train"] == pytest.approx(np.mean(sizes))
+    one = cvstats.corrected_t(log, train_size=7, alpha=alpha)
+    agrees(one, slow.corrected_t(rows, [7] * len(sizes), alpha), rows, quantile_of(exact))
+
+
+@some
+@given(logs("folds"), ALPHAS)
+def test_corrected_t_of_folds(rows, alpha):
+    by = ("repetition", "fold")
+    exact = slow.corrected_t(rows, slow.fold_train_sizes(rows), alpha, by)
+    ours = cvstats.corrected_t(series(rows, [*by, "point"]), alpha=alpha)
+    agrees(ours, exact, rows, quantile_of(exact))
+    sizes = range(5, 5 + len(slow.cells(rows, *by)))
+    other = slow.corrected_t(rows, sizes, alpha, by)
+    ours = cvstats.corrected_t(series(rows, [*by, "point"]), alpha=alpha, train_size=list(sizes))
+    agrees(ours, other, rows, quantile_of(other))
+
+
+@some
+@given(logs("conservative_z"), ALPHAS)
+def test_conservative_z(rows, alpha):
+    exact = slow.conservative_z(rows, alpha)
+    ours = cvstats.conservative_z(series(rows, ["sample", "repetition", "point"]), alpha=alpha)
+    agrees(ours, exact, rows, quantile_of(exact))
+    assert ours["n_divisions"] == exact.extra["n_divisions"]
+
+
+@some
+@given(logs("five_by_two"), ALPHAS)
+def test_five_by_two(rows, alpha):
+    log = series(rows, ["repetition", "fold", "point"])
+    exact = slow.five_by_two_t(rows, alpha)
+    ours = cvstats.five_by_two(log, alpha=alpha)
+    agrees(ours, exact, rows, quantile_of(exact))
+    f = slow.five_by_two_f(rows, alpha)
+    ours = cvstats.five_by_two(log, test="f", alpha=alpha)
+    assert close(ours["estimate"], f.estimate, rows)
+    assert np.isnan(ours["se"])
+    unit = float(max(abs(row.loss - f.estimate) for row in rows)) or 1.0
+    if abs(f.radicand) < 1e-9 * unit**2:
+        return  # its sign is beyond doubles
+    assert ("interval is empty" in ours["caution"]) == (f.radicand < 0)
+    if f.radicand < 0:
+        assert ours[["lower", "upper"]].isna().all()
+    else:
+        reach = float(f.radicand / 10) ** 0.5
+        tolerance = 1e-11 * max(1.0, reach / unit)
+        assert close(ours["upper"], float(f.estimate) + reach, rows, tolerance=tolerance)
+        assert close(ours["lower"], float(f.estimate) - reach, rows, tolerance=tolerance)
+        for end in (ours["lower"], ours["upper"]):  # where the test just rejects
+            at_end = slow.five_by_two_f(rows, alpha, null=float(end)).p_value
+            assert at_end == pytest.approx(alpha, rel=1e-4)
+    if f.statistic is not None:
+        assert ours["statistic"] == pytest.approx(float(f.statistic), rel=1e-6)
+        assert ours["p_value"] == pytest.approx(f.p_value, rel=1e-5)
+
+
+@some
+@given(logs("nested_cv"), st.sampled_from(["paper", "code", None]), ALPHAS)
+def test_nested_cv(rows, bias_correction, alpha):
+    log = series(rows, ["repetition", "outer", "fold", "point"])
+    exact = slow.nested_cv(rows, bias_correction, alpha)
+    ours = cvstats.nested_cv(log, bias_correction=bias_correction, alpha=alpha)
+    for name in ("err_ncv", "err_cv", "bias"):
+        assert close(ours[name], exact.extra[name], rows), name
+    assert close(ours["mse_raw"], exact.extra["mse_raw"], rows, power=2)
+    assert ours["n_folds"] == exact.extra["k"]
+    floor, wanted = exact.extra["floor"], exact.extra["wanted"]
+    agrees(ours, exact, rows, 10 * quantile_of(exact))
+    if min(abs(wanted - floor), abs(wanted - exact.extra["k"] * floor)) > 1e-9 * floor:
+        assert ("end of its possible range" in ours["caution"]) == (exact.variance != wanted)
+
+
+@some
+@given(logs("replace_one"), st.sampled_from(["efron-stein", "printed"]), ALPHAS)
+def test_replace_one(rows, constant, alpha):
+    log = series(rows, ["sample", "repetition", "fold", "point"])
+    exact = slow.replace_one(rows, constant, alpha)
+    ours = cvstats.replace_one(log, constant=constant, alpha=alpha)
+    agrees(ours, exact, rows, 10 * quantile_of(exact))
+    assert ours["n_points"] == sum(r.sample == 0 and r.repetition == 0 for r in rows)
+
+
+# --- containers, order, labels --------------------------------------------------------------------
+
+
+def numbers(result):
+    if isinstance(result, xr.Dataset):
+        return np.stack([np.atleast_1d(result[name].values) for name in FIRST], axis=-1)
+    return result[FIRST].to_numpy(dtype=float)
+
+
+@pytest.mark.parametrize(("method", "options"), CALLS)
+def test_every_container_says_the_same(method, options):
+    frame = example(method)
+    call = getattr(cvstats, method)
+    expected = numbers(call(frame, **options))
+    forms = [stacked(frame), listed_coords(frame), as_dataset(stacked(frame))]
+    forms += [as_dataset(listed_coords(frame.iloc[::-1]))]
+    if method in ("five_by_two", "nested_cv", "replace_one"):
+        forms.append(dense(frame))
+    for form in forms:
+        assert numbers(call(form, **options)) == pytest.approx(expected, rel=1e-12, nan_ok=True)
+        found = getattr(form.cvci, method)(**options)
+        assert numbers(found) == pytest.approx(expected, rel=1e-12, nan_ok=True)
+    one = call(frame["b"], **options)
+    assert one[FIRST].astype(float).to_numpy() == pytest.approx(expected[1], nan_ok=True)
+    assert one.attrs["method"] == method
+    assert one.attrs["target"]
+
+
+@pytest.mark.parametrize(("method", "options"), CALLS)
+def test_order_and_labels_change_nothing(method, options):
+    frame = example(method)
+    call = getattr(cvstats, method)
+    expected = numbers(call(frame, **options))
+    rows = np.random.default_rng(3).permutation(len(frame))
+    shuffled = numbers(call(frame.iloc[rows], **options))
+    assert shuffled == pytest.approx(expected, rel=1e-12, nan_ok=True)
+    for kind in ("strings", "dates", "tuples"):
+        table = frame.reset_index()
+        for name in frame.index.names:
+            if name == "sample":
+                continue
+            names = LABELS[kind](int(table[name].max()) + 1)
+            table[name] = [names[code] for code in table[name]]
+        other = table.set_index(list(frame.index.names))
+        assert numbers(call(other, **options)) == pytest.approx(expected, rel=1e-12, nan_ok=True)
+
+
+@pytest.mark.parametrize(("method", "options"), CALLS)
+def test_shift_and_scale(method, options):
+    frame = example(method)
+    call = getattr(cvstats, method)
+    expected = call(frame, **options)
+    scaled = call(frame * 8.0, **options)
+    assert numbers(scaled) == pytest.approx(8 * numbers(expected), rel=1e-12, nan_ok=True)
+    far = call(frame + 1e9, **options)
+    width = (expected["upper"] - expected["lower"]).to_numpy()
+    assert (far["upper"] - far["lower"]).to_numpy() == pytest.approx(width, rel=2e-6, nan_ok=True)
+
+
+@pytest.mark.parametrize("method", ["conservative_z", "five_by_two", "nested_cv", "replace_one"])
+def test_compare_is_the_interval_of_the_difference(method):
+    frame = example(method, models=3)
+    table = cvstats.compare(frame, reference="a", method=method, alpha=0.1)
+    gaps = cvstats.difference(frame, reference="a")
+    alone = getattr(cvstats, method)(gaps, alpha=0.1)
+    for name, other in zip(["difference", "se", "lower", "upper"], FIRST, strict=True):
+        assert table[name].to_numpy() == pytest.approx(alone[other].to_numpy(), rel=1e-12)
+    assert ((table["p_value"] < 0.1) == ((table["lower"] > 0) | (table["upper"] < 0))).all()
+
+
+def test_compare_by_corrected_t():
+    plan = simulate.repeated_k_fold(20, 4, 3, np.random.default_rng(1))
+    index = simulate.index_of(plan)
+    frame = pd.DataFrame(
+        np.random.default_rng(2).gamma(2.0, size=(60, 2)), index=index, columns=["a", "b"]
+    )
+    table = cvstats.compare(frame, method="corrected_t").iloc[0]
+    alone = cvstats.corrected_t(frame["a"] - frame["b"])
+    assert table["difference"] == pytest.approx(alone["estimate"])
+    assert table[["se", "lower", "upper"]].tolist() == pytest.approx(
+        alone[["se", "lower", "upper"]].tolist()
+    )

@@ -1,0 +1,247 @@
+"""Resampled logs that lack something, contradict themselves or leave no variance."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from test_resampled import CALLS, example
+
+import cvstats
+from cvstats.errors import LogError
+
+
+def without(frame, **labels):
+    """Drop the evaluations that have all of these labels."""
+    gone = np.ones(len(frame), dtype=bool)
+    for level, label in labels.items():
+        gone &= frame.index.get_level_values(level) == label
+    return frame[~gone]
+
+
+def relabel(frame, level, change):
+    table = frame.reset_index()
+    table[level] = [change(label) for label in table[level]]
+    return table.set_index(list(frame.index.names))
+
+
+REFUSED = [
+    ("corrected_t", lambda log: log, "Pass it: corrected_t(losses, train_size=90)"),
+    ("corrected_t", lambda log: log.xs(0, level="repetition"), "cvstats.plans.subsampling makes"),
+    ("conservative_z", lambda log: log.droplevel("sample"), "stands twice"),
+    (
+        "conservative_z",
+        lambda log: log.xs(0, level="sample"),
+        "no level 'sample'. Add it to the index, 0 for the data; cvstats.plans.paired_subsampling",
+    ),
+    ("conservative_z", lambda log: without(log, sample=3), "sample 4 stands alone"),
+    ("conservative_z", lambda log: log[log.index.get_level_values(0) == 0], "no halves"),
+    (
+        "conservative_z",
+        lambda log: relabel(log, "sample", lambda s: f"half {s}"),
+        "not whole numbers with 0 for the data",
+    ),
+    ("conservative_z", lambda log: relabel(log, "sample", lambda s: s + 0.5), "not whole numbers"),
+    ("conservative_z", lambda log: relabel(log, "sample", lambda s: s + 1), "with 0 for the data"),
+    ("conservative_z", lambda log: example("replace_one"), "have several folds"),
+    ("five_by_two", lambda log: without(log, repetition=3), "4 repetitions of 2 folds"),
+    ("five_by_two", lambda log: without(log, repetition=3, fold=1), "5 repetitions of 1 to 2 fold"),
+    ("five_by_two", lambda log: log.xs(0, level="repetition"), "no level 'repetition'"),
+    ("five_by_two", lambda log: log.xs(0, level="fold"), "no level 'fold'"),
+    ("five_by_two", lambda log: without(log, repetition=3, point=1), "leave out some points"),
+    ("five_by_two", lambda log: example("nested_cv"), "is a nested cross-validation log"),
+    (
+        "nested_cv",
+        lambda log: example("five_by_two"),
+        "no level 'outer' (the fold held out besides the one tested). Add it to the index; "
+        "cvstats.plans.nested_cv makes such a log",
+    ),
+    ("nested_cv", lambda log: log.xs(0, level="fold"), "no level 'fold' (the fold tested)"),
+    (
+        "nested_cv",
+        lambda log: relabel(log, "outer", lambda j: f"out {j}"),
+        "a repetition has 0 outer folds",
+    ),
+    ("nested_cv", lambda log: without(log, repetition=1, outer=2), "evaluations are left out"),
+    ("nested_cv", lambda log: without(log, repetition=1, fold=2), "evaluations are left out"),
+    ("nested_cv", lambda log: without(log, outer=2, fold=2), "evaluations are left out"),
+    ("nested_cv", lambda log: without(log, outer=2, fold=3), "evaluations are left out"),
+    ("nested_cv", lambda log: without(log, outer=2, point=3), "not all test the same points"),
+    ("nested_cv", lambda log: log.iloc[:0], "the log is empty"),
+    ("replace_one", lambda log: log.xs(1, level="sample"), "no level 'sample'"),
+    ("replace_one", lambda log: example("conservative_z"), "no folds in some sample"),
+    ("replace_one", lambda log: without(log, sample=4), "has 7 samples, of 13 and 6 points"),
+    ("replace_one", lambda log: without(log, sample=4, repetition=1), "points are left out"),
+    ("replace_one", lambda log: without(log, sample=0, point=3), "points are left out"),
+    ("replace_one", lambda log: example("nested_cv").xs(0, level="outer"), "no level 'sample'"),
+]
+
+
+@pytest.mark.parametrize(("method", "change", "words"), REFUSED)
+def test_refusals_say_what_is_missing(method, change, words):
+    log = change(example(method))
+    with pytest.raises(LogError, match=re.escape(words)):
+        getattr(cvstats, method)(log)
+
+
+def test_a_fold_of_one_point():
+    log = example("nested_cv")
+    points = log.index.get_level_values("fold").isin([2])
+    first = log[points].index.get_level_values("point")[0]
+    keep = ~points | (log.index.get_level_values("point") == first)
+    one = log[keep & (log.index.get_level_values("repetition") == 0)]
+    with pytest.raises(LogError, match="a fold has one point"):
+        cvstats.nested_cv(one)
+
+
+@pytest.mark.parametrize(
+    ("train_size", "words"),
+    [
+        (0.9, "train_size holds 0.9. Expected the number of points"),
+        (-3, "train_size holds -3"),
+        (float("nan"), "train_size holds nan"),
+        ([10, 11], "2 numbers and the log has 6 splits"),
+        ({0: 10, 1: 10}, "no number for repetition=2; repetition=3; repetition=4; and 1 more"),
+        ("all", "train_size='all' is not known"),
+        ([10, 10, 10, 10, 10, "x"], "no number of points"),
+        ([10, 10, 10, 10, 10, 0.2], "train_size holds 0.2"),
+    ],
+)
+def test_train_size(train_size, words):
+    with pytest.raises(LogError, match=words):
+        cvstats.corrected_t(example("corrected_t"), train_size=train_size)
+
+
+def test_unknown_words():
+    for method, options, words in (
+        ("five_by_two", {"test": "z"}, "test='z' is not known. Expected one of 't', 'f'"),
+        ("nested_cv", {"bias_correction": "book"}, "bias_correction='book' is not known"),
+        ("replace_one", {"constant": "half"}, "constant='half' is not known"),
+        ("conservative_z", {"alpha": 1.5}, "alpha=1.5 is out of range"),
+    ):
+        with pytest.raises(LogError, match=words):
+            getattr(cvstats, method)(example(method), **options)
+
+
+def test_folds_without_points_tell_their_training_size():
+    log = example("five_by_two")["a"]
+    anonymous = log.droplevel("point")
+    for method in ("corrected_t", "five_by_two"):
+        named = getattr(cvstats, method)(log)
+        found = getattr(cvstats, method)(anonymous)
+        assert found["lower"] == pytest.approx(named["lower"], rel=1e-12)
+        assert "n_points" not in found
+
+
+def test_sources_left_out_are_folds_and_said_so():
+    index = pd.MultiIndex.from_product([list("abcd"), range(5)], names=["source", "point"])
+    log = pd.Series(np.random.default_rng(1).gamma(2.0, size=20), index=index)
+    found = cvstats.corrected_t(log)
+    assert (found["n_splits"], found["n_train"]) == (4, 15)
+    assert "covers these sources" in found["caution"]
+    # random splits of points that have sources: the splits are the repetitions
+    split = pd.concat({r: log.iloc[r * 3 : r * 3 + 4] for r in range(4)}, names=["repetition"])
+    assert cvstats.corrected_t(split, train_size=16)["n_splits"] == 4
+
+
+def test_split_scores_do_as_losses():
+    log = pd.Series([0.2, 0.3, 0.25], index=pd.RangeIndex(3, name="repetition"))
+    found = cvstats.corrected_t(log, train_size=9)
+    variance = (1 / 3 + 1 / 9) * log.var()
+    assert found["se"] ** 2 == pytest.approx(variance)
+
+
+# --- no variance, empty, at the end of the range --------------------------------------------------
+
+
+@pytest.mark.parametrize(("method", "options"), CALLS)
+@pytest.mark.parametrize("value", [0.0, 0.1, 1e6 + 0.1])
+def test_equal_losses_give_a_point(method, options, value):
+    log = example(method, models=1)
+    log[:] = value
+    found = getattr(cvstats, method)(log, **options).iloc[0]
+    assert found[["estimate", "lower", "upper"]].tolist() == pytest.approx([value] * 3, rel=1e-14)
+    assert found["upper"] - found["lower"] <= 1e-14 * value
+    assert "the interval is a point" in found["caution"]
+
+
+def test_empty_f_interval_and_its_neighbours():
+    index = pd.MultiIndex.from_product([range(5), range(2)], names=["repetition", "fold"])
+    log = pd.Series([1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0, 5.0, 5.1], index=index)
+    found = cvstats.five_by_two(log, test="f")
+    assert found[["lower", "upper"]].isna().all()
+    assert found["estimate"] == pytest.approx(log.mean())
+    assert found["caution"] == "no value agrees with the log at this level: the interval is empty"
+    wide = cvstats.five_by_two(log, test="f", alpha=1e-9)
+    assert wide["lower"] < log.mean() < wide["upper"]
+    equal = cvstats.five_by_two(log * 0, test="f")
+    assert (equal["statistic"], equal["p_value"], equal["lower"]) == (0.0, 1.0, 0.0)
+    ones = cvstats.five_by_two(log * 0 + 1, test="f")
+    assert (ones["statistic"], ones["p_value"], ones["lower"]) == (np.inf, 0.0, 1.0)
+    with_array = cvstats.five_by_two(xr.DataArray.from_series(log), test="f")
+    assert np.isnan(with_array["lower"])
+
+
+def test_the_first_fold_is_told_and_does_not_depend_on_rows():
+    log = example("five_by_two")["a"]
+    found = [cvstats.five_by_two(log.iloc[::step]) for step in (1, -1)]
+    assert found[0]["estimate"] == pytest.approx(found[1]["estimate"], rel=1e-14)
+    first = log.xs(0, level="repetition").xs(0, level="fold").mean()
+    assert found[0]["estimate"] == pytest.approx(first)
+    assert found[0].attrs["first"] == "repetition=0, fold=0"
+    other = cvstats.five_by_two(relabel(log.to_frame(), "repetition", lambda r: -r)["a"])
+    assert other.attrs["first"] == "repetition=-4, fold=0"
+    listed = log.to_frame("model").iloc[::-1]
+    codes = {n: ("row", listed.index.get_level_values(n)) for n in listed.index.names}
+    array = xr.DataArray(listed["model"].to_numpy(), codes, ("row",))
+    assert float(cvstats.five_by_two(array)["estimate"]) == pytest.approx(first)
+
+
+def test_nested_standard_error_stays_in_range():
+    frame = example("nested_cv")
+    outer = frame.index.get_level_values("outer").to_numpy()
+    fold = frame.index.get_level_values("fold").to_numpy()
+    far = frame["a"] + np.where(outer == fold, 50.0, 0.0)  # outer errors far from inner ones
+    found = cvstats.nested_cv(far)
+    inner = far[outer != fold]
+    naive = inner.std() / np.sqrt(14)
+    assert found["se"] == pytest.approx(2 * naive)  # sqrt(K) with K = 4
+    assert found["mse_raw"] > 1000
+    assert "end of its possible range" in found["caution"]
+    assert "few repetitions" in found["caution"]
+    assert found["estimate"] == pytest.approx(found["err_ncv"] - found["bias"])
+    plain = cvstats.nested_cv(far, bias_correction=None)
+    assert (plain["bias"], plain["estimate"]) == (0.0, plain["err_ncv"])
+    for name, factor in (("paper", 1.5), ("code", 1 + 0.5**1.5)):
+        bias = cvstats.nested_cv(far, bias_correction=name)["bias"]
+        assert bias == pytest.approx(factor * (found["err_ncv"] - found["err_cv"]))
+
+
+def test_cautions():
+    assert "few repetitions" in cvstats.conservative_z(example("conservative_z"))["caution"].iloc[0]
+    assert "fewer than 30 points" in cvstats.replace_one(example("replace_one"))["caution"].iloc[0]
+    index = pd.MultiIndex.from_product([range(3), range(4), range(9)], names=["sample", *"rp"])
+    index = index.set_names(["sample", "repetition", "point"])
+    log = pd.Series(np.random.default_rng(1).gamma(2.0, size=len(index)), index=index)
+    assert "equally many points" not in cvstats.conservative_z(log)["caution"]
+    fewer = log[(index.get_level_values(0) == 0) | (index.get_level_values(2) < 5)]
+    assert "equally many points" in cvstats.conservative_z(fewer)["caution"]
+
+
+def test_masked_cells_and_missing_losses():
+    frame = example("nested_cv")
+    index = frame.index
+    coords = {name: ("row", index.get_level_values(name)) for name in index.names}
+    grid = xr.DataArray(np.stack([frame["a"], np.full(len(frame), np.nan)]), coords, ("lat", "row"))
+    found = cvstats.nested_cv(grid)
+    assert np.isnan(found["estimate"][1])
+    assert found["caution"][1] == 1
+    assert float(found["se"][0]) == pytest.approx(cvstats.nested_cv(frame["a"])["se"])
+    frame.iloc[3, 0] = np.nan
+    with pytest.raises(LogError, match="missing='drop'"):
+        cvstats.nested_cv(frame)
+    with pytest.raises(LogError, match="not all test the same points"):
+        cvstats.nested_cv(frame, missing="drop")
