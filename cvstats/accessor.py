@@ -177,9 +177,7 @@ class CVAccessor:
         alpha: float = 0.05,
         missing: Missing = "raise",
     ) -> Table:
-        return resampled.replace_one(
-            self._losses, constant=constant, alpha=alpha, missing=missing
-        )
+        return resampled.replace_one(self._losses, constant=constant, alpha=alpha, missing=missing)
 
     @told_by(bootstrapping.bootstrap_oob)
     def bootstrap_oob(
@@ -329,17 +327,13 @@ class CVAccessor:
     def source_estimators(
         self, *, source: Hashable = None, other: Hashable = None, missing: Missing = "raise"
     ) -> Table:
-        return sourcing.source_estimators(
-            self._losses, source=source, other=other, missing=missing
-        )
+        return sourcing.source_estimators(self._losses, source=source, other=other, missing=missing)
 
     @told_by(sourcing.source_components)
     def source_components(
         self, *, independent: str = "dataset", missing: Missing = "raise"
     ) -> Table:
-        return sourcing.source_components(
-            self._losses, independent=independent, missing=missing
-        )
+        return sourcing.source_components(self._losses, independent=independent, missing=missing)
 
     @told_by(comparing.difference)
     def difference(self, other: Losses | None = None, *, reference: Hashable = None) -> Any:

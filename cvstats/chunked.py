@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -20,7 +20,7 @@ __all__ = ["Columns", "Differences", "Panels", "all_binary", "co_moments", "mome
 SIDE_BY_SIDE = 16
 """From so many row-major columns on, a row is read across and not column by column."""
 
-TILE = 16
+TILE = 8
 BATCH = 64
 
 TABLE = 1 << 20
@@ -28,6 +28,9 @@ TABLE = 1 << 20
 
 LARGEST = 1 << 25
 """Numbers in all matrices of co-moments together, at the most."""
+
+FAR = 1e3
+"""A shift this much farther from the mean than the losses are is chosen anew."""
 
 ALIKE = 1e-3
 """Pairs whose difference keeps a smaller share of the models' spread are summed directly."""
@@ -252,12 +255,27 @@ def _pooled(parts: list[State]) -> State:
         return pool(np.stack(count), np.stack(mean), np.stack(m2))
 
 
-def _state(counts: IntArray, shift: FloatArray, sums: FloatArray, squares: FloatArray) -> State:
-    """Turn sums about a shift into a mean and squared deviations about it."""
-    n = counts.astype(np.float64)
-    share = sums / np.maximum(n, 1)[:, None]
+def _state(
+    counts: IntArray,
+    shift: FloatArray,
+    add: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
+) -> State:
+    """Turn sums about a shift into means and squared deviations about them.
+
+    Where the shift turns out to lie far from the rest of its cell, the deviations would be
+    the small difference of large sums; then all is added again, about the means.
+    """
+    n = counts.astype(np.float64)[:, None]
     with np.errstate(invalid="ignore", over="ignore"):  # named later, by label
-        return n, shift + share, np.maximum(squares - sums * share, 0.0)
+        for _ in range(2):
+            sums, squares = add(shift)
+            share = sums / np.maximum(n, 1)
+            m2 = squares - sums * share
+            far = sums * share > FAR * m2
+            if not far.any():
+                break
+            shift = np.where(far, shift + share, shift)
+        return n[:, 0], shift + share, np.maximum(m2, 0.0)
 
 
 def _down(
@@ -269,21 +287,24 @@ def _down(
     first: IntArray,
 ) -> State:
     """One block, a column at a time."""
-    names = range(columns.start, columns.stop)
-    sums = np.zeros((2, len(names), len(counts), kernels.LANES))
-    shift = np.zeros((len(names), len(counts)))
-    lanes = sums.reshape(2, len(names), -1)
+    values = [losses.column(j, *block) for j in range(columns.start, columns.stop)]
     only = int(counts.argmax())
-    for at, j in enumerate(names):
-        values = losses.column(j, *block)
-        if cells is None:
-            shift[at, only] = values[0]
-            kernels.accumulate_one(values, values[0], sums[0, at, only], sums[1, at, only])
-            continue
-        shift[at] = np.where(counts > 0, values[first], 0.0)
-        kernels.accumulate(values, cells, shift[at], lanes[0, at], lanes[1, at])
-    total = sums.sum(axis=3)
-    return _state(counts, shift.T, total[0].T, total[1].T)
+
+    def add(shift: FloatArray) -> tuple[FloatArray, FloatArray]:
+        sums = np.zeros((2, len(values), len(counts), kernels.LANES))
+        lanes = sums.reshape(2, len(values), -1)
+        for at, column in enumerate(values):
+            if cells is None:
+                level = shift[only, at]
+                kernels.accumulate_one(column, level, sums[0, at, only], sums[1, at, only])
+            else:
+                about = np.ascontiguousarray(shift[:, at])
+                kernels.accumulate(column, cells, about, lanes[0, at], lanes[1, at])
+        total = sums.sum(axis=3)
+        return total[0].T, total[1].T
+
+    start = np.stack([column[first] for column in values], axis=1)
+    return _state(counts, np.where((counts > 0)[:, None], start, 0.0), add)
 
 
 def _across(
@@ -297,19 +318,22 @@ def _across(
     """One block, many columns of a row at a time."""
     table, row, column = losses.tile(columns, start, start + len(cells))
     width = columns.stop - columns.start
+
+    def add(shift: FloatArray) -> tuple[FloatArray, FloatArray]:
+        sums, squares = np.zeros_like(shift), np.zeros_like(shift)
+        kernels.accumulate_wide(table, row, column, cells, shift, sums, squares)
+        return sums, squares
+
     among = table[row + first, column : column + width].astype(np.float64)
-    shift = np.where((counts > 0)[:, None], among, 0.0)
-    sums, squares = np.zeros_like(shift), np.zeros_like(shift)
-    kernels.accumulate_wide(table, row, column, cells, shift, sums, squares)
-    return _state(counts, shift, sums, squares)
+    return _state(counts, np.where((counts > 0)[:, None], among, 0.0), add)
 
 
 def all_binary(design: Design, losses: Columns) -> bool:
-    """Whether every loss is exactly 0 or 1."""
+    """Whether every loss that is there is exactly 0 or 1."""
     for start, stop in spans(design.size, BLOCK):
         here = slice(None) if design.present is None else design.present[start:stop]
         for j in range(losses.width):
             values = losses.column(j, start, stop)[here]
-            if not np.all((values == 0) | (values == 1)):
+            if not np.all((values == 0) | (values == 1) | np.isnan(values)):
                 return False
     return True

@@ -353,11 +353,12 @@ class Design:
         """Words for rows that share a split and a point."""
         names = (*by, "point", *(["source"] if "source" in self.levels else []))
         keys = self._keys(names, 0, self.size)
-        order = np.argsort(keys, kind="stable")
+        full = self._keys(self.identity(), 0, self.size)
+        order = np.lexsort((np.arange(self.size), full, keys))  # copies become neighbours
         order = order[keys[order] >= 0]
         again = np.flatnonzero(np.diff(keys[order]) == 0)
-        pairs = sorted((int(order[i + 1]), int(order[i])) for i in again)
-        full = self._keys(self.identity(), 0, self.size)
+        rows = [sorted((int(order[i]), int(order[i + 1]))) for i in again]
+        pairs = sorted((two, one) for one, two in rows)
         same = [(two, one) for two, one in pairs if full[one] == full[two]]
         if same:
             return self._duplicates(same)

@@ -133,7 +133,7 @@ class Moments:
             Cells sorted by the positions of their labels.
         """
         keep = [self.levels.index(level) for level in levels]
-        if len(keep) == len(self.levels):
+        if keep == list(range(len(self.levels))):
             return self
         codes, group = np.unique(self.codes[:, keep], axis=0, return_inverse=True)
         count, mean, m2 = self._pooled(group.reshape(-1), len(codes))

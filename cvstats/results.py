@@ -117,9 +117,9 @@ def half_widths(alternative: str, alpha: float, df: float | None) -> tuple[float
     if alternative not in ALTERNATIVES:
         raise choice("alternative", alternative, ALTERNATIVES)
     if alternative == "two-sided":
-        reach = quantile(1 - alpha / 2, df)
+        reach = -quantile(alpha / 2, df)  # the lower tail keeps the digits of a tiny alpha
         return reach, reach
-    reach = quantile(1 - alpha, df)
+    reach = -quantile(alpha, df)
     return (np.inf, reach) if alternative == "less" else (reach, np.inf)
 
 

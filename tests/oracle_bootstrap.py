@@ -91,18 +91,20 @@ def leave_one_out(boot: Sequence[Fit], removed: bool = False) -> LeaveOneOut:
     point = {i: mean([fit.loss[i] for fit in out[i]]) for i in points if out[i]}
     error = mean(list(point.values()))
     middle = error if removed else ZERO
-    q = [
-        sum((fit.loss[i] - middle for i in points if fit.count[i] == 0), ZERO) / n for fit in boot
-    ]
+    q = [sum((fit.loss[i] - middle for i in points if fit.count[i] == 0), ZERO) / n for fit in boot]
     derivative, noise = {}, ZERO
     for i in point:
         drawn = [Fraction(fit.count[i]) for fit in boot]
         usual = mean(drawn)
         covariance = sum(((c - usual) * qb for c, qb in zip(drawn, q, strict=True)), ZERO)
         derivative[i] = (2 + Fraction(1, n - 1)) * (point[i] - error) / n + covariance / len(out[i])
-        noise += sum(
-            ((c - usual) ** 2 * (qb - mean(q)) ** 2 for c, qb in zip(drawn, q, strict=True)), ZERO
-        ) / len(out[i]) ** 2
+        noise += (
+            sum(
+                ((c - usual) ** 2 * (qb - mean(q)) ** 2 for c, qb in zip(drawn, q, strict=True)),
+                ZERO,
+            )
+            / len(out[i]) ** 2
+        )
     share = Fraction(n, len(point))
     variance = share * sum((d**2 for d in derivative.values()), ZERO)
     noise *= share
@@ -131,8 +133,10 @@ def error_of_law(law: Mapping[Hashable, Fraction], fitted: Sequence[Fit]) -> Fra
     total = ZERO
     for i, mass in law.items():
         without = [(w, fit) for w, fit in zip(chance, fitted, strict=True) if fit.count[i] == 0]
-        total += mass * sum((w * fit.loss[i] for w, fit in without), ZERO) / sum(
-            (w for w, _ in without), ZERO
+        total += (
+            mass
+            * sum((w * fit.loss[i] for w, fit in without), ZERO)
+            / sum((w for w, _ in without), ZERO)
         )
     return total
 

@@ -166,6 +166,8 @@ def test_what_applies_runs_and_what_does_not_says_why(kind):
         else:
             with pytest.raises(LogError) as caught:
                 cvstats.interval(log, method=name)
+            of_groups = name.startswith("source_") or name in ("clustered", "heterogeneity")
+            assert "cvstats.plans." in row["why_not"] or of_groups, row["why_not"]
             assert row["why_not"] in str(caught.value)
             assert str(caught.value).startswith(f"{name} needs {row['needs']}; ")
     for column in ("target", "guarantee", "fits", "reference"):

@@ -87,9 +87,9 @@ def bootstrap_oob(
     >>> log = pd.DataFrame({"count": counts.ravel(), "mean": loss.ravel()}, index=index)
     >>> losses = log.set_index("count", append=True)["mean"]
     >>> losses.cvci.bootstrap_oob()[["estimate", "se", "se_monte_carlo"]].astype(float).round(3)
-    estimate          0.402
-    se                0.104
-    se_monte_carlo    0.037
+    estimate          0.386
+    se                0.108
+    se_monte_carlo    0.040
     Name: mean, dtype: float64
     """
     checked_alpha(alpha)
@@ -179,7 +179,7 @@ def bootstrap_632(
     >>> result[["estimate", "apparent", "out_of_bag", "no_information"]].astype(float).round(3)
     estimate          0.499
     apparent          0.000
-    out_of_bag        0.536
+    out_of_bag        0.511
     no_information    0.499
     Name: 1-nn, dtype: float64
     >>> print(result["caution"])

@@ -70,7 +70,7 @@ def methods(losses: Losses) -> pd.DataFrame:
     design = read(losses).design
     rows = []
     for method in METHODS.values():
-        words = method.problem(design)
+        words = method.why_not(design)
         rows.append(
             {
                 "method": method.name,

@@ -4,30 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
-from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
 
-from cvstats.api.running import (
-    RUNNERS,
-    Alternative,
-    Compared,
-    Losses,
-    Missing,
-    checked_alpha,
-    folds_per_repetition,
+from cvstats.api.pairs import (
+    Options,
+    PairedMethod,
+    Pairs,
+    based,
+    checked_options,
+    columns_of,
+    every_two,
+    paired,
+    pairs_of,
+    usual,
 )
-from cvstats.chunked import Differences, Panels
-from cvstats.comparison.paired import ADJUSTMENTS, adjusted, tested
-from cvstats.containers import Log, dropped, read
-from cvstats.containers.pairing import against, aligned, every_pair, subtracted
-from cvstats.errors import MOST, LogError, choice, listed
+from cvstats.api.running import Alternative, Losses, Missing, checked_alpha
+from cvstats.chunked import Differences
+from cvstats.comparison import joint
+from cvstats.comparison.paired import ADJUSTMENTS, adjusted, degrees, limits, symmetric, tested
+from cvstats.containers import Log, read
+from cvstats.containers.pairing import against, every_pair, subtracted
+from cvstats.errors import LogError, choice
+from cvstats.plans.drawing import Rng, seed_of
 from cvstats.results import ALTERNATIVES, Result
+from cvstats.types import FloatArray, IntArray
 
 __all__ = ["compare", "difference"]
-
-Pairs = list[tuple[Hashable, Hashable]]
 
 
 def difference(losses: Losses, other: Losses | None = None, *, reference: Hashable = None) -> Any:
@@ -84,38 +88,18 @@ def difference(losses: Losses, other: Losses | None = None, *, reference: Hashab
     return every_pair(losses) if reference is None else against(losses, reference)
 
 
-def pairs_of(log: Log, reference: Hashable) -> tuple[Pairs, list[int], list[int]]:
-    """Choose the pairs to compare: their names, and the numbers of their models."""
-    models = list(log.labels.models)
-    if len(models) < 2:
-        raise LogError(
-            "the log holds one model. Expected two or more: pass the other log, as in "
-            "a.cvci.compare(b), or a frame with a column for each model (an array with a "
-            "dimension 'model')."
-        )
-    if reference is None:
-        chosen = list(combinations(range(len(models)), 2))
-    elif reference in models:
-        at = models.index(reference)
-        chosen = [(i, at) for i in range(len(models)) if i != at]
-    else:
-        raise LogError(
-            f"there is no model {reference!r}. Expected reference to be one of "
-            f"{listed(map(repr, models))}."
-        )
-    left, right = [i for i, _ in chosen], [j for _, j in chosen]
-    return [(models[i], models[j]) for i, j in chosen], left, right
-
-
 def compare(
     losses: Losses,
     other: Losses | None = None,
     *,
     reference: Hashable = None,
-    method: Compared | None = None,
+    method: PairedMethod | None = None,
+    options: Options = None,
     alternative: Alternative = "two-sided",
-    adjust: Literal["holm", "bh"] | None = "holm",
+    adjust: Literal["holm", "bh", "max-t"] | None = "holm",
     alpha: float = 0.05,
+    n_draws: int = 10_000,
+    rng: Rng = None,
     missing: Missing = "raise",
 ) -> Any:
     """Test whether models differ, on paired losses.
@@ -136,13 +120,22 @@ def compare(
     method : str, optional
         The interval that gives the standard error and the law of the statistic. Without it:
         ``"wald"``, or ``"holdout"`` where the log has one fold.
+    options : mapping, optional
+        Options of that method by name, such as ``{"variance": "within-fold"}`` for `wald`,
+        ``{"train_size": 90}`` for `corrected_t` or ``{"test": "f"}`` for `five_by_two`.
     alternative : {"two-sided", "less", "greater"}, optional
         ``"less"`` asks whether the model has the smaller error.
-    adjust : {"holm", "bh", None}, optional
+    adjust : {"holm", "bh", "max-t", None}, optional
         How ``p_adjusted`` allows for several comparisons (in each carried cell): against any
-        false difference, or for the share of false ones. The intervals are not adjusted.
+        false difference, or for the share of false ones. ``"max-t"`` is of the first kind and
+        uses how the comparisons depend on each other; it alone also widens ``lower`` and
+        ``upper``, which then cover all differences at once.
     alpha : float, optional
         One minus the level of the intervals.
+    n_draws : int, optional
+        For ``"max-t"``, how many draws from the joint law.
+    rng : int or numpy.random.Generator, optional
+        For ``"max-t"``, the seed of these draws; ``attrs["seed"]`` tells the one that was used.
     missing : {"raise", "drop"}, optional
         Whether a NaN loss is an error, or leaves the evaluation out for all models.
 
@@ -152,13 +145,15 @@ def compare(
         ``difference``, ``se``, ``lower``, ``upper`` in the unit of the loss, ``statistic``,
         ``p_value``, with several comparisons ``p_adjusted``, then what the method adds and
         ``caution``. A frame is indexed by ``(model, other)``; an array has a dimension
-        ``pair`` with these coordinates.
+        ``pair`` with these coordinates. A method without a standard error gives its own
+        limits, NaN for ``se``, and a p-value if it has a test.
 
     Raises
     ------
     LogError
         If the models were evaluated on different points or folds; nothing unpaired is ever
-        computed in their place.
+        computed in their place. If ``"max-t"`` or a one-sided test is asked of a method whose
+        intervals are not made of standard errors.
 
     Notes
     -----
@@ -167,11 +162,17 @@ def compare(
     difference has some variance. Two models whose losses are nearly the same have a
     difference with hardly any, and the normal law may then fail.
 
+    ``"max-t"`` draws the models' means from the normal law that has the standard errors of all
+    differences (with Student's t, from the t law that shares its degrees of freedom), and
+    compares each statistic to the largest one of a draw. ``p_adjusted <= alpha`` exactly where
+    the interval excludes 0.
+
     References
     ----------
     Bayle, Bayle, Janson and Mackey (2020), NeurIPS 33, arXiv:2007.12671.
     Holm (1979), Scandinavian Journal of Statistics 6(2), 65-70.
     Benjamini and Hochberg (1995), doi:10.1111/j.2517-6161.1995.tb02031.x.
+    Hothorn, Bretz and Westfall (2008), doi:10.1002/bimj.200810425.
 
     Examples
     --------
@@ -188,82 +189,106 @@ def compare(
     checked_alpha(alpha)
     if alternative not in ALTERNATIVES:
         raise choice("alternative", alternative, ALTERNATIVES)
-    if adjust is not None and adjust not in ADJUSTMENTS:
-        raise choice("adjust", adjust, (*ADJUSTMENTS, "None"))
-    if method is not None and method not in RUNNERS:
-        raise choice("method", method, RUNNERS)
-    if other is not None and reference is not None:
-        raise LogError("other and reference both name what to compare with. Expected one of them.")
-    log, pairs, losses_of_pairs = (
-        one_log(losses, reference, missing) if other is None else two_logs(losses, other, missing)
-    )
-    if method is None:
-        method = "holdout" if folds_per_repetition(log) == 1 else "wald"
-    base = RUNNERS[method](log, losses_of_pairs, alpha=alpha)
+    if adjust is not None and adjust not in (*ADJUSTMENTS, "max-t"):
+        raise choice("adjust", adjust, (*ADJUSTMENTS, "max-t", "None"))
+    given = checked_options(method, options)
+    log, pairs, gaps = paired(losses, other, reference, missing)
+    chosen = usual(log) if method is None else method
+    base = based(log, gaps, chosen, given, alpha)
     result = tested(base, alternative=alternative, alpha=alpha)
-    columns = dict(result.columns)
-    attrs: dict[str, Any] = {**result.attrs, "interval_method": method}
-    if len(pairs) > 1 and adjust is not None:
-        p = columns["p_value"].reshape(len(pairs), -1)
-        names = list(columns)
-        columns["p_adjusted"] = adjusted(p, adjust).reshape(-1)
-        names.insert(names.index("p_value") + 1, "p_adjusted")
-        columns = {name: columns[name] for name in names}
-        attrs["adjust"] = adjust
-    return log.label_pairs(pairs, Result("compare", columns, result.caution, attrs))
+    result = replace(result, attrs={**result.attrs, "interval_method": chosen})
+    if len(pairs) > 1 and adjust == "max-t":
+        joint.checked_draws(n_draws, alpha)
+        every = every_two(log)
+        whole = based(log, every, chosen, given, alpha) if gaps.width < every.width else base
+        result = simultaneous(
+            log, pairs, gaps, result, whole,
+            alternative=alternative, alpha=alpha, n_draws=n_draws, seed=seed_of(rng),
+        )  # fmt: skip
+    elif len(pairs) > 1 and adjust is not None:
+        p = adjusted(result.columns["p_value"].reshape(len(pairs), -1), adjust)
+        result = with_adjusted(result, p.reshape(-1), {"adjust": adjust})
+    return log.label_pairs(pairs, replace(result, method="compare"))
 
 
-def one_log(
-    losses: Losses, reference: Hashable, missing: Missing
-) -> tuple[Log, Pairs, Differences]:
-    """Pair the models of one log."""
-    log = read(losses, missing=missing)
-    pairs, left, right = pairs_of(log, reference)
-    columns = [log.labels.columns(model) for model in range(len(log.labels.models))]
-    return log, pairs, Differences(
-        log.panels,
-        np.concatenate([columns[i] for i in left]),
-        np.concatenate([columns[j] for j in right]),
-    )  # fmt: skip
+def with_adjusted(result: Result, p: FloatArray, attrs: dict[str, Any]) -> Result:
+    """Put adjusted p-values beside the others."""
+    names = list(result.columns)
+    names.insert(names.index("p_value") + 1, "p_adjusted")
+    columns = {**result.columns, "p_adjusted": p}
+    ordered = {name: columns[name] for name in names}
+    return replace(result, columns=ordered, attrs={**result.attrs, **attrs})
 
 
-def check_same_rows(one: Log, two: Log) -> None:
-    """Refuse two arrays whose masks of evaluations differ, by the first place where they do."""
-    if one.design.present is None and two.design.present is None:
-        return
-    masks = [
-        np.ones(log.design.size, dtype=bool) if log.design.present is None else log.design.present
-        for log in (one, two)
-    ]
-    apart = np.flatnonzero(masks[0] != masks[1])
-    if len(apart):
-        shown = [one.design.place(int(row)) for row in apart[:MOST]]
-        raise LogError(
-            f"the models were not evaluated on the same points: only the "
-            f"{'first' if masks[0][apart[0]] else 'second'} log has a loss at "
-            f"{listed(shown, len(apart))}. Expected the same evaluations in both. Pass "
-            f"missing='drop' to compare on those that both have."
-        )
+def simultaneous(
+    log: Log,
+    pairs: Pairs,
+    gaps: Differences,
+    result: Result,
+    whole: Result,
+    *,
+    alternative: Alternative,
+    alpha: float,
+    n_draws: int,
+    seed: int,
+) -> Result:
+    """Adjust tests and intervals by the largest statistic of the joint law, cell by cell.
+
+    ``whole`` is the interval of every two models (of both logs, where there are two).
+    """
+    refusal = LogError(
+        f"adjust='max-t' needs standard errors that come from one covariance of all models, and "
+        f"those of {whole.method} with these options do not. Expected adjust='holm', or a method "
+        f"such as 'wald'."
+    )
+    if not symmetric(whole):
+        raise refusal
+    columns = columns_of(log)
+    models, cells = columns.shape
+    variance = (whole.columns["se"] ** 2).reshape(-1, cells)
+    seen = ~np.isnan(whole.columns["estimate"]).reshape(-1, cells)
+    place = np.empty(log.panels.width, dtype=np.int64)
+    place[columns] = np.arange(models)[:, None]
+    left, right = (place[side].reshape(len(pairs), cells) for side in (gaps.left, gaps.right))
+    statistic = joint.standardized(result, alternative).reshape(len(pairs), cells)
+    p = np.full_like(statistic, np.nan)
+    bound = np.full(cells, np.nan)
+    for c in np.flatnonzero(seen.any(axis=0)):
+        there = np.flatnonzero(squared_of(seen[:, c].astype(float), models).any(axis=0))
+        here = np.searchsorted(there, np.stack([left[:, c], right[:, c]]))
+        known = np.flatnonzero(~np.isnan(statistic[:, c]))
+        squared = squared_of(variance[:, c], models)[np.ix_(there, there)]
+        tops = None if np.isnan(squared).any() else joint.largest(
+            squared, *here[:, known],
+            alternative=alternative, df=degrees(whole), n_draws=n_draws, seed=seed,
+        )  # fmt: skip
+        if tops is None:
+            raise refusal
+        p[:, c] = joint.exceeded(statistic[:, c], tops)
+        bound[c] = joint.critical(tops, alpha)
+    p[result.columns["p_value"].reshape(p.shape) == 1] = 1.0  # the same losses, whatever is drawn
+    now = dict(result.columns)
+    reach = np.broadcast_to(np.where(np.isinf(bound), 0.0, bound), statistic.shape).reshape(-1)
+    now["lower"], now["upper"] = widened(now, reach, alternative)
+    facts = {"adjust": "max-t", "n_draws": n_draws, "seed": seed}
+    return with_adjusted(replace(result, columns=now), p.reshape(-1), facts)
 
 
-def two_logs(one: Losses, two: Losses, missing: Missing) -> tuple[Log, Pairs, Differences]:
-    """Pair each model of one log with its partner in another."""
-    first = read(one)
-    second = read(aligned(one, two))
-    mine, yours = list(first.labels.models), list(second.labels.models)
-    both = Panels((*first.panels.tables, *second.panels.tables))
-    log = replace(first, panels=both, other=second.labels)
-    if missing == "drop":
-        log = dropped(log)
-        log.design.splits()
-    elif missing == "raise":
-        check_same_rows(first, second)
-    else:
-        raise choice("missing", missing, ("raise", "drop"))
-    width = first.panels.width
-    columns = np.concatenate([first.labels.columns(model) for model in range(len(mine))])
-    names = [
-        ("model" if a is None else a, "other" if b is None else b)
-        for a, b in zip(mine, yours, strict=True)
-    ]
-    return log, names, Differences(both, columns, columns + width)
+def squared_of(variance: FloatArray, models: int) -> FloatArray:
+    """Lay the variances of all differences out, models by models."""
+    squared = np.zeros((models, models))
+    above: tuple[IntArray, IntArray] = np.triu_indices(models, 1)
+    squared[above] = variance
+    return squared + squared.T
+
+
+def widened(
+    columns: dict[str, FloatArray], reach: FloatArray, alternative: Alternative
+) -> tuple[FloatArray, FloatArray]:
+    """Reach further for all differences at once; an open side stays open."""
+    lower, upper = limits(columns["difference"], columns["se"], 0.0, 0.0)
+    far = reach * columns["se"]
+    down = np.full_like(lower, -np.inf) if alternative == "less" else lower - far
+    up = np.full_like(upper, np.inf) if alternative == "greater" else upper + far
+    missing = np.isnan(lower)
+    return np.where(missing, np.nan, down), np.where(missing, np.nan, up)

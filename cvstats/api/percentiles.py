@@ -89,10 +89,10 @@ def case_bootstrap(
     >>> without = (y - (y.sum() - y) / 19) ** 2
     >>> result = losses.cvci.case_bootstrap(leave_one_out=without)
     >>> result[["estimate", "lower", "upper", "bias"]].astype(float).round(3)
-    estimate    0.389
-    lower       0.203
-    upper       0.604
-    bias       -0.001
+    estimate    0.369
+    lower       0.175
+    upper       0.641
+    bias        0.022
     Name: mean, dtype: float64
     """
     checked_alpha(alpha)
@@ -169,9 +169,9 @@ def location_shifted(
     >>> losses = log.set_index("count", append=True)["mean"]
     >>> result = losses.cvci.location_shifted(no_information=y.var())
     >>> result[["estimate", "lower", "upper"]].astype(float).round(3)
-    estimate    0.370
-    lower       0.176
-    upper       0.548
+    estimate    0.333
+    lower       0.162
+    upper       0.508
     Name: mean, dtype: float64
     """
     checked_alpha(alpha)
@@ -254,9 +254,9 @@ def two_stage(
     >>> losses = log.set_index("count", append=True)["mean"]
     >>> result = losses.cvci.two_stage(correction="632")
     >>> result[["estimate", "lower", "upper"]].astype(float).round(3)
-    estimate    0.387
-    lower       0.195
-    upper       0.589
+    estimate    0.354
+    lower       0.199
+    upper       0.555
     Name: mean, dtype: float64
     """
     checked_alpha(alpha)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 import numpy as np
 
 from cvstats.chunked import Columns
 from cvstats.containers import Groups, Log, apart, read
 from cvstats.design import LEVELS
-from cvstats.errors import LogError, spelled
+from cvstats.errors import LogError, listed, spelled
 from cvstats.intervals import heterogeneity, independent, source_layouts, sources
 from cvstats.intervals.registry import METHODS, plain, require
 from cvstats.moments import Moments
@@ -44,7 +46,7 @@ def run_out_of_source(
     return sources.out_of_source(found, target=target, variance=variance, alpha=alpha)
 
 
-def run_source_estimators(log: Log, *, source: object = None, other: object = None) -> Result:
+def run_source_estimators(log: Log, *, source: Hashable = None, other: Hashable = None) -> Result:
     """All estimators of the variance of the mean over these sources."""
     require("source_estimators", log.design)
     found = log.moments(repeated(log, "source"))
@@ -52,13 +54,15 @@ def run_source_estimators(log: Log, *, source: object = None, other: object = No
     return sources.estimators(found, source=codes[0], other=codes[1])
 
 
-def source_code(log: Log, name: object) -> int:
+def source_code(log: Log, name: Hashable) -> int:
     """Find the code of a source by its label."""
     labels = log.design.levels["source"].labels
-    for code in log.design.plan(("source",)).used.tolist():
+    used = log.design.codes_of(log.design.plan(("source",)))[:, 0].tolist()
+    for code in used:
         if labels[code] == name:
             return int(code)
-    raise LogError(f"there is no source {name!r} in the log. Expected the label of a source.")
+    names = listed([spelled(labels[code]) for code in used])
+    raise LogError(f"there is no source {spelled(name)}. Expected one of {names}.")
 
 
 def group_sizes(log: Log, by: str, cells: Moments, method: str) -> IntArray:
@@ -71,7 +75,7 @@ def group_sizes(log: Log, by: str, cells: Moments, method: str) -> IntArray:
         raise LogError(
             f"{method} needs groups that share no point, and {shared}. Expected {by!r} to be the "
             f"same for a point in all repetitions. Name another level in by=, or take one "
-            f"repetition: log.xs(0, level='repetition')."
+            f"repetition: {log.design.take('repetition')}."
         )
     return counts[cells.codes[:, 0]]
 
@@ -163,7 +167,7 @@ def by_source(groups: Groups) -> Moments:
     if groups.design.has("repetition"):
         raise LogError(
             f"the logs that leave a source out have {groups.design.number('repetition'):,} "
-            f"repetitions. Expected one in each log: log.xs(0, level='repetition')."
+            f"repetitions. Expected one in each log: {groups.design.take('repetition')}."
         )
     return groups.log.moments((groups.name, "source"))
 

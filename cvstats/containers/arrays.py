@@ -24,18 +24,26 @@ from cvstats.types import IntArray
 __all__ = ["ArrayLabels", "design_of", "level_dims", "panel_of"]
 
 TAKING = "log.sel({level}={label})"
+SPARSE = ("sample", "outer", "fold", "source", "count")
+"""Levels that do not hold every point under each of their labels."""
+
 IN_LOSS_UNITS = ("estimate", "se", "lower", "upper", "difference", "mean")
 
 
-def level_dims(log: xr.DataArray) -> tuple[Hashable, ...]:
-    """Find the dimensions along which evaluations lie, in the order of the array."""
+def level_dims(log: xr.DataArray, also: object = None) -> tuple[Hashable, ...]:
+    """Find the dimensions along which evaluations lie, in the order of the array.
+
+    ``also`` is a dimension of logs that stand beside each other, if there is one of this name.
+    """
     found: set[Hashable] = {dim for dim in log.dims if dim in LEVELS}
     for name, coord in log.coords.items():
         if name in LEVELS:
             found |= set(coord.dims)
     if not found and log.ndim == 1:
         found = set(log.dims)
-    if not found:
+    if found:
+        found |= {dim for dim in log.dims if dim == also}
+    else:
         like = next((dim for dim in log.dims if dim != "model"), "x")
         raise LogError(
             f"no dimension or coordinate of this array ({', '.join(map(str, log.dims))}) is a "
@@ -71,11 +79,13 @@ def panel_of(log: xr.DataArray, dims: tuple[Hashable, ...]) -> NDArray[Any]:
     return table.view(np.uint8) if table.dtype.kind == "b" else table
 
 
-def design_of(log: xr.DataArray, dims: tuple[Hashable, ...], panels: Panels) -> Design:
-    """Find the levels of an array by name.
+def design_of(
+    log: xr.DataArray, dims: tuple[Hashable, ...], panels: Panels, also: object = None
+) -> Design:
+    """Find the levels of an array by name, and one more dimension.
 
-    Where ``fold`` or ``source`` is a dimension beside others the array is a dense table, and
-    NaN says that nothing was evaluated there.
+    Where a level such as ``fold`` or ``source``, in which a point is not everywhere, is a
+    dimension beside others, the array is a dense table and NaN says that nothing was evaluated.
     """
     shape = tuple(log.sizes[dim] for dim in dims)
     size = int(np.prod(shape, dtype=np.int64))
@@ -89,11 +99,11 @@ def design_of(log: xr.DataArray, dims: tuple[Hashable, ...], panels: Panels) -> 
                 stored = codes if len(dims) == 1 else Grid(axis, shape, codes.astype(np.int32))
                 levels[str(name)] = Level(index.levels[i], stored)
     for name in dict.fromkeys((*log.coords, *dims)):
-        if str(name) not in levels and (name in LEVELS or name in log.coords):
+        if str(name) not in levels and (name in LEVELS or name in log.coords or name == also):
             level = level_of(log, name, dims, shape)
             if level is not None:
                 levels[str(name)] = level
-    dense = len(dims) > 1 and any(level in dims for level in ("fold", "source", "outer"))
+    dense = len(dims) > 1 and any(level in dims for level in SPARSE)
     present = evaluated(panels) if dense else None
     present = labelled(levels, panels, present)
     if present is not None and not present.all():

@@ -231,6 +231,8 @@ def cell_index(found: Moments) -> pd.Index | None:
         pd.Index(list(labels) if isinstance(labels, tuple) else labels).take(codes)
         for labels, codes in zip(found.labels, found.codes.T, strict=True)
     ]
+    if len(parts) == 1:
+        return parts[0].rename(found.levels[0])
     return pd.MultiIndex.from_arrays(parts, names=list(found.levels))
 
 

@@ -157,7 +157,7 @@ class Groups:
             return self.rows(at)
 
         levels = PickedLevels(self.design.levels, rows)
-        design = PartDesign(levels, self.size(at), groups=self, at=at)
+        design = PartDesign(levels, self.size(at), groups=self, at=at, taking=self.design.taking)
         panels = PickedPanels(self.log.panels, rows)
         same = {entry.name: getattr(self.log, entry.name) for entry in fields(Log)}
         return Part(**(same | {"design": design, "panels": panels}))

@@ -51,7 +51,7 @@ def read(losses: object, *, missing: str = "raise", by: object = None) -> Log:
     empty = LogError("the log is empty. Expected at least one loss.")
     if isinstance(losses, (pd.Series, pd.DataFrame)) and len(losses) == 0:
         raise empty
-    log = unread(losses)
+    log = unread(losses, by)
     log = replace(log, noted=dict(getattr(losses, "attrs", {})))
     present = log.design.present
     if 0 in (log.design.size, log.panels.width) or (present is not None and not present.any()):
@@ -89,8 +89,11 @@ def dropped(log: Log) -> Log:
 
 
 @singledispatch
-def unread(losses: object) -> Log:
-    """Find levels and losses; one implementation for each container."""
+def unread(losses: object, also: object = None) -> Log:
+    """Find levels and losses; one implementation for each container.
+
+    ``also`` is the name of a dimension that is to be a level, where the container has any.
+    """
     kind = type(losses)
     name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
     raise LogError(
@@ -101,14 +104,14 @@ def unread(losses: object) -> Log:
 
 
 @unread.register
-def _(losses: pd.Series) -> Log:
+def _(losses: pd.Series, also: object = None) -> Log:
     return Log(
         frames.design_of(losses.index), frames.panels_of(losses), frames.FrameLabels.of(losses)
     )
 
 
 @unread.register
-def _(losses: pd.DataFrame) -> Log:
+def _(losses: pd.DataFrame, also: object = None) -> Log:
     labels = frames.FrameLabels.of(losses)
     known = [name for name in losses.columns if name in LEVELS]
     if known:
@@ -124,14 +127,15 @@ def _(losses: pd.DataFrame) -> Log:
 
 
 @unread.register
-def _(losses: xr.DataArray) -> Log:
-    dims = arrays.level_dims(losses)
+def _(losses: xr.DataArray, also: object = None) -> Log:
+    dims = arrays.level_dims(losses, also)
     panels = Panels((arrays.panel_of(losses, dims),))
-    return Log(arrays.design_of(losses, dims, panels), panels, arrays.ArrayLabels.of(losses, dims))
+    design = arrays.design_of(losses, dims, panels, also)
+    return Log(design, panels, arrays.ArrayLabels.of(losses, dims))
 
 
 @unread.register
-def _(losses: xr.Dataset) -> Log:
+def _(losses: xr.Dataset, also: object = None) -> Log:
     variables: list[Any] = list(losses.data_vars.values())
     if not variables:
         raise LogError("the dataset has no variables. Expected one of losses for each model.")
@@ -156,11 +160,11 @@ def _(losses: xr.Dataset) -> Log:
                 f"{variable.name!r} has {variable.dims}. Expected the same for every variable. "
                 f"Leave out what is no model: log[[{first.name!r}, …]]."
             )
-    dims = arrays.level_dims(first)
+    dims = arrays.level_dims(first, also)
     tables = [arrays.panel_of(variable.transpose(*first.dims), dims) for variable in variables]
     panels = Panels(tuple(tables))
     labels = arrays.ArrayLabels.of(first, dims)
     names = [variable.name for variable in variables]
     every = {variable.attrs.get("units") for variable in variables}
     labels = labels.with_models(names, every.pop() if len(every) == 1 else None)
-    return Log(arrays.design_of(first, dims, panels), panels, labels)
+    return Log(arrays.design_of(first, dims, panels, also), panels, labels)

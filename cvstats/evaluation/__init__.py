@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from cvstats.evaluation.evaluate import evaluate
+from cvstats.evaluation.experiment import evaluate
 
 __all__ = ["evaluate"]

@@ -28,6 +28,8 @@ def told(value: Any) -> str:
         return f"{named(type(value))} {told(value.get_params(deep=False))}"
     if isinstance(value, Mapping):
         return f"{named(type(value))} {sorted((told(k), told(v)) for k, v in value.items())}"
+    if isinstance(value, (set, frozenset)):
+        return f"{type(value).__name__} {sorted(map(told, value))}"
     if isinstance(value, (list, tuple)):
         return f"{type(value).__name__} {[told(item) for item in value]}"
     if isinstance(value, (pd.DataFrame, pd.Series, pd.Index)):
@@ -46,11 +48,10 @@ def digest(values: Any) -> str:
 
 def table(value: pd.DataFrame | pd.Series | pd.Index) -> str:
     """Describe a table by its rows; the index is no part of it."""
-    rows = (
-        pd.util.hash_array(value.to_numpy(dtype=object))
-        if isinstance(value, pd.Index)
-        else pd.util.hash_pandas_object(value, index=False).to_numpy()
-    )
+    try:
+        rows = pd.util.hash_pandas_object(value, index=False).to_numpy()
+    except TypeError:  # a cell holds a list or the like
+        return str(import_module("joblib").hash(value))
     columns = told(list(value.columns)) if isinstance(value, pd.DataFrame) else ""
     kinds = value.dtypes.astype(str).tolist() if isinstance(value, pd.DataFrame) else value.dtype
     return f"table {len(value)} {columns} {kinds} {digest(np.ascontiguousarray(rows).data)}"

@@ -91,9 +91,8 @@ def index_of(bound: BoundPlan, layout: Layout, data: Data) -> tuple[pd.Index, In
         order = np.arange(len(layout.points))
     parts = {name: numbers(layout.levels[name]) for name in names}
     if data.source is not None:
-        source, sources = pd.factorize(data.source)
-        parts["source"] = (sources, source[layout.points])
-    parts["point"] = (data.point, layout.points)
+        parts["source"] = labelled(data.source, layout.points)
+    parts["point"] = labelled(data.point, layout.points)
     if "count" in layout.levels:
         parts["count"] = numbers(layout.levels["count"])
     if len(parts) == 1:
@@ -101,6 +100,14 @@ def index_of(bound: BoundPlan, layout: Layout, data: Data) -> tuple[pd.Index, In
     labels: list[Any] = [names for names, _ in parts.values()]
     codes: list[Any] = [places[order] for _, places in parts.values()]
     return pd.MultiIndex(levels=labels, codes=codes, names=list(parts)), order
+
+
+def labelled(labels: pd.Index, rows: IntArray) -> tuple[pd.Index, NDArray[Any]]:
+    """Code a level of labels, of which some rows may share one."""
+    if labels.is_unique:
+        return labels, rows
+    codes, names = pd.factorize(labels)
+    return names, codes[rows]
 
 
 def numbers(values: IntArray) -> tuple[pd.Index, NDArray[Any]]:

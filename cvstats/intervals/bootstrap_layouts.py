@@ -9,6 +9,7 @@ from typing import TypeVar, cast
 import numpy as np
 
 from cvstats.design import Design
+from cvstats.errors import listed, spelled
 from cvstats.intervals.layouts import cells
 from cvstats.types import IntArray
 
@@ -40,8 +41,15 @@ MEANING = {
 
 def counts_of(design: Design) -> IntArray | None:
     """Read the labels of ``count`` as numbers, by code; None where one that occurs is none."""
+    numbers, odd = counts_and_odd(design)
+    return None if odd else numbers
+
+
+def counts_and_odd(design: Design) -> tuple[IntArray, list[Hashable]]:
+    """Read the labels of ``count`` by code (-1 if unused), and list those that are no counts."""
     labels = design.levels["count"].labels
     numbers = np.full(len(labels), -1, dtype=np.int64)
+    odd = []
     for code in design.codes_of(design.plan(("count",)))[:, 0].tolist():
         try:
             numbers[code] = int(labels[code])
@@ -49,8 +57,8 @@ def counts_of(design: Design) -> IntArray | None:
         except (TypeError, ValueError, OverflowError):
             whole = False
         if not whole:
-            return None
-    return numbers
+            odd.append(labels[code])
+    return numbers, odd
 
 
 def code_of(design: Design, level: str, label: Hashable) -> int | None:
@@ -115,11 +123,10 @@ def levels(design: Design, names: tuple[str, ...], made: str) -> str | None:
             return f"the log has no level {name!r} ({MEANING[name]}). Add it to the index; {made}"
     if design.has("outer"):
         return f"the log holds nested cross-validation (level 'outer'); {made}"
-    if counts_of(design) is None:
-        labels = design.levels["count"].labels
+    if odd := counts_and_odd(design)[1]:
         return (
-            f"the labels of its level 'count' ({labels[0]!r}, …) are not all whole numbers, 0 or "
-            f"above; {made}"
+            f"its level 'count' has the label {listed(map(spelled, odd))}. Expected whole numbers, "
+            f"0 for out of bag; {made}"
         )
     return None
 
@@ -190,9 +197,10 @@ def two_stage(design: Design) -> str | None:
     if (words := levels(design, names, made)) is not None:
         return words
     if code_of(design, "sample", 0) is None or design.number("sample") < 3:
+        found = listed(map(spelled, used(design, "sample")))
         return (
-            f"its level 'sample' has the labels {', '.join(map(str, shown(design)))}. Expected "
-            f"0 for the data and two outer samples or more; {made}"
+            f"its level 'sample' has the labels {found}. Expected 0 for the data and two outer "
+            f"samples or more; {made}"
         )
     groups, found = tally(design)
     own = groups[:, 1] == code_of(design, "repetition", 0)
@@ -201,19 +209,19 @@ def two_stage(design: Design) -> str | None:
         mine = groups[:, 0] == code
         if not (mine & own).any() or found[mine & own, 0].any():
             return (
-                f"sample {labels[code]!r} has no repetition 0. Expected the fit on each outer "
-                f"sample itself, with counts of 1 and above (how often each point was drawn); "
-                f"{made}"
+                f"sample {spelled(labels[code])} has no repetition 0. Expected the fit on each "
+                f"outer sample itself, with counts of 1 and above (how often each point was "
+                f"drawn); {made}"
             )
         if not found[mine & ~own, 0].any():
             return (
-                f"sample {labels[code]!r} has no evaluation out of bag (count 0). Expected "
+                f"sample {spelled(labels[code])} has no evaluation out of bag (count 0). Expected "
                 f"bootstrap samples of each outer sample; {made}"
             )
     return None
 
 
-def shown(design: Design) -> list[Hashable]:
-    """List the first labels of ``sample``."""
-    codes = design.codes_of(design.plan(("sample",)))[:3, 0].tolist()
-    return [design.levels["sample"].labels[code] for code in codes]
+def used(design: Design, level: str) -> list[Hashable]:
+    """List the labels of a level that occur."""
+    codes = design.codes_of(design.plan((level,)))[:, 0].tolist()
+    return [design.levels[level].labels[code] for code in codes]

@@ -114,7 +114,7 @@ def heterogeneity(moments: Moments, *, by: str, variance: str, alpha: float) -> 
     )
     columns: dict[str, NDArray[Any]] = {
         "q": q, "df": np.full(width, df), "p_value": special.chdtrc(df, q),
-        "i2": np.maximum(1 - df / np.where(q > 0, q, np.inf), 0.0),
+        "i2": 1 - df / np.maximum(q, df),
         "tau": np.sqrt(np.maximum(raw, 0.0)),
     }  # fmt: skip
     columns |= {"tau_lower": lower, "tau_upper": upper, "n_groups": np.full(width, groups)}

@@ -24,19 +24,28 @@ class Method:
     fits: str
     reference: str
     problem: Callable[[Design], str | None]
+    plan: str = ""
+    """Which plan makes a log for it, where the words of ``problem`` do not tell."""
+
+    def why_not(self, design: Design) -> str | None:
+        """Say what is missing, and which plan makes it; None where the method applies."""
+        words = self.problem(design)
+        if words is None or not self.plan or "cvstats.plans" in words:
+            return words
+        return f"{words} cvstats.plans.{self.plan} makes a log for {self.name}."
 
 
 def plain(design: Design) -> str | None:
     """Ask for a log of one data set, without resampled copies or inner folds."""
-    for level, what in {
-        "count": "a bootstrap log",
-        "outer": "a nested cross-validation log",
-        "sample": "a log of several resampled data sets",
+    for level, (what, made_for_it) in {
+        "count": ("a bootstrap log", "bootstrap_632 or bootstrap_oob"),
+        "outer": ("a nested cross-validation log", "nested_cv"),
+        "sample": ("a log of several resampled data sets", "conservative_z or replace_one"),
     }.items():
         if design.has(level):
             return (
                 f"this is {what} (level {level!r}). Take one part of it first, as in "
-                f"{design.take(level)}, or use the method made for it."
+                f"{design.take(level)}, or use a method made for it: {made_for_it}."
             )
     return None
 
@@ -98,6 +107,12 @@ def test_set(design: Design) -> str | None:
             f"the log has {design.number('fold'):,} folds, each tested with another model. Take "
             f"one of them: {design.take('fold')}; or use wald for all of them."
         )
+    if "fold" not in design.levels and design.has("source"):
+        return (
+            f"a log with sources and no folds leaves one source out at a time, with "
+            f"{design.number('source'):,} models. Use out_of_source or wald. If one model met "
+            f"them all, say so with a fold: pandas.concat({{0: log}}, names=['fold'])."
+        )
     return partition(design)
 
 
@@ -140,7 +155,9 @@ BATES = (
 GERAS = "Geras and Sutton (2013), ICML, PMLR 28(3), 1292-1300"
 BENGIO = "Bengio and Grandvalet (2004), JMLR 5, 1089-1105"
 NADEAU = "Nadeau and Bengio (2003), Machine Learning 52, 239-281, doi:10.1023/A:1024068626366"
-DIETTERICH = "Dietterich (1998), Neural Computation 10(7), 1895-1923, doi:10.1162/089976698300017197"
+DIETTERICH = (
+    "Dietterich (1998), Neural Computation 10(7), 1895-1923, doi:10.1162/089976698300017197"
+)
 EFRON = "Efron and Tibshirani (1997), JASA 92(438), 548-560, doi:10.1080/01621459.1997.10474007"
 JIANG = (
     "Jiang, Varma and Simon (2008), Statistical Applications in Genetics and Molecular Biology "
@@ -169,6 +186,7 @@ METHODS = {
             "1",
             NADEAU,
             test_set,
+            plan="holdout",
         ),
         Method(
             "wald",
@@ -179,6 +197,7 @@ METHODS = {
             "K for each repetition",
             BAYLE,
             partition,
+            plan="k_fold",
         ),
         Method(
             "naive",
@@ -188,6 +207,7 @@ METHODS = {
             "K for each repetition",
             BATES,
             partition,
+            plan="k_fold",
         ),
         Method(
             "cv_t",
@@ -197,6 +217,7 @@ METHODS = {
             "K for each repetition",
             BAYLE,
             folds,
+            plan="k_fold",
         ),
         Method(
             "quadratic",
@@ -206,6 +227,7 @@ METHODS = {
             "K",
             GERAS,
             one_partition,
+            plan="k_fold",
         ),
         Method(
             "decompose",
@@ -216,6 +238,7 @@ METHODS = {
             "K for each repetition",
             BENGIO,
             folds,
+            plan="repeated_k_fold",
         ),
         Method(
             "corrected_t",
@@ -225,6 +248,7 @@ METHODS = {
             "1 for each split, K for each repetition",
             NADEAU,
             splits,
+            plan="subsampling",
         ),
         Method(
             "conservative_z",
@@ -245,6 +269,7 @@ METHODS = {
             "10",
             DIETTERICH,
             five_times_two,
+            plan="five_by_two",
         ),
         Method(
             "nested_cv",
@@ -327,6 +352,7 @@ METHODS = {
             "one for each source",
             GERAS,
             one_source_out,
+            plan="leave_one_source_out",
         ),
         Method(
             "clustered",
@@ -380,5 +406,5 @@ def require(name: str, design: Design) -> None:
         What the method needs, what this log is, and what to type instead.
     """
     method = METHODS[name]
-    if (words := method.problem(design)) is not None:
+    if (words := method.why_not(design)) is not None:
         raise LogError(f"{name} needs {method.needs}; {words}")

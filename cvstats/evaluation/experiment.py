@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, closing
+import warnings
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -151,7 +152,7 @@ def evaluate(
         stack.enter_context(tools.parallel_config("loky", inner_max_num_threads=1))
         work = jobs(tools.delayed(answer), bound, models, data, question, book.seen)
         workers = tools.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-        for one in stack.enter_context(closing(workers(work))):
+        for one in stack.enter_context(closed(workers(work))):
             book.enter(one, file)
             bar.update()
     index, order = index_of(bound, layout, data)
@@ -246,6 +247,17 @@ def jobs(
         for name, estimator in models.items():
             if (number, name) not in done:
                 yield call(number, small, points, name, estimator, data.values, question)
+
+
+@contextmanager
+def closed(answers: Generator[Answer, None, None]) -> Iterator[Generator[Answer, None, None]]:
+    """Stop the workers at the end; joblib need not warn of what it left undone."""
+    try:
+        yield answers
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            answers.close()
 
 
 def tested(fit: Fit) -> IntArray:

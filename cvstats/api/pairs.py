@@ -1,0 +1,271 @@
+"""From one log of several models, or from two, to paired differences and what they share."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from inspect import Parameter, signature
+from itertools import combinations
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from cvstats.api.running import RUNNERS, Losses, folds_per_repetition
+from cvstats.blocks import spans
+from cvstats.chunked import Differences, Panels
+from cvstats.containers import Log, dropped, read
+from cvstats.containers.pairing import aligned
+from cvstats.design import Design, Level
+from cvstats.errors import MOST, LogError, choice, listed
+from cvstats.intervals.registry import require
+from cvstats.moments import Moments
+from cvstats.results import Result
+from cvstats.types import FloatArray, IntArray
+
+__all__ = [
+    "Options",
+    "PairedMethod",
+    "Pairs",
+    "averaged",
+    "based",
+    "checked_options",
+    "columns_of",
+    "cross_products",
+    "directly",
+    "every_two",
+    "paired",
+    "pairs_of",
+    "usual",
+]
+
+Pairs = list[tuple[Hashable, Hashable]]
+Options: TypeAlias = Mapping[str, Any] | None
+PairedMethod: TypeAlias = Literal[
+    "wald",
+    "holdout",
+    "corrected_t",
+    "conservative_z",
+    "five_by_two",
+    "nested_cv",
+    "replace_one",
+    "out_of_source",
+    "clustered",
+    "bootstrap_oob",
+    "quadratic",
+    "naive",
+    "cv_t",
+]
+
+TABLE = 1 << 20
+"""Numbers in the one extra table of rows that cross products need."""
+
+
+# --- which models -----------------------------------------------------------------------------
+
+
+def pairs_of(log: Log, reference: Hashable) -> tuple[Pairs, list[int], list[int]]:
+    """Choose the pairs to compare: their names, and the numbers of their models."""
+    models = list(log.labels.models)
+    if len(models) < 2:
+        raise LogError(
+            "the log holds one model. Expected two or more: pass the other log, as in "
+            "a.cvci.compare(b), or a frame with a column for each model (an array with a "
+            "dimension 'model')."
+        )
+    if reference is None:
+        chosen = list(combinations(range(len(models)), 2))
+    elif reference in models:
+        at = models.index(reference)
+        chosen = [(i, at) for i in range(len(models)) if i != at]
+    else:
+        raise LogError(
+            f"there is no model {reference!r}. Expected reference to be one of "
+            f"{listed(map(repr, models))}."
+        )
+    left, right = [i for i, _ in chosen], [j for _, j in chosen]
+    return [(models[i], models[j]) for i, j in chosen], left, right
+
+
+def paired(
+    losses: Losses, other: Losses | None, reference: Hashable, missing: str
+) -> tuple[Log, Pairs, Differences]:
+    """Pair the models of one log, or each of them with its partner in another log."""
+    if other is not None and reference is not None:
+        raise LogError("other and reference both name what to compare with. Expected one of them.")
+    return (
+        one_log(losses, reference, missing) if other is None else two_logs(losses, other, missing)
+    )
+
+
+def one_log(losses: Losses, reference: Hashable, missing: str) -> tuple[Log, Pairs, Differences]:
+    """Pair the models of one log."""
+    log = read(losses, missing=missing)
+    pairs, left, right = pairs_of(log, reference)
+    columns = columns_of(log)
+    return log, pairs, Differences(
+        log.panels, columns[left].reshape(-1), columns[right].reshape(-1)
+    )  # fmt: skip
+
+
+def check_same_rows(one: Log, two: Log) -> None:
+    """Refuse two arrays whose masks of evaluations differ, by the first place where they do."""
+    if one.design.present is None and two.design.present is None:
+        return
+    masks = [
+        np.ones(log.design.size, dtype=bool) if log.design.present is None else log.design.present
+        for log in (one, two)
+    ]
+    apart = np.flatnonzero(masks[0] != masks[1])
+    if len(apart):
+        shown = [one.design.place(int(row)) for row in apart[:MOST]]
+        raise LogError(
+            f"the models were not evaluated on the same points: only the "
+            f"{'first' if masks[0][apart[0]] else 'second'} log has a loss at "
+            f"{listed(shown, len(apart))}. Expected the same evaluations in both. Pass "
+            f"missing='drop' to compare on those that both have."
+        )
+
+
+def two_logs(one: Losses, two: Losses, missing: str) -> tuple[Log, Pairs, Differences]:
+    """Pair each model of one log with its partner in another."""
+    first = read(one)
+    second = read(aligned(one, two))
+    mine, yours = list(first.labels.models), list(second.labels.models)
+    both = Panels((*first.panels.tables, *second.panels.tables))
+    log = replace(first, panels=both, other=second.labels)
+    if missing == "drop":
+        log = dropped(log)
+        log.design.splits()
+    elif missing == "raise":
+        check_same_rows(first, second)
+    else:
+        raise choice("missing", missing, ("raise", "drop"))
+    width = first.panels.width
+    columns = columns_of(first).reshape(-1)
+    names = [
+        ("model" if a is None else a, "other" if b is None else b)
+        for a, b in zip(mine, yours, strict=True)
+    ]
+    return log, names, Differences(both, columns, columns + width)
+
+
+def columns_of(log: Log) -> IntArray:
+    """List the columns of the models, models by carried cells; of both logs, if there are two."""
+    own = np.stack([log.labels.columns(model) for model in range(len(log.labels.models))])
+    return own if log.other is None else np.concatenate([own, own + log.panels.width // 2])
+
+
+def every_two(log: Log) -> Differences:
+    """Pair all models with each other, in each carried cell."""
+    columns = columns_of(log)
+    left, right = np.triu_indices(len(columns), 1)
+    return Differences(log.panels, columns[left].reshape(-1), columns[right].reshape(-1))
+
+
+# --- which interval ---------------------------------------------------------------------------
+
+
+def checked_options(method: str | None, options: Options) -> dict[str, Any]:
+    """Refuse options that the method does not have, or that mean nothing for differences."""
+    if method is not None and method not in RUNNERS:
+        raise choice("method", method, RUNNERS)
+    given = dict(options or {})
+    if not given:
+        return given
+    if method is None:
+        raise LogError("options belong to a method. Expected method= beside them.")
+    known = [
+        name
+        for name, parameter in signature(RUNNERS[method]).parameters.items()
+        if parameter.kind is Parameter.KEYWORD_ONLY and name not in ("alpha", "alternative")
+    ]
+    for name in given:
+        if name not in known:
+            raise LogError(
+                f"options holds {name!r}, and {method} has no such option for differences. "
+                f"Expected some of: {', '.join(map(repr, known)) or 'none'}."
+            )
+    if method == "holdout" and given.get("interval", "wald") not in ("wald", "t"):
+        raise LogError(
+            f"options={{'interval': {given['interval']!r}}} is an interval for a proportion, and "
+            f"a difference is none. Expected 'wald' or 't'."
+        )
+    return given
+
+
+def usual(log: Log) -> str:
+    """Name the interval for a log of test sets: one of them, or folds."""
+    return "holdout" if folds_per_repetition(log) == 1 else "wald"
+
+
+def based(
+    log: Log, losses: Differences, method: str, options: Mapping[str, Any], alpha: float
+) -> Result:
+    """Compute the interval of differences on which a comparison stands."""
+    repetitions = log.design.number("repetition")
+    if method != "holdout" or repetitions == 1:
+        return RUNNERS[method](log, losses, alpha=alpha, **options)
+    require("holdout", log.design)
+    points = averaged(log)
+    means = Differences(points.panels, losses.left, losses.right)
+    result = RUNNERS[method](points, means, alpha=alpha, **options)
+    columns = {**result.columns, "n_repetitions": np.full(losses.width, repetitions)}
+    return replace(result, columns=columns)
+
+
+def averaged(log: Log) -> Log:
+    """Average each point over its repetitions, less the first model's losses.
+
+    Differences of models stay what they are, and a large common level costs no digits.
+    """
+    names = [name for name in ("source", "point") if name in log.design.levels]
+    columns = columns_of(log)
+    first = np.empty(log.panels.width, dtype=np.int64)
+    first[columns] = columns[0]
+    apart = Differences(log.panels, np.arange(log.panels.width), first)
+    found = log.moments(names, apart)
+    levels = {
+        name: Level(labels, np.ascontiguousarray(found.codes[:, i]))
+        for i, (name, labels) in enumerate(zip(found.levels, found.labels, strict=True))
+    }
+    return replace(log, design=Design(levels, len(found.count)), panels=Panels((found.mean,)))
+
+
+# --- what all differences come from -----------------------------------------------------------
+
+
+def cross_products(
+    log: Log, columns: IntArray, by: Sequence[str], found: Moments
+) -> tuple[FloatArray, FloatArray]:
+    """Sum the cross products of some columns about their cells' means, over all cells.
+
+    ``found`` holds the moments of all columns by ``by``. Also gives the mean of each column
+    over all rows, less any number that the columns share, so that a large common level costs
+    no digits.
+    """
+    plan = log.design.plan(tuple(by))
+    where = np.zeros(plan.size, dtype=np.int64)
+    where[plan.used] = np.arange(len(plan.used))
+    middle = found.mean[:, columns]
+    total = np.zeros((len(columns), len(columns)))
+    rest = np.zeros(len(columns))
+    for start, stop in spans(log.design.size, max(256, TABLE // len(columns))):
+        table = log.panels.some(columns, start, stop)
+        cells = log.design.cells(plan.by, start, stop)
+        if (cells < 0).any():
+            table, cells = table[:, cells >= 0], cells[cells >= 0]
+        apart = table - (middle[where[cells]].T if len(middle) > 1 else middle[0][:, None])
+        total += apart @ apart.T
+        rest += apart.sum(axis=1)
+    share = found.count / found.count.sum()
+    level = share @ (middle - middle[:, :1]) + (rest - rest[0]) / found.count.sum()
+    return total, level
+
+
+def directly(
+    log: Log, columns: IntArray, pairs: IntArray, by: Sequence[str]
+) -> tuple[FloatArray, FloatArray]:
+    """Sum squares of some differences about their cells' means, and their means, one by one."""
+    few = Differences(log.panels, columns[pairs[:, 0]], columns[pairs[:, 1]])
+    found = log.moments(by, few)
+    return found.m2.sum(axis=0), found.over(()).mean[0]

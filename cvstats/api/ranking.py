@@ -1,0 +1,226 @@
+"""Which of many models may be the best, on one data set or over many."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cvstats.api.pairs import averaged, columns_of, cross_products, directly
+from cvstats.api.running import (
+    Losses,
+    Missing,
+    Table,
+    by_fold,
+    by_repetition,
+    checked_alpha,
+    folds_per_repetition,
+)
+from cvstats.comparison import ranks
+from cvstats.comparison.best import CENTERS, checked_screening, may_be_best, no_losses
+from cvstats.comparison.joint import checked_draws
+from cvstats.containers import Log, read
+from cvstats.errors import LogError, choice, listed
+from cvstats.intervals.registry import require
+from cvstats.plans.drawing import Rng, seed_of
+from cvstats.results import Caution, Result
+from cvstats.types import FloatArray, IntArray
+
+__all__ = ["best_set", "friedman", "nemenyi"]
+
+ALIKE = 1e-6
+"""Models whose difference keeps a smaller share of their spread are subtracted directly."""
+
+ROUNDING = 4 * np.finfo(float).eps
+"""Share of the losses below which the spread of a difference is rounding."""
+
+
+def best_set(
+    losses: Losses,
+    *,
+    alpha: float = 0.05,
+    center: Literal["fold", "global"] = "fold",
+    n_draws: int = 10_000,
+    rng: Rng = None,
+    screening: float | None = None,
+    missing: Missing = "raise",
+) -> Table:
+    """Find the models that may be the best: cross-validation with confidence.
+
+    The target is the set of models with the smallest average test error of those trained in
+    this cross-validation. For model m the hypothesis is that no other has a smaller error, and
+    the statistic ``T_m = max_j sqrt(n) (mean_m - mean_j) / sigma_mj``. Its law under the
+    hypothesis is drawn: that of ``max_j (g_m - g_j) / sigma_mj`` with g from N(0, A / n), where
+    A holds the cross products of the centred losses and
+    ``sigma_mj^2 = (A_mm + A_jj - 2 A_mj) / (n - 1)``.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        A test set or a K-fold partition, repeated or not; a column for each model. Any unit.
+    alpha : float, optional
+        One minus the level: a best model stays in the set with probability ``1 - alpha``.
+    center : {"fold", "global"}, optional
+        Whether A is taken about the means of each fold or about those of all points. The first
+        asks for two points in each fold.
+    n_draws : int, optional
+        How many draws of g, which all models share.
+    rng : int or numpy.random.Generator, optional
+        The seed of the draws; ``attrs["seed"]`` tells the one that was used.
+    screening : float, optional
+        A level such as 0.005 (below ``alpha``). Models that are worse beyond doubt then get
+        this p-value, and those that are far behind m do not count in the law of T_m. It
+        changes little, save where bad models are many and noisy.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    Series, DataFrame or Dataset
+        For each model ``estimate`` (mean loss), ``p_value`` and ``in_set`` (``p_value >
+        alpha``); ``lower_rank`` and ``upper_rank``, between which its true rank lies, for all
+        models at once at level ``1 - alpha``; ``statistic`` (T_m), ``n_points``, ``n_folds``,
+        ``n_repetitions`` and ``caution``.
+
+    Raises
+    ------
+    LogError
+        If the models were evaluated on different points, the log is no partition, or a fold
+        of one point cannot be centred.
+
+    Notes
+    -----
+    The set contains each best model with a probability of asymptotically at least ``1 -
+    alpha``, for stable learners; how many others it contains is a matter of power. The
+    p-value is ``(1 + #{drawn >= T_m}) / (n_draws + 1)``; two models give that of the one-sided
+    Wald test, one model has 1.
+
+    Models with the same losses share all numbers. A model that another one beats by the same
+    amount on every point has p = 0.
+
+    Ranks: rank 1 is the smallest error. ``lower_rank - 1`` models are surely better and
+    ``M - upper_rank`` surely worse, by the two-sided simultaneous intervals of all pairs from
+    the same draws.
+
+    Repetitions: means are taken over all of them and A is their average, as in `wald`: n is
+    the number of points, never points times repetitions. Without folds (several runs of one
+    test set) each point is averaged over its repetitions first, as in `holdout`.
+
+    References
+    ----------
+    Lei (2020), Journal of the American Statistical Association 115(532), 1978-1997,
+    doi:10.1080/01621459.2019.1672556.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("flights")
+    >>> losses = cvstats.losses(log, prediction=log.attrs["models"], loss="brier")
+    >>> losses.cvci.best_set(rng=0)[["estimate", "in_set", "lower_rank", "upper_rank"]].round(4)
+                         estimate  in_set  lower_rank  upper_rank
+    model
+    naive_bayes            0.1735   False           3           3
+    logistic_regression    0.1662   False           2           2
+    gradient_boosting      0.1609    True           1           1
+    """
+    checked_alpha(alpha)
+    if center not in CENTERS:
+        raise choice("center", center, CENTERS)
+    checked_draws(n_draws, alpha)
+    checked_screening(screening, alpha)
+    log = read(losses, missing=missing)
+    require("best_set", log.design)
+    repetitions, folds = log.design.number("repetition"), folds_per_repetition(log)
+    seed = seed_of(rng)
+    estimate = log.moments(by_repetition(log)).over(()).mean[0]
+    used = averaged(log) if folds == 1 and repetitions > 1 else log
+    n = int(used.design.splits().rows[0])
+    if n < 2:
+        raise LogError("best_set needs at least two points and this log has 1.")
+    columns = columns_of(log)
+    parts = []
+    for cell, squares, apart, same in spreads(used, columns, center):
+        parts.append(
+            no_losses(len(cell))
+            if np.isnan(apart).any()
+            else may_be_best(
+                apart, squares, same, n=n, alpha=alpha, n_draws=n_draws, seed=seed,
+                screening=screening,
+            )
+        )  # fmt: skip
+    found: dict[str, NDArray[Any]] = {"estimate": estimate}
+    for name in ("p_value", "in_set", "lower_rank", "upper_rank", "statistic", "caution"):
+        table = np.stack([part[name] for part in parts], axis=1)
+        found[name] = np.empty(log.panels.width, dtype=table.dtype)
+        found[name][columns] = table
+    for name, count in {"n_points": n, "n_folds": folds, "n_repetitions": repetitions}.items():
+        found[name] = np.full(log.panels.width, count)
+    caution = found.pop("caution")
+    caution[~np.isnan(estimate)] |= np.int64(Caution.FEW_POINTS if n < 30 else 0)
+    attrs: dict[str, Any] = {
+        "alpha": alpha, "center": center, "n_draws": n_draws, "seed": seed, "screening": screening,
+    }  # fmt: skip
+    attrs = {name: fact for name, fact in attrs.items() if fact is not None}
+    return log.label(Result("best_set", found, caution, attrs))
+
+
+def spreads(log: Log, columns: IntArray, center: str) -> Any:
+    """Yield for each carried cell its columns, the spread of differences, means and twins.
+
+    Models that are nearly alike are subtracted point by point: the difference of their sums
+    of squares would be rounding.
+    """
+    by = by_fold(log) if center == "fold" and folds_per_repetition(log) > 1 else by_repetition(log)
+    found = log.moments(by)
+    if center == "fold" and found.count.min() < 2 <= found.count.sum():
+        raise LogError(
+            "center='fold' needs at least two points in each fold, and this log has folds of one "
+            "point (leave-one-out?). Use center='global'."
+        )
+    repetitions = log.design.number("repetition")
+    size = found.over(())
+    for cell in columns.T:
+        cross, apart = cross_products(log, cell, by, found)
+        own = cross.diagonal()
+        both = own[:, None] + own
+        squares = np.maximum(both - 2 * cross, 0.0)
+        squares, apart, same = exactly(log, cell, by, squares, both, apart)
+        # What is left of a difference that is constant, but for rounding
+        level = np.abs(size.mean[0, cell]) + np.sqrt(own / size.count[0])
+        noise = (ROUNDING * np.maximum.outer(level, level)) ** 2 * size.count[0]
+        squares[squares <= noise] = 0.0
+        yield cell, squares / repetitions, apart, same
+
+
+def exactly(
+    log: Log,
+    cell: IntArray,
+    by: tuple[str, ...],
+    squares: FloatArray,
+    both: FloatArray,
+    apart: FloatArray,
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Tell models with the same losses, and take nearly equal ones from their differences."""
+    m = len(cell)
+    same = np.arange(m)
+    alike = np.triu(squares <= ALIKE * both, 1)
+    first = np.flatnonzero(alike.any(axis=0))
+    if not len(first):
+        return squares, apart, same
+    # Chains of copies end at their first model, for each is put to the earliest one like it.
+    heads = np.column_stack([alike[:, first].argmax(axis=0), first])
+    sums, gaps = directly(log, cell, heads, by)
+    for (head, j), spread, gap in zip(heads.tolist(), sums, gaps, strict=True):
+        if spread == 0 and gap == 0:
+            same[j] = same[head]
+    apart = apart[same]
+    squares = squares[np.ix_(same, same)]
+    rest = np.argwhere(alike & (same == np.arange(m)) & (same == np.arange(m))[:, None])
+    if len(rest):
+        sums, _ = directly(log, cell, rest, by)
+        squares[rest[:, 0], rest[:, 1]] = squares[rest[:, 1], rest[:, 0]] = sums
+        squares = squares[np.ix_(same, same)]
+    np.fill_diagonal(squares, 0.0)
+    return squares, apart, same

@@ -1,0 +1,35 @@
+"""Logs with sources, as rows of the oracle and as a Series in any order of rows."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import oracle
+from strategies import series
+
+LIMITS = ("estimate", "se", "lower", "upper")
+LOGS = {
+    "3 x 4": (4, 4, 4),
+    "5 x 6": (6,) * 5,
+    "2 x 2": (2, 2),
+    "unequal": (5, 2, 7, 3),
+    "one large": (20, 2, 2, 3, 2),
+}
+
+
+def random_rows(sizes, seed, repetitions=1):
+    """Losses of sources of different level and spread, with a few decimals."""
+    rng = np.random.default_rng(seed)
+    level, spread = rng.uniform(0, 3, len(sizes)), rng.uniform(0.1, 2, len(sizes))
+    return [
+        oracle.Row(Fraction(int(1000 * (level[k] + spread[k] * e)), 1000), r, k, f"s{k}", i)
+        for r in range(repetitions)
+        for k, size in enumerate(sizes)
+        for i, e in enumerate(rng.standard_normal(size))
+    ]
+
+
+def log_of(rows, levels=("repetition", "source", "point"), seed=0):
+    """The rows as a Series, shuffled; points are numbered within their sources."""
+    return series(rows, np.random.default_rng(seed).permutation(len(rows)), levels=levels)

@@ -1,0 +1,422 @@
+"""Bootstrap logs in every container, the numbers they need besides, and words for wrong ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from strategies import ARRAYS, LABELS, assert_unchanged, indexed, named, remembered
+
+import cvstats
+
+LEVELS = ["repetition", "point", "count"]
+MODELS = ["tree", "ridge"]
+RATES = {"tree": 2.5, "ridge": 1.5}
+METHODS = ("bootstrap_oob", "bootstrap_632", "case_bootstrap", "location_shifted", "two_stage")
+
+
+def table(counts, seed, offset=0.0):
+    """Losses of two models for each count, larger out of bag."""
+    rng = np.random.default_rng(seed)
+    loss = rng.gamma(2.0, size=(counts.size, 2)) * np.where(counts.ravel() > 0, 0.5, 1.0)[:, None]
+    return loss + offset
+
+
+def bootstrap(n=9, fits=60, seed=0):
+    rng = np.random.default_rng(seed)
+    counts = np.vstack([np.ones((1, n), int), rng.multinomial(n, np.full(n, 1 / n), fits)])
+    codes = np.repeat(np.arange(fits + 1), n), np.tile(np.arange(n), fits + 1), counts.ravel()
+    index = pd.MultiIndex.from_arrays(codes, names=LEVELS)
+    return pd.DataFrame(table(counts, seed), index=index, columns=MODELS)
+
+
+def case():
+    log = bootstrap(seed=1)
+    return log[log.index.get_level_values("count") > 0].drop(0, level="repetition")
+
+
+def two_stage(n=9, outer=5, fits=20):
+    rng = np.random.default_rng(2)
+    parts = {}
+    for sample in range(outer + 1):
+        drawn = rng.multinomial(n, np.full(n, 1 / n)) if sample else np.ones(n, int)
+        counts = np.vstack([drawn, rng.multinomial(n, drawn / n, fits)])[:, drawn > 0]
+        points = np.flatnonzero(drawn)
+        codes = np.repeat(np.arange(fits + 1), len(points)), np.tile(points, fits + 1)
+        index = pd.MultiIndex.from_arrays([*codes, counts.ravel()], names=LEVELS)
+        parts[sample] = pd.DataFrame(table(counts, sample), index=index, columns=MODELS)
+    return pd.concat(parts, names=["sample"])
+
+
+LOGS = {
+    "bootstrap_oob": bootstrap,
+    "bootstrap_632": bootstrap,
+    "case_bootstrap": case,
+    "location_shifted": bootstrap,
+    "two_stage": two_stage,
+}
+OPTIONS = {
+    "bootstrap_632": {"no_information": RATES},
+    "location_shifted": {"no_information": RATES},
+    "two_stage": {"no_information": {m: list(np.linspace(1, 3, 6)) for m in MODELS}},
+}
+
+
+def answer(method, log, **more):
+    return getattr(cvstats, method)(log, **{**OPTIONS.get(method, {}), **more})
+
+
+def numbers(result):
+    return pd.DataFrame(result).drop(columns="caution").astype(float)
+
+
+# --- containers -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_row_for_each_model_whatever_the_order_of_rows(method):
+    log = LOGS[method]()
+    result = answer(method, log)
+    assert list(result.columns[:4]) == ["estimate", "se", "lower", "upper"]
+    assert result.columns[-1] == "caution"
+    assert list(result.index) == MODELS
+    assert (result["lower"] <= result["upper"]).all()
+    assert result["se"].isna().all() == (method not in ("bootstrap_oob", "bootstrap_632"))
+    assert result.attrs["method"] == method
+    assert result.attrs["alpha"] == 0.05
+    mixed = answer(method, log.sample(frac=1, random_state=3))
+    pd.testing.assert_frame_equal(mixed, result, check_exact=True)
+    by_name = answer(method, log[MODELS[::-1]]).loc[MODELS]
+    pd.testing.assert_frame_equal(by_name, result, check_exact=True)
+    accessor = getattr(log.cvci, method)(**OPTIONS.get(method, {}))
+    pd.testing.assert_frame_equal(accessor, result, check_exact=True)
+    options = (
+        {"no_information": OPTIONS[method]["no_information"]["tree"]} if method in OPTIONS else {}
+    )
+    one = getattr(cvstats, method)(log["tree"], **options)
+    assert one.name == "tree"
+    assert one.drop("caution").astype(float).equals(numbers(result).loc["tree"])
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", ARRAYS)
+def test_arrays_say_the_same(method, kind):
+    log = LOGS[method]()
+    if method == "two_stage" and "by point" in kind:
+        array = xr.concat(
+            [ARRAYS["by point"](part.droplevel("sample")) for _, part in log.groupby("sample")],
+            pd.Index(range(6), name="sample"), coords="different", compat="equals", join="outer",
+        )  # fmt: skip
+        made = array if kind == "by point" else cvstats_dataset(array)
+    else:
+        made = ARRAYS[kind](log)
+    before = remembered(made)
+    result = answer(method, made)
+    assert_unchanged(made, before)
+    expected = answer(method, log)
+    for name in expected.columns.drop("caution"):
+        np.testing.assert_allclose(result[name].values, expected[name], rtol=1e-12)
+
+
+def cvstats_dataset(array):
+    return xr.Dataset({m: array.sel(model=m, drop=True) for m in MODELS})
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_carried_dimensions_and_masked_cells(method):
+    log = LOGS[method]()
+    array = ARRAYS["stacked"](log)
+    grid = xr.concat([array, 2 * array, array * np.nan], pd.Index([10, 20, 30], name="lat"))
+    options = OPTIONS.get(method, {})
+    if method == "bootstrap_632":  # a rate for each cell
+        rates = xr.DataArray([2.5, 1.5], {"model": MODELS}, "model")
+        options = {"no_information": rates * xr.DataArray([1, 2, 1], {"lat": [10, 20, 30]}, "lat")}
+    result = getattr(cvstats, method)(grid, **options)
+    expected = answer(method, log)
+    cells = result.sel(lat=10).to_dataframe().loc[MODELS]
+    np.testing.assert_allclose(cells["lower"], expected["lower"], rtol=1e-12)
+    assert np.isnan(result["estimate"].sel(lat=30)).all()
+    assert (result["caution"].sel(lat=30) == 1).all()
+    if method in ("bootstrap_oob", "bootstrap_632", "case_bootstrap"):
+        twice = result["upper"].sel(lat=20)
+        np.testing.assert_allclose(twice, 2 * result["upper"].sel(lat=10), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_labels_of_points_may_be_anything(kind):
+    log = bootstrap()
+    codes = {name: np.asarray(log.index.get_level_values(name)) for name in LEVELS}
+    index = indexed({**codes, "point": named(codes["point"], LABELS[kind](9))})
+    result = answer("bootstrap_632", log.set_axis(index).sample(frac=1, random_state=1))
+    pd.testing.assert_frame_equal(result, answer("bootstrap_632", log), rtol=1e-12)
+
+
+def test_points_of_one_name_in_different_sources():
+    log = bootstrap(n=8)
+    frame = log.reset_index()
+    frame["source"], frame["point"] = frame["point"] // 4, frame["point"] % 4
+    scoped = frame.set_index(["repetition", "source", "point", "count"])[MODELS]
+    for kind in (scoped, scoped.sample(frac=1, random_state=0), ARRAYS["dense"](scoped)):
+        result = cvstats.bootstrap_oob(kind)
+        assert list(np.asarray(result["n_points"])) == [8, 8]
+        np.testing.assert_allclose(result["se"], cvstats.bootstrap_oob(log)["se"], rtol=1e-12)
+
+
+def test_what_is_remembered_of_an_index_goes_by_its_labels():
+    log = bootstrap()
+    assert answer("bootstrap_oob", log).loc["tree", "n_repetitions"] == 60
+    moved = log.index.set_levels(log.index.levels[0] + 1, level="repetition")  # the same codes
+    assert cvstats.bootstrap_oob(log.set_axis(moved)).loc["tree", "n_repetitions"] == 60
+    with pytest.raises(cvstats.LogError, match="no repetition 0"):
+        answer("bootstrap_632", log.set_axis(moved))
+    again = answer("bootstrap_632", log)
+    pd.testing.assert_frame_equal(again, answer("bootstrap_632", log), check_exact=True)
+
+
+def test_differences_are_compared_out_of_bag():
+    log = bootstrap()
+    gap = cvstats.difference(log, reference="ridge")
+    alone = cvstats.bootstrap_oob(gap).iloc[0]
+    table = cvstats.compare(log, method="bootstrap_oob", reference="ridge").iloc[0]
+    assert table["difference"] == pytest.approx(alone["estimate"], rel=1e-12)
+    assert table["se"] == pytest.approx(alone["se"], rel=1e-12)
+    assert table["lower"] == pytest.approx(alone["lower"], rel=1e-9)
+
+
+# --- missing losses -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_missing_loss_is_named_or_left_out(method):
+    log = LOGS[method]()
+    log.iloc[30, 0] = np.nan
+    with pytest.raises(cvstats.LogError, match="'tree' has no loss"):
+        answer(method, log)
+    result = answer(method, log, missing="drop")
+    assert result.attrs["n_dropped"] == 1
+    assert np.isfinite(result["estimate"]).all()
+
+
+def test_losses_in_bag_may_be_missing_where_they_are_not_used():
+    log = bootstrap()
+    inside = (log.index.get_level_values("count") > 0) & (
+        log.index.get_level_values("repetition") > 0
+    )
+    result = answer("bootstrap_632", log.mask(inside), missing="drop")
+    pd.testing.assert_frame_equal(result, answer("bootstrap_632", log), rtol=1e-12)
+    with pytest.raises(cvstats.LogError, match="no row for repetition=1, point="):
+        answer("bootstrap_632", log[~inside])
+
+
+# --- what a log does not tell -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "rates",
+    [RATES, pd.Series(RATES)[::-1], [2.5, 1.5], np.array([2.5, 1.5]), {**RATES, "svm": 0.1}],
+)
+def test_rates_by_name_or_in_order(rates):
+    log = bootstrap()
+    expected = answer("bootstrap_632", log)
+    assert list(expected["no_information"]) == [2.5, 1.5]
+    for method in ("bootstrap_632", "location_shifted"):
+        result = getattr(cvstats, method)(log, no_information=rates)
+        pd.testing.assert_frame_equal(result, answer(method, log), check_exact=True)
+    log.attrs["no_information"] = rates
+    pd.testing.assert_frame_equal(cvstats.bootstrap_632(log), expected, check_exact=True)
+    again = log["tree"].cvci.bootstrap_632(no_information=9.0)
+    assert again["no_information"] == 9.0
+
+
+RATE_FRAME = pd.DataFrame({m: np.linspace(1, 3, 6) for m in MODELS})
+
+
+@pytest.mark.parametrize(
+    "rates",
+    [
+        RATE_FRAME[MODELS[::-1]],
+        RATE_FRAME.to_numpy(),
+        {m: dict(RATE_FRAME[m][::-1]) for m in MODELS},
+        {m: RATE_FRAME[m].to_numpy() for m in MODELS},
+    ],
+)
+def test_rates_of_samples(rates):
+    log = two_stage()
+    result = cvstats.two_stage(log, no_information=rates)
+    pd.testing.assert_frame_equal(result, answer("two_stage", log), check_exact=True)
+    one = RATE_FRAME["tree"]
+    for given in (one, one[::-1], list(one), dict(one)):
+        single = cvstats.two_stage(log["tree"], no_information=given)
+        assert single["upper"] == result.loc["tree", "upper"]
+
+
+@pytest.mark.parametrize(
+    ("rates", "words"),
+    [
+        (None, "neither no_information= nor losses.attrs"),
+        ({"tree": 1.0}, "no number for model 'ridge'"),
+        ([1.0], "holds 1 numbers and the log has 2 models"),
+        (np.nan, "holds nan"),
+        ("0.3", "holds '0.3'"),
+        ({"tree": 1.0, "ridge": "high"}, "holds 'high'"),
+        (xr.DataArray([1.0], dims="lat"), "an array over"),
+    ],
+)
+def test_rates_that_do_not_fit(rates, words):
+    for method in ("bootstrap_632", "location_shifted"):
+        with pytest.raises(cvstats.LogError, match=words):
+            getattr(cvstats, method)(bootstrap(), no_information=rates)
+
+
+@pytest.mark.parametrize(
+    ("rates", "words"),
+    [
+        (None, "rate of each sample"),
+        (0.5, "is one number and the log has 6 samples"),
+        ([0.5] * 6, "Expected as much for each model"),
+        (np.ones((5, 2)), "6 samples by 2 models"),
+        ({"tree": [1.0] * 6}, "no number for model 'ridge'"),
+        ({m: [1.0] * 5 for m in MODELS}, "holds 5 numbers and the log has 6 samples"),
+        ({m: {0: 1.0} for m in MODELS}, "no number for sample 1; 2; 3; and 2 more"),
+    ],
+)
+def test_rates_of_samples_that_do_not_fit(rates, words):
+    with pytest.raises(cvstats.LogError, match=words):
+        cvstats.two_stage(two_stage(), no_information=rates)
+
+
+def test_without_a_rate_there_are_other_corrections():
+    log = bootstrap()
+    assert cvstats.bootstrap_632(log, plus=False)["weight"].eq(0.632).all()
+    for correction in ("632", "harrell"):
+        shifted = cvstats.location_shifted(log, correction=correction)
+        assert shifted.attrs["correction"] == correction
+        assert cvstats.two_stage(two_stage(), correction=correction)["upper"].notna().all()
+    with pytest.raises(cvstats.LogError, match="correction='636'"):
+        cvstats.location_shifted(log, correction="636")
+    with pytest.raises(cvstats.LogError, match="monte_carlo='no'"):
+        cvstats.bootstrap_oob(log, monte_carlo="no")
+
+
+def test_leave_one_out_is_a_log_or_plain_losses():
+    log = case()
+    points = pd.RangeIndex(9, name="point")
+    rng = np.random.default_rng(0)
+    loo = pd.DataFrame(rng.random((9, 2)), index=points, columns=MODELS)
+    result = cvstats.case_bootstrap(log, leave_one_out=loo[MODELS[::-1]])
+    np.testing.assert_allclose(result["estimate"], loo.mean())
+    plain = cvstats.case_bootstrap(log)
+    np.testing.assert_allclose(result["bias"], plain["estimate"] - loo.mean())
+    np.testing.assert_allclose(result["upper"] - result["lower"], plain["upper"] - plain["lower"])
+    for given in (loo["tree"], loo["tree"].tolist(), loo["tree"].reset_index(drop=True)):
+        one = cvstats.case_bootstrap(log["tree"], leave_one_out=given)
+        assert one["lower"] == result.loc["tree", "lower"]
+    array = cvstats.case_bootstrap(ARRAYS["stacked"](log), leave_one_out=xr.DataArray(loo,
+        dims=("point", "model")))  # fmt: skip
+    np.testing.assert_allclose(array["lower"], result["lower"])
+    for given, words in (
+        (loo["tree"].tolist(), "2 models"),
+        (loo[["tree"]], "1 models"),
+        (loo.iloc[:5], "has 5 points"),
+        (loo.rename(columns={"tree": "svm"}), "different models"),
+    ):
+        with pytest.raises(cvstats.LogError, match=words):
+            cvstats.case_bootstrap(log, leave_one_out=given)
+    with pytest.raises(cvstats.LogError, match="holds 3 finite losses"):
+        cvstats.case_bootstrap(log["tree"], leave_one_out=[1.0, 2.0, 3.0])
+
+
+# --- wrong logs -----------------------------------------------------------------------------------
+
+PLAN = {
+    "bootstrap_oob": "bootstrap",
+    "bootstrap_632": "bootstrap",
+    "location_shifted": "bootstrap",
+    "case_bootstrap": "case_bootstrap",
+    "two_stage": "two_stage",
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_missing_level_is_named_with_the_plan_that_makes_it(method):
+    log = LOGS[method]()
+    for level in log.index.names:
+        # the rows of one label, so that what remains does not contradict itself
+        less = log.xs(log.index.get_level_values(level)[-1], level=level)
+        less = less[~less.index.duplicated()]
+        with pytest.raises(cvstats.LogError) as caught:
+            answer(method, less)
+        words = str(caught.value)
+        assert words.startswith(f"{method} needs")
+        assert f"no level {level!r}" in words
+        assert f"cvstats.plans.{PLAN[method]} makes such a log" in words
+        told = cvstats.methods(less).loc[method]
+        assert not told["applies"]
+        assert told["why_not"] in words
+    assert cvstats.methods(log).loc[method, "applies"]
+
+
+def test_logs_of_another_bootstrap_are_told_apart():
+    with pytest.raises(cvstats.LogError, match="is what case_bootstrap is for"):
+        cvstats.bootstrap_oob(case())
+    with pytest.raises(cvstats.LogError, match="what bootstrap_oob is for"):
+        cvstats.case_bootstrap(bootstrap())
+    with pytest.raises(cvstats.LogError, match="use two_stage for all of them"):
+        cvstats.bootstrap_oob(two_stage())
+    alone = bootstrap().drop(0, level="repetition")
+    with pytest.raises(cvstats.LogError, match="the log has no repetition 0"):
+        answer("bootstrap_632", alone)
+    from_zero = alone.rename(lambda b: b - 1, level="repetition")
+    with pytest.raises(cvstats.LogError, match="a bootstrap sample as repetition 0"):
+        answer("bootstrap_632", from_zero)
+    np.testing.assert_allclose(
+        cvstats.bootstrap_oob(from_zero)["se"], cvstats.bootstrap_oob(alone)["se"]
+    )
+    few = alone[alone.index.get_level_values("repetition") == 1]
+    with pytest.raises(cvstats.LogError, match="1 bootstrap sample. "):
+        cvstats.bootstrap_oob(few)
+
+
+def test_samples_of_another_size_have_no_such_standard_error():
+    log = bootstrap().reset_index("count")
+    log["count"] = log["count"].clip(upper=1)
+    with pytest.raises(cvstats.LogError, match="the counts add up to . in repetition=1"):
+        cvstats.bootstrap_oob(log.set_index("count", append=True))
+
+
+@pytest.mark.parametrize("odd", [-1, 0.5, "many"])
+def test_counts_are_whole_numbers(odd):
+    log = bootstrap().rename({2: odd}, level="count")
+    with pytest.raises(cvstats.LogError, match="Expected whole numbers, 0 for out of bag"):
+        cvstats.bootstrap_oob(log)
+    as_floats = bootstrap().rename(float, level="count")
+    assert np.isfinite(cvstats.bootstrap_oob(as_floats)["se"]).all()
+
+
+def test_two_stages_need_the_data_and_the_fit_on_each_sample():
+    log = two_stage()
+    with pytest.raises(cvstats.LogError, match="labels 1; 2; 3; and 2 more. Expected 0 for"):
+        answer("two_stage", log.drop(0, level="sample"))
+    index = log.index
+    gone = (index.get_level_values("sample") == 3) & (index.get_level_values("repetition") == 0)
+    with pytest.raises(cvstats.LogError, match="sample 3 has no repetition 0"):
+        answer("two_stage", log[~gone])
+    inside = (index.get_level_values("sample") == 3) & (index.get_level_values("count") == 0)
+    with pytest.raises(cvstats.LogError, match="sample 3 has no evaluation out of bag"):
+        answer("two_stage", log[~inside])
+
+
+def test_too_few_points_out_of_bag():
+    counts = np.array([[1, 1, 1], [3, 0, 0], [2, 1, 0]])
+    index = pd.MultiIndex.from_arrays(
+        [np.repeat([0, 1, 2], 3), np.tile([0, 1, 2], 3), counts.ravel()], names=LEVELS
+    )
+    losses = pd.Series(np.arange(9.0), index=index)
+    assert "never out of bag" in losses.cvci.bootstrap_oob()["caution"]
+    index = index.set_codes([0, 0, 0, 3, 0, 0, 2, 1, 0], level="count", verify_integrity=False)
+    one = pd.MultiIndex.from_arrays(
+        [np.repeat([0, 1, 2], 3), np.tile([0, 1, 2], 3), [1, 1, 1, 2, 1, 0, 2, 1, 0]], names=LEVELS
+    )
+    with pytest.raises(cvstats.LogError, match="1 of the 3 points is out of bag"):
+        losses.set_axis(one).cvci.bootstrap_oob()

@@ -1,0 +1,257 @@
+"""One answer for each label of a level: the same as asking each part of the log by itself."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from grouped_logs import log_of, random_rows
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import ARRAYS, frames
+
+import cvstats
+from cvstats.containers import Groups, read
+
+METHODS = {
+    "wald": cvstats.wald,
+    "within-fold": partial(cvstats.wald, variance="within-fold", fold_weights="equal"),
+    "holdout": cvstats.holdout,
+    "wilson": partial(cvstats.holdout, interval="wilson"),
+    "naive": cvstats.naive,
+    "cv_t": cvstats.cv_t,
+    "quadratic": cvstats.quadratic,
+    "decompose": cvstats.decompose,
+    "clustered": lambda log, by=None: cvstats.clustered(log, by="block", per=by),
+    "out_of_source": partial(cvstats.out_of_source, target="these_sources"),
+}
+
+some = settings(max_examples=60, deadline=None)
+
+
+def label_of(frame, by):
+    return frame.index.get_level_values(by)
+
+
+def with_levels(frame, rng):
+    """The frame with regions and blocks of points, and sources that are blocks."""
+    names = pd.factorize(label_of(frame, "point"))[0]
+    points = names.max() + 1
+    region = np.array(["north", "south", "east"])[rng.permutation(np.arange(points) % 3)]
+    block = rng.permutation(np.arange(points) % 2)
+    levels = {"region": region[names], "block": block[names]}
+    index = frame.index.to_frame(index=False).assign(**levels)
+    return frame.set_axis(pd.MultiIndex.from_frame(index))
+
+
+def one_by_one(method, frame, by):
+    """Ask each part alone: a table in the shape of the answer for all, or the words."""
+    parts, words = {}, {}
+    for label in dict.fromkeys(label_of(frame, by)):
+        try:
+            parts[label] = method(frame[label_of(frame, by) == label])
+        except cvstats.LogError as error:
+            words[label] = str(error)
+    return (None if words else pd.concat(parts, names=[by])), words
+
+
+@pytest.mark.parametrize("name", METHODS)
+@given(data=st.data())
+@some
+def test_by_is_asking_each_part(name, data):
+    kinds = ("k-fold", "repeated k-fold", "holdout")
+    _, frame = data.draw(frames(kinds=kinds, labels=("integers", "strings"), dtypes=("float64",)))
+    if name == "wilson":
+        frame = (frame > frame.median()).astype(float)
+    frame = with_levels(frame, np.random.default_rng(data.draw(st.integers(0, 99))))
+    if name == "out_of_source":
+        frame = frame.droplevel("fold") if "fold" in frame.index.names else frame
+        frame.index = frame.index.rename(
+            ["source" if n == "block" else n for n in frame.index.names]
+        )
+    by = data.draw(st.sampled_from(["region", *({"repetition", "fold"} & {*frame.index.names})]))
+    wanted, words = one_by_one(METHODS[name], frame, by)
+    if words:
+        with pytest.raises(cvstats.LogError) as caught:
+            METHODS[name](frame, by=by)
+        assert any(text[:40] in str(caught.value) for text in words.values())
+        return
+    ours = METHODS[name](frame, by=by)
+    assert ours.index.names == [by, "model"]
+    assert set(label_of(ours, by)) == set(label_of(frame, by))
+    same = wanted.loc[ours.index].astype({"caution": object})
+    pd.testing.assert_frame_equal(ours.astype({"caution": object}), same, rtol=1e-9, atol=1e-300)
+
+
+@pytest.mark.parametrize("kind", ARRAYS)
+@pytest.mark.parametrize("by", ["source", "region"])
+def test_every_container_by_part(kind, by):
+    rows = [row._replace(point=f"{row.source}{row.point}", fold=row.point % 2)
+            for row in random_rows((4, 6, 8), 1)]  # fmt: skip
+    log = log_of(rows, levels=("fold", "source", "point"))
+    frame = pd.DataFrame({"a": log, "b": log**2})
+    array = ARRAYS[kind](frame)
+    region = dict(zip(label_of(frame, "source"), label_of(frame, "source") == "s1", strict=True))
+    if by == "region":
+        values = [f"r{region[s]}" for s in label_of(frame, "source")]
+        frame = frame.set_index(pd.Index(values, name="region"), append=True)
+        if "stacked" in kind or kind == "coordinates":
+            array = array.assign_coords(region=("evaluation", values))
+        else:
+            named = xr.where(array["source"] == "s1", "rTrue", "rFalse")
+            array = array.assign_coords(region=named.drop_vars("source", errors="ignore"))
+    table = cvstats.wald(frame, variance="within-fold", by=by)
+    found = cvstats.wald(array, variance="within-fold", by=by)
+    assert found.sizes == {by: table.index.get_level_values(0).nunique(), "model": 2}
+    for (label, model), row in table.iterrows():
+        theirs = found.sel({by: label, "model": model})
+        for column in ("estimate", "se", "lower", "upper", "n_points", "n_folds"):
+            assert float(theirs[column]) == pytest.approx(row[column], rel=1e-12), column
+    single = cvstats.wald(frame["a"], variance="within-fold", by=by)
+    expected = table.xs("a", level="model")
+    pd.testing.assert_frame_equal(single, expected)
+    assert single.index.name == by
+
+
+def test_carried_dimensions_stay():
+    rng = np.random.default_rng(2)
+    log = xr.DataArray(
+        rng.standard_normal((6, 2, 3)), dims=("point", "model", "lat"),
+        coords={"source": ("point", list("aabbbb")), "model": ["x", "y"], "lat": [1, 2, 3]},
+    )  # fmt: skip
+    found = log.cvci.wald(by="source")
+    assert dict(found.sizes) == {"source": 2, "model": 2, "lat": 3}
+    one = log.isel(point=[2, 3, 4, 5]).cvci.wald()
+    xr.testing.assert_allclose(found.sel(source="b", drop=True), one)
+    assert found.attrs["target"] == one.attrs["target"]
+
+
+def test_curves_over_rho():
+    log = log_of(random_rows((3, 4, 5), 3))
+    rhos = np.array([0, 0.1, 0.5])
+    curve = cvstats.decompose(log, rho=rhos)
+    assert curve.index.tolist() == [0, 0.1, 0.5]
+    assert curve.index.name == "rho"
+    for rho in rhos:
+        single = cvstats.decompose(log, rho=float(rho))
+        assert curve.loc[rho, "theta"] == single["theta"]
+    frame = pd.DataFrame({"a": log, "b": -log})
+    assert cvstats.decompose(frame, rho=[0.2]).index.names == ["rho", "model"]
+    index = pd.MultiIndex.from_product(
+        [range(2), range(2), range(3)], names=["site", "fold", "point"]
+    )
+    index = pd.MultiIndex.from_tuples(
+        [(s, f, f"{s}{f}{p}") for s, f, p in index], names=index.names
+    )
+    both = pd.Series(np.arange(12.0) ** 2, index=index)
+    table = cvstats.decompose(both, rho=(0.1, 0.2), by="site")
+    assert table.index.names == ["site", "rho"]
+    site = both[label_of(both, "site") == 1]
+    assert table.loc[(1, 0.2), "theta"] == cvstats.decompose(site, rho=0.2)["theta"]
+    array = ARRAYS["stacked"](frame)
+    assert cvstats.decompose(array, rho=[0, 0.5])["theta"].dims == ("rho", "model")
+    for bad, words in [([0, 1.0], "out of range"), ([], "empty"), ("x", "finite number")]:
+        with pytest.raises(cvstats.LogError, match=words):
+            cvstats.decompose(log, rho=bad)
+
+
+def test_logs_below_each_other_are_parts():
+    """The same points in the same folds, told apart by the level that is named, and no other."""
+    one = log_of(random_rows((3, 4), 4), levels=("fold", "point"))
+    one = one.set_axis(one.index.set_names(["fold", "point"]))
+    one.index = pd.MultiIndex.from_tuples(
+        [(f, f"{f}{p}") for f, p in one.index], names=["fold", "point"]
+    )
+    logs = pd.concat({"x": one, "y": one + 1, "z": one**2}, names=["study"])
+    table = cvstats.wald(logs, by="study")
+    assert table.loc["y", "estimate"] == pytest.approx(cvstats.wald(one)["estimate"] + 1)
+    assert table.loc["z", "se"] == pytest.approx(cvstats.wald(one**2)["se"])
+    with pytest.raises(cvstats.LogError, match="same evaluation stands twice"):
+        cvstats.wald(logs)
+    twice = pd.concat([logs, logs.iloc[:1]])
+    with pytest.raises(cvstats.LogError, match=r"same evaluation stands twice: study='x'"):
+        cvstats.wald(twice, by="study")
+
+
+def test_parts_know_their_points():
+    """Repetitions that each part has for itself: some parts are partitions and some are not."""
+    rows = [row._replace(point=f"{row.source}{row.point}", fold=row.point % 2)
+            for row in random_rows((4, 6), 5, repetitions=2)]  # fmt: skip
+    log = log_of(rows, levels=("repetition", "fold", "source", "point"))
+    groups = Groups(read(log, by="source"), "source")
+    assert [part.design.splits().points for part in groups.parts()] == [4, 6]
+    cut = log.drop((1, 0, "s1", "s10"))
+    with pytest.raises(cvstats.LogError, match=r"1 of 2 parts by 'source'.*source='s1'.*5 to 6"):
+        cvstats.wald(cut, by="source")
+    assert cvstats.wald(cut.drop("s1", level="source"), by="source")["n_points"].tolist() == [4]
+
+
+def test_a_part_without_an_answer_is_named():
+    log = log_of(random_rows((1, 4, 1), 6))
+    with pytest.raises(cvstats.LogError) as caught:
+        cvstats.wald(log, by="source")
+    assert str(caught.value) == (
+        "2 of 3 parts by 'source' have no answer ('s0'; 's2'). source='s0': wald needs at least "
+        "two points and this log has 1. To leave parts out: log.drop(['s0', …], level='source') "
+        "in pandas."
+    )
+    with pytest.raises(cvstats.LogError, match=r"^variance='x' is not known"):
+        cvstats.wald(log, by="source", variance="x")
+    kept = log.drop(["s0", "s2"], level="source")
+    assert len(cvstats.wald(kept, by="source")) == 1
+
+
+@pytest.mark.parametrize("by", ["month", 3, ["source"]])
+def test_a_level_that_is_not_there(by):
+    log = log_of(random_rows((3, 4), 7))
+    with pytest.raises(cvstats.LogError, match=r"the log has no level .*'repetition'; 'source'"):
+        cvstats.wald(log, by=by)
+
+
+def test_missing_labels_of_the_level():
+    log = log_of(random_rows((3, 4), 8)).reset_index()
+    log["month"] = ["may", None, *["june"] * 5]
+    log = log.set_index(["source", "point", "month"])["model"]
+    for call in (
+        lambda: cvstats.wald(log, by="month"),
+        lambda: cvstats.clustered(log, by="month"),
+        lambda: cvstats.heterogeneity(log, by="month"),
+    ):
+        with pytest.raises(cvstats.LogError, match=r"level 'month' has no label \(NaN\) in row 1"):
+            call()
+
+
+def test_dropped_losses_stay_dropped():
+    log = log_of(random_rows((3, 4, 5), 9))
+    log.iloc[[0, 5]] = np.nan
+    table = cvstats.wald(log, by="source", missing="drop")
+    assert table["n_points"].sum() == 10
+    assert table.attrs["n_dropped"] == 2
+    with pytest.raises(cvstats.LogError, match="missing"):
+        cvstats.wald(log, by="source")
+
+
+def test_many_labels_take_the_sparse_way():
+    """More possible cells than rows: a part is cut out of the list of those that occur."""
+    n = 600
+    rng = np.random.default_rng(0)
+    index = pd.MultiIndex.from_arrays(
+        [rng.permutation(n) // 4, rng.permutation(n), rng.permutation(n)],
+        names=["source", "fold", "point"],
+    )
+    log = pd.Series(rng.standard_normal(n), index=index)
+    table = cvstats.wald(log, by="source", fold_weights="equal")
+    part = log[label_of(log, "source") == 7]
+    assert table.loc[7, "se"] == pytest.approx(cvstats.wald(part)["se"], rel=1e-12)
+    assert table["n_folds"].tolist() == [4] * (n // 4)
+
+
+def test_the_input_is_unchanged():
+    log = log_of(random_rows((3, 4, 5), 10))
+    before = log.copy()
+    cvstats.wald(log, by="source")
+    cvstats.holdout(log, by="source")
+    pd.testing.assert_series_equal(log, before)

@@ -1,0 +1,335 @@
+"""From estimators and data to a log: its losses, its levels, and the interval of each plan."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression, QuantileRegressor, Ridge
+from sklearn.metrics import brier_score_loss, log_loss, mean_pinball_loss
+from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeRegressor
+
+import cvstats
+from cvstats import LogError, plans
+
+DIABETES = load_diabetes(return_X_y=True, as_frame=True)
+CANCER = load_breast_cancer(return_X_y=True, as_frame=True)
+SOURCES = pd.Series(list("abcdef"))
+
+EVERY = [
+    plans.k_fold(5, rng=1),
+    plans.leave_one_out(),
+    plans.repeated_k_fold(4, 3, rng=1),
+    plans.subsampling(8, rng=1),
+    plans.paired_subsampling(3, 4, rng=1),
+    plans.five_by_two(rng=1),
+    plans.nested_cv(4, 3, rng=1),
+    plans.replace_one(4, rng=1),
+    plans.bootstrap(60, rng=1),
+    plans.case_bootstrap(5, rng=1),
+    plans.two_stage(8, 20, rng=1),
+    plans.leave_one_source_out(),
+    plans.holdout(rng=1),
+]
+
+
+class Counting(RegressorMixin, BaseEstimator):
+    """Predict the mean of what was trained on, and remember how often."""
+
+    fits = 0
+
+    def fit(self, X, y):
+        """Count."""
+        type(self).fits += 1
+        self.mean_ = float(np.mean(y))
+        self.size_ = len(y)
+        return self
+
+    def predict(self, X):
+        """Predict the mean."""
+        return np.full(len(X), self.mean_)
+
+
+def small(n=40):
+    """The first patients, and groups of them."""
+    X, y = (part.iloc[:n] for part in DIABETES)
+    return X, y, np.array(list("abcdef"))[np.arange(n) % 6]
+
+
+def run(estimators, X, y, plan, **options):
+    """Evaluate without a bar."""
+    return cvstats.evaluate(estimators, X, y, plan=plan, progress=False, **options)
+
+
+@pytest.mark.parametrize("plan", EVERY, ids=lambda plan: plan.name)
+def test_every_plan_gives_the_log_and_the_interval_that_it_is_for(plan):
+    X, y, groups = small()
+    sources = groups if "source" in plan.levels else None
+    Counting.fits = 0
+    log = run({"mean": Counting(), "ridge": Ridge(0.1)}, X, y, plan, groups=sources)
+    bound = plan.bind(len(y), groups=groups)
+    assert Counting.fits == bound.n_fits == log.attrs["n_fits"]
+    assert log.attrs["plan"] == str(plan)
+    assert tuple(log.index.names) == plan.levels
+    assert log.index.is_unique
+    assert np.isfinite(log.to_numpy()).all()
+    expected = {}
+    for fit in bound:
+        for at in fit.evaluations:
+            mean = y.iloc[fit.train].mean()
+            for i, point in enumerate(at.points.tolist()):
+                place = {**at.levels, "point": X.index[point]}
+                place |= {} if at.count is None else {"count": int(at.count[i])}
+                label = tuple(place[level] for level in plan.levels)
+                expected[label if len(label) > 1 else label[0]] = (y.iloc[point] - mean) ** 2
+    pd.testing.assert_series_equal(
+        log["mean"].sort_index(),
+        pd.Series(expected, name="mean").sort_index().rename_axis(log.index.names),
+        check_index_type=False,
+    )
+    for name in plan.intervals:
+        options = {"train_size": log.attrs["n_train"]} if name == "corrected_t" else {}
+        result = getattr(log.cvci, name)(**options)
+        assert (result["lower"] < result["upper"]).all(), name
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        plans.repeated_k_fold(4, 3, rng=1),
+        plans.nested_cv(4, 2, rng=1),
+        plans.replace_one(4, rng=1),
+        plans.two_stage(2, 4, rng=1),
+        plans.leave_one_source_out(),
+        plans.holdout(rng=1),
+    ],
+    ids=lambda plan: plan.name,
+)
+def test_two_processes_give_the_same_log(plan):
+    X, y, groups = small(24)
+    models = {
+        "tree": make_pipeline(StandardScaler(), DecisionTreeRegressor(random_state=0)),
+        "forest": RandomForestRegressor(2, random_state=np.random.RandomState(3)),
+        "ridge": Ridge(),
+    }
+    one, two = (run(models, X, y, plan, groups=groups, n_jobs=jobs) for jobs in (1, 2))
+    pd.testing.assert_frame_equal(one, two, check_exact=True)
+    assert one.attrs == two.attrs
+
+
+def test_nothing_of_the_callers_is_changed():
+    X, y, groups = small()
+    state = np.random.RandomState(1)
+    models = {
+        "a": Ridge(),
+        "b": make_pipeline(StandardScaler(), RandomForestRegressor(2, random_state=state)),
+    }
+    before = X.copy(), y.copy(), groups.copy(), state.get_state()[1].copy()
+    told = {name: repr(clone(model).get_params()) for name, model in models.items()}
+    run(models, X, y, plans.k_fold(3, rng=1), groups=groups)
+    pd.testing.assert_frame_equal(X, before[0])
+    pd.testing.assert_series_equal(y, before[1])
+    assert groups.tolist() == before[2].tolist()
+    assert (state.get_state()[1] == before[3]).all()
+    for name, model in models.items():
+        assert [key for key in vars(model) if key.endswith("_")] == []
+        assert repr(clone(model).get_params()) == told[name]
+    assert not hasattr(models["b"][0], "mean_")
+
+
+# --- losses ---------------------------------------------------------------------------------------
+
+
+def folded(estimator, X, y, plan, method="predict"):
+    """Predictions by scikit-learn over the folds of the same plan, with the folds of the points."""
+    predicted = cross_val_predict(estimator, X, y, cv=plan, method=method)
+    fold = np.empty(len(y), dtype=int)
+    for k, (_, test) in enumerate(plan.split(X, y)):
+        fold[test] = k
+    return predicted, fold
+
+
+def test_losses_of_regressors_are_those_of_scikit_learn():
+    X, y = DIABETES
+    plan = plans.k_fold(4, rng=2)
+    predicted, fold = folded(Ridge(0.1), X, y, plan)
+    by_hand = {
+        "squared_error": (y - predicted) ** 2,
+        "absolute_error": (y - predicted).abs(),
+        "percentage_error": ((y - predicted) / y).abs(),
+    }
+    for loss, values in by_hand.items():
+        log = run(Ridge(0.1), X, y, plan, loss=loss)
+        assert log.name == "Ridge"
+        frame = log.reset_index().sort_values("point")
+        np.testing.assert_allclose(frame["Ridge"], values, rtol=1e-12)
+        assert frame["fold"].tolist() == fold.tolist()
+    log = run(Ridge(0.1), X, y, plan, loss=lambda truth, guess: (truth > guess) * 1.0)
+    np.testing.assert_array_equal(log.droplevel("fold").sort_index(), y > predicted)
+    quantile = QuantileRegressor(quantile=0.9, alpha=0)
+    log = run(quantile, X, y, plan, loss="pinball", quantile=0.9)
+    guess, _ = folded(quantile, X, y, plan)
+    assert np.isclose(log.mean(), mean_pinball_loss(y, guess, alpha=0.9), rtol=1e-12)
+
+
+@pytest.mark.parametrize("labels", [(0, 1), ("benign", "malignant"), (False, True), (1, 2)])
+def test_losses_of_classifiers_are_those_of_scikit_learn(labels):
+    X, y = CANCER
+    y = y.map(dict(enumerate(labels)))
+    plan = plans.k_fold(4, stratified=True, rng=2)
+    model = make_pipeline(StandardScaler(), LogisticRegression())
+    p, _ = folded(model, X, y, plan, "predict_proba")
+    log = run(model, X, y, plan, loss="log_loss")
+    assert np.isclose(log.mean(), log_loss(y, p), rtol=1e-10)
+    log = run(model, X, y, plan, loss="brier")
+    assert np.isclose(log.mean(), brier_score_loss(y, p[:, 1], pos_label=labels[1]), rtol=1e-10)
+    guess, _ = folded(model, X, y, plan)
+    log = run(model, X, y, plan, loss="zero_one").droplevel("fold").sort_index()
+    np.testing.assert_array_equal(log, guess != y)
+    score, _ = folded(LinearSVC(random_state=0), X, y, plan, "decision_function")
+    log = run(LinearSVC(random_state=0), X, y, plan, loss="hinge").droplevel("fold").sort_index()
+    margin = np.where(y == labels[1], score, -score)
+    np.testing.assert_allclose(log, np.maximum(0, 1 - margin), rtol=1e-10)
+
+
+def test_several_classes_and_one_that_a_training_sample_lacks():
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    plan = plans.k_fold(5, stratified=True, rng=1)
+    p, _ = folded(GaussianNB(), X, names, plan, "predict_proba")
+    log = run(GaussianNB(), X, names, plan, loss="log_loss")
+    assert np.isclose(log.mean(), log_loss(names, p), rtol=1e-10)
+    log = run(GaussianNB(), X, names, plan, loss="brier")
+    assert np.isclose(log.mean(), ((p - np.eye(3)[y]) ** 2).sum(axis=1).mean(), rtol=1e-10)
+    # Leaving out a species: no model gives it any probability.
+    log = run(GaussianNB(), X, names, plans.leave_one_source_out(), loss="brier", groups=names)
+    assert (log >= 1).all()
+    with pytest.raises(LogError, match=r"loss='hinge' is for two classes, and y has 3"):
+        run(LinearSVC(), X, names, plan, loss="hinge")
+
+
+def mean_of_pairs(truth, guess, loss):
+    """The no-information rate from all pairs."""
+    return float(np.mean([[loss(t, f) for f in guess] for t in truth]))
+
+
+@pytest.mark.parametrize(
+    ("loss", "pair"),
+    [
+        ("squared_error", lambda t, f: (t - f) ** 2),
+        ("absolute_error", lambda t, f: abs(t - f)),
+        ("percentage_error", lambda t, f: abs((t - f) / t)),
+        (lambda t, f: np.abs(t - f) ** 1.5, lambda t, f: abs(t - f) ** 1.5),
+    ],
+)
+def test_no_information_rate_of_numbers(loss, pair):
+    X, y, _ = small(30)
+    log = run({"ridge": Ridge(0.1)}, X, y, plans.two_stage(2, 1, rng=4), loss=loss)
+    rates = []
+    for fit in plans.two_stage(2, 1, rng=4).bind(30):
+        if fit.apparent:
+            truth = y.iloc[fit.train].to_numpy()
+            guess = Ridge(0.1).fit(X.iloc[fit.train], truth).predict(X.iloc[fit.train])
+            rates.append(mean_of_pairs(truth, guess, pair))
+    np.testing.assert_allclose(log.attrs["no_information"]["ridge"], rates, rtol=1e-11)
+
+
+@pytest.mark.parametrize("loss", ["zero_one", "brier", "log_loss"])
+@pytest.mark.parametrize("data", [load_iris, load_breast_cancer])
+def test_no_information_rate_of_classes(loss, data):
+    X, y = data(return_X_y=True)
+    rows = np.random.default_rng(1).permutation(len(y))[:60]
+    X, y = X[rows], y[rows]
+    log = run(GaussianNB(var_smoothing=1e-2), X, y, plans.bootstrap(1, rng=4), loss=loss)
+    fitted = GaussianNB(var_smoothing=1e-2).fit(X, y)
+    p, guess = fitted.predict_proba(X), fitted.predict(X)
+    hot = np.eye(p.shape[1])[y]
+    half = 2 if p.shape[1] == 2 else 1
+    rate = {
+        "zero_one": lambda: mean_of_pairs(y, guess, lambda t, f: float(t != f)),
+        "brier": lambda: mean_of_pairs(hot, p, lambda t, f: ((t - f) ** 2).sum() / half),
+        "log_loss": lambda: mean_of_pairs(y, p, lambda t, f: -np.log(f[t])),
+    }[loss]()
+    np.testing.assert_allclose(log.attrs["no_information"]["GaussianNB"], rate, rtol=1e-10)
+
+
+# --- data and levels ------------------------------------------------------------------------------
+
+
+def test_labels_of_points_and_sources():
+    X, y, groups = small(12)
+    names = [f"patient {i}" for i in range(12)]
+    plan = plans.k_fold(3, rng=1)
+    log = run(Ridge(), X.to_numpy(), y.to_numpy(), plan, groups=groups, point=names)
+    assert list(log.index.names) == ["fold", "source", "point"]
+    frame = log.reset_index()
+    assert set(frame["point"]) == set(names)
+    for source, point in zip(frame["source"], frame["point"], strict=True):
+        assert source == groups[names.index(point)]
+    named = run(Ridge(), X.set_axis(names), y.set_axis(names), plan)
+    assert named.droplevel("fold").sort_index().tolist() == (
+        log.droplevel(["fold", "source"]).sort_index().tolist()
+    )
+    pairs = pd.MultiIndex.from_arrays([groups, range(12)])
+    log = run(Ridge(), X.set_axis(pairs), y.set_axis(pairs), plans.holdout(rng=1))
+    assert set(log.index) <= set(pairs)
+    # Points may be numbered within their sources.
+    inner = pd.Series(range(12)) // 6
+    log = run(Ridge(), X.to_numpy(), y, plans.leave_one_source_out(), groups=groups, point=inner)
+    assert len(log) == 12
+    assert log.cvci.wald()["n_points"] == 12
+
+
+def test_data_of_many_kinds_give_the_same_losses():
+    X, y, _ = small()
+    X = X.round(2)
+    plan = plans.k_fold(4, rng=1)
+    expected = run(LinearRegression(), X, y, plan).to_numpy()
+    scattered = np.repeat(X.to_numpy(), 2, axis=0)[::2]
+    for data in (X.to_numpy(), np.asfortranarray(X), scattered, X.to_numpy().tolist()):
+        np.testing.assert_allclose(
+            run(LinearRegression(), data, y.to_numpy(), plan), expected, rtol=1e-9
+        )
+    found = run(LinearRegression(), sparse.csr_array(X.to_numpy()), y.to_numpy(), plan)
+    np.testing.assert_allclose(found, expected, rtol=1e-3)  # its solver iterates
+    found = run(LinearRegression(), X, y.astype("Float64"), plan)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_a_bound_plan_and_a_search_serve_too():
+    X, y, _ = small()
+    search = GridSearchCV(Ridge(), {"alpha": [0.01, 1.0]}, cv=plans.k_fold(3, rng=2))
+    plan = plans.k_fold(3, rng=1)
+    log = run({"search": search}, X, y, plan.bind(40))
+    pd.testing.assert_frame_equal(log, run({"search": search}, X, y, plan))
+
+
+def test_the_bar_shows_on_stderr_and_can_be_left_out(capfd):
+    X, y, _ = small()
+    cvstats.evaluate(Ridge(), X, y, plan=plans.k_fold(3, rng=1))
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "k_fold" in err
+    assert "3/3" in err
+    run(Ridge(), X, y, plans.k_fold(3, rng=1))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_import_stays_light():
+    code = (
+        "import cvstats, sys; print([m for m in ('sklearn', 'joblib', 'tqdm') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

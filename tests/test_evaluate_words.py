@@ -1,0 +1,145 @@
+"""What `evaluate` refuses, and in which words."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import KFold
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.svm import LinearSVC
+
+import cvstats
+from cvstats import LogError, plans
+
+RNG = np.random.default_rng(1)
+X = pd.DataFrame(RNG.normal(size=(20, 2)), columns=["a", "b"])
+Y = pd.Series(RNG.normal(size=20))
+LABELS = pd.Series(np.arange(20) % 2)
+PLAN = plans.k_fold(4, rng=1)
+
+
+class Stubborn(ValueError):
+    """An exception that cannot be sent to another process and back."""
+
+    def __init__(self, one, two):
+        super().__init__(f"{one} and {two}")
+
+
+class Failing(RegressorMixin, BaseEstimator):
+    """Fail where a point is not in the training sample."""
+
+    def __init__(self, without=0, when="fit", stubborn=False):
+        self.without = without
+        self.when = when
+        self.stubborn = stubborn
+
+    def fit(self, X, y):
+        """Fail, or do nothing."""
+        self.gone_ = self.without not in X.index
+        if self.gone_ and self.when == "fit":
+            raise Stubborn("this", "that") if self.stubborn else ZeroDivisionError("no pivot")
+        return self
+
+    def predict(self, X):
+        """Fail, or predict zero."""
+        if self.gone_ and self.when == "predict":
+            raise ZeroDivisionError("no pivot")
+        return np.zeros(len(X))
+
+
+def run(estimators=None, X=X, y=Y, plan=PLAN, **options):
+    """Evaluate without a bar."""
+    estimators = {"ridge": Ridge()} if estimators is None else estimators
+    return cvstats.evaluate(estimators, X, y, plan=plan, progress=False, **options)
+
+
+@pytest.mark.parametrize(("when", "n_jobs"), [("fit", 1), ("predict", 1), ("fit", 2)])
+def test_a_failing_fit_is_named(when, n_jobs):
+    plan = plans.repeated_k_fold(4, 2, rng=1)
+    fold = next(at.levels for f in plan.bind(20) for at in f.evaluations if 7 in at.points)
+    words = f"model 'bad' failed at repetition=0, fold={fold['fold']}: ZeroDivisionError: no pivot"
+    with pytest.raises(LogError, match=words) as caught:
+        run({"ridge": Ridge(), "bad": Failing(7, when)}, plan=plan, n_jobs=n_jobs)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_a_failure_that_cannot_travel_keeps_its_words():
+    with pytest.raises(LogError, match="Stubborn: this and that") as caught:
+        run({"bad": Failing(7, stubborn=True)}, n_jobs=2)
+    assert isinstance(caught.value.__cause__, RuntimeError)
+
+
+def test_a_failing_holdout_has_no_level_to_name():
+    tested = next(iter(plans.holdout(rng=1).bind(20))).evaluations[0].points[0]
+    with pytest.raises(LogError, match="failed at its one split: ZeroDivisionError"):
+        run(Failing(int(tested)), plan=plans.holdout(rng=1))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: run({}), "estimators= is empty"),
+        (lambda: run({"ridge": "Ridge"}), "model 'ridge' is a str, of which scikit-learn"),
+        (lambda: run(Ridge), "can make no clone"),
+        (lambda: run(KFold(3)), "no clone"),
+        (lambda: run(BaseEstimator()), "has no fit"),
+        (lambda: run(plan=KFold(3)), "plan= is a KFold. Expected a plan of cvstats"),
+        (lambda: run(plan=PLAN.bind(19)), "bound to 19 points, and X has 20 rows"),
+        (lambda: run(plan=plans.k_fold(30, rng=1)), "30 folds need at least 30 points"),
+        (lambda: run(plan=plans.leave_one_source_out()), "Expected groups="),
+        (
+            lambda: run(plan=plans.leave_one_source_out().bind(20, groups=LABELS)),
+            "needs to know the sources",
+        ),
+        (lambda: run(y=Y[:19]), r"y has the shape \(19,\) and X has 20 rows"),
+        (lambda: run(y=Y.to_frame()), r"y has the shape \(20, 1\)"),
+        (lambda: run(groups=[1, 2]), r"groups has the shape \(2,\)"),
+        (lambda: run(point=range(3)), r"point has the shape \(3,\)"),
+        (lambda: run(y=Y[::-1]), r"index of y is not that of X.*y.loc\[X.index\]"),
+        (lambda: run(groups=LABELS.set_axis(range(1, 21))), "index of groups is not that of X"),
+        (lambda: run(y=Y.where(Y.index != 3)), "y is missing .NaN. in row 3"),
+        (lambda: run(X="data.csv"), "X is a str"),
+        (lambda: run(X=X[:0], y=Y[:0]), "X is empty"),
+        (lambda: run(point=[0] * 20), "the label 0 stands on two points, the second in row 1"),
+        (lambda: run(point=[None, *range(19)]), "point has no label .NaN. in row 0"),
+        (lambda: run(groups=[None, *range(19)]), "groups has no label .NaN. in row 0"),
+        (lambda: run(loss="mse"), "loss='mse' is not known"),
+        (lambda: run(loss="brier"), "is for classes, and y looks continuous"),
+        (lambda: run(y=LABELS * 0, loss="brier"), "is for classes, and y has only 0"),
+        (lambda: run(LinearSVC(), y=LABELS, loss="brier"), "LinearSVC has no predict_proba"),
+        (lambda: run(LogisticRegression(), y=LABELS, quantile=0.5, loss="brier"), "quantile"),
+        (lambda: run(loss="pinball"), "quantile=None"),
+        (
+            lambda: run(KNeighborsRegressor(2), loss=lambda t, f: 1.0),
+            "one number for each point",
+        ),
+    ],
+)
+def test_words(call, words):
+    with pytest.raises(LogError, match=words):
+        call()
+
+
+def test_a_model_that_predicts_a_table_is_refused():
+    class Wide(Failing):
+        def predict(self, X):
+            return np.zeros((len(X), 2))
+
+    class Narrow(Failing):
+        def predict(self, X):
+            return np.zeros((len(X), 1))
+
+    with pytest.raises(LogError, match=r"predict gave the shape \(5, 2\)"):
+        run(Wide(-1, when="never"))
+    np.testing.assert_allclose(run(Narrow(-1, when="never")).droplevel(0).sort_index(), Y**2)
+
+
+def test_the_extra_is_named_where_it_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    with pytest.raises(ImportError, match=r"pip install 'cvstats\[sklearn\]'"):
+        run()

@@ -1,0 +1,216 @@
+"""Sources left out: every estimator of the paper, its bias, and both intervals."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import oracle
+import oracle_sources as exactly
+import pandas as pd
+import pytest
+from grouped_logs import LIMITS, LOGS, log_of, random_rows
+
+import cvstats
+from cvstats.intervals.sources import SOURCE_BIAS
+
+TOLERANCE = 1e-10
+NAIVE = ("theta_omega_k", "theta_gamma_kl", "theta_omega", "theta_gamma", "theta_a", "theta_b")
+
+
+def deviation(ours, exact):
+    """Relative to the exact number."""
+    return float(abs(Fraction(float(ours)) - Fraction(exact)) / abs(Fraction(exact)))
+
+
+def worst_of(what, pairs, capsys):
+    """Print the worst relative deviation of each name, and hold it to the tolerance."""
+    worst: dict[str, float] = {}
+    for name, ours, exact in pairs:
+        worst[name] = max(worst.get(name, 0.0), deviation(ours, exact) if exact else abs(ours))
+    with capsys.disabled():
+        print(f"\n{what}, worst relative deviation: {max(worst.values()):.1e} of {len(worst)}")
+        print("  " + ", ".join(f"{name} {value:.0e}" for name, value in worst.items()))
+    assert max(worst.values()) <= TOLERANCE
+
+
+# --- the paper's estimators ---------------------------------------------------------------------
+
+
+def test_table_1_and_theta_a_b(capsys):
+    def pairs():
+        for seed, sizes in enumerate(LOGS.values()):
+            rows = random_rows(sizes, seed)
+            sources = exactly.sources_of(rows)
+            ours = cvstats.source_estimators(log_of(rows), source="s1", other="s0")
+            yield "theta_omega_k", ours["theta_omega_k"], exactly.theta_omega_k(sources, 1)
+            yield "theta_gamma_kl", ours["theta_gamma_kl"], exactly.theta_gamma_kl(sources, 1, 0)
+            for name in NAIVE[2:]:
+                yield name, ours[name], getattr(exactly, name)(sources)
+
+    worst_of("Table 1, (11), (12)", pairs(), capsys)
+
+
+BIASES = [
+    (0, 0, 0), (0, -1, 0), (0, 0, -1), (0, 1, -2), ("0.1", "-0.3", "-0.8"), (-1, 2, "1.4"),
+    ("0.25", "0.5", "-2"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("fold_weights", ["size", "equal"])
+def test_table_2_theta_5_and_proposition_1(fold_weights, capsys):
+    weights = {"size": "pooled", "equal": "macro"}[fold_weights]
+
+    def pairs():
+        for seed, sizes in enumerate(LOGS.values()):
+            rows = random_rows(sizes, seed + 20)
+            log = log_of(rows)
+            balanced = len(set(sizes)) == 1
+            parts = cvstats.decompose(log, fold_weights=fold_weights)
+            for which in range(1, 6):
+                yield f"theta_{which}", parts[f"theta_{which}"], oracle.theta(rows, which, weights)
+                if balanced:
+                    yield (
+                        f"theta_{which}",
+                        parts[f"theta_{which}"],
+                        oracle.theta_balanced(rows, which),
+                    )
+            yield "theta_a", parts["theta_a"], oracle.theta_a(rows, weights)
+            for number, bias in enumerate(BIASES):
+                numbers = [float(Fraction(a)) for a in bias]
+                ours = cvstats.quadratic(log, bias=numbers, fold_weights=fold_weights)
+                bias = [Fraction(x) for x in numbers]
+                yield f"bias {number}", ours["variance_raw"], oracle.quadratic(rows, bias, weights)
+                if balanced:
+                    exact = oracle.quadratic_balanced(rows, bias)
+                    yield f"bias {number}", ours["variance_raw"], exact
+
+    worst_of(f"Table 2, theta_5 and Prop. 1 by {fold_weights}", pairs(), capsys)
+
+
+def test_the_first_lines_of_table_1_average_to_the_last():
+    sources = exactly.sources_of(random_rows((5, 2, 7, 3), 4))
+    every = range(4)
+    assert oracle.mean(exactly.theta_omega_k(sources, k) for k in every) == exactly.theta_omega(
+        sources
+    )
+    pairs = [(k, j) for k in every for j in every if k != j]
+    assert oracle.mean(
+        exactly.theta_gamma_kl(sources, *pair) for pair in pairs
+    ) == exactly.theta_gamma(sources)
+
+
+# --- their biases -------------------------------------------------------------------------------
+
+TRUTHS = {
+    "equal sizes": exactly.Truth(
+        (3, 3, 3), ["1.5", -2, 4], [3, 5, 2], [1, "0.5", "0.4"],
+        [[0, "1/3", "1/7"], ["1/3", 0, -1], ["1/7", -1, 0]],
+    ),
+    "unequal sizes": exactly.Truth(
+        (2, 5, 3), ["1.5", -2, 4], [3, 5, 2], [1, "0.5", "0.4"],
+        [[0, "1/3", "1/7"], ["1/3", 0, -1], ["1/7", -1, 0]],
+    ),
+    "one mean": exactly.Truth((2, 4), [3, 3], [1, 2], ["0.1", "0.2"], [[0, "0.3"], ["0.3", 0]]),
+}  # fmt: skip
+
+
+def in_words(truth, name):
+    """The formulas of `SOURCE_BIAS`, as the theory page prints them."""
+    K = truth.K
+    spread = oracle.variance(truth.mu)
+    gamma = truth.pairs(lambda k, j: truth.gamma[k][j])
+    return {
+        "-omega_k + mean(mu)^2 - mu_k^2": -truth.omega[0]
+        + oracle.mean(truth.mu) ** 2 - truth.mu[0] ** 2,
+        "-gamma_kl + mean(mu)^2 - mu_k mu_l": -truth.gamma[0][1]
+        + oracle.mean(truth.mu) ** 2 - truth.mu[0] * truth.mu[1],
+        "-mean_k omega_k - (1 - 1/K) Var(mu)": -oracle.mean(truth.omega)
+        - (1 - Fraction(1, K)) * spread,
+        "-mean_kl gamma_kl + Var(mu) / K": -gamma / (K * (K - 1)) + spread / K,
+        "-K^-2 (sum_k omega_k + sum_kl gamma_kl)": -(sum(truth.omega) + gamma) / K**2,
+        "K^-2 (sum_k [sigma_k^2 - (M_k + 1) omega_k] / M_k - sum_kl gamma_kl)": (
+            sum(
+                (s - (m + 1) * w) / m
+                for m, s, w in zip(truth.sizes, truth.sigma2, truth.omega, strict=True)
+            )
+            - gamma
+        )
+        / K**2,
+    }[SOURCE_BIAS[name]]  # fmt: skip
+
+
+@pytest.mark.parametrize("truth", TRUTHS.values(), ids=list(TRUTHS))
+def test_biases_are_exact(truth):
+    mean_square = exactly.expected(
+        lambda sources: oracle.mean(oracle.mean(s) for s in sources) ** 2, truth
+    )
+    assert mean_square - oracle.mean(truth.mu) ** 2 == truth.theta()
+    for name in NAIVE:
+        places = {"theta_omega_k": (0,), "theta_gamma_kl": (0, 1)}.get(name, ())
+
+        def estimator(sources, name=name, places=places):
+            return getattr(exactly, name)(sources, *places)
+
+        bias = exactly.expected(estimator, truth) - truth.theta()
+        assert bias == truth.bias(name) == in_words(truth, name), name
+
+
+def test_only_a_new_source_gets_an_unbiased_variance():
+    """Source means that are independent draws: V_b / K has the variance of their mean."""
+    tau2, within = Fraction(3), Fraction(1, 2)  # of mu_k, and of the mean of source k about it
+    truth = exactly.Truth((2, 2, 2), [1] * 3, [2 * within + tau2] * 3, [tau2] * 3, [[0] * 3] * 3)
+    assert exactly.expected(exactly.theta_gamma, truth) == (tau2 + within) / 3 == truth.theta()
+    assert exactly.expected(exactly.theta_b, truth) == 2 * within / 3
+
+
+# --- out_of_source ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sizes", LOGS.values(), ids=list(LOGS))
+@pytest.mark.parametrize("repetitions", [1, 3])
+@pytest.mark.parametrize(
+    ("target", "variance"),
+    [("new_source", "theta_b"), ("these_sources", "theta_a"), ("these_sources", "theta_b")],
+)
+def test_out_of_source_against_the_oracle(sizes, repetitions, target, variance):
+    rows = random_rows(sizes, 5, repetitions)
+    ours = cvstats.out_of_source(log_of(rows), target=target, variance=variance, alpha=0.1)
+    exact = exactly.out_of_source(rows, target, variance, alpha=0.1)
+    for name in LIMITS:
+        assert ours[name] == pytest.approx(float(getattr(exact, name)), rel=1e-12), name
+    assert ours["n_sources"] == len(sizes)
+    assert ours["n_points"] == sum(sizes)
+    assert (ours["smallest"], ours["largest"]) == (min(sizes), max(sizes))
+    assert ("df" in ours) == (target == "new_source")
+    assert ("a small sample of sources" in ours["caution"]) == (len(sizes) < 10)
+    assert ("not a new one" in ours["caution"]) == (target == "these_sources")
+    assert ours.attrs["target"].startswith("mean over" if "these" in target else "expected loss")
+
+
+def test_folds_that_are_sources_are_sources():
+    rows = random_rows((3, 4, 2), 6, repetitions=2)
+    log = log_of(rows)
+    both = log_of(rows, levels=("repetition", "fold", "source", "point"))
+    pd.testing.assert_series_equal(cvstats.out_of_source(log), cvstats.out_of_source(both))
+
+
+def test_a_source_of_one_point_has_a_mean():
+    log = log_of(random_rows((1, 4, 3), 7))
+    assert cvstats.out_of_source(log)["smallest"] == 1
+    with pytest.raises(cvstats.LogError, match=r"source 's0' has one.*target='new_source'"):
+        cvstats.out_of_source(log, target="these_sources")
+    with pytest.raises(cvstats.LogError, match="at least two points of each"):
+        cvstats.source_estimators(log)
+
+
+def test_balanced_identities():
+    rows = random_rows((5,) * 4, 8)
+    log = log_of(rows)
+    naive = cvstats.source_estimators(log)
+    assert cvstats.out_of_source(log)["se"] == pytest.approx(cvstats.cv_t(log)["se"], rel=1e-14)
+    assert naive["theta_gamma"] == pytest.approx(cvstats.decompose(log)["theta_3"], rel=1e-13)
+    assert naive["theta_omega"] == pytest.approx(cvstats.decompose(log)["theta_2"], rel=1e-13)
+    within = cvstats.wald(log, variance="within-fold")["se"]
+    these = cvstats.out_of_source(log, target="these_sources", variance="theta_a")
+    assert these["se"] == pytest.approx(within, rel=1e-14)
+    assert cvstats.clustered(log)["se"] == pytest.approx(cvstats.cv_t(log)["se"], rel=1e-14)
