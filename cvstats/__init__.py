@@ -19,14 +19,21 @@ from __future__ import annotations
 
 from importlib.metadata import version as _version
 
-from cvstats import accessor, datasets, errors, plans
+from cvstats import accessor, datasets, errors, plans, plot
 from cvstats.api.bootstrapping import bootstrap_632, bootstrap_oob
 from cvstats.api.choosing import interval, methods
 from cvstats.api.comparing import compare, difference
+from cvstats.api.counting import cochran_q, mcnemar
 from cvstats.api.describing import decompose, moments
+from cvstats.api.diagnosing import diagnose
+from cvstats.api.files import read_log, read_predictions, save_log
 from cvstats.api.intervals import cv_t, holdout, naive, quadratic, wald
 from cvstats.api.making import as_log, losses
+from cvstats.api.margins import equivalence, rope
+from cvstats.api.mean_ranks import friedman, nemenyi
 from cvstats.api.percentiles import case_bootstrap, location_shifted, two_stage
+from cvstats.api.planning import power
+from cvstats.api.ranking import best_set
 from cvstats.api.resampled import (
     conservative_z,
     corrected_t,
@@ -34,51 +41,66 @@ from cvstats.api.resampled import (
     nested_cv,
     replace_one,
 )
-from cvstats.api.sourcing import (
-    clustered,
-    heterogeneity,
-    out_of_source,
-    source_components,
-    source_estimators,
-)
+from cvstats.api.showing import to_latex, to_markdown
+from cvstats.api.sourcing import clustered, heterogeneity, out_of_source
+from cvstats.api.studying import source_components, source_estimators
+from cvstats.api.streaming import Moments, scan_dask, scan_parquet
 from cvstats.errors import LogError
 from cvstats.evaluation import evaluate
-from cvstats.moments import Moments
+from cvstats.reporting import report
 
 __all__ = [
     "LogError",
     "Moments",
     "accessor",
     "as_log",
+    "best_set",
     "bootstrap_632",
     "bootstrap_oob",
     "case_bootstrap",
     "clustered",
+    "cochran_q",
     "compare",
     "conservative_z",
     "corrected_t",
     "cv_t",
     "datasets",
     "decompose",
+    "diagnose",
     "difference",
+    "equivalence",
     "errors",
     "evaluate",
     "five_by_two",
+    "friedman",
     "heterogeneity",
     "holdout",
     "interval",
     "location_shifted",
     "losses",
+    "mcnemar",
     "methods",
     "moments",
     "naive",
     "nested_cv",
+    "nemenyi",
     "out_of_source",
     "plans",
+    "plot",
+    "power",
     "quadratic",
+    "read_log",
+    "read_predictions",
     "replace_one",
+    "report",
+    "rope",
+    "save_log",
+    "scan_dask",
+    "scan_parquet",
     "source_components",
     "source_estimators",
+    "to_latex",
+    "to_markdown",
     "two_stage",
     "wald",
 ]

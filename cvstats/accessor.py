@@ -4,27 +4,41 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Sequence
+from os import PathLike
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import pandas as pd
 import xarray as xr
 from numpy.typing import ArrayLike
 
+from cvstats import reporting
 from cvstats.api import (
     bootstrapping,
     choosing,
     comparing,
+    counting,
     describing,
+    diagnosing,
     intervals,
+    margins,
+    mean_ranks,
     percentiles,
+    planning,
+    ranking,
     resampled,
     sourcing,
+    studying,
 )
 from cvstats.api.bootstrapping import MonteCarlo
+from cvstats.api.pairs import Options
 from cvstats.api.percentiles import Correction
 from cvstats.api.rates import Rates
 from cvstats.api.running import Alternative, Compared, Losses, Missing, Table
 from cvstats.api.running_resampled import TrainSize
+from cvstats.comparison.margins import Margin
+from cvstats.plans.drawing import Rng
+from cvstats.plot import Plots
 
 __all__ = ["CVAccessor"]
 
@@ -73,6 +87,33 @@ class CVAccessor:
     def __repr__(self) -> str:
         """Say what was understood of the log."""
         return describing.understood(self._losses)
+
+    def _repr_html_(self) -> str:
+        """Say what was understood of the log, as the first section of the report does."""
+        return reporting.fragment(self._losses)
+
+    @property
+    def plot(self) -> Plots:
+        """Plots of these losses, as in ``losses.cvci.plot.forest()``; see `cvstats.plot`."""
+        return Plots(self._losses)
+
+    @told_by(reporting.report)
+    def report(
+        self,
+        path: str | PathLike[str] | None = None,
+        *,
+        title: str | None = None,
+        alpha: float = 0.05,
+        seed: int = 0,
+        missing: Missing = "raise",
+    ) -> str | Path:
+        return reporting.report(
+            self._losses, path, title=title, alpha=alpha, seed=seed, missing=missing
+        )
+
+    @told_by(diagnosing.diagnose)
+    def diagnose(self) -> pd.DataFrame:
+        return diagnosing.diagnose(self._losses)
 
     @told_by(intervals.holdout)
     def holdout(
@@ -137,15 +178,18 @@ class CVAccessor:
         *,
         train_size: TrainSize = None,
         alpha: float = 0.05,
+        by: str | None = None,
         missing: Missing = "raise",
     ) -> Table:
         return resampled.corrected_t(
-            self._losses, train_size=train_size, alpha=alpha, missing=missing
+            self._losses, train_size=train_size, alpha=alpha, by=by, missing=missing
         )
 
     @told_by(resampled.conservative_z)
-    def conservative_z(self, *, alpha: float = 0.05, missing: Missing = "raise") -> Table:
-        return resampled.conservative_z(self._losses, alpha=alpha, missing=missing)
+    def conservative_z(
+        self, *, alpha: float = 0.05, by: str | None = None, missing: Missing = "raise"
+    ) -> Table:
+        return resampled.conservative_z(self._losses, alpha=alpha, by=by, missing=missing)
 
     @told_by(resampled.five_by_two)
     def five_by_two(
@@ -153,9 +197,10 @@ class CVAccessor:
         *,
         test: Literal["t", "f"] = "t",
         alpha: float = 0.05,
+        by: str | None = None,
         missing: Missing = "raise",
     ) -> Table:
-        return resampled.five_by_two(self._losses, test=test, alpha=alpha, missing=missing)
+        return resampled.five_by_two(self._losses, test=test, alpha=alpha, by=by, missing=missing)
 
     @told_by(resampled.nested_cv)
     def nested_cv(
@@ -163,10 +208,11 @@ class CVAccessor:
         *,
         bias_correction: Literal["paper", "code"] | None = "paper",
         alpha: float = 0.05,
+        by: str | None = None,
         missing: Missing = "raise",
     ) -> Table:
         return resampled.nested_cv(
-            self._losses, bias_correction=bias_correction, alpha=alpha, missing=missing
+            self._losses, bias_correction=bias_correction, alpha=alpha, by=by, missing=missing
         )
 
     @told_by(resampled.replace_one)
@@ -175,9 +221,12 @@ class CVAccessor:
         *,
         constant: Literal["efron-stein", "printed"] = "efron-stein",
         alpha: float = 0.05,
+        by: str | None = None,
         missing: Missing = "raise",
     ) -> Table:
-        return resampled.replace_one(self._losses, constant=constant, alpha=alpha, missing=missing)
+        return resampled.replace_one(
+            self._losses, constant=constant, alpha=alpha, by=by, missing=missing
+        )
 
     @told_by(bootstrapping.bootstrap_oob)
     def bootstrap_oob(
@@ -185,10 +234,11 @@ class CVAccessor:
         *,
         monte_carlo: MonteCarlo = "kept",
         alpha: float = 0.05,
+        by: str | None = None,
         missing: Missing = "raise",
     ) -> Table:
         return bootstrapping.bootstrap_oob(
-            self._losses, monte_carlo=monte_carlo, alpha=alpha, missing=missing
+            self._losses, monte_carlo=monte_carlo, alpha=alpha, by=by, missing=missing
         )
 
     @told_by(bootstrapping.bootstrap_632)
@@ -323,17 +373,17 @@ class CVAccessor:
             self._losses, by=by, variance=variance, alpha=alpha, missing=missing
         )
 
-    @told_by(sourcing.source_estimators)
+    @told_by(studying.source_estimators)
     def source_estimators(
         self, *, source: Hashable = None, other: Hashable = None, missing: Missing = "raise"
     ) -> Table:
-        return sourcing.source_estimators(self._losses, source=source, other=other, missing=missing)
+        return studying.source_estimators(self._losses, source=source, other=other, missing=missing)
 
-    @told_by(sourcing.source_components)
+    @told_by(studying.source_components)
     def source_components(
         self, *, independent: str = "dataset", missing: Missing = "raise"
     ) -> Table:
-        return sourcing.source_components(self._losses, independent=independent, missing=missing)
+        return studying.source_components(self._losses, independent=independent, missing=missing)
 
     @told_by(comparing.difference)
     def difference(self, other: Losses | None = None, *, reference: Hashable = None) -> Any:
@@ -346,12 +396,119 @@ class CVAccessor:
         *,
         reference: Hashable = None,
         method: Compared | None = None,
+        options: Options = None,
         alternative: Alternative = "two-sided",
-        adjust: Literal["holm", "bh"] | None = "holm",
+        adjust: Literal["holm", "bh", "max-t"] | None = "holm",
         alpha: float = 0.05,
+        n_draws: int = 10_000,
+        rng: Rng = None,
         missing: Missing = "raise",
     ) -> Any:
         return comparing.compare(
-            self._losses, other, reference=reference, method=method, alternative=alternative,
-            adjust=adjust, alpha=alpha, missing=missing,
+            self._losses, other, reference=reference, method=method, options=options,
+            alternative=alternative, adjust=adjust, alpha=alpha, n_draws=n_draws, rng=rng,
+            missing=missing,
+        )  # fmt: skip
+
+    @told_by(ranking.best_set)
+    def best_set(
+        self,
+        *,
+        alpha: float = 0.05,
+        center: Literal["fold", "global"] = "fold",
+        n_draws: int = 10_000,
+        rng: Rng = None,
+        screening: float | None = None,
+        missing: Missing = "raise",
+    ) -> Table:
+        return ranking.best_set(
+            self._losses, alpha=alpha, center=center, n_draws=n_draws, rng=rng,
+            screening=screening, missing=missing,
+        )  # fmt: skip
+
+    @told_by(margins.equivalence)
+    def equivalence(
+        self,
+        other: Losses | None = None,
+        *,
+        margin: Margin,
+        reference: Hashable = None,
+        method: Compared | None = None,
+        options: Options = None,
+        alpha: float = 0.05,
+        missing: Missing = "raise",
+    ) -> Any:
+        return margins.equivalence(
+            self._losses, other, margin=margin, reference=reference, method=method,
+            options=options, alpha=alpha, missing=missing,
+        )  # fmt: skip
+
+    @told_by(margins.rope)
+    def rope(
+        self,
+        other: Losses | None = None,
+        *,
+        margin: Margin,
+        reference: Hashable = None,
+        rho: float | None = None,
+        train_size: TrainSize = None,
+        missing: Missing = "raise",
+    ) -> Any:
+        return margins.rope(
+            self._losses, other, margin=margin, reference=reference, rho=rho,
+            train_size=train_size, missing=missing,
+        )  # fmt: skip
+
+    @told_by(counting.mcnemar)
+    def mcnemar(
+        self,
+        other: Losses | None = None,
+        *,
+        reference: Hashable = None,
+        test: Literal["exact", "chi2", "mid-p"] | None = None,
+        correction: bool = False,
+        adjust: Literal["holm", "bh"] | None = "holm",
+        missing: Missing = "raise",
+    ) -> Any:
+        return counting.mcnemar(
+            self._losses, other, reference=reference, test=test, correction=correction,
+            adjust=adjust, missing=missing,
+        )  # fmt: skip
+
+    @told_by(counting.cochran_q)
+    def cochran_q(self, *, missing: Missing = "raise") -> Table:
+        return counting.cochran_q(self._losses, missing=missing)
+
+    @told_by(mean_ranks.friedman)
+    def friedman(
+        self,
+        *,
+        by: str = "source",
+        test: Literal["chi2", "f"] = "chi2",
+        alpha: float = 0.05,
+        missing: Missing = "raise",
+    ) -> Table:
+        return mean_ranks.friedman(self._losses, by=by, test=test, alpha=alpha, missing=missing)
+
+    @told_by(mean_ranks.nemenyi)
+    def nemenyi(
+        self, *, by: str = "source", alpha: float = 0.05, missing: Missing = "raise"
+    ) -> Any:
+        return mean_ranks.nemenyi(self._losses, by=by, alpha=alpha, missing=missing)
+
+    @told_by(planning.power)
+    def power(
+        self,
+        other: Losses | None = None,
+        *,
+        effect: float,
+        reference: Hashable = None,
+        alternative: Alternative = "two-sided",
+        target_power: float = 0.8,
+        alpha: float = 0.05,
+        missing: Missing = "raise",
+    ) -> Any:
+        return planning.power(
+            self._losses, other, effect=effect, reference=reference, alternative=alternative,
+            target_power=target_power, alpha=alpha, missing=missing,
         )  # fmt: skip

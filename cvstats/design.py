@@ -118,6 +118,8 @@ class Splits:
 
     rows: NDArray[np.int64]
     points: int | None
+    apart: str = ""
+    """Words, where it is known that splits test different points and not how many."""
 
 
 @dataclass(frozen=True, eq=False)

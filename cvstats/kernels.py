@@ -18,7 +18,16 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["LANES", "accumulate", "accumulate_one", "accumulate_wide", "combine", "count", "mark"]
+__all__ = [
+    "LANES",
+    "accumulate",
+    "accumulate_one",
+    "accumulate_wide",
+    "combine",
+    "count",
+    "fingerprint",
+    "mark",
+]
 
 LANES = 4
 
@@ -73,6 +82,16 @@ def mark(seen: NDArray[np.uint8], groups: Ints, low: int, width: int, points: In
     for i in range(groups.shape[0]):
         if low <= groups[i] < high and points[i] >= 0:
             seen[(groups[i] - low) * width + points[i]] = 1
+
+
+@compiled()
+def fingerprint(
+    hashes: NDArray[np.uint64], points: Ints, cells: Ints, sums: NDArray[np.uint64]
+) -> None:
+    """Add the hash of each row's point to the sum of its cell, modulo 2^64."""
+    for i in range(cells.shape[0]):
+        if cells[i] >= 0 and points[i] >= 0:
+            sums[cells[i]] += hashes[points[i]]
 
 
 @compiled()

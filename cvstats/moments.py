@@ -8,6 +8,7 @@ merge exactly (Chan, Golub and LeVeque, doi:10.1080/00031305.1983.10483115).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
@@ -34,6 +35,23 @@ def pool(count: FloatArray, mean: FloatArray, m2: FloatArray) -> State:
     pooled = origin + (n * (mean - origin)).sum(axis=0) / np.maximum(total, 1)[:, None]
     apart = mean - pooled
     return total, pooled, (m2 + n * apart * apart).sum(axis=0)
+
+
+def distinct(key: IntArray, sizes: Sequence[int]) -> tuple[IntArray, IntArray]:
+    """Sort the different rows of a table of codes; also find each row among them."""
+    if math.prod(sizes) >= np.iinfo(np.int64).max:
+        rows, group = np.unique(key, axis=0, return_inverse=True)
+        return rows, group.reshape(-1)
+    number = np.zeros(len(key), dtype=np.int64)
+    for codes, size in zip(key.T, sizes, strict=True):
+        number = number * size + codes
+    _, first, group = np.unique(number, return_index=True, return_inverse=True)
+    return key[first], group.reshape(-1)
+
+
+def same_range(one: Labels, two: Labels) -> bool:
+    """Whether two lists of labels are one range, so that codes say the same in both."""
+    return isinstance(one, range) and isinstance(two, range) and one == two
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,8 +179,13 @@ class Moments:
         """Merge the moments of two parts of a log, matching labels."""
         if self.levels != other.levels:
             raise ValueError(f"moments by {self.levels} do not add to moments by {other.levels}")
-        labels, codes = [], []
+        labels: list[Labels] = []
+        codes = []
         for i in range(len(self.levels)):
+            if self.labels[i] is other.labels[i] or same_range(self.labels[i], other.labels[i]):
+                labels.append(self.labels[i])
+                codes.append(np.concatenate([self.codes[:, i], other.codes[:, i]]))
+                continue
             place = {label: code for code, label in enumerate(self.labels[i])}
             moved = [place.setdefault(label, len(place)) for label in other.labels[i]]
             labels.append(tuple(place))
@@ -173,7 +196,7 @@ class Moments:
             )
         count = np.concatenate([self.count, other.count])
         key = np.column_stack(codes) if codes else np.zeros((len(count), 0), dtype=np.int64)
-        cells, group = np.unique(key, axis=0, return_inverse=True)
+        cells, group = distinct(key, [len(names) for names in labels])
         both = Moments(
             self.levels, tuple(labels), key, count,
             np.concatenate([self.mean, other.mean]), np.concatenate([self.m2, other.m2]),

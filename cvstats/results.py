@@ -47,6 +47,7 @@ class Caution(IntFlag):
     IDENTICAL = 1 << 22
     DOMINATED = 1 << 23
     ONE_REPETITION = 1 << 24
+    SMALL_FOLDS = 1 << 25
     BOUNDED = 1 << 29
     OTHER_TEST_SIZE = 1 << 30
 
@@ -67,7 +68,7 @@ CAUTIONS: Mapping[Caution, str] = {
     Caution.EMPTY: "no value agrees with the log at this level: the interval is empty",
     Caution.NEVER_OUT_OF_BAG: "some points were never out of bag and do not count; draw more",
     Caution.CLIPPED: "the overfitting rate was not within 0 and 1 and was put at its end",
-    Caution.FEW_REPLICATES: "few bootstrap samples: the limits are noisy; draw more",
+    Caution.FEW_REPLICATES: "few bootstrap samples for these limits; draw more",
     Caution.FEW_SOURCES: "fewer than 10 sources: a small sample of sources",
     Caution.FEW_CLUSTERS: "fewer than 30 clusters: the interval may be too narrow",
     Caution.SOURCES_ACROSS_FOLDS: "sources stand in training and in test folds: covers these "
@@ -78,6 +79,8 @@ CAUTIONS: Mapping[Caution, str] = {
     Caution.IDENTICAL: "another model has the very same losses and shares these numbers",
     Caution.DOMINATED: "another model is better by one and the same amount everywhere",
     Caution.ONE_REPETITION: "one repetition: nothing tells what more of them would bring",
+    Caution.SMALL_FOLDS: "folds of fewer than 20 points: centring within them overstates leads; "
+    "use center='global'",
     Caution.BOUNDED: "the standard error was put at the end of its possible range",
     Caution.OTHER_TEST_SIZE: "halves and data are not tested on equally many points",
 }
@@ -131,7 +134,7 @@ def interval(
     alpha: float,
     df: float | None = None,
     alternative: str = "two-sided",
-    extra: Mapping[str, FloatArray | float] | None = None,
+    extra: Mapping[str, FloatArray | IntArray | float] | None = None,
     caution: IntArray | int = 0,
     attrs: Mapping[str, str | float | int] | None = None,
 ) -> Result:

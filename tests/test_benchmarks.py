@@ -132,3 +132,15 @@ def test_bounds_and_units(module):
     assert lines[0].split() == COLUMNS
     assert len({len(line) for line in lines[1:]}) <= 2
     assert table.markdown([fast]).splitlines()[1] == f"|{' --- |' * 3}{' ---: |' * 5}"
+
+
+def test_the_benchmark_of_sources_prints_its_table():
+    command = [sys.executable, "-m", "benchmarks.sources", "--rows", "2000", "--sources", "5"]
+    done = subprocess.run(
+        [*command, "--budget", "0", "--markdown"], cwd=ROOT, capture_output=True, check=False,
+        text=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = [[c.strip() for c in line.strip("|").split("|")] for line in done.stdout.splitlines()]
+    assert lines[0] == COLUMNS
+    assert len(lines) == 2 + 6 * 4

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from strategies import ARRAYS, frames
 
 import cvstats
+from cvstats import plans
 from cvstats.containers import Groups, read
 
 METHODS = {
@@ -255,3 +256,48 @@ def test_the_input_is_unchanged():
     cvstats.wald(log, by="source")
     cvstats.holdout(log, by="source")
     pd.testing.assert_series_equal(log, before)
+
+
+def test_labels_that_never_occur():
+    """A level with many more labels than rows, as categories may have."""
+    labels = pd.Categorical.from_codes([70_000, 5, 70_000, 5], categories=range(80_000))
+    index = pd.MultiIndex.from_arrays([labels, range(4)], names=["source", "point"])
+    table = cvstats.wald(pd.Series([1.0, 2, 3, 6], index=index), by="source")
+    assert table["estimate"].to_dict() == {5: 4.0, 70_000: 2.0}
+
+
+def planned(plan, n, seed):
+    """Random losses in the levels of a plan."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for fit in plan.bind(n):
+        for evaluation in fit.evaluations:
+            part = pd.DataFrame({**evaluation.levels, "point": evaluation.points})
+            if evaluation.count is not None:
+                part["count"] = evaluation.count
+            parts.append(part)
+    frame = pd.concat(parts, ignore_index=True)
+    frame["loss"] = rng.gamma(2.0, size=len(frame))
+    return frame.set_index([name for name in frame.columns if name != "loss"])["loss"]
+
+
+PLANNED = {
+    "corrected_t": (plans.subsampling(4, ratio=0.75, rng=1), {"train_size": 9}),
+    "conservative_z": (plans.paired_subsampling(3, 2, ratio=0.75, rng=1), {}),
+    "five_by_two": (plans.five_by_two(rng=1), {}),
+    "nested_cv": (plans.nested_cv(n_folds=3, n_repetitions=2, rng=1), {}),
+    "replace_one": (plans.replace_one(n_folds=2, rng=1), {}),
+    "bootstrap_oob": (plans.bootstrap(60, rng=1), {}),
+}
+
+
+@pytest.mark.parametrize("name", PLANNED)
+def test_other_intervals_of_logs_below_each_other(name):
+    plan, options = PLANNED[name]
+    logs = {study: planned(plan, 12, study) for study in range(3)}
+    whole = pd.concat(logs, names=["study"]).sample(frac=1, random_state=1)
+    table = getattr(cvstats, name)(whole, by="study", **options)
+    for study, log in logs.items():
+        single = getattr(cvstats, name)(log, **options)
+        for column in single.index:
+            assert table.loc[study, column] == pytest.approx(single[column], nan_ok=True), column

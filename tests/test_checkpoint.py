@@ -58,6 +58,14 @@ def uninterrupted():
     return run()
 
 
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    """The file of one go."""
+    path = tmp_path_factory.mktemp("whole") / "run.jsonl"
+    run(checkpoint=path)
+    return path.read_bytes()
+
+
 def same(one, two):
     """Both logs are the same to the last bit."""
     pd.testing.assert_frame_equal(one, two, check_exact=True)
@@ -114,10 +122,8 @@ def test_no_fit_is_done_again(tmp_path):
 
 
 @pytest.mark.parametrize("kept", ["torn", "header", "part of the header", "nothing"])
-def test_a_torn_file_is_continued(tmp_path, uninterrupted, kept):
+def test_a_torn_file_is_continued(tmp_path, uninterrupted, text, kept):
     path = tmp_path / "run.jsonl"
-    run(checkpoint=path)
-    text = path.read_bytes()
     lines = text.splitlines(keepends=True)
     path.write_bytes({
         "torn": b"".join(lines[:20]) + lines[20][:70],
@@ -156,32 +162,30 @@ def test_exact_numbers_survive(tmp_path):
          "the data .* and the estimators"),
     ],
 )  # fmt: skip
-def test_another_run_is_refused(tmp_path, options, words):
+def test_another_run_is_refused(tmp_path, text, options, words):
     path = tmp_path / "run.jsonl"
-    run(checkpoint=path)
-    before = path.read_bytes()
+    path.write_bytes(text)
     expected = (
         rf"belongs to another run: it differs in {words}.*plan=bootstrap\(.*Pass another path"
     )
     with pytest.raises(LogError, match=expected):
         run(**options, checkpoint=path)
-    assert path.read_bytes() == before
-
-
-@pytest.mark.parametrize("text", [b"my notes\n", b"my notes", b'{"kind": "other"}\n', b"[1]\n"])
-def test_a_file_of_something_else_is_left_alone(tmp_path, text):
-    path = tmp_path / "notes.txt"
-    path.write_bytes(text)
-    with pytest.raises(LogError, match="is a file of something else, which is left as it is"):
-        run(checkpoint=path)
     assert path.read_bytes() == text
 
 
+@pytest.mark.parametrize("notes", [b"my notes\n", b"my notes", b'{"kind": "other"}\n', b"[1]\n"])
+def test_a_file_of_something_else_is_left_alone(tmp_path, notes):
+    path = tmp_path / "notes.txt"
+    path.write_bytes(notes)
+    with pytest.raises(LogError, match="is a file of something else, which is left as it is"):
+        run(checkpoint=path)
+    assert path.read_bytes() == notes
+
+
 @pytest.mark.parametrize("line", [b"{}\n", b"garbage\n", b'{"fit": 0, "model": 9, "losses": ""}\n'])
-def test_a_damaged_line_is_named(tmp_path, line):
+def test_a_damaged_line_is_named(tmp_path, text, line):
     path = tmp_path / "run.jsonl"
-    run(checkpoint=path)
-    lines = path.read_bytes().splitlines(keepends=True)
+    lines = text.splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:3], line, *lines[4:]]))
     with pytest.raises(LogError, match=r"line 4 of checkpoint=.* is damaged"):
         run(checkpoint=path)
@@ -192,10 +196,8 @@ def test_a_path_that_cannot_be_written_is_named(tmp_path):
         run(checkpoint=tmp_path / "nowhere" / "run.jsonl")
 
 
-def test_the_file_can_be_read_by_others(tmp_path):
-    path = tmp_path / "run.jsonl"
-    run(checkpoint=path)
-    first, *rest = (json.loads(line) for line in path.read_text().splitlines())
+def test_the_file_can_be_read_by_others(text):
+    first, *rest = (json.loads(line) for line in text.decode().splitlines())
     assert first["kind"] == "cvstats.evaluate checkpoint 1"
     assert first["plan"] == str(PLAN)
     assert {(entry["fit"], entry["model"]) for entry in rest} == {

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, QuantileRegressor, Ridge
@@ -23,6 +23,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import cvstats
 from cvstats import LogError, plans
+from cvstats.evaluation.fingerprint import mark
 
 DIABETES = load_diabetes(return_X_y=True, as_frame=True)
 CANCER = load_breast_cancer(return_X_y=True, as_frame=True)
@@ -30,6 +31,7 @@ SOURCES = pd.Series(list("abcdef"))
 
 EVERY = [
     plans.k_fold(5, rng=1),
+    plans.k_fold(3, grouped=True, rng=1),
     plans.leave_one_out(),
     plans.repeated_k_fold(4, 3, rng=1),
     plans.subsampling(8, rng=1),
@@ -76,13 +78,17 @@ def run(estimators, X, y, plan, **options):
 @pytest.mark.parametrize("plan", EVERY, ids=lambda plan: plan.name)
 def test_every_plan_gives_the_log_and_the_interval_that_it_is_for(plan):
     X, y, groups = small()
-    sources = groups if "source" in plan.levels else None
+    grouped = "source" in plan.levels or plan.design.mixing == "groups"
+    sources = groups if grouped else None
     Counting.fits = 0
     log = run({"mean": Counting(), "ridge": Ridge(0.1)}, X, y, plan, groups=sources)
     bound = plan.bind(len(y), groups=groups)
     assert Counting.fits == bound.n_fits == log.attrs["n_fits"]
     assert log.attrs["plan"] == str(plan)
-    assert tuple(log.index.names) == plan.levels
+    levels = list(plan.levels)
+    if grouped and "source" not in levels:
+        levels.insert(levels.index("point"), "source")
+    assert log.index.names == levels
     assert log.index.is_unique
     assert np.isfinite(log.to_numpy()).all()
     expected = {}
@@ -90,9 +96,9 @@ def test_every_plan_gives_the_log_and_the_interval_that_it_is_for(plan):
         for at in fit.evaluations:
             mean = y.iloc[fit.train].mean()
             for i, point in enumerate(at.points.tolist()):
-                place = {**at.levels, "point": X.index[point]}
+                place = {**at.levels, "point": X.index[point], "source": groups[point]}
                 place |= {} if at.count is None else {"count": int(at.count[i])}
-                label = tuple(place[level] for level in plan.levels)
+                label = tuple(place[level] for level in levels)
                 expected[label if len(label) > 1 else label[0]] = (y.iloc[point] - mean) ** 2
     pd.testing.assert_series_equal(
         log["mean"].sort_index(),
@@ -137,15 +143,15 @@ def test_nothing_of_the_callers_is_changed():
         "b": make_pipeline(StandardScaler(), RandomForestRegressor(2, random_state=state)),
     }
     before = X.copy(), y.copy(), groups.copy(), state.get_state()[1].copy()
-    told = {name: repr(clone(model).get_params()) for name, model in models.items()}
+    told = mark(models)
     run(models, X, y, plans.k_fold(3, rng=1), groups=groups)
     pd.testing.assert_frame_equal(X, before[0])
     pd.testing.assert_series_equal(y, before[1])
     assert groups.tolist() == before[2].tolist()
     assert (state.get_state()[1] == before[3]).all()
-    for name, model in models.items():
+    assert mark(models) == told
+    for model in models.values():
         assert [key for key in vars(model) if key.endswith("_")] == []
-        assert repr(clone(model).get_params()) == told[name]
     assert not hasattr(models["b"][0], "mean_")
 
 

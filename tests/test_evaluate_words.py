@@ -68,9 +68,10 @@ def test_a_failing_fit_is_named(when, n_jobs):
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
-def test_a_failure_that_cannot_travel_keeps_its_words():
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_failure_that_cannot_travel_keeps_its_words(n_jobs):
     with pytest.raises(LogError, match="Stubborn: this and that") as caught:
-        run({"bad": Failing(7, stubborn=True)}, n_jobs=2)
+        run({"bad": Failing(7, stubborn=True)}, n_jobs=n_jobs)
     assert isinstance(caught.value.__cause__, RuntimeError)
 
 

@@ -17,11 +17,13 @@ import pytest
 LAYERS = {
     **dict.fromkeys(("blocks", "errors", "kernels", "types"), 0),
     **dict.fromkeys(("design", "moments", "results"), 1),
-    **dict.fromkeys(("chunked", "comparison", "intervals", "plans", "pointwise"), 2),
-    **dict.fromkeys(("containers", "datasets", "evaluation"), 3),
+    **dict.fromkeys(("chunked", "comparison", "findings", "intervals", "plans", "pointwise"), 2),
+    **dict.fromkeys(("containers", "datasets", "evaluation", "readers"), 3),
     "api": 4,
-    **dict.fromkeys(("accessor", "cli"), 5),
-    "__init__": 6,
+    "plot": 5,
+    "reporting": 6,
+    **dict.fromkeys(("accessor", "cli"), 7),
+    "__init__": 8,
 }
 NEIGHBOURS = {("moments", "design")}
 CONTAINERS = {"dask", "pandas", "xarray"}

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cvstats.containers import Axis, Groups, Log, Table, apart, label_stacked, read
+from cvstats.containers import (
+    Axis,
+    Groups,
+    Log,
+    Table,
+    apart,
+    is_lazy,
+    label_stacked,
+    lazily,
+    read,
+)
 from cvstats.results import Result
 
 __all__ = ["answered"]
@@ -18,21 +28,26 @@ def answered(
     named: str | None = None,
     missing: str = "raise",
     axis: Axis | None = None,
+    at_once: Callable[[Groups], Result | None] | None = None,
 ) -> Table:
     """Read a log, run a method on it or on its part for each label of ``by``, and label it.
 
     ``named`` is another level whose labels the method needs, and ``axis`` names what it puts
-    below each other in its result.
+    below each other in its result. ``at_once`` answers for all parts together, or says None if
+    some part has to be asked by itself.
     """
     log = read(losses, missing=missing, by=by)
     if named is not None and named in log.design.levels:
         apart(log.design, named).splits()  # every evaluation needs a label of it
+    if is_lazy(log):
+        return lazily(log, run, by=by, axis=axis)
     axes: list[Axis] = []
     if by is None:
         result = run(log)
     else:
         groups = Groups(log, by)
-        result = groups.answers(run)
+        together = at_once(groups) if at_once is not None else None
+        result = groups.answers(run) if together is None else together
         axes.append((by, groups.labels))
     if axis is not None:
         axes.append(axis)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal, TypeAlias
 
+from cvstats.api.answering import answered
 from cvstats.api.rates import Rates
 from cvstats.api.running import Losses, Missing, Table, checked_alpha
 from cvstats.api.running_bootstrap import run_bootstrap_632, run_bootstrap_oob
@@ -19,6 +21,7 @@ def bootstrap_oob(
     *,
     monte_carlo: MonteCarlo = "kept",
     alpha: float = 0.05,
+    by: str | None = None,
     missing: Missing = "raise",
 ) -> Table:
     """Leave-one-out bootstrap: the error of points that a bootstrap sample does not contain.
@@ -44,6 +47,8 @@ def bootstrap_oob(
         part, which grows with the mean loss, left out from the start.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
+    by : str, optional
+        A level (or coordinate) for each of whose labels to give an interval of its own.
     missing : {"raise", "drop"}, optional
         Whether a NaN loss is an error, or leaves the evaluation out for all models. Its count
         is read all the same, so losses in bag need not be there.
@@ -93,8 +98,8 @@ def bootstrap_oob(
     Name: mean, dtype: float64
     """
     checked_alpha(alpha)
-    log = read(losses, missing=missing)
-    return log.label(run_bootstrap_oob(log, monte_carlo=monte_carlo, alpha=alpha))
+    run = partial(run_bootstrap_oob, monte_carlo=monte_carlo, alpha=alpha)
+    return answered(losses, run, by=by, missing=missing)
 
 
 def bootstrap_632(

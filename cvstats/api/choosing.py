@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import pandas as pd
 
 from cvstats.api.running import INTERVALS, Losses, Missing, Table, checked_alpha
-from cvstats.containers import read
+from cvstats.containers import is_lazy, lazily, read
 from cvstats.design import Design
 from cvstats.errors import LogError, choice
 from cvstats.intervals import layouts
@@ -154,8 +155,11 @@ def interval(
         reason = "asked for by name"
     else:
         raise choice("method", method, INTERVALS)
-    result = INTERVALS[method](log, alpha=alpha)
     told = {"reason": reason, "suggestion": suggestion(log.design)}
+    if is_lazy(log):
+        later = lazily(log, partial(INTERVALS[method], alpha=alpha))
+        return later.assign_attrs(told)
+    result = INTERVALS[method](log, alpha=alpha)
     return log.label(replace(result, attrs={**result.attrs, **told}))
 
 

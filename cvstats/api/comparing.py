@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from cvstats.api.comparing_lazily import compared_lazily, lazy_losses
 from cvstats.api.pairs import (
     Options,
-    PairedMethod,
     Pairs,
     based,
     checked_options,
@@ -20,7 +20,7 @@ from cvstats.api.pairs import (
     pairs_of,
     usual,
 )
-from cvstats.api.running import Alternative, Losses, Missing, checked_alpha
+from cvstats.api.running import Alternative, Compared, Losses, Missing, checked_alpha
 from cvstats.chunked import Differences
 from cvstats.comparison import joint
 from cvstats.comparison.paired import ADJUSTMENTS, adjusted, degrees, limits, symmetric, tested
@@ -93,7 +93,7 @@ def compare(
     other: Losses | None = None,
     *,
     reference: Hashable = None,
-    method: PairedMethod | None = None,
+    method: Compared | None = None,
     options: Options = None,
     alternative: Alternative = "two-sided",
     adjust: Literal["holm", "bh", "max-t"] | None = "holm",
@@ -192,6 +192,11 @@ def compare(
     if adjust is not None and adjust not in (*ADJUSTMENTS, "max-t"):
         raise choice("adjust", adjust, (*ADJUSTMENTS, "max-t", "None"))
     given = checked_options(method, options)
+    if lazy_losses(losses, other):
+        return compared_lazily(
+            losses, other, reference, method, given, alternative=alternative, adjust=adjust,
+            alpha=alpha, missing=missing,
+        )  # fmt: skip
     log, pairs, gaps = paired(losses, other, reference, missing)
     chosen = usual(log) if method is None else method
     base = based(log, gaps, chosen, given, alpha)

@@ -17,7 +17,7 @@ from cvstats.api.running import (
     folds_per_repetition,
 )
 from cvstats.api.running_sources import independent_logs, run_independent
-from cvstats.containers import Axis, Log, read, stack
+from cvstats.containers import Axis, Log, is_lazy, lazy_table, read, stack
 from cvstats.errors import LogError, listed
 from cvstats.intervals import quadratic
 from cvstats.intervals.registry import require
@@ -88,6 +88,8 @@ def moments(losses: Losses, *, by: str | Sequence[str] = BY, missing: Missing = 
             f"the log has no level {unknown[0]!r}. Expected some of its levels: "
             f"{listed(map(repr, known)) or 'none'}."
         )
+    if is_lazy(log):
+        return lazy_table(log, names)
     found = log.moments(names)
     return log.labels.cells(found, {"method": "moments", **log.attrs})
 
@@ -183,9 +185,9 @@ def decompose(
 
     >>> losses.cvci.decompose(rho=[0, 0.1, 0.3])["theta"].round(0)
     rho
-    0.0     39766.0
+    0.0     39783.0
     0.1     83950.0
-    0.3    210191.0
+    0.3    210140.0
     Name: theta, dtype: float64
     """
     values, axis = assumed_rho(rho)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from cvstats.api.answering import answered
 from cvstats.api.running import (
@@ -20,6 +20,7 @@ from cvstats.api.running import (
     run_quadratic,
     run_wald,
 )
+from cvstats.api.running_parts import wald_of_parts
 
 __all__ = ["cv_t", "holdout", "naive", "quadratic", "wald"]
 
@@ -177,14 +178,14 @@ def wald(
     random_forest    3188.0  194.3  2807.1  3568.9
     """
     checked_alpha(alpha)
-    run = partial(
-        run_wald,
-        variance=variance,
-        fold_weights=fold_weights,
-        alternative=alternative,
-        alpha=alpha,
-    )
-    return answered(losses, run, by=by, missing=missing)
+    options: dict[str, Any] = {
+        "variance": variance,
+        "fold_weights": fold_weights,
+        "alternative": alternative,
+        "alpha": alpha,
+    }
+    run, at_once = partial(run_wald, **options), partial(wald_of_parts, **options)
+    return answered(losses, run, by=by, missing=missing, at_once=at_once)
 
 
 def naive(

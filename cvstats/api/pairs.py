@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from inspect import Parameter, signature
 from itertools import combinations
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from cvstats.types import FloatArray, IntArray
 
 __all__ = [
     "Options",
-    "PairedMethod",
     "Pairs",
     "averaged",
     "based",
@@ -40,21 +39,6 @@ __all__ = [
 
 Pairs = list[tuple[Hashable, Hashable]]
 Options: TypeAlias = Mapping[str, Any] | None
-PairedMethod: TypeAlias = Literal[
-    "wald",
-    "holdout",
-    "corrected_t",
-    "conservative_z",
-    "five_by_two",
-    "nested_cv",
-    "replace_one",
-    "out_of_source",
-    "clustered",
-    "bootstrap_oob",
-    "quadratic",
-    "naive",
-    "cv_t",
-]
 
 TABLE = 1 << 20
 """Numbers in the one extra table of rows that cross products need."""

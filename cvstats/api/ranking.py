@@ -1,8 +1,8 @@
-"""Which of many models may be the best, on one data set or over many."""
+"""Which of many models may be the best."""
 
 from __future__ import annotations
 
-from itertools import combinations
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -18,20 +18,22 @@ from cvstats.api.running import (
     checked_alpha,
     folds_per_repetition,
 )
-from cvstats.comparison import ranks
 from cvstats.comparison.best import CENTERS, checked_screening, may_be_best, no_losses
 from cvstats.comparison.joint import checked_draws
 from cvstats.containers import Log, read
-from cvstats.errors import LogError, choice, listed
+from cvstats.errors import LogError, choice
 from cvstats.intervals.registry import require
 from cvstats.plans.drawing import Rng, seed_of
 from cvstats.results import Caution, Result
 from cvstats.types import FloatArray, IntArray
 
-__all__ = ["best_set", "friedman", "nemenyi"]
+__all__ = ["best_set"]
 
 ALIKE = 1e-6
 """Models whose difference keeps a smaller share of their spread are subtracted directly."""
+
+SMALL_FOLD = 20
+"""Points in a fold below which its mean takes a share of the variance worth a word."""
 
 ROUNDING = 4 * np.finfo(float).eps
 """Share of the losses below which the spread of a difference is rounding."""
@@ -104,6 +106,9 @@ def best_set(
     ``M - upper_rank`` surely worse, by the two-sided simultaneous intervals of all pairs from
     the same draws.
 
+    The divisor of ``sigma_mj^2`` is n - 1 whatever the centring, as in the paper; within folds of
+    few points it makes the leads look larger than they are.
+
     Repetitions: means are taken over all of them and A is their average, as in `wald`: n is
     the number of points, never points times repetitions. Without folds (several runs of one
     test set) each point is averaged over its repetitions first, as in `holdout`.
@@ -121,9 +126,9 @@ def best_set(
     >>> losses.cvci.best_set(rng=0)[["estimate", "in_set", "lower_rank", "upper_rank"]].round(4)
                          estimate  in_set  lower_rank  upper_rank
     model
-    naive_bayes            0.1735   False           3           3
-    logistic_regression    0.1662   False           2           2
-    gradient_boosting      0.1609    True           1           1
+    logistic_regression    0.1695   False           2           2
+    gradient_boosting      0.1689    True           1           1
+    naive_bayes            0.1731   False           3           3
     """
     checked_alpha(alpha)
     if center not in CENTERS:
@@ -158,7 +163,10 @@ def best_set(
     for name, count in {"n_points": n, "n_folds": folds, "n_repetitions": repetitions}.items():
         found[name] = np.full(log.panels.width, count)
     caution = found.pop("caution")
-    caution[~np.isnan(estimate)] |= np.int64(Caution.FEW_POINTS if n < 30 else 0)
+    doubt = Caution.FEW_POINTS if n < 30 else Caution(0)
+    if center == "fold" and folds > 1 and n < SMALL_FOLD * folds:
+        doubt |= Caution.SMALL_FOLDS
+    caution[~np.isnan(estimate)] |= np.int64(doubt)
     attrs: dict[str, Any] = {
         "alpha": alpha, "center": center, "n_draws": n_draws, "seed": seed, "screening": screening,
     }  # fmt: skip
@@ -166,61 +174,56 @@ def best_set(
     return log.label(Result("best_set", found, caution, attrs))
 
 
-def spreads(log: Log, columns: IntArray, center: str) -> Any:
-    """Yield for each carried cell its columns, the spread of differences, means and twins.
-
-    Models that are nearly alike are subtracted point by point: the difference of their sums
-    of squares would be rounding.
-    """
+def spreads(
+    log: Log, columns: IntArray, center: str
+) -> Iterator[tuple[IntArray, FloatArray, FloatArray, IntArray]]:
+    """Yield for each carried cell its columns, the spread of differences, means and twins."""
     by = by_fold(log) if center == "fold" and folds_per_repetition(log) > 1 else by_repetition(log)
     found = log.moments(by)
-    if center == "fold" and found.count.min() < 2 <= found.count.sum():
+    if center == "fold" and found.count.min() < 2:
         raise LogError(
             "center='fold' needs at least two points in each fold, and this log has folds of one "
             "point (leave-one-out?). Use center='global'."
         )
-    repetitions = log.design.number("repetition")
-    size = found.over(())
+    whole = found.over(())
     for cell in columns.T:
         cross, apart = cross_products(log, cell, by, found)
-        own = cross.diagonal()
-        both = own[:, None] + own
-        squares = np.maximum(both - 2 * cross, 0.0)
-        squares, apart, same = exactly(log, cell, by, squares, both, apart)
-        # What is left of a difference that is constant, but for rounding
-        level = np.abs(size.mean[0, cell]) + np.sqrt(own / size.count[0])
-        noise = (ROUNDING * np.maximum.outer(level, level)) ** 2 * size.count[0]
-        squares[squares <= noise] = 0.0
-        yield cell, squares / repetitions, apart, same
+        level = np.abs(whole.mean[0, cell]) + np.sqrt(cross.diagonal() / whole.count[0])
+        yield cell, *exactly(log, cell, by, cross, apart, ROUNDING * level)
 
 
 def exactly(
     log: Log,
     cell: IntArray,
     by: tuple[str, ...],
-    squares: FloatArray,
-    both: FloatArray,
+    cross: FloatArray,
     apart: FloatArray,
+    tiny: FloatArray,
 ) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Tell models with the same losses, and take nearly equal ones from their differences."""
-    m = len(cell)
+    """Turn cross products into sums of squares of differences, in one repetition on average.
+
+    Models that are nearly alike are subtracted point by point, for the difference of their sums
+    of squares would be rounding. Differences as small as the rounding of the losses are none:
+    then two models are twins, and the first of them stands for both.
+    """
+    m, n = len(cell), log.design.splits().rows.sum()
+    own = cross.diagonal()
+    both = own[:, None] + own
+    squares = np.maximum(both - 2 * cross, 0.0)
     same = np.arange(m)
     alike = np.triu(squares <= ALIKE * both, 1)
     first = np.flatnonzero(alike.any(axis=0))
-    if not len(first):
-        return squares, apart, same
-    # Chains of copies end at their first model, for each is put to the earliest one like it.
-    heads = np.column_stack([alike[:, first].argmax(axis=0), first])
-    sums, gaps = directly(log, cell, heads, by)
-    for (head, j), spread, gap in zip(heads.tolist(), sums, gaps, strict=True):
-        if spread == 0 and gap == 0:
-            same[j] = same[head]
-    apart = apart[same]
+    pairs = np.column_stack([alike[:, first].argmax(axis=0), first])  # copies of one model
+    while len(pairs):
+        sums, gaps = directly(log, cell, pairs, by)
+        i, j = pairs.T
+        squares[i, j] = squares[j, i] = sums
+        small = np.maximum(tiny[i], tiny[j])
+        for head, twin in pairs[(sums <= n * small**2) & (np.abs(gaps) <= small)].tolist():
+            same[twin] = same[head]
+        alike[i, j] = False
+        lone = same == np.arange(m)
+        pairs = np.argwhere((alike & lone & lone[:, None]).T)[:, ::-1]
+    squares[squares <= n * np.maximum.outer(tiny, tiny) ** 2] = 0.0
     squares = squares[np.ix_(same, same)]
-    rest = np.argwhere(alike & (same == np.arange(m)) & (same == np.arange(m))[:, None])
-    if len(rest):
-        sums, _ = directly(log, cell, rest, by)
-        squares[rest[:, 0], rest[:, 1]] = squares[rest[:, 1], rest[:, 0]] = sums
-        squares = squares[np.ix_(same, same)]
-    np.fill_diagonal(squares, 0.0)
-    return squares, apart, same
+    return squares / log.design.number("repetition"), apart[same], same

@@ -16,7 +16,7 @@ from cvstats.containers import Log, read
 from cvstats.containers.arrays import ArrayLabels
 from cvstats.containers.pairing import partners
 from cvstats.design import LEVELS
-from cvstats.errors import LogError, listed
+from cvstats.errors import LogError, listed, spelled
 from cvstats.types import FloatArray
 
 __all__ = ["Rates", "leave_one_out_means", "no_information_of"]
@@ -122,8 +122,8 @@ def each(rates: Any, labels: list[Hashable], what: str) -> FloatArray:
 def lacking(what: str, missing: list[Hashable], known: list[Hashable]) -> LogError:
     """Name the labels that have no number."""
     return LogError(
-        f"no_information has no number for {what} {listed(map(repr, missing))}; it has them for "
-        f"{listed(map(repr, known)) or 'none'}. Expected one for each {what} of the log."
+        f"no_information has no number for {what} {listed(map(spelled, missing))}; it has them for "
+        f"{listed(map(spelled, known)) or 'none'}. Expected one for each {what} of the log."
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
+from cvstats.api.answering import answered
 from cvstats.api.running import Losses, Missing, Table, checked_alpha
 from cvstats.api.running_resampled import (
     TrainSize,
@@ -13,7 +15,6 @@ from cvstats.api.running_resampled import (
     run_nested_cv,
     run_replace_one,
 )
-from cvstats.containers import read
 
 __all__ = ["conservative_z", "corrected_t", "five_by_two", "nested_cv", "replace_one"]
 
@@ -23,6 +24,7 @@ def corrected_t(
     *,
     train_size: TrainSize = None,
     alpha: float = 0.05,
+    by: str | None = None,
     missing: Missing = "raise",
 ) -> Table:
     """Corrected resampled t interval, from random splits or the folds of cross-validation.
@@ -44,6 +46,8 @@ def corrected_t(
         it in ``losses.attrs["n_train"]``.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
+    by : str, optional
+        A level (or coordinate) for each of whose labels to give an interval of its own.
     missing : {"raise", "drop"}, optional
         Whether a NaN loss is an error, or leaves the evaluation out for all models.
 
@@ -88,11 +92,13 @@ def corrected_t(
     Name: ridge, dtype: float64
     """
     checked_alpha(alpha)
-    log = read(losses, missing=missing)
-    return log.label(run_corrected_t(log, train_size=train_size, alpha=alpha))
+    run = partial(run_corrected_t, train_size=train_size, alpha=alpha)
+    return answered(losses, run, by=by, missing=missing)
 
 
-def conservative_z(losses: Losses, *, alpha: float = 0.05, missing: Missing = "raise") -> Table:
+def conservative_z(
+    losses: Losses, *, alpha: float = 0.05, by: str | None = None, missing: Missing = "raise"
+) -> Table:
     """Conservative Z interval, from random splits of the data and of pairs of halves.
 
     The target is the expected risk at the size of the training sets. The estimate is the mean
@@ -107,6 +113,8 @@ def conservative_z(losses: Losses, *, alpha: float = 0.05, missing: Missing = "r
         sets are meant to have the same number of points.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
+    by : str, optional
+        A level (or coordinate) for each of whose labels to give an interval of its own.
     missing : {"raise", "drop"}, optional
         Whether a NaN loss is an error, or leaves the evaluation out for all models.
 
@@ -136,31 +144,22 @@ def conservative_z(losses: Losses, *, alpha: float = 0.05, missing: Missing = "r
 
     Examples
     --------
-    Losses of predicting by the mean of the training points, for 40 points in 10 divisions:
+    Fifteen splits with test sets of 5 points, of the data and of the halves of 10 divisions:
 
     >>> import cvstats, numpy as np, pandas as pd
     >>> rng = np.random.default_rng(1)
-    >>> y, rows = rng.normal(size=40), []
-    >>> def split(sample, points, repetition):
-    ...     test, train = points[:5], points[5:]
-    ...     for point in test:
-    ...         rows.append((sample, repetition, point, (y[point] - y[train].mean()) ** 2))
-    >>> for j in range(15):
-    ...     split(0, rng.permutation(40), j)
-    >>> for r in range(10):
-    ...     everyone = rng.permutation(40)
-    ...     for half in (0, 1):
-    ...         for j in range(15):
-    ...             split(1 + 2 * r + half, rng.permutation(everyone[half::2]), j)
-    >>> frame = pd.DataFrame(rows, columns=["sample", "repetition", "point", "loss"])
-    >>> losses = frame.set_index(["sample", "repetition", "point"])["loss"]
-    >>> interval = cvstats.conservative_z(losses)
-    >>> interval[["n_divisions", "n_splits", "n_points"]].astype(int).tolist()
-    [10, 15, 40]
+    >>> levels = {"sample": range(21), "repetition": range(15), "tested": range(5)}
+    >>> index = pd.MultiIndex.from_product(levels.values(), names=levels)
+    >>> losses = pd.Series(rng.gamma(2.0, size=len(index)), index=index, name="tree")
+    >>> cvstats.conservative_z(losses)[["estimate", "se", "n_divisions"]].astype(float).round(2)
+    estimate        1.75
+    se              0.19
+    n_divisions    10.00
+    Name: tree, dtype: float64
     """
     checked_alpha(alpha)
-    log = read(losses, missing=missing)
-    return log.label(run_conservative_z(log, alpha=alpha))
+    run = partial(run_conservative_z, alpha=alpha)
+    return answered(losses, run, by=by, missing=missing)
 
 
 def five_by_two(
@@ -168,6 +167,7 @@ def five_by_two(
     *,
     test: Literal["t", "f"] = "t",
     alpha: float = 0.05,
+    by: str | None = None,
     missing: Missing = "raise",
 ) -> Table:
     """Interval from five repetitions of twofold cross-validation.
@@ -190,6 +190,8 @@ def five_by_two(
         Which of the two tests to invert.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
+    by : str, optional
+        A level (or coordinate) for each of whose labels to give an interval of its own.
     missing : {"raise", "drop"}, optional
         Whether a NaN loss is an error, or leaves the evaluation out for all models.
 
@@ -237,8 +239,8 @@ def five_by_two(
     Name: tree, dtype: float64
     """
     checked_alpha(alpha)
-    log = read(losses, missing=missing)
-    return log.label(run_five_by_two(log, test=test, alpha=alpha))
+    run = partial(run_five_by_two, test=test, alpha=alpha)
+    return answered(losses, run, by=by, missing=missing)
 
 
 def nested_cv(
@@ -246,6 +248,7 @@ def nested_cv(
     *,
     bias_correction: Literal["paper", "code"] | None = "paper",
     alpha: float = 0.05,
+    by: str | None = None,
     missing: Missing = "raise",
 ) -> Table:
     """Nested cross-validation of Bates, Hastie and Tibshirani.
@@ -273,6 +276,8 @@ def nested_cv(
         so that the estimate is ``err_ncv``.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
+    by : str, optional
+        A level (or coordinate) for each of whose labels to give an interval of its own.
     missing : {"raise", "drop"}, optional
         Whether a NaN loss is an error, or leaves the evaluation out for all models.
 
@@ -328,8 +333,8 @@ def nested_cv(
     Name: loss, dtype: float64
     """
     checked_alpha(alpha)
-    log = read(losses, missing=missing)
-    return log.label(run_nested_cv(log, bias_correction=bias_correction, alpha=alpha))
+    run = partial(run_nested_cv, bias_correction=bias_correction, alpha=alpha)
+    return answered(losses, run, by=by, missing=missing)
 
 
 def replace_one(
@@ -337,6 +342,7 @@ def replace_one(
     *,
     constant: Literal["efron-stein", "printed"] = "efron-stein",
     alpha: float = 0.05,
+    by: str | None = None,
     missing: Missing = "raise",
 ) -> Table:
     """Replace-one cross-validation: a variance that includes the chance of the training data.
@@ -356,6 +362,8 @@ def replace_one(
         doubles the variance and is here for reproduction only.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
+    by : str, optional
+        A level (or coordinate) for each of whose labels to give an interval of its own.
     missing : {"raise", "drop"}, optional
         Whether a NaN loss is an error, or leaves the evaluation out for all models.
 
@@ -382,8 +390,6 @@ def replace_one(
 
     Examples
     --------
-    Losses of predicting by the mean of the training points:
-
     >>> import cvstats, numpy as np, pandas as pd
     >>> rng = np.random.default_rng(1)
     >>> y, rows = rng.normal(size=40), []
@@ -398,14 +404,12 @@ def replace_one(
     ...     validate(2 + i, np.where(half == i, 20 + i, half), folds)
     >>> levels = ["sample", "fold", "point"]
     >>> losses = pd.DataFrame(rows, columns=[*levels, "loss"]).set_index(levels)["loss"]
-    >>> limits = ["estimate", "se", "lower", "upper"]
-    >>> cvstats.replace_one(losses)[limits].astype(float).round(2)
+    >>> cvstats.replace_one(losses)[["estimate", "lower", "upper"]].astype(float).round(2)
     estimate    0.89
-    se          0.32
     lower       0.27
     upper       1.52
     Name: loss, dtype: float64
     """
     checked_alpha(alpha)
-    log = read(losses, missing=missing)
-    return log.label(run_replace_one(log, constant=constant, alpha=alpha))
+    run = partial(run_replace_one, constant=constant, alpha=alpha)
+    return answered(losses, run, by=by, missing=missing)

@@ -28,7 +28,7 @@ from cvstats.api.running_resampled import (
 )
 from cvstats.api.running_sources import run_clustered, run_out_of_source
 from cvstats.chunked import Columns, all_binary
-from cvstats.containers import Log, Table
+from cvstats.containers import Kept, Log, Table
 from cvstats.errors import LogError
 from cvstats.intervals import quadratic as quadratics
 from cvstats.intervals import splits, wald
@@ -52,7 +52,7 @@ __all__ = [
     "run_wald",
 ]
 
-Losses: TypeAlias = pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset
+Losses: TypeAlias = pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset | Kept
 Alternative: TypeAlias = Literal["two-sided", "less", "greater"]
 Missing: TypeAlias = Literal["raise", "drop"]
 Compared: TypeAlias = Literal[

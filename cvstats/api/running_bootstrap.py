@@ -9,7 +9,7 @@ import numpy as np
 from cvstats.api.rates import Rates, no_information_of
 from cvstats.chunked import Columns
 from cvstats.containers import Log
-from cvstats.containers.resamples import Resample, resamples, without_undrawn
+from cvstats.containers.resamples import Resample, draws, resamples, without_undrawn
 from cvstats.errors import choice
 from cvstats.intervals import bootstrap
 from cvstats.intervals.registry import require
@@ -107,20 +107,20 @@ def run_case_bootstrap(
     """Percentiles of case cross-validation; ``leave_one_out`` has the mean loss of each column."""
     log = without_undrawn(log)
     require("case_bootstrap", log.design)
-    (data,) = resamples(log.design, undrawn=True)
+    drawn = draws(log.design)
     theta = np.stack(
         [
-            np.full(len(data.fits), np.nan)
+            np.full(drawn.fits, np.nan)
             if values is None
-            else bootstrap.weighted_means(data.bags, data.losses(values))
+            else bootstrap.drawn_means(drawn.fit, drawn.count, values[drawn.rows])
             for values in log.columns(losses)
         ],
         axis=1,
     )
     mean = theta[0] + (theta - theta[0]).mean(axis=0)
     estimate = mean if leave_one_out is None else leave_one_out
-    fits, points = data.bags.counts.shape
-    extra: dict[str, FloatArray | float] = {"n_points": points, "n_repetitions": fits}
+    extra: dict[str, FloatArray | float] = {"n_points": drawn.points}
+    extra |= {"n_repetitions": drawn.fits}
     if leave_one_out is not None:
         extra = {"bias": mean - estimate, **extra}
     return bootstrap.percentile(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any, TypeAlias
 
@@ -143,9 +144,30 @@ def run_corrected_t(
     require("corrected_t", log.design)
     by = layouts.split_levels(log.design)
     found = log.moments(by, losses)
+    if log.noted.get("holds") == "scores":
+        found, train_size = of_scores(log, found, train_size)
     sizes = train_sizes(log, found, train_size)
     caution = int(Caution.SOURCES_AS_FOLDS) if "source" in by else 0
     return resampled.corrected_t(found, sizes, alpha=alpha, facts=points_of(log), caution=caution)
+
+
+def of_scores(log: Log, found: Moments, train_size: TrainSize) -> tuple[Moments, TrainSize]:
+    """Count the points behind each score of a split, which its one number does not tell.
+
+    Scores of equal folds need no numbers: that the ratio of tested to trained points is 1 to
+    K - 1 can be read off the folds.
+    """
+    tested = log.noted.get("n_test")
+    if train_size is None:
+        train_size = log.noted.get(NOTED)
+    if tested is not None:
+        return replace(found, count=np.full(len(found.count), float(tested))), train_size
+    if train_size is None and layouts.partitioned(log.design):
+        return found, None
+    raise LogError(
+        "corrected_t needs to know how many points are behind each score, in training and in "
+        "testing. Pass both to read_log: read_log(…, format='scores', n_train=90, n_test=10)."
+    )
 
 
 def run_conservative_z(log: Log, losses: Columns | None = None, *, alpha: float = 0.05) -> Result:

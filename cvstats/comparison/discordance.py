@@ -43,14 +43,15 @@ def mcnemar(cell: Moments, *, test: str | None, correction: bool) -> Result:
     exact = few if test is None else np.full(total.shape, test == "exact")
     middle = np.full(total.shape, test == "mid-p")
     least = np.minimum(n01, n10)
-    tail = special.bdtr(least, total, 0.5)
-    at = tail - np.where(least > 0, special.bdtr(np.maximum(least, 1) - 1, total, 0.5), 0.0)
+    # P(X <= k) of a binomial with half of n is an incomplete beta function
+    tail = special.betainc(np.maximum(total - least, 1), least + 1, 0.5)
+    beyond = np.where(least > 0, special.betainc(total - least + 1, np.maximum(least, 1), 0.5), 0)
     apart = np.abs(n10 - n01)
     if correction:
         apart = np.maximum(apart - 1, 0)
     chi2 = apart**2 / np.maximum(total, 1)
     p = np.where(
-        exact, np.minimum(2 * tail, 1), np.where(middle, 2 * tail - at, special.chdtrc(1, chi2))
+        exact, np.minimum(2 * tail, 1), np.where(middle, tail + beyond, special.chdtrc(1, chi2))
     )
     p = np.where(total == 0, 1.0, p)
     missing = np.isnan(total)

@@ -53,25 +53,30 @@ def checked_draws(n_draws: object, alpha: float) -> None:
 
 
 def factor(squared: FloatArray) -> FloatArray | None:
-    """Find L with ``A = L L'`` for a covariance A of models about their own mean.
+    """Find L such that the rows of L are as far apart as the models.
 
-    ``squared`` holds the variances of all differences, models by models. Nothing comes back if
-    no covariance has them, as may be with variances that were clamped or corrected one by one.
+    ``squared`` holds the variances of all differences, models by models; ``A = L L'`` is the
+    covariance of the models less the one in their middle. Nothing comes back if no covariance
+    has these variances, as may be where they were clamped or corrected one by one.
     """
-    apart = squared - squared.mean(axis=0)
-    cov = -0.5 * (apart - apart.mean(axis=1)[:, None])
-    size = float(cov.diagonal().max())
-    if size <= 0:
-        return np.zeros((len(squared), 1))
-    jitter = 4 * len(squared) * np.finfo(float).eps * size  # A is singular: its rows sum to 0
-    try:
-        return np.linalg.cholesky(cov + jitter * np.eye(len(squared)))
-    except np.linalg.LinAlgError:
-        values, vectors = np.linalg.eigh(cov)
-        if values[0] < -NO_LAW * values[-1]:
-            return None
-        root: FloatArray = vectors * np.sqrt(np.maximum(values, 0.0))
-        return root
+    m = len(squared)
+    middle = int(squared.sum(axis=0).argmin())
+    rest = np.delete(np.arange(m), middle)
+    away = squared[rest, middle]
+    cov = (away[:, None] + away - squared[np.ix_(rest, rest)]) / 2
+    root = np.zeros((m, max(m - 1, 1)))
+    jitter = 4 * m * np.finfo(float).eps * float(away.max(initial=0.0))
+    for extra in (0.0, jitter):  # twins make the covariance singular
+        try:
+            root[rest] = np.linalg.cholesky(cov + extra * np.eye(m - 1))
+            return root
+        except np.linalg.LinAlgError:
+            continue
+    values, vectors = np.linalg.eigh(cov)
+    if values[0] < -NO_LAW * values[-1]:
+        return None
+    root[rest] = vectors * np.sqrt(np.maximum(values, 0.0))
+    return root
 
 
 def weights(root: FloatArray, squared: FloatArray, left: IntArray, right: IntArray) -> FloatArray:
@@ -153,8 +158,8 @@ def largest(
         left, right, sign = right, left, -sign  # fewer groups below
     order = np.argsort(left, kind="stable")
     left, right, scale = left[order], right[order], scale[order]
-    heads, starts = np.unique(left, return_index=True)
-    groups = [slice(*span) for span in zip(starts, [*starts[1:], len(left)], strict=True)]
+    heads, starts, sizes = np.unique(left, return_index=True, return_counts=True)
+    groups = [slice(start, start + n) for start, n in zip(starts, sizes, strict=True)]
     out = np.full(n_draws, -np.inf)
 
     def work(g: FloatArray, start: int, stop: int) -> None:

@@ -2,10 +2,32 @@
 
 from __future__ import annotations
 
+from cvstats.containers import kept_files, scanning
 from cvstats.containers.apart import apart
 from cvstats.containers.grouping import Groups, stack
+from cvstats.containers.kept import Kept, kept_of
+from cvstats.containers.kept_arrays import kept_of_array
+from cvstats.containers.lazy import is_lazy, lazily, lazy_table
 from cvstats.containers.log import Log, Table
 from cvstats.containers.reading import dropped, read
 from cvstats.containers.stacking import Axis, label_stacked
 
-__all__ = ["Axis", "Groups", "Log", "Table", "apart", "dropped", "label_stacked", "read", "stack"]
+__all__ = [
+    "Axis",
+    "Groups",
+    "Kept",
+    "Log",
+    "Table",
+    "apart",
+    "dropped",
+    "is_lazy",
+    "kept_files",
+    "kept_of",
+    "kept_of_array",
+    "label_stacked",
+    "lazily",
+    "lazy_table",
+    "read",
+    "scanning",
+    "stack",
+]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,8 @@ def apart(design: Design, name: object) -> Apart:
             f"the log has no level {name!r}. Expected one of its levels, or of the coordinates "
             f"along its evaluations: {known}."
         )
+    if isinstance(design, Apart):
+        return replace(design, name=name)
     same = {entry.name: getattr(design, entry.name) for entry in fields(Design)}
     return Apart(**same, name=name)
 

@@ -13,6 +13,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from cvstats.chunked import Panels
+from cvstats.containers.cells import CellPanels
 from cvstats.containers.frames import facts_about
 from cvstats.containers.log import Attrs
 from cvstats.design import LEVELS, Design, Grid, Level
@@ -21,11 +22,27 @@ from cvstats.moments import Moments
 from cvstats.results import CAUTIONS, Caution, Result
 from cvstats.types import IntArray
 
-__all__ = ["ArrayLabels", "design_of", "level_dims", "panel_of"]
+__all__ = [
+    "ArrayLabels",
+    "LazyPanels",
+    "caution_attrs",
+    "design_of",
+    "in_memory",
+    "level_dims",
+    "panel_of",
+    "panels_of",
+]
 
 TAKING = "log.sel({level}={label})"
 SPARSE = ("sample", "outer", "fold", "source", "count")
 """Levels that do not hold every point under each of their labels."""
+
+LAZY = (
+    "this array is lazy (dask), and this needs its losses one by one. Lazily there are methods "
+    "for the moments of cells (wald, naive, cv_t, quadratic, corrected_t, out_of_source, "
+    "clustered, decompose, moments, compare), where coordinates and not NaN tell what was "
+    "evaluated, as fold('point') does. Expected losses in memory. Load them first: log.compute()."
+)
 
 IN_LOSS_UNITS = ("estimate", "se", "lower", "upper", "difference", "mean")
 
@@ -65,11 +82,6 @@ def no_numbers(log: xr.DataArray) -> LogError:
 
 def panel_of(log: xr.DataArray, dims: tuple[Hashable, ...]) -> NDArray[Any]:
     """Lay the losses out, evaluations by carried cells; a view where memory allows."""
-    if log.chunks is not None:
-        raise LogError(
-            "this array is lazy (dask), and its intervals are not computed lazily yet. Expected "
-            "losses in memory. Load it first: log.compute()."
-        )
     if log.dtype.kind not in "fiub":
         raise no_numbers(log)
     carried = tuple(dim for dim in log.dims if dim not in dims)
@@ -77,6 +89,59 @@ def panel_of(log: xr.DataArray, dims: tuple[Hashable, ...]) -> NDArray[Any]:
     rows, width = math.prod(values.shape[: len(dims)]), math.prod(values.shape[len(dims) :])
     table = values.reshape(rows, width)
     return table.view(np.uint8) if table.dtype.kind == "b" else table
+
+
+class LazyPanels(CellPanels):
+    """The losses of an array that is still to be computed, evaluations before carried cells."""
+
+    def __init__(self, log: xr.DataArray, dims: tuple[Hashable, ...]) -> None:
+        if log.dtype.kind not in "fiub":
+            raise no_numbers(log)
+        carried = tuple(dim for dim in log.dims if dim not in dims)
+        super().__init__(math.prod(log.sizes[dim] for dim in carried), LAZY)
+        object.__setattr__(self, "array", log.transpose(*dims, *carried))
+        object.__setattr__(self, "dims", dims)
+
+    def names(self, here: Sequence[slice]) -> list[tuple[Hashable, Any]]:
+        """Name each dimension and its labels within a chunk."""
+        return [
+            (dim, self.array.indexes[dim][part] if dim in self.array.indexes
+             else range(part.start, part.stop))
+            for dim, part in zip(self.array.dims, here, strict=True)
+        ]  # fmt: skip
+
+    array: xr.DataArray
+    dims: tuple[Hashable, ...]
+
+
+def in_memory(log: xr.DataArray, dims: tuple[Hashable, ...]) -> xr.DataArray:
+    """Load levels that are lazy; they are checked before any loss is computed.
+
+    ``log.chunk()`` makes coordinates lazy that lie in memory, so this is no work, and it is done
+    right here and on no cluster.
+    """
+    lazy = {
+        name: coord
+        for name, coord in log.coords.items()
+        if coord.chunks is not None and set(coord.dims) & set(dims)
+    }
+    levels = [name for name, coord in lazy.items() if set(coord.dims) <= set(dims)]
+    loaded = {name: lazy[name].variable.compute(scheduler="synchronous") for name in levels}
+    return log.drop_vars([name for name in lazy if name not in levels]).assign_coords(loaded)
+
+
+def panels_of(logs: Sequence[xr.DataArray], dims: tuple[Hashable, ...]) -> Panels:
+    """Lay out one array, or several of one model each; losses that are lazy stay so."""
+    if all(log.chunks is None for log in logs):
+        return Panels(tuple(panel_of(log, dims) for log in logs))
+    if len(logs) == 1:
+        return LazyPanels(logs[0], dims)
+    for log in logs:
+        if log.dtype.kind not in "fiub":
+            raise no_numbers(log)
+    bare = [log.drop_vars([name for name in log.coords if name not in log.dims]) for log in logs]
+    models = pd.Index([log.name for log in logs], name="model", tupleize_cols=False)
+    return LazyPanels(xr.concat(bare, models, coords="minimal", compat="override"), dims)
 
 
 def design_of(
@@ -124,12 +189,12 @@ def labelled(
     LogError
         If a loss lacks a label.
     """
-    size = len(panels.tables[0])
     for name in levels:
         stored = levels[name].codes
         base = stored.base if isinstance(stored, Grid) else stored
         if name not in LEVELS or base is None or base.min(initial=0) >= 0:
             continue
+        size = len(panels.tables[0])
         without = levels[name].block(0, size) < 0
         here = evaluated(panels) if present is None else present
         if (without & here).any():

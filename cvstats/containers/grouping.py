@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -90,6 +90,14 @@ class PartDesign(Design):
         found: Plan = self.facts["plan", by]
         return found
 
+    def number(self, level: str) -> int:
+        """How many labels of a level occur; 1 where the level is absent."""
+        return len(self.groups.cell_codes(self.at, (level,))) if level in self.levels else 1
+
+    def codes_of(self, plan: Plan) -> IntArray:
+        """For each cell of a plan the codes of its labels, a column for each level."""
+        return self.groups.cell_codes(self.at, plan.by)
+
     def splits(self) -> Splits:
         """Count rows and points; that each evaluation stands once is known of the whole."""
         return self.groups.splits(self.at)
@@ -136,8 +144,11 @@ class Groups:
     def __init__(self, log: Log, name: str) -> None:
         self.log, self.name = log, name
         self.design = log.design
-        self.codes = self.design.plan((name,)).used
-        self.rows_of = self.design.plan((name,)).total[self.codes]
+        plan = self.design.plan((name,))
+        self.codes = self.design.codes_of(plan)[:, 0]
+        self.rows_of = plan.total[plan.used]
+        self._panels = log.panels
+        self._same = {entry.name: getattr(log, entry.name) for entry in fields(Log)}
         self._cuts: dict[tuple[str, ...], Cut] = {}
         self._moments: dict[Any, tuple[Moments, IntArray]] = {}
 
@@ -152,15 +163,10 @@ class Groups:
 
     def part(self, at: int) -> Part:
         """Look at the log as if it held the rows of one part only."""
-
-        def rows() -> IntArray:
-            return self.rows(at)
-
+        rows = partial(self.rows, at)
         levels = PickedLevels(self.design.levels, rows)
         design = PartDesign(levels, self.size(at), groups=self, at=at, taking=self.design.taking)
-        panels = PickedPanels(self.log.panels, rows)
-        same = {entry.name: getattr(self.log, entry.name) for entry in fields(Log)}
-        return Part(**(same | {"design": design, "panels": panels}))
+        return Part(**(self._same | {"design": design, "panels": PickedPanels(self._panels, rows)}))
 
     def size(self, at: int) -> int:
         """Count the evaluations of a part."""
@@ -176,24 +182,45 @@ class Groups:
 
     def plan(self, at: int, by: tuple[str, ...]) -> Plan:
         """Cut the cells of a part out of the plan of the whole."""
-        if by not in self._cuts:
-            self._cuts[by] = self._cut(by)
-        cut = self._cuts[by]
-        here = slice(cut.starts[at], cut.starts[at + 1])
+        cut, here = self.cut(at, by)
         counts = cut.counts[None, here]
         rows = max(self.size(at), 1)
         first = np.zeros_like(counts)
         return Plan(by, cut.sizes, counts.shape[1], rows, cut.keys[here], counts, first)
+
+    def cell_codes(self, at: int, by: tuple[str, ...]) -> IntArray:
+        """Cut the codes of the cells of a part out of those of the whole."""
+        cut, here = self.cut(at, by)
+        return cut.codes[here]
+
+    def cut(self, at: int, by: tuple[str, ...]) -> tuple[Cut, slice]:
+        """Find the cells of some levels, and those of a part among them."""
+        if by not in self._cuts:
+            self._cuts[by] = self._cut(by)
+        cut = self._cuts[by]
+        return cut, slice(cut.starts[at], cut.starts[at + 1])
 
     def _cut(self, by: tuple[str, ...]) -> Cut:
         levels = self.first(by)
         whole = self.design.plan(levels)
         codes = self.design.codes_of(whole)
         sizes = tuple(len(self.design.levels[level].labels) for level in by)
+        asked = codes[:, [levels.index(level) for level in by]]
         keys = np.zeros(len(codes), dtype=np.int64)
-        for level, size in zip(by, sizes, strict=True):
-            keys = keys * size + codes[:, levels.index(level)]
-        return Cut(self.starts(codes[:, 0]), sizes, keys, whole.total[whole.used])
+        for at, size in enumerate(sizes):
+            keys = keys * size + asked[:, at]
+        return Cut(self.starts(codes[:, 0]), sizes, asked, keys, whole.total[whole.used])
+
+    def whole_splits(self) -> bool:
+        """Whether every split of every part tests all points of the part."""
+        splits = tuple(level for level in SPLIT if level in self.design.levels)
+        cut, _ = self.cut(0, splits)
+        if len(cut.counts) == len(self.codes):
+            return True  # one split in each part
+        if "point" not in self.design.levels or not isinstance(self.design, Apart):
+            return False
+        points = np.repeat(self.design.points()[0][self.codes], np.diff(cut.starts))
+        return bool((cut.counts == points).all())
 
     def splits(self, at: int) -> Splits:
         """Count the rows of each split of a part, and its points."""
@@ -264,6 +291,7 @@ class Cut:
 
     starts: IntArray
     sizes: tuple[int, ...]
+    codes: IntArray
     keys: IntArray
     counts: IntArray
 

@@ -24,6 +24,9 @@ from cvstats.types import FloatArray, IntArray
 
 __all__ = ["Labels", "Log", "Table", "facts_of"]
 
+OF_SCORES = ("conservative_z", "corrected_t", "five_by_two", "friedman", "nemenyi")
+"""The methods that need no more than one number for each split."""
+
 Attrs = Mapping[str, Any]
 
 WINDOW = 1 << 20
@@ -207,8 +210,20 @@ class Log:
 
     def label(self, result: Result) -> Table:
         """Label a result of the maths, in the shape of the container that came in."""
+        self.refuse_scores(result)
         return self.labels.table(result, facts_of(result) | dict(self.attrs))
 
     def label_pairs(self, pairs: Sequence[tuple[Hashable, Hashable]], result: Result) -> Any:
         """Label a result for pairs of models, in the shape of the container that came in."""
+        self.refuse_scores(result)
         return self.labels.pairs(pairs, result, facts_of(result) | dict(self.attrs))
+
+    def refuse_scores(self, result: Result) -> None:
+        """Refuse methods for losses of points where the log holds one score for each split."""
+        method = str(result.attrs.get("interval_method") or result.method)
+        if self.noted.get("holds") == "scores" and method not in OF_SCORES:
+            raise LogError(
+                f"this log holds one score for each split, and {method} needs the losses of "
+                f"single points. Expected a method for split scores: corrected_t (with "
+                f"train_size=) or five_by_two; or predictions, see cvstats.read_predictions."
+            )

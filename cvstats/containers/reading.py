@@ -11,9 +11,9 @@ import pandas as pd
 import xarray as xr
 
 from cvstats.blocks import BLOCK, spans
-from cvstats.chunked import Panels
 from cvstats.containers import arrays, frames
 from cvstats.containers.apart import apart
+from cvstats.containers.cells import CellPanels
 from cvstats.containers.log import Log
 from cvstats.design import LEVELS, Design
 from cvstats.errors import LogError, choice
@@ -57,6 +57,12 @@ def read(losses: object, *, missing: str = "raise", by: object = None) -> Log:
     if 0 in (log.design.size, log.panels.width) or (present is not None and not present.any()):
         raise empty
     if missing == "drop":
+        if isinstance(log.panels, CellPanels):
+            raise LogError(
+                "missing='drop' has to look at every loss, and there are none to look at: this is "
+                "a lazy array, or moments. Expected missing='raise'. Leave out evaluations before: "
+                "cvstats.Moments.of_log(batch, missing='drop'), or log.compute()."
+            )
         log = dropped(log)
     if by is not None:
         log = replace(log, design=apart(log.design, by))
@@ -129,7 +135,8 @@ def _(losses: pd.DataFrame, also: object = None) -> Log:
 @unread.register
 def _(losses: xr.DataArray, also: object = None) -> Log:
     dims = arrays.level_dims(losses, also)
-    panels = Panels((arrays.panel_of(losses, dims),))
+    panels = arrays.panels_of([losses], dims)
+    losses = arrays.in_memory(losses, dims)
     design = arrays.design_of(losses, dims, panels, also)
     return Log(design, panels, arrays.ArrayLabels.of(losses, dims))
 
@@ -161,8 +168,8 @@ def _(losses: xr.Dataset, also: object = None) -> Log:
                 f"Leave out what is no model: log[[{first.name!r}, …]]."
             )
     dims = arrays.level_dims(first, also)
-    tables = [arrays.panel_of(variable.transpose(*first.dims), dims) for variable in variables]
-    panels = Panels(tuple(tables))
+    panels = arrays.panels_of([v.transpose(*first.dims) for v in variables], dims)
+    first = arrays.in_memory(first, dims)
     labels = arrays.ArrayLabels.of(first, dims)
     names = [variable.name for variable in variables]
     every = {variable.attrs.get("units") for variable in variables}

@@ -16,10 +16,10 @@ from cvstats.containers.log import Log
 from cvstats.design import Design
 from cvstats.errors import MOST, LogError, listed, place
 from cvstats.intervals.bootstrap import Bags
-from cvstats.intervals.bootstrap_layouts import counts_of, own_fit, remembered
+from cvstats.intervals.bootstrap_layouts import code_of, counts_of, own_fit, remembered
 from cvstats.types import FloatArray, IntArray, MaskArray
 
-__all__ = ["Resample", "resamples", "without_undrawn"]
+__all__ = ["Draws", "Resample", "draws", "resamples", "without_undrawn"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ class Resample:
         draws = self.bags.counts.sum(axis=1)
         wrong = np.flatnonzero(draws != n)
         if len(wrong):
-            found = [f"{draws[b]:,} in repetition={self.fits[b]!r}" for b in wrong[:MOST]]
+            found = [f"{draws[b]:,} in {place({'repetition': self.fits[b]})}" for b in wrong[:MOST]]
             raise LogError(
                 f"the log has {n:,} points, and the counts add up to {listed(found, len(wrong))}. "
                 f"Expected as many draws as points in every bootstrap sample. Log every point in "
@@ -109,25 +109,19 @@ class Numbered:
 def without_undrawn(log: Log) -> Log:
     """Leave out what was not drawn and has no loss: a dense table shows it, nobody tested it."""
     design = log.design
-    numbers = counts_of(design) if "count" in design.levels else None
-    if numbers is None or not (numbers == 0).any():
+    if "count" not in design.levels or code_of(design, "count", 0) is None:
         return log
     keep = evaluated(log.panels)
-    keep |= numbers[design.levels["count"].block(0, design.size)] != 0
+    keep |= design.levels["count"].block(0, design.size) != code_of(design, "count", 0)
     if design.present is not None:
         keep &= design.present
-    return (
-        log
-        if keep.all()
-        else replace(log, design=Design(design.levels, design.size, keep, taking=design.taking))
-    )
+    return log if keep.all() else replace(log, design=replace(design, present=keep, facts={}))
 
 
-def resamples(design: Design, *, undrawn: bool = False) -> list[Resample]:
+def resamples(design: Design) -> list[Resample]:
     """Lay out the fits of each data set (remembered).
 
-    Rows without a loss that was dropped still tell their counts. With ``undrawn`` a point that
-    has no row in a fit was not drawn; without it that is an error.
+    Rows without a loss that was dropped still tell their counts.
 
     Raises
     ------
@@ -137,9 +131,52 @@ def resamples(design: Design, *, undrawn: bool = False) -> list[Resample]:
 
     def make() -> list[Resample]:
         rows = Rows.of(design)
-        return [laid_out(rows, s, part, undrawn) for s, part in enumerate(rows.by_sample())]
+        return [laid_out(rows, s, part) for s, part in enumerate(rows.by_sample())]
 
-    return remembered(design, ("resamples", undrawn), make)
+    return remembered(design, "resamples", make)
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """The points that were drawn, fit after fit, and where in the log their losses stand.
+
+    Parameters
+    ----------
+    fit, count : array of int, shape (draws,)
+        The number of the fit, and how often the point is in its sample.
+    rows : array of int, shape (draws,), or slice
+        The row of each loss.
+    fits, points : int
+        How many fits and different points there are.
+    """
+
+    fit: IntArray
+    count: IntArray
+    rows: IntArray | slice
+    fits: int
+    points: int
+
+
+def draws(design: Design) -> Draws:
+    """List the points that were drawn, without the fit on the data themselves (remembered)."""
+
+    def make() -> Draws:
+        rows = Rows.of(design)
+        order, fit = rows.order, rows.fit.number[rows.order]
+        keep = fit != rows.own
+        if rows.here is not None:
+            keep &= rows.here[order]
+        if not keep.all():
+            order = (np.arange(design.size) if isinstance(order, slice) else order)[keep]
+            fit = fit[keep]
+        occurring = np.bincount(fit, minlength=len(rows.fit)) > 0
+        points = np.bincount(rows.point.number[order], minlength=len(rows.point))
+        number = (np.cumsum(occurring) - 1)[fit]
+        return Draws(
+            number, rows.count[order], order, int(occurring.sum()), int((points > 0).sum())
+        )
+
+    return remembered(design, "draws", make)
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,33 +265,26 @@ def scoped(design: Design, point: Numbered, here: MaskArray | None) -> Numbered:
     return Numbered(point.codes[used % len(point)], point.labels, number)
 
 
-def laid_out(rows: Rows, s: int, part: IntArray | slice, undrawn: bool) -> Resample:
+def laid_out(rows: Rows, s: int, part: IntArray | slice) -> Resample:
     """Lay out one data set from its rows."""
-    n_rows = part.stop - part.start if isinstance(part, slice) else len(part)
     here = None if rows.here is None or rows.here[part].all() else rows.here[part]
     fit, point = rows.fit.number[part], rows.point.number[part]
     fits = occurring(fit, here, len(rows.fit))
     points = occurring(point, here, len(rows.point))
-    shape = len(fits), len(points)
+    where = np.arange(part.start, part.stop) if isinstance(part, slice) else part
     tested = None
-    if here is None and n_rows == shape[0] * shape[1]:  # sorted, each once: nothing is missing
-        counts = rows.count[part].reshape(shape)
-        table = (np.arange(part.start, part.stop) if isinstance(part, slice) else part).reshape(
-            shape
-        )
+    if here is None and len(where) == len(fits) * len(points):  # sorted: nothing is missing
+        table = where.reshape(len(fits), len(points))
     else:
-        table = np.full(shape, -1)
-        where = np.arange(part.start, part.stop) if isinstance(part, slice) else part
+        table = np.full((len(fits), len(points)), -1)
         for some in (slice(None),) if here is None else (~here, here):  # losses go before gaps
-            b, i = placed(fits, fit[some]), placed(points, point[some])
+            b, i = placed(fits, fit[some], rows.fit), placed(points, point[some], rows.point)
             known = (b >= 0) & (i >= 0)
             table[b[known], i[known]] = where[some][known]
-        counts = np.where(table < 0, 0, rows.count[table]).astype(rows.count.dtype)
-        tested = table >= 0
-        if not undrawn and not tested.all():
-            raise lacking(rows, fits, points, ~tested)
-        if rows.here is not None:
-            tested &= rows.here[table]
+        if (table < 0).any():
+            raise lacking(rows, fits, points, table < 0)
+        tested = None if rows.here is None else rows.here[table]
+    counts = rows.count[part].reshape(table.shape) if tested is None else rows.count[table]
     mine = np.flatnonzero(fits == rows.own)
     boots = slice(len(mine), None) if not mine.any() else np.flatnonzero(fits != rows.own)
     own = counts[mine] if counts[mine].any() else np.ones_like(counts[mine])
@@ -273,10 +303,12 @@ def occurring(number: NDArray[Any], here: MaskArray | None, size: int) -> IntArr
     return np.flatnonzero(np.bincount(number if here is None else number[here], minlength=size))
 
 
-def placed(among: IntArray, number: NDArray[Any]) -> IntArray:
-    """Find the place of each number in a sorted list; -1 where it is not there."""
-    at = np.minimum(np.searchsorted(among, number), len(among) - 1)
-    return np.where(among[at] == number, at, -1)
+def placed(among: IntArray, number: NDArray[Any], level: Numbered) -> IntArray:
+    """Find the place of each number of a level in a sorted list; -1 where it is not there."""
+    place_of = np.full(len(level) + 1, -1)
+    place_of[among] = np.arange(len(among))
+    found: IntArray = place_of[number]
+    return found
 
 
 def lacking(rows: Rows, fits: IntArray, points: IntArray, gaps: MaskArray) -> LogError:

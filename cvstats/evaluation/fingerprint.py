@@ -67,11 +67,11 @@ def function(value: Any) -> str:
         cells = [cell.cell_contents for cell in value.__closure__ or ()]
         carried = [value.__defaults__, value.__kwdefaults__, cells]
         return f"{named(value)} {told(value.__code__)} {told(carried)}"
-    if isinstance(value, type) or hasattr(value, "__qualname__"):
+    if hasattr(value, "__name__"):
         return named(value)
     return f"{named(type(value))} {told(getattr(value, '__dict__', None))}"
 
 
 def named(thing: Any) -> str:
     """Name a class or function with its module."""
-    return f"{getattr(thing, '__module__', '')}.{thing.__qualname__}"
+    return f"{getattr(thing, '__module__', '')}.{getattr(thing, '__qualname__', thing.__name__)}"

@@ -27,6 +27,7 @@ __all__ = [
     "bootstrap_632",
     "bootstrap_oob",
     "corrected",
+    "drawn_means",
     "harrell",
     "out_of_bag",
     "out_of_bag_error",
@@ -207,6 +208,14 @@ def weighted_means(bags: Bags, losses: FloatArray, weights: IntArray | None = No
         apart = np.where(heavy, losses[slab] - origin[:, None], 0.0)
         with np.errstate(invalid="ignore"):
             means[slab] = origin + (weight * apart).sum(axis=1) / weight.sum(axis=1)
+    return means
+
+
+def drawn_means(fit: IntArray, count: IntArray, losses: FloatArray) -> FloatArray:
+    """Mean loss of each fit, from the fit, the count and the loss of each point that it drew."""
+    apart = losses - losses[0]
+    sums = np.bincount(fit, weights=count * apart)
+    means: FloatArray = losses[0] + sums / np.bincount(fit, weights=count)
     return means
 
 

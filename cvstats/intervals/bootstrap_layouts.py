@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from functools import partial
 from typing import TypeVar, cast
 
@@ -16,6 +17,7 @@ from cvstats.types import IntArray
 __all__ = [
     "bootstrap",
     "case",
+    "code_of",
     "counts_of",
     "own_fit",
     "remembered",
@@ -46,19 +48,19 @@ def counts_of(design: Design) -> IntArray | None:
 
 
 def counts_and_odd(design: Design) -> tuple[IntArray, list[Hashable]]:
-    """Read the labels of ``count`` by code (-1 if unused), and list those that are no counts."""
+    """Read the labels of ``count`` by code (-1: no count), and list those that occur and are none.
+
+    Labels of losses that were dropped are read too: they still tell who was drawn.
+    """
     labels = design.levels["count"].labels
     numbers = np.full(len(labels), -1, dtype=np.int64)
-    odd = []
-    for code in design.codes_of(design.plan(("count",)))[:, 0].tolist():
-        try:
-            numbers[code] = int(labels[code])
-            whole = bool(labels[code] == numbers[code]) and numbers[code] >= 0
-        except (TypeError, ValueError, OverflowError):
-            whole = False
-        if not whole:
-            odd.append(labels[code])
-    return numbers, odd
+    for code in range(len(labels)):
+        with suppress(TypeError, ValueError, OverflowError):
+            number = int(labels[code])
+            if number >= 0 and labels[code] == number:
+                numbers[code] = number
+    occurring = design.codes_of(design.plan(("count",)))[:, 0].tolist()
+    return numbers, [labels[code] for code in occurring if numbers[code] < 0]
 
 
 def code_of(design: Design, level: str, label: Hashable) -> int | None:
@@ -138,7 +140,8 @@ def one_sample(design: Design, made: str) -> str | None:
     if design.has("sample"):
         return (
             f"the log holds {design.number('sample'):,} resampled data sets (level 'sample'). "
-            f"Take the data itself: log.xs(0, level='sample'); or use two_stage for all of them."
+            f"Take one of them, 0 being the data: {design.take('sample')}; or use two_stage for "
+            f"all of them."
         )
     samples = design.number("repetition") - (own_fit(design) is not None)
     if samples < 2:
@@ -197,9 +200,9 @@ def two_stage(design: Design) -> str | None:
     if (words := levels(design, names, made)) is not None:
         return words
     if code_of(design, "sample", 0) is None or design.number("sample") < 3:
-        found = listed(map(spelled, used(design, "sample")))
+        shown = listed(map(spelled, used(design, "sample")))
         return (
-            f"its level 'sample' has the labels {found}. Expected 0 for the data and two outer "
+            f"its level 'sample' has the labels {shown}. Expected 0 for the data and two outer "
             f"samples or more; {made}"
         )
     groups, found = tally(design)

@@ -49,6 +49,8 @@ def cells(design: Design, levels: tuple[str, ...]) -> tuple[Counts, Counts]:
 def whole(design: Design) -> bool:
     """Whether each repetition tests every point; without their names, equally many."""
     splits = design.splits()
+    if splits.apart:
+        return False
     return int(splits.rows.min()) == (splits.points or int(splits.rows.max()))
 
 

@@ -86,7 +86,7 @@ def one_source_out(design: Design) -> str | None:
 def clusters(design: Design, name: str = "source") -> str | None:
     """Ask for two clusters or more."""
     if name not in design.levels:
-        return f"{no_level(name)}, or name another level: clustered(losses, by='month')."
+        return f"{no_level(name)}, or name another level, as in by='month'."
     if design.number(name) < 2:
         only = design.levels[name].labels[design.codes_of(design.plan((name,)))[0, 0]]
         return (
@@ -94,7 +94,7 @@ def clusters(design: Design, name: str = "source") -> str | None:
             f"more to rely on; a single one is a sample of one."
         )
     splits = design.splits()
-    if splits.points is None:
+    if splits.points is None and not splits.apart:
         return (
             f"the log has {len(splits.rows):,} repetitions and no level 'point', so nothing tells "
             f"whether a point keeps its cluster. Add the identity of each point to the index, "

@@ -7,9 +7,9 @@ import numpy as np
 from cvstats.errors import LogError, choice
 from cvstats.moments import Moments
 from cvstats.results import Caution, Result, interval
-from cvstats.types import FloatArray
+from cvstats.types import FloatArray, IntArray
 
-__all__ = ["FOLD_WEIGHTS", "VARIANCES", "cells_needed", "cv_t", "naive", "wald"]
+__all__ = ["FOLD_WEIGHTS", "VARIANCES", "cells_needed", "cv_t", "naive", "wald", "wald_of_parts"]
 
 VARIANCES = ("all-pairs", "within-fold")
 FOLD_WEIGHTS = ("size", "equal")
@@ -24,24 +24,38 @@ def cells_needed(variance: str, fold_weights: str) -> bool:
     return (variance, fold_weights) != ("all-pairs", "size")
 
 
-def one_repetition(part: Moments, variance: str, fold_weights: str) -> FloatArray:
-    """Variance of the mean loss of one partition; a number for each column."""
-    n_k = part.count[:, None]
-    n = n_k.sum()
-    share = n_k / n if fold_weights == "size" else np.full_like(n_k, 1 / len(n_k))
+def of_splits(
+    cells: Moments, splits: tuple[str, ...], variance: str, fold_weights: str
+) -> FloatArray:
+    """Variance of the mean loss of each split: a row for each, a number for each column.
+
+    ``splits`` are the first levels of ``cells``, which are sorted by them; none for one split.
+    """
+    starts = first_cells(cells, len(splits))
+    whole = cells.over(splits)
+    at = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(cells.count)))
+    n_k, n = cells.count[:, None], whole.count[at][:, None]
+    share = n_k / n if fold_weights == "size" else 1 / np.bincount(at)[at][:, None]
     if variance == "within-fold":
-        if part.count.min() < 2:
+        if cells.count.min() < 2:
             raise LogError(
                 "variance='within-fold' needs at least two points in each fold, and this log "
                 "has folds of one point (leave-one-out?). Use variance='all-pairs'."
             )
         # Bayle et al., sigma_in
-        within: FloatArray = (share * part.m2 / (n_k - 1)).sum(axis=0) / n
-        return within
-    apart = part.mean - part.over(()).mean
-    # Bayle et al., sigma_out
-    around: FloatArray = (share * (part.m2 / n_k + apart**2)).sum(axis=0) / n
-    return around
+        terms = share / (n_k - 1) / n * cells.m2
+    else:
+        apart = cells.mean - (whole.mean[at] if len(starts) > 1 else whole.mean)
+        # Bayle et al., sigma_out
+        terms = share / n * (cells.m2 / n_k + apart**2)
+    variances: FloatArray = np.add.reduceat(terms, starts)
+    return variances
+
+
+def first_cells(cells: Moments, levels: int) -> IntArray:
+    """Find where a new label of the first levels begins among sorted cells."""
+    new = np.any(np.diff(cells.codes[:, :levels], axis=0) != 0, axis=1)
+    return np.concatenate([[0], np.flatnonzero(new) + 1]).astype(np.int64)
 
 
 def wald(
@@ -59,16 +73,54 @@ def wald(
     Several repetitions: the mean of their variances, form B of the theory page. It is divided
     by the number of points, never by points times repetitions.
     """
-    splits = moments.groups("repetition") if "repetition" in moments.levels else [moments]
-    n_points = int(splits[0].count.sum())
+    by = ("repetition",) if "repetition" in moments.levels else ()
+    splits = moments.over(by)
+    n_points = int(splits.count[0])
     if n_points < 2:
         raise LogError("wald needs at least two points and this log has 1.")
-    variances = np.stack([one_repetition(part, variance, fold_weights) for part in splits])
+    variances = of_splits(moments, by, variance, fold_weights)
     estimate = moments.over(()).mean[0]
-    extra = {"n_points": n_points, "n_folds": n_folds, "n_repetitions": len(splits)}
+    extra = {"n_points": n_points, "n_folds": n_folds, "n_repetitions": len(splits.count)}
     return interval(
         "wald", estimate, variances.mean(axis=0), alpha=alpha, alternative=alternative,
         extra=extra, caution=caution | (Caution.FEW_POINTS if n_points < 30 else 0),
+        attrs={"variance": variance, "fold_weights": fold_weights},
+    )  # fmt: skip
+
+
+def wald_of_parts(
+    cells: Moments,
+    *,
+    variance: str,
+    fold_weights: str,
+    alternative: str,
+    alpha: float,
+    n_folds: IntArray,
+    caution: IntArray,
+) -> Result:
+    """Do the same for each label of the first level of ``cells`` at once, one below the other.
+
+    ``n_folds`` and ``caution`` have a number for each label. Each has two points or more.
+    """
+    parts = cells.over(cells.levels[:1])
+    by = cells.levels[: 2 if "repetition" in cells.levels[1:2] else 1]
+    splits = cells.over(by)
+    starts = first_cells(splits, 1)
+    repetitions = np.diff(starts, append=len(splits.count))
+    each = np.add.reduceat(of_splits(cells, by, variance, fold_weights), starts)
+    n_points = splits.count[starts].astype(np.int64)
+    few = np.where(n_points < 30, np.int64(Caution.FEW_POINTS), np.int64(0))
+
+    def spread(numbers: IntArray) -> IntArray:
+        return np.repeat(numbers, parts.mean.shape[1])
+
+    return interval(
+        "wald", parts.mean.reshape(-1), (each / repetitions[:, None]).reshape(-1), alpha=alpha,
+        alternative=alternative, caution=spread(caution | few),
+        extra={
+            "n_points": spread(n_points), "n_folds": spread(n_folds),
+            "n_repetitions": spread(repetitions),
+        },
         attrs={"variance": variance, "fold_weights": fold_weights},
     )  # fmt: skip
 

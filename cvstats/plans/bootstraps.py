@@ -38,10 +38,6 @@ class Bootstrap:
         """Count a fit for each sample, and one for each of its bootstrap samples."""
         return ((self.n_samples or 0) + 1) * (self.n_repetitions + 1)
 
-    def cost(self) -> str:
-        """Count a fit for each sample, and one for each of its bootstrap samples."""
-        return "n_repetitions + 1 for each sample"
-
     def fits(self, points: Points) -> Iterator[Fit]:
         """Train on each sample itself, and then on draws from it."""
         n = points.n
@@ -76,10 +72,6 @@ class CaseBootstrap:
         every = range(self.n_repetitions)
         return sum(int(np.count_nonzero(self.counts(points.n, b))) for b in every)
 
-    def cost(self) -> str:
-        """One fit for each different point of each sample."""
-        return "about 0.632 n n_repetitions"
-
     def counts(self, n: int, repetition: int) -> IntArray:
         """Draw how often each point is in a sample; a sample of one point is drawn again."""
         rng = generator(self.seed, repetition)
@@ -100,7 +92,7 @@ class CaseBootstrap:
                 yield Fit(train[train != i], (tested,))
 
 
-def bootstrap(n_repetitions: int = 200, *, rng: Rng = None) -> Plan:
+def bootstrap(n_repetitions: int = 1000, *, rng: Rng = None) -> Plan:
     """Plan bootstrap samples, each tested on all points, and the fit to the data themselves.
 
     For `cvstats.bootstrap_oob`, `cvstats.bootstrap_632` and `cvstats.location_shifted`, whose
@@ -127,9 +119,10 @@ def bootstrap(n_repetitions: int = 200, *, rng: Rng = None) -> Plan:
 
     Notes
     -----
-    A point that is in every sample is never out of bag: its chance is ``0.632^B``, so a few
-    dozen samples prevent it and not fewer. Groups and classes are not kept: the standard errors
-    rest on samples of single points.
+    The printed standard error is much too large unless B is several times the number of points;
+    the methods can take that part out (``monte_carlo="removed"``). A point in every sample is
+    never out of bag: that has the probability ``0.632^B``, so a few dozen samples prevent it.
+    Groups and classes are not kept: the standard errors rest on samples of single points.
 
     References
     ----------
@@ -139,8 +132,8 @@ def bootstrap(n_repetitions: int = 200, *, rng: Rng = None) -> Plan:
     Examples
     --------
     >>> import cvstats
-    >>> cvstats.plans.bootstrap(200, rng=1).n_fits
-    201
+    >>> cvstats.plans.bootstrap(1000, rng=1).n_fits
+    1001
     """
     n_repetitions = whole_number("n_repetitions", n_repetitions, 1)
     design = Bootstrap(None, n_repetitions, seed_of(rng))
@@ -195,7 +188,8 @@ def case_bootstrap(n_repetitions: int = 200, *, rng: Rng = None) -> Plan:
     design = CaseBootstrap(n_repetitions, seed_of(rng))
     options = (("n_repetitions", n_repetitions), ("rng", design.seed))
     levels = ("repetition", "point", "count")
-    return Plan("case_bootstrap", options, levels, ("case_bootstrap",), False, design)
+    cost = "about 0.632 n n_repetitions"
+    return Plan("case_bootstrap", options, levels, ("case_bootstrap",), False, design, cost)
 
 
 def two_stage(n_samples: int = 200, n_repetitions: int = 100, *, rng: Rng = None) -> Plan:

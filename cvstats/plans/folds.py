@@ -59,10 +59,6 @@ class Partition:
         """Count the folds."""
         return self.n_folds * (self.n_repetitions or 1)
 
-    def cost(self) -> str:
-        """One fit for each fold."""
-        return "n_folds for each repetition"
-
     def fits(self, points: Points) -> Iterator[Fit]:
         """Leave out one fold after the other."""
         for repetition in range(self.n_repetitions or 1):
@@ -87,10 +83,6 @@ class LeaveOneOut:
     def n_fits(self, points: Points | None) -> int | None:
         """Count the points."""
         return None if points is None else points.n
-
-    def cost(self) -> str:
-        """One fit for each point."""
-        return "n"
 
     def fits(self, points: Points) -> Iterator[Fit]:
         """Leave out one point after the other."""
@@ -118,16 +110,17 @@ class LeaveOneGroupOut:
         """Count the groups."""
         return None if points is None else points.units
 
-    def cost(self) -> str:
-        """One fit for each source."""
-        return "one for each source"
-
     def fits(self, points: Points) -> Iterator[Fit]:
         """Leave out one group after the other."""
         for code, name in enumerate(points.names):
             inside = points.groups == code
             tested = Evaluation({"source": name}, np.flatnonzero(inside))
             yield Fit(np.flatnonzero(~inside), (tested,))
+
+
+def intervals_of(design: Partition, *names: str) -> tuple[str, ...]:
+    """Name the methods for a partition; where groups were kept, they are what was sampled."""
+    return ("clustered", *names) if design.mixing == "groups" else names
 
 
 def k_fold(
@@ -190,9 +183,8 @@ def k_fold(
         ("n_folds", n_folds), ("stratified", stratified), ("grouped", grouped),
         ("rng", design.seed),
     )  # fmt: skip
-    return Plan(
-        "k_fold", options, ("fold", "point"), ("wald", "corrected_t", "quadratic"), True, design
-    )
+    intervals = intervals_of(design, "wald", "corrected_t", "quadratic")
+    return Plan("k_fold", options, ("fold", "point"), intervals, True, design)
 
 
 def leave_one_out() -> Plan:
@@ -222,7 +214,7 @@ def leave_one_out() -> Plan:
     >>> cvstats.plans.leave_one_out().bind(442).n_fits
     442
     """
-    return Plan("leave_one_out", (), ("fold", "point"), ("wald",), True, LeaveOneOut())
+    return Plan("leave_one_out", (), ("fold", "point"), ("wald",), True, LeaveOneOut(), "n")
 
 
 def repeated_k_fold(
@@ -285,7 +277,8 @@ def repeated_k_fold(
         ("grouped", grouped), ("rng", design.seed),
     )  # fmt: skip
     levels = ("repetition", "fold", "point")
-    return Plan("repeated_k_fold", options, levels, ("wald", "corrected_t"), True, design)
+    intervals = intervals_of(design, "wald", "corrected_t")
+    return Plan("repeated_k_fold", options, levels, intervals, True, design)
 
 
 def five_by_two(*, stratified: bool = False, grouped: bool = False, rng: Rng = None) -> Plan:
@@ -369,5 +362,5 @@ def leave_one_source_out() -> Plan:
     """
     return Plan(
         "leave_one_source_out", (), ("source", "point"), ("out_of_source", "wald"), True,
-        LeaveOneGroupOut(),
+        LeaveOneGroupOut(), "one for each source",
     )  # fmt: skip

@@ -42,10 +42,6 @@ class Nested:
         """Count single folds and pairs of folds."""
         return self.n_repetitions * self.n_folds * (self.n_folds + 1) // 2
 
-    def cost(self) -> str:
-        """One fit for each fold and each pair of folds."""
-        return "n_folds (n_folds + 1) / 2 for each repetition"
-
     def fits(self, points: Points) -> Iterator[Fit]:
         """Leave out each fold, and then each pair of folds.
 
@@ -92,10 +88,6 @@ class ReplaceOne:
             return None
         changed = (points.n // 2) * (self.n_folds - 1)
         return self.n_repetitions * (2 * self.n_folds + changed)
-
-    def cost(self) -> str:
-        """Two cross-validations, and all folds but one for each point of the half."""
-        return "n_repetitions (2 n_folds + (n // 2) (n_folds - 1))"
 
     def fits(self, points: Points) -> Iterator[Fit]:
         """Go through the repetitions; the halves are the same in all of them."""
@@ -264,4 +256,5 @@ def replace_one(n_folds: int = 5, n_repetitions: int = 1, *, rng: Rng = None) ->
     design = ReplaceOne(n_folds, n_repetitions, seed_of(rng))
     options = (("n_folds", n_folds), ("n_repetitions", n_repetitions), ("rng", design.seed))
     levels = ("sample", "repetition", "fold", "point")
-    return Plan("replace_one", options, levels, ("replace_one",), False, design)
+    cost = "n_repetitions (2 n_folds + (n // 2) (n_folds - 1))"
+    return Plan("replace_one", options, levels, ("replace_one",), False, design, cost)

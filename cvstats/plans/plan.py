@@ -75,9 +75,6 @@ class Design(Protocol):
     def n_fits(self, points: Points | None) -> int | None:
         """How many different models it trains; None if that takes data to tell."""
 
-    def cost(self) -> str:
-        """Put the number of fits into a formula."""
-
     def fits(self, points: Points) -> Iterator[Fit]:
         """Go through the fits."""
 
@@ -103,6 +100,8 @@ class Plan:
         Whether scikit-learn can use it.
     design : Design
         What draws the fits.
+    cost : str, optional
+        The number of fits as a formula, where it takes data to tell.
 
     Examples
     --------
@@ -135,6 +134,7 @@ class Plan:
     intervals: tuple[str, ...]
     splitter: bool
     design: Design
+    cost: str = ""
 
     def __str__(self) -> str:
         """Write the call that makes this plan."""
@@ -145,7 +145,7 @@ class Plan:
         n_fits = self.design.n_fits(None)
         return {
             "levels": ", ".join(self.levels),
-            "fits": self.design.cost() if n_fits is None else f"{n_fits:,}",
+            "fits": self.cost if n_fits is None else f"{n_fits:,}",
             "intervals": ", ".join(self.intervals),
             "cv=": "yes" if self.splitter else "no",
         }

@@ -63,10 +63,6 @@ class Splits:
         """Count the splits."""
         return self.n_repetitions or 1
 
-    def cost(self) -> str:
-        """One fit for each split."""
-        return "n_repetitions"
-
     def fits(self, points: Points) -> Iterator[Fit]:
         """Draw one split after the other."""
         n_units = tested_units(points, self.ratio, self.mixing)
@@ -100,10 +96,6 @@ class PairedSplits:
     def n_fits(self, points: Points | None) -> int:
         """Count the splits of all samples."""
         return (2 * self.n_divisions + 1) * self.n_repetitions
-
-    def cost(self) -> str:
-        """One fit for each split of each sample."""
-        return "(2 n_divisions + 1) n_repetitions"
 
     def fits(self, points: Points) -> Iterator[Fit]:
         """Draw the splits of the data, and then those of the halves."""

@@ -1,10 +1,8 @@
-"""The command line. ``cvstats demo`` shows the intervals of two logs that ship."""
+"""``cvstats demo``: the intervals of two logs that ship, beside the usual ones."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 from math import floor, log10
 from textwrap import fill
 from typing import Any
@@ -17,50 +15,12 @@ from cvstats.api.comparing import compare
 from cvstats.api.describing import moments
 from cvstats.api.intervals import naive, wald
 from cvstats.api.making import losses
-from cvstats.errors import LogError
 
-__all__ = ["demo", "main"]
+__all__ = ["aligned", "decimals", "demo"]
 
 WIDTH = 96
 LOGS = {"diabetes": ("squared_error", "squared error"), "flights": ("brier", "Brier score")}
 """The logs to show, each with its loss and what that is called."""
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit status: 0, or 2 after a line of what was wrong.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        What follows the name of the command; that of this process by default.
-
-    Returns
-    -------
-    int
-        The exit status.
-    """
-    try:
-        import cyclopts
-    except ModuleNotFoundError:
-        return refused("the command line needs cyclopts; type: pip install 'cvstats[cli]'")
-    app = cyclopts.App(
-        name="cvstats",
-        help="Valid confidence intervals and comparisons for cross-validated error.",
-        version=version("cvstats"),
-    )
-    app.command(demo)
-    words = sys.argv[1:] if arguments is None else list(arguments)
-    try:
-        app(words, exit_on_error=False, print_error=False, result_action="return_value")
-    except (cyclopts.CycloptsError, LogError) as error:
-        return refused(str(error))
-    return 0
-
-
-def refused(words: str) -> int:
-    """Say in one line what is wrong, and return the exit status of bad input."""
-    print("cvstats:", " ".join(words.split()), file=sys.stderr)
-    return 2
 
 
 def demo(*, alpha: float = 0.05) -> None:

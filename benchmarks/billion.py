@@ -1,0 +1,150 @@
+"""A log that fits into no memory: ``python -m benchmarks.billion --rows 1_000_000_000``.
+
+Writes a Parquet log (repetition, fold, source, point, loss) of many row groups, reads it with
+pyarrow alone, and then by `cvstats.scan_parquet`, all in one run: intervals within folds and by
+source, rows per second as a ratio to the plain read, and the peak of memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as parquet
+from tqdm import tqdm
+
+import cvstats
+from benchmarks.memory import forget_peak, peak
+
+GROUP = 1 << 20
+FOLDS, SOURCES = 10, 1_000
+COLUMNS = ["repetition", "fold", "source", "point", "loss"]
+LEVEL, SPREAD = 1e3, 1e-2
+"""The losses lie far from zero beside their spread: a sum of squares would lose its digits."""
+
+
+def chunk(start: int, stop: int) -> pa.Table:
+    """Make some rows: points in order, folds and sources in none."""
+    rng = np.random.default_rng(start)
+    size = stop - start
+    columns: dict[str, Any] = {
+        "repetition": np.zeros(size, dtype=np.int16),
+        "fold": rng.integers(0, FOLDS, size, dtype=np.int16),
+        "source": rng.integers(0, SOURCES, size, dtype=np.int16),
+        "point": np.arange(start, stop),
+        "loss": rng.standard_normal(size),
+    }
+    columns["loss"] *= 1 + 0.001 * columns["source"]
+    columns["loss"] += LEVEL + SPREAD * columns["fold"]
+    return pa.table(columns)
+
+
+def write(path: Path, rows: int) -> None:
+    """Write the log, a row group at a time; each is found again by its seed."""
+    unfinished = path.with_suffix(".part")
+    writer = parquet.ParquetWriter(
+        unfinished, chunk(0, 1).schema, compression="none",
+        use_dictionary=["repetition", "fold", "source"],
+        column_encoding={"point": "DELTA_BINARY_PACKED", "loss": "PLAIN"},
+    )  # fmt: skip
+    with writer, tqdm(total=rows, desc="write", unit="row", unit_scale=True) as bar:
+        for start in range(0, rows, GROUP):
+            table = chunk(start, min(start + GROUP, rows))
+            writer.write_table(table, row_group_size=GROUP)
+            bar.update(len(table))
+    unfinished.replace(path)
+
+
+def read(path: Path, progress: Callable[[int], object]) -> None:
+    """Read every column with pyarrow and do nothing with it."""
+    with parquet.ParquetFile(path, pre_buffer=False) as file:
+        for batch in file.iter_batches(batch_size=GROUP, columns=COLUMNS):
+            progress(batch.num_rows)
+
+
+def warm(folder: Path) -> None:
+    """Load kernels and libraries, which are no memory of the log's."""
+    path = folder / "small.parquet"
+    parquet.write_table(chunk(0, 2 * GROUP), path, row_group_size=GROUP)
+    read(path, lambda _: None)
+    moments = cvstats.scan_parquet(path, batch_size=GROUP)
+    moments.wald(variance="within-fold")
+    path.unlink()
+
+
+def timed(name: str, rows: int, work: Callable[[Callable[[int], object]], Any]) -> Any:
+    """Do some work with a bar; also tell the seconds and the memory it took beyond the rest."""
+    forget_peak()
+    before, start = peak(), time.perf_counter()
+    with tqdm(total=rows, desc=name, unit="row", unit_scale=True) as bar:
+        found = work(bar.update)
+    return found, time.perf_counter() - start, peak() - before
+
+
+def exact(rows: int) -> tuple[float, float]:
+    """Compute estimate and standard error within folds as the rows are made, chunk by chunk."""
+    count, mean, m2 = (np.zeros(FOLDS) for _ in range(3))
+    for start in tqdm(range(0, rows, GROUP), desc="check", unit="chunk"):
+        frame = chunk(start, min(start + GROUP, rows)).select(["fold", "loss"]).to_pandas()
+        part = frame.groupby("fold")["loss"].agg(["count", "mean", "var"])
+        n, k = part["count"].to_numpy(dtype=float), part.index.to_numpy()
+        apart = part["mean"].to_numpy() - mean[k]
+        total = count[k] + n
+        m2[k] += part["var"].fillna(0).to_numpy() * (n - 1) + apart**2 * n * count[k] / total
+        mean[k] += apart * n / total
+        count[k] = total
+    share = count / count.sum()
+    return float(share @ mean), float(np.sqrt((share * m2 / (count - 1)).sum() / count.sum()))
+
+
+def report(path: Path, rows: int, check: bool) -> None:
+    """Read twice, plainly and for intervals, and print what it took."""
+    warm(path.parent)
+    _, plain, plain_memory = timed("pyarrow", rows, lambda bar: read(path, bar))
+    moments, ours, memory = timed(
+        "cvstats", rows, lambda bar: cvstats.scan_parquet(path, batch_size=GROUP, progress=bar)
+    )
+    start = time.perf_counter()
+    folds, sources = moments.wald(variance="within-fold"), moments.wald(by="source")
+    asked = time.perf_counter() - start
+    with pd.option_context("display.precision", 12):
+        print(folds[["estimate", "se", "lower", "upper", "n_points"]])
+        print(sources[["estimate", "se", "n_points"]].head(3))
+    print(f"{rows:,} rows, {path.stat().st_size / 1e9:.2f} GB, {os.cpu_count()} cores")
+    print(f"pyarrow alone: {plain:.1f} s, {rows / plain:,.0f} rows/s, {plain_memory:.0f} MB")
+    print(f"cvstats.scan_parquet: {ours:.1f} s, {rows / ours:,.0f} rows/s, {memory:.0f} MB")
+    print(f"rows/s as a share of pyarrow's: {plain / ours:.2f} (time x {ours / plain:.2f})")
+    print(f"both intervals from the moments: {asked * 1e3:.0f} ms for {moments!r}")
+    print(f"peak memory of the process: {peak():.0f} MB")
+    if check:
+        estimate, se = exact(rows)
+        print(f"against chunks by pandas: estimate {abs(folds['estimate'] / estimate - 1):.1e}, "
+              f"standard error {abs(folds['se'] / se - 1):.1e}")  # fmt: skip
+
+
+def main() -> None:
+    """Read the options, write the log if it is not there, measure."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.billion", description=__doc__)
+    parser.add_argument("--rows", type=int, default=10**9)
+    parser.add_argument("--folder", type=Path, help="where the log stays; else it is removed")
+    parser.add_argument("--check", action="store_true", help="compute the answer by pandas too")
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=None) as temporary:
+        folder = chosen.folder or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"log_{chosen.rows}.parquet"
+        if not path.exists():
+            write(path, chosen.rows)
+        report(path, chosen.rows, chosen.check)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,452 @@
+"""Logs from files and from other tools, and back: the public functions."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from cvstats.api.making import losses
+from cvstats.errors import LogError, choice, listed
+from cvstats.readers import Asked, Assembled, Tidy, assembled, named_format, read, save
+from cvstats.readers.words import guarded
+
+__all__ = ["read_log", "read_predictions", "save_log"]
+
+CHANCES = ("log_loss", "brier")
+"""The losses of probabilities."""
+
+
+def read_log(
+    path_or_object: Any,
+    *,
+    format: str | None = None,
+    loss: str | Callable[[Any, Any], Any] | None = None,
+    truth: str | None = None,
+    prediction: str | Sequence[str] | None = None,
+    model: str | None = None,
+    sample: str | None = None,
+    outer: str | None = None,
+    repetition: str | None = None,
+    fold: str | None = None,
+    source: str | None = None,
+    point: str | None = None,
+    count: str | None = None,
+    X: Any = None,
+    y: Any = None,
+    groups: Any = None,
+    cv: Any = None,
+    filter: str | None = None,
+    metric: str | None = None,
+    higher_is_better: bool | None = None,
+    n_train: float | Sequence[float] | None = None,
+    n_test: float | None = None,
+    quantile: float | None = None,
+    threshold: float | None = None,
+    positive: Hashable = None,
+    missing: str = "raise",
+) -> Any:
+    """Read a loss log from a file or from what another tool returned.
+
+    Evaluations are aligned by the names of their points and never by their order, and an
+    evaluation that stands twice is refused.
+
+    Parameters
+    ----------
+    path_or_object : path, object, or several of them
+        A file: ``.parquet``, ``.csv``, ``.tsv``, ``.jsonl``, ``.json``, ``.arff``, ``.nc``,
+        ``.zarr``, or a directory of samples of lm-evaluation-harness. An object: a table, a
+        mapping of columns, the dict of ``cross_validate``, the array of ``cross_val_predict``,
+        a log of inspect. Several models: a list of files, or a mapping from the model's name
+        to its file or object.
+    format : str, optional
+        ``cross_validate``, ``cross_val_predict``, ``tidymodels``, ``caret``, ``mlr3``,
+        ``openml``, ``autogluon``, ``lm-eval``, ``inspect``, ``nixtla``, ``scores`` (one score
+        for each split) or ``columns``. Most are recognised; ``autogluon`` and ``scores`` have
+        to be said. Or the kind of a file that its name does not tell, such as ``csv``.
+    loss : str or callable, optional
+        Where predictions are held: the loss of `cvstats.losses`. ``log_loss`` and ``brier``
+        take the probabilities of the classes, other losses the prediction. Where several
+        losses or scores are held: the name of one.
+    truth, prediction, model : str, optional
+        Columns of the truth, of the predictions (a list for several models) and of the
+        models' names, where they cannot be known.
+    sample, outer, repetition, fold, source, point, count : str, optional
+        Columns of the levels, for ``columns`` and ``scores``; ``source`` for other tables too.
+    X, y, groups, cv : optional
+        What a tool does not keep: the data and the truth of ``cross_validate``, truth and
+        splitter of ``cross_val_predict``, the truth of ``openml`` and ``autogluon`` (a Series,
+        by whose index they are aligned). ``groups`` become sources; for ``autogluon`` folds.
+    filter, metric : str, optional
+        For ``lm-eval`` and ``inspect``: which filter, which score. ``metric`` names the column
+        of losses of other tables.
+    higher_is_better : bool, optional
+        Whether a score is better when it is higher. A score s of ``lm-eval`` or ``inspect``
+        becomes the loss 1 - s, one of ``scores`` the loss -s.
+    n_train : float or sequence, optional
+        On how many points each model was trained, for `cvstats.corrected_t`. Known for
+        scikit-learn.
+    n_test : float, optional
+        For ``scores``: the number of points behind each score.
+    quantile, threshold, positive : optional
+        As in `cvstats.losses`. With ``positive``, a loss of probabilities takes the one of
+        that class.
+    missing : {"raise", "drop"}, optional
+        Whether samples of inspect that ended in an error are refused or left out.
+
+    Returns
+    -------
+    Series, DataFrame, DataArray or Dataset
+        A Series for one model, a column for each of several. ``attrs`` say from where it was
+        read (``read_from``, ``format``), which ``loss`` it is and ``n_train`` where known.
+        What `save_log` wrote comes back as it was.
+
+    Raises
+    ------
+    LogError
+        In one line, whatever is wrong with the file or what is not known about it.
+    ImportError
+        If a package of the extra ``io`` is needed and not there.
+
+    Warns
+    -----
+    UserWarning
+        If the tool has not written down what an interval needs.
+
+    Notes
+    -----
+    Nothing that is read is executed: no pickle is loaded, no text evaluated, and a Zarr store
+    that asks for anything but plain compression is refused. A text file may have 16 GiB, a
+    JSON document 2 GiB, a line 64 MiB, a table 10,000 columns and 2^30 values.
+
+    Numbered splits are read as folds if every point is in one of them, as repeated folds if
+    every point is in r of them and once in each r-th part, and as random splits otherwise.
+
+    References
+    ----------
+    Wickham (2014), Tidy data, Journal of Statistical Software 59(10),
+    doi:10.18637/jss.v059.i10.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> table = {
+    ...     "Resample": ["Fold1.Rep1", "Fold1.Rep1", "Fold2.Rep1", "Fold2.Rep1"],
+    ...     "rowIndex": [1, 4, 2, 3],
+    ...     "obs": [2.0, 3.5, 1.0, 4.0],
+    ...     "pred": [2.5, 3.0, 1.0, 5.0],
+    ... }
+    >>> cvstats.read_log(table, loss="squared_error")  # as caret writes it
+    repetition  fold  point
+    1           1     1        0.25
+                      4        0.25
+                2     2        0.00
+                      3        1.00
+    Name: y_pred, dtype: float64
+    """
+    asked = asking(
+        loss, truth, prediction, model, filter, metric, higher_is_better, missing,
+        {"sample": sample, "outer": outer, "repetition": repetition, "fold": fold,
+         "source": source, "point": point, "count": count},
+        {"X": X, "y": y, "groups": groups, "cv": cv},
+    )  # fmt: skip
+    tool, found = read(path_or_object, named_format(format), asked)
+    options = {"quantile": quantile, "threshold": threshold, "positive": positive}
+    if not isinstance(found, Tidy):
+        return found if loss is None else of_saved(found, asked, options)
+    if found.lost:
+        warnings.warn(found.lost + ".", stacklevel=2)
+    with guarded("this table"):
+        parts = assembled(found)
+    held = loss_column(parts)
+    if held is not None and any(value is not None for value in options.values()):
+        raise LogError("quantile=, threshold= and positive= are for predictions, and these are not.")
+    if held is not None:
+        refuse_second_loss(loss, found)
+        log = log_of(held, parts)
+    else:
+        log = losses_of(parts, loss, options)
+    log.attrs = facts(path_or_object, tool, found, loss, n_train, n_test)
+    return log
+
+
+def read_predictions(
+    path_or_object: Any,
+    *,
+    format: str | None = None,
+    truth: str | None = None,
+    prediction: str | Sequence[str] | None = None,
+    model: str | None = None,
+    sample: str | None = None,
+    outer: str | None = None,
+    repetition: str | None = None,
+    fold: str | None = None,
+    source: str | None = None,
+    point: str | None = None,
+    count: str | None = None,
+    X: Any = None,
+    y: Any = None,
+    groups: Any = None,
+    cv: Any = None,
+) -> pd.DataFrame:
+    """Read the predictions themselves, to compute several losses of them.
+
+    Parameters
+    ----------
+    path_or_object, format, truth, prediction, model
+        As in `read_log`.
+    sample, outer, repetition, fold, source, point, count
+        As in `read_log`.
+    X, y, groups, cv
+        As in `read_log`.
+
+    Returns
+    -------
+    DataFrame
+        The levels as index; ``y_true``, a column for each model, and its probabilities.
+        ``attrs["models"]`` lists the columns of predictions; where there are probabilities,
+        ``attrs["probabilities"]`` maps each model to its columns and ``attrs["classes"]``
+        lists their classes.
+
+    Raises
+    ------
+    LogError
+        If there are no predictions, and as in `read_log`.
+
+    References
+    ----------
+    Wickham (2014), Tidy data, Journal of Statistical Software 59(10),
+    doi:10.18637/jss.v059.i10.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> table = {"rowIndex": [1, 2], "obs": ["a", "b"], "pred": ["a", "a"], "a": [0.9, 0.6],
+    ...          "b": [0.1, 0.4], "Resample": ["Fold1", "Fold2"]}
+    >>> log = cvstats.read_predictions(table)
+    >>> log.attrs["classes"], log.attrs["probabilities"]
+    (['a', 'b'], {'model': ['prob_a', 'prob_b']})
+    >>> cvstats.losses(log, prediction=log.attrs["models"], loss="zero_one")["y_pred"].tolist()
+    [0.0, 1.0]
+    """
+    asked = asking(
+        None, truth, prediction, model, None, None, None, "raise",
+        {"sample": sample, "outer": outer, "repetition": repetition, "fold": fold,
+         "source": source, "point": point, "count": count},
+        {"X": X, "y": y, "groups": groups, "cv": cv},
+    )  # fmt: skip
+    # Any loss says that predictions are wanted, where a table holds losses beside them.
+    tool, found = read(path_or_object, named_format(format), replace(asked, loss="squared_error"))
+    if not isinstance(found, Tidy):
+        raise LogError("this file is a log that save_log wrote. Read it with read_log.")
+    if found.lost:
+        warnings.warn(found.lost + ".", stacklevel=2)
+    with guarded("this table"):
+        parts = assembled(found)
+    if loss_column(parts) is not None:
+        raise LogError("there are losses here and no predictions. Read them with read_log.")
+    frame = parts.frame
+    frame.attrs = facts(path_or_object, tool, found, None, None, None)
+    frame.attrs["models"] = list(parts.responses.values())
+    if parts.probabilities:
+        frame.attrs["classes"] = parts.classes
+        frame.attrs["probabilities"] = {
+            "model" if name is None else str(name): columns
+            for name, columns in parts.probabilities.items()
+        }
+    return frame
+
+
+def save_log(log: pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset, path: Any) -> None:
+    """Write a log to a file, from which `read_log` gets the same object back.
+
+    Parameters
+    ----------
+    log : Series, DataFrame, DataArray or Dataset
+        Losses or predictions. Index, models, types of columns and labels, and ``attrs`` are
+        kept.
+    path : path
+        The suffix says how: ``.parquet``, ``.csv`` and ``.jsonl`` for pandas, ``.nc`` and
+        ``.zarr`` for pandas and xarray. A file that is there is replaced.
+
+    Raises
+    ------
+    LogError
+        If a label or an attribute is nothing that a file can hold: text, numbers, dates, and
+        lists, tuples and mappings of these.
+    ImportError
+        If a package of the extra ``io`` is needed and not there.
+
+    Notes
+    -----
+    CSV and JSONL begin with a line of notes, which other programs skip as a comment or as a
+    first row; Parquet has them in its metadata, NetCDF and Zarr in a variable.
+
+    References
+    ----------
+    Eaton et al. (2024), NetCDF Climate and Forecast (CF) Metadata Conventions,
+    doi:10.5281/zenodo.11288138.
+
+    Examples
+    --------
+    >>> import cvstats, tempfile, pathlib
+    >>> log = cvstats.datasets.load("diabetes")
+    >>> losses = cvstats.losses(log, prediction=["ridge", "random_forest"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "losses.csv"
+    ...     cvstats.save_log(losses, path)
+    ...     cvstats.read_log(path).equals(losses)
+    True
+    """
+    where = Path(path)
+    try:
+        save(log, where)
+    except OSError as error:
+        raise LogError(f"{where.name} could not be written: {error.strerror}.") from None
+
+
+def asking(
+    loss: Any, truth: Any, prediction: Any, model: Any, filter: Any, metric: Any,
+    higher_is_better: bool | None, missing: str, levels: dict[str, str | None],
+    data: dict[str, Any],
+) -> Asked:  # fmt: skip
+    """Gather the options of a call."""
+    if missing not in ("raise", "drop"):
+        raise choice("missing", missing, ("raise", "drop"))
+    named = {level: name for level, name in levels.items() if name is not None}
+    return Asked(
+        loss, truth, prediction, model, named, data, filter, metric, higher_is_better, missing
+    )
+
+
+def loss_column(parts: Assembled) -> list[str] | None:
+    """Find the columns of losses; None if there are predictions."""
+    if "y_true" in parts.frame:
+        return None
+    return list(parts.responses.values())
+
+
+def refuse_second_loss(loss: Any, found: Tidy) -> None:
+    """Refuse to compute a loss of losses."""
+    held = str(found.attrs.get("loss", "loss"))
+    if loss is not None and not (isinstance(loss, str) and loss in held):
+        name = loss if isinstance(loss, str) else getattr(loss, "__name__", "loss")
+        raise LogError(
+            f"there are losses here already ({held}), and no predictions of which {name!r} could "
+            f"be computed. Leave loss= out."
+        )
+
+
+def log_of(held: list[str], parts: Assembled) -> pd.Series | pd.DataFrame:
+    """Turn columns of losses into numbers."""
+    with guarded("the column of losses"):
+        columns = {}
+        for model, name in zip(parts.models, held, strict=True):
+            values = pd.to_numeric(parts.frame[name]).astype(np.float64)
+            if np.isinf(values.to_numpy()).any():
+                raise LogError(f"a loss of {name!r} is infinite. Expected finite numbers.")
+            columns[model] = values
+        if len(columns) == 1:
+            ((model, only),) = columns.items()
+            return only.rename("loss" if model is None else model)
+        frame = pd.DataFrame(columns)
+        frame.columns.name = "model"
+        return frame
+
+
+def losses_of(
+    parts: Assembled, loss: Any, options: dict[str, Any]
+) -> pd.Series | pd.DataFrame:
+    """Compute the losses of predictions."""
+    if loss is None:
+        raise LogError(
+            "there are predictions here, and no losses. Expected which loss to compute: "
+            "loss='squared_error', 'zero_one', 'log_loss', …; or cvstats.read_predictions."
+        )
+    positive, threshold = options["positive"], options["threshold"]
+    chances = loss in CHANCES or (loss == "zero_one" and threshold is not None)
+    one = len(parts.models) == 1
+    columns: Mapping[Hashable, Any]
+    if chances and parts.probabilities:
+        columns = parts.probabilities
+        if positive is None and threshold is None:
+            options = {**options, "classes": parts.classes}
+        else:
+            at = place_of(positive, parts.classes)
+            columns = {model: names[at] for model, names in columns.items()}
+            options["positive"] = parts.classes[at]
+    else:
+        columns = parts.responses
+    if one:
+        ((model, names),) = columns.items()
+        columns = {"y_pred" if model is None else model: names}
+    if callable(loss):
+        made = losses(parts.frame, prediction=columns, loss=loss, **options)
+    else:
+        with guarded("the predictions"):
+            made = losses(parts.frame, prediction=columns, loss=loss, **options)
+    if one:
+        return made.iloc[:, 0]
+    made.columns.name = "model"
+    return made
+
+
+def place_of(positive: Hashable, classes: list[Hashable]) -> int:
+    """Find the class that one probability is wanted of."""
+    names = [str(label) for label in classes]
+    if positive is None:
+        raise LogError(
+            f"threshold= is for the probability of one class, and there are "
+            f"{listed(map(repr, classes))}. Expected positive={classes[-1]!r} with it."
+        )
+    if str(positive) not in names:
+        raise LogError(
+            f"positive={positive!r} is no class. Expected one of {listed(map(repr, classes))}."
+        )
+    return names.index(str(positive))
+
+
+def of_saved(found: Any, asked: Asked, options: dict[str, Any]) -> Any:
+    """Compute the losses of predictions that were saved, or stand in a dataset."""
+    if not isinstance(found, (pd.DataFrame, xr.Dataset)):
+        raise LogError("this file holds losses already. Leave loss= out.")
+    truth = asked.truth or "y_true"
+    if truth not in list(found):
+        raise LogError(
+            f"there is no column {truth!r} in this file, of which a loss could be computed. "
+            f"Expected truth=, or no loss= if these are losses."
+        )
+    models = asked.prediction or found.attrs.get("models")
+    if models is None:
+        models = [name for name in found if name != truth]
+    return losses(found, truth=truth, prediction=models, loss=asked.loss or "", **options)
+
+
+def facts(
+    source: Any, tool: str, found: Tidy, loss: Any, n_train: Any, n_test: Any
+) -> dict[Hashable | None, Any]:
+    """Say where a log comes from, and what is known about it."""
+    path = isinstance(source, (str, PathLike))
+    attrs: dict[Hashable | None, Any] = {
+        "read_from": Path(source).name if path else type(source).__name__,
+        "format": tool,
+    }
+    if loss is not None:
+        attrs["loss"] = loss if isinstance(loss, str) else getattr(loss, "__name__", "loss")
+    attrs |= found.attrs
+    if n_train is not None:
+        attrs["n_train"] = n_train if np.isscalar(n_train) else [float(n) for n in n_train]  # type: ignore[union-attr]
+    if n_test is not None:
+        if attrs.get("holds") != "scores":
+            raise LogError("n_test= is for format='scores' only: other logs tell it. Leave it out.")
+        attrs["n_test"] = n_test
+    if found.lost:
+        attrs["lost"] = found.lost
+    return attrs

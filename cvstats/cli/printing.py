@@ -1,0 +1,62 @@
+"""A result as text: a table for eyes, JSON and CSV with every digit, Markdown for a page."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from textwrap import fill
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from cvstats.api.showing import framed, text_table, to_markdown
+from cvstats.cli.demo import aligned
+
+__all__ = ["Format", "printed"]
+
+Format: TypeAlias = Literal["table", "json", "csv", "markdown"]
+WIDTH = 96
+
+
+def printed(result: Any, format: Format, facts: Sequence[str]) -> str:
+    """Write a result; a table is followed by some facts about it, in words."""
+    table = framed(result)
+    if format == "markdown":
+        return to_markdown(table)
+    plain = isinstance(table.index, pd.RangeIndex)
+    if format == "csv":
+        return table.to_csv(index=not plain, lineterminator="\n").removesuffix("\n")
+    if format == "json":
+        rows = (table if plain else table.reset_index()).to_dict("records")
+        attrs = {str(key): value for key, value in table.attrs.items()}
+        return json.dumps(cleaned({**attrs, "rows": rows}), indent=2, ensure_ascii=False)
+    rows, _ = text_table(table, None, "auto")
+    caution = rows[0].index("caution") if "caution" in rows[0] else None
+    notes = []
+    if caution is not None:  # too long for a column
+        notes = [f"caution, {row[0]}: {row[caution]}." for row in rows[1:] if row[caution]]
+        rows = [[cell for i, cell in enumerate(row) if i != caution] for row in rows]
+    names = len(table.index.names)
+    told = [f"{name}: {table.attrs[name]}." for name in facts if table.attrs.get(name)]
+    shown = [joined(row, names) for row in rows]
+    return "\n".join([aligned(shown), "", *(fill(words, WIDTH) for words in [*told, *notes])])
+
+
+def joined(row: Sequence[str], names: int) -> list[str]:
+    """Write the labels of a row as one cell, which `aligned` puts to the left."""
+    return [" - ".join(row[:names]), *row[names:]]
+
+
+def cleaned(value: Any) -> Any:
+    """Make plain values of numpy's, and null of what JSON has no number for."""
+    if isinstance(value, dict):
+        return {str(key): cleaned(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [cleaned(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)

@@ -1,0 +1,110 @@
+"""From the words typed to an exit status: 0, or 2 after a line of what was wrong."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cvstats.cli import commands
+from cvstats.cli.demo import demo
+from cvstats.errors import LogError
+
+if TYPE_CHECKING:
+    import cyclopts
+
+__all__ = ["main"]
+
+EPILOGUE = """Examples:
+
+cvstats interval losses.parquet
+
+cvstats compare predictions.csv --loss squared_error --reference ridge
+
+cvstats report losses.parquet -o report.html
+
+Completion of words in the shell: eval "$(cvstats completion bash)"
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit status: 0, or 2 after a line of what was wrong.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        What follows the name of the command; that of this process by default.
+
+    Returns
+    -------
+    int
+        The exit status.
+    """
+    try:
+        import cyclopts
+    except ModuleNotFoundError:
+        return refused("the command line needs cyclopts; type: pip install 'cvstats[cli]'")
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        with warnings.catch_warnings(record=True) as noted:
+            warnings.simplefilter("always", UserWarning)
+            application()(
+                words, exit_on_error=False, print_error=False, result_action="return_value"
+            )
+    except (cyclopts.CycloptsError, LogError, OSError, ImportError) as error:
+        if isinstance(error, BrokenPipeError):
+            # Whoever read the output had enough of it, such as ``head``.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        return refused(str(error))
+    for note in noted:
+        print("cvstats: note:", " ".join(str(note.message).split()), file=sys.stderr)
+    return 0
+
+
+def application() -> cyclopts.App:
+    """Put the commands together."""
+    import cyclopts
+
+    app = cyclopts.App(
+        name="cvstats",
+        help="Valid confidence intervals and comparisons for cross-validated error.",
+        help_epilogue=EPILOGUE,
+        version=version("cvstats"),
+    )
+    # What reading needs stands in one class; its fields are options of every command.
+    cyclopts.Parameter(name="*")(commands.Reading)
+    short: Any = Annotated[str, cyclopts.Parameter(name=("--output", "-o"))]
+    commands.report.__annotations__["output"] = short
+    app.command(demo)
+    for command in (
+        commands.interval,
+        commands.compare,
+        commands.report,
+        commands.methods,
+        commands.diagnose,
+        commands.convert,
+    ):
+        app.command(command)
+
+    @app.command
+    def completion(shell: commands.Shell, /) -> None:
+        """Print the script that completes words in a shell: eval "$(cvstats completion bash)".
+
+        Parameters
+        ----------
+        shell
+            Which shell.
+        """
+        print(app.generate_completion(shell=shell))
+
+    return app
+
+
+def refused(words: str) -> int:
+    """Say in one line what is wrong, and return the exit status of bad input."""
+    print("cvstats:", " ".join(words.split()), file=sys.stderr)
+    return 2

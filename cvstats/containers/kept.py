@@ -1,0 +1,341 @@
+"""Moments of a log that comes in batches: made of each batch, added up, asked in place of it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from cvstats.chunked import Differences
+from cvstats.containers.arrays import ArrayLabels
+from cvstats.containers.cells import (
+    CellDesign,
+    CellLog,
+    CellPanels,
+    Prints,
+    as_index,
+    cell_levels,
+    in_order,
+    prints_of,
+)
+from cvstats.containers.frames import FrameLabels
+from cvstats.containers.log import Labels, Log
+from cvstats.containers.pairing import aligned
+from cvstats.containers.reading import read, unread
+from cvstats.errors import LogError, listed
+from cvstats.moments import Moments
+from cvstats.types import IntArray
+
+__all__ = ["Kept", "kept_of", "model_columns"]
+
+K = TypeVar("K", bound="Kept")
+
+MOST_GAPS = 1 << 26
+"""Numbers that the differences of all pairs may take, at the most."""
+
+WORDS = (
+    "This needs losses one by one, and moments hold only the counts, means and squared "
+    "deviations of cells. Expected the log itself."
+)
+
+UNCHECKED = (
+    "within each of {} batches, not across them: an evaluation that stands in two batches is "
+    "counted twice"
+)
+
+
+def model_columns(labels: Labels) -> IntArray:
+    """List the columns of the models, models by carried cells."""
+    return np.stack([labels.columns(model) for model in range(len(labels.models))])
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """What is kept of a log: the moments of its cells and the names of its models.
+
+    Parameters
+    ----------
+    cells : Moments
+        A cell for each combination of labels, a column for each model (and carried cell).
+    labels : Labels
+        The names of the columns.
+    pointed : bool
+        Whether the log names its points.
+    prints : array of uint64, shape (cells,), optional
+        Sums of the hashes of the points of each cell.
+    gaps : Moments, optional
+        The same cells of the differences of all pairs of models.
+    batches : int
+        How many batches have been added up.
+    dropped : int, optional
+        How many evaluations were left out because some model missed them.
+    """
+
+    cells: Moments
+    labels: Labels
+    pointed: bool
+    prints: Prints | None = None
+    gaps: Moments | None = None
+    batches: int = 1
+    dropped: int | None = None
+
+    @property
+    def models(self) -> list[Hashable]:
+        """The names of the models."""
+        return list(self.labels.models)
+
+    @property
+    def name(self) -> Hashable:
+        """The name of the one model; None where there are several."""
+        return self.models[0] if len(self.models) == 1 else None
+
+    @property
+    def attrs(self) -> dict[Hashable, Any]:
+        """What is noted besides: nothing, the attrs of batches are not kept."""
+        return {}
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The levels whose labels tell cells apart."""
+        return self.cells.levels
+
+    @property
+    def n_losses(self) -> int:
+        """How many evaluations were added up, of each model."""
+        return int(self.cells.count.sum())
+
+    def __repr__(self) -> str:
+        """Say what was added up."""
+        pairs = ", with pairs" if self.gaps is not None else ""
+        return (
+            f"<Moments of {self.n_losses:,} evaluations in {len(self.cells.count):,} cells by "
+            f"{', '.join(map(repr, self.levels)) or 'nothing'}; "
+            f"{len(self.models):,} model{'s' if len(self.models) > 1 else ''}{pairs}>"
+        )
+
+    def __add__(self: K, other: Kept) -> K:
+        """Add another batch of the same log: models are matched by name, cells by label."""
+        if not isinstance(other, Kept):
+            return NotImplemented
+        if self.levels != other.levels or self.pointed != other.pointed:
+            raise LogError(
+                f"the batches have different levels: {told_levels(self)} and "
+                f"{told_levels(other)}. Expected the same in each batch. Pass by= the levels that "
+                f"all batches have."
+            )
+        if (self.gaps is None) != (other.gaps is None):
+            raise LogError(
+                "one batch keeps what two models share and the other does not. Expected "
+                "pairs=True for both, or for none."
+            )
+        models, pairs = matched(self.labels, other.labels)
+        theirs = column_order(other, models)
+        same_masks(self, other.cells.mean[:, theirs])
+        cells = self.cells + picked(other.cells, theirs)
+        gaps = None
+        if self.gaps is not None and other.gaps is not None:
+            gaps = self.gaps + turned(other, pairs)
+        prints = None
+        if self.prints is not None and other.prints is not None:
+            prints = np.zeros(len(cells.count), dtype=np.uint64)
+            for part in (self, other):
+                at = rows_of(cells, part.cells)
+                prints[at] += np.uint64(0) if part.prints is None else part.prints
+        known = [part.dropped for part in (self, other) if part.dropped is not None]
+        return replace(
+            self, cells=cells, prints=prints, gaps=gaps, batches=self.batches + other.batches,
+            dropped=sum(known) if known else None,
+        )  # fmt: skip
+
+    def __radd__(self: K, other: object) -> K:
+        """Let ``sum`` start from its 0."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def log(self) -> CellLog:
+        """Look at the moments as at a log."""
+        cells, order = in_order(self.cells)
+        prints = None if self.prints is None else self.prints[order]
+        gaps = None if self.gaps is None else in_order(self.gaps)[0]
+        design = CellDesign.of(cells, prints, self.pointed, WORDS)
+        attrs: dict[str, Any] = {}
+        if self.batches > 1:
+            attrs = {"n_batches": self.batches, "checked": UNCHECKED.format(f"{self.batches:,}")}
+        if self.dropped is not None:
+            attrs["n_dropped"] = self.dropped
+        return CellLog(
+            design, CellPanels(cells.mean.shape[1], WORDS), self.labels, attrs,
+            found=cells, gaps=gaps, models=model_columns(self.labels),
+        )  # fmt: skip
+
+
+@unread.register
+def _(losses: Kept, also: object = None) -> Log:
+    return losses.log()
+
+
+@aligned.register
+def _(one: Kept, two: Any) -> Any:
+    raise LogError(
+        "the moments of two logs cannot be paired: what the models share is gone. Expected the "
+        "moments of one frame with a column for each model, made with pairs=True."
+    )
+
+
+def told_levels(part: Kept) -> str:
+    """List the levels of a batch."""
+    names = [*part.levels, *(["point"] if part.pointed else [])]
+    return ", ".join(map(repr, names)) or "none"
+
+
+def kept_of(
+    kind: type[K], losses: object, by: str | Sequence[str] | None, pairs: bool, missing: str
+) -> K:
+    """Compute the moments of one batch."""
+    log = read(losses, missing=missing)
+    if isinstance(losses, Kept):
+        raise LogError("these are moments already. Expected a loss log.")
+    levels = levels_of(log, by)
+    cells = log.moments(levels)
+    lost = log.design.size if log.design.present is None else int(log.design.present.sum())
+    if int(cells.count.sum()) < lost:
+        raise LogError(
+            f"some evaluations have no label (NaN) of {listed(map(repr, levels))}. Expected a "
+            f"label for every evaluation."
+        )
+    gaps = None
+    if pairs:
+        gaps = plain(log.moments(levels, every_gap(log, len(cells.count))))
+    return kind(
+        plain(cells), log.labels, "point" in log.design.levels, prints_of(log.design, levels),
+        gaps, 1, log.attrs.get("n_dropped"),
+    )  # fmt: skip
+
+
+def levels_of(log: Log, by: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Read which levels tell cells apart: those asked for, or all but the points."""
+    if by is None:
+        return cell_levels(log.design)
+    names = (by,) if isinstance(by, str) else tuple(by)
+    unknown = [name for name in names if name not in log.design.levels]
+    if unknown:
+        raise LogError(
+            f"the log has no level {unknown[0]!r}. Expected some of its levels: "
+            f"{listed(map(repr, log.design.levels)) or 'none'}."
+        )
+    return names
+
+
+def every_gap(log: Log, cells: int) -> Differences:
+    """Pair all models with each other, in each carried cell."""
+    columns = model_columns(log.labels)
+    if len(columns) < 2:
+        raise LogError(
+            "pairs=True asks for what models share, and the log holds one model. Expected two "
+            "or more: a frame with a column for each model."
+        )
+    left, right = np.triu_indices(len(columns), 1)
+    if cells * len(left) * columns.shape[1] > MOST_GAPS:
+        raise LogError(
+            f"pairs=True would keep {cells * len(left) * columns.shape[1]:,} differences. "
+            f"Expected at most {MOST_GAPS:,}. Compare fewer models, or fewer levels: by='fold'."
+        )
+    return Differences(log.panels, columns[left].reshape(-1), columns[right].reshape(-1))
+
+
+def plain(found: Moments) -> Moments:
+    """Keep the labels that occur, and nothing of the log's own index."""
+    labels, codes = [], np.empty_like(found.codes)
+    for i, names in enumerate(found.labels):
+        used, codes[:, i] = np.unique(found.codes[:, i], return_inverse=True)
+        labels.append(tuple(as_index(names).take(used)))
+    return replace(found, labels=tuple(labels), codes=codes)
+
+
+def picked(found: Moments, columns: IntArray) -> Moments:
+    """Take some columns in some order."""
+    return replace(found, mean=found.mean[:, columns], m2=found.m2[:, columns])
+
+
+def matched(one: Labels, two: Labels) -> tuple[IntArray, list[tuple[int, int]]]:
+    """Find the models of one batch in another, and so the pairs; the grids must be the same."""
+    mine, yours = list(one.models), list(two.models)
+    if type(one) is not type(two) or (
+        isinstance(one, FrameLabels)
+        and isinstance(two, FrameLabels)
+        and (one.columns_axis is None) != (two.columns_axis is None)
+    ):
+        raise LogError(
+            "the batches come from containers of different kinds. Expected all from Series, from "
+            "DataFrames, from DataArrays or from Datasets."
+        )
+    if len(mine) != len(yours) or set(mine) != set(yours):
+        raise LogError(
+            f"the batches hold different models: {listed(map(repr, mine))} in one, "
+            f"{listed(map(repr, yours))} in the other. Expected the same names in each batch."
+        )
+    if isinstance(one, ArrayLabels) and isinstance(two, ArrayLabels):
+        same_grid(one, two)
+    order = [yours.index(model) for model in mine]
+    pairs = [(order[i], order[j]) for i in range(len(mine)) for j in range(i + 1, len(mine))]
+    return np.array(order, dtype=np.int64), pairs
+
+
+def same_grid(one: ArrayLabels, two: ArrayLabels) -> None:
+    """Refuse batches whose carried dimensions differ in order, size or labels."""
+    for dim in dict.fromkeys((*one.dims, *two.dims)):
+        mine, yours = (
+            pd.Index(labels.coords[dim].values) if dim in labels.coords and dim != "model" else None
+            for labels in (one, two)
+        )
+        alike = mine is yours if mine is None or yours is None else mine.equals(yours)
+        if one.dims != two.dims or one.sizes != two.sizes or not alike:
+            raise LogError(
+                f"the batches lie on different grids along {dim!r}: {one.dims} of sizes "
+                f"{one.sizes} and {two.dims} of sizes {two.sizes}. Expected the same carried "
+                f"dimensions and labels in each batch, in one order."
+            )
+
+
+def column_order(part: Kept, models: IntArray) -> IntArray:
+    """Lay the columns of a batch out in the order of another one's models."""
+    own = model_columns(part.labels)
+    order = np.empty(own.size, dtype=np.int64)
+    order[own.reshape(-1)] = own[models].reshape(-1)
+    return order
+
+
+def turned(part: Kept, pairs: Sequence[tuple[int, int]]) -> Moments:
+    """Take the differences of a batch for pairs in another order, turned round where need be."""
+    log = part.log()
+    own = model_columns(part.labels)
+    left, right = (own[[pair[side] for pair in pairs]].reshape(-1) for side in (0, 1))
+    found = log.moments(part.levels, Differences(log.panels, left, right))
+    return plain(found)
+
+
+def rows_of(whole: Moments, part: Moments) -> IntArray:
+    """Find the cells of a part among those of a sum that holds it."""
+    keys = np.zeros(len(whole.count), dtype=np.int64)
+    mine = np.zeros(len(part.count), dtype=np.int64)
+    for i, labels in enumerate(whole.labels):
+        place = {label: code for code, label in enumerate(labels)}
+        codes = np.array([place[label] for label in part.labels[i]], dtype=np.int64)
+        keys = keys * len(labels) + whole.codes[:, i]
+        mine = mine * len(labels) + codes[part.codes[:, i]]
+    return np.searchsorted(keys, mine)
+
+
+def same_masks(one: Kept, means: Any) -> None:
+    """Refuse a carried cell that has losses in one batch and none in the other."""
+    mine, yours = (np.isnan(table).any(axis=0) for table in (one.cells.mean, means))
+    apart = np.flatnonzero(mine != yours)
+    if len(apart):
+        name = one.labels.name(int(apart[0]))
+        raise LogError(
+            f"the losses of {name} are all missing (NaN) in one batch and not in another. "
+            f"Expected a number for every evaluation, or none at all. Fill the gap, or mask "
+            f"it everywhere."
+        )

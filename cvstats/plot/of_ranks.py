@@ -1,0 +1,118 @@
+"""Which models may be the best, and between which ranks each lies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from cvstats.api.ranking import best_set as ranked
+from cvstats.api.running import Losses, Missing
+from cvstats.errors import LogError
+from cvstats.plans.drawing import Rng
+from cvstats.plot.style import (
+    COLOURS,
+    GREY,
+    above,
+    canvas,
+    few_enough,
+    level_words,
+    name_x,
+    rule,
+    tidy,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["best_set"]
+
+
+def best_set(
+    losses: Losses,
+    *,
+    alpha: float = 0.05,
+    center: Literal["fold", "global"] = "fold",
+    n_draws: int = 10_000,
+    rng: Rng = None,
+    missing: Missing = "raise",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the ranks between which each model lies, and which models may be the best.
+
+    The target is the set of models with the smallest error, and the rank of each, see
+    `cvstats.best_set`.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        A test set or a K-fold partition of several models.
+    alpha, center, n_draws, rng, missing
+        As in `cvstats.best_set`.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure otherwise.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        A row for each model at y = 0, 1, 2, … downwards, the smallest mean loss first: a line
+        from ``lower_rank`` to ``upper_rank``, a mark at the rank of its mean loss, full and
+        blue for the models in the set.
+
+    Raises
+    ------
+    LogError
+        If there is one model, the log does not suit `cvstats.best_set`, or there are carried
+        dimensions.
+
+    Notes
+    -----
+    All rank intervals hold at once at level ``1 - alpha``. A model whose rank interval begins
+    at 1 may still be out of the set, whose test is the sharper one.
+
+    References
+    ----------
+    Lei (2020), JASA 115(532), 1978-1997, doi:10.1080/01621459.2019.1672556.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> from matplotlib.figure import Figure
+    >>> log = cvstats.datasets.load("flights")
+    >>> losses = cvstats.losses(log, prediction=log.attrs["models"], loss="brier")
+    >>> ax = cvstats.plot.best_set(losses, rng=0, ax=Figure().subplots())
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['gradient_boosting', 'logistic_regression', 'naive_bayes']
+    """
+    found = ranked(losses, alpha=alpha, center=center, n_draws=n_draws, rng=rng, missing=missing)
+    table = tidy(found, losses)
+    if table["model"].str.find(" · ").max() >= 0:
+        raise LogError("ranks are drawn for one cell at a time. Choose one, as in log.sel(lead=1).")
+    if len(table) < 2:
+        raise LogError("the log has one model. Expected two or more to rank.")
+    few_enough(len(table), "models")
+    table = table.sort_values("estimate", kind="stable").reset_index(drop=True)
+    ax = canvas(ax, len(table))
+    at = np.arange(len(table))
+    inside = table["in_set"].to_numpy(dtype=bool)
+    own = table["estimate"].rank(method="min").to_numpy()
+    for here, colour, filled, label in (
+        (inside, COLOURS[0], True, "may be the best"),
+        (~inside, GREY, False, "is not the best"),
+    ):
+        if here.any():
+            ends = table.loc[here, ["lower_rank", "upper_rank"]].to_numpy(dtype=float)
+            ax.hlines(at[here], ends[:, 0], ends[:, 1], colors=colour, linewidth=1.8)
+            ax.plot(
+                own[here], at[here], linestyle="none", marker="o", markersize=6, color=colour,
+                markerfacecolor=colour if filled else "white", label=label,
+            )  # fmt: skip
+    rule(ax, "y", list(table["model"]))
+    ax.set_ylim(len(table) - 0.5, -0.5)
+    ax.set_xlim(0.6, len(table) + 0.4)
+    from matplotlib.ticker import MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
+    name_x(ax, "rank by mean loss, 1 is best", f"({level_words(alpha)}, all ranks at once)")
+    above(ax)
+    return ax

@@ -1,0 +1,136 @@
+"""What the variance of a cross-validated mean is made of, and what of it is assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cvstats.api.describing import decompose
+from cvstats.api.intervals import wald
+from cvstats.api.running import Losses, Missing
+from cvstats.errors import LogError
+from cvstats.plot.style import (
+    COLOURS,
+    GREY,
+    above,
+    canvas,
+    few_enough,
+    loss_words,
+    numbers,
+    tidy,
+    told,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["decomposition"]
+
+RHO = (0.0, 0.1, 0.2, 0.3)
+
+
+def decomposition(
+    losses: Losses,
+    *,
+    rho: Sequence[float] = RHO,
+    missing: Missing = "raise",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the parts of the variance of the mean, for several assumed correlations of folds.
+
+    The target is theta, the variance of the mean loss over data sets. Two parts of it are
+    estimated; the third, the covariance gamma of different folds, no single log can tell.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        A K-fold partition with two points or more in some fold.
+    rho : sequence of float, optional
+        Correlations of fold means to assume, each a bar.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure otherwise.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        For each model and each rho a bar of three parts, end to end: points ``(sigma^2 - omega)
+        / n``, folds, and gamma, hatched since it is assumed. A diamond marks the
+        variance that `wald` uses. Parts may be negative, and then reach to the left.
+
+    Raises
+    ------
+    LogError
+        If the log is no partition into folds, or a rho is out of range.
+
+    Notes
+    -----
+    ``theta = (sigma^2 - omega) / n + S2 (omega - gamma) + gamma`` with ``S2 = sum (n_k / n)^2``;
+    the numbers are those of `decompose`, and the bar's total is its ``theta``.
+
+    References
+    ----------
+    Bengio and Grandvalet (2004), JMLR 5, 1089-1105.
+    Nadeau and Bengio (2003), Machine Learning 52, 239-281, doi:10.1023/A:1024068626366.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> from matplotlib.figure import Figure
+    >>> log = cvstats.datasets.load("diabetes")
+    >>> losses = cvstats.losses(log, prediction="ridge")
+    >>> ax = cvstats.plot.decomposition(losses, rho=[0, 0.1], ax=Figure().subplots())
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['ρ = 0', 'ρ = 0.1']
+    """
+    values = [float(value) for value in rho]
+    if not values:
+        raise LogError("rho is empty. Expected a correlation, or several.")
+    table = tidy(decompose(losses, rho=values, missing=missing), losses)
+    used = tidy(wald(losses, missing=missing), losses)
+    models = list(dict.fromkeys(table["model"]))
+    few_enough(len(models) * len(values), "bars")
+    step = len(values) + (0.8 if len(models) > 1 else 0.0)
+    at = np.array(
+        [
+            models.index(model) * step + values.index(value)
+            for model, value in zip(table["model"], table["rho"], strict=True)
+        ]
+    )
+    points = (table["sigma2_minus_omega"] / table["n_points"]).to_numpy(dtype=float)
+    folds = (table["theta"] - table["gamma"]).to_numpy(dtype=float) - points
+    ax = canvas(ax, 0.9 * len(models) * step + 1)
+    parts = {
+        "points": (points, COLOURS[0], ""),
+        "folds": (folds, COLOURS[4], ""),
+        "γ, assumed": (table["gamma"].to_numpy(dtype=float), "white", "////"),
+    }
+    ahead, behind = np.zeros(len(at)), np.zeros(len(at))
+    for label, (width, colour, hatch) in parts.items():
+        left = np.where(width >= 0, ahead, behind)
+        ax.barh(
+            at, width, left=left, height=0.75, color=colour, hatch=hatch,
+            edgecolor=GREY if hatch else colour, linewidth=0.6, label=label,
+        )  # fmt: skip
+        ahead += np.maximum(width, 0)
+        behind += np.minimum(width, 0)
+    variance = dict(zip(used["model"], used["se"].astype(float) ** 2, strict=True))
+    marks = ax.plot(
+        [variance[model] for model in table["model"]], at, linestyle="none", marker="D",
+        markersize=4.5, color="black", markerfacecolor="white", label="se² of wald",
+    )  # fmt: skip
+    ax.axvline(0, color="black", linewidth=0.8)
+    named = len(models) > 1
+    words = [
+        f"{model}, ρ = {value:g}" if named and value == values[0] else f"ρ = {value:g}"
+        for model, value in zip(table["model"], table["rho"], strict=True)
+    ]
+    order = np.argsort(at)
+    ax.set_yticks(at[order], told([words[i] for i in order]))
+    ax.set_ylim(at.max() + 0.6, -0.6)
+    numbers(ax, loss_words(losses, "variance of the mean ", power=2))
+    above(ax, [*ax.containers, *marks])
+    return ax

@@ -1,0 +1,148 @@
+"""Any other table: columns that the caller names, or that have the names of a loss log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from cvstats.design import LEVELS
+from cvstats.errors import LogError, listed
+from cvstats.readers.asked import Asked
+from cvstats.readers.labels import put
+from cvstats.readers.tidy import LOSS, MODEL, PREDICTION, TRUTH, Tidy
+from cvstats.readers.words import require
+
+__all__ = ["columns", "scores"]
+
+
+def columns(table: pd.DataFrame, asked: Asked) -> Tidy:
+    """Read a table with a row for each evaluation: losses, or truth and predictions."""
+    table = flat(table, asked)
+    levels = {level: asked.levels.get(level, level) for level in LEVELS}
+    require(table, asked.levels.values(), "table with these levels")
+    levels = {level: name for level, name in levels.items() if name in table.columns}
+    out = pd.DataFrame({level: table[name] for level, name in levels.items()})
+    named = asked.model or (MODEL if MODEL in table.columns else None)
+    if named is not None:
+        require(table, [named], "table with this model=")
+        out["model"] = table[named]
+    truth = asked.truth or next((n for n in (TRUTH, "truth") if n in table.columns), None)
+    wanted = asked.metric or LOSS
+    if isinstance(asked.loss, str) and asked.loss in table.columns:
+        wanted = asked.loss  # the name of a column and not of a function
+    if wanted in table.columns and (truth is None or asked.loss in (None, wanted)):
+        return Tidy(out.assign(loss=table[wanted]), attrs={"loss": wanted})
+    if truth is None or truth not in table.columns:
+        return wide(table, asked, out, [*levels.values(), named])
+    guesses = predictions_of(table, asked)
+    if asked.loss is None and asked.metric is not None:
+        require(table, [asked.metric], "table with this metric=")
+    out["y_true"] = table[truth]
+    return stacked(out, table, guesses, named, "y_pred")
+
+
+def flat(table: pd.DataFrame, asked: Asked) -> pd.DataFrame:
+    """Turn index levels that have a name into columns."""
+    names = [name for name in table.index.names if name is not None]
+    both = [name for name in names if name in table.columns]
+    if both:
+        raise LogError(
+            f"{both[0]!r} is a column and an index level. Expected one of them: rename it."
+        )
+    return table.reset_index(names) if names else table
+
+
+def predictions_of(table: pd.DataFrame, asked: Asked) -> list[str]:
+    """Find the columns of predictions."""
+    if asked.prediction is None:
+        names = [n for n in (PREDICTION, "prediction", "pred", "oof_pred") if n in table.columns]
+        if len(names) != 1:
+            raise LogError(
+                f"the column of predictions is not known. Expected one called 'y_pred', or its "
+                f"name: prediction=. Found {listed(map(repr, table.columns))}."
+            )
+        return names
+    if isinstance(asked.prediction, str) or not isinstance(asked.prediction, Sequence):
+        names = [str(asked.prediction)]
+    else:
+        names = [str(name) for name in asked.prediction]
+    require(table, names, "table with these predictions")
+    return names
+
+
+def stacked(
+    out: pd.DataFrame, table: pd.DataFrame, names: list[str], model: Any, to: str
+) -> Tidy:
+    """Put columns of several models below each other."""
+    if len(names) == 1:
+        return Tidy(out.assign(**{to: table[names[0]]}))
+    if model is not None:
+        raise LogError("model= and several columns both name models. Expected one of them.")
+    parts = [out.assign(model=name, **{to: table[name]}) for name in names]
+    return Tidy(pd.concat(parts, ignore_index=True))
+
+
+def wide(table: pd.DataFrame, asked: Asked, out: pd.DataFrame, used: list[Any]) -> Tidy:
+    """Read a table whose other columns are losses, one for each model."""
+    if asked.loss is not None:
+        raise LogError(
+            f"the column of the truth is not known. Expected one called 'y_true', or its name: "
+            f"truth=. Found {listed(map(repr, table.columns))}."
+        )
+    others = [str(name) for name in table.columns if name not in used]
+    if asked.prediction is not None or not others or not out.shape[1]:
+        raise LogError(
+            f"no column of losses was found among {listed(map(repr, table.columns))}. Expected "
+            f"one called 'loss', or its name: metric=; or truth=, prediction= and loss=."
+        )
+    text = [name for name in others if not pd.api.types.is_numeric_dtype(table[name])]
+    if text:
+        raise LogError(
+            f"the column {text[0]!r} holds no numbers, and so no losses. Expected a column of "
+            f"losses for each model. Name one with metric=, or drop the others."
+        )
+    return stacked(out, table, others, asked.model, "loss")
+
+
+def scores(table: pd.DataFrame, asked: Asked) -> Tidy:
+    """Read one score for each split, with words for what can be done with them."""
+    if asked.higher_is_better is None:
+        raise LogError(
+            "scores do not say which way is better. Expected higher_is_better=True (accuracy, "
+            "R2, neg_…) or False (errors)."
+        )
+    table = flat(table, asked)
+    found = next((name for name in ("split", "iteration", "Resample", "id") if name in table), None)
+    drop = [found] if found is not None else []
+    out = pd.DataFrame(index=table.index)
+    for level in LEVELS:
+        name = asked.levels.get(level, level)
+        if level in asked.levels:
+            require(table, [name], "table with these levels")
+        if name in table.columns and level not in ("point", "count"):
+            out[level] = table[name]
+            drop.append(name)
+    named = asked.model or (MODEL if MODEL in table.columns else None)
+    if not {"repetition", "fold", "sample"} & set(out.columns):
+        if found is None:
+            raise LogError(
+                "the column of the splits is not known. Expected one called 'repetition', "
+                "'fold' or 'split', or its name: repetition='run'."
+            )
+        out = put(out, table[found])
+    if named is not None:
+        out["model"] = table[named]
+    others = [str(n) for n in table.columns if n not in (*drop, named)]
+    if asked.wanted is not None:
+        require(table, [asked.wanted], "table with this metric=")
+        others = [asked.wanted]
+    others = [name for name in others if pd.api.types.is_numeric_dtype(table[name])]
+    if not others:
+        raise LogError("no column holds scores. Expected numbers, one for each split.")
+    values = table[others]
+    if asked.higher_is_better:
+        values = -values
+    read = stacked(out, values, others, named, "loss")
+    return Tidy(read.table, {}, {"holds": "scores"})

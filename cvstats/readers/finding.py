@@ -1,0 +1,302 @@
+"""Which reader for which object: by its type, its suffix and its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from cvstats.errors import LogError, choice, listed
+from cvstats.readers import autogluon, caret, columns, files, inspect_ai, lm_eval, mlr3, nixtla
+from cvstats.readers import openml, saving, scikit, tidymodels
+from cvstats.readers.asked import Asked
+from cvstats.readers.tidy import Tidy
+from cvstats.readers.words import guarded
+
+__all__ = ["FORMATS", "named_format", "read"]
+
+GENERAL = ("truth", "prediction", "model", "metric")
+LEVELS = ("sample", "outer", "repetition", "fold", "source", "point", "count")
+
+
+@dataclass(frozen=True)
+class Format:
+    """A reader, the options that it looks at, and the columns by which its tables are known."""
+
+    reader: Callable[[Any, Asked], Tidy]
+    takes: tuple[str, ...]
+    known: tuple[frozenset[str], ...] = ()
+
+
+def sets(*names: str) -> tuple[frozenset[str], ...]:
+    """Split words into sets of column names."""
+    return tuple(frozenset(name.split()) for name in names)
+
+
+FORMATS = {
+    "cross_validate": Format(scikit.cross_validate, ("X", "y", "groups")),
+    "cross_val_predict": Format(scikit.cross_val_predict, ("X", "y", "groups", "cv")),
+    "tidymodels": Format(
+        tidymodels.tidymodels, ("truth", "model", "source"), sets(".row .pred", ".row .config")
+    ),
+    "caret": Format(caret.caret, ("model", "source"), sets("pred obs rowIndex")),
+    "mlr3": Format(
+        mlr3.mlr3,
+        ("model", "metric", "source"),
+        sets("row_ids iteration", "row_ids truth response"),
+    ),
+    "openml": Format(
+        openml.openml, ("truth", "model", "source", "y"), sets("repeat fold row_id prediction")
+    ),
+    "autogluon": Format(autogluon.autogluon, ("truth", "point", "y", "groups")),
+    "lm-eval": Format(
+        lm_eval.lm_eval, ("filter", "metric", "higher_is_better"), sets("doc_id scores")
+    ),
+    "inspect": Format(
+        inspect_ai.inspect,
+        ("model", "metric", "higher_is_better", "source"),
+        sets("id epoch eval_id", "id epoch sample_id"),
+    ),
+    "nixtla": Format(nixtla.nixtla, ("truth", "prediction"), sets("unique_id ds cutoff")),
+    "scores": Format(columns.scores, (*GENERAL[2:], "higher_is_better", *LEVELS)),
+    "columns": Format(columns.columns, (*GENERAL, *LEVELS)),
+}
+"""The readers by the names of their formats."""
+
+ALIASES = {
+    "caret": "caret", "inspect-ai": "inspect", "inspect_ai": "inspect", "lm_eval": "lm-eval",
+    "lm-evaluation-harness": "lm-eval", "lm_evaluation_harness": "lm-eval", "mapping": "columns",
+    "score": "scores", "statsforecast": "nixtla", "mlforecast": "nixtla",
+    "neuralforecast": "nixtla",
+}  # fmt: skip
+CONTAINERS = ("csv", "tsv", "jsonl", "json", "arff", "parquet", "netcdf", "zarr")
+SKLEARN = ("sklearn", "scikit-learn")
+
+
+def named_format(name: str | None) -> str | None:
+    """Look a name up: that of a tool, or of a kind of file."""
+    if name is None:
+        return None
+    plain = ALIASES.get(str(name).lower(), str(name).lower())
+    if plain not in FORMATS and plain not in (*CONTAINERS, *SKLEARN):
+        raise choice("format", name, [*FORMATS, *CONTAINERS])
+    return plain
+
+
+def read(source: Any, name: str | None, asked: Asked) -> tuple[str, Any]:
+    """Read anything: the name of its format, and a tidy table or a log that was saved."""
+    container = name if name in CONTAINERS else None
+    tool = None if name in CONTAINERS else name
+    found = loaded(source, container, tool)
+    if isinstance(found, (xr.DataArray, xr.Dataset)) or isinstance(found, Saved):
+        log = found.log if isinstance(found, Saved) else found
+        if tool is not None:
+            raise LogError(f"this file is a log of cvstats, not of {tool}. Leave format= out.")
+        refuse_unused("a saved log", asked, ("truth", "prediction"))
+        return "cvstats", log
+    if isinstance(found, Several):
+        return several(found, tool, asked)
+    tool = recognised(found, tool)
+    refuse_unused(f"format={tool!r}", asked, FORMATS[tool].takes)
+    with guarded(f"this object (as format={tool!r})"):
+        return tool, FORMATS[tool].reader(as_table(found, tool), asked)
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A log that `save_log` wrote."""
+
+    log: Any
+
+
+@dataclass(frozen=True)
+class Several:
+    """Objects of several models, or files that hold them."""
+
+    named: bool
+    parts: dict[str, Any]
+
+
+def loaded(source: Any, container: str | None, tool: str | None) -> Any:
+    """Load a file; leave an object as it is."""
+    if isinstance(source, (str, PathLike)):
+        return from_path(Path(source), container, tool)
+    if isinstance(source, Mapping) and len(source) and not is_result(source):
+        kinds: tuple[Any, ...] = (str, PathLike, pd.DataFrame, Mapping)
+        if tool in ("cross_val_predict", "autogluon", *SKLEARN):
+            kinds = (*kinds, np.ndarray, pd.Series, list)
+        if all(isinstance(part, kinds) for part in source.values()):
+            inner = {str(key): loaded(part, container, tool) for key, part in source.items()}
+            return Several(True, inner)
+    if isinstance(source, (list, tuple)) and len(source):
+        if all(isinstance(part, (str, PathLike)) for part in source):
+            paths = [Path(part) for part in source]
+            return Several(False, {str(p): from_path(p, container, tool) for p in paths})
+        if all(isinstance(part, Mapping) for part in source):
+            if lm_eval.is_sample(source[0]):
+                with guarded("these samples"):
+                    return lm_eval.of_records(source)
+            return pd.DataFrame.from_records(list(source))
+    return source
+
+
+def is_result(source: Mapping[Any, Any]) -> bool:
+    """Whether a mapping is one result and not several by name."""
+    return "fit_time" in source or "estimator" in source or inspect_ai.is_log(source)
+
+
+def from_path(path: Path, container: str | None, tool: str | None) -> Any:
+    """Load one file, or a directory of samples."""
+    if path.is_dir() and container is None and path.suffix != ".zarr":
+        parts = lm_eval.files_of(path)
+        with guarded(path.name):
+            tables = {
+                model: pd.concat([lm_eval.of_file(file) for file in paths], ignore_index=True)
+                for model, paths in parts.items()
+            }
+        return Several(True, dict(tables))
+    kind = container or files.kind_of(path)
+    if kind == "eval":
+        raise inspect_ai.refuse_archive(path)
+    if tool is None or kind in ("netcdf", "zarr"):
+        log = saving.load(path, kind)
+        if log is not None:
+            return Saved(log)
+    with guarded(path.name):
+        if kind == "json":
+            document = files.json_of(path)
+            if not is_mapping_of_columns(document) and not inspect_ai.is_log(document):
+                raise LogError(
+                    f"{path.name} is neither a log of inspect nor an object of columns. Expected "
+                    f"one of these, or JSONL."
+                )
+            return document
+        if kind == "jsonl":
+            first = next(files.records(path), {})
+            if tool == "lm-eval" or (tool is None and lm_eval.is_sample(first)):
+                return lm_eval.of_file(path)
+        return files.table_of(path, kind)
+
+
+def is_mapping_of_columns(value: Any) -> bool:
+    """Whether a mapping holds columns."""
+    return (
+        isinstance(value, Mapping)
+        and len(value) > 0
+        and all(isinstance(v, (list, tuple, np.ndarray, pd.Series, pd.Index)) for v in value.values())
+    )
+
+
+def recognised(found: Any, tool: str | None) -> str:
+    """Choose the reader, by name or by what there is."""
+    if tool in SKLEARN:
+        result = isinstance(found, Mapping) and is_result(found)
+        return "cross_validate" if result else "cross_val_predict"
+    if tool is not None:
+        return tool
+    if isinstance(found, Mapping) and ("fit_time" in found or "estimator" in found):
+        return "cross_validate"
+    if isinstance(found, Mapping) and inspect_ai.is_log(found):
+        return "inspect"
+    if isinstance(found, np.ndarray):
+        return "cross_val_predict"
+    table = as_table(found, "columns")
+    names = {str(name) for name in (*table.columns, *table.index.names)}
+    for name, form in FORMATS.items():
+        if any(known <= names for known in form.known):
+            return name
+    return "columns"
+
+
+def as_table(found: Any, tool: str) -> Any:
+    """Turn what was loaded into what the reader takes."""
+    if tool in ("cross_validate", "cross_val_predict", "autogluon"):
+        if tool == "cross_validate" and not isinstance(found, Mapping):
+            raise LogError(
+                f"a {type(found).__name__} is no result of cross_validate. Expected its dict."
+            )
+        if tool == "autogluon" and not isinstance(found, (pd.Series, pd.DataFrame)):
+            raise LogError(
+                f"a {type(found).__name__} holds no out-of-fold predictions. Expected what "
+                f"predict_oof() or predict_proba_oof() returned."
+            )
+        return found
+    if isinstance(found, pd.DataFrame):
+        return found
+    if isinstance(found, pd.Series):
+        return found.to_frame("loss" if found.name is None else found.name)
+    if isinstance(found, Mapping):
+        if inspect_ai.is_log(found):
+            return inspect_ai.of_log(found)
+        if is_mapping_of_columns(found):
+            lengths = {str(name): len(values) for name, values in found.items()}
+            if len(set(lengths.values())) > 1:
+                raise LogError(
+                    f"the columns have different lengths: "
+                    f"{listed(f'{name!r} {n:,}' for name, n in lengths.items())}. Expected one."
+                )
+            return pd.DataFrame({name: np.asarray(v) if not isinstance(v, (pd.Series, pd.Index)) else v.array for name, v in found.items()})
+    raise LogError(
+        f"a {type(found).__name__} cannot be read. Expected a path, a table, a mapping of "
+        f"columns, or the result of scikit-learn's cross_validate."
+    )
+
+
+def several(found: Several, tool: str | None, asked: Asked) -> tuple[str, Tidy]:
+    """Read several objects, and put their models below each other."""
+    tidies: list[Tidy] = []
+    names: list[str] = []
+    for key, part in found.parts.items():
+        if isinstance(part, (Saved, Several, xr.DataArray, xr.Dataset)):
+            raise LogError(
+                f"{Path(key).name!r} is a log itself, or a directory. Expected files of a tool; "
+                f"put logs together with pandas.concat."
+            )
+        which = recognised(part, tool)
+        refuse_unused(f"format={which!r}", asked, FORMATS[which].takes)
+        with guarded(f"{Path(key).name} (as format={which!r})"):
+            tidy = FORMATS[which].reader(as_table(part, which), asked)
+        tidies.append(named(tidy, key, found.named, which))
+        names.append(which)
+    if len(set(names)) > 1:
+        raise LogError(f"these are of several formats: {listed(sorted(set(names)))}. Expected one.")
+    chances = [tidy.probabilities for tidy in tidies]
+    same = all(dict(one) == dict(chances[0]) for one in chances)
+    table = pd.concat([tidy.table for tidy in tidies], ignore_index=True)
+    sizes = [tidy.attrs.get("n_train") for tidy in tidies]
+    attrs = dict(tidies[0].attrs)
+    if any(size != sizes[0] for size in sizes):
+        attrs.pop("n_train")
+    lost = tidies[0].lost
+    levels = {frozenset(set(tidy.table.columns) & set(LEVELS)) for tidy in tidies}
+    if len(levels) > 1:
+        raise LogError(
+            "the files have different levels, and so no evaluations in common. Expected the same "
+            "design in each."
+        )
+    return names[0], Tidy(table, chances[0] if same else {}, attrs, lost)
+
+
+def named(tidy: Tidy, key: str, by_key: bool, which: str) -> Tidy:
+    """Give the rows of one object the name of its model."""
+    table = tidy.table
+    own = "model" in table and (not by_key or table["model"].nunique() > 1)
+    if own and by_key and which != "lm-eval":
+        table = table.assign(model=key + "/" + table["model"].astype(str))
+    elif not own:
+        table = table.assign(model=key if by_key else Path(key).stem)
+    return replace(tidy, table=table)
+
+
+def refuse_unused(who: str, asked: Asked, takes: tuple[str, ...]) -> None:
+    """Refuse an option that would change nothing."""
+    unused = [name for name in asked.given() if name not in takes]
+    if unused:
+        can = ", ".join(f"{name}=" for name in takes) or "none"
+        raise LogError(f"{who} does not use {unused[0]}=. Expected only {can}. Leave it out.")

@@ -1,0 +1,192 @@
+"""Logs to files and back: what a pandas or xarray object is, beside its plain columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from cvstats.errors import LogError, listed
+from cvstats.readers import arrays, stores
+from cvstats.readers.encoding import decode, encode, from_plain, to_plain
+from cvstats.readers.files import kind_of
+from cvstats.readers.words import guarded
+
+__all__ = ["load", "save"]
+
+VERSION = 1
+TEXT = ("csv", "jsonl")
+KINDS = ("csv", "jsonl", "parquet", "netcdf", "zarr")
+
+
+def save(log: object, path: Path) -> None:
+    """Write a log; the suffix of the path says how."""
+    kind = kind_of(path)
+    if kind not in KINDS:
+        raise LogError(
+            f"save_log does not write {path.suffix}. Expected .parquet, .csv, .jsonl, .nc or .zarr."
+        )
+    if isinstance(log, (xr.DataArray, xr.Dataset)):
+        if kind not in ("netcdf", "zarr"):
+            raise LogError(
+                f"an xarray object does not fit into {path.suffix}. Expected .nc or .zarr; or "
+                f"a table: log.to_series(), log.to_dataframe()."
+            )
+        fields, header = arrays.apart(log)
+    elif isinstance(log, (pd.Series, pd.DataFrame)):
+        columns, header = apart(log)
+        if kind in TEXT:
+            readable(columns, header)
+        if kind not in ("netcdf", "zarr"):
+            stores.WRITERS[kind](columns, json.dumps(header), path)
+            return
+        levels = [note["field"] for note in header["index"]]
+        fields = arrays.of_columns(columns, levels)
+    else:
+        raise LogError(
+            f"a {type(log).__name__} is not a loss log. Expected a Series, DataFrame, DataArray "
+            f"or Dataset."
+        )
+    stores.write_dataset(fields, json.dumps({"cvstats_log": VERSION, **header}), path, kind)
+
+
+def load(path: Path, kind: str) -> Any:
+    """Read a log that `save` wrote; None if something else wrote the file."""
+    if kind in ("netcdf", "zarr"):
+        with guarded(path.name):
+            dataset, header = stores.read_dataset(path, kind)
+            if header is None:
+                return arrays.foreign(dataset)
+            notes = checked(header, path)
+            if notes["object"] in ("DataArray", "Dataset"):
+                return arrays.together(dataset, notes)
+            return together(arrays.to_columns(dataset), notes)
+    if kind not in KINDS:
+        return None
+    with guarded(path.name):
+        header = stores.header_of(path, kind)
+        if header is None:
+            return None
+        notes = checked(header, path)
+        columns = stores.READERS[kind](path, notes)
+        return together(columns, notes)
+
+
+def checked(header: str, path: Path) -> dict[str, Any]:
+    """Parse the note of a saved log."""
+    notes = json.loads(header)
+    if not isinstance(notes, dict) or notes.get("cvstats_log") != VERSION:
+        raise LogError(
+            f"{path.name} was not written by this version of cvstats. Expected a saved log of "
+            f"version {VERSION}."
+        )
+    return notes
+
+
+def apart(log: pd.Series | pd.DataFrame) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Take a pandas object apart: plain columns, and the note that puts them together."""
+    frame = log.to_frame("loss") if isinstance(log, pd.Series) else log
+    if not len(frame) or not frame.shape[1]:
+        raise LogError("the log is empty. Expected at least one loss.")
+    if isinstance(frame.columns, pd.MultiIndex):
+        raise LogError("the columns have several levels. Expected one: the models.")
+    index = frame.index
+    labels = [index.get_level_values(i) for i in range(index.nlevels)]
+    named: list[tuple[Hashable, Any]] = [
+        *zip(index.names, labels, strict=True),
+        *((name, frame.iloc[:, j]) for j, name in enumerate(frame.columns)),
+    ]
+    fields: dict[str, Any] = {}
+    notes = []
+    for i, (name, values) in enumerate(named):
+        field = str(name) if usable(name, fields) else f"column_{i}"
+        array, note = encode(values.array if isinstance(values, pd.Series) else values, field)
+        fields[field] = array
+        notes.append({"field": field, "name": to_plain(name), **note})
+    header = {
+        "cvstats_log": VERSION,
+        "object": type(log).__name__ if isinstance(log, pd.DataFrame) else "Series",
+        "multi": isinstance(index, pd.MultiIndex),
+        "index": notes[: index.nlevels],
+        "columns": notes[index.nlevels :],
+        "columns_name": to_plain(frame.columns.name),
+        "name": to_plain(log.name) if isinstance(log, pd.Series) else None,
+        "attrs": to_plain(dict(log.attrs), "an entry of attrs"),
+    }
+    return fields, header
+
+
+def usable(name: Hashable, taken: dict[str, Any]) -> bool:
+    """Whether a label may name a column of a file."""
+    return (
+        isinstance(name, str) and name.isprintable() and 0 < len(name) < 100 and name not in taken
+        and not name.startswith(("column_", "_", ".")) and "/" not in name
+        and name not in ("evaluation", stores.HEADER) and name.strip() == name
+    )  # fmt: skip
+
+
+def readable(columns: dict[str, Any], header: dict[str, Any]) -> None:
+    """Write dates and text categories as words, for those who look into the file."""
+    for note in (*header["index"], *header["columns"]):
+        field = note["field"]
+        if note["kind"] == "time" and note["dtype"].startswith("datetime"):
+            times = columns[field].view(note["dtype"])
+            columns[field] = np.datetime_as_string(times).astype(object)
+            note["written"] = "words"
+        elif note["kind"] == "category" and note["of"]["kind"] == "text":
+            words = np.array(note["of"]["values"], dtype=object)
+            if (columns[field] >= 0).all():
+                columns[field] = words[columns[field]]
+                note["written"] = "words"
+
+
+def from_words(values: Any, note: dict[str, Any]) -> Any:
+    """Undo `readable`."""
+    if note.get("written") != "words":
+        return values
+    if note["kind"] == "time":
+        return np.array(values, dtype=str).astype(note["dtype"]).view(np.int64)
+    codes = pd.Index(note["of"]["values"]).get_indexer(pd.Index(values, dtype=object))
+    if (codes < 0).any():
+        raise LogError(f"the column {note['field']!r} holds a label that is no category of it.")
+    return codes
+
+
+def together(columns: dict[str, Any], notes: dict[str, Any]) -> pd.Series | pd.DataFrame:
+    """Undo `apart`."""
+    fields = [note["field"] for note in (*notes["index"], *notes["columns"])]
+    lost = [field for field in fields if field not in columns]
+    if lost:
+        raise LogError(f"the column {listed(map(repr, lost))} is gone. Expected a saved log.")
+    lengths = {len(columns[field]) for field in fields}
+    if len(lengths) != 1 or 0 in lengths:
+        raise LogError("the columns of the saved log are empty or of different lengths.")
+    parts = [
+        decode(from_words(columns[note["field"]], note), note)
+        for note in (*notes["index"], *notes["columns"])
+    ]
+    names = [from_plain(note["name"]) for note in notes["index"]]
+    labels, values = parts[: len(names)], parts[len(names) :]
+    index = (
+        pd.MultiIndex.from_arrays(labels, names=names)
+        if notes["multi"]
+        else pd.Index(labels[0], name=names[0], tupleize_cols=False)
+    )
+    series = [pd.Series(value, index=index, copy=False) for value in values]
+    attrs = from_plain(notes["attrs"])
+    if notes["object"] == "Series":
+        one = series[0].rename(from_plain(notes["name"]))
+        one.attrs = attrs
+        return one
+    frame = pd.concat(series, axis=1) if len(series) > 1 else series[0].to_frame()
+    columns_of = [from_plain(note["name"]) for note in notes["columns"]]
+    frame.columns = pd.Index(
+        columns_of, name=from_plain(notes["columns_name"]), tupleize_cols=False
+    )
+    frame.attrs = attrs
+    return frame

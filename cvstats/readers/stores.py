@@ -1,0 +1,212 @@
+"""Plain columns and a note, in five kinds of files."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from cvstats.errors import LogError
+from cvstats.readers.files import MOST_CELLS, check_size, lines, records
+from cvstats.readers.words import needed
+
+__all__ = ["HEADER", "READERS", "WRITERS", "header_of", "read_dataset", "write_dataset"]
+
+HEADER = "cvstats_header"
+MARK = "# cvstats: "
+
+CODECS = {
+    "blosc", "bytes", "bz2", "crc32", "crc32c", "adler32", "delta", "endian", "fixedscaleoffset",
+    "fletcher32", "gzip", "lz4", "lzma", "quantize", "sharding_indexed", "shuffle", "transpose",
+    "vlen-bytes", "vlen-utf8", "zlib", "zstd",
+}  # fmt: skip
+"""Codecs of Zarr that only move bytes; there is one that unpickles, and so executes."""
+
+
+def write_csv(columns: dict[str, Any], header: str, path: Path) -> None:
+    """Write a line of note, and a CSV file below it."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.write(MARK + header + "\n")
+        pd.DataFrame(columns).to_csv(file, index=False, lineterminator="\n")
+
+
+def write_jsonl(columns: dict[str, Any], header: str, path: Path) -> None:
+    """Write the note, and an object for each row."""
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(json.dumps({"cvstats": json.loads(header)}) + "\n")
+        lists = [list(map(finite, values.tolist())) for values in columns.values()]
+        for row in zip(*lists, strict=True):
+            file.write(json.dumps(dict(zip(columns, row, strict=True))) + "\n")
+
+
+def finite(value: Any) -> Any:
+    """Keep what JSON knows: NaN becomes null, infinities words."""
+    if isinstance(value, float) and not np.isfinite(value):
+        return None if value != value else str(value)
+    return value
+
+
+def write_parquet(columns: dict[str, Any], header: str, path: Path) -> None:
+    """Write a Parquet file, with the note in its metadata."""
+    arrow, parquet = needed("pyarrow", "Parquet"), needed("pyarrow.parquet", "Parquet")
+    arrays = {
+        name: arrow.array(values, type=arrow.string() if values.dtype == object else None)
+        for name, values in columns.items()
+    }
+    table = arrow.table(arrays).replace_schema_metadata({"cvstats": header})
+    parquet.write_table(table, path, compression="zstd")
+
+
+def header_of(path: Path, kind: str) -> str | None:
+    """Find the note in a file; None if there is none."""
+    check_size(path, 1 << 50)
+    if kind == "parquet":
+        parquet = needed("pyarrow.parquet", "Parquet")
+        found = (parquet.read_schema(path).metadata or {}).get(b"cvstats")
+        return None if found is None else str(found, "utf-8")
+    _, first = next(lines(path), (0, ""))
+    if kind == "csv":
+        return first[len(MARK) :] if first.startswith(MARK) else None
+    if not first.startswith('{"cvstats":'):
+        return None
+    return json.dumps(json.loads(first)["cvstats"])
+
+
+def read_csv(path: Path, notes: dict[str, Any]) -> dict[str, Any]:
+    """Read the columns of a CSV file below its note."""
+    types: dict[str, Any] = {}
+    blank: dict[str, list[str]] = {}
+    for note in (*notes["index"], *notes["columns"]):
+        dtype = np.dtype(note["dtype"]) if note["kind"] == "number" else None
+        if dtype is None:
+            whole = note["kind"] in ("time", "category") and "written" not in note
+            types[note["field"]] = np.int64 if whole else str
+        elif dtype.kind == "f":
+            types[note["field"]], blank[note["field"]] = np.float64, ["", "nan"]
+        else:
+            types[note["field"]] = dtype
+    table = pd.read_csv(
+        path, skiprows=1, dtype=types, keep_default_na=False, na_values=blank,
+        float_precision="round_trip", index_col=False,
+    )  # fmt: skip
+    return {name: table[name].to_numpy() for name in table}
+
+
+def read_jsonl(path: Path, notes: dict[str, Any]) -> dict[str, Any]:
+    """Read the columns of a JSONL file below its note."""
+    rows = records(path)
+    next(rows)
+    every = list(rows)
+    columns: dict[str, Any] = {}
+    for note in (*notes["index"], *notes["columns"]):
+        name = note["field"]
+        values = [row[name] for row in every if name in row]
+        if len(values) != len(every):
+            raise LogError(f"a row has no {name!r}. Expected a value in every row.")
+        if note["kind"] == "number" and np.dtype(note["dtype"]).kind == "f":
+            columns[name] = np.array([np.nan if v is None else float(v) for v in values])
+        elif note["kind"] == "number":
+            columns[name] = np.array(values, dtype=np.dtype(note["dtype"]))
+        else:
+            columns[name] = np.array(values, dtype=object)
+    return columns
+
+
+def read_parquet(path: Path, notes: dict[str, Any]) -> dict[str, Any]:
+    """Read the columns of a Parquet file."""
+    parquet = needed("pyarrow.parquet", "Parquet")
+    with parquet.ParquetFile(path) as file:
+        meta = file.metadata
+        if not 0 <= meta.num_rows * meta.num_columns <= MOST_CELLS:
+            raise LogError(f"{path.name} claims {meta.num_rows:,} rows. Expected fewer.")
+        table = file.read()
+    return {name: table.column(name).to_numpy() for name in dict.fromkeys(table.column_names)}
+
+
+WRITERS: dict[str, Callable[[dict[str, Any], str, Path], None]] = {
+    "csv": write_csv, "jsonl": write_jsonl, "parquet": write_parquet,
+}  # fmt: skip
+READERS: dict[str, Callable[[Path, dict[str, Any]], dict[str, Any]]] = {
+    "csv": read_csv, "jsonl": read_jsonl, "parquet": read_parquet,
+}  # fmt: skip
+
+
+def write_dataset(dataset: xr.Dataset, header: str, path: Path, kind: str) -> None:
+    """Write a dataset of plain variables, and the note as one of bytes: it may be long."""
+    note = np.frombuffer(header.encode(), dtype=np.uint8)
+    whole = dataset.assign({HEADER: ((f"{HEADER}_bytes",), note)})
+    if kind == "netcdf":
+        needed("h5netcdf", "NetCDF")
+        blank = {name: {"_FillValue": None} for name in whole.variables}
+        whole.to_netcdf(path, engine="h5netcdf", encoding=blank)
+        return
+    needed("zarr", "Zarr")
+    if path.exists():
+        if path.is_file() or not any((path / name).exists() for name in (".zgroup", "zarr.json")):
+            raise LogError(f"{path.name} is there and is no Zarr store. Choose another name.")
+        shutil.rmtree(path)
+    whole.to_zarr(path, mode="w", zarr_format=2, consolidated=True)
+
+
+def read_dataset(path: Path, kind: str) -> tuple[xr.Dataset, str | None]:
+    """Load a dataset without decoding anything, and the note if there is one."""
+    if not path.exists():
+        raise LogError(f"{path.name} is not there. Expected the path of a file.")
+    if kind == "netcdf":
+        needed("h5netcdf", "NetCDF")
+        options: dict[str, Any] = {"engine": "h5netcdf"}
+    else:
+        needed("zarr", "Zarr")
+        refuse_executing(path)
+        options = {"engine": "zarr", "consolidated": None}
+    with xr.open_dataset(path, decode_cf=False, chunks=None, cache=False, **options) as lazy:
+        cells = sum(int(np.prod(v.shape, dtype=float)) for v in lazy.variables.values())
+        if cells > MOST_CELLS:
+            raise LogError(
+                f"{path.name} claims {cells:,} values. Expected at most {MOST_CELLS:,}. Open it "
+                f"with xarray, in parts."
+            )
+        if HEADER not in lazy.variables:
+            return xr.decode_cf(lazy.load()), None
+        loaded = lazy.load()
+    header = bytes(np.asarray(loaded[HEADER].values, dtype=np.uint8)).decode()
+    return loaded.drop_vars(HEADER), header
+
+
+def refuse_executing(path: Path) -> None:
+    """Refuse a Zarr store with a codec that is not known to move bytes only."""
+    if not path.is_dir():
+        raise LogError(f"{path.name} is no directory. Expected a Zarr store.")
+    metadata = (".zarray", ".zmetadata", "zarr.json", ".zgroup", ".zattrs")
+    for file in path.rglob("*"):
+        if file.name in metadata and file.is_file():
+            if file.stat().st_size > 1 << 28:
+                raise LogError(f"{file.name} of {path.name} is absurdly large.")
+            for codec in codecs(json.loads(file.read_text(encoding="utf-8"))):
+                if str(codec).removeprefix("numcodecs.") not in CODECS:
+                    raise LogError(
+                        f"{path.name} asks for the codec {str(codec)[:40]!r}, which could execute "
+                        f"code. Expected plain compression."
+                    )
+
+
+def codecs(value: Any, inside: bool = False) -> Iterator[Any]:
+    """Find the names of all codecs in the metadata of a Zarr store."""
+    if isinstance(value, dict):
+        if inside:
+            yield from (value[key] for key in ("id", "name") if key in value)
+        for key, item in value.items():
+            at = key in ("filters", "compressor", "codecs", "index_codecs", "compressors")
+            yield from codecs(item, at)
+    elif isinstance(value, list):
+        for item in value:
+            if inside and isinstance(item, str):
+                yield item
+            else:
+                yield from codecs(item, inside)

@@ -1,0 +1,60 @@
+"""Whatever goes wrong inside a library comes out as one line."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cvstats.errors import LogError, listed
+
+__all__ = ["guarded", "needed", "one_line", "require"]
+
+LONGEST = 200
+"""How many characters of another library's words are repeated."""
+
+
+def one_line(error: BaseException) -> str:
+    """Put what a library said into one short line, without control characters."""
+    words = " ".join("".join(c if c.isprintable() else " " for c in str(error)).split())
+    return f"{type(error).__name__}: {words[:LONGEST]}" if words else type(error).__name__
+
+
+@contextmanager
+def guarded(what: str) -> Iterator[None]:
+    """Turn every failure inside into one line that says what could not be read."""
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            yield
+    except (LogError, ImportError):
+        raise
+    except FileNotFoundError:
+        raise LogError(f"{what} is not there. Expected the path of a file.") from None
+    except Exception as error:
+        raise LogError(f"{what} could not be read: {one_line(error)}.") from None
+
+
+def needed(module: str, what: str) -> Any:
+    """Import what the extra ``io`` installs."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise ImportError(
+            f"{what} needs {module.partition('.')[0]}. Type: pip install 'cvstats[io]'"
+        ) from None
+
+
+def require(table: pd.DataFrame, columns: Iterable[str], tool: str) -> None:
+    """Refuse a table that lacks columns which the tool always writes."""
+    lost = [column for column in columns if column not in table.columns]
+    if lost:
+        raise LogError(
+            f"this is no {tool}: it has no column {listed(map(repr, lost))}. Found "
+            f"{listed(map(repr, table.columns))}."
+        )

@@ -1,0 +1,106 @@
+"""What was understood of a log, as rows to read: the first section of the report."""
+
+from __future__ import annotations
+
+from html import escape
+
+import numpy as np
+import xarray as xr
+
+from cvstats.api.describing import understood
+from cvstats.api.running import Losses, folds_per_repetition
+from cvstats.containers import Log, read
+from cvstats.errors import LogError
+from cvstats.intervals import layouts
+
+__all__ = ["about", "facts", "first_section", "fragment"]
+
+MOST_NAMES = 12
+
+
+def about(losses: Losses) -> str:
+    """Say in one line what was understood; why it is no log, where it is none."""
+    return understood(losses).removeprefix("<cvci: ").removesuffix(">")
+
+
+def facts(losses: Losses) -> list[tuple[str, str]]:
+    """List what a log is: models, points, how it was resampled, and what is missing.
+
+    Raises
+    ------
+    LogError
+        If the log cannot be read.
+    """
+    log = read(losses)
+    design = log.design
+    attrs = dict(losses.attrs)
+    if isinstance(losses, xr.Dataset):
+        attrs = {**next(iter(losses.data_vars.values())).attrs, **attrs}
+    rows = [(key.replace("_", " "), str(attrs[key])) for key in ("title", "source") if key in attrs]
+    if "long_name" in attrs or "units" in attrs:
+        units = f" in {attrs['units']}" if attrs.get("units") else ""
+        rows.append(("loss", f"{attrs.get('long_name', 'loss')}{units}, smaller is better"))
+    names = ["(no name)" if name is None else str(name) for name in log.labels.models]
+    more = f", and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    rows.append((f"models ({len(names):,})", ", ".join(names[:MOST_NAMES]) + more))
+    points = design.splits().points
+    rows.append(("points", f"{points:,}" if points is not None else "not named in the log"))
+    sizes = design.splits().rows
+    rows.append(("evaluations of each model", f"{int(sizes.sum()):,}"))
+    for level in ("sample", "outer", "repetition"):
+        if design.has(level):
+            rows.append((f"{level}s", f"{design.number(level):,}"))
+    folds = folds_per_repetition(log)
+    if folds > 1:
+        rows.append(("folds", f"{folds:,}{of_points(log)}"))
+    if design.has("source"):
+        both = ", which are the folds" if layouts.fold_level(design) == "source" else ""
+        rows.append(("sources", f"{design.number('source'):,}{both}"))
+    if design.has("count"):
+        rows.append(("count", "how often the point was in the training sample"))
+    cells = log.panels.width // max(1, len(names))
+    if cells > 1:
+        rows.append(("cells of each model", f"{cells:,}"))
+    rows.append(("missing losses", f"{missing(log):,}"))
+    rows.append(("container", f"{type(losses).__module__.split('.')[0]} {type(losses).__name__}"))
+    return rows
+
+
+def of_points(log: Log) -> str:
+    """Say how large the folds are."""
+    by = [name for name in ("repetition", layouts.fold_level(log.design)) if name is not None]
+    plan = log.design.plan(tuple(name for name in by if name in log.design.levels))
+    sizes = plan.total[plan.used]
+    least, most = int(sizes.min()), int(sizes.max())
+    return f" of {least:,} points" if least == most else f" of {least:,} to {most:,} points"
+
+
+def missing(log: Log) -> int:
+    """Count the losses that are NaN, outside of masked cells."""
+    total, masked = 0, set(log.masked().tolist())
+    for j in range(log.panels.width):
+        if j not in masked:
+            gone = np.isnan(log.panels.column(j, 0, log.design.size))
+            total += int(gone.sum() if log.design.present is None else gone[log.design.present].sum())
+    return total
+
+
+def fragment(losses: Losses) -> str:
+    """Write the first section for a notebook; it needs no package and raises nothing."""
+    try:
+        rows = facts(losses)
+    except LogError as error:
+        return f"<p><strong>not a loss log:</strong> {escape(str(error))}</p>"
+    return first_section(rows, about(losses))
+
+
+def first_section(rows: list[tuple[str, str]], line: str) -> str:
+    """Write the rows as a table with a caption, every name escaped."""
+    body = "\n".join(
+        f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
+        for name, value in rows
+    )
+    return (
+        f'<table class="facts">\n<caption>The log: {escape(line)}</caption>\n'
+        f"<tbody>\n{body}\n</tbody>\n</table>"
+    )

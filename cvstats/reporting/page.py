@@ -1,0 +1,145 @@
+"""The report as one page of HTML that needs nothing else."""
+
+from __future__ import annotations
+
+from datetime import date
+from importlib.resources import files
+from importlib.util import find_spec
+from os import PathLike, fspath
+from pathlib import Path
+from typing import overload
+
+from cvstats.api.running import Losses, Missing, checked_alpha
+from cvstats.containers import read
+from cvstats.errors import LogError
+from cvstats.reporting.content import Figure, Settings, computed, sections
+from cvstats.reporting.facts import about, facts, first_section
+
+__all__ = ["report"]
+
+
+@overload
+def report(
+    losses: Losses,
+    path: None = None,
+    *,
+    title: str | None = None,
+    alpha: float = 0.05,
+    seed: int = 0,
+    missing: Missing = "raise",
+) -> str: ...
+
+
+@overload
+def report(
+    losses: Losses,
+    path: str | PathLike[str] | None,
+    *,
+    title: str | None = None,
+    alpha: float = 0.05,
+    seed: int = 0,
+    missing: Missing = "raise",
+) -> str | Path: ...
+
+
+def report(
+    losses: Losses,
+    path: str | PathLike[str] | None = None,
+    *,
+    title: str | None = None,
+    alpha: float = 0.05,
+    seed: int = 0,
+    missing: Missing = "raise",
+) -> str | Path:
+    """Write one page about a log: intervals, comparisons, plots, and what to doubt.
+
+    The targets are those of the methods that are used, and the page says them in words.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        Any loss log. ``attrs["long_name"]`` and ``attrs["units"]`` name the loss and its units,
+        ``attrs["title"]`` the log.
+    path : str or path, optional
+        Where to write the page, such as ``"report.html"``.
+    title : str, optional
+        The heading of the page.
+    alpha : float, optional
+        One minus the level of all intervals.
+    seed : int, optional
+        The seed of everything that is drawn.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    Path or str
+        The path that was written; without ``path`` the page itself.
+
+    Raises
+    ------
+    LogError
+        If the log cannot be read. What single sections cannot answer, they say instead.
+    ModuleNotFoundError
+        If jinja2 or matplotlib is not installed (extra ``report``).
+
+    Notes
+    -----
+    The page is self-contained: plots are SVG within it, no script is needed, nothing is fetched
+    from a network. Every name is escaped. Numbers are rounded to two digits of the smallest
+    standard error, ``10^-d``, for reading only.
+
+    References
+    ----------
+    W3C (2018), Web content accessibility guidelines 2.1, https://www.w3.org/TR/WCAG21/.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("flights")
+    >>> losses = cvstats.losses(log, prediction=["naive_bayes"], loss="brier")
+    >>> page = cvstats.report(losses)
+    >>> page.splitlines()[0]
+    '<!DOCTYPE html>'
+    """
+    checked_alpha(alpha)
+    for package in ("jinja2", "matplotlib"):
+        if find_spec(package) is None:
+            raise ModuleNotFoundError(
+                f"the report needs {package}; type: pip install 'cvstats[report]'", name=package
+            )
+    read(losses, missing=missing)
+    settings = Settings(alpha, seed, missing)
+    made = list(sections(losses, settings))
+    named = title or str(losses.attrs.get("title", "Cross-validated error"))
+    options = [] if path is None else [f"{str(fspath(path))!r}"]
+    options += [f"title={title!r}"] if title else []
+    options += [f"alpha={alpha:g}"] if alpha != 0.05 else []
+    options += [f"seed={seed}"] if seed else []
+    options += [f"missing={missing!r}"] if missing != "raise" else []
+    import jinja2
+
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    environment.tests["figure"] = lambda part: isinstance(part, Figure)
+    templates = files("cvstats.reporting").joinpath("templates")
+    page = environment.from_string(
+        templates.joinpath("report.html.j2").read_text(encoding="utf-8")
+    ).render(
+        title=named,
+        line=about(losses),
+        style=templates.joinpath("report.css").read_text(encoding="utf-8"),
+        first=first_section(facts(losses), about(losses)),
+        sections=made,
+        how=computed(losses, made, f"losses.cvci.report({', '.join(options)})"),
+        today=date.today().isoformat(),
+    )
+    if path is None:
+        return page
+    target = Path(path)
+    try:
+        target.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise LogError(f"the report could not be written to {str(target)!r}: {error}") from error
+    return target

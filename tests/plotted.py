@@ -1,0 +1,81 @@
+"""The plots that tests look at, and the way their pictures are made.
+
+``python tests/plotted.py`` writes the pictures anew; look at each before you keep it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+import cvstats
+from cvstats import plot
+
+IMAGES = Path(__file__).parent / "images"
+LABELS = {
+    "diabetes": {"long_name": "squared_error", "units": "score²"},
+    "flights": {"long_name": "Brier score"},
+    "flights_by_month": {"long_name": "Brier score"},
+}
+
+
+@cache
+def logged(name):
+    log = cvstats.datasets.load(name)
+    loss = "squared_error" if name == "diabetes" else "brier"
+    losses = cvstats.losses(log, prediction=log.attrs["models"], loss=loss)
+    losses.attrs = dict(LABELS[name])
+    return losses
+
+
+@cache
+def many():
+    rng = np.random.default_rng(1)
+    base = rng.exponential(size=300)
+    index = pd.MultiIndex.from_arrays(
+        [np.arange(300) % 10, np.arange(300)], names=["fold", "point"]
+    )
+    return pd.DataFrame(
+        {f"model_{k}": base + rng.normal(0.03 * k, 0.3, 300) for k in range(12)}, index=index
+    )
+
+
+CASES = {
+    "forest": lambda ax: plot.forest(logged("diabetes"), ax=ax),
+    "folds": lambda ax: plot.folds(logged("diabetes"), ax=ax),
+    "folds_once": lambda ax: plot.folds(logged("flights"), ax=ax),
+    "stability": lambda ax: plot.stability(logged("diabetes")[["ridge"]], ax=ax),
+    "sources": lambda ax: plot.sources(logged("flights_by_month"), ax=ax),
+    "decomposition": lambda ax: plot.decomposition(logged("diabetes"), ax=ax),
+    "comparison": lambda ax: plot.comparison(logged("flights"), ax=ax),
+    "matrix": lambda ax: plot.comparison(logged("flights"), kind="matrix", ax=ax),
+    "matrix_large": lambda ax: plot.comparison(many(), ax=ax),
+    "best_set": lambda ax: plot.best_set(many(), rng=0, ax=ax),
+}
+
+
+def drawn(name, width, height=None, dpi=72):
+    """Draw a case on a figure of its own, laid out; return the figure and the Axes."""
+    tall = {"sources": 5.0, "decomposition": 4.0, "best_set": 3.6, "matrix_large": 3.6}
+    figure = Figure(figsize=(width, height or tall.get(name, 3.0)), dpi=dpi, layout="constrained")
+    ax = CASES[name](figure.subplots())
+    figure.draw_without_rendering()
+    return figure, ax
+
+
+def picture(name, path):
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        figure, _ = drawn(name, 4.2, dpi=60)
+        figure.savefig(path, format="png", metadata={"Software": None})
+
+
+if __name__ == "__main__":
+    IMAGES.mkdir(exist_ok=True)
+    for case in CASES:
+        picture(case, IMAGES / f"{case}.png")

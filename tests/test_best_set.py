@@ -1,0 +1,336 @@
+"""The models that may be the best, against the multiplier bootstrap of the paper."""
+
+from __future__ import annotations
+
+import numpy as np
+import oracle_many
+import pandas as pd
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cvstats
+from cvstats.errors import LogError
+
+RNG = np.random.default_rng(29)
+COLUMNS = ["estimate", "p_value", "in_set", "lower_rank", "upper_rank", "statistic"]
+
+
+def models(n=60, k=4, names="abcd", step=0.1, repetitions=1):
+    """A frame of losses that models share in part; folds differ in level."""
+    rep = np.repeat(np.arange(repetitions), n)
+    row = np.tile(np.arange(n), repetitions)
+    index = pd.MultiIndex.from_arrays(
+        [rep, (row + rep) % k, row], names=["repetition", "fold", "point"]
+    )
+    shared = RNG.gamma(2.0, size=len(index)) + (row % k)
+    return pd.DataFrame(
+        {name: shared + RNG.normal(step * j, 1, len(index)) for j, name in enumerate(names)}, index
+    )
+
+
+FRAME = models()
+
+
+def parts(frame):
+    """Losses and folds as the oracle takes them."""
+    return frame.T.to_numpy().tolist(), frame.index.get_level_values("fold").tolist()
+
+
+def of_draws(p, draws):
+    """Five standard errors of a share of draws."""
+    return 5 * np.sqrt(p * (1 - p) / draws) + 2 / draws
+
+
+# --- against the paper ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("center", ["fold", "global"])
+def test_the_multiplier_bootstrap(center):
+    losses, folds = parts(FRAME)
+    table = FRAME.cvci.best_set(center=center, rng=0)
+    folds = folds if center == "fold" else [0] * len(folds)
+    for m, name in enumerate(FRAME):
+        exact = oracle_many.best(losses, m, folds, draws=2_000, seed=m)
+        assert table.loc[name, "statistic"] == pytest.approx(exact.statistic, rel=1e-11)
+        off = of_draws(exact.p_value, 2_000) + of_draws(exact.p_value, 10_000)
+        assert table.loc[name, "p_value"] == pytest.approx(exact.p_value, abs=off)
+
+
+@pytest.mark.parametrize("center", ["fold", "global"])
+@pytest.mark.parametrize("names", [["a", "b"], ["a", "b", "d"]])
+def test_two_and_three_models_as_integrated(names, center):
+    frame, draws = FRAME[names], 200_000
+    losses, folds = parts(frame)
+    folds = folds if center == "fold" else [0] * len(folds)
+    exact = oracle_many.two_models if len(names) == 2 else oracle_many.three_models
+    table = frame.cvci.best_set(center=center, n_draws=draws, rng=1)
+    for m, name in enumerate(names):
+        wanted = exact(losses, m, folds)
+        assert table.loc[name, "p_value"] == pytest.approx(wanted, abs=of_draws(wanted, draws))
+
+
+def test_two_models_are_the_one_sided_test():
+    frame = models(n=4_000, names="ab", step=0.03)
+    p = frame.cvci.best_set(center="global", n_draws=100_000, rng=0)["p_value"]
+    test = frame.cvci.compare(alternative="greater")["p_value"].iloc[0]
+    assert p["a"] == pytest.approx(test, abs=of_draws(test, 100_000) + 1e-4)
+    assert p["b"] == pytest.approx(1 - test, abs=of_draws(test, 100_000) + 1e-4)
+
+
+def test_one_model():
+    for one in (FRAME[["a"]], FRAME["a"]):
+        table = cvstats.best_set(one)
+        assert np.all(table["p_value"] == 1)
+        assert np.all(table["in_set"])
+        assert (np.squeeze(table["lower_rank"]), np.squeeze(table["upper_rank"])) == (1, 1)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(3, 6), st.integers(0, 10_000), st.sampled_from([0.01, 0.05, 0.2]))
+def test_ranks_by_their_definition(m, seed, alpha):
+    rng = np.random.default_rng(seed)
+    frame = models(names="abcdef"[:m]) + rng.normal(0, 1, m)
+    table = frame.cvci.best_set(center="global", alpha=alpha, n_draws=2_000, rng=seed)
+    pairs = frame.cvci.compare(adjust="max-t", alpha=alpha, n_draws=100_000, rng=0)
+    clear = (pairs["p_adjusted"] - alpha).abs() > 0.03  # else the draws decide
+    better = np.zeros((m, m), dtype=bool)
+    names = list(frame)
+    for (a, b), row in pairs.iterrows():
+        i, j = names.index(a), names.index(b)
+        better[i, j], better[j, i] = row["upper"] < 0, row["lower"] > 0
+    if clear.all():
+        assert list(table["lower_rank"]) == list(1 + better.sum(axis=0))
+        assert list(table["upper_rank"]) == list(m - better.sum(axis=1))
+    assert (table["lower_rank"] <= table["upper_rank"]).all()
+    true_rank = table["estimate"].rank()
+    assert (table["lower_rank"] <= true_rank).all()
+    assert (true_rank <= table["upper_rank"]).all()
+    assert (table["in_set"] == (table["p_value"] > alpha)).all()
+    assert table.loc[table["estimate"].idxmin(), "in_set"]
+
+
+# --- what must not matter -------------------------------------------------------------------------
+
+
+def test_order_scale_and_level():
+    wanted = FRAME.cvci.best_set(rng=0)[COLUMNS]
+    mixed = FRAME.sample(frac=1, random_state=3)
+    pd.testing.assert_frame_equal(mixed.cvci.best_set(rng=0)[COLUMNS], wanted, rtol=1e-9)
+    for other in (8 * FRAME, FRAME + 2.0**12):
+        ours = other.cvci.best_set(rng=0)[COLUMNS[1:]]
+        pd.testing.assert_frame_equal(ours, wanted[COLUMNS[1:]], rtol=1e-9)
+    turned = FRAME[list("dbca")].cvci.best_set(rng=0, n_draws=100_000)
+    assert turned.loc[list("abcd"), "p_value"].to_numpy() == pytest.approx(
+        wanted["p_value"].to_numpy(), abs=0.03
+    )
+
+
+def test_a_large_level_costs_no_digits():
+    far = models(n=500, names="abc", step=0.1) + 1e6
+    near = far - 1e6
+    ours, wanted = (frame.cvci.best_set(rng=0) for frame in (far, near))
+    np.testing.assert_allclose(ours["statistic"], wanted["statistic"], rtol=1e-12)
+    np.testing.assert_array_equal(ours["p_value"], wanted["p_value"])
+
+
+def test_the_seed_and_the_threads(monkeypatch):
+    table = FRAME.cvci.best_set(n_draws=150_000)
+    again = FRAME.cvci.best_set(n_draws=150_000, rng=table.attrs["seed"])
+    pd.testing.assert_frame_equal(table, again)
+    monkeypatch.setenv("CVSTATS_THREADS", "1")
+    again = FRAME.cvci.best_set(n_draws=150_000, rng=table.attrs["seed"])
+    pd.testing.assert_frame_equal(table, again, check_exact=True)
+
+
+def test_containers():
+    wanted = FRAME.cvci.best_set(rng=0)
+    frame = FRAME.droplevel(["repetition", "fold"])
+    array = xr.DataArray(
+        frame.to_numpy(), dims=("point", "model"),
+        coords={"point": frame.index.to_numpy(), "model": list(frame),
+                "fold": ("point", FRAME.index.get_level_values("fold"))},
+    )  # fmt: skip
+    for log in (array, array.T, array.to_dataset("model")):
+        ours = log.cvci.best_set(rng=0)
+        assert ours["in_set"].dims == ("model",)
+        assert ours["in_set"].dtype == bool
+        for name in COLUMNS:
+            np.testing.assert_allclose(ours[name], wanted[name], rtol=1e-9)
+    maps = array + xr.DataArray(RNG.normal(size=(60, 3)), dims=("point", "lat"))
+    maps = maps + xr.DataArray(RNG.normal(size=(60, 4, 3)), dims=("point", "model", "lat"))
+    maps[:, :, 1] = np.nan
+    table = maps.transpose("lat", "point", "model").cvci.best_set(rng=2)
+    assert dict(table["p_value"].sizes) == {"lat": 3, "model": 4}
+    for lat in (0, 2):
+        alone = maps.isel(lat=lat).cvci.best_set(rng=2)
+        for name in COLUMNS:
+            np.testing.assert_allclose(table[name].isel(lat=lat), alone[name], rtol=1e-9)
+    gone = table.isel(lat=1)
+    assert np.isnan(gone["p_value"]).all()
+    assert not gone["in_set"].any()
+    assert set(np.unique(gone["lower_rank"])) == {0}
+    assert set(np.unique(gone["caution"])) == {1}
+
+
+# --- repetitions ----------------------------------------------------------------------------------
+
+
+def test_repetitions_are_averaged_as_in_wald():
+    """Copies of one repetition change nothing, least of all the number of points."""
+    again = pd.concat([FRAME.rename({0: r}, level="repetition") for r in range(3)])
+    wanted, ours = FRAME.cvci.best_set(rng=0), again.cvci.best_set(rng=0)
+    assert set(ours["n_points"]) == {60}
+    assert set(ours["n_repetitions"]) == {3}
+    pd.testing.assert_frame_equal(ours[COLUMNS], wanted[COLUMNS], rtol=1e-9)
+    frame = models(repetitions=3)
+    table = frame.cvci.best_set(rng=0, center="global")
+    t = frame.cvci.compare(adjust=None)["statistic"] * np.sqrt(59 / 60)  # n - 1 here, n there
+    for name in frame:
+        leads = [z if a == name else -z for (a, b), z in t.items() if name in (a, b)]
+        assert table.loc[name, "statistic"] == pytest.approx(max(leads), rel=1e-12)
+
+
+def test_runs_of_a_test_set_are_averaged_by_point():
+    frame = models(repetitions=3).droplevel("fold")
+    table = frame.cvci.best_set(rng=0)
+    points = frame.groupby(level="point").mean().cvci.best_set(rng=0)
+    np.testing.assert_allclose(table["statistic"], points["statistic"], rtol=1e-10)
+    np.testing.assert_allclose(table["p_value"], points["p_value"], atol=2e-4)
+    assert set(table["n_repetitions"]) == {3}
+
+
+# --- ties, copies and models that are never better ------------------------------------------------
+
+
+def test_copies_share_all_numbers():
+    frame = FRAME.assign(a2=FRAME["a"], a3=FRAME["a"], d2=FRAME["d"])
+    table, alone = frame.cvci.best_set(rng=0), FRAME.cvci.best_set(rng=0)
+    for name in ("a2", "a3"):
+        assert list(table.loc[name, COLUMNS]) == list(table.loc["a", COLUMNS])
+    for name in FRAME:
+        assert table.loc[name, "p_value"] == alone.loc[name, "p_value"]
+    twins = table["caution"].str.contains("very same losses")
+    assert list(table.index[twins]) == ["a", "d", "a2", "a3", "d2"]
+    assert table.loc["b", "lower_rank"] == 1 + (3 if alone.loc["b", "lower_rank"] == 2 else 0)
+    three = pd.DataFrame({name: FRAME["a"] for name in "xyz"}).cvci.best_set()
+    assert (three["p_value"] == 1).all()
+    assert (three[["lower_rank", "upper_rank"]] == [1, 3]).all(axis=None)
+
+
+def test_copies_but_for_rounding():
+    rounded = (FRAME["a"] / 3) * 3
+    assert (rounded != FRAME["a"]).any()
+    table = FRAME.assign(again=rounded).cvci.best_set(rng=0)
+    assert table.loc["again", "p_value"] == table.loc["a", "p_value"] > 0.05
+
+
+def test_a_copy_of_the_second_of_two_that_are_nearly_alike():
+    near = FRAME["a"] + 1e-5 * RNG.normal(size=len(FRAME))
+    table = FRAME.assign(near=near, again=near).cvci.best_set(rng=0)
+    assert table.loc["near", "p_value"] == table.loc["again", "p_value"]
+    assert table.loc["near", "statistic"] == table.loc["again", "statistic"]
+    gap = near - FRAME["a"]
+    within = gap - gap.groupby(level="fold").transform("mean")
+    t = np.sqrt(len(gap)) * gap.mean() / np.sqrt((within**2).sum() / (len(gap) - 1))
+    assert table.loc["near", "statistic"] >= t - 1e-6
+
+
+@pytest.mark.parametrize("gap", [0.5, 1e-3])
+def test_a_model_that_is_never_better(gap):
+    frame = FRAME.assign(up=FRAME["a"] + gap, more=FRAME["a"] + 2 * gap)
+    table, alone = frame.cvci.best_set(rng=0), FRAME.cvci.best_set(rng=0)
+    for name in ("up", "more"):
+        assert table.loc[name, "p_value"] == 0
+        assert not table.loc[name, "in_set"]
+        assert np.isinf(table.loc[name, "statistic"])
+        assert "same amount everywhere" in table.loc[name, "caution"]
+    for name in FRAME:  # it does not count for the others
+        assert table.loc[name, "p_value"] == alone.loc[name, "p_value"]
+    assert table.loc["up", "lower_rank"] >= 2
+    assert table.loc["more", "lower_rank"] >= 3
+    pair = FRAME[["a"]].assign(up=FRAME["a"] + gap).cvci.best_set()
+    assert list(pair["p_value"]) == [1, 0]
+    assert list(pair["lower_rank"]) == list(pair["upper_rank"]) == [1, 2]
+
+
+# --- screening ------------------------------------------------------------------------------------
+
+
+def test_screening_as_in_the_paper():
+    frame = FRAME.assign(bad=FRAME["a"] + RNG.normal(2, 1, len(FRAME)),
+                         noisy=FRAME["a"] + RNG.normal(9, 9, len(FRAME)))  # fmt: skip
+    losses, folds = parts(frame)
+    keep = oracle_many.screened(losses, folds, 0.005)
+    table = frame.cvci.best_set(rng=0, screening=0.005, n_draws=50_000)
+    out = [m for m, rest in enumerate(keep) if rest is None]
+    assert out
+    assert (table["p_value"].iloc[out] == 0.005).all()
+    assert not table["in_set"].iloc[out].any()
+    for m, name in enumerate(frame):
+        if keep[m]:  # only these count: the same as a log of these alone
+            some = [name, *(frame.columns[j] for j in keep[m])]
+            alone = frame[some].cvci.best_set(rng=0, n_draws=50_000).loc[name, "p_value"]
+            assert table.loc[name, "p_value"] == pytest.approx(alone, abs=0.02)
+    assert table.attrs["screening"] == 0.005
+    assert "screening" not in frame.cvci.best_set().attrs
+
+
+def test_screening_leaves_the_only_good_model_in():
+    frame = FRAME[["a"]].assign(bad=FRAME["a"] + RNG.normal(9, 1, len(FRAME)))
+    table = frame.cvci.best_set(screening=0.01)
+    assert list(table["p_value"]) == [0.99, 0.01]
+
+
+def test_screening_with_few_points_screens_nothing():
+    frame = models(n=8, k=2)
+    table = frame.cvci.best_set(screening=0.001, rng=0)
+    pd.testing.assert_frame_equal(table[COLUMNS], frame.cvci.best_set(rng=0)[COLUMNS])
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+def test_words():
+    with pytest.raises(LogError, match="center='median' is not known"):
+        FRAME.cvci.best_set(center="median")
+    with pytest.raises(LogError, match="at least 99 for alpha=0.01"):
+        FRAME.cvci.best_set(alpha=0.01, n_draws=50)
+    for screening in (0.05, 0, "low"):
+        with pytest.raises(LogError, match="a level between 0 and alpha=0.05"):
+            FRAME.cvci.best_set(screening=screening)
+    with pytest.raises(LogError, match=r"folds of one point.*center='global'"):
+        FRAME.droplevel("fold").assign(fold=range(60)).set_index(
+            "fold", append=True
+        ).cvci.best_set()
+    with pytest.raises(LogError, match="at least two points"):
+        FRAME.iloc[:1].cvci.best_set(center="global")
+    gap = FRAME.copy()
+    gap.iloc[3, 1] = np.nan
+    with pytest.raises(LogError, match="'b' has no loss"):
+        gap.cvci.best_set()
+    assert gap.cvci.best_set(missing="drop").attrs["n_dropped"] == 1
+    splits = FRAME.rename({0: 1}, level="repetition").iloc[:20]
+    with pytest.raises(LogError, match="best_set needs one test set or a K-fold partition"):
+        pd.concat([FRAME, splits]).cvci.best_set()
+
+
+def test_leave_one_out_and_cautions():
+    alone = FRAME.droplevel("fold").assign(fold=range(60)).set_index("fold", append=True)
+    table = alone.cvci.best_set(center="global", rng=0)
+    wanted = FRAME.cvci.best_set(center="global", rng=0)
+    np.testing.assert_allclose(table["p_value"], wanted["p_value"])
+    assert (FRAME.cvci.best_set()["caution"] == "folds of fewer than 20 points: centring within "
+            "them overstates leads; use center='global'").all()  # fmt: skip
+    assert (wanted["caution"] == "").all()
+    few = models(n=20, k=1).cvci.best_set()
+    assert few["caution"].str.contains("fewer than 30 points").all()
+
+
+def test_the_result_says_what_it_is():
+    table = FRAME.cvci.best_set(rng=7)
+    assert table.attrs["method"] == "best_set"
+    assert "10.1080/01621459.2019.1672556" in table.attrs["reference"]
+    assert (table.attrs["center"], table.attrs["seed"], table.attrs["alpha"]) == ("fold", 7, 0.05)
+    assert list(table.columns[:5]) == COLUMNS[:5]

@@ -1,0 +1,188 @@
+"""Losses of 0 and 1: McNemar's test and Cochran's Q."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import oracle_many
+import pandas as pd
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+import cvstats
+from cvstats.errors import LogError
+
+some = settings(max_examples=60, deadline=None)
+RNG = np.random.default_rng(43)
+TESTS = ["exact", "chi2", "mid-p"]
+
+
+def models(n=80, k=4, rates=(0.2, 0.3, 0.35)):
+    index = pd.MultiIndex.from_arrays([np.arange(n) % k, range(n)], names=["fold", "point"])
+    hard = RNG.normal(size=n)
+    noise = RNG.normal(size=(n, len(rates)))
+    wrong = hard[:, None] + noise > np.sqrt(2) * stats.norm.isf(rates)
+    return pd.DataFrame(wrong.astype(float), index, list("abcdef")[: len(rates)])
+
+
+FRAME = models()
+PAIRED = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=2, max_size=70)
+
+
+# --- McNemar --------------------------------------------------------------------------------------
+
+
+@some
+@given(PAIRED)
+def test_every_table_as_enumerated(rows):
+    a, b = (pd.Series(side, dtype=float).rename_axis("point") for side in zip(*rows, strict=True))
+    exact = oracle_many.mcnemar(*zip(*rows, strict=True))
+    wanted = {
+        "exact": exact.exact,
+        "mid-p": exact.mid_p,
+        "chi2": stats.chi2.sf(float(exact.chi2), 1),
+    }
+    for test in TESTS:
+        ours = cvstats.mcnemar(a, b, test=test).iloc[0]
+        assert (ours["n01"], ours["n10"]) == (exact.n01, exact.n10)
+        assert ours["p_value"] == pytest.approx(float(wanted[test]), rel=1e-12)
+        assert ours["statistic"] == pytest.approx(
+            float(exact.chi2) if test == "chi2" else min(exact.n01, exact.n10)
+        )
+        assert ours["test"] == test
+    edwards = cvstats.mcnemar(a, b, test="chi2", correction=True).iloc[0]
+    assert edwards["statistic"] == pytest.approx(float(exact.edwards))
+    assert edwards["p_value"] == pytest.approx(stats.chi2.sf(float(exact.edwards), 1))
+    usual = cvstats.mcnemar(a, b).iloc[0]
+    assert usual["test"] == ("exact" if exact.n01 + exact.n10 < 25 else "chi2")
+    assert usual["p_value"] == pytest.approx(float(wanted[usual["test"]]), rel=1e-12)
+
+
+def test_many_discordant_points_keep_their_digits():
+    n = 4_000
+    a = pd.Series(np.repeat([1.0, 0.0], [n, 10]), name="a").rename_axis("point")
+    ours = cvstats.mcnemar(a, 1 - a, test="exact").iloc[0]
+    assert (ours["n01"], ours["n10"]) == (10, n)
+    wanted = np.log(2) + stats.binom.logcdf(10, n + 10, 0.5)
+    assert ours["p_value"] == 0 or np.log(ours["p_value"]) == pytest.approx(wanted)
+
+
+def test_wald_and_mcnemar_are_one_to_one():
+    """McNemar takes the variance under no difference, Wald that of the log."""
+    n = len(FRAME)
+    z = FRAME.cvci.compare(adjust=None)["statistic"]
+    chi2 = FRAME.cvci.mcnemar(test="chi2")["statistic"]
+    np.testing.assert_allclose(z**2, chi2 / (1 - chi2 / n), rtol=1e-12)
+
+
+def test_pairs_reference_and_adjustment():
+    table = FRAME.cvci.mcnemar()
+    assert list(table.index) == list(itertools.combinations("abc", 2))
+    assert list(table.columns)[:6] == ["n01", "n10", "statistic", "p_value", "p_adjusted", "test"]
+    compared = FRAME.cvci.compare(adjust=None)
+    np.testing.assert_allclose(
+        (table["n10"] - table["n01"]) / len(FRAME), compared["difference"], rtol=1e-12
+    )
+    against = FRAME.cvci.mcnemar(reference="b", adjust=None)
+    assert list(against.index) == [("a", "b"), ("c", "b")]
+    assert "p_adjusted" not in against
+    alone = cvstats.mcnemar(FRAME["a"], FRAME["b"].sample(frac=1, random_state=1))
+    assert alone["p_value"].item() == table["p_value"].iloc[0]
+    assert table["n01"].dtype.kind == "i"
+    with pytest.raises(LogError, match="adjust='max-t' is not known"):
+        FRAME.cvci.mcnemar(adjust="max-t")
+
+
+def test_models_that_never_disagree():
+    frame = FRAME[["a"]].assign(b=FRAME["a"])
+    for test in (*TESTS, None):
+        assert list(frame.cvci.mcnemar(test=test)[["p_value", "statistic"]].iloc[0]) == [1, 0]
+    q = frame.cvci.cochran_q()
+    assert (list(q["p_value"]), list(q["statistic"])) == ([1, 1], [0, 0])
+
+
+def test_few_discordant_points_and_the_wrong_test():
+    table = FRAME.iloc[:20].cvci.mcnemar(test="chi2")
+    assert table["caution"].str.contains("use the exact test").all()
+    assert (FRAME.iloc[:20].cvci.mcnemar()["caution"] == "").all()
+
+
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.float32, np.int64])
+def test_types(dtype):
+    pd.testing.assert_frame_equal(FRAME.astype(dtype).cvci.mcnemar(), FRAME.cvci.mcnemar())
+    pd.testing.assert_frame_equal(FRAME.astype(dtype).cvci.cochran_q(), FRAME.cvci.cochran_q())
+
+
+def test_words():
+    other = FRAME.copy()
+    other.iloc[3, 1] = 0.5
+    for call in (cvstats.mcnemar, cvstats.cochran_q):
+        with pytest.raises(LogError, match=r"'b' holds 0.5.*loss='zero_one'"):
+            call(other)
+        with pytest.raises(LogError, match=r"2 repetitions, and errors.*use compare"):
+            call(pd.concat({0: FRAME, 1: FRAME}, names=["repetition"]))
+        with pytest.raises(LogError, match="one model"):
+            call(FRAME["a"])
+    with pytest.raises(LogError, match="test='z' is not known"):
+        FRAME.cvci.mcnemar(test="z")
+    gap = FRAME.copy()
+    gap.iloc[2, 0] = np.nan
+    with pytest.raises(LogError, match="no loss"):
+        gap.cvci.mcnemar()
+    assert set(gap.cvci.mcnemar(missing="drop")["n_points"]) == {79}
+    with pytest.raises(LogError, match="not evaluated on the same points"):
+        cvstats.mcnemar(FRAME["a"], FRAME["b"].iloc[1:])
+
+
+# --- Cochran --------------------------------------------------------------------------------------
+
+
+@some
+@given(st.integers(2, 5).flatmap(
+    lambda m: st.lists(st.lists(st.integers(0, 1), min_size=m, max_size=m), min_size=2, max_size=40)
+))  # fmt: skip
+def test_q_from_row_and_column_sums(table):
+    frame = pd.DataFrame(table, dtype=float).rename_axis("point")
+    exact = float(oracle_many.cochran(table))
+    ours = frame.cvci.cochran_q()
+    np.testing.assert_allclose(ours["statistic"], exact, rtol=1e-12, atol=1e-12)
+    k = frame.shape[1]
+    np.testing.assert_allclose(ours["p_value"], stats.chi2.sf(exact, k - 1), rtol=1e-10)
+    np.testing.assert_allclose(ours["estimate"], frame.mean())
+    assert set(ours["df"]) == {k - 1}
+
+
+def test_two_models_are_mcnemar():
+    q = FRAME[["a", "b"]].cvci.cochran_q()
+    chi2 = FRAME[["a", "b"]].cvci.mcnemar(test="chi2")
+    assert q["statistic"].iloc[0] == pytest.approx(chi2["statistic"].item(), rel=1e-14)
+    assert q["p_value"].iloc[0] == pytest.approx(chi2["p_value"].item(), rel=1e-12)
+
+
+# --- containers -----------------------------------------------------------------------------------
+
+
+def test_carried_cells():
+    values = RNG.integers(0, 2, size=(50, 3, 3)).astype(float)
+    maps = xr.DataArray(values, dims=("point", "model", "lat"), coords={"point": range(50)})
+    maps[:, :, 1] = np.nan
+    table, q = maps.cvci.mcnemar(), maps.cvci.cochran_q()
+    assert dict(table["p_value"].sizes) == {"pair": 3, "lat": 3}
+    for lat in (0, 2):
+        alone = maps.isel(lat=lat)
+        for name in ("n01", "n10", "statistic", "p_value", "p_adjusted"):
+            np.testing.assert_allclose(table[name].isel(lat=lat), alone.cvci.mcnemar()[name])
+        np.testing.assert_allclose(
+            q["statistic"].isel(lat=lat), alone.cvci.cochran_q()["statistic"]
+        )
+        assert list(table["test"].isel(lat=lat).values) == list(alone.cvci.mcnemar()["test"].values)
+    assert np.isnan(table["p_value"].isel(lat=1)).all()
+    assert np.isnan(q["p_value"].isel(lat=1)).all()
+    assert (table["n01"].isel(lat=1) == 0).all()
+    maps[4, 0, 2] = 3.0
+    with pytest.raises(LogError, match="holds 3"):
+        maps.cvci.mcnemar()

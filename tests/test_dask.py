@@ -1,0 +1,312 @@
+"""Lazy arrays and frames: nothing computes early, nothing is computed twice, no digit is lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cvstats
+from cvstats import LogError, Moments
+
+dask = pytest.importorskip("dask", reason="the extra dask is not installed")
+pytest.importorskip("dask.array", reason="the extra dask is not installed")
+
+REPETITIONS, POINTS, LAT, LON, MODELS = 2, 24, 4, 3, 3
+
+
+def grid(seed=1, level=1e3, masked=True):
+    """Losses over repetitions, points, models and a map with a masked corner."""
+    rng = np.random.default_rng(seed)
+    fold = np.stack([rng.permutation(POINTS) % 4 for _ in range(REPETITIONS)])
+    log = xr.DataArray(
+        level + rng.standard_normal((REPETITIONS, LAT, POINTS, MODELS, LON)),
+        {
+            "fold": (("repetition", "point"), fold), "source": ("point", np.arange(POINTS) % 3),
+            "model": list("abc"), "lat": 1.5 * np.arange(LAT),
+            "point": [f"p{i}" for i in range(POINTS)],
+        },
+        ("repetition", "lat", "point", "model", "lon"), attrs={"units": "K"},
+    )  # fmt: skip
+    return log.where((log["lat"] > 0) | (log["lon"] > 0)) if masked else log
+
+
+def early(graph, keys, **_):
+    """Stand in for a scheduler where nothing may be computed."""
+    raise AssertionError("something was computed early")
+
+
+guard = partial(dask.config.set, scheduler=early)
+now = partial(dask.config.set, scheduler="synchronous")
+
+CALLS = {
+    "wald": cvstats.wald,
+    "within folds": partial(cvstats.wald, variance="within-fold"),
+    "equal weights": partial(cvstats.wald, fold_weights="equal", alternative="less"),
+    "naive": cvstats.naive,
+    "cv_t": cvstats.cv_t,
+    "corrected_t": cvstats.corrected_t,
+    "clustered": cvstats.clustered,
+    "heterogeneity": cvstats.heterogeneity,
+    "decompose": cvstats.decompose,
+    "curve": partial(cvstats.decompose, rho=[0.0, 0.1]),
+    "by source": partial(cvstats.wald, by="source"),
+    "moments": cvstats.moments,
+    "moments by source": partial(cvstats.moments, by="source"),
+    "interval": cvstats.interval,
+    "compare": cvstats.compare,
+    "reference": partial(cvstats.compare, reference="b", adjust="bh"),
+    "corrected": partial(cvstats.compare, method="corrected_t"),
+    "two logs": lambda log: cvstats.compare(log.isel(model=[0, 1]), log.isel(model=[1, 0])
+                                            .assign_coords(model=["a", "b"])),
+    "two models": lambda log: cvstats.compare(log.isel(model=0, drop=True),
+                                              log.isel(model=1, drop=True)),
+    "dataset": lambda log: cvstats.wald(log.to_dataset("model")),
+    "datasets": lambda log: cvstats.compare(log.to_dataset("model"), reference="a"),
+    "accessor": lambda log: log.cvci.wald(),
+}  # fmt: skip
+ONE = {
+    "quadratic": cvstats.quadratic,
+    "theta_3": partial(cvstats.quadratic, estimator="theta_3"),
+}
+OUT = {
+    "out_of_source": cvstats.out_of_source,
+    "these sources": partial(cvstats.out_of_source, target="these_sources"),
+}
+
+
+def same(lazy, eager, tolerance=1e-11):
+    """Two data sets that say the same: numbers, names, units, attrs."""
+    assert [name for name in lazy if lazy[name].chunks is None] in ([], ["count"])
+    with now():
+        found = lazy.compute()
+    xr.testing.assert_allclose(found, eager, rtol=tolerance, atol=1e-11)
+    assert list(found) == list(eager)
+    assert found.attrs == eager.attrs
+    for name in eager:
+        assert found[name].dims == eager[name].dims
+        assert found[name].dtype == eager[name].dtype
+        assert found[name].attrs.keys() == eager[name].attrs.keys()
+
+
+@pytest.mark.parametrize("name", CALLS | ONE | OUT)
+def test_lazy_as_in_memory(name):
+    log = grid()
+    if name in ONE:
+        log = log.isel(repetition=0, drop=True)
+    if name in OUT:
+        log = log.drop_vars("fold")
+    call = (CALLS | ONE | OUT)[name]
+    lazy = log.chunk(repetition=1, point=7, lat=2, lon=3, model=2)
+    with guard():
+        found = call(lazy)
+    same(found, call(log))
+
+
+CHUNKS = {"repetition": REPETITIONS, "point": POINTS, "lat": LAT, "lon": LON, "model": MODELS}
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.fixed_dictionaries({dim: st.integers(1, size) for dim, size in CHUNKS.items()}),
+       st.permutations(list(CHUNKS)))  # fmt: skip
+def test_any_chunking(chunks, dims):
+    sizes = {dim: max(size, 3 if dim == "point" else size) for dim, size in chunks.items()}
+    log = grid(level=0.0, masked=False).transpose(*dims)
+    eager = cvstats.wald(log, variance="within-fold")
+    with guard():
+        lazy = cvstats.wald(log.chunk(sizes), variance="within-fold")
+    with now():
+        found = lazy.compute()
+    for name in ("estimate", "se", "lower", "upper"):
+        np.testing.assert_allclose(
+            found[name].transpose(*eager[name].dims), eager[name], rtol=0, atol=1e-13
+        )
+    assert lazy["se"].chunksizes == {
+        dim: log.chunk(sizes).chunksizes[dim] for dim in lazy["se"].dims
+    }
+
+
+def tasks(*tables):
+    """The names of the tasks that look at losses."""
+    return {
+        str(key) for table in tables for key in table.__dask_graph__() if "cvstats-cells" in str(key)
+    }
+
+
+def test_methods_share_the_moments():
+    lazy = grid().chunk(point=8, lat=2)
+    one, two = lazy.cvci.wald(), lazy.cvci.cv_t()
+    blocks = 3 * 2
+    assert len(tasks(one)) == blocks
+    assert tasks(one) == tasks(two) == tasks(lazy.cvci.wald(variance="within-fold"))
+    seen = []
+    counted = lazy.copy(data=lazy.data.map_blocks(lambda x: (seen.append(1), x)[1], dtype=float,
+                                                  meta=np.empty((0,) * 5)))  # fmt: skip
+    with now():
+        found = dask.compute(counted.cvci.wald(), counted.cvci.cv_t(), counted.cvci.decompose())
+    assert len(seen) == blocks
+    xr.testing.assert_allclose(found[1], grid().cvci.cv_t())
+
+
+def test_moments_of_a_lazy_array():
+    log = grid()
+    lazy = log.chunk(point=5, lat=3, model=1)
+    with now():
+        moments = Moments.of_log(lazy, pairs=True)
+    xr.testing.assert_allclose(moments.wald(), cvstats.wald(log), rtol=1e-11)
+    xr.testing.assert_allclose(moments.compare(), cvstats.compare(log), rtol=1e-10)
+    whole = moments + Moments.of_log(log.isel(repetition=[0]).assign_coords(repetition=[9]),
+                                     pairs=True)  # fmt: skip
+    assert int(whole.wald()["n_repetitions"].max()) == 3
+
+
+def wrong(change):
+    log = grid(masked=False)
+    change(log)
+    return log.chunk(point=8, lat=2)
+
+
+def at_once():
+    lazy = grid().chunk(point=8)
+    yield "folds", "has no fold|one fold|one source|'fold'", lambda: cvstats.cv_t(
+        lazy.drop_vars(["fold", "source"]))  # fmt: skip
+    yield "repetitions", "repetitions", lambda: cvstats.quadratic(lazy)
+    yield "drop", "has to look at every loss", lambda: cvstats.wald(lazy, missing="drop")
+    yield "best set", "needs its losses one by one", lambda: cvstats.best_set(lazy)
+    yield "seeds", "by 'point'", lambda: cvstats.holdout(lazy.drop_vars(["fold", "source"]))
+    yield "max-t", "not done lazily", lambda: cvstats.compare(lazy, adjust="max-t")
+    yield "option", "variance='all'", lambda: cvstats.wald(lazy, variance="all")
+    yield "alpha", "alpha=2", lambda: cvstats.wald(lazy, alpha=2)
+    yield "text", "not numbers", lambda: cvstats.wald(lazy.astype(str))
+    twice = lazy.assign_coords(point=["p"] * POINTS)
+    yield "twice", "the same evaluation stands twice", lambda: cvstats.wald(twice)
+    dense = xr.DataArray(np.ones((2, 4)), dims=("fold", "point")).chunk(point=2)
+    yield "dense", "coordinates and not NaN tell", lambda: cvstats.wald(dense)
+    yield "model", "no model 'z'", lambda: cvstats.compare(lazy, reference="z")
+
+
+CASES = {name: (words, call) for name, words, call in at_once()}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_refused_at_once(name):
+    words, call = CASES[name]
+    with guard(), pytest.raises(LogError, match=words):
+        call()
+
+
+def put(where, value):
+    def change(log):
+        log[where] = value
+
+    return change
+
+
+LATER = {
+    "NaN": (put({"repetition": 1, "lat": 1, "point": 9, "model": 0, "lon": 2}, np.nan),
+            r"loss of lat=1.5, model='a', lon=2 is missing \(NaN\) at repetition=1, point='p9'"),
+    "infinite": (put({"repetition": 0, "lat": 3, "point": 0, "model": 2, "lon": 0}, np.inf),
+                 r"is infinite at repetition=0, point='p0'"),
+    "a mask": (put({"point": slice(8, 16), "lat": 0, "model": 0, "lon": 0}, np.nan),
+               r"lat=0.0, model='a', lon=0 are all missing \(NaN\) in one chunk"),
+    "large": (put({"repetition": 0, "lat": 3, "point": 0, "model": 2, "lon": 0}, 1e200),
+              "too large to be squared"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_refused_when_computed(name):
+    change, words = LATER[name]
+    with guard():
+        lazy = cvstats.wald(wrong(change))
+    with now(), pytest.raises(LogError, match=words):
+        lazy.compute()
+
+
+# --- frames of dask -----------------------------------------------------------------------------
+
+
+def table(n=400, repetitions=2):
+    rng = np.random.default_rng(3)
+    rows = [
+        pd.DataFrame({
+            "repetition": r, "split": rng.permutation(n) % 5,
+            "source": [f"site {i % 7}" for i in range(n)], "id": np.arange(n),
+            "ridge": rng.standard_normal(n), "forest": rng.standard_normal(n),
+        })
+        for r in range(repetitions)
+    ]  # fmt: skip
+    return pd.concat(rows, ignore_index=True).sample(frac=1, random_state=0)
+
+
+NAMED = {"loss": ["ridge", "forest"], "fold": "split", "point": "id"}
+
+
+def test_frames_from_parquet(tmp_path):
+    frames = pytest.importorskip("dask.dataframe")
+    pytest.importorskip("pyarrow", reason="the extra io is not installed")
+    whole = table()
+    log = cvstats.as_log(whole, **NAMED)
+    for i, part in enumerate(np.array_split(np.arange(len(whole)), 5)):
+        whole.iloc[part].to_parquet(tmp_path / f"{i}.parquet")
+    with guard():
+        moments = cvstats.scan_dask(frames.read_parquet(tmp_path), pairs=True, **NAMED)
+        both = moments.wald(variance="within-fold"), moments.compare()
+    with now():
+        wald, compared = dask.compute(*both)
+    pd.testing.assert_frame_equal(wald, cvstats.wald(log, variance="within-fold"), rtol=1e-12)
+    pd.testing.assert_frame_equal(compared, cvstats.compare(log), rtol=1e-11)
+    with now():
+        kept = cvstats.scan_dask(frames.from_pandas(whole, npartitions=3), **NAMED).compute()
+    pd.testing.assert_frame_equal(kept.clustered(), cvstats.clustered(log), rtol=1e-12)
+    with pytest.raises(LogError, match="no dask DataFrame"):
+        cvstats.scan_dask(whole, **NAMED)
+
+
+# --- a real cluster -----------------------------------------------------------------------------
+
+
+def slowly(block):
+    time.sleep(0.2)
+    return block
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_worker_is_killed(tmp_path):
+    distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
+    log = grid(masked=False)
+    log = xr.concat([log] * 4, "lon").assign_coords(lon=range(12))
+    lazy = log.chunk(point=4, lat=1, lon=6)
+    lazy = lazy.copy(data=lazy.data.map_blocks(slowly, dtype=float, meta=np.empty((0,) * 5)))
+    settings = {"distributed.comm.timeouts.connect": "5s", "temporary-directory": str(tmp_path)}
+    with (
+        dask.config.set(settings),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None,
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):  # fmt: skip
+        pids = list(client.run(os.getpid).values())
+        assert len(set(pids)) == 2
+        futures = client.compute([lazy.cvci.wald(), lazy.cvci.cv_t()])
+        half = threading.Event()
+        for _ in range(200):
+            done = sum(len(keys) for keys in client.has_what().values())
+            if done > 3 or half.wait(0.05):
+                break
+        assert not any(future.done() for future in futures)
+        os.kill(pids[0], signal.SIGKILL)
+        wald, cv_t = client.gather(futures)
+        after = set(client.run(os.getpid).values())
+        assert pids[0] not in after
+    xr.testing.assert_allclose(wald, cvstats.wald(log), rtol=1e-11)
+    xr.testing.assert_allclose(cv_t, cvstats.cv_t(log), rtol=1e-11)

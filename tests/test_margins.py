@@ -1,0 +1,234 @@
+"""Equivalence, non-inferiority and the region of practical equivalence."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import oracle
+import oracle_many
+import pandas as pd
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from strategies import logs, shuffled
+
+import cvstats
+from cvstats.errors import LogError
+
+some = settings(max_examples=40, deadline=None)
+RNG = np.random.default_rng(41)
+SHARES = ["p_better", "p_equivalent", "p_worse"]
+
+
+def models(n=60, k=5, names="abc", repetitions=1):
+    rep = np.repeat(np.arange(repetitions), n)
+    row = np.tile(np.arange(n), repetitions)
+    index = pd.MultiIndex.from_arrays(
+        [rep, (row + rep) % k, row], names=["repetition", "fold", "point"]
+    )
+    shared = RNG.gamma(2.0, size=len(index))
+    return pd.DataFrame(
+        {name: shared + RNG.normal(0.1 * j, 1, len(index)) for j, name in enumerate(names)}, index
+    )
+
+
+FRAME = models()
+MARGINS = st.one_of(
+    st.floats(0.01, 20).map(lambda m: (-m, m)),
+    st.tuples(st.floats(-20, 0), st.floats(0.01, 20)),
+    st.floats(-5, 20).map(lambda high: (-math.inf, high)),
+)
+
+
+# --- equivalence ----------------------------------------------------------------------------------
+
+
+@some
+@given(logs(sizes=(3, 6), folds=(2, 4)), st.integers(0, 99), MARGINS)
+def test_two_one_sided_tests_as_in_the_oracle(rows, seed, margin):
+    low, high = margin
+    one = shuffled(rows, seed)
+    ours = cvstats.equivalence(one, one * 0, margin=margin).iloc[0]
+    exact = oracle.wald(rows)
+    if exact.se > 1e-3:
+        wanted = oracle_many.tost(float(exact.estimate), exact.se, low, high, None)
+        assert ours["p_value"] == pytest.approx(wanted, rel=1e-7, abs=1e-12)
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.2])
+@pytest.mark.parametrize("method", [None, "corrected_t", "naive", "cv_t"])
+def test_equivalent_where_the_interval_lies_within(alpha, method):
+    frame = models(names="abcdef")
+    for margin in (0.05, 0.3, 0.6, (-0.1, 0.4), (None, 0.2), (-0.3, None)):
+        table = frame.cvci.equivalence(margin=margin, alpha=alpha, method=method)
+        plain = frame.cvci.compare(method=method, alpha=2 * alpha, adjust=None)
+        for name in ("difference", "se", "lower", "upper"):
+            np.testing.assert_array_equal(table[name], plain[name])
+        low, high = margin if isinstance(margin, tuple) else (-margin, margin)
+        low, high = -np.inf if low is None else low, np.inf if high is None else high
+        inside = (table["lower"] > low) & (table["upper"] < high)
+        np.testing.assert_array_equal(table["equivalent"], inside)
+        np.testing.assert_array_equal(table["equivalent"], table["p_value"] < alpha)
+        assert table["equivalent"].dtype == bool
+
+
+def test_non_inferiority_is_one_one_sided_test():
+    table = FRAME.cvci.equivalence(margin=(None, 0.2))
+    moved = cvstats.difference(FRAME["a"], FRAME["b"]) - 0.2
+    one_sided = cvstats.compare(moved, moved * 0, alternative="less")["p_value"].item()
+    assert table["p_value"].iloc[0] == pytest.approx(one_sided, rel=1e-9)
+    assert table.attrs["margin_low"] == -np.inf
+    superior = FRAME.cvci.equivalence(margin=(None, -0.01))  # better by 0.01 at least
+    assert (superior["p_value"] >= table["p_value"]).all()
+
+
+def test_two_logs_reference_and_options():
+    a, b = FRAME["a"], FRAME["b"]
+    one = cvstats.equivalence(a, b.sample(frac=1, random_state=0), margin=0.3)
+    assert list(one.index) == [("a", "b")]
+    against = FRAME.cvci.equivalence(reference="b", margin=0.3)
+    assert list(against.index) == [("a", "b"), ("c", "b")]
+    assert against["p_value"].iloc[0] == pytest.approx(one["p_value"].item(), rel=1e-12)
+    within = FRAME.cvci.equivalence(margin=0.3, method="wald", options={"variance": "within-fold"})
+    gaps = FRAME.cvci.difference().cvci.wald(variance="within-fold", alpha=0.1)
+    np.testing.assert_allclose(within[["lower", "upper"]], gaps[["lower", "upper"]], rtol=1e-12)
+    test_set = FRAME.xs(0, level="fold")
+    t = test_set.cvci.equivalence(margin=0.5, method="holdout", options={"interval": "t"})
+    gap = test_set["a"] - test_set["b"]
+    law = stats.t(len(gap) - 1, gap.mean(), gap.sem())
+    wanted = max(law.sf(0.5), law.cdf(-0.5))
+    moved = max(law.cdf(-0.5), law.sf(0.5))
+    assert t["p_value"].iloc[0] == pytest.approx(wanted) == pytest.approx(moved)
+
+
+def test_without_variance():
+    whole = (FRAME[["a"]] * 1000).round()  # the difference is then exactly constant
+    frame = whole.assign(twin=whole["a"], up=whole["a"] + 1000)
+    table = frame.cvci.equivalence(margin=1000)
+    assert list(table["p_value"]) == [0, 1, 1]  # the margin itself is not within
+    assert list(table["equivalent"]) == [True, False, False]
+    assert list(frame.cvci.equivalence(margin=1001)["p_value"]) == [0, 0, 0]
+
+
+def test_words_of_margins():
+    for margin in (0, -1, math.nan, math.inf, "wide", (0.1,), (0.2, 0.1), (None, None),
+                   (None, -math.inf), (math.inf, None), (math.nan, 1), ("a", 1), None):  # fmt: skip
+        with pytest.raises(LogError, match=r"margin=.* is not known.*None leaves a side open"):
+            FRAME.cvci.equivalence(margin=margin)
+    with pytest.raises(TypeError):
+        FRAME.cvci.equivalence()
+    with pytest.raises(LogError, match="Expected below 0.5"):
+        FRAME.cvci.equivalence(margin=1, alpha=0.5)
+    halves = models(n=10, k=2, repetitions=5)
+    with pytest.raises(LogError, match="needs a standard error, and five_by_two"):
+        halves.cvci.equivalence(margin=1, method="five_by_two", options={"test": "f"})
+
+
+# --- the region of practical equivalence ----------------------------------------------------------
+
+
+@some
+@given(st.integers(2, 6), st.integers(1, 3), st.integers(0, 999), MARGINS)
+def test_posterior_as_in_the_oracle(k, repetitions, seed, margin):
+    rng = np.random.default_rng(seed)
+    frame = models(n=4 * k, k=k, names="ab", repetitions=repetitions)
+    frame["b"] += rng.normal()
+    ours = frame.cvci.rope(margin=margin).iloc[0]
+    gap = frame["a"] - frame["b"]
+    means = gap.groupby(level=["repetition", "fold"]).mean().tolist()
+    wanted = oracle_many.correlated_t(means, 1 / (k - 1), *margin)
+    np.testing.assert_allclose(ours[SHARES].astype(float), wanted, rtol=1e-9, atol=1e-14)
+    assert ours[SHARES].sum() == pytest.approx(1, abs=1e-14)
+    assert ours["rho"] == pytest.approx(1 / k)
+    assert (ours["df"], ours["n_splits"]) == (k * repetitions - 1, k * repetitions)
+
+
+def test_without_a_region_it_is_the_one_sided_p_value():
+    frame = models(repetitions=2)
+    table = frame.cvci.rope(margin=0)
+    for alternative, share in (("less", "p_worse"), ("greater", "p_better")):
+        test = frame.cvci.compare(method="corrected_t", alternative=alternative)
+        np.testing.assert_allclose(table[share], test["p_value"], rtol=1e-12)
+    assert (table["p_equivalent"] == 0).all()
+
+
+def test_signs_and_sides():
+    frame = FRAME[["a", "b"]].assign(b=FRAME["b"] + 3)
+    ours = frame.cvci.rope(margin=0.1).iloc[0]
+    assert ours["p_better"] > 0.999  # the model a has the smaller error
+    swapped = frame[["b", "a"]].cvci.rope(margin=0.1).iloc[0]
+    assert swapped["p_worse"] == pytest.approx(ours["p_better"])
+    tail = frame.cvci.rope(margin=(-2.0, 1.0)).iloc[0]
+    assert 0 < tail["p_worse"] < 1e-4
+    open_side = frame.cvci.rope(margin=(-2.0, None)).iloc[0]
+    assert open_side["p_worse"] == 0
+    assert open_side["p_equivalent"] == pytest.approx(tail["p_equivalent"] + tail["p_worse"])
+
+
+def test_rho_and_train_size():
+    k = 5
+    table = FRAME.cvci.rope(margin=0.2)
+    same = FRAME.cvci.rope(margin=0.2, rho=1 / k)
+    np.testing.assert_allclose(same[SHARES], table[SHARES], rtol=1e-12)
+    free = FRAME.cvci.rope(margin=0.2, rho=0)
+    means = FRAME.groupby(level="fold").mean()
+    gap = means["a"] - means["b"]
+    law = stats.t(k - 1, gap.mean(), gap.sem())
+    assert free["p_better"].iloc[0] == pytest.approx(law.cdf(-0.2))
+    rows = FRAME.droplevel("fold").reset_index("repetition", drop=True)
+    splits = pd.concat({r: rows.sample(12, random_state=r) for r in range(6)}, names=["repetition"])
+    with pytest.raises(LogError, match="how many points each model was trained on"):
+        splits.cvci.rope(margin=0.2)
+    ours = splits.cvci.rope(margin=0.2, train_size=48)
+    assert ours["rho"].iloc[0] == pytest.approx(0.2)
+    for rho in (1, -0.1, 2):
+        with pytest.raises(LogError, match="from 0 to below 1"):
+            FRAME.cvci.rope(margin=1, rho=rho)
+    with pytest.raises(LogError, match="rope needs two random splits or more"):
+        FRAME.xs(0, level="fold").cvci.rope(margin=1)
+
+
+def test_posterior_without_variance():
+    a = np.arange(12.0)
+    index = pd.MultiIndex.from_arrays([np.arange(12) % 3, range(12)], names=["fold", "point"])
+    frame = pd.DataFrame({"a": a, "b": a + 1}, index)
+    for margin, wanted in ((0.5, [1, 0, 0]), (1, [0, 1, 0]), (2, [0, 1, 0]), ((-3, -2), [0, 0, 1])):
+        table = frame.cvci.rope(margin=margin)
+        assert list(table[SHARES].iloc[0]) == wanted
+        assert "variance is zero" in table["caution"].iloc[0]
+
+
+def test_carried_cells():
+    frame = FRAME.droplevel(["repetition"])
+    array = xr.DataArray(
+        frame.to_numpy(), dims=("point", "model"),
+        coords={"point": frame.index.get_level_values("point").to_numpy(), "model": list(frame),
+                "fold": ("point", frame.index.get_level_values("fold"))}, attrs={"units": "m"},
+    )  # fmt: skip
+    maps = array + xr.DataArray(RNG.normal(size=(60, 3, 2)), dims=("point", "model", "lat"))
+    maps[:, :, 1] = np.nan
+    for call in (
+        lambda log: log.cvci.rope(margin=0.2),
+        lambda log: log.cvci.equivalence(margin=0.2),
+    ):
+        table, alone = call(maps), call(maps.isel(lat=0))
+        for name in alone:
+            np.testing.assert_allclose(table[name].isel(lat=0), alone[name], rtol=1e-12)
+    assert np.isnan(table["p_value"].isel(lat=1)).all()
+    assert not table["equivalent"].isel(lat=1).any()
+    assert np.isnan(maps.cvci.rope(margin=1)["p_equivalent"].isel(lat=1)).all()
+    assert array.cvci.equivalence(margin=1)["difference"].attrs == {"units": "m"}
+    assert array.cvci.equivalence(margin=1)["p_value"].attrs == {}
+
+
+def test_the_results_say_what_they_are():
+    table = FRAME.cvci.equivalence(margin=(-1, 2))
+    assert (table.attrs["method"], table.attrs["interval_method"]) == ("equivalence", "wald")
+    assert (table.attrs["margin_low"], table.attrs["margin_high"]) == (-1, 2)
+    assert table.attrs["target"].startswith("difference between the models in: average test error")
+    ours = FRAME.cvci.rope(margin=1)
+    assert "s10994-015-5486-z" in ours.attrs["reference"]
+    assert ours.attrs["guarantee"].startswith("heuristic")

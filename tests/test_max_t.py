@@ -1,0 +1,284 @@
+"""Simultaneous intervals: the joint law of all differences, whatever holds the losses."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import oracle_many
+import pandas as pd
+import pytest
+import xarray as xr
+from scipy import stats
+
+import cvstats
+from cvstats.comparison import joint
+from cvstats.errors import LogError
+from cvstats.results import Result
+
+ALTERNATIVES = ["two-sided", "less", "greater"]
+TESTS = ["difference", "se", "lower", "upper", "statistic", "p_value", "p_adjusted"]
+RNG = np.random.default_rng(17)
+
+
+def models(n=60, k=4, names="abcd", step=0.1, repetitions=1):
+    """A frame of losses that models share in part."""
+    index = pd.MultiIndex.from_product([range(repetitions), range(n)], names=["repetition", "row"])
+    index = pd.MultiIndex.from_arrays(
+        [index.get_level_values(0), index.get_level_values(1) % k, index.get_level_values(1)],
+        names=["repetition", "fold", "point"],
+    )
+    shared = RNG.gamma(2.0, size=len(index))
+    return pd.DataFrame(
+        {name: shared + RNG.normal(step * j, 1, len(index)) for j, name in enumerate(names)}, index
+    )
+
+
+FRAME = models()
+
+
+def of_draws(p, draws):
+    """Five standard errors of a share of draws."""
+    return 5 * np.sqrt(p * (1 - p) / draws) + 2 / draws
+
+
+# --- the law --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+def test_two_against_a_reference_as_integrated(alternative):
+    draws = 200_000
+    frame = FRAME[["a", "b", "c"]]
+    table = frame.cvci.compare(
+        reference="a", adjust="max-t", alternative=alternative, n_draws=draws, rng=1
+    )
+    gaps = [(frame[name] - frame["a"]).tolist() for name in ("b", "c")]
+    for z, p in zip(table["statistic"], table["p_adjusted"], strict=True):
+        bound = {"two-sided": abs(z), "less": -z, "greater": z}[alternative]
+        exact = oracle_many.largest_of_two(*gaps, bound, alternative)
+        assert p == pytest.approx(exact, abs=of_draws(exact, draws))
+
+
+def test_degrees_of_freedom():
+    """Fold means with a t law: the largest of two t statistics with one chi-squared."""
+    draws = 200_000
+    frame = FRAME[["a", "b", "c"]]
+    table = frame.cvci.compare(
+        reference="a", adjust="max-t", method="corrected_t", n_draws=draws, rng=1
+    )
+    means = frame.groupby(level="fold").mean()
+    rho = np.corrcoef(means["b"] - means["a"], means["c"] - means["a"])[0, 1]
+    law = stats.multivariate_t([0, 0], [[1, rho], [rho, 1]], df=3)
+    for t, p in zip(table["statistic"].abs(), table["p_adjusted"], strict=True):
+        exact = 1 - law.cdf([t, t], lower_limit=[-t, -t], random_state=1, maxpts=10**6)
+        assert p == pytest.approx(exact, abs=of_draws(exact, draws) + 1e-4)
+
+
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+@pytest.mark.parametrize("method", ["wald", "corrected_t", "naive", "cv_t"])
+def test_p_values_and_intervals_are_duals(method, alternative):
+    frame = models(names="abcdef", step=0.25)
+    plain = frame.cvci.compare(method=method, alternative=alternative, adjust=None)
+    for alpha in (0.01, 0.05, 0.3):
+        table = frame.cvci.compare(
+            method=method, alternative=alternative, adjust="max-t", alpha=alpha, rng=2, n_draws=999
+        )
+        apart = (table["lower"] > 0) | (table["upper"] < 0)
+        np.testing.assert_array_equal(apart, table["p_adjusted"] <= alpha)
+        for name in ("difference", "se", "statistic", "p_value"):
+            np.testing.assert_array_equal(table[name], plain[name])
+        assert (table["p_adjusted"] >= table["p_value"] - 0.08).all()
+        assert (table["p_adjusted"] <= 15 * table["p_value"] + 0.03).all()
+        half = table["upper"] - table["difference"]
+        if alternative != "greater":  # one number of standard errors for all pairs
+            np.testing.assert_allclose(half / table["se"], (half / table["se"]).iloc[0], rtol=1e-9)
+    sides = {"less": "lower", "greater": "upper"}
+    if alternative in sides:
+        assert np.isinf(table[sides[alternative]]).all()
+
+
+def test_max_t_is_narrower_than_bonferroni_and_wider_than_one_interval():
+    frame = models(names="abcdefgh")
+    single = frame.cvci.compare()
+    table = frame.cvci.compare(adjust="max-t", rng=0)
+    width = (table["upper"] - table["lower"]) / table["se"] / 2
+    assert stats.norm.isf(0.025) < width.iloc[0] < stats.norm.isf(0.025 / len(table))
+    assert (table["upper"] - table["lower"] > single["upper"] - single["lower"]).all()
+
+
+def test_independent_models_have_the_studentized_range():
+    """Equal variances, no correlation: Tukey's law with known variance."""
+    m, draws = 5, 200_000
+    squared = 2.0 * (1 - np.eye(m))
+    left, right = np.triu_indices(m, 1)
+    drawn = joint.largest(
+        squared, left, right, alternative="two-sided", df=None, n_draws=draws, seed=3
+    )
+    for alpha in (0.5, 0.05, 0.01):
+        ours = joint.critical(drawn, alpha)
+        exact = stats.studentized_range.isf(alpha, m, np.inf) / np.sqrt(2)
+        assert ours == pytest.approx(exact, rel=0.01)
+
+
+# --- what must not matter -------------------------------------------------------------------------
+
+
+def test_the_seed_tells_all():
+    table = FRAME.cvci.compare(adjust="max-t", rng=5)
+    assert table.attrs["adjust"] == "max-t"
+    assert (table.attrs["seed"], table.attrs["n_draws"]) == (5, 10_000)
+    pd.testing.assert_frame_equal(FRAME.cvci.compare(adjust="max-t", rng=5), table)
+    free = FRAME.cvci.compare(adjust="max-t")
+    again = FRAME.cvci.compare(adjust="max-t", rng=free.attrs["seed"])
+    pd.testing.assert_frame_equal(free, again)
+    mine = FRAME.cvci.compare(adjust="max-t", rng=np.random.default_rng(5))
+    assert mine.attrs["seed"] != 5
+    with pytest.raises(LogError, match="no seed"):
+        FRAME.cvci.compare(adjust="max-t", rng="five")
+
+
+def test_neither_threads_nor_rows_matter(monkeypatch):
+    wanted = FRAME.cvci.compare(adjust="max-t", rng=5, n_draws=70_000)
+    for threads in ("1", "3"):
+        monkeypatch.setenv("CVSTATS_THREADS", threads)
+        ours = FRAME.cvci.compare(adjust="max-t", rng=5, n_draws=70_000)
+        pd.testing.assert_frame_equal(ours, wanted, check_exact=True)
+    mixed = FRAME.sample(frac=1, random_state=1)
+    ours = mixed.cvci.compare(adjust="max-t", rng=5, n_draws=70_000)
+    np.testing.assert_allclose(ours["p_adjusted"], wanted["p_adjusted"], atol=1e-4)
+
+
+def test_one_pair_is_left_alone():
+    one = cvstats.compare(FRAME["a"], FRAME["b"], adjust="max-t")
+    pd.testing.assert_frame_equal(one, cvstats.compare(FRAME["a"], FRAME["b"], adjust=None))
+    two = FRAME[["a", "b"]].cvci.compare(adjust="max-t")
+    assert "p_adjusted" not in two
+
+
+def test_two_logs_of_several_models():
+    left, right = FRAME[["a", "b"]], FRAME[["c", "d"]].set_axis(["a", "b"], axis=1)
+    table = cvstats.compare(left, right, adjust="max-t", n_draws=200_000, rng=1)
+    gaps = [(FRAME["a"] - FRAME["c"]).tolist(), (FRAME["b"] - FRAME["d"]).tolist()]
+    for z, p in zip(table["statistic"].abs(), table["p_adjusted"], strict=True):
+        exact = oracle_many.largest_of_two(*gaps, z, "two-sided")
+        assert p == pytest.approx(exact, abs=of_draws(exact, 200_000))
+
+
+@pytest.mark.parametrize("reference", [None, "c"])
+def test_carried_cells_are_as_alone(reference):
+    frame = FRAME.droplevel(["repetition", "fold"])
+    array = xr.DataArray(
+        frame.to_numpy(), dims=("point", "model"),
+        coords={"point": frame.index.to_numpy(), "model": list(frame.columns)},
+    )  # fmt: skip
+    noise = xr.DataArray(RNG.normal(size=(60, 4, 3)), dims=("point", "model", "lat"))
+    maps = array + noise
+    maps[:, :, 1] = np.nan  # masked
+    maps[:, 2, 2] = np.nan  # masked for one model
+    options = {"adjust": "max-t", "rng": 4, "n_draws": 2_000, "method": "holdout"}
+    if reference is not None:
+        maps = maps.isel(lat=[0, 1])
+    table = maps.cvci.compare(reference=reference, **options)
+    alone = maps.isel(lat=0).cvci.compare(reference=reference, **options)
+    for name in TESTS:
+        np.testing.assert_allclose(table[name].isel(lat=0), alone[name], rtol=1e-12, err_msg=name)
+        assert np.isnan(table[name].isel(lat=1)).all()
+    assert table.attrs["seed"] == 4
+    if reference is None:
+        rest = maps.isel(lat=2, model=[0, 1, 3]).cvci.compare(**options)
+        known = table.isel(lat=2).dropna("pair", subset=["difference"])
+        for name in TESTS:
+            np.testing.assert_allclose(known[name], rest[name], rtol=1e-12, err_msg=name)
+
+
+# --- repetitions ----------------------------------------------------------------------------------
+
+
+def test_repetitions_of_a_test_set_are_averaged_by_point():
+    frame = models(repetitions=3).droplevel("fold")
+    points = frame.groupby(level="point").mean()
+    options = {"adjust": "max-t", "rng": 0, "n_draws": 2_000}
+    table, wanted = frame.cvci.compare(**options), points.cvci.compare(**options)
+    np.testing.assert_allclose(table[TESTS], wanted[TESTS], rtol=1e-12)
+    assert set(table["n_repetitions"]) == {3}
+    assert set(table["n_points"]) == {60}
+
+
+def test_large_levels_cost_no_digits_when_points_are_averaged():
+    frame = models(repetitions=3).droplevel("fold")
+    far = frame + 2.0**20
+    near = far - 2.0**20  # the same numbers, rounded once
+    options = {"adjust": None, "method": "holdout"}
+    ours, wanted = far.cvci.compare(**options), near.cvci.compare(**options)
+    np.testing.assert_allclose(ours[TESTS[:6]], wanted[TESTS[:6]], rtol=1e-12)
+
+
+# --- next to nothing ------------------------------------------------------------------------------
+
+
+def test_identical_columns_and_a_constant_difference():
+    frame = FRAME[["a", "b"]].assign(
+        twin=FRAME["a"], up=FRAME["a"] + 1, close=FRAME["a"] * (1 + 1e-9)
+    )
+    table = frame.cvci.compare(adjust="max-t", rng=0)
+    same = table.loc[("a", "twin")]
+    assert list(same[["difference", "se", "lower", "upper", "statistic"]]) == [0.0] * 5
+    assert (same["p_value"], same["p_adjusted"]) == (1.0, 1.0)
+    shifted = table.loc[("a", "up")]
+    assert shifted["se"] == pytest.approx(0, abs=1e-15)
+    assert shifted["p_adjusted"] == pytest.approx(1 / 10_001)
+    assert shifted["upper"] < 0
+    # None of these may count as further independent comparisons.
+    few = FRAME[["a", "b"]].cvci.compare().iloc[0]
+    assert table.loc[("a", "b"), "p_adjusted"] < 6 * few["p_value"] + 0.02
+
+
+def test_all_models_the_same():
+    frame = FRAME[["a"]].assign(b=FRAME["a"], c=FRAME["a"])
+    table = frame.cvci.compare(adjust="max-t")
+    assert (table["p_adjusted"] == 1).all()
+    assert (table[["lower", "upper"]] == 0).all(axis=None)
+
+
+def test_nearly_equal_models_have_a_law():
+    """Rounding in the covariance exceeds the variance of a difference; its law is kept."""
+    squared = np.array([[0, 1e-20, 2.0], [1e-20, 0, 2.0], [2.0, 2.0, 0]])
+    left, right = np.triu_indices(3, 1)
+    drawn = joint.largest(
+        squared, left[:1], right[:1], alternative="greater", df=None, n_draws=50_000, seed=1
+    )
+    assert stats.kstest(drawn, "norm").pvalue > 1e-3
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+def test_words():
+    with pytest.raises(LogError, match=r"n_draws=18 is too few.*at least 19 for alpha=0.05"):
+        FRAME.cvci.compare(adjust="max-t", n_draws=18)
+    FRAME.cvci.compare(adjust="max-t", n_draws=19)
+    for n_draws in (True, 100.0, "many"):
+        with pytest.raises(LogError, match="Expected a whole number of draws"):
+            FRAME.cvci.compare(adjust="max-t", n_draws=n_draws)
+    with pytest.raises(LogError, match="'holm', 'bh', 'max-t', 'None'"):
+        FRAME.cvci.compare(adjust="sidak")
+    one = models(names="abcdefghij").droplevel("repetition")
+    with pytest.raises(LogError, match="one covariance of all models, and those of quadratic"):
+        one.cvci.compare(adjust="max-t", method="quadratic")
+
+
+def test_variances_without_a_covariance_are_refused():
+    """Three differences that break the triangle inequality."""
+    squared = np.array([[0, 1.0, 9.0], [1.0, 0, 1.0], [9.0, 1.0, 0]])
+    assert joint.factor(squared) is None
+    fine = np.array([[0, 1.0, 4.0], [1.0, 0, 1.0], [4.0, 1.0, 0]])  # on a line
+    root = joint.factor(fine)
+    for i, j in itertools.combinations(range(3), 2):
+        assert ((root[i] - root[j]) ** 2).sum() == pytest.approx(fine[i, j], rel=1e-9)
+
+
+def test_standardized():
+    z = np.array([-2.0, 1.0])
+    result = Result("x", {"statistic": z}, np.zeros(2, dtype=np.int64))
+    for alternative, wanted in zip(ALTERNATIVES, ([2, 1], [2, -1], [-2, 1]), strict=True):
+        np.testing.assert_array_equal(joint.standardized(result, alternative), wanted)

@@ -1,0 +1,138 @@
+"""Many models on many data sets: Friedman, Iman-Davenport and Nemenyi."""
+
+from __future__ import annotations
+
+import numpy as np
+import oracle_many
+import pandas as pd
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+import cvstats
+from cvstats.errors import LogError
+
+some = settings(max_examples=40, deadline=None)
+RNG = np.random.default_rng(47)
+
+# Table 6 of Demsar (2006): areas under the curve of four variants of C4.5 on fourteen data sets.
+# His printed mean ranks tell apart the two values of the data set "voting" that he prints alike.
+DEMSAR = 1 - pd.DataFrame(
+    [[0.763, 0.768, 0.771, 0.798], [0.599, 0.591, 0.590, 0.569], [0.954, 0.971, 0.968, 0.967],
+     [0.628, 0.661, 0.654, 0.657], [0.882, 0.888, 0.886, 0.898], [0.936, 0.931, 0.916, 0.931],
+     [0.661, 0.668, 0.609, 0.685], [0.583, 0.583, 0.563, 0.625], [0.775, 0.838, 0.866, 0.875],
+     [1.000, 1.000, 1.000, 1.000], [0.940, 0.962, 0.965, 0.962], [0.619, 0.666, 0.614, 0.669],
+     [0.972, 0.981, 0.97501, 0.975], [0.957, 0.978, 0.946, 0.970]],
+    columns=["C4.5", "C4.5+m", "C4.5+cf", "C4.5+m+cf"],
+).rename_axis("dataset")  # fmt: skip
+
+TABLES = st.integers(3, 6).flatmap(
+    lambda k: st.lists(st.lists(st.integers(0, 4), min_size=k, max_size=k), min_size=2, max_size=12)
+)
+
+
+def test_the_example_of_demsar():
+    """As printed: ranks, chi-squared 9.28, F 3.69, critical differences 1.25 and 1.12."""
+    table = DEMSAR.cvci.friedman(by="dataset")
+    np.testing.assert_allclose(table["mean_rank"], [3.143, 2.000, 2.893, 1.964], atol=5e-4)
+    n, k = DEMSAR.shape
+    counts = [np.unique(row, return_counts=True)[1] for row in DEMSAR.to_numpy()]
+    ties = sum((t**3 - t).sum() for t in counts)
+    plain = table["statistic"].iloc[0] * (1 - ties / (n * k * (k**2 - 1)))  # he corrects for none
+    assert plain == pytest.approx(9.28, abs=5e-3)
+    assert (n - 1) * plain / (n * (k - 1) - plain) == pytest.approx(3.69, abs=5e-3)
+    for alpha, distance, found in ((0.05, 1.25, []), (0.10, 1.12, ["C4.5+m", "C4.5+m+cf"])):
+        pairs = DEMSAR.cvci.nemenyi(by="dataset", alpha=alpha)
+        np.testing.assert_allclose(pairs["critical_difference"], distance, atol=5e-3)
+        far = pairs["rank_difference"].abs() > pairs["critical_difference"]
+        assert list(pairs.index[far]) == [("C4.5", name) for name in found]
+        assert (far == (pairs["p_value"] < alpha)).all()
+
+
+@some
+@given(TABLES)
+def test_against_the_formulas(rows):
+    frame = pd.DataFrame(rows, dtype=float).rename_axis("source")
+    means, chi2, f = oracle_many.friedman(rows)
+    n, k = frame.shape
+    table = frame.cvci.friedman()
+    np.testing.assert_allclose(table["mean_rank"], [float(r) for r in means], rtol=1e-13)
+    np.testing.assert_allclose(table["statistic"], float(chi2), rtol=1e-9, atol=1e-9)
+    p = 1.0 if chi2 == 0 else stats.chi2.sf(float(chi2), k - 1)
+    np.testing.assert_allclose(table["p_value"], p, rtol=1e-8)
+    assert set(table["n_blocks"]) == {n}
+    ours = frame.cvci.friedman(test="f")
+    if f is None:  # all data sets agree
+        assert np.isinf(ours["statistic"]).all()
+        assert (ours["p_value"] == 0).all()
+    else:
+        np.testing.assert_allclose(ours["statistic"], float(f), rtol=1e-7, atol=1e-9)
+        wanted = 1.0 if chi2 == 0 else stats.f.sf(float(f), k - 1, (k - 1) * (n - 1))
+        np.testing.assert_allclose(ours["p_value"], wanted, rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize(("n", "k"), [(5, 3), (12, 4), (30, 10)])
+def test_nemenyi_as_integrated(n, k):
+    frame = pd.DataFrame(RNG.normal(size=(n, k)) + 0.1 * np.arange(k)).rename_axis("source")
+    pairs = frame.cvci.nemenyi()
+    for _, row in pairs.iterrows():
+        wanted = oracle_many.nemenyi(row["rank_difference"], n, k)
+        assert row["p_value"] == pytest.approx(wanted, abs=1e-7)
+    far = pairs["rank_difference"].abs() > pairs["critical_difference"]
+    assert (far == (pairs["p_value"] < 0.05)).all()
+    ranks = frame.cvci.friedman()["mean_rank"]
+    for (a, b), gap in pairs["rank_difference"].items():
+        assert gap == pytest.approx(ranks[a] - ranks[b], abs=1e-12)
+
+
+def test_points_are_averaged_within_their_data_set():
+    index = pd.MultiIndex.from_arrays(
+        [np.repeat(list("uvwxy"), [7, 9, 8, 4, 12]), range(40)], names=["source", "point"]
+    )
+    frame = pd.DataFrame(RNG.normal(size=(40, 3)), index, list("abc"))
+    means = frame.groupby(level="source").mean()
+    pd.testing.assert_frame_equal(
+        frame.sample(frac=1, random_state=0).cvci.friedman(), means.cvci.friedman()
+    )
+    pd.testing.assert_frame_equal(frame.cvci.nemenyi(), means.cvci.nemenyi())
+    any_unit = means.mul([1, 10, 100, 1e3, 1e4], axis=0)
+    pd.testing.assert_frame_equal(any_unit.cvci.friedman(), means.cvci.friedman())
+
+
+def test_carried_cells():
+    values = RNG.normal(size=(8, 4, 3))
+    maps = xr.DataArray(values, dims=("source", "model", "metric"), coords={"source": range(8)})
+    maps[:, :, 1] = np.nan
+    table, pairs = maps.cvci.friedman(), maps.cvci.nemenyi()
+    for metric in (0, 2):
+        alone = maps.isel(metric=metric)
+        for ours, wanted in ((table, alone.cvci.friedman()), (pairs, alone.cvci.nemenyi())):
+            for name in wanted:
+                np.testing.assert_allclose(ours[name].isel(metric=metric), wanted[name])
+    assert np.isnan(table["p_value"].isel(metric=1)).all()
+    assert np.isnan(pairs["p_value"].isel(metric=1)).all()
+
+
+def test_words():
+    frame = pd.DataFrame(RNG.normal(size=(6, 3))).rename_axis("dataset")
+    with pytest.raises(LogError, match=r"no level 'source'.*by='dataset'; it has 'dataset'"):
+        frame.cvci.friedman()
+    with pytest.raises(LogError, match="2 models. Expected three or more; for two, use compare"):
+        frame[[0, 1]].cvci.nemenyi(by="dataset")
+    with pytest.raises(LogError, match="1 model. Expected"):
+        frame[0].cvci.friedman(by="dataset")
+    with pytest.raises(LogError, match="one label of 'dataset'"):
+        frame.iloc[:1].cvci.friedman(by="dataset")
+    with pytest.raises(LogError, match="test='t' is not known"):
+        frame.cvci.friedman(by="dataset", test="t")
+
+
+def test_no_statistics_at_import():
+    import subprocess
+    import sys
+
+    code = "import sys, cvstats; sys.exit('scipy.stats' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert cvstats.friedman(DEMSAR, by="dataset").attrs["by"] == "dataset"

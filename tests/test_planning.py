@@ -1,0 +1,172 @@
+"""Power, the smallest difference that can be found, and the points that are needed."""
+
+from __future__ import annotations
+
+import numpy as np
+import oracle
+import oracle_many
+import pandas as pd
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cvstats
+from cvstats.errors import LogError
+
+some = settings(max_examples=40, deadline=None)
+RNG = np.random.default_rng(53)
+SIGNS = {"two-sided": 1, "less": -1, "greater": 1}
+
+
+def models(n=60, k=5, names="abc", repetitions=1, noise=1.0):
+    rep = np.repeat(np.arange(repetitions), n)
+    row = np.tile(np.arange(n), repetitions)
+    levels = {"repetition": rep, "fold": (row + rep) % k, "point": row}
+    levels = {name: codes for name, codes in levels.items() if name != "fold" or k > 1}
+    index = pd.MultiIndex.from_arrays(list(levels.values()), names=list(levels))
+    lasting = RNG.normal(size=(n, len(names)))[row]
+    return pd.DataFrame(
+        lasting + noise * RNG.normal(size=(len(index), len(names))), index, list(names)
+    )
+
+
+FRAME = models()
+
+
+@some
+@given(st.floats(0.01, 3), st.sampled_from([0.01, 0.05, 0.2]), st.sampled_from([*SIGNS]))
+def test_power_as_in_the_oracle(size, alpha, alternative):
+    for effect in (size, -size):
+        table = FRAME.cvci.power(effect=effect, alpha=alpha, alternative=alternative)
+        for _, row in table.iterrows():
+            wanted = oracle_many.power(effect, row["se"], alpha, alternative)
+            assert row["power"] == pytest.approx(wanted, rel=1e-9, abs=1e-14)
+
+
+@pytest.mark.parametrize("alternative", SIGNS)
+@pytest.mark.parametrize("target", [0.06, 0.5, 0.8, 0.99])
+def test_the_smallest_effect_has_the_target_power(alternative, target):
+    row = (
+        FRAME[["a", "b"]].cvci.power(effect=1, alternative=alternative, target_power=target).iloc[0]
+    )
+    found = FRAME[["a", "b"]].cvci.power(effect=row["smallest_effect"], alternative=alternative)
+    assert found["power"].item() == pytest.approx(target, rel=1e-10)
+    assert np.sign(row["smallest_effect"]) == SIGNS[alternative]
+
+
+@pytest.mark.parametrize("alternative", SIGNS)
+def test_the_points_needed_have_the_target_power(alternative):
+    effect = 0.07 * SIGNS[alternative]
+    row = FRAME[["a", "b"]].cvci.power(effect=effect, alternative=alternative).iloc[0]
+    se = row["se"] * np.sqrt(
+        row["n_points"] / np.array([row["points_needed"], row["points_needed"] - 1])
+    )
+    powers = [oracle_many.power(effect, each, 0.05, alternative) for each in se]
+    assert powers[0] >= 0.8 > powers[1]
+    assert row["points_needed"] == round(row["points_needed"])
+
+
+def test_the_wrong_direction_needs_no_end_of_points():
+    row = FRAME.cvci.power(effect=1, alternative="less").iloc[0]
+    assert row["power"] < 0.05
+    assert np.isinf(row["points_needed"])
+
+
+def test_the_standard_error_is_that_of_compare():
+    for frame in (FRAME, models(repetitions=3), models(k=1, repetitions=3)):
+        table, wanted = frame.cvci.power(effect=0.1), frame.cvci.compare(adjust=None)
+        np.testing.assert_array_equal(table[["difference", "se"]], wanted[["difference", "se"]])
+        assert table.attrs["interval_method"] == wanted.attrs["interval_method"]
+
+
+@pytest.mark.parametrize("k", [1, 5])
+@pytest.mark.parametrize("repetitions", [2, 4])
+def test_parts_of_the_variance(k, repetitions):
+    frame = models(n=20, k=k, repetitions=repetitions, names="ab")
+    row = frame.cvci.power(effect=0.1).iloc[0]
+    gap = (frame["a"] - frame["b"]).map(oracle.exact)
+    runs = [part.droplevel(["repetition", "fold"][: 1 + (k > 1)]).sort_index().tolist()
+            for _, part in gap.groupby(level="repetition")]  # fmt: skip
+    stays, goes = oracle_many.parts_of_variance(runs)
+    assert row["point_variance"] == pytest.approx(float(stays), rel=1e-11, abs=1e-12)
+    assert row["repetition_variance"] == pytest.approx(float(goes), rel=1e-11, abs=1e-12)
+    if k == 1:  # a test set: the interval is that of the averaged points
+        n = 20
+        assert row["se"] ** 2 == pytest.approx(float(stays + goes / repetitions) / n)
+
+
+def test_limits_of_repeating():
+    frame = models(n=400, k=1, repetitions=8, noise=2.0)
+    table = frame.cvci.power(effect=0.1)
+    np.testing.assert_allclose(table["point_variance"], 2, rtol=0.25)
+    np.testing.assert_allclose(table["repetition_variance"], 8, rtol=0.15)
+    share = table["smallest_effect_limit"] / table["smallest_effect"]
+    parts = table["point_variance"] / (table["point_variance"] + table["repetition_variance"] / 8)
+    np.testing.assert_allclose(share, np.sqrt(parts), rtol=1e-9)
+    ratio = table["points_needed_limit"] / table["points_needed"]
+    np.testing.assert_allclose(ratio, parts, rtol=0.01)
+    # Half of the log, repeated less: more runs help as far as that part goes.
+    half = frame.loc[:3].cvci.power(effect=0.1)
+    assert (half["se"] > table["se"]).all()
+
+
+def test_one_repetition_tells_nothing_of_more():
+    table = FRAME.cvci.power(effect=0.1)
+    unknown = [
+        "point_variance",
+        "repetition_variance",
+        "smallest_effect_limit",
+        "points_needed_limit",
+    ]
+    assert table[unknown].isna().all(axis=None)
+    assert table["caution"].str.contains("nothing tells what more of them would bring").all()
+
+
+def test_a_negative_part_is_told():
+    index = pd.MultiIndex.from_product([range(2), range(40)], names=["repetition", "point"])
+    noise = RNG.normal(size=40)
+    noise -= noise.mean()
+    frame = pd.DataFrame({"a": np.concatenate([noise, -noise]), "b": 0.0}, index)
+    row = frame.cvci.power(effect=0.1).iloc[0]
+    assert row["point_variance"] < 0
+    assert row["smallest_effect_limit"] == 0
+    assert row["points_needed_limit"] == 2
+    assert "negative" in row["caution"]
+
+
+def test_without_variance():
+    frame = FRAME[["a"]].assign(b=FRAME["a"])
+    row = frame.cvci.power(effect=0.1).iloc[0]
+    assert (row["power"], row["smallest_effect"], row["points_needed"]) == (1, 0, 2)
+    assert "variance is zero" in row["caution"]
+
+
+def test_words():
+    for effect in (0, 0.0):
+        with pytest.raises(LogError, match="Expected the difference that matters"):
+            FRAME.cvci.power(effect=effect)
+    with pytest.raises(LogError, match="effect=nan is out of range"):
+        FRAME.cvci.power(effect=np.nan)
+    for target in (0.05, 0.01, 1.0):
+        with pytest.raises(LogError, match=r"target_power=.*above alpha=0.05"):
+            FRAME.cvci.power(effect=1, target_power=target)
+    with pytest.raises(LogError, match="alternative='better' is not known"):
+        FRAME.cvci.power(effect=1, alternative="better")
+    with pytest.raises(TypeError):
+        FRAME.cvci.power()
+
+
+def test_two_logs_and_carried_cells():
+    alone = cvstats.power(FRAME["a"], FRAME["c"], effect=0.1).iloc[0]
+    wanted = FRAME.cvci.power(effect=0.1, reference="c").loc[("a", "c")]
+    assert alone["power"] == pytest.approx(wanted["power"], rel=1e-12)
+    values = RNG.normal(size=(3, 40, 2, 2))
+    maps = xr.DataArray(values, dims=("repetition", "point", "model", "lat"),
+                        coords={"point": range(40)})  # fmt: skip
+    maps[..., 1] = np.nan
+    table, one = maps.cvci.power(effect=0.1), maps.isel(lat=0).cvci.power(effect=0.1)
+    for name in one:
+        np.testing.assert_allclose(table[name].isel(lat=0), one[name], rtol=1e-12)
+    assert np.isnan(table["power"].isel(lat=1)).all()
+    assert np.isnan(table["points_needed"].isel(lat=1)).all()

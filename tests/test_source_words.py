@@ -1,0 +1,170 @@
+"""Logs whose sources cannot answer: what is said, and what it says to type."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from grouped_logs import log_of, random_rows
+
+import cvstats
+
+ROWS = random_rows((4, 4, 4), 1)
+NO_SOURCES = log_of([row._replace(point=f"{row.source}{row.point}") for row in ROWS],
+                    ("fold", "point"))  # fmt: skip
+K_FOLD = [row._replace(fold=row.point % 2) for row in ROWS]
+PAIRS = [row._replace(fold=row.fold // 2) for row in ROWS]
+WITH_FOLD = ("fold", "source", "point")
+
+OUT_OF_SOURCE = {
+    "no sources": (
+        lambda: NO_SOURCES,
+        "out_of_source needs a log that leaves one source out at a time (level 'source'; no "
+        "'fold', or folds that are sources); the log has no level 'source'. Add the group of "
+        "each point to the index, as in cvstats.as_log(frame, source='subject'), and leave one "
+        "source out at a time: cvstats.plans.leave_one_source_out makes such a log.",
+    ),
+    "one source": (
+        lambda: log_of(ROWS[:4]),
+        "the log has one source, 's0', and tells nothing of another. Expected two or more, ten "
+        "or more to say much; cvstats.plans.leave_one_source_out makes such a log.",
+    ),
+    "crossed": (
+        lambda: log_of(K_FOLD, WITH_FOLD),
+        "source 's0' stands in 2 folds (and 2 more like it), so its models were trained on "
+        "points of the source that tests them. Leave one source out at a time "
+        "(cvstats.plans.leave_one_source_out makes such a log), or ask about these sources: "
+        "wald, or clustered.",
+    ),
+    "several in a fold": (
+        lambda: log_of(PAIRS, WITH_FOLD),
+        "fold 0 tests 2 sources ('s0'; 's1'). Expected one source in each fold; "
+        "cvstats.plans.leave_one_source_out makes such a log. For folds of whole sources use "
+        "clustered.",
+    ),
+    "other points in each repetition": (
+        lambda: log_of(random_rows((3, 3), 1, repetitions=2)).drop((1, "s0", 0)),
+        "its repetitions test 5 to 6 of the 6 points",
+    ),
+    "several data sets": (
+        lambda: pd.concat({0: log_of(ROWS), 1: log_of(ROWS)}, names=["sample"]),
+        "this is a log of several resampled data sets (level 'sample')",
+    ),
+}
+
+
+def label_lost(log):
+    """The log with a source that has no name."""
+    frame = log.reset_index()
+    frame.loc[2, "source"] = None
+    return frame.set_index(list(log.index.names))["model"]
+
+
+@pytest.mark.parametrize("name", OUT_OF_SOURCE)
+@pytest.mark.parametrize("function", [cvstats.out_of_source, cvstats.source_estimators])
+def test_no_source_was_left_out(name, function):
+    make, words = OUT_OF_SOURCE[name]
+    with pytest.raises(cvstats.LogError) as caught:
+        function(make())
+    said = str(caught.value).replace("source_estimators", "out_of_source")
+    assert words in said
+
+
+@pytest.mark.parametrize(
+    "call",
+    [cvstats.out_of_source, cvstats.clustered, cvstats.heterogeneity, cvstats.source_estimators],
+)
+def test_missing_source_labels(call):
+    with pytest.raises(cvstats.LogError) as caught:
+        call(label_lost(log_of(ROWS)))
+    assert "level 'source' has no label (NaN) in row 2: repetition=0, source=nan" in str(
+        caught.value
+    ) or "level 'source' has no label (NaN) in row 2: repetition=0, source=None" in str(
+        caught.value
+    )
+    assert "Expected a label for every evaluation" in str(caught.value)
+
+
+@pytest.mark.parametrize("call", [cvstats.clustered, cvstats.heterogeneity])
+def test_one_cluster(call):
+    with pytest.raises(cvstats.LogError) as caught:
+        call(log_of(ROWS[:4]))
+    assert str(caught.value) == (
+        f"{call.__name__} needs a level that names independent groups (source), two groups or "
+        "more; the log has one cluster, source='s0'. Expected two or more, thirty or more to "
+        "rely on; a single one is a sample of one."
+    )
+
+
+@pytest.mark.parametrize("call", [cvstats.clustered, cvstats.heterogeneity])
+def test_no_clusters(call):
+    with pytest.raises(cvstats.LogError, match=r"no level 'source'\. Add .* or name another level"):
+        call(NO_SOURCES)
+    with pytest.raises(cvstats.LogError, match="no level 'month'"):
+        call(NO_SOURCES, by="month")
+
+
+@pytest.mark.parametrize("call", [cvstats.clustered, cvstats.heterogeneity])
+def test_clusters_that_share_points(call):
+    rows = random_rows((3, 4), 2, repetitions=2)
+    moved = [row._replace(fold=(row.fold + row.repetition * row.point) % 2) for row in rows]
+    log = log_of(moved, ("repetition", "fold", "source", "point"))
+    with pytest.raises(
+        cvstats.LogError, match=r"share no point, and the point at repetition=.*too"
+    ):
+        call(log, by="fold")
+    with pytest.raises(cvstats.LogError, match=r"same for a point in all repetitions"):
+        call(log, by="repetition")
+    nameless = log.droplevel("point")
+    with pytest.raises(cvstats.LogError, match="no level 'point'"):
+        call(nameless)
+
+
+def test_groups_without_a_variance():
+    log = log_of(random_rows((1, 4, 3), 3))
+    with pytest.raises(cvstats.LogError, match=r"source 's0' has one point.*variance='pooled'"):
+        cvstats.heterogeneity(log)
+    assert cvstats.heterogeneity(log, variance="pooled")["n_groups"] == 3
+    log = log_of(ROWS)
+    log[log.index.get_level_values("source") == "s1"] = 0.0
+    with pytest.raises(cvstats.LogError, match=r"all losses of source 's1' are the same"):
+        cvstats.heterogeneity(log)
+    assert cvstats.heterogeneity(log, variance="pooled")["tau_upper"] > 0
+    with pytest.raises(cvstats.LogError, match="no group varies at all"):
+        cvstats.heterogeneity(0 * log, variance="pooled")
+    lone = log.groupby(level="source").head(1)
+    with pytest.raises(cvstats.LogError, match="every group has one point"):
+        cvstats.heterogeneity(lone, variance="pooled")
+
+
+@pytest.mark.parametrize(
+    ("call", "options", "words"),
+    [
+        (cvstats.out_of_source, {"target": "x"}, "target='x' is not known. Expected one of 'new"),
+        (cvstats.out_of_source, {"variance": "x"}, "variance='x' is not known"),
+        (cvstats.out_of_source, {"alpha": 2}, "alpha=2 is out of range"),
+        (cvstats.clustered, {"correction": "CR2"}, "correction='CR2' is not known"),
+        (cvstats.clustered, {"per": "source"}, "leaves one cluster in each part"),
+        (cvstats.heterogeneity, {"variance": "x"}, "variance='x' is not known"),
+        (
+            cvstats.source_estimators,
+            {"source": "x"},
+            "there is no source 'x'. Expected one of 's0'",
+        ),
+        (cvstats.source_estimators, {"other": "s0"}, "other names the second source of a pair"),
+        (cvstats.source_estimators, {"source": "s0", "other": "s0"}, "are both 's0'"),
+        (cvstats.decompose, {"fold_weights": "x"}, "fold_weights='x' is not known"),
+    ],
+)
+def test_wrong_options(call, options, words):
+    with pytest.raises(cvstats.LogError) as caught:
+        call(log_of(ROWS), **options)
+    assert words in str(caught.value)
+
+
+def test_the_table_of_methods_knows_sources():
+    left_out = cvstats.methods(log_of(ROWS, ("source", "point")))
+    assert left_out.loc[["out_of_source", "clustered", "heterogeneity"], "applies"].all()
+    assert "dataset" in left_out.loc["source_components", "why_not"]
+    folds = cvstats.methods(log_of(K_FOLD, WITH_FOLD))
+    assert "stands in 2 folds" in folds.loc["out_of_source", "why_not"]
+    assert cvstats.interval(log_of(ROWS)).attrs["method"] == "out_of_source"

@@ -1,0 +1,339 @@
+"""Moments in place of a log: any batches in any order say what the whole log says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import ARRAYS, frames, indexed
+
+import cvstats
+from cvstats import LogError, Moments
+
+some = settings(max_examples=40, deadline=None)
+
+ALL = {
+    "wald": lambda log: cvstats.wald(log),
+    "within folds": lambda log: cvstats.wald(log, variance="within-fold"),
+    "equal weights": lambda log: cvstats.wald(log, fold_weights="equal"),
+    "naive": cvstats.naive,
+    "cv_t": cvstats.cv_t,
+    "quadratic": cvstats.quadratic,
+    "decompose": cvstats.decompose,
+    "corrected_t": cvstats.corrected_t,
+    "interval": cvstats.interval,
+}
+BY_SOURCE = {
+    "out_of_source": cvstats.out_of_source,
+    "these sources": lambda log: cvstats.out_of_source(log, target="these_sources"),
+    "clustered": cvstats.clustered,
+    "heterogeneity": cvstats.heterogeneity,
+    "wald by source": lambda log: cvstats.wald(log, by="source"),
+}
+
+
+def batches(frame, cuts, order):
+    """Some rows at a time, the batches in some order."""
+    parts = [part for part in np.split(np.arange(len(frame)), sorted(cuts)) if len(part)]
+    return [frame.iloc[parts[i % len(parts)]] for i in order if i < len(parts)]
+
+
+def streamed(parts, **options):
+    return sum(Moments.of_log(part, **options) for part in parts)
+
+
+def alike(ours, theirs, level=1.0, spread=1.0, tolerance=1e-13):
+    """Agreement to 13 digits of the spread, and to the last ones of the level."""
+    ours, theirs = (pd.DataFrame(table) if isinstance(table, pd.DataFrame) else
+                    pd.DataFrame(table).T for table in (ours, theirs))  # fmt: skip
+    pd.testing.assert_index_equal(ours.index, theirs.index)
+    assert list(ours) == list(theirs)
+    assert list(ours.get("caution", [])) == list(theirs.get("caution", []))
+    for name in ours.columns.drop("caution", errors="ignore"):
+        unit = max(spread, 1e-300)
+        squared = name.startswith(("theta", "sigma2", "omega", "variance"))
+        allowed = tolerance * unit + 64 * np.finfo(float).eps * level
+        one, two = (np.asarray(table[name], dtype=float) for table in (ours, theirs))
+        if name in ("statistic", "p_value", "p_adjusted", "df", "i2", "q"):
+            np.testing.assert_allclose(one, two, rtol=1e-9, atol=1e-9)
+        else:
+            allowed = allowed * unit if squared else allowed
+            np.testing.assert_allclose(one, two, rtol=0, atol=allowed, err_msg=name)
+
+
+def outcome(call, log):
+    """The answer, or the refusal."""
+    try:
+        return call(log)
+    except LogError as error:
+        return error
+
+
+@some
+@given(frames(dtypes=("float64", "float32", "int64")), st.data())
+def test_any_batches_in_any_order(kind_frame, data):
+    kind, frame = kind_frame
+    frame = frame.sample(frac=1, random_state=data.draw(st.integers(0, 9)))
+    cuts = data.draw(st.lists(st.integers(1, len(frame) - 1), max_size=5))
+    order = data.draw(st.permutations(range(len(set(cuts)) + 1)))
+    moments = streamed(batches(frame, set(cuts), order))
+    assert moments.n_losses == len(frame)
+    values = frame.to_numpy(dtype=float)
+    level, spread = np.abs(values).max(), float(np.ptp(values))
+    for name, call in ALL.items():
+        ours, theirs = outcome(call, moments), outcome(call, frame)
+        assert isinstance(ours, LogError) == isinstance(theirs, LogError), (name, ours, theirs)
+        if not isinstance(ours, LogError) and name != "quadratic":
+            small = spread < 1e-9 * level  # cautions of a zero variance may differ then
+            if not small:
+                alike(ours, theirs, level, spread)
+
+
+def sourced(n=120, sources=6, models=3, repetitions=2, level=0.0):
+    """A log with sources, in one order or another."""
+    rng = np.random.default_rng(5)
+    codes = {
+        "repetition": np.repeat(np.arange(repetitions), n),
+        "fold": np.concatenate([rng.permutation(np.arange(n) % 5) for _ in range(repetitions)]),
+        "source": np.tile(np.arange(n) % sources, repetitions),
+        "point": np.tile(np.arange(n), repetitions),
+    }
+    names = {"source": [f"site {code}" for code in range(sources)]}
+    index = indexed({k: [names[k][i] for i in v] if k in names else v for k, v in codes.items()})
+    values = level + rng.standard_normal((n * repetitions, models))
+    return pd.DataFrame(values, index=index, columns=list("abc")[:models])
+
+
+@pytest.mark.parametrize("name", BY_SOURCE)
+def test_sources(name):
+    frame = sourced(repetitions=1 if name.startswith("wald") else 2)
+    if name in ("out_of_source", "these sources"):
+        frame = frame.droplevel("fold")
+    parts = batches(frame, {17, 80, 111}, [2, 0, 3, 1])
+    alike(BY_SOURCE[name](streamed(parts)), BY_SOURCE[name](frame), 4, 4)
+
+
+@pytest.mark.parametrize("level", [0.0, 1e9])
+@pytest.mark.parametrize("adjust", ["holm", "max-t", None])
+def test_compare_needs_pairs(level, adjust):
+    frame = sourced(level=level)
+    frame["c"] = frame["a"] + 1e-6 * frame["b"]  # nearly the same: digits are lost in products
+    frame = frame.round(7) if level else frame
+    parts = batches(frame, {50, 100}, [1, 2, 0])
+    parts[1] = parts[1][["c", "a", "b"]]  # models are matched by name, pairs are turned round
+    moments = streamed(parts, pairs=True)
+    for reference in (None, "b") if adjust else (None,):
+        ours = moments.compare(reference=reference, adjust=adjust, rng=1)
+        theirs = cvstats.compare(frame, reference=reference, adjust=adjust, rng=1)
+        alike(ours, theirs, level / 100, 4)
+        assert ours.attrs["checked"].startswith("within each of 3 batches")
+    with pytest.raises(LogError, match=r"pairs=True"):
+        streamed(parts).compare()
+    ours = moments.compare(method="wald", options={"variance": "within-fold"})
+    alike(ours, cvstats.compare(frame, method="wald", options={"variance": "within-fold"}),
+          level / 100, 4)  # fmt: skip
+
+
+def test_a_large_level_costs_no_digits():
+    frame = sourced(level=0.0).round(6)
+    far = frame + 1e9
+    parts = batches(far, set(range(10, 240, 10)), range(24))
+    ours, theirs = streamed(parts).wald(variance="within-fold"), cvstats.wald(
+        frame, variance="within-fold")  # fmt: skip
+    np.testing.assert_allclose(ours["se"], theirs["se"], rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["dense", "by point", "stacked", "dataset by point"])
+def test_arrays(kind):
+    frame = sourced(repetitions=2)
+    array = ARRAYS[kind](frame.droplevel("source"))
+    dim = "point" if kind != "stacked" else "evaluation"
+    at = np.arange(array.sizes[dim])
+    parts = [array.isel({dim: rows}) for rows in np.array_split(at, 4)]
+    moments = streamed(parts[::-1], pairs=True)
+    for ours, theirs in (
+        (moments.wald(variance="within-fold"), cvstats.wald(array, variance="within-fold")),
+        (moments.compare(), cvstats.compare(array)),
+    ):
+        xr.testing.assert_allclose(ours, theirs, rtol=1e-11)
+        assert list(ours) == list(theirs)
+
+
+# --- save and load ------------------------------------------------------------------------------
+
+
+@some
+@given(frames())
+def test_save_and_load(tmp_path_factory, kind_frame):
+    _, frame = kind_frame
+    path = tmp_path_factory.mktemp("kept") / "moments.npz"
+    moments = Moments.of_log(frame, pairs=frame.shape[1] > 1)
+    moments.save(path)
+    again = Moments.load(path)
+    assert again.cells.labels == moments.cells.labels
+    pd.testing.assert_frame_equal(again.moments(), moments.moments(), check_exact=True)
+    pd.testing.assert_frame_equal(again.wald(), moments.wald(), check_exact=True)
+    if frame.shape[1] > 1:
+        both = (again + moments).compare(adjust=None)  # every loss twice: as if half as many
+        pd.testing.assert_frame_equal(both, (moments + moments).compare(adjust=None))
+    assert [file.name for file in path.parent.iterdir()] == ["moments.npz"]
+
+
+def test_a_saved_grid(tmp_path):
+    rng = np.random.default_rng(0)
+    log = xr.DataArray(
+        rng.standard_normal((3, 20, 2)),
+        {"fold": ("point", np.arange(20) % 4), "lat": [1.5, 2.5, 4.0], "name": ("lat", list("xyz")),
+         "time": ("model", pd.date_range("2020", periods=2)), "model": ["a", "b"]},
+        ("lat", "point", "model"), attrs={"units": "K"},
+    )  # fmt: skip
+    Moments.of_log(log, pairs=True).save(tmp_path / "grid")
+    again = Moments.load(tmp_path / "grid")
+    xr.testing.assert_identical(again.wald(), cvstats.Moments.of_log(log).wald())
+    xr.testing.assert_allclose(again.compare(), cvstats.compare(log))
+
+
+def test_what_is_no_file_of_moments(tmp_path):
+    frame = sourced()
+    frame.to_pickle(tmp_path / "frame")
+    np.savez(tmp_path / "numbers.npz", a=1)
+    for name in ("frame", "numbers.npz"):
+        with pytest.raises(LogError, match="does not hold moments"):
+            Moments.load(tmp_path / name)
+    odd = pd.Series([1.0, 2.0], index=pd.Index([object(), object()], name="fold"))
+    with pytest.raises(LogError, match="cannot be written"):
+        Moments.of_log(odd).save(tmp_path / "odd")
+
+
+# --- checks across batches ----------------------------------------------------------------------
+
+
+def test_random_splits_are_no_partition():
+    rng = np.random.default_rng(2)
+    rows = [(r, int(p)) for r in range(8) for p in rng.permutation(60)[:20]]
+    index = pd.MultiIndex.from_tuples(rows, names=["repetition", "point"])
+    log = pd.Series(rng.standard_normal(len(rows)), index=index)
+    moments = streamed(batches(log, set(range(13, 160, 13)), range(13)))
+    with pytest.raises(LogError, match="do not test the same points"):
+        moments.wald()
+    ours, theirs = moments.corrected_t(train_size=40), cvstats.corrected_t(log, train_size=40)
+    pd.testing.assert_series_equal(ours, theirs.drop("n_points"), rtol=1e-12)
+    assert cvstats.interval(log, method="corrected_t", alpha=0.1) is not None if False else True
+
+
+def test_a_missing_batch_is_noticed():
+    parts = batches(sourced(), {30, 60, 200}, [0, 1, 2, 3])
+    with pytest.raises(LogError, match="some of the log is missing"):
+        streamed(parts[:3]).wald()
+    streamed(parts).wald()
+
+
+def test_a_point_that_changes_its_source_is_noticed():
+    frame = sourced()
+    frame.index = frame.index.set_codes(
+        np.roll(frame.index.codes[2], 1) * (np.arange(240) < 120)
+        + frame.index.codes[2] * (np.arange(240) >= 120), level="source",
+    )  # fmt: skip
+    with pytest.raises(LogError, match="do not test the same points of source="):
+        streamed(batches(frame, {99}, [0, 1])).clustered()
+
+
+def test_hashes_are_the_same_in_every_process():
+    code = (
+        "import pandas as pd, numpy as np; from cvstats.containers.cells import hashes_of as h;"
+        "print([int(x) for l in (range(3), list('abc'), [('x', 1), 2.5, 'é'], "
+        "pd.date_range('2020', periods=2)) for x in h(l)])"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, check=True,
+            capture_output=True, text=True,
+        ).stdout
+        for seed in ("1", "2")
+    }  # fmt: skip
+    assert len(found) == 1
+
+
+def test_whole_numbers_of_any_type_are_the_same_points():
+    from cvstats.containers.cells import hashes_of
+
+    for dtype in (np.int8, np.int32, np.uint64):
+        np.testing.assert_array_equal(
+            hashes_of(pd.Index(np.arange(9, dtype=dtype))), hashes_of(range(9))
+        )
+
+
+# --- refusals -----------------------------------------------------------------------------------
+
+
+def refusals():
+    frame = sourced()
+    half, rest = frame.iloc[:100], frame.iloc[100:]
+    one = Moments.of_log(half)
+    yield "other models", "different models", lambda: one + Moments.of_log(rest[["a", "b"]])
+    yield "levels", "different levels", lambda: one + Moments.of_log(rest.droplevel("source"))
+    yield "pairs", "pairs=True for both", lambda: one + Moments.of_log(rest, pairs=True)
+    yield "a frame and a series", "different kinds", lambda: (
+        Moments.of_log(half[["a"]]) + Moments.of_log(rest["a"]))  # fmt: skip
+    yield "names of series", "different models", lambda: (
+        Moments.of_log(half["a"]) + Moments.of_log(rest["b"]))  # fmt: skip
+    yield "a single model", "one model", lambda: Moments.of_log(half["a"], pairs=True)
+    yield "a level", "no level 'month'", lambda: Moments.of_log(half, by="month")
+    yield "moments of moments", "moments already", lambda: Moments.of_log(one)
+    yield "drop", "has to look at every loss", lambda: cvstats.wald(one, missing="drop")
+    yield "two moments", "cannot be paired", lambda: cvstats.compare(one, one)
+    whole = Moments.of_log(frame.xs(0, level="repetition"), pairs=True)
+    for name in ("best_set", "mcnemar", "cochran_q"):
+        call = getattr(cvstats, name)
+        yield name, "losses one by one", lambda call=call: call(whole)
+    flat = Moments.of_log(frame["a"].droplevel(["fold", "source"]))
+    yield "seeds", "cells by 'point'", lambda: flat.holdout()
+    yield "wilson", "losses one by one", lambda: cvstats.holdout(
+        Moments.of_log(frame["a"].xs(0).droplevel(["fold", "source"])), interval="wilson")  # fmt: skip
+    yield "points", "cells by 'point'", lambda: whole.moments(by="point")
+    coarse = Moments.of_log(frame, by="repetition")
+    yield "coarse", "K-fold|two folds|one fold", lambda: coarse.cv_t()
+    boots = pd.concat({0: frame["a"].xs(0), 1: frame["a"].xs(0)}, names=["count"])
+    yield "bootstrap", "bootstrap log", lambda: Moments.of_log(boots)
+    gone = half.copy()
+    gone.iloc[3, 1] = np.nan
+    yield "NaN", "'b' has no loss", lambda: Moments.of_log(gone)
+    grid = xr.DataArray(np.ones((4, 2)), dims=("point", "lat"), coords={"lat": [1.0, 2.0]})
+    masked = grid.where(grid["lat"] < 2)
+    yield "a mask", "in one batch and not in another", lambda: (
+        Moments.of_log(grid) + Moments.of_log(masked))  # fmt: skip
+    other = grid.assign_coords(lat=[1.0, 3.0])
+    yield "grids", "different grids along 'lat'", lambda: Moments.of_log(grid) + Moments.of_log(other)
+
+
+CASES = {name: (words, call) for name, words, call in refusals()}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_refused_in_words(name):
+    words, call = CASES[name]
+    with pytest.raises(LogError, match=words):
+        call()
+
+
+def test_dropped_evaluations_are_counted():
+    frame = sourced(repetitions=1)
+    frame.iloc[[3, 50], 0] = np.nan
+    moments = streamed(batches(frame, {40}, [0, 1]), missing="drop")
+    assert moments.wald().attrs["n_dropped"] == 2
+    alike(moments.wald(), cvstats.wald(frame, missing="drop"), 4, 4)
+
+
+def test_repr_and_methods():
+    moments = Moments.of_log(sourced())
+    assert repr(moments) == (
+        "<Moments of 240 evaluations in 60 cells by 'repetition', 'fold', 'source'; 3 models>"
+    )
+    assert "checked" not in moments.wald().attrs
+    assert list(moments.moments(by="source").loc["a"].index) == [f"site {i}" for i in range(6)]
