@@ -138,6 +138,8 @@ class Design:
         What has been found out before about this very index; filled as questions come.
     taking : str
         How one types, in this kind of container, to keep one label of a level.
+    scores : bool
+        Whether each loss is one score for a whole split, and no loss of a point.
     """
 
     levels: Mapping[str, Level]
@@ -145,6 +147,7 @@ class Design:
     present: MaskArray | None = None
     facts: dict[Any, Any] = field(default_factory=dict)
     taking: str = "log.xs({label}, level={level!r})"
+    scores: bool = False
 
     def has(self, level: str) -> bool:
         """Whether the log tells more than one label of this level apart."""

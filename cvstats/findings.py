@@ -76,7 +76,7 @@ CODES: Mapping[str, Code] = {
     "CVS005": Code(
         "Outliers carry the variance",
         "share of the sum of squares in the top 1% of the losses",
-        "above 1/3",
+        "above 1/3, from 100 losses on",
         "Look at these points first. The standard error rests on them, so check the data, or "
         "use a loss that is less sensitive, such as the absolute error.",
     ),
@@ -222,7 +222,7 @@ def points_for_skewness(values: FloatArray) -> float:
     if variance <= 0:
         return 0.0
     skewness = float(np.mean(apart**3)) / variance**1.5
-    return 25 * skewness**2
+    return float(25 * skewness**2)
 
 
 def drift(means: FloatArray) -> float:
@@ -236,4 +236,4 @@ def drift(means: FloatArray) -> float:
     df = len(means) - 2
     if abs(r) == 1:
         return 0.0
-    return float(2 * special.stdtr(df, -abs(r) * np.sqrt(df / (1 - r * r))))
+    return float(2 * special.stdtr(df, -abs(r) * (df / (1 - r * r)) ** 0.5))

@@ -12,6 +12,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 import cvstats
 from cvstats import plot
@@ -69,9 +70,15 @@ def drawn(name, width, height=None, dpi=72):
 
 
 def picture(name, path):
+    """Write what is drawn, without the writing: letters differ between versions of matplotlib."""
     with mpl.rc_context():
         mpl.rcdefaults()
-        figure, _ = drawn(name, 4.2, dpi=60)
+        figure = Figure(figsize=(4.2, 3.6), dpi=60)
+        ax = CASES[name](figure.subplots())
+        for text in figure.findobj(Text):
+            text.set_visible(False)
+        if (legend := ax.get_legend()) is not None:
+            legend.remove()
         figure.savefig(path, format="png", metadata={"Software": None})
 
 

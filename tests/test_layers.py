@@ -35,6 +35,7 @@ OPTIONAL = {
     "dask",
     "distributed",
     "h5netcdf",
+    "h5py",
     "jinja2",
     "joblib",
     "matplotlib",

@@ -23,7 +23,7 @@ from cvstats.errors import LogError
 from cvstats.plot.style import COLOURS, GREY
 
 DIABETES, FLIGHTS, MONTHS = (logged(name) for name in ("diabetes", "flights", "flights_by_month"))
-TOLERANCE = 12  # root mean square of grey levels: fonts differ a little between versions
+TOLERANCE = 6  # root mean square of grey levels: edges differ a little between versions
 
 
 @pytest.fixture
@@ -51,7 +51,11 @@ def as_arrays(losses, models="variables"):
     dataset = losses.to_xarray()
     for name in dataset.data_vars:
         dataset[name].attrs = dict(losses.attrs)
-    return dataset if models == "variables" else dataset.to_dataarray("model").assign_attrs(losses.attrs)
+    return (
+        dataset
+        if models == "variables"
+        else dataset.to_dataarray("model").assign_attrs(losses.attrs)
+    )
 
 
 @pytest.mark.parametrize("losses", [DIABETES, as_arrays(DIABETES), as_arrays(DIABETES, "dim")])
@@ -60,10 +64,10 @@ def test_forest_stands_at_the_numbers(ax, losses):
     for at, name in enumerate(("wald", "naive")):
         table = getattr(cvstats, name)(DIABETES)
         line = marks(ax)[f"{name}, 95%"]
-        np.testing.assert_array_equal(line.get_xdata(), table["estimate"])
+        np.testing.assert_allclose(line.get_xdata(), table["estimate"], rtol=1e-12)
         lower, upper, heights = reach(ax.collections[at])
-        np.testing.assert_array_equal(lower, table["lower"])
-        np.testing.assert_array_equal(upper, table["upper"])
+        np.testing.assert_allclose(lower, table["lower"], rtol=1e-12)
+        np.testing.assert_allclose(upper, table["upper"], rtol=1e-12)
         np.testing.assert_array_equal(heights, line.get_ydata())
         np.testing.assert_allclose(heights, np.arange(3), atol=0.3)
     assert named(ax.yaxis) == list(DIABETES.columns)
@@ -124,7 +128,9 @@ def test_stability_ends_at_the_interval_of_all(ax):
     middle, lower, upper = ax.lines
     whole, first = cvstats.wald(DIABETES["ridge"]), cvstats.wald(DIABETES["ridge"].loc[[0]])
     for line, name in ((middle, "estimate"), (lower, "lower"), (upper, "upper")):
-        np.testing.assert_allclose(line.get_ydata()[[0, -1]], [first[name], whole[name]], rtol=1e-12)
+        np.testing.assert_allclose(
+            line.get_ydata()[[0, -1]], [first[name], whole[name]], rtol=1e-12
+        )
     arrays = plot.stability(as_arrays(DIABETES)["ridge"], ax=Figure().subplots())
     np.testing.assert_allclose(arrays.lines[0].get_ydata(), middle.get_ydata(), rtol=1e-12)
     part = plot.stability(DIABETES["ridge"], method="corrected_t", ax=Figure().subplots())
@@ -175,7 +181,7 @@ def test_differences_about_zero(ax):
 @pytest.mark.parametrize("losses", [FLIGHTS, as_arrays(FLIGHTS.droplevel("source"))])
 def test_matrix_of_all_pairs(ax, losses):
     plot.comparison(losses, kind="matrix", ax=ax)
-    values = np.asarray(ax.images[0].get_array())
+    values = ax.collections[0].get_array().reshape(3, 3).filled(np.nan)
     table = cvstats.compare(FLIGHTS)["difference"]
     np.testing.assert_allclose(values[0, 1:], table.iloc[:2], rtol=1e-9)
     np.testing.assert_array_equal(np.nan_to_num(values), -np.nan_to_num(values.T))
@@ -188,7 +194,7 @@ def test_many_pairs_become_a_matrix(ax):
     plot.comparison(many(), ax=ax)
     clear = int((cvstats.compare(many())["p_adjusted"] < 0.05).sum())
     assert len(ax.lines) == 2 * clear  # a dot in each of two cells
-    assert ax.texts == []
+    assert list(ax.texts) == []
 
 
 def test_ranks(ax):
@@ -203,13 +209,20 @@ def test_ranks(ax):
     np.testing.assert_array_equal(marks(ax)["may be the best"].get_xdata(), heights + 1)
 
 
+def in_view(axis):
+    """The labels of ticks that are drawn."""
+    low, high = sorted(axis.get_view_interval())
+    at = zip(axis.get_majorticklocs(), axis.get_ticklabels(), strict=True)
+    return [label for place, label in at if low <= place <= high]
+
+
 @pytest.mark.parametrize("width", [3.4, 5.0, 7.0])
 @pytest.mark.parametrize("name", CASES)
 def test_no_two_texts_overlap_and_none_is_cut_off(name, width):
     figure, ax = drawn(name, width)
     legend = ax.get_legend()
     texts = [
-        *ax.get_xticklabels(), *ax.get_yticklabels(), ax.xaxis.label, ax.yaxis.label, *ax.texts,
+        *in_view(ax.xaxis), *in_view(ax.yaxis), ax.xaxis.label, ax.yaxis.label, *ax.texts,
         ax.xaxis.get_offset_text(), *([] if legend is None else legend.get_texts()),
     ]  # fmt: skip
     boxes = [

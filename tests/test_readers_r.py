@@ -74,15 +74,14 @@ def test_classes_and_their_probabilities(table, tool, loss, tmp_path):
 
 
 def test_one_class_of_the_probabilities(table):
-    two = table.assign(
-        label=table["label"].replace("mid", "high"), high=1 - table["low"], mid=0.0
-    )
+    two = table.assign(label=table["label"].replace("mid", "high"), high=1 - table["low"], mid=0.0)
     laid = mlr3(two, classes=True).drop(columns="prob.mid")
     log = cvstats.read_log(laid, loss="brier", positive="low")
-    same_interval(log[['ridge', 'tree']], direct(two, (two["low"] - (two["label"] == "low")) ** 2))
+    same_interval(log[["ridge", "tree"]], direct(two, (two["low"] - (two["label"] == "low")) ** 2))
     log = cvstats.read_log(laid, loss="zero_one", positive="low", threshold=0.3)
     same_interval(
-        log[["ridge", "tree"]], direct(two, ((two["low"] >= 0.3) != (two["label"] == "low")).astype(float))
+        log[["ridge", "tree"]],
+        direct(two, ((two["low"] >= 0.3) != (two["label"] == "low")).astype(float)),
     )
     with pytest.raises(LogError, match="positive='mid' is no class"):
         cvstats.read_log(laid, loss="brier", positive="mid")
@@ -126,7 +125,9 @@ def test_obs_loss_of_mlr3_needs_no_loss(table):
     two = laid.assign(**{"regr.mae": values**0.5})
     with pytest.raises(LogError, match="metric='regr.mse'"):
         cvstats.read_log(two)
-    same_interval(cvstats.read_log(two, metric="regr.mae")[["ridge", "tree"]], direct(table, values**0.5))
+    same_interval(
+        cvstats.read_log(two, metric="regr.mae")[["ridge", "tree"]], direct(table, values**0.5)
+    )
     same_interval(cvstats.read_log(two, loss="regr.mae"), cvstats.read_log(two, metric="regr.mae"))
 
 

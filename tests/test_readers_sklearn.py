@@ -76,7 +76,9 @@ def test_cross_validate(numbers, cv, names, n_train):
 def test_random_splits_bring_their_training_sizes(numbers):
     X, y = numbers
     cv = ShuffleSplit(8, test_size=0.1, train_size=300, random_state=1)
-    log = cvstats.read_log(cross_validate(Ridge(), X, y, cv=cv, **KEEP), X=X, y=y, loss="squared_error")
+    log = cvstats.read_log(
+        cross_validate(Ridge(), X, y, cv=cv, **KEEP), X=X, y=y, loss="squared_error"
+    )
     assert log.index.names == ["repetition", "point"]
     assert log.attrs["n_train"] == 300
     made = direct(X, y, cv, Ridge(), lambda i: {"repetition": i})
@@ -95,9 +97,8 @@ def test_several_models_side_by_side(numbers):
     }
     log = cvstats.read_log(results, X=X, y=y, loss="squared_error")
     assert list(log) == ["weak", "strong"]
-    names = lambda i: {"fold": i}  # noqa: E731
-    same_interval(log["weak"], direct(X, y, cv, Ridge(100), names))
-    same_interval(log["strong"], direct(X, y, cv, Ridge(0.1), names))
+    for name, penalty in (("weak", 100), ("strong", 0.1)):
+        same_interval(log[name], direct(X, y, cv, Ridge(penalty), lambda i: {"fold": i}))
 
 
 def test_leave_one_out_and_groups(numbers):
@@ -111,7 +112,9 @@ def test_leave_one_out_and_groups(numbers):
     result = cross_validate(Ridge(), X, y, cv=GroupKFold(6), groups=groups, **KEEP)
     log = cvstats.read_log(result, X=X, y=y, groups=groups, loss="squared_error")
     assert log.index.names == ["fold", "source", "point"]
-    assert log.groupby("fold").apply(lambda f: f.index.get_level_values("source").nunique()).max() == 1
+    assert (
+        log.groupby("fold").apply(lambda f: f.index.get_level_values("source").nunique()).max() == 1
+    )
 
 
 @pytest.mark.parametrize("loss", ["log_loss", "brier", "zero_one"])
@@ -185,8 +188,8 @@ def test_other_data_than_were_cross_validated_are_refused(numbers):
         cvstats.read_log(result, X=X[:100], y=y[:100], loss="squared_error")
     with pytest.raises(LogError, match="different indexes"):
         cvstats.read_log(result, X=X, y=y.reset_index(drop=True), loss="squared_error")
+    twice = X.set_axis([0] * len(X))
     with pytest.raises(LogError, match="names a point twice"):
-        twice = X.set_axis([0] * len(X))
         cvstats.read_log(result, X=twice, y=np.asarray(y), loss="squared_error")
 
 

@@ -8,6 +8,7 @@ from functools import partial
 
 import pandas as pd
 
+from cvstats.api.rates import NAME
 from cvstats.api.running import INTERVALS, Losses, Missing, Table, checked_alpha
 from cvstats.containers import is_lazy, lazily, read
 from cvstats.design import Design
@@ -108,7 +109,7 @@ def interval(
         and their repetitions `wald`; random splits `corrected_t`; splits of the data and of
         its halves `conservative_z`; replaced points `replace_one`; nested folds `nested_cv`;
         bootstrap samples ``bootstrap_632``, or ``bootstrap_oob`` without the fit to the
-        sample itself; sources left out ``out_of_source``.
+        sample itself or without a no-information rate in ``attrs``; sources left out ``out_of_source``.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     missing : {"raise", "drop"}, optional
@@ -145,6 +146,9 @@ def interval(
     log = read(losses, missing=missing)
     if method is None:
         method, reason = chosen(log.design)
+        if method == "bootstrap_632" and NAME not in log.noted:
+            method = "bootstrap_oob"
+            reason += f"; no no-information rate is noted in attrs[{NAME!r}], which .632+ needs"
         if method not in INTERVALS:
             raise LogError(
                 f"interval finds {reason}; the method for it is {method!r}, which this version "

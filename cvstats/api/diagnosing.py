@@ -265,7 +265,7 @@ def of_losses(log: Log) -> Iterator[Finding]:
             note("CVS009", j, rare, FEW_ERRORS - rare)
             continue  # what follows is about losses that can be large
         share, index = outlier_share(values), tail_index(values)
-        note("CVS005", j, share, share - OUTLIERS)
+        note("CVS005", j, share, share - OUTLIERS if len(values) >= 100 else 0.0)
         note("CVS006", j, index, TAIL - index)
         asked = points_for_skewness(values)
         note("CVS007", j, asked, asked - points)

@@ -167,7 +167,9 @@ def read_log(
         parts = assembled(found)
     held = loss_column(parts)
     if held is not None and any(value is not None for value in options.values()):
-        raise LogError("quantile=, threshold= and positive= are for predictions, and these are not.")
+        raise LogError(
+            "quantile=, threshold= and positive= are for predictions, and these are not."
+        )
     if held is not None:
         refuse_second_loss(loss, found)
         log = log_of(held, parts)
@@ -355,15 +357,14 @@ def log_of(held: list[str], parts: Assembled) -> pd.Series | pd.DataFrame:
             columns[model] = values
         if len(columns) == 1:
             ((model, only),) = columns.items()
-            return only.rename("loss" if model is None else model)
+            only.name = "loss" if model is None else model
+            return only
         frame = pd.DataFrame(columns)
         frame.columns.name = "model"
         return frame
 
 
-def losses_of(
-    parts: Assembled, loss: Any, options: dict[str, Any]
-) -> pd.Series | pd.DataFrame:
+def losses_of(parts: Assembled, loss: Any, options: dict[str, Any]) -> Any:
     """Compute the losses of predictions."""
     if loss is None:
         raise LogError(
@@ -440,9 +441,9 @@ def facts(
     }
     if loss is not None:
         attrs["loss"] = loss if isinstance(loss, str) else getattr(loss, "__name__", "loss")
-    attrs |= found.attrs
+    attrs.update(found.attrs)
     if n_train is not None:
-        attrs["n_train"] = n_train if np.isscalar(n_train) else [float(n) for n in n_train]  # type: ignore[union-attr]
+        attrs["n_train"] = n_train if np.isscalar(n_train) else [float(n) for n in n_train]
     if n_test is not None:
         if attrs.get("holds") != "scores":
             raise LogError("n_test= is for format='scores' only: other logs tell it. Leave it out.")

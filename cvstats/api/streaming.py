@@ -99,7 +99,7 @@ class Moments(Kept):
         >>> log = cvstats.datasets.load("flights")
         >>> losses = cvstats.losses(log, prediction="naive_bayes", loss="brier")
         >>> cvstats.Moments.of_log(losses, by="fold")
-        <Moments of 23,896 evaluations in 12 cells by 'fold'; 1 model>
+        <Moments of 24,000 evaluations in 12 cells by 'fold'; 1 model>
         """
         if lazy_losses(losses):
             gaps = all_gaps(losses) if pairs else None

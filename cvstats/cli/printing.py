@@ -29,9 +29,9 @@ def printed(result: Any, format: Format, facts: Sequence[str]) -> str:
     if format == "csv":
         return table.to_csv(index=not plain, lineterminator="\n").removesuffix("\n")
     if format == "json":
-        rows = (table if plain else table.reset_index()).to_dict("records")
+        records = (table if plain else table.reset_index()).to_dict("records")
         attrs = {str(key): value for key, value in table.attrs.items()}
-        return json.dumps(cleaned({**attrs, "rows": rows}), indent=2, ensure_ascii=False)
+        return json.dumps(cleaned({**attrs, "rows": records}), indent=2, ensure_ascii=False)
     rows, _ = text_table(table, None, "auto")
     caution = rows[0].index("caution") if "caution" in rows[0] else None
     notes = []

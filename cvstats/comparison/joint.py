@@ -26,10 +26,10 @@ __all__ = [
     "standardized",
 ]
 
-CHUNK = 1 << 18
-"""Numbers drawn at once."""
+CHUNK = 1 << 16
+"""Numbers drawn at once: they stay in the processor's cache."""
 
-FEWEST = 256
+FEWEST = 64
 """Draws made at once, at the least."""
 
 NO_LAW = 1e-8
@@ -164,7 +164,8 @@ def largest(
 
     def work(g: FloatArray, start: int, stop: int) -> None:
         for i, group in zip(heads, groups, strict=True):
-            gap = (g[i] - g[right[group]]) * (sign * scale[group])[:, None]
+            gap = g[i] - g[right[group]]
+            gap *= (sign * scale[group])[:, None]
             if alternative == "two-sided":
                 np.abs(gap, out=gap)
             np.maximum(out[start:stop], gap.max(axis=0), out=out[start:stop])
@@ -200,8 +201,10 @@ def maxima(
 
     def work(g: FloatArray, start: int, stop: int) -> None:
         top = np.full(stop - start, -np.inf)
+        lead = np.empty_like(g)
         for i in range(m):
-            lead = (g[i] - g) * scale[i][:, None]
+            np.subtract(g[i], g, out=lead)
+            lead *= scale[i][:, None]
             lead[i] = -np.inf
             if keep is not None:
                 np.maximum(top, lead.max(axis=0), out=top)

@@ -20,7 +20,7 @@ from cvstats.blocks import BLOCK, spans
 from cvstats.chunked import Columns, Differences, Panels
 from cvstats.containers.apart import Apart
 from cvstats.containers.log import Log
-from cvstats.design import LEVELS, SPLIT, Design, Level, Plan, Splits
+from cvstats.design import LEVELS, SPLIT, Design, Level, Plan, Splits, frozen
 from cvstats.errors import LogError, listed, spelled
 from cvstats.moments import Moments
 from cvstats.types import FloatArray, IntArray, Labels
@@ -61,13 +61,41 @@ def as_index(labels: Labels) -> pd.Index:
 
 
 def hashes_of(labels: Labels) -> Prints:
-    """Give each label a number that is as good as random, and the same in every process."""
+    """Give each label a number that is as good as random, and the same in every process.
+
+    Equal labels have equal numbers, whatever the type of the array that holds them.
+    """
     values = np.asarray(as_index(labels))
     if values.dtype.kind in "biu":
-        values = values.astype(np.int64)
-    elif values.dtype.kind not in "fMm":
-        values = values.astype(object)
+        return hashed(values.astype(np.int64))
+    if values.dtype.kind in "Mm":
+        return hashed(values.astype(f"{values.dtype.kind}8[ns]").astype(np.int64))
+    if values.dtype.kind == "f":
+        with np.errstate(invalid="ignore"):
+            whole = values.astype(np.int64)
+        return np.where(whole == values, hashed(whole), hashed(values))
+    things = values.tolist()
+    numbers = np.fromiter((isinstance(thing, int) for thing in things), bool, len(things))
+    found = np.empty(len(things), dtype=np.uint64)
+    found[numbers] = hashed(np.array([int(things[i]) for i in np.flatnonzero(numbers)], np.int64))
+    texts = np.empty(len(things) - int(numbers.sum()), dtype=object)
+    texts[:] = [text_of(things[i]) for i in np.flatnonzero(~numbers)]
+    found[~numbers] = hashed(texts)
+    return found
+
+
+def hashed(values: NDArray[Any]) -> Prints:
+    """Hash an array of numbers, or of texts."""
     return np.asarray(pd.util.hash_array(values, categorize=False), dtype=np.uint64)
+
+
+def text_of(label: Any) -> str:
+    """Write a label as text; a set in one order, which Python changes from run to run."""
+    if isinstance(label, tuple | frozenset):
+        parts = [text_of(part) for part in label]
+        ordered = sorted(parts) if isinstance(label, frozenset) else parts
+        return f"{type(label).__name__}({', '.join(ordered)})"
+    return str(label)
 
 
 def prints_of(design: Design, by: tuple[str, ...]) -> Prints | None:
@@ -80,11 +108,16 @@ def prints_of(design: Design, by: tuple[str, ...]) -> Prints | None:
         return None
     plan = design.plan(by)
     point = design.levels["point"]
-    hashes = hashes_of(point.labels)
+    labels = point.labels
+    hashes = None if isinstance(labels, range) else hashes_of(labels)
     sums = np.zeros(plan.size, dtype=np.uint64)
     for start, stop in spans(design.size, BLOCK):
-        cells = design.cells(by, start, stop)
-        kernels.fingerprint(hashes, point.block(start, stop), cells, sums)
+        cells, codes = design.cells(by, start, stop), point.block(start, stop)
+        if isinstance(labels, range):  # whole numbers need no table as long as the log
+            own = hashed(labels.start + labels.step * codes.astype(np.int64))
+            kernels.fingerprint(own, frozen(np.arange(len(own), dtype=np.int32)), cells, sums)
+        elif hashes is not None:
+            kernels.fingerprint(hashes, codes, cells, sums)
     return sums[plan.used]
 
 

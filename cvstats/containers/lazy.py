@@ -215,9 +215,7 @@ def finished(found: Moments, template: Template, run: Run, shape: tuple[int, ...
     return {name: values.reshape(*shape) for name, values in columns.items()}
 
 
-def lazily(
-    log: Log, run: Run, *, by: str | None = None, axis: Axis | None = None
-) -> xr.Dataset:
+def lazily(log: Log, run: Run, *, by: str | None = None, axis: Axis | None = None) -> xr.Dataset:
     """Run a method later; what it needs of the levels is checked now."""
     template, sketched = sketch(log, by)
     with np.errstate(all="ignore"):

@@ -17,15 +17,12 @@ from cvstats.blocks import BLOCK, spans
 from cvstats.chunked import Columns, Differences, Panels
 from cvstats.design import Design
 from cvstats.errors import MOST, LogError, listed
-from cvstats.intervals.registry import METHODS
+from cvstats.intervals.registry import METHODS, OF_SCORES
 from cvstats.moments import Moments
 from cvstats.results import Result
 from cvstats.types import FloatArray, IntArray
 
 __all__ = ["Labels", "Log", "Table", "facts_of"]
-
-OF_SCORES = ("conservative_z", "corrected_t", "five_by_two", "friedman", "nemenyi")
-"""The methods that need no more than one number for each split."""
 
 Attrs = Mapping[str, Any]
 

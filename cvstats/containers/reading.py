@@ -53,6 +53,8 @@ def read(losses: object, *, missing: str = "raise", by: object = None) -> Log:
         raise empty
     log = unread(losses, by)
     log = replace(log, noted=dict(getattr(losses, "attrs", {})))
+    if log.noted.get("holds") == "scores":
+        log = replace(log, design=replace(log.design, scores=True))
     present = log.design.present
     if 0 in (log.design.size, log.panels.width) or (present is not None and not present.any()):
         raise empty
@@ -90,7 +92,7 @@ def dropped(log: Log) -> Log:
         )
     design = log.design
     if gone:
-        design = Design(design.levels, design.size, keep, taking=design.taking)
+        design = Design(design.levels, design.size, keep, taking=design.taking, scores=design.scores)
     return replace(log, design=design, attrs={**log.attrs, "n_dropped": gone})
 
 

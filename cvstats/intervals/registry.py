@@ -13,6 +13,10 @@ from cvstats.intervals.layouts import fewest_folds, fold_level
 __all__ = ["METHODS", "Method", "fold_level", "require"]
 
 
+OF_SCORES = ("conservative_z", "corrected_t", "five_by_two", "friedman", "nemenyi")
+"""The methods that need no more than one number for each split."""
+
+
 @dataclass(frozen=True)
 class Method:
     """One entry: facts for the reader, and the test whether a log allows it."""
@@ -29,6 +33,11 @@ class Method:
 
     def why_not(self, design: Design) -> str | None:
         """Say what is missing, and which plan makes it; None where the method applies."""
+        if design.scores and self.name not in OF_SCORES:
+            return (
+                "the log holds one score for each split, and no losses of single points. Choose "
+                "corrected_t or five_by_two, or read predictions instead of scores."
+            )
         words = self.problem(design)
         if words is None or not self.plan or "cvstats.plans" in words:
             return words

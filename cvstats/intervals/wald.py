@@ -48,7 +48,9 @@ def of_splits(
         apart = cells.mean - (whole.mean[at] if len(starts) > 1 else whole.mean)
         # Bayle et al., sigma_out
         terms = share / n * (cells.m2 / n_k + apart**2)
-    variances: FloatArray = np.add.reduceat(terms, starts)
+    variances: FloatArray = (
+        terms.sum(axis=0)[None] if len(starts) == 1 else np.add.reduceat(terms, starts)
+    )
     return variances
 
 

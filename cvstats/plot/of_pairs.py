@@ -152,7 +152,7 @@ def intervals(
     ):
         if here.any():
             draw(
-                ax, table[here], at[here], colour=colour, marker="o", filled=filled,
+                ax, table[here], at[here].tolist(), colour=colour, marker="o", filled=filled,
                 label=label, name="difference",
             )  # fmt: skip
     first = told(list(table["model"]))
@@ -188,11 +188,15 @@ def matrix(
     wide = column(ax)  # before the colour bar takes a part of it
     names = told(models, 16 if wide < 330 else 28)
     room = (0.85 * wide - 5.5 * max(map(len, names)) - 40) / len(models)
-    image = ax.imshow(values, cmap="RdBu_r", vmin=-most, vmax=most, aspect="auto")
+    edges = np.arange(len(models) + 1) - 0.5
+    image = ax.pcolormesh(edges, edges, values, cmap="RdBu_r", vmin=-most, vmax=most)
+    ax.set_ylim(len(models) - 0.5, -0.5)
     bar = ax.figure.colorbar(image, ax=ax)
     bar.set_label(loss_words(losses, "row − column, "), fontsize="small")
     bar.ax.tick_params(labelsize="small")
     bar.outline.set_visible(False)
+    if bar.solids is not None:
+        bar.solids.set(rasterized=False, edgecolor="face")  # an SVG without pixels
     texts = cells(table)["difference"].to_list()
     written = max(map(len, texts)) * 5.2 <= room
     for one, two, text, sure in zip(i, j, texts, clear, strict=True):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from cvstats.errors import LogError, listed
+from cvstats.errors import LogError, listed, spelled
 from cvstats.readers.asked import Asked
 from cvstats.readers.tidy import Tidy
 from cvstats.readers.words import require
@@ -40,14 +40,14 @@ def autogluon(predictions: pd.Series | pd.DataFrame, asked: Asked) -> Tidy:
         if not index.is_unique:
             again = index[index.duplicated()][0]
             raise LogError(
-                f"the index of {what} names row {again!r} twice, as AutoGluon does when it copies "
-                f"rows of rare classes. Expected each point once. Drop the copies."
+                f"the index of {what} names row {spelled(again)} twice, as AutoGluon does when it "
+                f"copies rows of rare classes. Expected each point once. Drop the copies."
             )
     absent = table.index.difference(y.index)
     if len(absent):
         raise LogError(
-            f"y has no truth for row {absent[0]!r} (and {len(absent) - 1:,} more). Expected the "
-            f"training data of the predictor."
+            f"y has no truth for row {spelled(absent[0])} (and {len(absent) - 1:,} more). Expected "
+            f"the training data of the predictor."
         )
     columns = {"point": table.index, "y_true": y.reindex(table.index).array}
     out = pd.DataFrame(columns)

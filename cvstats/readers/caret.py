@@ -27,7 +27,9 @@ def caret(table: pd.DataFrame, asked: Asked) -> Tidy:
     }
     if chances and not labels <= set(chances):
         chances = {}
-    out = pd.DataFrame({"point": table["rowIndex"], "y_true": table["obs"], "y_pred": table["pred"]})
+    out = pd.DataFrame(
+        {"point": table["rowIndex"], "y_true": table["obs"], "y_pred": table["pred"]}
+    )
     for name in chances:
         out[f"prob_{name}"] = table[name]
     source = asked.levels.get("source")

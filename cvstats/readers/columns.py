@@ -72,9 +72,7 @@ def predictions_of(table: pd.DataFrame, asked: Asked) -> list[str]:
     return names
 
 
-def stacked(
-    out: pd.DataFrame, table: pd.DataFrame, names: list[str], model: Any, to: str
-) -> Tidy:
+def stacked(out: pd.DataFrame, table: pd.DataFrame, names: list[str], model: Any, to: str) -> Tidy:
     """Put columns of several models below each other."""
     if len(names) == 1:
         return Tidy(out.assign(**{to: table[names[0]]}))

@@ -17,13 +17,13 @@ __all__ = ["decode", "encode", "from_plain", "to_plain"]
 
 Note = dict[str, Any]
 
-ISO = {"s": pd.Timestamp, "a": datetime.date, "e": datetime.datetime}
+ISO: dict[str, Any] = {"s": pd.Timestamp, "a": datetime.date, "e": datetime.datetime}
 
 
 def to_plain(value: Any, what: str = "a label") -> Any:
     """Turn a value into what JSON can hold; a dict with one key ``~…`` marks the others."""
     if isinstance(value, np.generic):
-        value = value.item() if value.dtype.kind in "biufU" else pd.Timestamp(value)
+        value = value.item() if value.dtype.kind in "biufU" else pd.Timestamp(str(value))
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
@@ -54,9 +54,14 @@ def from_plain(value: Any) -> Any:
         return [from_plain(item) for item in value]
     if not isinstance(value, dict):
         return value
-    ((key, inner),) = value.items() if len(value) == 1 else ((None, None),)
-    if key is None or not key.startswith("~"):
+    key, inner = next(iter(value.items()), ("", None))
+    if len(value) != 1 or not key.startswith("~"):
         return {name: from_plain(item) for name, item in value.items()}
+    return from_mark(key, inner)
+
+
+def from_mark(key: str, inner: Any) -> Any:
+    """Undo one mark of `to_plain`."""
     if key == "~f":
         return float(inner)
     if key == "~t":
@@ -85,15 +90,17 @@ def numeric(name: str, kinds: str) -> np.dtype[Any]:
 
 def encode(values: Any, what: str) -> tuple[np.ndarray[Any, Any], Note]:
     """Turn a column into an array of numbers, or an object array of text, and a note."""
-    column = pd.Index(values) if isinstance(values, np.ndarray) else values
     dtype = values.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         inner, note = encode(dtype.categories, what)
         categories = {"values": to_plain(inner.tolist()), **note}
-        codes = pd.Categorical(column).codes.astype(np.int32)
+        codes = pd.Categorical(values).codes.astype(np.int32)
         return codes, {"kind": "category", "ordered": bool(dtype.ordered), "of": categories}
+    if isinstance(dtype, np.dtype) and dtype.kind == "c":
+        raise LogError(f"{what} has the type {dtype}, which cannot be written to a file.")
     if isinstance(dtype, np.dtype) and dtype.kind in "biuf" and dtype.itemsize <= 8:
         return np.asarray(values), {"kind": "number", "dtype": dtype.name}
+    column = pd.Index(values) if isinstance(values, np.ndarray) else values
     if isinstance(dtype, pd.DatetimeTZDtype):
         whole = pd.DatetimeIndex(column).asi8
         return whole, {"kind": "time", "dtype": f"datetime64[{dtype.unit}]", "tz": str(dtype.tz)}
@@ -104,8 +111,8 @@ def encode(values: Any, what: str) -> tuple[np.ndarray[Any, Any], Note]:
     ):
         raise LogError(f"{what} has the type {dtype}, which cannot be written to a file.")
     objects = np.asarray(column.astype(object), dtype=object)
-    # A note of numpy's own text types would be of no use to pandas.
-    name = str(dtype) if not isinstance(dtype, np.dtype) or dtype == object else dtype.str
+    own = isinstance(dtype, np.dtype) and dtype.kind != "O"
+    name = dtype.str if own else str(dtype)
     if all(type(value) is str for value in objects):
         return objects, {"kind": "text", "dtype": name}
     plain = [json.dumps(to_plain(value, f"a value of {what}")) for value in objects]
@@ -124,7 +131,7 @@ def decode(values: np.ndarray[Any, Any], note: Note) -> Any:
         return pd.Categorical.from_codes(codes, categories, ordered=bool(note["ordered"]))
     if kind == "number":
         dtype = numeric(note["dtype"], "biuf")
-        return pd.Index(np.asarray(values).astype(dtype), dtype=dtype)
+        return np.asarray(values).astype(dtype)
     if kind == "time":
         times = np.asarray(values).astype(np.int64).view(numeric(note["dtype"], "mM"))
         if "tz" in note:

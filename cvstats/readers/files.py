@@ -197,7 +197,9 @@ def of_arff(path: Path) -> pd.DataFrame:
             raise LogError(f"{path.name} has over {MOST_COLUMNS:,} columns. Expected fewer.")
     if not data or not names or len(set(names)) < len(names):
         raise LogError(f"{path.name} is no ARFF file. Expected @attribute lines and then @data.")
-    columns: Mapping[str, Any] = dict(zip(names, zip(*rows, strict=True), strict=True)) if rows else {}
+    columns: Mapping[str, Any] = (
+        dict(zip(names, zip(*rows, strict=True), strict=True)) if rows else {}
+    )
     table = pd.DataFrame({name: pd.Series(columns.get(name, ()), dtype=object) for name in names})
     for name, number_ in zip(names, numeric, strict=True):
         column = table[name].mask(table[name] == "?")

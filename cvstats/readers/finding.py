@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -12,81 +12,15 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.errors import LogError, choice, listed
-from cvstats.readers import autogluon, caret, columns, files, inspect_ai, lm_eval, mlr3, nixtla
-from cvstats.readers import openml, saving, scikit, tidymodels
+from cvstats.design import LEVELS
+from cvstats.errors import LogError, listed
+from cvstats.readers import files, inspect_ai, lm_eval, saving
 from cvstats.readers.asked import Asked
+from cvstats.readers.formats import CONTAINERS, FORMATS, SKLEARN, refuse_unused
 from cvstats.readers.tidy import Tidy
 from cvstats.readers.words import guarded
 
-__all__ = ["FORMATS", "named_format", "read"]
-
-GENERAL = ("truth", "prediction", "model", "metric")
-LEVELS = ("sample", "outer", "repetition", "fold", "source", "point", "count")
-
-
-@dataclass(frozen=True)
-class Format:
-    """A reader, the options that it looks at, and the columns by which its tables are known."""
-
-    reader: Callable[[Any, Asked], Tidy]
-    takes: tuple[str, ...]
-    known: tuple[frozenset[str], ...] = ()
-
-
-def sets(*names: str) -> tuple[frozenset[str], ...]:
-    """Split words into sets of column names."""
-    return tuple(frozenset(name.split()) for name in names)
-
-
-FORMATS = {
-    "cross_validate": Format(scikit.cross_validate, ("X", "y", "groups")),
-    "cross_val_predict": Format(scikit.cross_val_predict, ("X", "y", "groups", "cv")),
-    "tidymodels": Format(
-        tidymodels.tidymodels, ("truth", "model", "source"), sets(".row .pred", ".row .config")
-    ),
-    "caret": Format(caret.caret, ("model", "source"), sets("pred obs rowIndex")),
-    "mlr3": Format(
-        mlr3.mlr3,
-        ("model", "metric", "source"),
-        sets("row_ids iteration", "row_ids truth response"),
-    ),
-    "openml": Format(
-        openml.openml, ("truth", "model", "source", "y"), sets("repeat fold row_id prediction")
-    ),
-    "autogluon": Format(autogluon.autogluon, ("truth", "point", "y", "groups")),
-    "lm-eval": Format(
-        lm_eval.lm_eval, ("filter", "metric", "higher_is_better"), sets("doc_id scores")
-    ),
-    "inspect": Format(
-        inspect_ai.inspect,
-        ("model", "metric", "higher_is_better", "source"),
-        sets("id epoch eval_id", "id epoch sample_id"),
-    ),
-    "nixtla": Format(nixtla.nixtla, ("truth", "prediction"), sets("unique_id ds cutoff")),
-    "scores": Format(columns.scores, (*GENERAL[2:], "higher_is_better", *LEVELS)),
-    "columns": Format(columns.columns, (*GENERAL, *LEVELS)),
-}
-"""The readers by the names of their formats."""
-
-ALIASES = {
-    "caret": "caret", "inspect-ai": "inspect", "inspect_ai": "inspect", "lm_eval": "lm-eval",
-    "lm-evaluation-harness": "lm-eval", "lm_evaluation_harness": "lm-eval", "mapping": "columns",
-    "score": "scores", "statsforecast": "nixtla", "mlforecast": "nixtla",
-    "neuralforecast": "nixtla",
-}  # fmt: skip
-CONTAINERS = ("csv", "tsv", "jsonl", "json", "arff", "parquet", "netcdf", "zarr")
-SKLEARN = ("sklearn", "scikit-learn")
-
-
-def named_format(name: str | None) -> str | None:
-    """Look a name up: that of a tool, or of a kind of file."""
-    if name is None:
-        return None
-    plain = ALIASES.get(str(name).lower(), str(name).lower())
-    if plain not in FORMATS and plain not in (*CONTAINERS, *SKLEARN):
-        raise choice("format", name, [*FORMATS, *CONTAINERS])
-    return plain
+__all__ = ["read"]
 
 
 def read(source: Any, name: str | None, asked: Asked) -> tuple[str, Any]:
@@ -94,7 +28,7 @@ def read(source: Any, name: str | None, asked: Asked) -> tuple[str, Any]:
     container = name if name in CONTAINERS else None
     tool = None if name in CONTAINERS else name
     found = loaded(source, container, tool)
-    if isinstance(found, (xr.DataArray, xr.Dataset)) or isinstance(found, Saved):
+    if isinstance(found, (xr.DataArray, xr.Dataset, Saved)):
         log = found.log if isinstance(found, Saved) else found
         if tool is not None:
             raise LogError(f"this file is a log of cvstats, not of {tool}. Leave format= out.")
@@ -162,6 +96,8 @@ def from_path(path: Path, container: str | None, tool: str | None) -> Any:
             }
         return Several(True, dict(tables))
     kind = container or files.kind_of(path)
+    if not path.exists():
+        raise LogError(f"{path.name} is not there. Expected the path of a file.")
     if kind == "eval":
         raise inspect_ai.refuse_archive(path)
     if tool is None or kind in ("netcdf", "zarr"):
@@ -189,7 +125,10 @@ def is_mapping_of_columns(value: Any) -> bool:
     return (
         isinstance(value, Mapping)
         and len(value) > 0
-        and all(isinstance(v, (list, tuple, np.ndarray, pd.Series, pd.Index)) for v in value.values())
+        and all(
+            isinstance(v, (list, tuple, range, np.ndarray, pd.Series, pd.Index))
+            for v in value.values()
+        )
     )
 
 
@@ -241,7 +180,12 @@ def as_table(found: Any, tool: str) -> Any:
                     f"the columns have different lengths: "
                     f"{listed(f'{name!r} {n:,}' for name, n in lengths.items())}. Expected one."
                 )
-            return pd.DataFrame({name: np.asarray(v) if not isinstance(v, (pd.Series, pd.Index)) else v.array for name, v in found.items()})
+            return pd.DataFrame(
+                {
+                    name: np.asarray(v) if not isinstance(v, (pd.Series, pd.Index)) else v.array
+                    for name, v in found.items()
+                }
+            )
     raise LogError(
         f"a {type(found).__name__} cannot be read. Expected a path, a table, a mapping of "
         f"columns, or the result of scikit-learn's cross_validate."
@@ -292,11 +236,3 @@ def named(tidy: Tidy, key: str, by_key: bool, which: str) -> Tidy:
     elif not own:
         table = table.assign(model=key if by_key else Path(key).stem)
     return replace(tidy, table=table)
-
-
-def refuse_unused(who: str, asked: Asked, takes: tuple[str, ...]) -> None:
-    """Refuse an option that would change nothing."""
-    unused = [name for name in asked.given() if name not in takes]
-    if unused:
-        can = ", ".join(f"{name}=" for name in takes) or "none"
-        raise LogError(f"{who} does not use {unused[0]}=. Expected only {can}. Leave it out.")

@@ -24,7 +24,8 @@ def refuse_archive(path: Path) -> LogError:
     """Words for the compressed form of a log."""
     return LogError(
         f"{path.name} is a compressed archive of inspect. Expected its JSON form (inspect log "
-        f"convert {path.name} --to json --output-dir DIR), or the table of samples_df({path.name!r})."
+        f"convert {path.name} --to json --output-dir DIR), or the table of "
+        f"samples_df({path.name!r})."
     )
 
 
@@ -40,7 +41,7 @@ def of_log(log: Mapping[str, Any]) -> pd.DataFrame:
         raise LogError("this log of inspect has no list of samples. Expected a finished log.")
     if log.get("status") == "started":
         raise LogError("this log of inspect is of a run that did not end. Expected a finished log.")
-    rows = []
+    rows: list[dict[str, Any]] = []
     for sample in samples:
         if not isinstance(sample, dict):
             raise LogError(f"sample {len(rows):,} of this log is no object. Expected one.")
@@ -50,10 +51,10 @@ def of_log(log: Mapping[str, Any]) -> pd.DataFrame:
         error = sample.get("error")
         row["error"] = error.get("message", "error") if isinstance(error, dict) else error
         scores = sample.get("scores")
-        for name, score in (scores.items() if isinstance(scores, dict) else ()):
+        for name, score in scores.items() if isinstance(scores, dict) else ():
             row[f"score_{name}"] = score.get("value") if isinstance(score, dict) else score
         metadata = sample.get("metadata")
-        for name, value in (metadata.items() if isinstance(metadata, dict) else ()):
+        for name, value in metadata.items() if isinstance(metadata, dict) else ():
             if isinstance(value, (str, int, float, bool)):
                 row[f"metadata_{name}"] = value
         rows.append(row)

@@ -23,7 +23,8 @@ OWN = (
 )  # fmt: skip
 HIGHER = (
     "acc", "acc_norm", "acc_mutual_info", "acc_bytes", "acc_all", "exact_match", "em", "f1",
-    "pass@1", "pass_at_1", "contains", "bleu", "rouge1", "rouge2", "rougeL", "mcc", "likelihood_diff",
+    "pass@1", "pass_at_1", "contains", "bleu", "rouge1", "rouge2", "rougeL", "mcc",
+    "likelihood_diff",
 )  # fmt: skip
 LOWER = ("brier_score", "perplexity", "ter", "wer")
 
@@ -62,7 +63,7 @@ def of_file(path: Path) -> pd.DataFrame:
 
 def of_records(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """Keep what identifies a sample, and its scores."""
-    kept = []
+    kept: list[dict[str, Any]] = []
     for row in rows:
         if not is_sample(row):
             raise LogError(
@@ -128,7 +129,7 @@ def one_filter(table: pd.DataFrame, asked: Asked) -> pd.DataFrame:
 
 def score_of(scores: pd.Series, asked: Asked) -> str:
     """Choose the score."""
-    every = list(dict.fromkeys(name for one in scores for name in one))
+    every: list[str] = list(dict.fromkeys(name for one in scores for name in one))
     if asked.wanted is not None:
         if asked.wanted not in every:
             raise LogError(

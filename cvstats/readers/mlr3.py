@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 import pandas as pd
 
 from cvstats.errors import LogError, listed
@@ -61,8 +63,10 @@ def mlr3(table: pd.DataFrame, asked: Asked) -> Tidy:
     if iteration.isna().any() or (iteration % 1 != 0).any():
         raise LogError("an iteration is no whole number. Expected 1, 2, 3, …")
     out = blocks(out, iteration.to_numpy().astype("int64"), ["model"])
-    found = {level: name.replace("prob.", "prob_", 1) for level, name in chances.items()}
-    return Tidy(out, dict(found), {} if measure is None else {"loss": measure})
+    found: dict[Hashable, str] = {
+        level: name.replace("prob.", "prob_", 1) for level, name in chances.items()
+    }
+    return Tidy(out, found, {} if measure is None else {"loss": measure})
 
 
 def measure_of(table: pd.DataFrame, asked: Asked) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import pandas as pd
 
@@ -32,7 +33,9 @@ def nixtla(table: pd.DataFrame, asked: Asked) -> Tidy:
             and not str(name).startswith("Unnamed")
         ]
     else:
-        models = [asked_for] if isinstance(asked_for, str) else [str(n) for n in asked_for]  # type: ignore[union-attr]
+        if isinstance(asked_for, str) or not isinstance(asked_for, Sequence):
+            asked_for = [asked_for]
+        models = [str(name) for name in asked_for]
         require(table, models, "table with these forecasts")
     if not models:
         raise LogError(f"no column holds forecasts. Found {listed(map(repr, table.columns))}.")

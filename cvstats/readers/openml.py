@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
-from cvstats.errors import LogError
+from cvstats.errors import LogError, spelled
 from cvstats.readers.asked import Asked
 from cvstats.readers.tidy import Tidy
 from cvstats.readers.words import require
@@ -55,13 +56,13 @@ def openml(table: pd.DataFrame, asked: Asked) -> Tidy:
 
 def looked_up(y: object, rows: pd.Series) -> pd.Series:
     """Look the truth up by the row of the data set."""
-    truth = y if isinstance(y, pd.Series) else pd.Series(list(y))  # type: ignore[call-overload]
+    truth = y if isinstance(y, pd.Series) else pd.Series(np.asarray(y))
     if not truth.index.is_unique:
         raise LogError("the index of y names a row twice. Expected one truth for each row.")
     absent = ~rows.isin(truth.index)
     if absent.any():
         raise LogError(
-            f"y has no truth for row_id {rows[absent].iloc[0]!r} (and {int(absent.sum()) - 1:,} "
-            f"more). Expected one for each row of the data set, counted from 0."
+            f"y has no truth for row_id {spelled(rows[absent].iloc[0])} (and "
+            f"{int(absent.sum()) - 1:,} more). Expected one for each row of the data set, counted from 0."
         )
     return pd.Series(truth.reindex(rows).array, index=rows.index)

@@ -105,7 +105,7 @@ def apart(log: pd.Series | pd.DataFrame) -> tuple[dict[str, Any], dict[str, Any]
     notes = []
     for i, (name, values) in enumerate(named):
         field = str(name) if usable(name, fields) else f"column_{i}"
-        array, note = encode(values.array if isinstance(values, pd.Series) else values, field)
+        array, note = encode(plain(values), field)
         fields[field] = array
         notes.append({"field": field, "name": to_plain(name), **note})
     header = {
@@ -119,6 +119,13 @@ def apart(log: pd.Series | pd.DataFrame) -> tuple[dict[str, Any], dict[str, Any]
         "attrs": to_plain(dict(log.attrs), "an entry of attrs"),
     }
     return fields, header
+
+
+def plain(values: Any) -> Any:
+    """Take the array out of a column, or an index as it is."""
+    if not isinstance(values, pd.Series):
+        return values
+    return values.to_numpy() if isinstance(values.dtype, np.dtype) else values.array
 
 
 def usable(name: Hashable, taken: dict[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""scikit-learn: ``cross_validate`` with estimators and indices, ``cross_val_predict`` with its cv."""
+"""scikit-learn: ``cross_validate`` with estimators, ``cross_val_predict`` with its cv."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cvstats.errors import LogError, listed
+from cvstats.errors import LogError, listed, spelled
 from cvstats.readers.asked import Asked
 from cvstats.readers.labels import blocks
 from cvstats.readers.tidy import Tidy
@@ -61,8 +61,7 @@ def cross_validate(result: Mapping[str, Any], asked: Asked) -> Tidy:
     )
     table, found = with_classes(table, names, chances)
     table = with_groups(table, asked, rows, len(truth))
-    split = np.concatenate(columns["split"])
-    table = blocks(table, split)
+    table = blocks(table, np.concatenate(columns["split"]))
     return Tidy(table, found, sizes(table, trains))
 
 
@@ -100,9 +99,9 @@ def truth_of(y: Any, X: Any = None) -> tuple[Any, Any]:
     if not named:
         return truth, np.arange(len(truth))
     if isinstance(named[0], pd.MultiIndex) or not named[0].is_unique:
-        again = named[0][named[0].duplicated()]
+        again = (named[0][named[0].duplicated()] if not named[0].is_unique else named[0])[0]
         raise LogError(
-            f"the index of y names a point twice ({again[0] if len(again) else named[0][0]!r}). "
+            f"the index of y names a point twice ({spelled(again)}). "
             f"Expected a name for each point. Pass y.reset_index(drop=True), and X as well."
         )
     return truth, np.asarray(named[0])
@@ -170,8 +169,8 @@ def cross_val_predict(predictions: Any, asked: Asked) -> Tidy:
         trains.append(rows_of(train, len(truth)))
     if (fold < 0).any():
         raise LogError(
-            f"point {points[int(np.argmin(fold))]!r} stands in no test set of cv. Expected a "
-            f"partition, the same that made the predictions."
+            f"point {spelled(points[int(np.argmin(fold))])} stands in no test set of cv. Expected "
+            f"a partition, the same that made the predictions."
         )
     table = pd.DataFrame({"fold": fold, "point": points, "y_true": truth})
     rows = np.arange(len(truth))

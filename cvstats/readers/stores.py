@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 from collections.abc import Callable, Iterator
@@ -33,7 +34,10 @@ def write_csv(columns: dict[str, Any], header: str, path: Path) -> None:
     """Write a line of note, and a CSV file below it."""
     with path.open("w", encoding="utf-8", newline="") as file:
         file.write(MARK + header + "\n")
-        pd.DataFrame(columns).to_csv(file, index=False, lineterminator="\n")
+        # A bare carriage return would be read as the end of a row: quote whatever is text.
+        pd.DataFrame(columns).to_csv(
+            file, index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC
+        )
 
 
 def write_jsonl(columns: dict[str, Any], header: str, path: Path) -> None:
@@ -95,7 +99,7 @@ def read_csv(path: Path, notes: dict[str, Any]) -> dict[str, Any]:
         path, skiprows=1, dtype=types, keep_default_na=False, na_values=blank,
         float_precision="round_trip", index_col=False,
     )  # fmt: skip
-    return {name: table[name].to_numpy() for name in table}
+    return {str(name): table[name].to_numpy() for name in table}
 
 
 def read_jsonl(path: Path, notes: dict[str, Any]) -> dict[str, Any]:
@@ -160,6 +164,7 @@ def read_dataset(path: Path, kind: str) -> tuple[xr.Dataset, str | None]:
         raise LogError(f"{path.name} is not there. Expected the path of a file.")
     if kind == "netcdf":
         needed("h5netcdf", "NetCDF")
+        refuse_elsewhere(path)
         options: dict[str, Any] = {"engine": "h5netcdf"}
     else:
         needed("zarr", "Zarr")
@@ -177,6 +182,26 @@ def read_dataset(path: Path, kind: str) -> tuple[xr.Dataset, str | None]:
         loaded = lazy.load()
     header = bytes(np.asarray(loaded[HEADER].values, dtype=np.uint8)).decode()
     return loaded.drop_vars(HEADER), header
+
+
+def refuse_elsewhere(path: Path) -> None:
+    """Refuse a file that is no HDF5, or whose values would be read out of other files.
+
+    h5netcdf prints a traceback when it forgets a file that it could not open: h5py does not.
+    """
+    h5py = needed("h5py", "NetCDF")
+    with h5py.File(path, "r") as file:
+        file.attrs.get("_nc3_strict")
+        for name in file:
+            link = file.get(name, getlink=True)
+            outside = isinstance(link, h5py.ExternalLink)
+            if not outside and isinstance(file[name], h5py.Dataset):
+                outside = bool(file[name].external) or file[name].is_virtual
+            if outside:
+                raise LogError(
+                    f"the values of {str(name)[:40]!r} in {path.name} would be read out of another "
+                    f"file. Expected them in the file itself."
+                )
 
 
 def refuse_executing(path: Path) -> None:

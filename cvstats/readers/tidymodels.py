@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 import pandas as pd
 
 from cvstats.errors import LogError, listed
@@ -13,7 +15,14 @@ from cvstats.readers.words import require
 __all__ = ["tidymodels"]
 
 OWN = (".row", ".config", ".iter", ".fold", "id", "id2", "id3", "wflow_id", "model", "preproc")
-NO_CLASS = (".pred_class", ".pred_lower", ".pred_upper", ".pred_res", ".pred_quantile", ".pred_time")
+NO_CLASS = (
+    ".pred_class",
+    ".pred_lower",
+    ".pred_upper",
+    ".pred_res",
+    ".pred_quantile",
+    ".pred_time",
+)
 
 
 def tidymodels(table: pd.DataFrame, asked: Asked) -> Tidy:
@@ -53,8 +62,10 @@ def tidymodels(table: pd.DataFrame, asked: Asked) -> Tidy:
     if "id2" in table and table["id2"].notna().any():
         names = names + "/" + table["id2"].astype(str)
     out = put(out, names.where(table["id"].notna()), ["model"])
-    found = {level: name.replace(".pred_", "prob_", 1) for level, name in chances.items()}
-    return Tidy(out, dict(found))
+    found: dict[Hashable, str] = {
+        level: name.replace(".pred_", "prob_", 1) for level, name in chances.items()
+    }
+    return Tidy(out, found)
 
 
 def likeliest(table: pd.DataFrame, chances: dict[str, str]) -> pd.Series:
@@ -66,9 +77,7 @@ def likeliest(table: pd.DataFrame, chances: dict[str, str]) -> pd.Series:
 def outcome(table: pd.DataFrame, chances: dict[str, str]) -> str:
     """Find the column of the truth, which has the name that it had in the data."""
     others = [
-        str(name)
-        for name in table.columns
-        if name not in OWN and not str(name).startswith(".")
+        str(name) for name in table.columns if name not in OWN and not str(name).startswith(".")
     ]
     if len(others) > 1:  # tuning parameters stand here too; the truth depends on the row alone
         rows = table.groupby(".row", sort=False)

@@ -197,12 +197,14 @@ def of_pairs(losses: Losses, settings: Settings) -> Section:
         "though their own intervals overlap, for both met the same points.",
     ]
     numbers = ["difference", "lower", "upper", "p_value", "p_adjusted", "se"]
-    section.parts.append(grid(frame, f"Paired differences with {settings.level} intervals", numbers))
+    section.parts.append(
+        grid(frame, f"Paired differences with {settings.level} intervals", numbers)
+    )
     pairs = len(frame)
     draw_into(
         section, "comparison",
         partial(plot.comparison, losses, alpha=settings.alpha, missing=settings.missing),
-        title="Differences between models", height=min(8.0, 1.5 + 0.5 * pairs) if pairs <= 10 else 5,
+        title="Differences between models", height=1.5 + 0.5 * pairs if pairs <= 10 else 5.0,
         words="The differences of the table above, with a line at zero; of many pairs a matrix. "
         "Full marks, or bold numbers and dots, are those whose adjusted p-value is below "
         f"{settings.alpha:g}.",
@@ -334,7 +336,9 @@ def of_diagnosis(losses: Losses) -> Section:
     rows = []
     for row in found.to_dict("records"):
         value = "–" if pd.isna(row["value"]) else f"{row['value']:,.3g}"
-        rows.append((row["code"], [row["model"] or "the log", row["finding"], value, row["advice"]]))
+        rows.append(
+            (row["code"], [row["model"] or "the log", row["finding"], value, row["advice"]])
+        )
     heads = ["about", "finding", "number", "what to do"]
     section.parts.append(
         Grid("Findings, by code", heads, rows, [True, True, False, True], corner="code")

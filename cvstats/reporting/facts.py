@@ -81,7 +81,9 @@ def missing(log: Log) -> int:
     for j in range(log.panels.width):
         if j not in masked:
             gone = np.isnan(log.panels.column(j, 0, log.design.size))
-            total += int(gone.sum() if log.design.present is None else gone[log.design.present].sum())
+            total += int(
+                gone.sum() if log.design.present is None else gone[log.design.present].sum()
+            )
     return total
 
 

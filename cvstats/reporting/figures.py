@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 if TYPE_CHECKING:
@@ -19,9 +19,7 @@ WIDTH = 5.0
 REFERENCE = re.compile(r"url\(#([^)]+)\)")
 
 
-def drawn(
-    draw: Callable[[Axes], Axes], name: str, *, title: str, words: str, height: float
-) -> str:
+def drawn(draw: Callable[[Axes], Axes], name: str, *, title: str, words: str, height: float) -> str:
     """Draw on a figure of its own and return it as an element ``<svg>``.
 
     Parameters
@@ -44,7 +42,7 @@ def drawn(
     from matplotlib.figure import Figure
 
     # Text stays text: it can be searched, copied and read aloud, and the page stays small.
-    settings = {"svg.fonttype": "none", "svg.hashsalt": name, "figure.constrained_layout.use": True}
+    settings: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": name, "figure.constrained_layout.use": True}
     with rc_context(settings):
         figure = Figure(figsize=(WIDTH, height))
         draw(figure.subplots())
@@ -64,11 +62,12 @@ def inlined(svg: bytes, name: str, title: str, words: str) -> str:
             if part.tag == f"{SVG}style":
                 parent.remove(part)
     used = set(REFERENCE.findall(svg.decode()))
-    used |= {str(part.get(LINK, ""))[1:] for part in root.iter()}
+    links = (str(part.get(LINK, "")) for part in root.iter())
+    used |= {link[1:] for link in links if link.startswith("#")}
     for part in root.iter():
         part.tag = part.tag.removeprefix(SVG) if isinstance(part.tag, str) else part.tag
         if (link := part.attrib.pop(LINK, None)) is not None:
-            part.set("href", f"#{name}-{link[1:]}")
+            part.set("href", f"#{name}-{link[1:]}" if link.startswith("#") else link)
         if (own := part.attrib.pop("id", None)) in used:
             part.set("id", f"{name}-{own}")
         for key, value in part.attrib.items():

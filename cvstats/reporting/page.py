@@ -108,7 +108,7 @@ def report(
             raise ModuleNotFoundError(
                 f"the report needs {package}; type: pip install 'cvstats[report]'", name=package
             )
-    read(losses, missing=missing)
+    read(losses, missing=missing).moments(())  # names the first loss that is missing
     settings = Settings(alpha, seed, missing)
     made = list(sections(losses, settings))
     named = title or str(losses.attrs.get("title", "Cross-validated error"))

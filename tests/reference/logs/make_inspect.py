@@ -56,8 +56,8 @@ for name, right, broken in (("mockllm/alpha", 0.8, ()), ("mockllm/beta", 0.6, ("
         log_format="eval",
     )
     logs += done
-df = samples_df([l.location for l in logs], quiet=True)
-ev = evals_df([l.location for l in logs], quiet=True)
+df = samples_df([log.location for log in logs], quiet=True)
+ev = evals_df([log.location for log in logs], quiet=True)
 df = df.merge(ev[["eval_id", "model"]], on="eval_id") if "model" not in df else df
 keep = [c for c in df.columns if c not in ("log",)]
 df[keep].to_csv(f"{out}/inspect_samples.csv", index=False)

@@ -1,0 +1,226 @@
+"""Commands on files: they print the numbers of the functions, and refuse in one line."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from plotted import logged
+
+import cvstats
+from cvstats import cli
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("logs")
+    predictions = cvstats.datasets.load("diabetes")
+    cvstats.save_log(logged("diabetes"), folder / "log.csv")
+    cvstats.save_log(logged("flights"), folder / "flights.csv")
+    predictions.reset_index().to_csv(folder / "predictions.csv", index=False)
+    tiny = pd.Series([1.0, 2.0], pd.RangeIndex(2, name="point"), name="m")
+    cvstats.save_log(tiny, folder / "tiny.csv")
+    (folder / "empty.csv").write_text("")
+    (folder / "junk.csv").write_text("a,b\n1\n2,3,4,5\n")
+    return folder
+
+
+def run(capsys, *words):
+    status = cli.main([str(word) for word in words])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+PREDICTED = ("--loss", "squared_error", "--truth", "y_true", "--prediction", "ridge",
+             "--prediction", "random_forest")  # fmt: skip
+
+
+def test_interval_in_json_has_every_digit(capsys, files):
+    status, out, err = run(capsys, "interval", files / "log.csv", "--format", "json")
+    assert (status, err) == (0, "")
+    told = json.loads(out)
+    table = cvstats.interval(logged("diabetes"))
+    for row, (model, expected) in zip(told["rows"], table.iterrows(), strict=True):
+        assert row["model"] == model
+        for name in ("estimate", "se", "lower", "upper"):
+            assert row[name] == expected[name]
+    for name in ("method", "alpha", "target", "guarantee", "reference", "reason"):
+        assert told[name] == table.attrs[name]
+
+
+def test_interval_in_csv_can_be_read_back(capsys, files):
+    words = ("--format", "csv", "--alpha", "0.2", "--method", "naive")
+    status, out, _ = run(capsys, "interval", files / "log.csv", *words)
+    table = pd.read_csv(io.StringIO(out), index_col="model")
+    expected = cvstats.naive(logged("diabetes"), alpha=0.2)
+    assert status == 0
+    np.testing.assert_array_equal(table["lower"], expected["lower"])
+    assert table["caution"].tolist() == expected["caution"].tolist()
+
+
+def test_interval_as_a_table_and_in_markdown(capsys, files):
+    _, out, _ = run(capsys, "interval", files / "log.csv", "--method", "naive")
+    lines = out.splitlines()
+    assert lines[1].split()[:3] == ["ridge", "3,006", "59"]
+    assert "caution, ridge: takes dependent losses for independent ones" in out
+    assert "target: claimed: the expected risk." in out
+    assert max(map(len, lines)) <= 120
+    _, out, _ = run(capsys, "interval", files / "log.csv", "--format", "markdown")
+    assert out.strip() == cvstats.to_markdown(cvstats.interval(logged("diabetes")))
+
+
+def test_predictions_become_losses(capsys, files):
+    words = ("compare", files / "predictions.csv", *PREDICTED, "--format", "json")
+    status, out, _ = run(capsys, *words)
+    (row,) = json.loads(out)["rows"]
+    expected = cvstats.compare(logged("diabetes")[["ridge", "random_forest"]]).iloc[0]
+    assert status == 0
+    assert row["difference"] == pytest.approx(expected["difference"], rel=1e-12)
+    assert (row["model"], row["other"]) == ("ridge", "random_forest")
+
+
+def test_options_of_compare(capsys, files):
+    words = ("--reference", "ridge", "--alternative", "greater", "--adjust", "none")
+    _, out, _ = run(capsys, "compare", files / "log.csv", *words, "--format", "json")
+    told = json.loads(out)
+    table = cvstats.compare(
+        logged("diabetes"), reference="ridge", alternative="greater", adjust=None
+    )
+    assert [row["p_value"] for row in told["rows"]] == table["p_value"].tolist()
+    assert [row["upper"] for row in told["rows"]] == [None, None]  # infinite
+    words = ("--adjust", "max-t", "--seed", "4", "--method", "wald", "--format", "json")
+    _, out, _ = run(capsys, "compare", files / "log.csv", *words)
+    assert json.loads(out)["seed"] == 4
+    _, out, _ = run(capsys, "compare", files / "log.csv")
+    assert "ridge - random_forest" in out
+
+
+@pytest.mark.parametrize("flag", ["-o", "--output"])
+def test_report_writes_the_page(capsys, files, tmp_path, flag):
+    page = tmp_path / "page.html"
+    status, out, err = run(capsys, "report", files / "flights.csv", flag, page)
+    assert (status, out, err) == (0, f"wrote {page}\n", "")
+    assert "Cross-validated error in flights.csv" in page.read_text(encoding="utf-8")
+
+
+def test_methods_tell_why_not(capsys, files):
+    _, out, _ = run(capsys, "methods", files / "log.csv")
+    table = cvstats.methods(logged("diabetes"))
+    for name, row in table.iterrows():
+        start = f"{name}  "
+        (line,) = [line for line in out.splitlines() if line.startswith(start)]
+        assert line[len(start) :].strip().startswith("yes: " if row["applies"] else "no: ")
+    assert table.attrs["suggestion"][:40] in out
+    _, out, _ = run(capsys, "methods", files / "log.csv", "--format", "json")
+    assert json.loads(out)["rows"][1]["applies"] is True
+
+
+def test_diagnose_tells_codes(capsys, files):
+    _, out, _ = run(capsys, "diagnose", files / "flights.csv")
+    assert out.startswith("CVS020  12 of 12 sources stand in several folds")
+    assert "clustered()" in out
+    _, out, _ = run(capsys, "diagnose", files / "log.csv")
+    assert out == "no diagnostic found anything\n"
+    _, out, _ = run(capsys, "diagnose", files / "flights.csv", "--format", "csv")
+    assert pd.read_csv(io.StringIO(out))["code"].tolist() == ["CVS020"]
+    _, out, _ = run(capsys, "diagnose", files / "tiny.csv", "--format", "json")
+    assert json.loads(out)["rows"][0]["code"] == "CVS008"
+
+
+def test_convert_makes_a_log_of_predictions(capsys, files, tmp_path):
+    log = tmp_path / "log.jsonl"
+    status, out, _ = run(capsys, "convert", files / "predictions.csv", log, *PREDICTED)
+    assert status == 0
+    assert out == f"wrote {log}: 442 points, 10 repetitions, 10 folds, 2 models\n"
+    back = cvstats.read_log(log)
+    np.testing.assert_allclose(back["ridge"].sort_index(), logged("diabetes")["ridge"].sort_index())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["interval", "nowhere.csv"], "there is no file 'nowhere.csv'"),
+        (["interval"], "FILE"),
+        (["interval", "log.csv", "--format", "xml"], "xml"),
+        (["interval", "log.csv", "--method", "best"], "method='best' is not known"),
+        (["interval", "log.csv", "--alpha", "2"], "alpha=2.0 is out of range"),
+        (["interval", "empty.csv"], "empty"),
+        (["interval", "junk.csv"], ""),
+        (["interval", "predictions.csv"], "prediction"),
+        (["compare", "tiny.csv"], "one model"),
+        (["compare", "log.csv", "--reference", "lasso"], "lasso"),
+        (["report", "log.csv", "-o", "no/where.html"], "could not be written"),
+        (["convert", "log.csv", "log.xlsx"], "log.xlsx"),
+        (["diagnose", "log.csv", "--read-as", "abacus"], "abacus"),
+        (["completion", "cmd"], "cmd"),
+        (["intervals", "log.csv"], "intervals"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(capsys, files, monkeypatch, words, said):
+    monkeypatch.chdir(files)
+    status, out, err = run(capsys, *words)
+    assert (status, out) == (2, "")
+    assert err.startswith("cvstats: ")
+    assert err.count("\n") == 1
+    assert said in err
+
+
+def test_the_installed_script_answers(files):
+    script = Path(sysconfig.get_path("scripts")) / "cvstats"
+    done = subprocess.run(
+        [str(script), "interval", "log.csv", "--format", "csv"],
+        cwd=files, capture_output=True, check=True, encoding="utf-8",
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+    )  # fmt: skip
+    assert done.stdout.startswith("model,estimate,se,lower,upper")
+    assert done.stderr == ""
+
+
+def test_a_reader_who_leaves_is_no_error(files):
+    code = "import sys; from cvstats.cli import main; sys.exit(main(['methods', 'log.csv']))"
+    with subprocess.Popen(
+        [sys.executable, "-u", "-c", code], cwd=files, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, encoding="utf-8",
+    ) as process:  # fmt: skip
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 0
+
+
+def test_long_files_say_what_is_going_on(capsys, files, monkeypatch):
+    monkeypatch.setattr("cvstats.cli.commands.LONG", 1)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    _, out, err = run(capsys, "interval", files / "log.csv", "--format", "json")
+    assert err.startswith("reading ")
+    assert err.endswith("computing …\n")
+    json.loads(out)
+
+
+@pytest.mark.parametrize(
+    "command", ["interval", "compare", "report", "methods", "diagnose", "convert"]
+)
+def test_help_shows_an_example_and_how_to_read(capsys, monkeypatch, command):
+    monkeypatch.setenv("COLUMNS", "100")
+    status, out, _ = run(capsys, command, "--help")
+    flat = " ".join(out.split())
+    assert status == 0
+    assert f"Example: cvstats {command} " in flat
+    for option in ("--read-as", "--loss", "--truth", "--prediction", "--fold"):
+        assert option in flat
+    assert "--reading" not in flat
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_of_a_shell(capsys, shell):
+    status, out, _ = run(capsys, "completion", shell)
+    assert status == 0
+    assert "cvstats" in out
+    assert "diagnose" in out

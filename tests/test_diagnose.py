@@ -1,0 +1,262 @@
+"""Diagnostics: each code is told where it should be, with its number, and not elsewhere."""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import cvstats
+from cvstats.errors import LogError
+from cvstats.findings import CODES, drift, outlier_share, points_for_skewness, tail_index
+
+GUIDE = Path(__file__).parents[1] / "docs" / "guide" / "diagnostics.md"
+rng = np.random.default_rng(7)
+
+
+def k_fold(n=300, k=10, repetitions=1, losses=None, seed=0):
+    """A K-fold log, its points in random folds of nearly equal size."""
+    draw = np.random.default_rng(seed)
+    parts = []
+    for r in range(repetitions):
+        folds = draw.permutation(np.arange(n) % k)
+        parts.append(pd.MultiIndex.from_arrays(
+            [np.full(n, r), folds, np.arange(n)], names=["repetition", "fold", "point"]
+        ))  # fmt: skip
+    index = parts[0].append(parts[1:])
+    if losses is None:
+        losses = np.tile(draw.uniform(1, 2, n), repetitions) + draw.normal(0, 0.01, len(index))
+    return pd.Series(np.asarray(losses, dtype=float), index, name="model")
+
+
+def found(losses):
+    table = cvstats.diagnose(losses)
+    assert list(table.columns) == ["code", "finding", "model", "value", "advice"]
+    assert table["code"].is_monotonic_increasing
+    for row in table.to_dict("records"):
+        assert row["advice"] == CODES[row["code"]].advice
+        assert row["finding"][0] not in " "
+    return table.set_index("code")
+
+
+SOUND = k_fold(repetitions=5)
+
+
+def with_outlier():
+    losses = SOUND.copy()
+    losses.iloc[:8] = 50.0
+    return losses
+
+
+def by_source(sources, folds=None, n=40):
+    label = np.repeat(np.arange(sources), n)
+    index = [label, np.arange(len(label))]
+    names = ["source", "point"]
+    if folds is not None:
+        index, names = [np.arange(len(label)) % folds, *index], ["fold", *names]
+    return pd.Series(
+        np.random.default_rng(3).uniform(size=len(label)),
+        pd.MultiIndex.from_arrays(index, names=names),
+    )
+
+
+def splits(repetitions, n=100, size=20, level="repetition"):
+    draw = np.random.default_rng(5)
+    points = np.concatenate([draw.choice(n, size, replace=False) for _ in range(repetitions)])
+    index = [np.repeat(np.arange(repetitions), size), points]
+    return pd.Series(
+        draw.uniform(size=len(points)),
+        pd.MultiIndex.from_arrays(index, names=[level, "point"]),
+    )
+
+
+def test_a_sound_log_has_no_findings():
+    assert cvstats.diagnose(SOUND).empty
+    log = cvstats.datasets.load("diabetes")
+    losses = cvstats.losses(log, prediction=log.attrs["models"])
+    assert losses.cvci.diagnose().empty
+    assert losses.to_xarray().cvci.diagnose().empty
+
+
+def missing():
+    losses = SOUND.copy()
+    losses.iloc[[3, 9]] = [np.nan, np.inf]
+    return losses
+
+
+def incomplete():
+    return SOUND[SOUND.index.get_level_values("point") != SOUND.index.get_level_values(0) + 5]
+
+
+def unequal_folds():
+    folds = np.repeat(np.arange(6), [10, 21, 21, 21, 21, 21])
+    index = pd.MultiIndex.from_arrays([folds, np.arange(115)], names=["fold", "point"])
+    return pd.Series(rng.uniform(size=115), index)
+
+
+def unequal_variances():
+    losses = k_fold()
+    wild = losses.index.get_level_values("fold") == 3
+    losses[wild] = np.where(np.arange(wild.sum()) % 2, 0.2, 2.8)
+    return losses
+
+
+def disagreeing():
+    losses = k_fold(repetitions=4)
+    return losses + 0.05 * (losses.index.get_level_values(0) % 2)
+
+
+def drifting():
+    losses = k_fold(repetitions=8)
+    return losses + 0.001 * losses.index.get_level_values(0)
+
+
+TWINS = pd.DataFrame({"a": SOUND, "b": SOUND + 1, "c": SOUND})
+FEW_ERRORS = pd.Series(np.r_[np.ones(4), np.zeros(196)], k_fold(200).index)
+
+CASES = {
+    "CVS001": (pd.concat([SOUND, SOUND]), None, "stands twice"),
+    "CVS002": (missing(), 2, "2 losses are missing or infinite"),
+    "CVS003": (incomplete(), 1 / 300, "tests 299 of the 300 points only"),
+    "CVS004": (SOUND.droplevel(["fold", "point"]), None, "no level 'point'"),
+    "CVS005": (with_outlier(), None, "of the sum of squares"),
+    "CVS006": (k_fold(2000, losses=np.random.default_rng(1).pareto(1.2, 2000)), None, "power law"),
+    "CVS007": (with_outlier(), None, "and there are 300"),
+    "CVS008": (k_fold(25, 5), 25, "only 25 points"),
+    "CVS009": (FEW_ERRORS, 4, "4 points only"),
+    "CVS010": (SOUND * 0 + 2, 2, "every loss is 2"),
+    "CVS011": (-SOUND, 1, "are these scores?"),
+    "CVS012": (unequal_folds(), 2.1, "largest fold has 21 points and the smallest 10"),
+    "CVS013": (unequal_variances(), None, "times that of the median fold"),
+    "CVS014": (k_fold(k=3), 3, "trained on 67% of the points"),
+    "CVS015": (by_source(4), 4, "only 4 sources"),
+    "CVS016": (splits(6), 6, "only 6 random splits"),
+    "CVS017": (disagreeing(), None, "standard errors"),
+    "CVS018": (drifting(), None, "drifts over the repetitions"),
+    "CVS019": (TWINS, 1, "same as that of a"),
+    "CVS020": (by_source(12, folds=5), 12, "12 of 12 sources stand in several folds"),
+}
+
+
+@pytest.mark.parametrize("code", CASES)
+def test_each_code_is_told_with_its_number(code):
+    losses, value, words = CASES[code]
+    table = found(losses)
+    assert code in table.index
+    row = table.loc[code]
+    assert words in row["finding"]
+    if value is not None:
+        assert row["value"] == pytest.approx(value)
+    elif code in ("CVS001", "CVS004"):
+        assert math.isnan(row["value"])
+
+
+def test_every_code_has_a_case_and_stands_in_the_guide():
+    assert list(CASES) == list(CODES)
+    text = GUIDE.read_text(encoding="utf-8")
+    assert re.findall(r"^\| `(CVS\d{3})`", text, re.MULTILINE) == list(CODES)
+    flat = " ".join(text.split())
+    for code in CODES.values():
+        assert code.title in flat
+        assert code.limit in flat
+
+
+def test_numbers_are_those_of_the_definitions():
+    values = with_outlier().to_numpy()
+    mean = statistics.fmean(values)
+    squares = sorted(((v - mean) ** 2 for v in values), reverse=True)
+    share = math.fsum(squares[:15]) / math.fsum(squares)
+    assert outlier_share(values.copy()) == pytest.approx(share, rel=1e-12)
+    assert found(with_outlier()).loc["CVS005", "value"] == pytest.approx(share, rel=1e-12)
+    moments = [math.fsum((v - mean) ** k for v in values) / len(values) for k in (2, 3)]
+    asked = 25 * moments[1] ** 2 / moments[0] ** 3
+    assert points_for_skewness(values) == pytest.approx(asked, rel=1e-9)
+    tail = rng.pareto(1.5, 5000)
+    apart = sorted((abs(v - statistics.fmean(tail)) for v in tail), reverse=True)
+    hill = 100 / math.fsum(math.log(v / apart[100]) for v in apart[:100])
+    assert tail_index(tail) == pytest.approx(hill, rel=1e-12)
+
+
+def test_drift_is_the_test_of_a_slope():
+    from scipy import stats
+
+    means = rng.normal(size=12) + 0.1 * np.arange(12)
+    assert drift(means) == pytest.approx(stats.linregress(np.arange(12), means).pvalue, rel=1e-9)
+    assert drift(np.ones(5)) == 1
+    assert drift(np.arange(5.0)) == 0
+
+
+@pytest.mark.parametrize(
+    ("values", "share"), [(np.ones(10), 0), (np.array([5.0]), 0), (np.arange(2.0), 0.5)]
+)
+def test_short_and_constant_logs_are_no_outliers(values, share):
+    assert outlier_share(values.astype(float)) == pytest.approx(share)
+    assert tail_index(values) == np.inf
+
+
+def test_usual_laws_are_not_suspicious():
+    for values in (rng.normal(size=2000) ** 2, rng.exponential(size=2000), rng.uniform(size=2000)):
+        table = found(k_fold(2000, losses=values))
+        assert table.empty, table
+
+
+def test_each_model_is_named_and_worst_cells_are_counted():
+    frame = pd.DataFrame({"good": SOUND, "bad": with_outlier()})
+    assert set(found(frame).loc["CVS005":"CVS007", "model"]) == {"bad"}
+    both = xr.concat([SOUND.to_xarray(), with_outlier().to_xarray()], dim="lead")
+    row = found(both).loc["CVS005"]
+    assert row["finding"].endswith("in 1 of 2 cells")
+    assert row["value"] == found(with_outlier()).loc["CVS005", "value"]
+
+
+def test_findings_do_not_depend_on_the_container():
+    frame = pd.DataFrame({"a": with_outlier(), "b": drifting().iloc[: len(SOUND)].to_numpy()},
+                         index=SOUND.index)  # fmt: skip
+    pd.testing.assert_frame_equal(
+        cvstats.diagnose(frame), cvstats.diagnose(frame.to_xarray()), rtol=1e-9
+    )
+
+
+def test_enough_of_everything_is_not_told():
+    assert "CVS016" not in found(splits(20)).index
+    assert "CVS015" not in found(by_source(12)).index
+    assert "CVS014" not in found(by_source(3)).index  # its folds are sources
+    assert "CVS020" not in found(by_source(12)).index
+    losses = pd.Series(np.r_[np.ones(100), np.zeros(100)], k_fold(200).index)
+    assert found(losses).empty
+
+
+def test_bootstrap_samples_and_other_layouts():
+    draw = np.random.default_rng(0)
+    count = draw.poisson(1, (20, 60))
+    count[0] = 1
+    index = pd.MultiIndex.from_arrays(
+        [np.repeat(np.arange(20), 60), np.tile(np.arange(60), 20), count.reshape(-1)],
+        names=["repetition", "point", "count"],
+    )
+    table = found(pd.Series(draw.uniform(size=1200), index))
+    assert "only" in table.loc["CVS016", "finding"]
+
+
+def test_what_is_left_when_losses_are_missing():
+    losses = SOUND.copy()
+    losses[:] = np.nan
+    assert list(found(losses).index) == ["CVS001", "CVS002"]
+
+
+def test_what_is_no_container_is_refused():
+    with pytest.raises(LogError, match="is not a loss log"):
+        cvstats.diagnose([1.0, 2.0])
+
+
+def test_the_log_stays_as_it_was():
+    losses = with_outlier()
+    copy = losses.copy()
+    cvstats.diagnose(losses)
+    pd.testing.assert_series_equal(losses, copy)

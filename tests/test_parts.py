@@ -1,0 +1,111 @@
+"""Parts of a log where nothing is remembered for them: rows gathered, masks, no names."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from grouped_logs import log_of, random_rows
+from strategies import ARRAYS
+
+import cvstats
+from cvstats.containers import Groups, read
+from cvstats.design import Design
+
+
+def zero_one():
+    """Losses of 0 and 1 in two folds; points have names of their own."""
+    rows = [row._replace(point=f"{row.source}{row.point}", fold=row.point % 2)
+            for row in random_rows((6, 8, 4), 1)]  # fmt: skip
+    log = log_of(rows, levels=("fold", "source", "point"))
+    return pd.DataFrame({"a": (log > 1).astype(float), "b": (log < 2).astype(float)})
+
+
+@pytest.mark.parametrize("kind", ARRAYS)
+def test_rows_of_arrays_are_gathered(kind):
+    """Wilson's interval looks at the losses one by one."""
+    frame = zero_one()
+    table = cvstats.holdout(frame.droplevel("fold"), interval="wilson", by="source")
+    array = ARRAYS[kind](frame.droplevel("fold"))
+    found = cvstats.holdout(array, interval="wilson", by="source")
+    for (source, model), row in table.iterrows():
+        theirs = found.sel(source=source, model=model)
+        assert float(theirs["lower"]) == pytest.approx(row["lower"], rel=1e-13)
+        assert float(theirs["upper"]) == pytest.approx(row["upper"], rel=1e-13)
+
+
+@pytest.mark.parametrize("kind", ["frame", "dense", "by point", "stacked"])
+def test_a_part_is_a_log(kind):
+    """Its levels by row, its losses and its moments are those of the rows taken out by hand."""
+    frame = zero_one()
+    log = read(frame if kind == "frame" else ARRAYS[kind](frame), by="source")
+    whole = frame.reset_index()
+    for label, part in zip(
+        Groups(log, "source").labels, Groups(log, "source").parts(), strict=True
+    ):
+        mine = whole[whole["source"] == label]
+        design = part.design
+        assert len(design.levels) == len(list(design.levels))
+        assert design.size == len(mine)
+        names = {name: design.levels[name] for name in ("fold", "source", "point")}
+        rows = pd.DataFrame(
+            {
+                name: [level.labels[code] for code in level.block(0, design.size).tolist()]
+                for name, level in names.items()
+            }
+        )
+        rows["a"] = part.panels.column(0, 0, design.size)
+        same = rows.sort_values("point", ignore_index=True)
+        expected = mine[same.columns].sort_values("point", ignore_index=True)
+        pd.testing.assert_frame_equal(same, expected, check_dtype=False)
+        plain = Design(design.levels, design.size)
+        assert design.plan(("fold",)).total.tolist() == plain.plan(("fold",)).total[
+            plain.plan(("fold",)).used
+        ].tolist()  # fmt: skip
+        taken = type(part)(plain, part.panels, part.labels)  # as if rows had been taken out
+        for one, two in zip(
+            [part.moments(("fold",)).mean, part.moments(("fold",)).m2],
+            [taken.moments(("fold",)).mean, taken.moments(("fold",)).m2],
+            strict=True,
+        ):
+            np.testing.assert_allclose(one, two, rtol=1e-13, atol=1e-15)
+
+
+def test_dropped_repetitions_of_parts():
+    """A point counts where it is left, and in which of the parts."""
+    rows = random_rows((4, 5), 2, repetitions=2)
+    log = log_of(rows)
+    gone = log.index.get_loc((0, "s1", 3)), log.index.get_loc((1, "s1", 3))
+    log.iloc[list(gone)] = np.nan
+    table = cvstats.wald(log, by="source", missing="drop")
+    assert table["n_points"].tolist() == [4, 4]
+    assert table["n_repetitions"].tolist() == [2, 2]
+    clusters = cvstats.clustered(log, missing="drop")
+    assert (clusters["n_points"], clusters["smallest"], clusters["largest"]) == (8, 4, 4)
+
+
+def test_repetitions_without_points():
+    """Nothing tells points apart, and no part is a partition then."""
+    log = log_of([r._replace(fold=r.point % 2) for r in random_rows((4, 4), 3, repetitions=2)],
+                 ("repetition", "fold", "source", "point")).droplevel("point")  # fmt: skip
+    with pytest.raises(cvstats.LogError, match="2 of 2 parts by 'source'|no level 'point'"):
+        cvstats.wald(log, by="source")
+    table = cvstats.wald(log, by="repetition")
+    assert table["n_points"].tolist() == [8, 8]
+
+
+def test_biases_in_words():
+    log = log_of(random_rows((4, 5, 3), 4))
+    words = {
+        (0, 1, -2): "omega - 2 gamma",
+        (0.5, 0, -1): "0.5 sigma^2 - gamma + 0.5 mu^2",
+        (0, -1, 0): "-omega",
+        (0, 0, 0): "mu^2",
+    }
+    for bias, said in words.items():
+        assert cvstats.quadratic(log, bias=bias).attrs["bias"] == said
+    assert cvstats.quadratic(log).attrs["bias"].startswith("omega - 2 gamma (none if")
+    assert "theta_3: -gamma" in cvstats.decompose(log).attrs["bias"]
+    assert "theta_b: K^-2" in cvstats.source_estimators(log).attrs["bias"]
+    these = cvstats.out_of_source(log, target="these_sources", variance="theta_a")
+    assert these.attrs["bias"] == "-K^-2 (sum_k omega_k + sum_kl gamma_kl)"

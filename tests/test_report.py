@@ -1,0 +1,308 @@
+"""The report: one page that holds the numbers, needs nothing else and escapes every name."""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from html.parser import HTMLParser
+
+import html5lib
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from plotted import logged, many
+
+import cvstats
+from cvstats.errors import LogError
+from cvstats.reporting import figures
+
+SCRIPT = "<script>alert(1)</script>"
+HTML = "{http://www.w3.org/1999/xhtml}"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+class Page(HTMLParser):
+    """What a browser would find: tags with their attributes, and text by tag."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.stack, self.text = [], [], {}
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("meta", "use", "path", "br"):
+            self.stack.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        while self.stack and self.stack.pop() != tag:
+            pass
+
+    def handle_data(self, data):
+        for tag in self.stack:
+            self.text.setdefault(tag, []).append(data)
+
+    def words(self, tag):
+        return " ".join("".join(self.text.get(tag, [])).split())
+
+
+@pytest.fixture(scope="module")
+def texts():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return {
+            "diabetes": cvstats.report(logged("diabetes")),
+            "flights": cvstats.report(logged("flights"), title="Flights"),
+            "months": cvstats.report(logged("flights_by_month")),
+            "many": cvstats.report(many()),
+            "one": cvstats.report(logged("flights")["naive_bayes"].droplevel("source")),
+            "evil": cvstats.report(evil()),
+        }
+
+
+def evil():
+    losses = logged("diabetes").loc[[0, 1]]
+    losses = losses.rename(columns={"ridge": SCRIPT, "random_forest": 'a" onload="x & $y$'})
+    losses.attrs = {"title": f"{SCRIPT}&", "long_name": "<b>loss</b>", "units": "<i>"}
+    return losses
+
+
+NAMES = ("diabetes", "flights", "months", "many", "one", "evil")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_is_valid_html(texts, name):
+    parser = html5lib.HTMLParser(strict=True)  # raises at the first error
+    tree = parser.parse(texts[name])
+    assert texts[name].startswith("<!DOCTYPE html>")
+    ids = [element.get("id") for element in tree.iter() if element.get("id")]
+    assert len(ids) == len(set(ids))
+    for element in tree.iter():
+        for key in ("aria-labelledby", "aria-describedby"):
+            assert element.get(key) is None or element.get(key) in ids
+        href = element.get("href")
+        assert href is None or href.removeprefix("#") in ids
+    for reference in re.findall(r"url\(#([^)]+)\)", texts[name]):
+        assert reference in ids
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_needs_nothing_else(texts, name):
+    tree = html5lib.parse(texts[name])
+    tags = {element.tag.split("}")[-1] for element in tree.iter() if isinstance(element.tag, str)}
+    assert not tags & {"script", "link", "img", "iframe", "object", "embed", "image", "base"}
+    for element in tree.iter():
+        assert not any(str(key).lower().startswith("on") for key in element.attrib)
+    assert not re.search(r"@import|(?:https?:)?//[a-z]", texts[name])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_can_be_read_without_eyes_or_mouse(texts, name):
+    tree = html5lib.parse(texts[name])
+    html = tree.find(".") if tree.tag == f"{HTML}html" else tree
+    assert html.get("lang") == "en"
+    assert tree.find(f".//{HTML}main") is not None
+    assert tree.find(f".//{HTML}a").get("class") == "skip"
+    levels = [int(e.tag[-1]) for e in tree.iter() if re.fullmatch(rf"{HTML}h[1-6]", str(e.tag))]
+    assert levels[0] == 1
+    assert set(levels[1:]) == {2}
+    for table in tree.iter(f"{HTML}table"):
+        assert table.find(f"{HTML}caption") is not None
+        assert all(head.get("scope") in ("row", "col") for head in table.iter(f"{HTML}th"))
+    for part in tree.iter(f"{HTML}div"):
+        assert (part.get("tabindex"), part.get("role")) == ("0", "region")
+        assert part.get("aria-label")
+    pictures = list(tree.iter(f"{SVG}svg"))
+    assert pictures
+    for picture in pictures:
+        assert picture.get("role") == "img"
+        assert picture.get("viewBox")
+        assert picture.get("width") is None
+        assert len(picture.find(f"{SVG}title").text) > 10
+        assert len(picture.find(f"{SVG}desc").text) > 60
+
+
+def test_names_are_shown_as_text(texts):
+    page = Page(texts["evil"])
+    assert not [tag for tag, _ in page.tags if tag in ("script", "b", "i")]
+    for place in ("table", "svg", "h1", "title"):
+        assert SCRIPT in page.words(place)
+    assert 'a" onload="x & $y$' in page.words("table")
+    assert 'a" onload="x & $y$' in page.words("svg")
+    assert "<b>loss</b> [<i>]" in page.words("svg")
+    assert not [attrs for _, attrs in page.tags if "onload" in attrs]
+
+
+def row_of(text, name):
+    """The cells of the first row of a table that starts so."""
+    (row, *_) = re.findall(rf'<tr><th scope="row">{re.escape(name)}</th>(.*?)</tr>', text)
+    return re.findall(r"<td[^>]*>(.*?)</td>", row)
+
+
+def test_it_holds_the_numbers(texts):
+    losses = logged("diabetes")
+    wald, pairs = cvstats.wald(losses), cvstats.compare(losses)
+    best = cvstats.best_set(losses, rng=0)
+    for model in losses.columns:
+        row = wald.loc[model]
+        shown = [f"{row[name]:,.0f}" for name in ("estimate", "lower", "upper", "se")]
+        assert row_of(texts["diabetes"], model) == shown
+    name = "ridge − random_forest"
+    row = pairs.loc[("ridge", "random_forest")]
+    assert row_of(texts["diabetes"], name) == [
+        f"{row['difference']:.0f}", f"{row['lower']:.0f}", f"{row['upper']:.0f}",
+        f"{row['p_value']:.3f}", f"{row['p_adjusted']:.3f}", f"{row['se']:.0f}",
+    ]  # fmt: skip
+    text = Page(texts["diabetes"]).words("main")
+    assert f"{best['in_set'].sum()} of 3 models cannot be told from the best" in text
+    assert wald.attrs["target"] in text
+    assert wald.attrs["guarantee"] in text
+    assert wald.attrs["reference"] in text
+    assert f"cvstats {cvstats.__version__}" in text
+    assert "losses.cvci.report()" in text
+
+
+def test_sections_follow_the_log(texts):
+    heads = {name: re.findall(r"<h2[^>]*>(.*?)</h2>", text) for name, text in texts.items()}
+    assert heads["flights"] == [
+        "The log", "Errors and their intervals", "Which model is better?",
+        "Which models may be the best?", "Sources", "Folds and repetitions", "What to doubt",
+        "How it was computed",
+    ]  # fmt: skip
+    assert "Sources" not in heads["diabetes"]
+    assert "Which model is better?" not in heads["one"]
+    assert "CVS020" in texts["flights"]
+    assert "No diagnostic found anything" in texts["diabetes"]
+    assert "(the first 60 of 66 rows)" in texts["many"]
+    assert "<h1>Flights</h1>" in texts["flights"]
+    assert "intervals for a new source" in texts["months"]
+
+
+def test_a_small_and_a_strange_log_have_a_page_too():
+    flat = pd.Series(np.arange(1.0, 9.0), pd.RangeIndex(8, name="point"))
+    text = cvstats.report(flat)
+    assert "holdout" in text
+    assert "CVS008" in text
+    nameless = flat.rename_axis("repetition").repeat(4)
+    text = cvstats.report(nameless)
+    assert "CVS004" in text
+    assert "No method answers" in text
+    twins = pd.DataFrame(
+        {"a": logged("flights")["naive_bayes"], "b": logged("flights")["naive_bayes"]}
+    )
+    assert "CVS019" in cvstats.report(twins)
+    grid = logged("diabetes")["ridge"].to_xarray().expand_dims(cell=70)
+    text = cvstats.report(grid)
+    assert "70 rows" in text
+    assert "No plot here" in text
+
+
+def test_missing_losses():
+    losses = logged("flights").copy()
+    losses.iloc[5, 0] = np.nan
+    with pytest.raises(LogError, match="missing='drop'"):
+        cvstats.report(losses)
+    text = cvstats.report(losses, missing="drop", alpha=0.1)
+    assert "CVS002" in text
+    assert "90% interval" in text
+    assert "missing=&#39;drop&#39;" in text
+
+
+def test_it_is_written_where_it_should_be(tmp_path):
+    path = tmp_path / "a page.html"
+    losses = logged("flights")[["naive_bayes"]]
+    assert losses.cvci.report(path) == path
+    assert losses.cvci.report(str(path), seed=3) == path
+    assert "seed=3" in path.read_text(encoding="utf-8")
+    with pytest.raises(LogError, match="could not be written"):
+        losses.cvci.report(tmp_path / "nowhere" / "page.html")
+
+
+def test_nothing_is_left_behind():
+    before, figures_open, log = dict(mpl.rcParams), plt.get_fignums(), logged("diabetes").copy()
+    cvstats.report(logged("diabetes"))
+    assert dict(mpl.rcParams) == before
+    assert plt.get_fignums() == figures_open
+    pd.testing.assert_frame_equal(logged("diabetes"), log)
+
+
+def test_the_same_log_gives_the_same_page(texts):
+    assert cvstats.report(logged("flights"), title="Flights") == texts["flights"]
+
+
+@pytest.mark.parametrize("package", ["jinja2", "matplotlib"])
+def test_what_is_missing_is_named(monkeypatch, package):
+    monkeypatch.setattr("cvstats.reporting.page.find_spec", lambda name: name != package or None)
+    with pytest.raises(ModuleNotFoundError, match=rf"needs {package}; .*cvstats\[report\]"):
+        cvstats.report(logged("flights"))
+
+
+def test_html_of_the_accessor_is_the_first_section(texts, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    shown = logged("diabetes").cvci._repr_html_()
+    assert shown in texts["diabetes"]
+    assert "<td>10 of 44 to 45 points</td>" in shown
+    assert "&lt;script&gt;" in evil().cvci._repr_html_()
+    arrays = logged("diabetes").to_xarray().cvci._repr_html_()
+    assert "xarray Dataset" in arrays
+    bad = pd.DataFrame({"<fold>": ["x"]}, pd.Index([1], name="point"))
+    assert "&lt;fold&gt;" in bad.cvci._repr_html_()
+    assert "not a loss log" in pd.Series([], dtype=float).cvci._repr_html_()
+
+
+def test_svg_keeps_to_itself():
+    ax = []
+    text = figures.drawn(
+        lambda at: ax.append(at.plot([0, 1], label="a--b <c>")) or at, "first",
+        title="A <title>", words="W & x", height=2,
+    )  # fmt: skip
+    assert "<style" not in text
+    assert "<metadata" not in text
+    assert 'id="first-title"' in text
+    assert "A &lt;title&gt;" in text
+    assert "DejaVuSans-" not in text  # text, not outlines
+
+
+@pytest.mark.parametrize("digits", ["auto", None, 0, 3])
+def test_tables_for_papers(digits):
+    losses = logged("diabetes").rename(columns={"ridge": "r|_&%<b>"})
+    table = cvstats.wald(losses)
+    lines = cvstats.to_markdown(table, digits=digits).splitlines()
+    assert len(lines) == 5
+    assert lines[2].startswith(r"| r\|_&%&lt;b> |")
+    value = table["estimate"].iloc[0]
+    expected = {"auto": "3,006", None: repr(float(value)), 0: "3,006", 3: "3,006.156"}[digits]
+    assert lines[2].split(" | ")[1] == expected
+    latex = cvstats.to_latex(table, columns=["estimate"], digits=digits, caption="C", label="t:x")
+    assert rf"r|\_\&\%\textless{{}}b\textgreater{{}} & {expected} \\" in latex
+    assert latex.startswith("\\begin{table}\n\\centering\n\\caption{C}\n\\label{t:x}")
+    assert latex.count(r"\\") == 4
+
+
+def test_tables_of_every_kind_of_result():
+    losses = logged("diabetes")
+    arrays = losses.to_xarray()
+    for result in (cvstats.compare(losses), cvstats.moments(losses).head(), arrays.cvci.compare()):
+        assert cvstats.to_markdown(result).count("|") > 20
+    assert cvstats.to_markdown(losses["ridge"].cvci.wald()).splitlines()[2].startswith("| ridge |")
+    assert cvstats.to_markdown(arrays["ridge"].cvci.wald()).splitlines()[2].startswith("| losses |")
+    wide = cvstats.to_markdown(arrays.cvci.wald())
+    assert wide == cvstats.to_markdown(losses.cvci.wald())
+    found = cvstats.to_markdown(cvstats.diagnose(logged("flights")))
+    assert found.splitlines()[0].startswith("| code | finding |")
+
+
+def test_tables_refuse_what_they_cannot_show():
+    table = cvstats.wald(logged("diabetes"))
+    with pytest.raises(LogError, match="no column 'error'"):
+        cvstats.to_markdown(table, columns=["error"])
+    with pytest.raises(LogError, match="digits=-1 is out of range"):
+        cvstats.to_latex(table, digits=-1)
+    with pytest.raises(LogError, match="a list is no result"):
+        cvstats.to_markdown([1, 2])
