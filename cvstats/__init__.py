@@ -43,8 +43,8 @@ from cvstats.api.resampled import (
 )
 from cvstats.api.showing import to_latex, to_markdown
 from cvstats.api.sourcing import clustered, heterogeneity, out_of_source
-from cvstats.api.studying import source_components, source_estimators
 from cvstats.api.streaming import Moments, scan_dask, scan_parquet
+from cvstats.api.studying import source_components, source_estimators
 from cvstats.errors import LogError
 from cvstats.evaluation import evaluate
 from cvstats.reporting import report

@@ -50,5 +50,5 @@ def listed(things: Iterable[object], total: int | None = None) -> str:
 
 def choice(name: str, got: object, allowed: Iterable[str]) -> LogError:
     """Refuse an option that is none of a few words."""
-    words = ", ".join(repr(word) for word in allowed)
+    words = ", ".join(word if word == "None" else repr(word) for word in allowed)
     return LogError(f"{name}={got!r} is not known. Expected one of {words}.")

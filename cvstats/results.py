@@ -48,6 +48,7 @@ class Caution(IntFlag):
     DOMINATED = 1 << 23
     ONE_REPETITION = 1 << 24
     SMALL_FOLDS = 1 << 25
+    FOLDS_GUESSED = 1 << 28
     BOUNDED = 1 << 29
     OTHER_TEST_SIZE = 1 << 30
 
@@ -60,6 +61,8 @@ CAUTIONS: Mapping[Caution, str] = {
     Caution.NAIVE_POINTS: "takes dependent losses for independent ones: too narrow; use wald",
     Caution.NAIVE_FOLDS: "takes dependent fold means for independent ones; use wald",
     Caution.ONE_FOLD: "one fold is a single test set: holdout is made for it",
+    Caution.FOLDS_GUESSED: "no level is called 'fold', so sources were taken for folds; another "
+    "level of this log may name them",
     Caution.SOURCES_AS_FOLDS: "the folds are sources: covers these sources, not a new one",
     Caution.MEAN_DOMINATED: "the estimator contains the squared mean, which dominates it",
     Caution.ASSUMED_GAMMA: "rests on the value of gamma or rho that was passed in",

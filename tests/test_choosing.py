@@ -124,7 +124,8 @@ LOGS = {
     "sources in random folds": (
         lambda: sources(lambda row: row % 4),
         "wald",
-        "a partition into 4 folds: every point is tested once",
+        "a partition into 4 folds: every point is tested once; sources stand in several folds, so "
+        "they are taken as they are",
     ),
 }  # fmt: skip
 
@@ -246,3 +247,39 @@ def test_series_arrays_and_missing_losses():
     assert cvstats.interval(frame, missing="drop")["n_points"].tolist() == [23]
     with pytest.raises(LogError, match="missing"):
         cvstats.interval(frame)
+
+
+# --- what a log does not say ----------------------------------------------------------------------
+
+
+def flights(name):
+    log = cvstats.datasets.load("flights")
+    losses = cvstats.losses(log, prediction="naive_bayes", loss="brier")
+    return losses.rename_axis(index={"fold": name})
+
+
+def test_sources_are_no_folds_without_a_word():
+    """A level that may be the folds under another name is doubted aloud."""
+    odd = flights("cv_split")
+    for result in (odd.cvci.out_of_source(), odd.cvci.wald(), odd.cvci.interval()):
+        assert "no level is called 'fold'" in result["caution"]
+    assert "no level is called 'fold'" in odd.cvci.interval().attrs["reason"]
+    clear = odd.droplevel("cv_split")
+    assert "called 'fold'" not in clear.cvci.out_of_source()["caution"]
+
+
+def test_the_reason_tells_what_folds_do_to_sources():
+    assert "sources stand in several folds" in flights("fold").cvci.interval().attrs["reason"]
+    month = cvstats.datasets.load("flights_by_month")
+    losses = cvstats.losses(month, prediction="naive_bayes", loss="brier").reset_index()
+    losses["fold"] = losses["source"].str[-2:].astype(int) // 2
+    grouped = cvstats.as_log(losses, loss="naive_bayes")
+    assert "for the error on new ones use clustered" in grouped.cvci.interval().attrs["reason"]
+
+
+def test_tests_of_models_ask_for_models():
+    table = cvstats.methods(flights("fold"))
+    assert "holds 1 model" in table.loc["friedman", "why_not"]
+    log = cvstats.datasets.load("flights")
+    losses = cvstats.losses(log, prediction=log.attrs["models"], loss="brier")
+    assert "other than 0 and 1" in cvstats.methods(losses).loc["mcnemar", "why_not"]

@@ -225,3 +225,16 @@ def test_a_masked_cell_stays_empty():
         first = next(iter(found.data_vars))
         assert np.isnan(found[first].sel(model="b")), name
         assert int(found["caution"].sel(model="b")) == 1, name
+
+
+def test_logs_below_each_other_have_intervals_of_their_own():
+    """A level may tell logs of the same sources and points apart, as in every other method."""
+    logs = {"u": log_of(random_rows((4, 3, 6), 3)), "v": log_of(random_rows((4, 3, 6), 4))}
+    table = cvstats.clustered(pd.concat(logs, names=["region"]), per="region")
+    for label, log in logs.items():
+        single = cvstats.clustered(log)
+        for name in LIMITS:
+            assert table.loc[label, name] == pytest.approx(single[name], rel=1e-13)
+    twice = pd.concat([logs["u"], logs["u"]])
+    with pytest.raises(cvstats.LogError, match="stands twice"):
+        cvstats.clustered(pd.concat({"u": twice}, names=["region"]), per="region")

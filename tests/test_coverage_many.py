@@ -124,32 +124,33 @@ def test_coverage_of_the_difference_of_two_learners(told):
 
 def test_simultaneous_coverage(told):
     """All 45 differences of ten correlated models at once."""
-    m, runs, rows = 10, 4_000, []
+    m, runs, parts, rows = 10, 4_000, 20, []
     rng = np.random.default_rng(2028)
+    rates = np.linspace(0.25, 0.35, m)
     left, right = np.triu_indices(m, 1)
+    gap = (rates[left] - rates[right])[:, None]
+
+    def covered(table):
+        inside = (table["lower"].values <= gap) & (gap <= table["upper"].values)
+        return inside.all(axis=0).mean() / parts
+
     for n, kind, rho in (
         (100, "normal", 0.5), (100, "normal", 0.9), (500, "normal", 0.9), (100, "0/1", 0.5),
         (500, "0/1", 0.5),
     ):  # fmt: skip
-        latent = correlated(rng, (n, m, runs), rho)
-        rates = np.linspace(0.25, 0.35, m)
-        if kind == "0/1":
-            losses, truth = latent > stats.norm.isf(rates)[:, None], rates
-        else:
-            scale = np.linspace(0.5, 2, m)  # unequal variances
-            losses, truth = scale[:, None] * latent + rates[:, None], rates
-        frame = log(losses.astype(np.float64))
-        gap = (truth[left] - truth[right])[:, None]
-
-        def covered(table, gap=gap):
-            inside = (table["lower"].values <= gap) & (gap <= table["upper"].values)
-            return float(inside.all(axis=0).mean())
-
-        ours = covered(frame.cvci.compare(adjust="max-t", n_draws=1_999, rng=1))
+        shares = np.zeros(3)
+        for part in range(parts):  # the runs of one part share their draws
+            latent = correlated(rng, (n, m, runs // parts), rho)
+            losses = (latent > stats.norm.isf(rates)[:, None]).astype(float)
+            if kind == "normal":  # of unequal variances
+                losses = np.linspace(0.5, 2, m)[:, None] * latent + rates[:, None]
+            frame = log(losses)
+            shares[0] += covered(frame.cvci.compare(adjust="max-t", n_draws=1_999, rng=part))
+            shares[1] += covered(frame.cvci.compare(alpha=0.05 / 45))
+            shares[2] += covered(frame.cvci.compare())
         rows.append({
-            "points": n, "losses": kind, "correlation": rho, "max-t": ours,
-            "Bonferroni": covered(frame.cvci.compare(alpha=0.05 / 45)),
-            "one at a time": covered(frame.cvci.compare()), "error": error(ours, runs),
+            "points": n, "losses": kind, "correlation": rho, "max-t": shares[0],
+            "Bonferroni": shares[1], "one at a time": shares[2], "error": error(shares[0], runs),
         })  # fmt: skip
     table = told("all 45 differences of ten models covered by 95% intervals", rows)
     assert (table["max-t"] > 0.92).all()  # the normal law takes some hundred points
@@ -168,18 +169,18 @@ def test_the_set_of_the_best(told, m):
     for best, gap in ((m, 0.0), (3, 0.05), (3, 0.15), (1, 0.15)):
         error_of = np.where(np.arange(m) < best, 0.0, gap) * np.linspace(1, 2, m)
         size = kept = every = ranked = 0.0
-        for part in range(4):  # the runs of one part share their draws
-            losses = correlated(rng, (n, m, runs // 4), 0.5) + error_of[:, None]
+        for part in range(10):  # the runs of one part share their draws
+            losses = correlated(rng, (n, m, runs // 10), 0.5) + error_of[:, None]
             found = cvstats.best_set(log(losses), n_draws=999, rng=part)
             inside = found["in_set"].transpose("run", "model").values
-            kept += inside[:, 0].mean() / 4
-            every += inside[:, :best].all(axis=1).mean() / 4
-            size += inside.sum(axis=1).mean() / 4
+            kept += inside[:, 0].mean() / 10
+            every += inside[:, :best].all(axis=1).mean() / 10
+            size += inside.sum(axis=1).mean() / 10
             low = found["lower_rank"].transpose("run", "model").values
             high = found["upper_rank"].transpose("run", "model").values
             first = 1 + (error_of < error_of[:, None]).sum(axis=1)
             last = m - (error_of > error_of[:, None]).sum(axis=1)
-            ranked += ((low <= last) & (high >= first)).all(axis=1).mean() / 4
+            ranked += ((low <= last) & (high >= first)).all(axis=1).mean() / 10
         rows.append({
             "best models": best, "lead": gap, "one of them kept": kept, "all kept": every,
             "size": size, "ranks hold": ranked, "error": error(kept, runs),

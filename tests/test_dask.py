@@ -280,7 +280,7 @@ def test_frames_from_parquet(tmp_path):
 
 
 def slowly(block):
-    time.sleep(0.2)
+    time.sleep(0.15)
     return block
 
 
@@ -289,7 +289,7 @@ def test_a_worker_is_killed(tmp_path):
     distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
     log = grid(masked=False)
     log = xr.concat([log] * 4, "lon").assign_coords(lon=range(12))
-    lazy = log.chunk(point=4, lat=1, lon=6)
+    lazy = log.chunk(point=4, lat=2, lon=6)
     lazy = lazy.copy(data=lazy.data.map_blocks(slowly, dtype=float, meta=np.empty((0,) * 5)))
     settings = {"distributed.comm.timeouts.connect": "5s", "temporary-directory": str(tmp_path)}
     with (

@@ -166,8 +166,11 @@ def damage(path, rng):
         return
     inside = sorted(p for p in path.rglob("*") if p.is_file())
     for file in rng.choice(np.array(inside, dtype=object), size=int(rng.integers(1, 3))):
-        data = file.read_bytes()
-        file.write_bytes(corrupted(data, rng)) if rng.random() < 0.9 else file.unlink(True)
+        data = file.read_bytes() if file.exists() else b""
+        if rng.random() < 0.1:
+            file.unlink(missing_ok=True)
+        elif data:
+            file.write_bytes(corrupted(data, rng))
 
 
 def fuzz(name, tmp_path, times):

@@ -159,6 +159,8 @@ def test_bars_add_up_to_theta(ax, losses):
     heights = [bar.get_y() for bar in ax.containers[0]]
     order = np.argsort(heights)
     np.testing.assert_allclose(total[order], theta.to_numpy().reshape(-1), rtol=1e-9)
+    strokes = marks(ax)["θ, their sum"]
+    np.testing.assert_allclose(strokes.get_xdata(), total, rtol=1e-9)
     diamonds = marks(ax)["se² of wald"]
     expected = np.repeat(cvstats.wald(DIABETES)["se"] ** 2, 3)
     np.testing.assert_allclose(np.sort(diamonds.get_xdata()), np.sort(expected), rtol=1e-12)
@@ -265,10 +267,10 @@ def test_nothing_is_left_behind(name, monkeypatch):
 
 
 def test_the_log_stays_as_it_was():
-    for name in ("diabetes", "flights_by_month"):
-        copy = logged(name).copy()
-        for case in CASES:
-            drawn(case, 5)
+    copies = {name: logged(name).copy() for name in ("diabetes", "flights_by_month")}
+    for case in ("forest", "folds", "stability", "sources", "decomposition"):
+        drawn(case, 5)
+    for name, copy in copies.items():
         pd.testing.assert_frame_equal(logged(name), copy)
         assert logged(name).attrs == copy.attrs
 

@@ -253,7 +253,7 @@ def test_html_of_the_accessor_is_the_first_section(texts, monkeypatch):
     assert "xarray Dataset" in arrays
     bad = pd.DataFrame({"<fold>": ["x"]}, pd.Index([1], name="point"))
     assert "&lt;fold&gt;" in bad.cvci._repr_html_()
-    assert "not a loss log" in pd.Series([], dtype=float).cvci._repr_html_()
+    assert "not read as a loss log" in pd.Series([], dtype=float).cvci._repr_html_()
 
 
 def test_svg_keeps_to_itself():

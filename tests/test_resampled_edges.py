@@ -245,3 +245,53 @@ def test_masked_cells_and_missing_losses():
         cvstats.nested_cv(frame)
     with pytest.raises(LogError, match="not all test the same points"):
         cvstats.nested_cv(frame, missing="drop")
+
+
+def test_words_lead_to_what_can_be_typed():
+    four = example("five_by_two")["a"]
+    four = four[four.index.get_level_values("repetition") < 4]
+    with pytest.raises(LogError) as caught:
+        cvstats.five_by_two(four)
+    assert str(caught.value).count("cvstats.plans.five_by_two") == 1
+    assert "Cvstats" not in str(caught.value)
+    counted = example("conservative_z")
+    counted["count"] = np.arange(len(counted)) % 2
+    with pytest.raises(LogError, match=r"\(level 'count'\); cvstats.plans.paired_subsampling"):
+        cvstats.conservative_z(counted.set_index("count", append=True))
+    with pytest.raises(LogError, match="Expected one of 'paper', 'code', None"):
+        cvstats.nested_cv(example("nested_cv"), bias_correction="None")
+    folds = example("nested_cv")["a"]
+    outer, fold = (folds.index.get_level_values(level) for level in ("outer", "fold"))
+    folds = folds[outer == fold].droplevel("outer")
+    folds.iloc[0] = np.nan
+    with pytest.raises(LogError, match="or of folds with points left out, does not tell"):
+        cvstats.corrected_t(folds, missing="drop")
+    assert cvstats.corrected_t(folds, train_size=10, missing="drop")["n_train"] == 10
+
+
+def test_samples_below_zero_are_none():
+    index = pd.MultiIndex.from_product([(-3, -2, 0), range(4), range(3)])
+    index = index.set_names(["sample", "repetition", "point"])
+    log = pd.Series(np.arange(len(index)) % 5.0, index=index)
+    with pytest.raises(LogError, match="not whole numbers with 0 for the data"):
+        cvstats.conservative_z(log)
+
+
+def test_halves_with_fewer_splits_are_told():
+    log = example("conservative_z")["a"]
+    sample, split = (log.index.get_level_values(name) for name in ("sample", "repetition"))
+    fewer = log[(sample != 2) | (split == split.min())]
+    assert "equally many points" not in cvstats.conservative_z(log)["caution"]
+    assert "equally many points" in cvstats.conservative_z(fewer)["caution"]
+
+
+def test_every_variant_names_its_paper_and_keeps_its_promise():
+    halves = cvstats.five_by_two(example("five_by_two"), test="f").attrs["reference"]
+    assert "Dietterich (1998)" in halves
+    assert "doi:10.1162/089976699300016007" in halves
+    folds = cvstats.corrected_t(example("five_by_two")).attrs["reference"]
+    assert "doi:10.1023/A:1024068626366" in folds
+    assert "doi:10.1007/978-3-540-24775-3_3" in folds
+    log = example("replace_one")
+    assert "exact" in cvstats.replace_one(log).attrs["guarantee"]
+    assert "conservative" in cvstats.replace_one(log, constant="printed").attrs["guarantee"]

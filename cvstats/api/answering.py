@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from cvstats.containers import (
     Axis,
@@ -38,7 +39,10 @@ def answered(
     """
     log = read(losses, missing=missing, by=by)
     if named is not None and named in log.design.levels:
-        apart(log.design, named).splits()  # every evaluation needs a label of it
+        if by is None or is_lazy(log):
+            apart(log.design, named).splits()  # every evaluation needs a label of it
+        else:
+            run = partial(run_labelled, run, named)
     if is_lazy(log):
         return lazily(log, run, by=by, axis=axis)
     axes: list[Axis] = []
@@ -52,3 +56,10 @@ def answered(
     if axis is not None:
         axes.append(axis)
     return label_stacked(log, axes, result) if axes else log.label(result)
+
+
+def run_labelled(run: Callable[[Log], Result], name: str, log: Log) -> Result:
+    """Run a method that needs a label of one more level at every evaluation."""
+    if name in log.design.levels:
+        apart(log.design, name).splits()
+    return run(log)

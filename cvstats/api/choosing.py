@@ -10,15 +10,20 @@ import pandas as pd
 
 from cvstats.api.rates import NAME
 from cvstats.api.running import INTERVALS, Losses, Missing, Table, checked_alpha
-from cvstats.containers import is_lazy, lazily, read
+from cvstats.chunked import all_binary
+from cvstats.containers import Log, is_lazy, lazily, read
 from cvstats.design import Design
 from cvstats.errors import LogError, choice
 from cvstats.intervals import layouts
 from cvstats.intervals.registry import METHODS
+from cvstats.intervals.source_layouts import across_folds
 
 __all__ = ["interval", "methods"]
 
 STUDY = "Schulz-Kümpel, Fischer, Hornung, Boulesteix, Nagler and Bischl (2024), arXiv:2409.18836"
+COMPARISONS = {"mcnemar": 2, "cochran_q": 2, "friedman": 3, "nemenyi": 3}
+"""Tests of models, and how many models each needs."""
+
 SMALL = 100
 """So many points are few for the study that compared the methods."""
 
@@ -69,10 +74,11 @@ def methods(losses: Losses) -> pd.DataFrame:
     corrected_t     True  1 for each split, K for each repetition
     nested_cv      False    K (K + 1) / 2 for each repetition
     """
-    design = read(losses).design
+    log = read(losses)
+    design = log.design
     rows = []
     for method in METHODS.values():
-        words = method.why_not(design)
+        words = method.why_not(design) or of_losses(method.name, log)
         rows.append(
             {
                 "method": method.name,
@@ -88,6 +94,16 @@ def methods(losses: Losses) -> pd.DataFrame:
     table = pd.DataFrame(rows).set_index("method")
     table.attrs = {"suggestion": suggestion(design)}
     return table
+
+
+def of_losses(name: str, log: Log) -> str | None:
+    """Say what a test asks of the losses themselves, beyond the design."""
+    models = len(log.labels.models)
+    if name in COMPARISONS and models < COMPARISONS[name]:
+        return f"the log holds {models} model{'s' if models > 1 else ''}; {name} needs more."
+    if name in ("mcnemar", "cochran_q") and not all_binary(log.design, log.panels):
+        return "the losses are other than 0 and 1."
+    return None
 
 
 def interval(
@@ -222,14 +238,22 @@ def of_partition(design: Design) -> tuple[str, str]:
     if by_source or layouts.fold_level(design) == "source":
         return "out_of_source", (
             f"{design.number('source'):,} sources, left out one at a time (level 'source')"
+            + ("; no level is called 'fold'" if layouts.folds_guessed(design) else "")
         )
     k = layouts.fewest_folds(design)
     repetitions = design.number("repetition")
     points = design.splits().points
     what = "leave-one-out" if k == points else f"a partition into {k:,} folds"
+    groups = ""
+    if design.has("source"):
+        split = across_folds(design, "source")
+        groups = "; sources stand in several folds, so they are taken as they are" if split else (
+            "; folds hold whole sources: for the error on new ones use clustered"
+        )  # fmt: skip
     if repetitions == 1:
-        return "wald", f"{what}: every point is tested once"
-    return "wald", f"{repetitions:,} repetitions of {what}: every point is tested once in each"
+        return "wald", f"{what}: every point is tested once{groups}"
+    each = "every point is tested once in each"
+    return "wald", f"{repetitions:,} repetitions of {what}: {each}{groups}"
 
 
 def of_test_sets(design: Design) -> tuple[str, str]:

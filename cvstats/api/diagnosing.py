@@ -57,7 +57,7 @@ def diagnose(losses: Losses) -> pd.DataFrame:
     Raises
     ------
     LogError
-        If the object is no container of losses at all.
+        If the object is no container of losses at all, or its losses are not in memory (dask).
 
     Notes
     -----
@@ -94,8 +94,8 @@ def diagnose(losses: Losses) -> pd.DataFrame:
 
 def findings(losses: Losses) -> Iterator[Finding]:
     """Look at a log from the outside in: whether it can be read, is whole, is sound."""
-    if not isinstance(getattr(losses, "attrs", None), dict):
-        read(losses)  # refuses what is no container, in its own words
+    if not isinstance(getattr(losses, "attrs", None), dict) or getattr(losses, "chunks", None):
+        read(losses)  # refuses what is no container, or not in memory, in its own words
     try:
         log = read(losses)
     except LogError as error:
@@ -190,9 +190,10 @@ def of_repetitions(design: Design) -> Iterator[Finding]:
     """Look for few random splits or resamples."""
     repetitions = design.number("repetition")
     if design.has("count"):
-        if repetitions < FEW_SAMPLES:
-            words = f"the log has only {repetitions} bootstrap samples"
-            yield Finding("CVS016", words, "", repetitions)
+        samples = repetitions - fits_to_the_sample(design)
+        if samples < FEW_SAMPLES:
+            words = f"the log has only {samples} bootstrap samples"
+            yield Finding("CVS016", words, "", samples)
     elif (
         design.has("repetition")
         and layouts.fewest_folds(design) < 2
@@ -201,6 +202,13 @@ def of_repetitions(design: Design) -> Iterator[Finding]:
     ):
         words = f"the log has only {repetitions} random splits"
         yield Finding("CVS016", words, "", repetitions)
+
+
+def fits_to_the_sample(design: Design) -> int:
+    """Count the repetitions of a bootstrap log that are no bootstrap sample: that called 0."""
+    used = design.codes_of(design.plan(("repetition",)))[:, 0].tolist()
+    labels = design.levels["repetition"].labels
+    return sum(1 for code in used if labels[code] == 0)
 
 
 def of_folds(design: Design, log: Log) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ import xarray as xr
 from cvstats.api.making import losses
 from cvstats.errors import LogError, choice, listed
 from cvstats.readers import Asked, Assembled, Tidy, assembled, named_format, read, save
-from cvstats.readers.words import guarded
+from cvstats.readers.words import brief, guarded
 
 __all__ = ["read_log", "read_predictions", "save_log"]
 
@@ -151,32 +151,33 @@ def read_log(
                       3        1.00
     Name: y_pred, dtype: float64
     """
-    asked = asking(
-        loss, truth, prediction, model, filter, metric, higher_is_better, missing,
-        {"sample": sample, "outer": outer, "repetition": repetition, "fold": fold,
-         "source": source, "point": point, "count": count},
-        {"X": X, "y": y, "groups": groups, "cv": cv},
-    )  # fmt: skip
-    tool, found = read(path_or_object, named_format(format), asked)
-    options = {"quantile": quantile, "threshold": threshold, "positive": positive}
-    if not isinstance(found, Tidy):
-        return found if loss is None else of_saved(found, asked, options)
-    if found.lost:
-        warnings.warn(found.lost + ".", stacklevel=2)
-    with guarded("this table"):
-        parts = assembled(found)
-    held = loss_column(parts)
-    if held is not None and any(value is not None for value in options.values()):
-        raise LogError(
-            "quantile=, threshold= and positive= are for predictions, and these are not."
-        )
-    if held is not None:
-        refuse_second_loss(loss, found)
-        log = log_of(held, parts)
-    else:
-        log = losses_of(parts, loss, options)
-    log.attrs = facts(path_or_object, tool, found, loss, n_train, n_test)
-    return log
+    with brief():
+        asked = asking(
+            loss, truth, prediction, model, filter, metric, higher_is_better, missing,
+            {"sample": sample, "outer": outer, "repetition": repetition, "fold": fold,
+             "source": source, "point": point, "count": count},
+            {"X": X, "y": y, "groups": groups, "cv": cv},
+        )  # fmt: skip
+        tool, found = read(path_or_object, named_format(format), asked)
+        options = {"quantile": quantile, "threshold": threshold, "positive": positive}
+        if not isinstance(found, Tidy):
+            return found if loss is None else of_saved(found, asked, options)
+        if found.lost:
+            warnings.warn(found.lost + ".", stacklevel=2)
+        with guarded("this table"):
+            parts = assembled(found)
+        held = loss_column(parts)
+        if held is not None and any(value is not None for value in options.values()):
+            raise LogError(
+                "quantile=, threshold= and positive= are for predictions, and these are not."
+            )
+        if held is not None:
+            refuse_second_loss(loss, found)
+            log = log_of(held, parts)
+        else:
+            log = losses_of(parts, loss, options)
+        log.attrs = facts(path_or_object, tool, found, loss, n_train, n_test)
+        return log
 
 
 def read_predictions(
@@ -238,32 +239,35 @@ def read_predictions(
     >>> cvstats.losses(log, prediction=log.attrs["models"], loss="zero_one")["y_pred"].tolist()
     [0.0, 1.0]
     """
-    asked = asking(
-        None, truth, prediction, model, None, None, None, "raise",
-        {"sample": sample, "outer": outer, "repetition": repetition, "fold": fold,
-         "source": source, "point": point, "count": count},
-        {"X": X, "y": y, "groups": groups, "cv": cv},
-    )  # fmt: skip
-    # Any loss says that predictions are wanted, where a table holds losses beside them.
-    tool, found = read(path_or_object, named_format(format), replace(asked, loss="squared_error"))
-    if not isinstance(found, Tidy):
-        raise LogError("this file is a log that save_log wrote. Read it with read_log.")
-    if found.lost:
-        warnings.warn(found.lost + ".", stacklevel=2)
-    with guarded("this table"):
-        parts = assembled(found)
-    if loss_column(parts) is not None:
-        raise LogError("there are losses here and no predictions. Read them with read_log.")
-    frame = parts.frame
-    frame.attrs = facts(path_or_object, tool, found, None, None, None)
-    frame.attrs["models"] = list(parts.responses.values())
-    if parts.probabilities:
-        frame.attrs["classes"] = parts.classes
-        frame.attrs["probabilities"] = {
-            "model" if name is None else str(name): columns
-            for name, columns in parts.probabilities.items()
-        }
-    return frame
+    with brief():
+        asked = asking(
+            None, truth, prediction, model, None, None, None, "raise",
+            {"sample": sample, "outer": outer, "repetition": repetition, "fold": fold,
+             "source": source, "point": point, "count": count},
+            {"X": X, "y": y, "groups": groups, "cv": cv},
+        )  # fmt: skip
+        # Any loss says that predictions are wanted, where a table holds losses beside them.
+        tool, found = read(
+            path_or_object, named_format(format), replace(asked, loss="squared_error")
+        )
+        if not isinstance(found, Tidy):
+            raise LogError("this file is a log that save_log wrote. Read it with read_log.")
+        if found.lost:
+            warnings.warn(found.lost + ".", stacklevel=2)
+        with guarded("this table"):
+            parts = assembled(found)
+        if loss_column(parts) is not None:
+            raise LogError("there are losses here and no predictions. Read them with read_log.")
+        frame = parts.frame
+        frame.attrs = facts(path_or_object, tool, found, None, None, None)
+        frame.attrs["models"] = list(parts.responses.values())
+        if parts.probabilities:
+            frame.attrs["classes"] = parts.classes
+            frame.attrs["probabilities"] = {
+                "model" if name is None else str(name): columns
+                for name, columns in parts.probabilities.items()
+            }
+        return frame
 
 
 def save_log(log: pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset, path: Any) -> None:

@@ -353,7 +353,8 @@ def unstacked(indexed: pd.DataFrame, columns: Sequence[str], model: str) -> pd.D
         shown = [place(dict(zip(names, labels, strict=True))) for labels in twice[:MOST]]
         raise LogError(
             f"a model has the same evaluation twice: {listed(shown, len(twice))}. Expected each "
-            f"({', '.join(names)}) once. Name the level that tells them apart, such as "
-            f"repetition=."
+            f"({', '.join(names)}) once. Name the column that tells them apart: repetition= for "
+            f"another split of the same points; or, if point= names a group that has several "
+            f"points, source= for the group and point= for what tells its points apart."
         )
     return wide.unstack(model)[list(order)].set_axis(order, axis=1)

@@ -81,8 +81,8 @@ def train_sizes(log: Log, found: Moments, train_size: TrainSize) -> FloatArray:
         if train_size is None or (np.ndim(train_size) == 1 and len(train_size) != count):
             raise LogError(
                 "corrected_t needs to know how many points each model was trained on, and a log "
-                "of random splits does not tell. Pass it: corrected_t(losses, train_size=90), "
-                "one number for all splits or one for each."
+                "of random splits, or of folds with points left out, does not tell. Pass it: "
+                "corrected_t(losses, train_size=90), one number for all splits or one for each."
             )
     if isinstance(train_size, Real):
         return resampled.checked_sizes(np.full(count, float(train_size)))

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-EPILOGUE = """Examples:
+HELP = """Valid confidence intervals and comparisons for cross-validated error.
+
+For example:
 
 cvstats interval losses.parquet
 
@@ -71,8 +73,7 @@ def application() -> cyclopts.App:
 
     app = cyclopts.App(
         name="cvstats",
-        help="Valid confidence intervals and comparisons for cross-validated error.",
-        help_epilogue=EPILOGUE,
+        help=HELP,
         version=version("cvstats"),
     )
     # What reading needs stands in one class; its fields are options of every command.

@@ -197,6 +197,11 @@ def kept_of(
     log = read(losses, missing=missing)
     if isinstance(losses, Kept):
         raise LogError("these are moments already. Expected a loss log.")
+    if log.design.scores:
+        raise LogError(
+            "this log holds one score for each split, and moments are of the losses of single "
+            "points. Expected losses. Ask the log itself: it is short."
+        )
     levels = levels_of(log, by)
     cells = log.moments(levels)
     lost = log.design.size if log.design.present is None else int(log.design.present.sum())

@@ -108,7 +108,7 @@ def put_labels(arrays: dict[str, Any], labels: Labels) -> dict[str, Any]:
         values = array.values
         told: dict[str, Any] = {"name": name, "dims": list(array.dims), "attrs": noted(array.attrs)}
         if values.dtype.kind in "biufUMm":
-            arrays[f"coord_{at}"] = values
+            arrays[f"coord_{at}"] = values.astype(values.dtype.str)  # drops notes on the type
         else:
             told["values"] = [spelled_out(value) for value in values.reshape(-1).tolist()]
             told["shape"] = list(values.shape)

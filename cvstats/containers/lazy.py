@@ -150,7 +150,7 @@ def sketch(log: Log, by: str | None) -> tuple[Template, CellLog]:
     plain = CellDesign.of(found, None, pointed, WORDS)
     facts: dict[Any, Any] = {"splits": log.design.splits()}
     whole = OriginDesign(
-        plain.levels, plain.size, facts=facts, taking=log.design.taking,
+        plain.levels, plain.size, facts=facts, taking=log.design.taking, scores=log.design.scores,
         whole=found, words=WORDS, origin=log.design,
     )  # fmt: skip
     template = Template(levels, labels, pointed, facts, by)

@@ -92,7 +92,9 @@ def dropped(log: Log) -> Log:
         )
     design = log.design
     if gone:
-        design = Design(design.levels, design.size, keep, taking=design.taking, scores=design.scores)
+        design = Design(
+            design.levels, design.size, keep, taking=design.taking, scores=design.scores
+        )
     return replace(log, design=design, attrs={**log.attrs, "n_dropped": gone})
 
 

@@ -18,7 +18,7 @@ from cvstats.containers.frames import FrameLabels, numbers
 from cvstats.containers.kept import Kept, kept_of
 from cvstats.containers.log import Log
 from cvstats.containers.reading import unread
-from cvstats.design import LEVELS, Codes, Design, Level
+from cvstats.design import LEVELS, Design, Level
 from cvstats.errors import LogError, listed
 from cvstats.types import Labels
 

@@ -63,7 +63,7 @@ def independent(logs: Sequence[Moments], fold_weights: str) -> Result:
         **found, "sigma2": sigma2, "omega": omega, "gamma": gamma, "theta": theta,
         "part_sigma2": h * sigma2, "part_omega": (s2 - h) * omega, "part_gamma": (1 - s2) * gamma,
     }  # fmt: skip
-    return finished(columns, parts)
+    return finished(columns, parts, fold_weights)
 
 
 def splits(found: Moments) -> list[Moments]:
@@ -76,7 +76,9 @@ def log_mean(parts: Sequence[Components]) -> dict[str, FloatArray]:
     return averaged([part.described() for part in parts])
 
 
-def finished(columns: dict[str, NDArray[Any]], parts: Sequence[Sequence[Components]]) -> Result:
+def finished(
+    columns: dict[str, NDArray[Any]], parts: Sequence[Sequence[Components]], fold_weights: str
+) -> Result:
     """Append the counts, of one log; their mean where the logs differ."""
     width = np.ones(len(columns["theta"]), dtype=np.int64)
     counts = {
@@ -90,7 +92,11 @@ def finished(columns: dict[str, NDArray[Any]], parts: Sequence[Sequence[Componen
     columns["n_logs"] = len(parts) * width
     missing = np.isnan(columns["theta"])
     caution = np.where(missing, np.int64(Caution.NO_LOSSES), np.int64(0))
-    return Result("decompose", columns, caution)
+    attrs = {
+        "fold_weights": fold_weights,
+        "guarantee": "unbiased for independent logs of one design",
+    }
+    return Result("decompose", columns, caution, attrs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +187,7 @@ def independent_sources(found: Moments, fold_weights: str) -> Result:
         "gamma": total / (k * (k - 1)), "theta": theta,
         "part_sigma2": sigma, "part_omega": omega, "part_gamma": theta - own,
     }  # fmt: skip
-    return finished(columns, parts)
+    return finished(columns, parts, fold_weights)
 
 
 def table(found: Moments) -> Result:

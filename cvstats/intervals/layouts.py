@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.design import Design
+from cvstats.design import LEVELS, Design
 
 __all__ = [
     "fewest_folds",
     "five_times_two",
     "fold_level",
+    "folds_guessed",
     "halves",
     "nested",
     "partitioned",
@@ -35,6 +36,13 @@ def fewest_folds(design: Design) -> int:
         return 1 if level is None else design.number(level)
     codes = design.codes_of(design.plan(("repetition", level)))
     return int(np.unique(codes[:, 0], return_counts=True)[1].min())
+
+
+def folds_guessed(design: Design) -> bool:
+    """Whether sources serve as folds although another level might be the folds."""
+    if fold_level(design) != "source":
+        return False
+    return any(name not in LEVELS and design.number(name) > 1 for name in design.levels)
 
 
 def cells(design: Design, levels: tuple[str, ...]) -> tuple[Counts, Counts]:
@@ -95,7 +103,7 @@ def five_times_two(design: Design) -> str | None:
         number = f"{least:,}" if least == most else f"{least:,} to {most:,}"
         return (
             f"the log has {len(folds):,} {'repetition' if len(folds) == 1 else 'repetitions'} "
-            f"of {number} folds. {made[0].upper()}{made[1:]}"
+            f"of {number} folds; {made}"
         )
     if not whole(design):
         return f"the two folds of a repetition leave out some points. Expected two halves; {made}"
@@ -156,9 +164,9 @@ def sampled(design: Design, made: str) -> str | None:
         return f"the log has no level 'sample'. Add it to the index, 0 for the data; {made}"
     for level, what in {"count": "bootstrap samples", "outer": "nested cross-validation"}.items():
         if design.has(level):
-            return f"the log holds {what} (level {level!r}). {made[0].upper()}{made[1:]}"
+            return f"the log holds {what} (level {level!r}); {made}"
     numbers = numbered(design)
-    if numbers is None or 0 not in numbers:
+    if numbers is None or 0 not in numbers or min(numbers) < 0:
         return (
             "the labels of its level 'sample' are not whole numbers with 0 for the data itself. "
             f"Number the samples; {made}"

@@ -182,6 +182,8 @@ NADEAU = "Nadeau and Bengio (2003), Machine Learning 52, 239-281, doi:10.1023/A:
 DIETTERICH = (
     "Dietterich (1998), Neural Computation 10(7), 1895-1923, doi:10.1162/089976698300017197"
 )
+ALPAYDIN = "Alpaydin (1999), Neural Computation 11(8), 1885-1892, doi:10.1162/089976699300016007"
+BOUCKAERT = "Bouckaert and Frank (2004), PAKDD, LNCS 3056, 3-12, doi:10.1007/978-3-540-24775-3_3"
 EFRON = "Efron and Tibshirani (1997), JASA 92(438), 548-560, doi:10.1080/01621459.1997.10474007"
 JIANG = (
     "Jiang, Varma and Simon (2008), Statistical Applications in Genetics and Molecular Biology "
@@ -199,9 +201,7 @@ VIECHTBAUER = (
     "doi:10.1016/0197-2456(86)90046-2; Viechtbauer (2007), doi:10.1002/sim.2514"
 )
 LEI = "Lei (2020), JASA 115(532), 1978-1997, doi:10.1080/01621459.2019.1672556"
-CORANI = (
-    "Corani and Benavoli (2015), Machine Learning 100, 285-304, doi:10.1007/s10994-015-5486-z"
-)
+CORANI = "Corani and Benavoli (2015), Machine Learning 100, 285-304, doi:10.1007/s10994-015-5486-z"
 MCNEMAR = "McNemar (1947), Psychometrika 12, 153-157, doi:10.1007/BF02295996"
 COCHRAN = "Cochran (1950), Biometrika 37, 256-266, doi:10.1093/biomet/37.3-4.256"
 DEMSAR = "Demsar (2006), JMLR 7, 1-30"
@@ -277,7 +277,7 @@ METHODS = {
             "expected risk at the size of the training sets",
             "heuristic: takes the correlation of two test sets to be the test share",
             "1 for each split, K for each repetition",
-            NADEAU,
+            f"{NADEAU}; for repeated folds {BOUCKAERT}",
             splits,
             plan="subsampling",
         ),
@@ -298,7 +298,7 @@ METHODS = {
             "expected risk at half the points",
             "heuristic, in simple cases conservative",
             "10",
-            DIETTERICH,
+            f"{DIETTERICH}; for test='f' {ALPAYDIN}",
             five_times_two,
             plan="five_by_two",
         ),

@@ -37,7 +37,10 @@ def replace_one(
     # sigma^2 / n, with sigma^2 = (n / 4) total; the printed formula has n / 2
     variance = total / (4 if constant == "efron-stein" else 2)
     extra = {"n_points": n_points, "n_folds": n_folds, "n_repetitions": n_repetitions}
+    attrs = {"constant": constant}
+    if constant == "printed":
+        attrs["guarantee"] = "conservative: twice the variance that is right as the points grow"
     return interval(
-        "replace_one", mean[0], variance, alpha=alpha, extra=extra, attrs={"constant": constant},
+        "replace_one", mean[0], variance, alpha=alpha, extra=extra, attrs=attrs,
         caution=Caution.FEW_POINTS if n_points < 30 else 0,
     )  # fmt: skip

@@ -72,7 +72,8 @@ def conservative_z(
     tested = np.bincount(group, moments.count) / splits
     off = np.abs(tested[which > 0] - tested[which == 0]).max()
     caution = Caution.FEW_REPETITIONS if r < 10 else Caution(0)
-    if off > max(1.0, 0.1 * float(tested[which == 0][0])):
+    other = np.any(splits != splits[which == 0])
+    if other or off > max(1.0, 0.1 * float(tested[which == 0][0])):
         caution |= Caution.OTHER_TEST_SIZE
     extra = {
         "n_divisions": r, "n_splits": int(splits[which == 0][0]),

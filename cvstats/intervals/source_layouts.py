@@ -16,10 +16,12 @@ MADE = "cvstats.plans.leave_one_source_out makes such a log."
 
 def no_level(name: str) -> str:
     """Say how a log gets a level that names groups."""
-    return (
-        f"the log has no level {name!r}. Add the group of each point to the index, as in "
-        f"cvstats.as_log(frame, {name}='subject')"
+    way = (
+        "cvstats.as_log(frame, source='subject')"
+        if name == "source"
+        else f"frame.set_index({name!r}, append=True)"
     )
+    return f"the log has no level {name!r}. Add the group of each point to the index, as in {way}"
 
 
 def repeated(design: Design, one: str, two: str) -> tuple[IntArray, IntArray]:

@@ -58,8 +58,9 @@ def decomposition(
     -------
     matplotlib.axes.Axes
         For each model and each rho a bar of three parts, end to end: points ``(sigma^2 - omega)
-        / n``, folds, and gamma, hatched since it is assumed. A diamond marks the
-        variance that `wald` uses. Parts may be negative, and then reach to the left.
+        / n``, folds, and gamma, hatched since it is assumed. Parts may be negative, and then
+        reach to the left; a stroke marks theta, their sum. A diamond marks the variance that
+        `wald` uses.
 
     Raises
     ------
@@ -121,6 +122,10 @@ def decomposition(
     marks = ax.plot(
         [variance[model] for model in table["model"]], at, linestyle="none", marker="D",
         markersize=4.5, color="black", markerfacecolor="white", label="se² of wald",
+    )  # fmt: skip
+    marks += ax.plot(
+        table["theta"], at, linestyle="none", marker="|", markersize=13, markeredgewidth=2,
+        color=COLOURS[1], label="θ, their sum",
     )  # fmt: skip
     ax.axvline(0, color="black", linewidth=0.8)
     named = len(models) > 1

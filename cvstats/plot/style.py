@@ -62,8 +62,8 @@ def canvas(ax: Axes | None, rows: float, *, width: float = 5.0) -> Axes:
 
 def column(ax: Axes) -> float:
     """Width in points of the column in which an Axes stands, its labels included."""
-    inches: float = ax.figure.get_figwidth()  # type: ignore[union-attr]
-    return 72 * inches * min(1.0, ax.get_position(original=True).width / 0.775)
+    inches = ax.figure.bbox.width / ax.figure.dpi
+    return float(72 * inches * min(1.0, ax.get_position(original=True).width / 0.775))
 
 
 def size(ax: Axes) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,7 +29,7 @@ class Asked:
 
     loss: str | Callable[[Any, Any], Any] | None = None
     truth: str | None = None
-    prediction: Hashable | Sequence[Hashable] | None = None
+    prediction: Any = None
     model: str | None = None
     levels: dict[str, str] = field(default_factory=dict)
     data: dict[str, Any] = field(default_factory=dict)

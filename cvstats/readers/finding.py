@@ -34,6 +34,8 @@ def read(source: Any, name: str | None, asked: Asked) -> tuple[str, Any]:
             raise LogError(f"this file is a log of cvstats, not of {tool}. Leave format= out.")
         refuse_unused("a saved log", asked, ("truth", "prediction"))
         return "cvstats", log
+    if tool is None and is_log(found) and asked == Asked(data=asked.data):
+        return "cvstats", found
     if isinstance(found, Several):
         return several(found, tool, asked)
     tool = recognised(found, tool)
@@ -55,6 +57,17 @@ class Several:
 
     named: bool
     parts: dict[str, Any]
+
+
+def is_log(found: Any) -> bool:
+    """Whether a table is a log as it stands: levels as its index, and numbers."""
+    return (
+        isinstance(found, pd.DataFrame)
+        and set(found.index.names) <= set(LEVELS)
+        and found.size > 0
+        and all(pd.api.types.is_numeric_dtype(dtype) for dtype in found.dtypes)
+        and not {"y_true", "truth", *LEVELS} & set(found.columns)
+    )
 
 
 def loaded(source: Any, container: str | None, tool: str | None) -> Any:
@@ -122,9 +135,8 @@ def from_path(path: Path, container: str | None, tool: str | None) -> Any:
 
 def is_mapping_of_columns(value: Any) -> bool:
     """Whether a mapping holds columns."""
-    return (
-        isinstance(value, Mapping)
-        and len(value) > 0
+    return isinstance(value, Mapping) and (
+        len(value) > 0
         and all(
             isinstance(v, (list, tuple, range, np.ndarray, pd.Series, pd.Index))
             for v in value.values()

@@ -33,9 +33,8 @@ def nixtla(table: pd.DataFrame, asked: Asked) -> Tidy:
             and not str(name).startswith("Unnamed")
         ]
     else:
-        if isinstance(asked_for, str) or not isinstance(asked_for, Sequence):
-            asked_for = [asked_for]
-        models = [str(name) for name in asked_for]
+        alone = isinstance(asked_for, str) or not isinstance(asked_for, Sequence)
+        models = [str(asked_for)] if alone else list(map(str, asked_for))
         require(table, models, "table with these forecasts")
     if not models:
         raise LogError(f"no column holds forecasts. Found {listed(map(repr, table.columns))}.")

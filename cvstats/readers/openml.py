@@ -63,6 +63,7 @@ def looked_up(y: object, rows: pd.Series) -> pd.Series:
     if absent.any():
         raise LogError(
             f"y has no truth for row_id {spelled(rows[absent].iloc[0])} (and "
-            f"{int(absent.sum()) - 1:,} more). Expected one for each row of the data set, counted from 0."
+            f"{int(absent.sum()) - 1:,} more). Expected one for each row of the data set, "
+            f"counted from 0."
         )
     return pd.Series(truth.reindex(rows).array, index=rows.index)

@@ -35,8 +35,12 @@ def write_csv(columns: dict[str, Any], header: str, path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         file.write(MARK + header + "\n")
         # A bare carriage return would be read as the end of a row: quote whatever is text.
+        text = any(values.dtype == object for values in columns.values())
         pd.DataFrame(columns).to_csv(
-            file, index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC
+            file,
+            index=False,
+            lineterminator="\n",
+            quoting=csv.QUOTE_NONNUMERIC if text else csv.QUOTE_MINIMAL,
         )
 
 

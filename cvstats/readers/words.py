@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ import pandas as pd
 
 from cvstats.errors import LogError, listed
 
-__all__ = ["guarded", "needed", "one_line", "require"]
+__all__ = ["brief", "guarded", "needed", "one_line", "require"]
 
 LONGEST = 200
 """How many characters of another library's words are repeated."""
@@ -23,6 +24,20 @@ def one_line(error: BaseException) -> str:
     """Put what a library said into one short line, without control characters."""
     words = " ".join("".join(c if c.isprintable() else " " for c in str(error)).split())
     return f"{type(error).__name__}: {words[:LONGEST]}" if words else type(error).__name__
+
+
+@contextmanager
+def brief() -> Iterator[None]:
+    """Keep messages short that repeat what stands in a file, whatever stands there."""
+    try:
+        yield
+    except LogError as error:
+        said = str(error)
+        words = re.sub(r"\S{80,}", lambda long: long[0][:40] + "…", said)
+        words = "".join(c if c.isprintable() else " " for c in words)
+        if words == said:
+            raise
+        raise LogError(words) from None
 
 
 @contextmanager

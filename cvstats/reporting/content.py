@@ -73,6 +73,8 @@ class Section:
     paragraphs: list[str] = field(default_factory=list)
     parts: list[Grid | Figure] = field(default_factory=list)
     references: list[str] = field(default_factory=list)
+    findings: list[tuple[str, str, str]] = field(default_factory=list)
+    """Code, what was found, and what to do about it."""
 
     def note(self, attrs: dict[Any, Any]) -> None:
         """Remember whom the method of a result comes from."""
@@ -314,8 +316,8 @@ def of_scatter(losses: Losses, settings: Settings, design: Design) -> Section:
         section, "decomposition", partial(plot.decomposition, losses, missing=settings.missing),
         title="Parts of the variance", height=min(9.0, 1.6 + 1.15 * len(parts)),
         words="The variance of the mean if fold means had the correlation rho. The hatched part "
-        "is assumed, since no single log tells it; diamonds are the squared standard errors "
-        "of wald.",
+        "is assumed, since no single log tells it; strokes are the sums, diamonds "
+        "the squared standard errors of wald.",
     )  # fmt: skip
     return section
 
@@ -333,16 +335,11 @@ def of_diagnosis(losses: Losses) -> Section:
         f"{len(found)} {'finding' if len(found) == 1 else 'findings'}; the codes are explained in "
         f"the guide, page Diagnostics."
     )
-    rows = []
     for row in found.to_dict("records"):
-        value = "–" if pd.isna(row["value"]) else f"{row['value']:,.3g}"
-        rows.append(
-            (row["code"], [row["model"] or "the log", row["finding"], value, row["advice"]])
-        )
-    heads = ["about", "finding", "number", "what to do"]
-    section.parts.append(
-        Grid("Findings, by code", heads, rows, [True, True, False, True], corner="code")
-    )
+        value = "" if pd.isna(row["value"]) else f" ({row['value']:,.3g})"
+        about = row["model"] or "the log"
+        words = f"{about}: {row['finding']}{value}."
+        section.findings.append((row["code"], words, row["advice"]))
     return section
 
 

@@ -92,7 +92,7 @@ def fragment(losses: Losses) -> str:
     try:
         rows = facts(losses)
     except LogError as error:
-        return f"<p><strong>not a loss log:</strong> {escape(str(error))}</p>"
+        return f"<p><strong>not read as a loss log:</strong> {escape(str(error))}</p>"
     return first_section(rows, about(losses))
 
 

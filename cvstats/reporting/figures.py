@@ -42,7 +42,11 @@ def drawn(draw: Callable[[Axes], Axes], name: str, *, title: str, words: str, he
     from matplotlib.figure import Figure
 
     # Text stays text: it can be searched, copied and read aloud, and the page stays small.
-    settings: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": name, "figure.constrained_layout.use": True}
+    settings: dict[Any, Any] = {
+        "svg.fonttype": "none",
+        "svg.hashsalt": name,
+        "figure.constrained_layout.use": True,
+    }
     with rc_context(settings):
         figure = Figure(figsize=(WIDTH, height))
         draw(figure.subplots())
