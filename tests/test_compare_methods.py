@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 
 import numpy as np
@@ -206,3 +207,22 @@ def test_max_t_and_averages_on_large_losses():
     near = (frame - 1e6).cvci.compare(adjust="max-t", rng=0)
     np.testing.assert_allclose(table[FIRST], near[FIRST], rtol=1e-9, atol=1e-13)
     np.testing.assert_array_equal(table["p_adjusted"], near["p_adjusted"])
+
+
+# --- the accessor ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["compare", "best_set", "equivalence", "rope", "mcnemar", "cochran_q", "friedman", "nemenyi",
+     "power"],
+)  # fmt: skip
+def test_methods_have_the_signature_of_their_function(name):
+    function, method = getattr(cvstats, name), getattr(pd.Series([0.0]).cvci, name)
+    theirs = list(inspect.signature(function).parameters.values())[1:]
+    ours = list(inspect.signature(method).parameters.values())
+    assert [(p.name, p.kind, p.default) for p in ours] == [
+        (p.name, p.kind, p.default) for p in theirs
+    ]
+    assert [p.annotation for p in ours] == [p.annotation for p in theirs]
+    assert "losses :" not in method.__doc__
