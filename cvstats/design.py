@@ -325,6 +325,7 @@ class Design:
         width, offset = len(self.levels["point"].labels), None
         if scoped:
             offset, width = self._scopes()
+        width = max(width, 1)  # no point may have a label, which is said later
         plan = self.plan(by)
         per_window = max(1, WINDOW // max(width, 1))
         blocks = spans(self.size, BLOCK)

@@ -284,3 +284,8 @@ def test_what_is_known_of_an_index_depends_on_its_labels():
     more = index.set_levels(range(9), level="point")
     assert facts_about(index) is facts_about(index[:])
     assert facts_about(index) is not facts_about(more)
+
+
+def test_points_without_any_label_are_named():
+    log = pd.DataFrame({"x": [1.0]}, index=pd.Index([np.nan], name="point"))
+    assert "has no label" in repr(log.cvci)

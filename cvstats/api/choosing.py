@@ -125,7 +125,8 @@ def interval(
         and their repetitions `wald`; random splits `corrected_t`; splits of the data and of
         its halves `conservative_z`; replaced points `replace_one`; nested folds `nested_cv`;
         bootstrap samples ``bootstrap_632``, or ``bootstrap_oob`` without the fit to the
-        sample itself or without a no-information rate in ``attrs``; sources left out ``out_of_source``.
+        sample itself or without a no-information rate in ``attrs``; sources left out
+        ``out_of_source``.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     missing : {"raise", "drop"}, optional

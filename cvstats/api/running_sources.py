@@ -13,7 +13,8 @@ from cvstats.design import LEVELS
 from cvstats.errors import LogError, listed, spelled
 from cvstats.intervals import heterogeneity, independent, source_layouts, sources
 from cvstats.intervals.layouts import folds_guessed
-from cvstats.intervals.registry import METHODS, plain, require
+from cvstats.intervals.needs import plain
+from cvstats.intervals.registry import METHODS, require
 from cvstats.moments import Moments
 from cvstats.results import Caution, Result
 from cvstats.types import IntArray
