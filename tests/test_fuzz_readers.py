@@ -20,7 +20,7 @@ from tool_logs import LOGS, arff, caret, direct, experiment, mlr3, openml, tidym
 import cvstats
 from cvstats.errors import LogError
 
-SECONDS = 20
+SECONDS = 40
 FAST, SLOW = 50, 1000
 
 TOKENS = [

@@ -15,6 +15,7 @@ import xarray as xr
 
 from cvstats.errors import LogError
 from cvstats.readers.files import MOST_CELLS, check_size, lines, records
+from cvstats.readers.probing import probe
 from cvstats.readers.words import needed
 
 __all__ = ["HEADER", "READERS", "WRITERS", "header_of", "read_dataset", "write_dataset"]
@@ -168,7 +169,7 @@ def read_dataset(path: Path, kind: str) -> tuple[xr.Dataset, str | None]:
         raise LogError(f"{path.name} is not there. Expected the path of a file.")
     if kind == "netcdf":
         needed("h5netcdf", "NetCDF")
-        refuse_elsewhere(path)
+        probe(path)
         options: dict[str, Any] = {"engine": "h5netcdf"}
     else:
         needed("zarr", "Zarr")
@@ -186,26 +187,6 @@ def read_dataset(path: Path, kind: str) -> tuple[xr.Dataset, str | None]:
         loaded = lazy.load()
     header = bytes(np.asarray(loaded[HEADER].values, dtype=np.uint8)).decode()
     return loaded.drop_vars(HEADER), header
-
-
-def refuse_elsewhere(path: Path) -> None:
-    """Refuse a file that is no HDF5, or whose values would be read out of other files.
-
-    h5netcdf prints a traceback when it forgets a file that it could not open: h5py does not.
-    """
-    h5py = needed("h5py", "NetCDF")
-    with h5py.File(path, "r") as file:
-        file.attrs.get("_nc3_strict")
-        for name in file:
-            link = file.get(name, getlink=True)
-            outside = isinstance(link, h5py.ExternalLink)
-            if not outside and isinstance(file[name], h5py.Dataset):
-                outside = bool(file[name].external) or file[name].is_virtual
-            if outside:
-                raise LogError(
-                    f"the values of {str(name)[:40]!r} in {path.name} would be read out of another "
-                    f"file. Expected them in the file itself."
-                )
 
 
 def refuse_executing(path: Path) -> None:
