@@ -272,3 +272,11 @@ def test_a_json_document_of_columns(table, tmp_path):
     path.write_text(json.dumps(caret(table).to_dict(orient="list")), encoding="utf-8")
     log = cvstats.read_log(path, loss="squared_error")
     assert log.shape == (2 * N, 2)
+
+
+def test_predictions_that_are_all_missing_are_missing_losses(table):
+    laid = mlr3(table).assign(response=np.nan)
+    log = cvstats.read_log(laid, loss="squared_error")
+    assert log.isna().all(axis=None)
+    with pytest.raises(LogError, match="is missing"):
+        log.cvci.wald()

@@ -47,27 +47,27 @@ TABLE = 1 << 20
 # --- which models -----------------------------------------------------------------------------
 
 
-def pairs_of(log: Log, reference: Hashable) -> tuple[Pairs, list[int], list[int]]:
+def pairs_of(log: Log, reference: Hashable) -> tuple[Pairs, IntArray, IntArray]:
     """Choose the pairs to compare: their names, and the numbers of their models."""
     models = list(log.labels.models)
-    if len(models) < 2:
+    m = len(models)
+    if m < 2:
         raise LogError(
             "the log holds one model. Expected two or more: pass the other log, as in "
             "a.cvci.compare(b), or a frame with a column for each model (an array with a "
             "dimension 'model')."
         )
     if reference is None:
-        chosen = list(combinations(range(len(models)), 2))
-    elif reference in models:
-        at = models.index(reference)
-        chosen = [(i, at) for i in range(len(models)) if i != at]
-    else:
+        left, right = np.triu_indices(m, 1)
+        return list(combinations(models, 2)), left, right
+    if reference not in models:
         raise LogError(
             f"there is no model {reference!r}. Expected reference to be one of "
             f"{listed(map(repr, models))}."
         )
-    left, right = [i for i, _ in chosen], [j for _, j in chosen]
-    return [(models[i], models[j]) for i, j in chosen], left, right
+    at = models.index(reference)
+    left = np.delete(np.arange(m), at)
+    return [(models[i], reference) for i in left], left, np.full(m - 1, at)
 
 
 def paired(

@@ -80,7 +80,7 @@ def assembled(tidy: Tidy) -> Assembled:
     for model, mine in models.items():
         one = len(models) == 1
         for name in (PREDICTION, LOSS):
-            if name in table and not (name == PREDICTION and table[name][mine].isna().all()):
+            if name in table:
                 responses[model] = name if one and model is None else str(model)
                 columns[responses[model]] = spread(table[name][mine], rows[mine], len(index))
         if tidy.probabilities:
