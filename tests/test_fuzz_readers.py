@@ -208,8 +208,9 @@ def outcome(path, options):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_damaged_files(name, tmp_path):
-    said = fuzz(name, tmp_path, FAST)
-    assert said.total() == FAST
+    tries = 8 if name.endswith(".nc") else FAST  # each of those is opened in a process of its own
+    said = fuzz(name, tmp_path, tries)
+    assert said.total() == tries
     assert set(said) - {"(read)"}  # some damage was noticed
 
 

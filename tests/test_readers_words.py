@@ -1,0 +1,136 @@
+"""What readers say of tables that lack something, and the less common ways in."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from tool_logs import caret, experiment, mlr3, tidymodels
+
+import cvstats
+from cvstats.errors import LogError
+
+
+@pytest.fixture
+def table():
+    return experiment()
+
+
+def refused(table, **options):
+    with pytest.raises(LogError) as caught:
+        cvstats.read_log(table, **options)
+    return str(caught.value)
+
+
+def test_predictions_of_no_kind(table):
+    laid = tidymodels(table).drop(columns=".pred").assign(**{".pred_time": 1.0})
+    assert "no column '.pred' and no '.pred_class'" in refused(
+        laid, format="tidymodels", loss="squared_error"
+    )
+
+
+def test_the_likeliest_class_stands_in_for_a_missing_one(table):
+    laid = tidymodels(table, classes=True)
+    without = laid.drop(columns=".pred_class")
+    log = cvstats.read_log(without, format="tidymodels", loss="brier")
+    pd.testing.assert_frame_equal(log, cvstats.read_log(laid, format="tidymodels", loss="brier"))
+
+
+def test_models_and_sources_by_name(table):
+    laid = tidymodels(table)
+    laid["site"] = laid[".row"] % 3
+    laid["tried"] = laid[".config"].map(dict(zip(laid[".config"].unique(), "ab", strict=True)))
+    log = cvstats.read_log(
+        laid, format="tidymodels", truth="price", loss="squared_error", model="tried", source="site"
+    )
+    assert set(log.columns) == set(laid["tried"])
+    assert log.index.get_level_values("source").nunique() == 3
+
+
+def test_workflows_and_iterations_name_models(table):
+    laid = tidymodels(table)
+    laid["wflow_id"] = laid[".config"].map(dict(zip(laid[".config"].unique(), "ab", strict=True)))
+    log = cvstats.read_log(laid, format="tidymodels", truth="price", loss="squared_error")
+    assert list(log) == ["a", "b"]
+    laid[".iter"] = (laid["wflow_id"] == "b").astype(int)
+    log = cvstats.read_log(laid, format="tidymodels", truth="price", loss="squared_error")
+    assert list(log) == ["a/0", "b/1"]
+
+
+def test_one_split_without_repetitions_and_names(table):
+    laid = tidymodels(table).drop(columns=[".config"])
+    laid = laid.drop_duplicates(["id", "id2", ".row"])
+    log = cvstats.read_log(laid, format="tidymodels", truth="price", loss="squared_error")
+    assert isinstance(log, pd.Series) or log.shape[1] == 1
+
+
+@pytest.mark.parametrize(
+    ("make", "gone", "options"),
+    [
+        (tidymodels, ".row", {"format": "tidymodels"}),
+        (caret, "rowIndex", {"format": "caret"}),
+        (mlr3, "row_ids", {"format": "mlr3"}),
+    ],
+)
+def test_a_column_that_the_format_has(table, make, gone, options):
+    laid = make(table).drop(columns=gone)
+    words = refused(laid, loss="squared_error", **options)
+    assert gone in words or "row" in words
+
+
+# --- inspect --------------------------------------------------------------------------------
+
+
+def run_of(scores, **changes):
+    samples = [
+        {"id": at, "epoch": 1, "target": "x", "scores": {"match": {"value": score}}}
+        for at, score in enumerate(scores)
+    ]
+    return {
+        "version": 2,
+        "status": "success",
+        "eval": {"eval_id": "e", "model": "m", "task": "t"},
+        "samples": samples,
+    } | changes
+
+
+def stored(tmp_path, log):
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(log), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("log", "words"),
+    [
+        (run_of(["C"], samples=3), "no list of samples"),
+        (run_of(["C"], status="started"), "did not end"),
+        (run_of(["C"], samples=["C"]), "is no object"),
+        (run_of(["C", "great"]), "is 'great'. Expected a number or one of the grades"),
+        (run_of(["C", [1, 2]]), "Expected a number or one of the grades"),
+        (run_of([]), ""),
+    ],
+)
+def test_logs_of_inspect_that_cannot_be_read(tmp_path, log, words):
+    assert words in refused(stored(tmp_path, log), format="inspect")
+
+
+def test_grades_of_any_spelling(tmp_path):
+    log = cvstats.read_log(
+        stored(tmp_path, run_of(["C", "I", "P", "0.25", True, 0, "yes"])), format="inspect"
+    )
+    values = np.asarray(log, dtype=float).reshape(-1)
+    np.testing.assert_allclose(values, [0, 1, 0.5, 0.75, 0, 1, 0])
+
+
+def test_scores_of_inspect_by_name(tmp_path):
+    run = run_of(["C", "I"])
+    for sample in run["samples"]:
+        sample["scores"]["other"] = {"value": 1.0}
+    path = stored(tmp_path, run)
+    assert "2 scores" in refused(path, format="inspect")
+    assert "no score 'third'" in refused(path, format="inspect", metric="third")
+    log = cvstats.read_log(path, format="inspect", metric="match")
+    assert np.asarray(log, dtype=float).sum() == 1
