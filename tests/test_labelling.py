@@ -317,3 +317,11 @@ def test_results_survive_a_file(tmp_path, frame, call):
         for name in result.data_vars:
             for key, value in result[name].attrs.items():
                 np.testing.assert_array_equal(file[name].attrs[key], value)
+
+
+def test_cells_of_differences_name_both_models():
+    log = cvstats.datasets.load("diabetes")
+    gaps = cvstats.losses(log, prediction=log.attrs["models"]).cvci.difference()
+    cells = gaps.cvci.moments(by="repetition")
+    assert list(cells.index.names) == ["model", "other", "repetition"]
+    assert len(cells) == 30

@@ -213,7 +213,9 @@ class FrameLabels:
         elif index is None:
             table = pd.concat(tables, ignore_index=True).set_axis(self.columns_axis)
         else:
-            table = pd.concat(tables, keys=self.columns_axis, names=["model"])
+            axis = self.columns_axis
+            names = ["model"] if axis.nlevels == 1 else list(axis.names)
+            table = pd.concat(tables, keys=axis, names=names)
         table.attrs = copied(attrs)
         return table
 
