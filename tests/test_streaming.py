@@ -62,7 +62,7 @@ def alike(ours, theirs, level=1.0, spread=1.0, tolerance=1e-13):
     flat = np.asarray(theirs.get("se", 1.0), dtype=float) < 1e-12 * max(spread, 1e-300)
     for one, two, same in np.broadcast(ours.get("caution", ""), theirs.get("caution", ""), flat):
         told = [
-            {words for words in text.split("; ") if words != zero or not same}
+            {words for words in text.split("; ") if words and (words != zero or not same)}
             for text in (one, two)
         ]
         assert told[0] == told[1]
