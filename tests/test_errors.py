@@ -134,7 +134,8 @@ BAD_LOGS = {
     ),
     "text": (
         lambda: k_fold().assign(b="good"),
-        "the losses of 'b' are not numbers: their type is str, the first is 'good'. Expected one "
+        f"the losses of 'b' are not numbers: their type is {pd.Series(['good']).dtype}, the first "
+        "is 'good'. Expected one "
         "loss for each evaluation. Convert them with pd.to_numeric",
     ),
     "objects": (lambda: one().astype(object), "their type is object"),
