@@ -38,7 +38,7 @@ def test_peers_compute_the_same(many):
 
 
 def test_memory_is_told(many, monkeypatch, capsys):
-    assert 0 <= many.growth("best_set", 2_000, 10) < 64
+    assert -1 < many.growth("best_set", 2_000, 10) < 64  # megabytes; a page may have been freed
     monkeypatch.setattr(sys, "argv", ["many", "--peak", "compare, all pairs", "500", "4"])
     many.main()
     assert 0 <= float(capsys.readouterr().out) < 64
