@@ -18,13 +18,16 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BLOCK", "Scratch", "each", "spans"]
+__all__ = ["BLOCK", "PIECE", "Scratch", "each", "pieced", "spans"]
 
 BLOCK = 1 << 18
 """Rows worked on at once: their cell numbers stay in the processor's cache."""
 
-LONGEST_PIECE = 32
-"""Blocks that one thread takes at once, at the most."""
+PIECE = 4
+"""Blocks that one call of a kernel works through: handing over to a thread costs time."""
+
+LONGEST = 32
+"""Tasks that one thread takes at once, at the most."""
 
 T = TypeVar("T")
 
@@ -44,6 +47,11 @@ def spans(size: int, rows: int) -> list[tuple[int, int]]:
     return [(start, min(start + rows, size)) for start in range(0, size, rows)]
 
 
+def pieced(rows: int) -> int:
+    """Count the blocks of so many rows that one call of a kernel works through."""
+    return max(1, PIECE * BLOCK // rows)
+
+
 def each(work: Callable[[int], T], tasks: int) -> Iterator[T]:
     """Yield ``work(0), work(1), …`` in order, computed by threads a few tasks ahead.
 
@@ -57,12 +65,14 @@ def each(work: Callable[[int], T], tasks: int) -> Iterator[T]:
     def piece(span: tuple[int, int]) -> list[T]:
         return [work(task) for task in range(*span)]
 
-    with ThreadPoolExecutor(max_workers=workers) as pool:
-        rest = iter(spans(tasks, min(max(1, tasks // (4 * workers)), LONGEST_PIECE)))
-        ahead = deque(pool.submit(piece, span) for span in islice(rest, 2 * workers))
+    with ThreadPoolExecutor(max_workers=workers - 1) as pool:
+        rest = iter(spans(tasks, min(max(1, tasks // (4 * workers)), LONGEST)))
+        ahead = deque((span, pool.submit(piece, span)) for span in islice(rest, 2 * workers))
         while ahead:
-            yield from ahead.popleft().result()
-            ahead.extend(pool.submit(piece, span) for span in islice(rest, 1))
+            span, started = ahead.popleft()
+            # What no other thread has begun this one does itself, rather than wait.
+            yield from piece(span) if started.cancel() else started.result()
+            ahead.extend((span, pool.submit(piece, span)) for span in islice(rest, 1))
 
 
 class Scratch(threading.local):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvstats import kernels
-from cvstats.blocks import BLOCK, Scratch, each, spans
+from cvstats.blocks import BLOCK, PIECE, Scratch, each, pieced, spans
 from cvstats.errors import MOST, LogError, listed, place, spelled
 from cvstats.types import Labels, MaskArray
 
@@ -26,7 +26,7 @@ SPLIT = ("sample", "outer", "repetition")
 FINE = 1 << 16
 """So many cells of folds are counted at once with the splits that hold them."""
 
-WINDOW = 1 << 25
+WINDOW = 1 << 24
 """Bytes of the table that marks which points a split has seen."""
 
 Codes = NDArray[np.signedinteger[Any]]
@@ -247,12 +247,15 @@ class Design:
         first = np.zeros((len(blocks), size), dtype=np.int64)
         scratch = Scratch()
 
-        def work(b: int) -> None:
-            start, stop = blocks[b]
-            cells = self.cells(by, start, stop, scratch.array("cells", stop - start, np.int32))
-            kernels.count(cells, counts[b], first[b])
+        pieces = spans(len(blocks), pieced(rows))
 
-        for _ in each(work, len(blocks)):
+        def work(p: int) -> None:
+            here = slice(*pieces[p])
+            start, stop = blocks[here][0][0], blocks[here][-1][1]
+            cells = self.cells(by, start, stop, scratch.array("cells", stop - start, np.int32))
+            kernels.count(cells, rows, counts[here], first[here])
+
+        for _ in each(work, len(pieces)):
             pass
         sizes = tuple(len(self.levels[name].labels) for name in by)
         return Plan(by, sizes, size, rows, keys, counts, first)
@@ -325,27 +328,37 @@ class Design:
         width, offset = len(self.levels["point"].labels), None
         if scoped:
             offset, width = self._scopes()
-        width = max(width, 1)  # no point may have a label, which is said later
         plan = self.plan(by)
-        per_window = max(1, WINDOW // max(width, 1))
-        blocks = spans(self.size, BLOCK)
-        used = np.zeros(width, dtype=bool)
-        found = 0
+        windows = [
+            self._window(plan, offset, start, stop - start)
+            for start, stop in spans(max(width, 1), WINDOW)  # no point may have a label
+        ]
+        rows, points = (sum(numbers) for numbers in zip(*windows, strict=True))
+        return rows == int(plan.total.sum()), points
+
+    def _window(
+        self, plan: Plan, offset: NDArray[np.int64] | None, origin: int, width: int
+    ) -> tuple[int, int]:
+        """How many (split, point) a window of points has, and how many points."""
+        blocks = spans(self.size, PIECE * BLOCK)
         scratch = Scratch()
-        for low in range(0, plan.size, per_window):
-            seen = np.zeros(min(per_window, plan.size - low) * width, dtype=np.uint8)
+        found, used = 0, np.zeros(width, dtype=np.uint8)
+        for low, high in spans(plan.size, max(1, WINDOW // width)):
+            seen = np.zeros((high - low) * width, dtype=np.uint8)
 
             def work(b: int, low: int = low, seen: NDArray[np.uint8] = seen) -> None:
                 start, stop = blocks[b]
                 points = self._point_codes(offset, start, stop)
                 out = scratch.array("cells", stop - start, np.int32)
-                kernels.mark(seen, self.cells(by, start, stop, out), low, width, points)
+                cells = self.cells(plan.by, start, stop, out)
+                kernels.mark(seen, cells, points, low, origin, width)
 
             for _ in each(work, len(blocks)):
                 pass
             found += int(np.count_nonzero(seen))
-            used |= seen.reshape(-1, width).any(axis=0)
-        return found == int(plan.total.sum()), int(used.sum())
+            for line in seen.reshape(-1, width):
+                np.maximum(used, line, out=used)
+        return found, int(np.count_nonzero(used))
 
     def _scopes(self) -> tuple[NDArray[np.int64], int]:
         """Where the points of each source start when they are numbered source by source."""

@@ -21,12 +21,18 @@ from numpy.typing import NDArray
 __all__ = [
     "LANES",
     "accumulate",
+    "accumulate_apart",
+    "accumulate_common",
     "accumulate_one",
     "accumulate_wide",
+    "centre_across",
+    "centre_down",
     "combine",
     "count",
     "fingerprint",
     "mark",
+    "residuals_across",
+    "residuals_down",
 ]
 
 LANES = 4
@@ -65,23 +71,33 @@ def combine(cells: Ints, codes: Ints, size: int) -> None:
 
 
 @compiled()
-def count(cells: Ints, counts: Ints, first: Ints) -> None:
-    """Rows of each cell, and the first of them; both arrays come zeroed."""
-    for i in range(cells.shape[0]):
-        k = cells[i]
-        if k >= 0:
-            if counts[k] == 0:
-                first[k] = i
-            counts[k] += 1
+def count(cells: Ints, rows: int, counts: Ints, first: Ints) -> None:
+    """Rows of each cell, and the first of them, in each block of ``rows``.
+
+    Both tables have a line for each block and come zeroed.
+    """
+    for b in range(counts.shape[0]):
+        number, begin = counts[b], first[b]
+        for i in range(b * rows, min((b + 1) * rows, cells.shape[0])):
+            k = cells[i]
+            if k >= 0:
+                if number[k] == 0:
+                    begin[k] = i - b * rows
+                number[k] += 1
 
 
 @compiled()
-def mark(seen: NDArray[np.uint8], groups: Ints, low: int, width: int, points: Ints) -> None:
-    """Mark each (group, point) as seen, for the groups from ``low`` that the table holds."""
-    high = low + seen.shape[0] // width
+def mark(
+    seen: NDArray[np.uint8], groups: Ints, points: Ints, low: int, origin: int, width: int
+) -> None:
+    """Mark each (group, point) as seen, in the window that the table holds.
+
+    The table has ``width`` points, from ``origin`` on, for each group from ``low`` on.
+    """
+    high, end = low + seen.shape[0] // width, origin + width
     for i in range(groups.shape[0]):
-        if low <= groups[i] < high and points[i] >= 0:
-            seen[(groups[i] - low) * width + points[i]] = 1
+        if low <= groups[i] < high and origin <= points[i] < end:
+            seen[np.uint64((groups[i] - low) * width + (points[i] - origin))] = 1
 
 
 @compiled()
@@ -94,12 +110,24 @@ def fingerprint(
             sums[cells[i]] += hashes[points[i]]
 
 
-@compiled()
-def accumulate(values: Floats, cells: Ints, shift: Floats, sums: Floats, squares: Floats) -> None:
-    """Add ``x - shift`` and its square to the lanes of each row's cell.
+@compiled(reorder=True)
+def accumulate_one(values: Floats, shift: float, sums: Floats) -> None:
+    """Add ``x - shift`` and its square where all rows are of one cell, in any order."""
+    total = square = 0.0
+    for i in range(values.shape[0]):
+        d = values[i] - shift
+        total += d
+        square += d * d
+    sums[0] += total
+    sums[1] += square
 
-    ``values`` and ``cells`` have a number for each row, ``shift`` one for each cell, ``sums``
-    and ``squares`` ``LANES`` for each cell, which come zeroed.
+
+@compiled()
+def accumulate_common(values: Floats, cells: Ints, shift: float, sums: Floats) -> None:
+    """Do the same for rows of many cells, about one shift.
+
+    ``sums`` has ``LANES`` pairs for each cell: a sum and a sum of squares, side by side so
+    that the processor adds both at once.
     """
     rows = values.shape[0]
     whole = rows - rows % 4
@@ -107,41 +135,184 @@ def accumulate(values: Floats, cells: Ints, shift: Floats, sums: Floats, squares
         for lane in range(4):
             k = cells[i + lane]
             if k >= 0:
-                d = values[i + lane] - shift[k]
-                sums[k * 4 + lane] += d
-                squares[k * 4 + lane] += d * d
+                d = values[i + lane] - shift
+                at = (np.int64(k) * 4 + lane) * 2
+                sums[at] += d
+                sums[at + 1] += d * d
     for i in range(whole, rows):
         k = cells[i]
         if k >= 0:
+            d = values[i] - shift
+            sums[np.int64(k) * 8] += d
+            sums[np.int64(k) * 8 + 1] += d * d
+
+
+@compiled()
+def accumulate_apart(values: Floats, cells: Ints, shift: Floats, sums: Floats) -> None:
+    """Do the same about a shift for each cell."""
+    rows = values.shape[0]
+    for i in range(rows):
+        k = cells[i]
+        if k >= 0:
             d = values[i] - shift[k]
-            sums[k * 4] += d
-            squares[k * 4] += d * d
+            at = (np.int64(k) * 4 + i % 4) * 2
+            sums[at] += d
+            sums[at + 1] += d * d
 
 
-@compiled(reorder=True)
-def accumulate_one(values: Floats, shift: float, sums: Floats, squares: Floats) -> None:
-    """Do the same where all rows are of one cell: the order of additions is the compiler's."""
-    total = square = 0.0
-    for i in range(values.shape[0]):
-        d = values[i] - shift
-        total += d
-        square += d * d
-    sums[0] += total
-    squares[0] += square
+@compiled()
+def accumulate(
+    table: Floats,
+    column: int,
+    row: int,
+    rows: int,
+    size: int,
+    cells: Ints,
+    only: Ints,
+    shift: Floats,
+    sums: Floats,
+) -> None:
+    """Do the same for blocks of ``rows`` of columns that lie one after the other.
+
+    ``table`` has a line for each column; ``column`` and ``row`` say where to start in it and
+    ``size`` how many rows there are. ``only`` has for each block the cell that all of its rows
+    are in, or -1: then ``cells`` says. ``shift`` has shape (blocks, columns, 1 or cells) and
+    ``sums`` (blocks, columns, cells * LANES * 2).
+    """
+    for b in range(shift.shape[0]):
+        start, stop = b * rows, min((b + 1) * rows, size)
+        for j in range(shift.shape[1]):
+            values = table[column + j][row + start : row + stop]
+            about, here, k = shift[b, j], sums[b, j], only[b]
+            if k >= 0:
+                accumulate_one(values, about[k % len(about)], here[8 * k : 8 * k + 2])
+            elif len(about) == 1:
+                accumulate_common(values, cells[start:stop], about[0], here)
+            else:
+                accumulate_apart(values, cells[start:stop], about, here)
 
 
 @compiled()
 def accumulate_wide(
-    table: Floats, row: int, column: int, cells: Ints, shift: Floats, sums: Floats, squares: Floats
+    table: Floats, row: int, column: int, cells: Ints, shift: Floats, sums: Floats
 ) -> None:
     """Do the same for columns side by side, from a row and a column of ``table`` onwards.
 
-    ``shift``, ``sums`` and ``squares`` have a row for each cell and a number for each column.
+    ``shift`` has shape (cells, columns), ``sums`` (cells, 2, columns).
     """
+    width = shift.shape[1]
     for i in range(cells.shape[0]):
         k = cells[i]
         if k >= 0:
-            for j in range(sums.shape[1]):
-                d = table[row + i, column + j] - shift[k, j]
-                sums[k, j] += d
-                squares[k, j] += d * d
+            line = table[row + i][column : column + width]  # else each index is tested for < 0
+            about, total, square = shift[k], sums[k, 0], sums[k, 1]
+            for j in range(width):
+                d = line[j] - about[j]
+                total[j] += d
+                square[j] += d * d
+
+
+@compiled(reorder=True)
+def centre_down(
+    table: Floats, rows: Ints, columns: Ints, level: Floats, part: Floats, middle: Floats
+) -> None:
+    """Take some rows of some columns, less the level, the row's mean and then the column's.
+
+    ``table`` and ``part`` have a line for each column. ``middle`` gets the columns' means.
+    """
+    models, n = part.shape
+    mean = np.zeros(n)
+    begin, end = rows[0], rows[n - 1] + 1
+    for m in range(models):
+        line, out, about = table[columns[m]], part[m], level[m]
+        if end - begin == n:  # no gaps: runs in vectors
+            line = line[begin:end]
+            for i in range(n):
+                d = line[i] - about
+                out[i] = d
+                mean[i] += d
+        else:
+            for i in range(n):
+                d = line[rows[i]] - about
+                out[i] = d
+                mean[i] += d
+    for i in range(n):
+        mean[i] /= models
+    for m in range(models):
+        out = part[m]
+        total = 0.0
+        for i in range(n):
+            out[i] -= mean[i]
+            total += out[i]
+        middle[m] = total / n
+        for i in range(n):
+            out[i] -= middle[m]
+
+
+@compiled(reorder=True)
+def centre_across(
+    table: Floats, rows: Ints, columns: Ints, level: Floats, part: Floats, middle: Floats
+) -> None:
+    """Do the same where ``table`` and ``part`` have a line for each row."""
+    n, models = part.shape
+    middle[:] = 0.0
+    for i in range(n):
+        line, out = table[rows[i]], part[i]
+        total = 0.0
+        for m in range(models):
+            d = line[columns[m]] - level[m]
+            out[m] = d
+            total += d
+        total /= models
+        for m in range(models):
+            out[m] -= total
+            middle[m] += out[m]
+    for m in range(models):
+        middle[m] /= n
+    for i in range(n):
+        out = part[i]
+        for m in range(models):
+            out[m] -= middle[m]
+
+
+@compiled(reorder=True)
+def residuals_down(
+    table: Floats, row: int, cells: Ints, columns: Ints, mean: Floats, part: Floats, rest: Floats
+) -> None:
+    """Take rows of some columns less the mean of their cell; rows of no cell become zero.
+
+    ``table`` and ``part`` have a line for each column, ``mean`` a row for each cell. What the
+    residuals of each column sum to is added to ``rest``.
+    """
+    n = part.shape[1]
+    for m in range(part.shape[0]):
+        line, out, about = table[columns[m]][row : row + n], part[m], mean[:, m].copy()
+        total = 0.0
+        if len(about) == 1 and cells.shape[0] == 0:  # all rows are of one cell
+            middle = about[0]
+            for i in range(n):
+                out[i] = line[i] - middle
+                total += out[i]
+        else:
+            for i in range(n):
+                k = cells[i]
+                out[i] = line[i] - about[k] if k >= 0 else 0.0
+                total += out[i]
+        rest[m] += total
+
+
+@compiled(reorder=True)
+def residuals_across(
+    table: Floats, row: int, cells: Ints, columns: Ints, mean: Floats, part: Floats, rest: Floats
+) -> None:
+    """Do the same where ``table`` and ``part`` have a line for each row."""
+    for i in range(part.shape[0]):
+        k = 0 if cells.shape[0] == 0 else cells[i]
+        line, out = table[row + i], part[i]
+        if k >= 0:
+            about = mean[k]
+            for m in range(part.shape[1]):
+                out[m] = line[columns[m]] - about[m]
+                rest[m] += out[m]
+        else:
+            out[:] = 0.0

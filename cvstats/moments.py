@@ -14,9 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cvstats.blocks import spans
 from cvstats.types import FloatArray, IntArray, Labels
 
 __all__ = ["Moments", "State", "pool"]
+
+TILE = 1 << 17
+"""Numbers merged in one go: what is made on the way stays small and in the cache."""
 
 State = tuple[FloatArray, FloatArray, FloatArray]
 
@@ -25,16 +29,24 @@ def pool(count: FloatArray, mean: FloatArray, m2: FloatArray) -> State:
     """Merge the same cells seen in several blocks of a log.
 
     ``count`` has shape (blocks, cells), ``mean`` and ``m2`` (blocks, cells, columns). A block
-    may miss a cell; a cell that all of them miss comes out with count 0 and mean 0.
+    may miss a cell; a cell that all of them miss comes out with count 0 and mean 0. The order
+    of the blocks changes nothing: what is added is sorted first.
     """
     if len(count) == 1:
         return count[0], mean[0], m2[0]
     total = count.sum(axis=0)
-    origin = mean[(count > 0).argmax(axis=0), np.arange(count.shape[1])]
+    origin = np.where((count > 0)[:, :, None], mean, np.inf).min(axis=0)
+    origin = np.where((total > 0)[:, None], origin, 0.0)
     n = count[:, :, None]
-    pooled = origin + (n * (mean - origin)).sum(axis=0) / np.maximum(total, 1)[:, None]
+    pooled = origin + sorted_sum(n * (mean - origin)) / np.maximum(total, 1)[:, None]
     apart = mean - pooled
-    return total, pooled, (m2 + n * apart * apart).sum(axis=0)
+    return total, pooled, sorted_sum(m2 + n * apart * apart)
+
+
+def sorted_sum(terms: FloatArray) -> FloatArray:
+    """Sum over the first axis, from the smallest term to the largest whatever their order."""
+    total: FloatArray = np.sort(terms, axis=0).sum(axis=0)
+    return total
 
 
 def distinct(key: IntArray, sizes: Sequence[int]) -> tuple[IntArray, IntArray]:
@@ -129,12 +141,16 @@ class Moments:
         order = np.argsort(group, kind="stable")
         starts = np.searchsorted(group[order], np.arange(size))
         n = self.count[order][:, None]
-        mean = self.mean[order]
-        origin = mean[starts]
         total = np.add.reduceat(n, starts)
-        pooled = origin + np.add.reduceat(n * (mean - origin[group[order]]), starts) / total
-        apart = mean - pooled[group[order]]
-        m2 = np.add.reduceat(self.m2[order] + n * apart * apart, starts)
+        pooled = np.empty((size, self.mean.shape[1]))
+        m2 = np.empty_like(pooled)
+        for span in spans(self.mean.shape[1], max(1, TILE // len(order))):
+            tile = slice(*span)
+            mean = self.mean[order, tile]
+            apart = mean - mean[starts][group[order]]
+            pooled[:, tile] = mean[starts] + np.add.reduceat(n * apart, starts) / total
+            apart = mean - pooled[group[order], tile]
+            m2[:, tile] = np.add.reduceat(self.m2[order, tile] + n * apart * apart, starts)
         return total[:, 0], pooled, m2
 
     def over(self, levels: Sequence[str]) -> Moments:

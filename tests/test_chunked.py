@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvstats import chunked
+from cvstats import blocks, chunked
 from cvstats import design as designs
-from cvstats.chunked import Differences, Panels, all_binary
+from cvstats.chunked import Differences, Panels, all_binary, asked, cells, pairs
 from cvstats.design import Design, Level
 
 some = settings(max_examples=40, deadline=None)
@@ -73,10 +73,12 @@ def small(monkeypatch):
     """Blocks of a few rows and tiles of a few columns, so that a small log has many."""
 
     def shrink(block=64, tile=3, batch=2):
-        for module in (designs, chunked):
+        for module in (blocks, designs, asked):
             monkeypatch.setattr(module, "BLOCK", block)
-        monkeypatch.setattr(chunked, "TILE", tile)
-        monkeypatch.setattr(chunked, "BATCH", batch)
+        for name, size in (("TILE", tile), ("ABREAST", tile), ("NUMBERS", 1), ("SUMS", 1)):
+            monkeypatch.setattr(cells, name, size)
+        monkeypatch.setattr(cells, "BATCH", batch)
+        monkeypatch.setattr(pairs, "TABLE", block)
 
     return shrink
 
@@ -84,7 +86,7 @@ def small(monkeypatch):
 def kinds(table):
     """The ways in which losses can lie: columns, rows, pieces, few and many differences."""
     width = table.shape[1]
-    pairs = np.array(list(combinations(range(width), 2))).T
+    two = np.array(list(combinations(range(width), 2))).T
     rows = Panels((np.ascontiguousarray(table),))
     one = np.zeros(width - 1, int)
     yield "columns", Panels((np.asfortranarray(table),)), table
@@ -92,7 +94,7 @@ def kinds(table):
     yield "pieces", Panels((table[:, :2], table[:, 2:3], table[:, 3:])), table
     against = Differences(rows, np.arange(1, width), one)
     yield "against", against, table[:, 1:] - table[:, :1]
-    yield "pairs", Differences(rows, *pairs), table[:, pairs[0]] - table[:, pairs[1]]
+    yield "pairs", Differences(rows, *two), table[:, two[0]] - table[:, two[1]]
 
 
 # --- any layout -----------------------------------------------------------------------------------
@@ -119,8 +121,8 @@ def test_every_path_against_the_oracle(small, width, by, masked):
 def test_the_wide_path_is_taken(monkeypatch):
     """Otherwise the tests of it would say nothing."""
     taken = []
-    wide = chunked._across
-    monkeypatch.setattr(chunked, "_across", lambda *args: taken.append(1) or wide(*args))
+    wide = cells._across
+    monkeypatch.setattr(cells, "_across", lambda *args: taken.append(1) or wide(*args))
     table = np.random.default_rng(0).normal(size=(50, 20))
     chunked.moments(design_of(50), Panels((table,)), ("fold",))
     assert taken
@@ -222,6 +224,52 @@ def test_the_order_of_rows_changes_nothing(seed, n, offset):
     nearly(*found, tolerance=tolerance)
 
 
+@some
+@given(st.integers(0, 2**32 - 1), st.integers(2, 9), st.sampled_from([1, 3, 18]))
+def test_whole_blocks_may_change_places(seed, blocks, width):
+    """To the last bit: what the blocks say is merged in an order of its own."""
+    rng = np.random.default_rng(seed)
+    rows = 16 * 9  # no cell so small that the design makes its blocks larger
+    n = blocks * rows
+    table = rng.normal(size=(n, width)) * 10.0 ** rng.integers(-3, 4, (n, 1))
+    codes = {name: rng.integers(0, 3, n) for name in ("repetition", "fold")}
+    moved = (rng.permutation(blocks)[:, None] * rows + np.arange(rows)).reshape(-1)
+    for by in BYS:
+        found = []
+        for at in (np.arange(n), moved):
+            levels = {name: Level(range(3), column[at]) for name, column in codes.items()}
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(designs, "BLOCK", rows)
+                losses = Panels((np.ascontiguousarray(table[at]),))
+                found.append(chunked.moments(Design(levels, n), losses, by))
+        same_bits(*found)
+
+
+@some
+@given(st.integers(0, 2**32 - 1), st.integers(5, 60))
+def test_cells_far_apart_lose_no_digits(seed, n):
+    """One shift for a whole block will not do where its cells lie far from each other."""
+    rng = np.random.default_rng(seed)
+    fold = rng.integers(0, 3, n)
+    table = (rng.integers(-500, 500, (n, 2)) / 64) + np.array([0.0, 1e6, -1e9])[fold][:, None]
+    design = Design({"fold": Level(range(3), fold)}, n)
+    check(design, table, Panels((np.asfortranarray(table),)), ("fold",), tolerance=1e-12)
+
+
+def test_a_loss_that_is_no_number_stays_in_its_cell(small):
+    small(block=400)
+    table = np.random.default_rng(9).normal(size=(400, 2))
+    for place, value in ((0, np.nan), (399, np.inf), (0, -np.inf)):
+        bad = table.copy()
+        bad[place, 0] = value
+        found = chunked.moments(design_of(400), Panels((np.asfortranarray(bad),)), ("fold",))
+        wanted = chunked.moments(design_of(400), Panels((np.asfortranarray(table),)), ("fold",))
+        here = ~np.isfinite(found.mean)
+        assert here.sum() == 1
+        np.testing.assert_allclose(found.mean[~here], wanted.mean[~here], rtol=1e-12)
+        np.testing.assert_allclose(found.m2[~here], wanted.m2[~here], rtol=1e-12)
+
+
 # --- differences ----------------------------------------------------------------------------------
 
 
@@ -233,12 +281,12 @@ def test_many_pairs_come_from_co_moments(monkeypatch):
     table[:, 7] = table[:, 6] + 0.5
     losses = Differences(Panels((table,)), *np.array(list(combinations(range(12), 2))).T)
     taken = []
-    paired = chunked._paired
-    monkeypatch.setattr(chunked, "_paired", lambda *args: taken.append(1) or paired(*args))
+    paired = pairs.of_pairs
+    monkeypatch.setattr(pairs, "of_pairs", lambda *args: taken.append(1) or paired(*args))
     for by in BYS:
         ours = chunked.moments(design_of(400), losses, by)
         with monkeypatch.context() as patch:
-            patch.setattr(chunked, "LARGEST", 0)
+            patch.setattr(pairs, "LARGEST", 0)
             wanted = chunked.moments(design_of(400), losses, by)
         nearly(ours, wanted, tolerance=1e-12)
         at = [(left, right) for left, right in combinations(range(12), 2)].index((2, 3))
@@ -267,8 +315,8 @@ def test_a_common_level_costs_no_digits():
 def test_models_far_away_cost_the_others_no_digits(away):
     table = np.random.default_rng(7).integers(-500, 500, size=(300, 10)) / 64
     table[:, away] += 1e9
-    *_, (_, pairs, wanted) = kinds(table)
-    check(design_of(300), wanted, pairs, ("fold",), tolerance=1e-12)
+    *_, (_, every, wanted) = kinds(table)
+    check(design_of(300), wanted, every, ("fold",), tolerance=1e-12)
 
 
 # --- zeros and ones -------------------------------------------------------------------------------

@@ -70,14 +70,17 @@ def test_combine(log, dtype):
 
 
 @some
-@given(rows())
-def test_count(log):
+@given(rows(), st.integers(1, 30))
+def test_count(log, block):
     _, cells, _ = log
-    counts, first = same_bits(kernels.count, [cells], [np.zeros(6, int), np.zeros(6, int)])
-    for k in range(6):
-        at = np.flatnonzero(cells == k)
-        assert counts[k] == len(at)
-        assert first[k] == (at[0] if len(at) else 0)
+    zeros = np.zeros((-(-len(cells) // block), 6), int)
+    counts, first = same_bits(kernels.count, [cells, block], [zeros, zeros])
+    for b in range(len(zeros)):
+        part = cells[b * block : (b + 1) * block]
+        for k in range(6):
+            at = np.flatnonzero(part == k)
+            assert counts[b, k] == len(at)
+            assert first[b, k] == (at[0] if len(at) else 0)
 
 
 @some
@@ -86,23 +89,18 @@ def test_mark(log, low, groups):
     _, cells, rng = log
     width = 6
     points = rng.integers(-1, width, len(cells)).astype(np.int32)
-    table = np.zeros(groups * width, np.uint8)
-    (seen,) = same_bits(kernels.mark, [cells, low, width, points], [table])
+    table = np.zeros(groups * (width - 2), np.uint8)
+    (seen,) = same_bits(kernels.mark, [cells, points, low, 1, width - 2], [table])
     wanted = np.zeros((groups, width), np.uint8)
     for cell, point in zip(cells, points, strict=True):
         if low <= cell < low + groups and cell >= 0 and point >= 0:
             wanted[cell - low, point] = 1
-    np.testing.assert_array_equal(seen.reshape(groups, width), wanted)
+    np.testing.assert_array_equal(seen.reshape(groups, -1), wanted[:, 1:-1])
 
 
-@some
-@given(rows())
-def test_accumulate(log):
-    values, cells, rng = log
-    shift = np.median(values) + rng.normal(size=5) if len(values) else np.zeros(5)
-    zeros = [np.zeros(5 * kernels.LANES), np.zeros(5 * kernels.LANES)]
-    sums, squares = same_bits(kernels.accumulate, [values, cells, shift], zeros)
-    check_sums(values, cells, shift, sums.reshape(5, -1).sum(axis=1), squares.reshape(5, -1))
+def pairs_of(sums, cells=5):
+    """Take the lanes together: a sum and a sum of squares for each cell."""
+    return sums.reshape(cells, kernels.LANES, 2).sum(axis=1).T
 
 
 def check_sums(values, cells, shift, sums, squares):
@@ -110,7 +108,25 @@ def check_sums(values, cells, shift, sums, squares):
         apart = values[cells == k] - shift[k]
         size = np.abs(apart).sum() + 1
         assert abs(sums[k] - apart.sum()) <= 16 * EPS * size
-        assert abs(squares[k].sum() - (apart**2).sum()) <= 16 * EPS * ((apart**2).sum() + 1)
+        assert abs(squares[k] - (apart**2).sum()) <= 16 * EPS * ((apart**2).sum() + 1)
+
+
+@some
+@given(rows())
+def test_accumulate_common(log):
+    values, cells, _ = log
+    shift = float(np.median(values)) if len(values) else 0.0
+    (sums,) = same_bits(kernels.accumulate_common, [values, cells, shift], [np.zeros(40)])
+    check_sums(values, cells, [shift] * 5, *pairs_of(sums))
+
+
+@some
+@given(rows())
+def test_accumulate_apart(log):
+    values, cells, rng = log
+    shift = np.median(values) + rng.normal(size=5) if len(values) else np.zeros(5)
+    (sums,) = same_bits(kernels.accumulate_apart, [values, cells, shift], [np.zeros(40)])
+    check_sums(values, cells, shift, *pairs_of(sums))
 
 
 @some
@@ -119,13 +135,36 @@ def test_accumulate_one(log):
     """The compiler may add in another order here, so the last bits are free."""
     values, _, _ = log
     shift = float(values[0]) if len(values) else 0.0
-    lanes = [np.zeros(kernels.LANES), np.zeros(kernels.LANES)]
-    compiled, plain = both(kernels.accumulate_one, [values, shift], lanes)
+    compiled, plain = (
+        run[0] for run in both(kernels.accumulate_one, [values, shift], [np.zeros(2)])
+    )
     size = np.abs(values - shift).sum()
     np.testing.assert_allclose(compiled[0], plain[0], rtol=0, atol=16 * EPS * size)
     np.testing.assert_allclose(compiled[1], plain[1], rtol=16 * EPS)
-    cells = np.zeros(len(values), np.int32)
-    check_sums(values, cells, [shift], compiled[0][:1], compiled[1][None, :])
+    check_sums(values, np.zeros(len(values), np.int32), [shift], compiled[:1], compiled[1:])
+
+
+@some
+@given(rows(most=50), st.integers(1, 3), st.integers(1, 60), st.booleans(), st.booleans())
+def test_accumulate(log, width, block, own, wide):
+    """Blocks of columns from the middle of a table, about one shift or one for each cell."""
+    _, cells, rng = log
+    row, column, n = 2, 1, len(cells)
+    table = rng.normal(3.0, 1.0, (width + 2, n + 3)).astype(np.float64 if wide else np.float32)
+    starts = range(0, n, block)
+    only = np.full(len(starts), -1)
+    for b, start in enumerate(starts):
+        if rng.random() < 0.3:
+            cells[start : start + block] = only[b] = rng.integers(5)
+    shift = rng.normal(size=(len(starts), width, 5 if own else 1))
+    inputs = [table, column, row, block, n, cells, only, shift]
+    compiled, plain = both(kernels.accumulate, inputs, [np.zeros((len(starts), width, 40))])
+    np.testing.assert_allclose(compiled[0], plain[0], rtol=1e-12, atol=1e-12)
+    for b, start in enumerate(starts):
+        for j in range(width):
+            values = table[column + j, row + start : row + min(start + block, n)].astype(float)
+            about = np.broadcast_to(shift[b, j], 5)
+            check_sums(values, cells[start : start + block], about, *pairs_of(compiled[0][b, j]))
 
 
 @some
@@ -135,20 +174,60 @@ def test_accumulate_wide(log, width, dtype):
     row, column = 2, 1
     table = rng.normal(3.0, 1.0, (len(cells) + 3, width + 2)).astype(dtype)
     shift = rng.normal(size=(5, width))
-    zeros = [np.zeros((5, width)), np.zeros((5, width))]
     inputs = [table, row, column, cells, shift]
-    sums, squares = same_bits(kernels.accumulate_wide, inputs, zeros)
+    (sums,) = same_bits(kernels.accumulate_wide, inputs, [np.zeros((5, 2, width))])
     for j in range(width):
         values = table[row : row + len(cells), column + j].astype(float)
-        check_sums(values, cells, shift[:, j], sums[:, j], squares[:, j : j + 1])
+        check_sums(values, cells, shift[:, j], sums[:, 0, j], sums[:, 1, j])
 
 
 def test_rows_of_no_cell_are_never_read():
     values = np.array([1.0, np.nan, np.inf, 2.0, np.nan, 3.0])
     cells = np.array([0, -1, -1, 0, -1, 0], dtype=np.int32)
-    zeros = [np.zeros(kernels.LANES), np.zeros(kernels.LANES)]
-    sums, squares = same_bits(kernels.accumulate, [values, cells, np.array([2.0])], zeros)
-    assert (sums.sum(), squares.sum()) == (0.0, 2.0)
+    (sums,) = same_bits(kernels.accumulate_common, [values, cells, 2.0], [np.zeros(8)])
+    assert pairs_of(sums, cells=1).ravel().tolist() == [0.0, 2.0]
+
+
+@some
+@given(st.integers(0, 2**32 - 1), st.integers(1, 30), st.integers(1, 6), st.booleans())
+def test_centring(seed, n, models, gaps):
+    """Less the level, the row's mean and then the column's, whichever way the table lies."""
+    rng = np.random.default_rng(seed)
+    table = rng.normal(size=(n + 3, models + 2)) + 5
+    at = 2 + np.flatnonzero(rng.random(n) < 0.7) if gaps else np.arange(2, n + 2)
+    at = at if len(at) else np.array([1])
+    picks = rng.permutation(models + 2)[:models]
+    level = rng.normal(size=models)
+    rows = table[at][:, picks] - level
+    rows -= rows.mean(axis=1, keepdims=True)
+    shape = (len(at), models)
+    for kernel, way in ((kernels.centre_down, "T"), (kernels.centre_across, "")):
+        lies = np.ascontiguousarray(table.T if way else table)
+        out = [np.empty(shape[::-1] if way else shape), np.empty(models)]
+        for part, middle in both(kernel, [lies, at, picks, level], out):
+            np.testing.assert_allclose(middle, rows.mean(axis=0), atol=1e-13)
+            part = part.T if way else part
+            np.testing.assert_allclose(part, rows - rows.mean(axis=0), atol=1e-13)
+
+
+@some
+@given(rows(), st.integers(1, 6), st.booleans())
+def test_residuals(log, models, whole):
+    """About the means of cells, whichever way the table lies; rows of no cell count nothing."""
+    _, cells, rng = log
+    n = len(cells)
+    table = rng.normal(size=(n + 3, models + 2)) + 5
+    picks = rng.permutation(models + 2)[:models]
+    mean = rng.normal(size=(1 if whole else 5, models))
+    at = np.zeros(n, int) if whole else cells
+    wanted = np.where(at[:, None] >= 0, table[2 : n + 2, picks] - mean[at], 0.0)
+    given_cells = np.empty(0, np.int32) if whole else cells
+    for kernel, way in ((kernels.residuals_down, "T"), (kernels.residuals_across, "")):
+        lies = np.ascontiguousarray(table.T if way else table)
+        out = [np.empty(wanted.T.shape if way else wanted.shape), np.ones(models)]
+        for part, rest in both(kernel, [lies, 2, given_cells, picks, mean], out):
+            np.testing.assert_allclose(part.T if way else part, wanted, atol=1e-14)
+            np.testing.assert_allclose(rest, 1 + wanted.sum(axis=0), atol=1e-12)
 
 
 # --- where the machine code is kept ---------------------------------------------------------------

@@ -1,0 +1,37 @@
+"""What the rooms above ask of the losses: their moments, and whether all are 0 or 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cvstats.blocks import BLOCK, spans
+from cvstats.chunked import pairs
+from cvstats.chunked.cells import of_columns
+from cvstats.chunked.columns import Columns, Differences
+from cvstats.design import Design
+from cvstats.moments import Moments
+
+__all__ = ["all_binary", "moments"]
+
+
+def moments(design: Design, losses: Columns, by: Sequence[str]) -> Moments:
+    """Moments of every column in every cell, in one pass over the losses.
+
+    Many pairs of few models come from the models' co-moments, not from a column for each.
+    """
+    if isinstance(losses, Differences) and pairs.worth(design, losses, by):
+        return pairs.of_pairs(design, losses, by)
+    return of_columns(design, losses, by)
+
+
+def all_binary(design: Design, losses: Columns) -> bool:
+    """Whether every loss that is there is exactly 0 or 1."""
+    for start, stop in spans(design.size, BLOCK):
+        here = slice(None) if design.present is None else design.present[start:stop]
+        for j in range(losses.width):
+            values = losses.column(j, start, stop)[here]
+            if not np.all((values == 0) | (values == 1) | np.isnan(values)):
+                return False
+    return True

@@ -1,0 +1,199 @@
+"""Counts, means and squared deviations of columns in every cell, in one pass.
+
+The pass is cut into blocks of rows and tiles of columns whose sizes depend on the log alone.
+What is found in the blocks merges in an order that does not depend on theirs, so that neither
+the number of threads nor an exchange of whole blocks changes a bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cvstats import kernels
+from cvstats.blocks import Scratch, each, pieced, spans
+from cvstats.chunked.columns import Columns
+from cvstats.design import Design, Plan
+from cvstats.moments import Moments, State, pool
+from cvstats.types import FloatArray, IntArray
+
+__all__ = ["of_columns"]
+
+TILE = 8
+"""Columns read in one go, at the least, where each lies in one piece."""
+
+ABREAST = 128
+"""Columns read in one go, at the least, where rows lie in one piece: shorter runs are slow."""
+
+NUMBERS = 1 << 20
+"""Losses that a thread reads in one go, about."""
+
+SUMS = 10_000
+"""Sums that a thread adds to at once, about: they should stay in the processor's cache."""
+
+BATCH = 64
+"""Blocks whose moments are kept until they are merged."""
+
+CROWDED = 64
+"""With fewer rows a cell than this, each cell has a shift of its own from the start."""
+
+FAR = 1e3
+"""A shift this much farther from the mean than the losses are is chosen anew."""
+
+
+def of_columns(design: Design, losses: Columns, by: Sequence[str]) -> Moments:
+    """Moments of columns that are read, or made, one beside the other."""
+    plan = design.plan(tuple(by))
+    read = _across if losses.across else _down
+    blocks = len(plan.counts)
+    pieces = spans(blocks, pieced(plan.rows) if losses.down and not losses.across else 1)
+    tiles = [slice(*span) for span in spans(losses.width, _tile(design, losses, plan))]
+    scratch = Scratch()
+
+    def work(task: int) -> State:
+        t, p = divmod(task, len(pieces))
+        return read(design, losses, plan, tiles[t], pieces[p], scratch)
+
+    results = each(work, len(tiles) * len(pieces))
+    used = plan.used
+    mean = np.empty((len(used), losses.width))
+    m2 = np.empty((len(used), losses.width))
+    for columns in tiles:
+        parts: list[State] = []
+        for _ in pieces:
+            parts.append(next(results))
+            if sum(len(count) for count, _, _ in parts) >= BATCH:
+                parts = [_pooled(parts)]
+        _, mean_here, m2_here = _pooled(parts)
+        mean[:, columns] = mean_here[0, used]
+        m2[:, columns] = m2_here[0, used]
+    labels = tuple(design.levels[name].labels for name in plan.by)
+    count = plan.total[used].astype(np.float64)
+    return Moments(plan.by, labels, design.codes_of(plan), count, mean, m2)
+
+
+def _tile(design: Design, losses: Columns, plan: Plan) -> int:
+    """How many columns to read in one go."""
+    most = SUMS // max(plan.size, 1)
+    if losses.across:
+        return int(np.clip(most, ABREAST, 1024))
+    if not losses.down:  # each is copied, or made
+        return max(TILE // 2, 1)
+    rows = min(design.size, pieced(plan.rows) * plan.rows)
+    return int(np.clip(NUMBERS // max(rows, 1), TILE, max(TILE, most)))
+
+
+def _pooled(parts: list[State]) -> State:
+    """Merge the blocks of some pieces into one."""
+    count, mean, m2 = (np.concatenate(part) for part in zip(*parts, strict=True))
+    with np.errstate(invalid="ignore", over="ignore"):
+        total, mean, m2 = pool(count, mean, m2)
+    return total[None], mean[None], m2[None]
+
+
+def _numbers(
+    design: Design, plan: Plan, start: int, stop: int, scratch: Scratch
+) -> NDArray[np.int32]:
+    """Find the cells of some rows, in memory that a thread uses again."""
+    out = scratch.array("cells", stop - start, np.int32)
+    return design.cells(plan.by, start, stop, out)
+
+
+def _state(
+    counts: IntArray, shift: FloatArray, sums: FloatArray, squares: FloatArray
+) -> tuple[State, NDArray[np.bool_]]:
+    """Turn sums about a shift into means and squared deviations about them.
+
+    Also say where the shift lies so far from the rest of its cell that the deviations are the
+    small difference of large sums.
+    """
+    n = counts.astype(np.float64)
+    share = sums / np.maximum(n, 1)[..., None]
+    m2 = squares - sums * share
+    far = ~(sums * share <= FAR * m2)
+    return (n, shift + share, np.maximum(m2, 0.0)), far
+
+
+def _about(
+    counts: IntArray, shift: FloatArray, add: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+) -> State:
+    """Add about a shift for each cell; where that is far, once more about the means."""
+    with np.errstate(invalid="ignore", over="ignore"):  # named later, by label
+        state, far = _state(counts, shift, *add(shift))
+        far &= np.isfinite(state[1])
+        if far.any():
+            shift = np.where(far, state[1], shift)
+            state, _ = _state(counts, shift, *add(shift))
+    return state
+
+
+def _down(
+    design: Design,
+    losses: Columns,
+    plan: Plan,
+    columns: slice,
+    piece: tuple[int, int],
+    scratch: Scratch,
+) -> State:
+    """Read some blocks, a column at a time.
+
+    The losses of a block are first taken about one of its losses, which is fastest. Where that
+    lies far from some cell, they are taken anew, about a loss of each cell.
+    """
+    counts, first = plan.counts[slice(*piece)], plan.first[slice(*piece)]
+    start, stop = piece[0] * plan.rows, min(piece[1] * plan.rows, design.size)
+    table, column, row = losses.lines(columns, start, stop)
+    begin = row + np.arange(len(counts)) * plan.rows
+    width = columns.stop - columns.start
+    largest = counts.argmax(axis=1)
+    whole = counts.max(axis=1) == np.diff([*begin, row + stop - start])
+    only = np.where(whole, largest, -1)
+    cells = (
+        np.empty(0, dtype=np.int32) if whole.all() else _numbers(design, plan, start, stop, scratch)
+    )
+    at = slice(column, column + width)
+
+    def add(shift: FloatArray) -> tuple[FloatArray, FloatArray]:
+        sums = np.zeros((len(counts), width, plan.size, kernels.LANES, 2))
+        flat = sums.reshape(len(counts), width, -1)
+        kernels.accumulate(table, column, row, plan.rows, stop - start, cells, only, shift, flat)
+        total = sums.sum(axis=3)
+        return total[..., 0].transpose(0, 2, 1), total[..., 1].transpose(0, 2, 1)
+
+    if plan.rows >= CROWDED * plan.size:
+        blocks = np.arange(len(counts))
+        some = table[at][:, begin + first[blocks, largest]].T.astype(np.float64)
+        with np.errstate(invalid="ignore", over="ignore"):  # named later, by label
+            state, far = _state(counts, some[:, None, :], *add(some[:, :, None]))
+        if not far.any():
+            return state
+    own = table[at][:, begin[:, None] + first].astype(np.float64).transpose(1, 2, 0)
+    own = np.where((counts > 0)[..., None], own, 0.0)
+    return _about(counts, own, lambda shift: add(np.ascontiguousarray(shift.transpose(0, 2, 1))))
+
+
+def _across(
+    design: Design,
+    losses: Columns,
+    plan: Plan,
+    columns: slice,
+    piece: tuple[int, int],
+    scratch: Scratch,
+) -> State:
+    """Read one block, many columns of a row at a time."""
+    counts, first = plan.counts[piece[0]], plan.first[piece[0]]
+    start, stop = piece[0] * plan.rows, min(piece[1] * plan.rows, design.size)
+    table, row, column = losses.tile(columns, start, stop)
+    cells = _numbers(design, plan, start, stop, scratch)
+
+    def add(shift: FloatArray) -> tuple[FloatArray, FloatArray]:
+        sums = np.zeros((len(counts), 2, columns.stop - columns.start))
+        kernels.accumulate_wide(table, row, column, cells, shift, sums)
+        return sums[:, 0], sums[:, 1]
+
+    among = table[row + first, column : column + columns.stop - columns.start]
+    shift = np.where((counts > 0)[:, None], among.astype(np.float64), 0.0)
+    count, mean, m2 = _about(counts, shift, add)
+    return count[None], mean[None], m2[None]
