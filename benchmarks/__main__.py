@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from importlib.metadata import version
+from pathlib import Path
 
-from benchmarks import cases, processes, table
+from benchmarks import cases, machine, peers, processes, saved, table
+from benchmarks.table import Row
 
 
 @dataclass(frozen=True)
@@ -21,26 +20,35 @@ class Scale:
     frame: tuple[int, int]
     pairs: tuple[int, int] | None
     grid: tuple[int, int]
+    bootstrap: tuple[int, int]
     budget: float
     processes: int
 
 
 SCALES = {
-    "full": Scale((10**5, 10**6, cases.ROWS), cases.FRAME, cases.PAIRS, cases.GRID, 2.0, 7),
-    "quick": Scale((10**5, 10**6), (10**4, 100), None, (1_000, 10**4), 0.5, 3),
-    "tiny": Scale((1_000,), (100, 20), (100, 5), (20, 30), 0.0, 1),
-}
+    "full": Scale(
+        (10**5, 10**6, cases.ROWS), cases.FRAME, cases.PAIRS, cases.GRID,
+        (10_000, peers.RESAMPLES), 2.0, 9,
+    ),
+    "quick": Scale((10**5, 10**6), (10**4, 100), None, (1_000, 10**4), (10_000, 999), 0.5, 3),
+    "tiny": Scale((1_000,), (100, 20), (100, 5), (20, 30), (200, 99), 0.0, 1),
+}  # fmt: skip
 
 
-def measured(scale: Scale) -> Iterator[table.Row]:
-    """Yield a row for each case of a scale."""
+def of_calls(scale: Scale) -> Iterator[Row]:
+    """Yield a row for each call that has a bound, and for smaller logs of the same kind."""
     for rows in scale.rows:
-        yield from cases.one_model(rows, scale.budget)
-    yield from cases.one_model(100, scale.budget)
+        yield from cases.one_model(rows, scale.budget if rows == scale.rows[-1] else 0.0)
+    yield from cases.one_model(100, min(scale.budget, 0.2))
+    yield from cases.overhead(min(scale.budget, 0.5))
     yield from cases.many_models(*scale.frame, scale.budget)
     if scale.pairs:
         yield from cases.all_pairs(*scale.pairs, scale.budget)
     yield from cases.gridded(*scale.grid, scale.budget)
+
+
+def of_processes(scale: Scale) -> Iterator[Row]:
+    """Yield imports, first intervals and memory, each in a process of its own."""
     yield from processes.imports(scale.processes)
     yield from processes.first_interval(scale.processes)
     for rows in scale.rows:
@@ -50,14 +58,35 @@ def measured(scale: Scale) -> Iterator[table.Row]:
         yield from processes.memory("grid", *scale.grid)
 
 
-def heading() -> str:
-    """Say on what this was measured."""
-    parts = ("cvstats", "numpy", "pandas", "xarray", "numba")
-    versions = ", ".join(f"{part} {version(part)}" for part in parts)
-    return (
-        f"Python {platform.python_version()}, {versions}; {os.cpu_count()} cores. Each ratio is "
-        f"the median of pairs of calls in turns, ours / theirs."
+def of_peers(scale: Scale) -> Iterator[Row]:
+    """Yield the same work by other libraries."""
+    yield from peers.measured(
+        scale.rows[-1], scale.frame, scale.grid, scale.bootstrap, scale.budget / 2
     )
+
+
+def of_machine(scale: Scale) -> Iterator[Row]:
+    """Yield plain reads."""
+    yield from machine.measured(scale.rows[-1], scale.frame, scale.grid, scale.budget / 2)
+
+
+SECTIONS: dict[str, Callable[[Scale], Iterator[Row]]] = {
+    "calls": of_calls,
+    "processes": of_processes,
+    "machine": of_machine,
+    "peers": of_peers,  # the last: their pools of threads stay
+}
+
+
+def measured(scale: Scale, sections: Collection[str] = tuple(SECTIONS)) -> dict[str, list[Row]]:
+    """Measure the rows of each section."""
+    found: dict[str, list[Row]] = {name: [] for name in SECTIONS if name in sections}
+    for name, rows in found.items():
+        for row in SECTIONS[name](scale):
+            rows.append(row)
+            if sys.stderr.isatty():
+                print(f"\r{name}: {len(rows)} measured ", end="", file=sys.stderr, flush=True)
+    return found
 
 
 def main() -> None:
@@ -65,15 +94,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="up to a million rows")
     parser.add_argument("--scale", choices=SCALES, help="tiny only shows that everything runs")
+    parser.add_argument(
+        "--section", choices=SECTIONS, action="append", help="measure only this; may be repeated"
+    )
     parser.add_argument("--markdown", action="store_true", help="print a table for a page")
+    parser.add_argument("--json", type=Path, help="also write what was measured to this file")
     chosen = parser.parse_args()
     scale = SCALES[chosen.scale or ("quick" if chosen.quick else "full")]
-    rows = []
-    for row in measured(scale):
-        rows.append(row)
-        if sys.stderr.isatty():
-            print(f"\r{len(rows)} measured", end="", file=sys.stderr, flush=True)
-    print(heading(), "", (table.markdown if chosen.markdown else table.text)(rows), sep="\n")
+    found = measured(scale, chosen.section or tuple(SECTIONS))
+    if chosen.json:
+        sections = {name: saved.packed(rows) for name, rows in found.items()}
+        saved.save({"heading": saved.heading(), "sections": sections}, chosen.json)
+    rows = [row for part in found.values() for row in part]
+    shown = table.markdown if chosen.markdown else table.text
+    print(saved.heading(), "", shown(rows), sep="\n")
 
 
 if __name__ == "__main__":

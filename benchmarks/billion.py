@@ -22,7 +22,9 @@ import pyarrow.parquet as parquet
 from tqdm import tqdm
 
 import cvstats
+from benchmarks import saved
 from benchmarks.memory import forget_peak, peak
+from benchmarks.table import Row
 
 GROUP = 1 << 20
 FOLDS, SOURCES = 10, 1_000
@@ -105,7 +107,7 @@ def exact(rows: int) -> tuple[float, float]:
     return float(share @ mean), float(np.sqrt((share * m2 / (count - 1)).sum() / count.sum()))
 
 
-def report(path: Path, rows: int, check: bool) -> None:
+def report(path: Path, rows: int, check: bool) -> list[Row]:
     """Read twice, plainly and for intervals, and print what it took."""
     warm(path.parent)
     _, plain, plain_memory = timed("pyarrow", rows, lambda bar: read(path, bar))
@@ -128,6 +130,11 @@ def report(path: Path, rows: int, check: bool) -> None:
         estimate, se = exact(rows)
         print(f"against chunks by pandas: estimate {abs(folds['estimate'] / estimate - 1):.1e}, "
               f"standard error {abs(folds['se'] / se - 1):.1e}")  # fmt: skip
+    size = f"{rows:,} rows, {path.stat().st_size / 1e9:.2f} GB"
+    return [
+        Row("scan_parquet", size, "pyarrow alone", ours, plain, ours / plain),
+        Row("memory of scan_parquet", size, "pyarrow alone", memory, plain_memory, unit="MB"),
+    ]
 
 
 def main() -> None:
@@ -135,6 +142,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.billion", description=__doc__)
     parser.add_argument("--rows", type=int, default=10**9)
     parser.add_argument("--folder", type=Path, help="where the log stays; else it is removed")
+    parser.add_argument("--json", type=Path, help="add what was measured to a saved run")
     parser.add_argument("--check", action="store_true", help="compute the answer by pandas too")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=None) as temporary:
@@ -143,7 +151,10 @@ def main() -> None:
         path = folder / f"log_{chosen.rows}.parquet"
         if not path.exists():
             write(path, chosen.rows)
-        report(path, chosen.rows, chosen.check)
+        found = report(path, chosen.rows, chosen.check)
+    if chosen.json:
+        billion = {"heading": f"{saved.machine()} Each once.", "rows": saved.packed(found)}
+        saved.save({**saved.load(chosen.json), "billion": billion}, chosen.json)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,9 @@ VARIANCES = ("all-pairs", "within-fold")
 CHECKED, FIRST, SPEED_UP = 2.0, 6.0, 1 / 30
 """Bounds for a log whose index is checked, for the first call, and against groupby."""
 
+OVERHEAD = 1e-3
+"""Seconds that a call may take beyond the arithmetic."""
+
 ROWS, FRAME, PAIRS, GRID = 10**7, (10**5, 100), (10**5, 200), (1_000, 10**5)
 """The sizes that the bounds are meant for."""
 
@@ -45,6 +48,7 @@ def row(
         theirs=median(found.theirs),
         ratio=found.ratio,
         bound=bound,
+        spread=found.spread,
     )
 
 
@@ -80,6 +84,46 @@ def one_model(rows: int, budget: float) -> Iterator[Row]:
                 prepare=lambda: logs.unseen(losses), bound=first if rows == ROWS else None,
                 budget=budget,
             )  # fmt: skip
+
+
+def by_hand(values: np.ndarray, fold: np.ndarray, variance: str) -> np.ndarray:
+    """Compute the interval of `wald` from bare arrays: one partition, points along axis 0."""
+    mean = values.mean(axis=0)
+    if variance == "all-pairs":
+        square = values.var(axis=0)
+    else:
+        parts = [values[fold == k] for k in range(logs.FOLDS)]
+        square = sum(len(part) * part.var(axis=0, ddof=1) for part in parts) / len(values)
+    reach = 1.959963984540054 * np.sqrt(square / len(values))
+    return np.array([mean, mean - reach, mean + reach])
+
+
+def tiny(points: int = 100, models: int = 3) -> dict[str, tuple[Any, Callable[[Any], Any]]]:
+    """Make small logs of each container, and what makes one anew that was never met."""
+    return {
+        "Series": (logs.series(points, 1), logs.unseen),
+        "DataFrame": (logs.frame(points, models, order="F"), logs.unseen),
+        "DataArray": (logs.grid(points, models, dtype="float64"), lambda log: log.copy()),
+    }
+
+
+def overhead(budget: float) -> Iterator[Row]:
+    """Tell what one call on a tiny log costs beyond the same formula on bare arrays."""
+    for kind, (losses, anew) in tiny().items():
+        values, fold = losses.to_numpy(), logs.folds(losses)
+        for variance in VARIANCES:
+            theirs = partial(by_hand, values, fold, variance)
+            ours = partial(cvstats.wald, variance=variance)
+            for call, prepare in (
+                ("checked", lambda losses=losses: losses),
+                ("first call", lambda losses=losses, anew=anew: anew(losses)),
+            ):
+                found = in_turns(theirs, ours, prepare=prepare, budget=budget)
+                yield Row(
+                    f"beyond the arithmetic: wald {variance}, {call}",
+                    f"{kind} of {len(losses)}", "same formula in numpy", found.beyond,
+                    median(found.theirs), bound=OVERHEAD, absolute=True,
+                )  # fmt: skip
 
 
 def many_models(points: int, models: int, budget: float) -> Iterator[Row]:

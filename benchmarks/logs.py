@@ -56,6 +56,13 @@ def grid(points: int, cells: int, *, dtype: str) -> xr.DataArray:
     return xr.DataArray(values, dims=("point", "cell"), coords=coords, name="loss")
 
 
+def folds(log: pd.Series | pd.DataFrame | xr.DataArray) -> np.ndarray:
+    """Tell the fold of each evaluation, as integers from 0."""
+    if isinstance(log, xr.DataArray):
+        return log["fold"].to_numpy()
+    return np.asarray(log.index.codes[log.index.names.index("fold")])
+
+
 def unseen(log: pd.Series | pd.DataFrame) -> pd.Series | pd.DataFrame:
     """Give the same log an index of its own, about which nothing is remembered."""
     known = log.index

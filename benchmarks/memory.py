@@ -52,19 +52,29 @@ def call(losses: Any) -> None:
     cvstats.wald(losses, variance="within-fold")
 
 
-def main(kind: str, *sizes: int) -> dict[str, Any]:
-    """Measure twice: what the system sees, and what Python and numpy asked for."""
-    call(MAKE[kind](*(min(size, most) for size, most in zip(sizes, WARM[kind], strict=True))))
-    losses = MAKE[kind](*sizes)
+def beyond(losses: Any, fresh: Callable[[], Any], work: Callable[[Any], Any]) -> dict[str, float]:
+    """Measure a call twice: what the system sees, and what Python and numpy asked for.
+
+    In megabytes; the kernels have to be loaded before. ``fresh`` makes the same log anew, about
+    which nothing is remembered.
+    """
     forget_peak()
     before = peak()
-    call(losses)
+    work(losses)
     found = {"resident": peak() - before}
-    fresh = losses if kind == "grid" else logs.unseen(losses)
+    losses = fresh()
     tracemalloc.start()
-    call(fresh)
+    work(losses)
     found["traced"] = tracemalloc.get_traced_memory()[1] / MEGABYTE
     tracemalloc.stop()
+    return found
+
+
+def main(kind: str, *sizes: int) -> dict[str, Any]:
+    """Measure the first call on a log of some kind."""
+    call(MAKE[kind](*(min(size, most) for size, most in zip(sizes, WARM[kind], strict=True))))
+    losses = MAKE[kind](*sizes)
+    found = beyond(losses, lambda: losses if kind == "grid" else logs.unseen(losses), call)
     return {"log": WORDS[kind].format(*sizes), "megabytes": found}
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 
 from benchmarks.table import Row
+from benchmarks.timing import Pairs
 
 ROOT = Path(__file__).parents[1]
 
@@ -18,6 +21,12 @@ import time
 start = time.perf_counter()
 import {}
 print(time.perf_counter() - start)
+"""
+
+LOADED = """
+import sys
+import cvstats
+print(*{"dask", "matplotlib", "sklearn", "scipy.stats"}.intersection(sys.modules))
 """
 
 FIRST = """
@@ -31,11 +40,17 @@ print(time.perf_counter() - start)
 """
 
 
-def printed(*arguments: str) -> str:
-    """Run Python and return what it prints."""
+def printed(*arguments: str, **settings: str) -> str:
+    """Run Python with settings of its environment, and return what it prints.
+
+    An installed package has its bytecode beside it, so a checkout may write its own too.
+    """
+    environment = {**os.environ, **settings}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     done = subprocess.run(
-        [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+        [sys.executable, *arguments],
+        cwd=ROOT, env=environment, capture_output=True, text=True, check=True,
+    )  # fmt: skip
     return done.stdout
 
 
@@ -57,12 +72,20 @@ def imports(turns: int) -> Iterator[Row]:
     """Compare the import of cvstats with that of what it needs."""
     needs = "pandas, xarray, numba, scipy.special"
     theirs, ours = in_turns([IMPORT.format(needs), IMPORT.format("cvstats")], turns)
-    ratio = median(o / t for o, t in zip(ours, theirs, strict=True))
-    yield Row("import cvstats", "", needs, median(ours), median(theirs), ratio, 1.1)
+    found = Pairs(theirs, ours)
+    yield Row(
+        "import cvstats", "", needs, median(ours), median(theirs), found.ratio, 1.1,
+        spread=found.spread,
+    )  # fmt: skip
+    loaded = printed("-c", LOADED).split()
+    yield Row(
+        f"libraries it loads needlessly: {', '.join(loaded) or 'none'}", "", "", len(loaded),
+        bound=0, unit="of 4", absolute=True,
+    )  # fmt: skip
 
 
 def first_interval(turns: int) -> Iterator[Row]:
-    """Time the first call in a new process; the compiled kernels lie on disk."""
+    """Time the first call in a new process: kernels on disk, and once none of them yet."""
     variances = ("all-pairs", "within-fold")
     scripts = [FIRST.format(variance) for variance in variances]
     for variance, ours in zip(variances, in_turns(scripts, turns), strict=True):
@@ -70,6 +93,9 @@ def first_interval(turns: int) -> Iterator[Row]:
             f"wald {variance}, first in a process", "10,000 rows", "",
             median(ours), bound=0.3, absolute=True,
         )  # fmt: skip
+    with TemporaryDirectory() as empty:
+        compiling = printed("-c", FIRST.format("all-pairs"), NUMBA_CACHE_DIR=empty)
+    yield Row("wald all-pairs, first ever, kernels compiled", "10,000 rows", "", float(compiling))
 
 
 def memory(kind: str, *sizes: int) -> Iterator[Row]:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 LEAST, MOST = 5, 101
+FEWEST, PATIENCE = 3, 8.0
+"""Three pairs do where five would take longer than these seconds."""
 
 
 @dataclass(frozen=True)
@@ -22,8 +24,26 @@ class Pairs:
     @property
     def ratio(self) -> float:
         """Median over the pairs of ours / theirs."""
+        return statistics.median(self.ratios)
+
+    @property
+    def ratios(self) -> list[float]:
+        """Ours / theirs of each pair."""
+        return [ours / theirs for ours, theirs in zip(self.ours, self.theirs, strict=True)]
+
+    @property
+    def spread(self) -> tuple[float, float]:
+        """Quartiles of the ratios: half of the pairs lie between."""
+        if len(self.ours) == 1:
+            return self.ratio, self.ratio
+        low, _, high = statistics.quantiles(self.ratios, n=4, method="inclusive")
+        return low, high
+
+    @property
+    def beyond(self) -> float:
+        """Median over the pairs of ours - theirs."""
         pairs = zip(self.ours, self.theirs, strict=True)
-        return statistics.median(ours / theirs for ours, theirs in pairs)
+        return statistics.median(ours - theirs for ours, theirs in pairs)
 
 
 def seconds(call: Callable[[], Any]) -> float:
@@ -52,9 +72,16 @@ def in_turns(
     theirs()
     ours(prepare())
     found = Pairs([], [])
-    end = time.perf_counter() + budget
-    while len(found.ours) < LEAST or (time.perf_counter() < end and len(found.ours) < MOST):
+    start = time.perf_counter()
+    while not enough(len(found.ours), time.perf_counter() - start, budget):
         argument = prepare()
         found.theirs.append(seconds(theirs))
         found.ours.append(seconds(lambda argument=argument: ours(argument)))
     return found
+
+
+def enough(pairs: int, spent: float, budget: float) -> bool:
+    """Whether so many pairs in so many seconds do."""
+    if spent >= max(budget, PATIENCE):
+        return pairs >= FEWEST
+    return pairs >= MOST or (pairs >= LEAST and spent >= budget)

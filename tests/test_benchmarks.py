@@ -14,7 +14,7 @@ import pytest
 import cvstats
 
 ROOT = Path(__file__).parents[1]
-COLUMNS = ["work", "log", "peer", "theirs", "ours", "ratio", "bound", "met"]
+COLUMNS = ["work", "log", "peer", "theirs", "ours", "ratio", "middle half", "bound", "met"]
 
 
 @pytest.fixture
@@ -24,9 +24,11 @@ def module(monkeypatch):
     return lambda name: importlib.import_module(f"benchmarks.{name}")
 
 
-def test_the_smallest_run_prints_the_table():
-    command = [sys.executable, "-m", "benchmarks", "--scale", "tiny", "--markdown"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False, text=True)
+def test_a_run_prints_its_table():
+    command = [sys.executable, "-m", "benchmarks", "--scale", "tiny", "--section", "machine"]
+    done = subprocess.run(
+        [*command, "--markdown"], cwd=ROOT, capture_output=True, check=False, text=True
+    )
     assert (done.returncode, done.stderr) == (0, "")
     heading, empty, *lines = done.stdout.splitlines()
     assert f"cvstats {cvstats.__version__}, numpy {np.__version__}" in heading
@@ -34,19 +36,29 @@ def test_the_smallest_run_prints_the_table():
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     assert cells[0] == COLUMNS
     rows = pd.DataFrame(cells[2:], columns=COLUMNS)
-    assert len(rows) == 38
-    peers = {"np.sum", "groupby.agg", "mean, sem", "X.T @ X", 'mean("point")'}
-    assert peers < set(rows["peer"])
-    ours = rows["ours"].str.split(" ", expand=True)
-    assert (ours[0].astype(float) >= 0).all()
-    assert set(ours[1]) <= {"us", "ms", "s", "MB"}
-    compared = rows[rows["theirs"] != ""]
-    assert (compared["ratio"].astype(float) > 0).all()
-    bounded = rows[rows["bound"] != ""]
-    assert set(bounded["met"]) <= {"yes", "NO"}
-    # The bounds on speed are for large logs; these hold for logs of any size.
-    assert (rows["work"].str.startswith(("import", "memory")) <= (rows["bound"] != "")).all()
-    assert (rows["log"][rows["work"].str.startswith("memory")] != "").all()
+    bandwidth, reads = rows[rows["peer"] == ""], rows[rows["peer"] != ""]
+    assert bandwidth["ours"].str.endswith(" GB/s").all()
+    assert bandwidth["work"].str.startswith("plain read, ").all()
+    assert reads["peer"].str.startswith("read of losses").all()
+    assert (reads["ratio"].astype(float) > 0).all()
+
+
+def test_every_case_is_measured(module):
+    suite = module("__main__")
+    scale = suite.SCALES["tiny"]
+    rows = suite.measured(scale, ["calls"])["calls"]
+    assert {"np.sum", "groupby.agg", "mean, sem", "X.T @ X", 'mean("point")'} < {
+        row.peer for row in rows
+    }
+    assert len(rows) == 2 * 12 + 12 + 4 + 1 + 4
+    for row in rows:
+        assert row.theirs > 0
+        if row.ratio is not None:
+            assert row.spread[0] <= row.ratio <= row.spread[1]
+    # The bounds on ratios are for large logs; what a call costs at least is bounded for small.
+    bounded = [row for row in rows if row.bound is not None]
+    assert len(bounded) == 12
+    assert {row.cells()[-2] for row in bounded} == {"<= 1 ms"}
 
 
 def test_options_are_told(module, monkeypatch, capsys):
@@ -115,23 +127,38 @@ def test_turns_alternate_and_what_is_prepared_is_not_timed(module):
     turn = ["prepare", "theirs", "ours"]
     assert calls == ["theirs", "prepare", "ours", *turn * 5]
     assert len(pairs.ours) == len(pairs.theirs) == 5
-    assert module("timing").Pairs([1.0, 2.0, 4.0], [2.0, 2.0, 2.0]).ratio == 1.0
+    found = module("timing").Pairs([1.0, 2.0, 4.0], [2.0, 2.0, 2.0])
+    assert (found.ratio, found.spread, found.beyond) == (1.0, (0.75, 1.5), 0.0)
+    assert module("timing").Pairs([1.0], [2.0]).spread == (2.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "spent", "does"),
+    [
+        (4, 3.0, False), (5, 1.0, False), (5, 2.0, True), (101, 1.0, True),
+        (2, 60.0, False), (3, 7.0, False), (3, 8.0, True),
+    ],
+)  # fmt: skip
+def test_how_many_pairs_do(module, pairs, spent, does):
+    assert module("timing").enough(pairs, spent, budget=2.0) == does
 
 
 def test_bounds_and_units(module):
     table = module("table")
     fast = table.Row("a", "b", "c", ours=0.001, theirs=0.1, ratio=0.01, bound=1 / 30)
-    assert fast.cells() == ("a", "b", "c", "100 ms", "1 ms", "0.01", "<= 1/30", "yes")
+    assert fast.cells() == ("a", "b", "c", "100 ms", "1 ms", "0.01", "", "<= 1/30", "yes")
     slow = table.Row("a", "b", "c", ours=2.5e-5, theirs=1e-5, ratio=2.5, bound=2.0)
-    assert slow.cells()[3:] == ("10 us", "25 us", "2.5", "<= 2", "NO")
+    assert slow.cells()[3:] == ("10 us", "25 us", "2.5", "", "<= 2", "NO")
     free = table.Row("a", "b", "", ours=1.25)
-    assert free.cells()[3:] == ("", "1.25 s", "", "", "")
+    assert free.cells()[3:] == ("", "1.25 s", "", "", "", "")
     large = table.Row("a", "b", "", ours=65.0, bound=64.0, unit="MB", absolute=True)
-    assert large.cells()[4:] == ("65.0 MB", "", "<= 64.0 MB", "NO")
+    assert large.cells()[4:] == ("65.0 MB", "", "", "<= 64.0 MB", "NO")
+    apart = table.Row("a", "b", "c", 2.0, 1.0, 2.0, 2.0, spread=(1.984, 2.1))
+    assert apart.cells()[5:] == ("2", "1.98 to 2.1", "<= 2", "yes")
     lines = table.text([fast, slow]).splitlines()
-    assert lines[0].split() == COLUMNS
+    assert lines[0].split() == " ".join(COLUMNS).split()
     assert len({len(line) for line in lines[1:]}) <= 2
-    assert table.markdown([fast]).splitlines()[1] == f"|{' --- |' * 3}{' ---: |' * 5}"
+    assert table.markdown([fast]).splitlines()[1] == f"|{' --- |' * 3}{' ---: |' * 6}"
 
 
 def test_the_benchmark_of_sources_prints_its_table():

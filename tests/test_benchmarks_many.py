@@ -41,4 +41,4 @@ def test_memory_is_told(many, monkeypatch, capsys):
     assert -1 < many.growth("best_set", 2_000, 10) < 64  # megabytes; a page may have been freed
     monkeypatch.setattr(sys, "argv", ["many", "--peak", "compare, all pairs", "500", "4"])
     many.main()
-    assert 0 <= float(capsys.readouterr().out) < 64
+    assert -1 < float(capsys.readouterr().out) < 64

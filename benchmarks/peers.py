@@ -1,0 +1,235 @@
+"""The same work by other libraries, wherever they do it: each against `cvstats.wald`.
+
+What `wald` needs of a log are counts, means and variances of its folds, and that is what the
+peers compute: no interval, and no check of the log. They get their data as they like it best,
+ready before the clock starts: flox, numbagg and numpy the number of the cell of each loss, polars
+a table of its own. Where a library gives one moment at a time it is asked for the variance alone.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from scipy import stats
+
+import cvstats
+from benchmarks import logs
+from benchmarks.cases import VARIANCES, row
+from benchmarks.table import Row
+
+Call = Callable[[], Any]
+Maker = Callable[[Any], Call]
+"""Makes the call of a peer from a log; what the maker does is not timed."""
+
+RESAMPLES = 9_999
+ALL_PAIRS, WITHIN = VARIANCES
+
+
+def cells(losses: pd.Series | pd.DataFrame) -> np.ndarray:
+    """Number the cells of (repetition, fold)."""
+    repetition, fold = (np.asarray(codes, dtype=np.int64) for codes in losses.index.codes[:2])
+    return repetition * logs.FOLDS + fold
+
+
+def rest_quietly() -> None:
+    """Let threads of OpenMP sleep between calls, or they spin while ours is timed.
+
+    It is read when the first of them starts.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+
+def by_pandas(losses: pd.Series | pd.DataFrame) -> Call:
+    """Group by the levels of the index."""
+    return lambda: losses.groupby(level=["repetition", "fold"]).agg(["count", "mean", "var"])
+
+
+def by_polars(losses: pd.Series | pd.DataFrame) -> Call:
+    """Group a table of polars; with several models, one expression for all."""
+    import polars
+
+    repetition, fold = (np.asarray(codes) for codes in losses.index.codes[:2])
+    columns = losses.to_frame() if isinstance(losses, pd.Series) else losses
+    arrays = {name: np.ascontiguousarray(columns[name].to_numpy()) for name in columns}
+    table = polars.DataFrame({"repetition": repetition, "fold": fold, **arrays})
+    models = polars.col(*arrays)
+    moments = [
+        models.count().name.suffix(" count"),
+        models.mean().name.suffix(" mean"),
+        models.var().name.suffix(" var"),
+    ]
+    return lambda: table.group_by("repetition", "fold").agg(moments)
+
+
+def by_flox(losses: pd.Series | pd.DataFrame) -> Call:
+    """Reduce the last axis by cells, which are known beforehand; the variance alone."""
+    from flox import groupby_reduce
+
+    cell, values = cells(losses), np.ascontiguousarray(losses.to_numpy().T)
+    return partial(
+        groupby_reduce, values, cell, func="var", expected_groups=np.arange(cell.max() + 1),
+        finalize_kwargs={"ddof": 1},
+    )  # fmt: skip
+
+
+def by_numbagg(losses: pd.Series | pd.DataFrame) -> Call:
+    """Take the variance by cells along the first axis."""
+    import numbagg
+
+    rest_quietly()
+    cell, values = cells(losses), losses.to_numpy()
+    number = int(cell.max()) + 1
+    return partial(numbagg.group_nanvar, values, cell, axis=0, num_labels=number)
+
+
+def by_bincount(losses: pd.Series) -> Call:
+    """Count and sum twice: for the means, and for squares about them."""
+    cell, values = cells(losses), losses.to_numpy()
+
+    def call() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        count = np.bincount(cell)
+        mean = np.bincount(cell, values) / count
+        return count, mean, np.bincount(cell, (values - mean[cell]) ** 2) / (count - 1)
+
+    return call
+
+
+def by_repetition(losses: pd.Series) -> Call:
+    """Take the variance of each repetition; its rows lie together."""
+    repetitions = len(losses.index.levels[0])
+    return partial(np.var, losses.to_numpy().reshape(repetitions, -1), axis=1)
+
+
+def of_columns(losses: pd.DataFrame | xr.DataArray) -> Call:
+    """Take the variance along the points."""
+    return partial(np.var, losses.to_numpy(), axis=0)
+
+
+def of_columns_by_numbagg(losses: pd.DataFrame | xr.DataArray) -> Call:
+    """Take the variance along the points, past NaN."""
+    import numbagg
+
+    rest_quietly()
+    return partial(numbagg.nanvar, losses.to_numpy(), axis=0)
+
+
+def of_columns_by_polars(losses: pd.DataFrame) -> Call:
+    """Take the variance of each column of a table of polars."""
+    import polars
+
+    table = polars.DataFrame({name: losses[name].to_numpy() for name in losses})
+    return lambda: table.select(polars.all().var())
+
+
+def grid_by_xarray(losses: xr.DataArray) -> Call:
+    """Group by the coordinate; xarray may hand this to flox where that is installed."""
+    return lambda: losses.groupby("fold").var("point", ddof=1)
+
+
+def grid_by_flox(losses: xr.DataArray) -> Call:
+    """Reduce by the coordinate, in the way that flox chooses."""
+    from flox.xarray import xarray_reduce
+
+    return partial(xarray_reduce, losses, "fold", func="var", ddof=1)
+
+
+def grid_by_numbagg(losses: xr.DataArray) -> Call:
+    """Take the variance by folds along the points."""
+    import numbagg
+
+    rest_quietly()
+    values, fold = losses.to_numpy(), losses["fold"].to_numpy()
+    return partial(numbagg.group_nanvar, values, fold, axis=0, num_labels=logs.FOLDS)
+
+
+def bootstrapped(losses: pd.Series, resamples: int = RESAMPLES) -> Call:
+    """Resample the losses and take percentiles of the means, as one does without a formula."""
+    return partial(
+        stats.bootstrap, (losses.to_numpy(),), np.mean, n_resamples=resamples, batch=100,
+        method="percentile",
+    )  # fmt: skip
+
+
+SERIES: dict[str, tuple[str, Maker, Sequence[str]]] = {
+    "pandas groupby.agg": ("pandas", by_pandas, [WITHIN]),
+    "polars group_by.agg": ("polars", by_polars, [WITHIN]),
+    "flox var": ("flox", by_flox, [WITHIN]),
+    "numbagg group_nanvar": ("numbagg", by_numbagg, [WITHIN]),
+    "np.bincount, centred": ("numpy", by_bincount, [WITHIN]),
+    "np.var": ("numpy", by_repetition, [ALL_PAIRS]),
+}
+FRAME: dict[str, tuple[str, Maker, Sequence[str]]] = {
+    "pandas groupby.agg": ("pandas", by_pandas, [WITHIN]),
+    "polars group_by.agg": ("polars", by_polars, [WITHIN]),
+    "flox var": ("flox", by_flox, [WITHIN]),
+    "numbagg group_nanvar": ("numbagg", by_numbagg, [WITHIN]),
+    "np.var": ("numpy", of_columns, [ALL_PAIRS]),
+    "numbagg nanvar": ("numbagg", of_columns_by_numbagg, [ALL_PAIRS]),
+    "polars var": ("polars", of_columns_by_polars, [ALL_PAIRS]),
+}
+GRID: dict[str, tuple[str, Maker, Sequence[str]]] = {
+    "xarray groupby.var": ("xarray", grid_by_xarray, [WITHIN]),
+    "flox xarray_reduce": ("flox", grid_by_flox, [WITHIN]),
+    "numbagg group_nanvar": ("numbagg", grid_by_numbagg, [WITHIN]),
+    "np.var": ("numpy", of_columns, [ALL_PAIRS]),
+    "numbagg nanvar": ("numbagg", of_columns_by_numbagg, [ALL_PAIRS]),
+}
+"""Peer: the library it needs, what makes its call, and the variance whose work it does."""
+
+
+def against(
+    peers: dict[str, tuple[str, Maker, Sequence[str]]],
+    log: Any,
+    size: str,
+    budget: float,
+    calls: Sequence[str] = ("checked",),
+) -> Iterator[Row]:
+    """Yield a row for each peer, also for one that is not installed."""
+    for peer, (library, maker, variances) in peers.items():
+        there = find_spec(library) is not None
+        theirs = maker(log) if there else None
+        for variance in variances:
+            ours = partial(cvstats.wald, variance=variance)
+            for call in calls:
+                work = f"wald {variance}, {call}"
+                if theirs is None:
+                    yield Row(work, size, peer, absent="not installed")
+                    continue
+                prepare = partial(logs.unseen, log) if call == "first call" else None
+                yield row(
+                    work, size, peer, theirs, ours, argument=log, prepare=prepare, budget=budget
+                )
+
+
+def bootstrap(points: int, resamples: int, budget: float) -> Iterator[Row]:
+    """Compare a first call with the bootstrap of the mean."""
+    losses = logs.series(points, 1)
+    yield row(
+        "wald all-pairs, first call", f"{points:,} rows",
+        f"scipy.stats.bootstrap, {resamples:,} resamples", bootstrapped(losses, resamples),
+        cvstats.wald, prepare=partial(logs.unseen, losses), budget=budget,
+    )  # fmt: skip
+
+
+def measured(
+    rows: int,
+    frame: tuple[int, int],
+    grid: tuple[int, int],
+    bootstrap_of: tuple[int, int],
+    budget: float,
+) -> Iterator[Row]:
+    """Yield a row for each peer and kind of log."""
+    both = "checked", "first call"
+    yield from against(SERIES, logs.series(rows), f"{rows:,} rows", budget, both)
+    size = "{:,} x {} models".format(*frame)
+    yield from against(FRAME, logs.frame(*frame, order="C"), size, budget)
+    size = "{:,} x {:,} cells, float64".format(*grid)
+    yield from against(GRID, logs.grid(*grid, dtype="float64"), size, budget)
+    yield from bootstrap(*bootstrap_of, budget)

@@ -1,0 +1,176 @@
+"""The page about speed: one command measures, and the page is what the saved run makes of it."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PEERS = {
+    "pandas groupby.agg", "polars group_by.agg", "flox var", "numbagg group_nanvar",
+    "np.bincount, centred", "np.var", "numbagg nanvar", "polars var", "xarray groupby.var",
+    "flox xarray_reduce",
+}  # fmt: skip
+
+
+@pytest.fixture
+def module(monkeypatch):
+    """Import a module of the benchmarks, which are not installed."""
+    monkeypatch.syspath_prepend(ROOT)
+    return lambda name: importlib.import_module(f"benchmarks.{name}")
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """Run the one command on the smallest logs, in a copy of the page."""
+    docs = tmp_path_factory.mktemp("docs")
+    shutil.copy(DOCS / "benchmarks.md", docs)
+    command = [sys.executable, "-m", "benchmarks.page", "--scale", "tiny", "--docs", str(docs)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True)
+    assert [line.split(" s  ")[1] for line in done.stderr.splitlines()] == [
+        "calls", "processes", "machine", "peers", "methods", "growth with folds", "done",
+    ]  # fmt: skip
+    return docs
+
+
+def tables(page):
+    """Read the tables of a page by their names."""
+    text = page.read_text("utf-8")
+    found = re.findall(r"<!-- table: (\w+) -->\n(.*?)<!-- end -->", text, re.DOTALL)
+    return {
+        name: [
+            [c.strip() for c in line.strip("|").split("|")] for line in inner.strip().split("\n")
+        ]
+        for name, inner in found
+    }
+
+
+def test_the_page_says_what_the_saved_run_found(module):
+    page, run = DOCS / "benchmarks.md", module("saved").load(DOCS / "benchmarks" / "run.json")
+    assert run["scale"] == "full"
+    assert module("page").filled(page.read_text("utf-8"), run) == page.read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", ["growth_time", "growth_memory"])
+def test_the_figures_show_what_the_saved_run_found(module, name):
+    run = module("saved").load(DOCS / "benchmarks" / "run.json")
+    figure = (DOCS / "benchmarks" / f"{name}.svg").read_text("utf-8")
+    assert f"run {module('figures').digest(run['growth'])}" in figure
+
+
+def test_the_saved_run_has_every_promise(module):
+    rows = tables(DOCS / "benchmarks.md")["promises"][2:]
+    lines = {(row[0], row[1], row[2]): row[-2] for row in rows}
+    needed = {
+        ("import cvstats", "", "pandas, xarray, numba, scipy.special"): "<= 1.1",
+        ("compare, 19,900 pairs", "100,000 x 200 models", "X.T @ X"): "<= 2",
+        ("memory of the first call, resident", "10,000,000 rows", ""): "<= 64.0 MB",
+        ("memory of the first call, traced", "10,000,000 rows", ""): "<= 64.0 MB",
+    }
+    for variance in ("all-pairs", "within-fold"):
+        wald = f"wald {variance}"
+        needed |= {
+            (f"{wald}, checked", "10,000,000 rows", "np.sum"): "<= 2",
+            (f"{wald}, checked", "10,000,000 rows", "groupby.agg"): "<= 1/30",
+            (f"{wald}, first call", "10,000,000 rows", "np.sum"): "<= 6",
+            (f"{wald}, rows contiguous", "100,000 x 100 models", "np.sum"): "<= 2",
+            (f"{wald}, columns contiguous", "100,000 x 100 models", "np.sum"): "<= 2",
+            (f"{wald}, float64", "1,000 x 100,000 cells", 'mean("point")'): "<= 3",
+            (f"{wald}, float32", "1,000 x 100,000 cells", 'mean("point")'): "<= 3",
+            (f"{wald}, first in a process", "10,000 rows", ""): "<= 300 ms",
+        }
+    assert {key: lines.get(key) for key in needed} == needed
+    beyond = [row for row in rows if row[0].startswith("beyond the arithmetic")]
+    assert len(beyond) == 3 * 2 * 2
+    assert {row[-2] for row in beyond} == {"<= 1 ms"}
+
+
+def test_a_run_fills_every_table(measured):
+    found = tables(measured / "benchmarks.md")
+    assert set(found) == {
+        "heading", "promises", "peers", "machine", "sizes", "methods", "growth", "billion",
+    }  # fmt: skip
+    peers = {row[2] for row in found["peers"][2:]}
+    assert peers == PEERS | {"scipy.stats.bootstrap, 99 resamples"}
+    for row in found["peers"][2:]:
+        assert (row[3] == "not installed") == (row[5] == "")
+    assert {row[-1] for row in found["promises"][2:]} <= {"yes", "NO"}
+    assert {row[0] for row in found["promises"][2:] if not row[0].startswith("beyond")} == {
+        "import cvstats", "libraries it loads needlessly: none",
+        "wald all-pairs, first in a process", "wald within-fold, first in a process",
+        "memory of the first call, resident", "memory of the first call, traced",
+    }  # fmt: skip
+    assert found["sizes"][-1][0] == "wald all-pairs, first ever, kernels compiled"
+    assert {"read of losses, 1 thread", "read of losses and codes, 1 thread"} < {
+        row[2] for row in found["machine"][2:]
+    }
+    assert len(found["methods"]) == 2 + 2 * 17
+    assert found["billion"] == [["Not measured in this run."]]
+    for name in ("growth_time", "growth_memory"):
+        assert "<svg" in (measured / "benchmarks" / f"{name}.svg").read_text("utf-8")
+
+
+def test_redrawing_changes_nothing_and_keeps_the_billion(measured, module, monkeypatch):
+    page, folder = measured / "benchmarks.md", measured / "benchmarks"
+    before = {path: path.read_bytes() for path in (page, *folder.iterdir())}
+    options = ["page", "--redraw", "--docs", str(measured)]
+    monkeypatch.setattr(sys, "argv", options)
+    module("page").main()
+    assert {path: path.read_bytes() for path in before} == before
+    run = json.loads((folder / "run.json").read_text("utf-8"))
+    row = module("table").Row("scan_parquet", "10 rows", "pyarrow alone", 2.0, 1.0, 2.0)
+    billion = {"heading": "elsewhere", "rows": module("saved").packed([row])}
+    (folder / "run.json").write_text(json.dumps(run | {"billion": billion}), "utf-8")
+    module("page").main()
+    heading, _, _, _, line = tables(page)["billion"]
+    assert (heading, line[:3]) == (["elsewhere"], ["scan_parquet", "10 rows", "pyarrow alone"])
+    monkeypatch.setattr(sys, "argv", ["page", "--scale", "tiny", "--docs", str(measured)])
+    monkeypatch.setattr(module("page"), "measured", lambda scale: run)
+    module("page").main()
+    assert tables(page)["billion"][0] == ["elsewhere"]
+
+
+def test_a_log_larger_than_memory_joins_the_run(module, tmp_path):
+    pytest.importorskip("tqdm", reason="the benchmark shows its progress with tqdm")
+    path = tmp_path / "run.json"
+    path.write_text('{"scale": "full"}', "utf-8")
+    command = [sys.executable, "-m", "benchmarks.billion", "--rows", "100000", "--json", str(path)]
+    subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    run = module("saved").load(path)
+    assert run["scale"] == "full"
+    lines = module("page").of_a_billion(run).splitlines()
+    assert "Each once." in lines[0]
+    assert [line.split(" | ")[0] for line in lines[4:]] == [
+        "| scan_parquet", "| memory of scan_parquet",
+    ]  # fmt: skip
+
+
+def test_redrawing_needs_a_run(module, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(sys, "argv", ["page", "--redraw", "--docs", str(tmp_path)])
+    with pytest.raises(SystemExit) as left:
+        module("page").main()
+    assert left.value.code == 2
+    assert "--redraw needs a saved run, and there is no" in capsys.readouterr().err
+
+
+def test_rows_are_kept_whole(module, tmp_path):
+    row, saved = module("table").Row, module("saved")
+    rows = [
+        row("a", "b", "c", 1.0, 2.0, 0.5, 1 / 30, spread=(0.4, 0.6)),
+        row("a", "b", "c", absent="not installed"),
+        row("a", "", "", 3.0, bound=64.0, unit="MB", absolute=True),
+        row("a", "", "", 0, bound=0, unit="of 4", absolute=True),
+    ]
+    saved.save({"rows": saved.packed(rows)}, tmp_path / "run.json")
+    again = saved.unpacked(saved.load(tmp_path / "run.json")["rows"])
+    assert [one.cells() for one in again] == [one.cells() for one in rows]
+    assert again[1].cells()[3:6] == ("not installed", "", "")
+    assert saved.load(tmp_path / "other.json") == {}
