@@ -13,7 +13,7 @@ copyright = f"2026, {author}"
 version = release = installed_version("cvstats")
 
 extensions = [
-    "myst_parser",
+    "myst_nb",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
@@ -23,18 +23,39 @@ extensions = [
     "sphinx_design",
     "sphinx-mathjax-offline",
 ]
-templates_path = [sphinx_autosummary_accessors.templates_path]
-exclude_patterns = ["_build"]
+templates_path = ["_templates", sphinx_autosummary_accessors.templates_path]
+exclude_patterns = ["_build", "_templates", "jupyter_execute"]
 
 # Pages are written in Markdown, formulas between dollar signs. MathJax, which sets them in the
 # reader's browser, is part of the built pages: they too are complete without a network.
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
+# Tutorials are notebooks, run anew by each build: an error, a warning or any other word on the
+# standard error stream fails it.
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 180  # for a cell; the first call of a kernel compiles it
+nb_output_stderr = "warn"
+
 # The signature of a typed function says its types; the docstring says what they mean.
 autodoc_typehints = "none"
 autosummary_generate = True
 numpydoc_show_class_members = False
+# Every docstring of the API pages passes every check of numpydoc, save these.
+numpydoc_validation_checks = {
+    "all",
+    "SA01",  # See Also: the guide and the theory pages say which function is for what
+    "ES01",  # an extended summary: tests/test_docstrings.py asks methods for target and formula
+    "EX01",  # examples: the same test asks functions and classes for one, which members do without
+}
+# These repeat a function as a method: accessor and moments with the docstring of the function,
+# plots with one line that names it. Moments themselves are not made by hand.
+numpydoc_validation_exclude = {
+    r"\.cvci\.",
+    r"\.Plots\.\w+$",
+    r"\.Moments(\.(?!of_log|save|load)\w+)?$",
+}
 add_module_names = False
 
 # Copy what was typed, neither the prompt nor the printed output.
@@ -51,7 +72,17 @@ html_theme_options = {
 }
 # Pages without pages below them need no navigation of their section.
 html_sidebars = {
-    page: [] for page in ("index", "getting_started", "architecture", "contributing", "changelog")
+    page: []
+    for page in (
+        "index",
+        "getting_started",
+        "faq",
+        "other_tools",
+        "benchmarks",
+        "architecture",
+        "contributing",
+        "changelog",
+    )
 }
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]

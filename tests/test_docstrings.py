@@ -1,40 +1,66 @@
-"""Every public function says what it needs, gives, refuses and rests on, with an example."""
+"""Every public name has a page, and says what it needs, gives, refuses and rests on."""
 
 import inspect
+import re
+from pathlib import Path
 
 import pytest
 
 import cvstats
+from cvstats.accessor import CVAccessor
+from cvstats.intervals.registry import METHODS
 
-FUNCTIONS = sorted(name for name in cvstats.__all__ if inspect.isfunction(getattr(cvstats, name)))
+ROOMS = {name: getattr(cvstats, name) for name in ("datasets", "plans", "plot")}
+PUBLIC = {name: getattr(cvstats, name) for name in cvstats.__all__} | {
+    f"{room}.{name}": getattr(module, name)
+    for room, module in ROOMS.items()
+    for name in module.__all__
+}
+FUNCTIONS = sorted(name for name, what in PUBLIC.items() if inspect.isfunction(what))
+CLASSES = sorted(name for name, what in PUBLIC.items() if inspect.isclass(what))
 SECTIONS = ("Parameters", "Returns", "Raises", "References", "Examples")
-# These make files, pages or tables of results, and rest on no paper.
+# These make files, pages or tables of results, or resample, and rest on no paper.
 PLAIN = {"as_log", "read_log", "read_predictions", "report", "save_log", "scan_dask"} | {
     "scan_parquet", "to_latex", "to_markdown", "diagnose", "methods",
 }  # fmt: skip
-NOTHING_RETURNED = {"save_log"}
-NOTHING_REFUSED = {"methods", "to_latex", "to_markdown"}
+BARE = {"datasets.list", "plans.leave_one_out", "plans.leave_one_source_out"}
+WITHOUT = {
+    "Parameters": BARE,
+    "Returns": {"save_log"},
+    "Raises": {"methods", "to_latex", "to_markdown"} | BARE,
+    "References": PLAIN | {name for name in FUNCTIONS if name.startswith(("datasets.", "plans."))},
+    "Examples": set(),
+}
+FORMULA = re.compile(r"``[^`]*[=/^*][^`]*``|\.\. math::|:math:`")
+
+
+def words(what):
+    return inspect.getdoc(what) or ""
+
+
+def entries():
+    """List the names with a page of their own, by the module they are looked up in."""
+    page = Path(__file__).parents[1] / "docs" / "api" / "index.md"
+    module, found = "", {}
+    for line in page.read_text("utf-8").splitlines():
+        if line.startswith(".. currentmodule:: "):
+            module = line.split(":: ")[1]
+        elif re.fullmatch(r"   [A-Za-z_][\w.]*", line):
+            found.setdefault(module, []).append(line.strip())
+    return found
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_sections(name):
-    text = inspect.getdoc(getattr(cvstats, name))
-    found = [section for section in SECTIONS if f"\n{section}\n{'-' * len(section)}\n" in text]
-    needed = set(SECTIONS)
-    if name in PLAIN:
-        needed -= {"References"}
-    if name in NOTHING_RETURNED:
-        needed -= {"Returns"}
-    if name in NOTHING_REFUSED:
-        needed -= {"Raises"}
-    assert needed <= set(found), name
+    text = words(PUBLIC[name])
+    found = {section for section in SECTIONS if f"\n{section}\n{'-' * len(section)}\n" in text}
+    assert {s for s in SECTIONS if name not in WITHOUT[s]} <= found, name
     assert ">>>" in text
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name not in BARE])
 def test_every_parameter_is_told(name):
-    function = getattr(cvstats, name)
-    text = inspect.getdoc(function)
+    text = words(PUBLIC[name])
     told = text.split("Parameters\n----------\n")[1].split("\n\n")[0]
     names = [
         part.strip("* ")
@@ -42,4 +68,35 @@ def test_every_parameter_is_told(name):
         if line and not line.startswith(" ")
         for part in line.split(" : ")[0].split(",")
     ]
-    assert names == list(inspect.signature(function).parameters)
+    assert names == list(inspect.signature(PUBLIC[name]).parameters)
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_a_method_says_what_it_covers_and_how_it_is_computed(name):
+    text = words(PUBLIC[name])
+    summary = text.split("Parameters\n----------\n")[0] + text.split("\nNotes\n-----\n")[-1]
+    assert "target" in summary, name
+    assert FORMULA.search(text), name
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_classes_have_an_example(name):
+    assert "Examples\n--------\n" in words(PUBLIC[name])
+    assert ">>>" in words(PUBLIC[name])
+
+
+def test_every_public_name_has_a_page():
+    modules = {name for name, what in PUBLIC.items() if inspect.ismodule(what)}
+    pages = {name.removeprefix("errors.") for name in entries()["cvstats"]}
+    assert pages == set(PUBLIC) - modules
+
+
+@pytest.mark.parametrize(("module", "kind"), [("pandas", "DataFrame"), ("xarray", "DataArray")])
+def test_every_method_of_the_accessor_has_a_page(module, kind):
+    methods = {name for name in dir(CVAccessor) if not name.startswith("_")}
+    assert sorted(entries()[module]) == sorted(f"{kind}.cvci.{name}" for name in methods)
+
+
+def test_plots_are_methods_too():
+    methods = {name for name in dir(cvstats.plot.Plots) if not name.startswith("_")}
+    assert methods == {n for n in cvstats.plot.__all__ if inspect.isfunction(PUBLIC[f"plot.{n}"])}
