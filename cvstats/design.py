@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from cvstats import kernels
 from cvstats.blocks import BLOCK, PIECE, Scratch, each, pieced, spans
 from cvstats.errors import MOST, LogError, listed, place, spelled
-from cvstats.types import Labels, MaskArray
+from cvstats.levels import Grid, Level, frozen
+from cvstats.types import MaskArray
 
 __all__ = ["LEVELS", "Design", "Grid", "Level", "Plan", "Splits"]
 
@@ -28,46 +29,6 @@ FINE = 1 << 16
 
 WINDOW = 1 << 24
 """Bytes of the table that marks which points a split has seen."""
-
-Codes = NDArray[np.signedinteger[Any]]
-
-
-@dataclass(frozen=True, eq=False)
-class Grid:
-    """Codes along some axes of an array of evaluations, repeated along the others.
-
-    Without ``base`` the code is the position along the one axis.
-    """
-
-    axes: tuple[int, ...]
-    shape: tuple[int, ...]
-    base: NDArray[np.int32] | None = None
-
-    def __getitem__(self, rows: slice) -> NDArray[Any]:
-        """Make the codes of some rows."""
-        at = np.unravel_index(np.arange(rows.start, rows.stop), self.shape)
-        if self.base is None:
-            return at[self.axes[0]]
-        return self.base[tuple(at[axis] for axis in self.axes)]
-
-
-@dataclass(frozen=True, eq=False)
-class Level:
-    """One level: its labels, and for each row the position of its label (-1: none)."""
-
-    labels: Labels
-    codes: Codes | Grid
-
-    def block(self, start: int, stop: int) -> NDArray[np.int32]:
-        """Take the codes of some rows, read-only and of one type."""
-        return frozen(self.codes[start:stop].astype(np.int32, copy=False))
-
-
-def frozen(values: NDArray[Any]) -> NDArray[Any]:
-    """Show the same memory read-only: kernels are compiled once, not twice."""
-    view = values.view()
-    view.flags.writeable = False
-    return view
 
 
 @dataclass(frozen=True, eq=False)

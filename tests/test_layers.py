@@ -16,7 +16,7 @@ import pytest
 
 LAYERS = {
     **dict.fromkeys(("blocks", "errors", "kernels", "types"), 0),
-    **dict.fromkeys(("design", "moments", "results"), 1),
+    **dict.fromkeys(("design", "levels", "moments", "results"), 1),
     **dict.fromkeys(("chunked", "comparison", "findings", "intervals", "plans", "pointwise"), 2),
     **dict.fromkeys(("containers", "datasets", "evaluation", "readers"), 3),
     "api": 4,
@@ -25,7 +25,7 @@ LAYERS = {
     **dict.fromkeys(("accessor", "cli"), 7),
     "__init__": 8,
 }
-NEIGHBOURS = {("moments", "design")}
+NEIGHBOURS = {("design", "levels"), ("moments", "design")}
 CONTAINERS = {"dask", "pandas", "xarray"}
 PURE = {"comparison", "intervals"} | {room for room, layer in LAYERS.items() if layer < 2}
 KERNELS_MAY = {"numba", "numpy", *sys.stdlib_module_names}

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
-
-from numpy.typing import ArrayLike
+from typing import TYPE_CHECKING, Literal
 
 from cvstats.accessor.telling import Holder, told_by
-from cvstats.api import (
-    bootstrapping,
-    intervals,
-    percentiles,
-    resampled,
-)
-from cvstats.api.bootstrapping import MonteCarlo
-from cvstats.api.percentiles import Correction
-from cvstats.api.rates import Rates
-from cvstats.api.running import Alternative, Losses, Missing, Table
-from cvstats.api.running_resampled import TrainSize
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from cvstats.api.bootstrapping import MonteCarlo
+    from cvstats.api.percentiles import Correction
+    from cvstats.api.rates import Rates
+    from cvstats.api.running import Alternative, Losses, Missing, Table
+    from cvstats.api.running_resampled import TrainSize
 
 __all__ = ["Intervals"]
 
@@ -26,7 +22,7 @@ __all__ = ["Intervals"]
 class Intervals(Holder):
     """Methods that answer with an interval."""
 
-    @told_by(intervals.holdout)
+    @told_by("cvstats.api.intervals")
     def holdout(
         self,
         *,
@@ -35,11 +31,13 @@ class Intervals(Holder):
         by: str | None = None,
         missing: Missing = "raise",
     ) -> Table:
+        from cvstats.api import intervals
+
         return intervals.holdout(
             self._losses, interval=interval, alpha=alpha, by=by, missing=missing
         )
 
-    @told_by(intervals.wald)
+    @told_by("cvstats.api.intervals")
     def wald(
         self,
         *,
@@ -50,24 +48,30 @@ class Intervals(Holder):
         by: str | None = None,
         missing: Missing = "raise",
     ) -> Table:
+        from cvstats.api import intervals
+
         return intervals.wald(
             self._losses, variance=variance, fold_weights=fold_weights,
             alternative=alternative, alpha=alpha, by=by, missing=missing,
         )  # fmt: skip
 
-    @told_by(intervals.naive)
+    @told_by("cvstats.api.intervals")
     def naive(
         self, *, alpha: float = 0.05, by: str | None = None, missing: Missing = "raise"
     ) -> Table:
+        from cvstats.api import intervals
+
         return intervals.naive(self._losses, alpha=alpha, by=by, missing=missing)
 
-    @told_by(intervals.cv_t)
+    @told_by("cvstats.api.intervals")
     def cv_t(
         self, *, alpha: float = 0.05, by: str | None = None, missing: Missing = "raise"
     ) -> Table:
+        from cvstats.api import intervals
+
         return intervals.cv_t(self._losses, alpha=alpha, by=by, missing=missing)
 
-    @told_by(intervals.quadratic)
+    @told_by("cvstats.api.intervals")
     def quadratic(
         self,
         *,
@@ -78,12 +82,14 @@ class Intervals(Holder):
         by: str | None = None,
         missing: Missing = "raise",
     ) -> Table:
+        from cvstats.api import intervals
+
         return intervals.quadratic(
             self._losses, estimator=estimator, bias=bias, fold_weights=fold_weights,
             alpha=alpha, by=by, missing=missing,
         )  # fmt: skip
 
-    @told_by(resampled.corrected_t)
+    @told_by("cvstats.api.resampled")
     def corrected_t(
         self,
         *,
@@ -92,17 +98,21 @@ class Intervals(Holder):
         by: str | None = None,
         missing: Missing = "raise",
     ) -> Table:
+        from cvstats.api import resampled
+
         return resampled.corrected_t(
             self._losses, train_size=train_size, alpha=alpha, by=by, missing=missing
         )
 
-    @told_by(resampled.conservative_z)
+    @told_by("cvstats.api.resampled")
     def conservative_z(
         self, *, alpha: float = 0.05, by: str | None = None, missing: Missing = "raise"
     ) -> Table:
+        from cvstats.api import resampled
+
         return resampled.conservative_z(self._losses, alpha=alpha, by=by, missing=missing)
 
-    @told_by(resampled.five_by_two)
+    @told_by("cvstats.api.resampled")
     def five_by_two(
         self,
         *,
@@ -111,9 +121,11 @@ class Intervals(Holder):
         by: str | None = None,
         missing: Missing = "raise",
     ) -> Table:
+        from cvstats.api import resampled
+
         return resampled.five_by_two(self._losses, test=test, alpha=alpha, by=by, missing=missing)
 
-    @told_by(resampled.nested_cv)
+    @told_by("cvstats.api.resampled")
     def nested_cv(
         self,
         *,
@@ -122,11 +134,13 @@ class Intervals(Holder):
         by: str | None = None,
         missing: Missing = "raise",
     ) -> Table:
+        from cvstats.api import resampled
+
         return resampled.nested_cv(
             self._losses, bias_correction=bias_correction, alpha=alpha, by=by, missing=missing
         )
 
-    @told_by(resampled.replace_one)
+    @told_by("cvstats.api.resampled")
     def replace_one(
         self,
         *,
@@ -135,11 +149,13 @@ class Intervals(Holder):
         by: str | None = None,
         missing: Missing = "raise",
     ) -> Table:
+        from cvstats.api import resampled
+
         return resampled.replace_one(
             self._losses, constant=constant, alpha=alpha, by=by, missing=missing
         )
 
-    @told_by(bootstrapping.bootstrap_oob)
+    @told_by("cvstats.api.bootstrapping")
     def bootstrap_oob(
         self,
         *,
@@ -148,11 +164,13 @@ class Intervals(Holder):
         by: str | None = None,
         missing: Missing = "raise",
     ) -> Table:
+        from cvstats.api import bootstrapping
+
         return bootstrapping.bootstrap_oob(
             self._losses, monte_carlo=monte_carlo, alpha=alpha, by=by, missing=missing
         )
 
-    @told_by(bootstrapping.bootstrap_632)
+    @told_by("cvstats.api.bootstrapping")
     def bootstrap_632(
         self,
         *,
@@ -162,12 +180,14 @@ class Intervals(Holder):
         alpha: float = 0.05,
         missing: Missing = "raise",
     ) -> Table:
+        from cvstats.api import bootstrapping
+
         return bootstrapping.bootstrap_632(
             self._losses, plus=plus, no_information=no_information, monte_carlo=monte_carlo,
             alpha=alpha, missing=missing,
         )  # fmt: skip
 
-    @told_by(percentiles.case_bootstrap)
+    @told_by("cvstats.api.percentiles")
     def case_bootstrap(
         self,
         *,
@@ -175,11 +195,13 @@ class Intervals(Holder):
         alpha: float = 0.05,
         missing: Missing = "raise",
     ) -> Table:
+        from cvstats.api import percentiles
+
         return percentiles.case_bootstrap(
             self._losses, leave_one_out=leave_one_out, alpha=alpha, missing=missing
         )
 
-    @told_by(percentiles.location_shifted)
+    @told_by("cvstats.api.percentiles")
     def location_shifted(
         self,
         *,
@@ -188,12 +210,14 @@ class Intervals(Holder):
         alpha: float = 0.05,
         missing: Missing = "raise",
     ) -> Table:
+        from cvstats.api import percentiles
+
         return percentiles.location_shifted(
             self._losses, correction=correction, no_information=no_information, alpha=alpha,
             missing=missing,
         )  # fmt: skip
 
-    @told_by(percentiles.two_stage)
+    @told_by("cvstats.api.percentiles")
     def two_stage(
         self,
         *,
@@ -202,6 +226,8 @@ class Intervals(Holder):
         alpha: float = 0.05,
         missing: Missing = "raise",
     ) -> Table:
+        from cvstats.api import percentiles
+
         return percentiles.two_stage(
             self._losses, correction=correction, no_information=no_information, alpha=alpha,
             missing=missing,

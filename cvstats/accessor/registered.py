@@ -5,24 +5,18 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 import xarray as xr
 
-from cvstats import reporting
 from cvstats.accessor.comparisons import Comparisons
 from cvstats.accessor.intervals import Intervals
 from cvstats.accessor.telling import told_by
-from cvstats.api import (
-    choosing,
-    describing,
-    diagnosing,
-    sourcing,
-    studying,
-)
-from cvstats.api.running import Missing, Table
-from cvstats.plot import Plots
+
+if TYPE_CHECKING:
+    from cvstats.api.running import Missing, Table
+    from cvstats.plot import Plots
 
 __all__ = ["CVAccessor"]
 
@@ -53,18 +47,24 @@ class CVAccessor(Intervals, Comparisons):
 
     def __repr__(self) -> str:
         """Say what was understood of the log."""
+        from cvstats.api import describing
+
         return describing.understood(self._losses)
 
     def _repr_html_(self) -> str:
         """Say what was understood of the log, as the first section of the report does."""
+        from cvstats import reporting
+
         return reporting.fragment(self._losses)
 
     @property
     def plot(self) -> Plots:
         """Plots of these losses, as in ``losses.cvci.plot.forest()``; see `cvstats.plot`."""
+        from cvstats.plot import Plots
+
         return Plots(self._losses)
 
-    @told_by(reporting.report)
+    @told_by("cvstats.reporting")
     def report(
         self,
         path: str | PathLike[str] | None = None,
@@ -74,19 +74,25 @@ class CVAccessor(Intervals, Comparisons):
         seed: int = 0,
         missing: Missing = "raise",
     ) -> str | Path:
+        from cvstats import reporting
+
         return reporting.report(
             self._losses, path, title=title, alpha=alpha, seed=seed, missing=missing
         )
 
-    @told_by(diagnosing.diagnose)
+    @told_by("cvstats.api.diagnosing")
     def diagnose(self) -> pd.DataFrame:
+        from cvstats.api import diagnosing
+
         return diagnosing.diagnose(self._losses)
 
-    @told_by(choosing.methods)
+    @told_by("cvstats.api.choosing")
     def methods(self) -> pd.DataFrame:
+        from cvstats.api import choosing
+
         return choosing.methods(self._losses)
 
-    @told_by(choosing.interval)
+    @told_by("cvstats.api.choosing")
     def interval(
         self,
         *,
@@ -94,15 +100,22 @@ class CVAccessor(Intervals, Comparisons):
         alpha: float = 0.05,
         missing: Missing = "raise",
     ) -> Table:
+        from cvstats.api import choosing
+
         return choosing.interval(self._losses, method=method, alpha=alpha, missing=missing)
 
-    @told_by(describing.moments)
+    @told_by("cvstats.api.describing")
     def moments(
-        self, *, by: str | Sequence[str] = describing.BY, missing: Missing = "raise"
+        self,
+        *,
+        by: str | Sequence[str] = ("repetition", "fold"),
+        missing: Missing = "raise",
     ) -> Any:
+        from cvstats.api import describing
+
         return describing.moments(self._losses, by=by, missing=missing)
 
-    @told_by(describing.decompose)
+    @told_by("cvstats.api.describing")
     def decompose(
         self,
         *,
@@ -113,12 +126,14 @@ class CVAccessor(Intervals, Comparisons):
         by: str | None = None,
         missing: Missing = "raise",
     ) -> Table:
+        from cvstats.api import describing
+
         return describing.decompose(
             self._losses, rho=rho, gamma=gamma, independent=independent,
             fold_weights=fold_weights, by=by, missing=missing,
         )  # fmt: skip
 
-    @told_by(sourcing.out_of_source)
+    @told_by("cvstats.api.sourcing")
     def out_of_source(
         self,
         *,
@@ -128,11 +143,13 @@ class CVAccessor(Intervals, Comparisons):
         by: str | None = None,
         missing: Missing = "raise",
     ) -> Table:
+        from cvstats.api import sourcing
+
         return sourcing.out_of_source(
             self._losses, target=target, variance=variance, alpha=alpha, by=by, missing=missing
         )
 
-    @told_by(sourcing.clustered)
+    @told_by("cvstats.api.sourcing")
     def clustered(
         self,
         *,
@@ -142,11 +159,13 @@ class CVAccessor(Intervals, Comparisons):
         per: str | None = None,
         missing: Missing = "raise",
     ) -> Table:
+        from cvstats.api import sourcing
+
         return sourcing.clustered(
             self._losses, by=by, correction=correction, alpha=alpha, per=per, missing=missing
         )
 
-    @told_by(sourcing.heterogeneity)
+    @told_by("cvstats.api.sourcing")
     def heterogeneity(
         self,
         *,
@@ -155,18 +174,24 @@ class CVAccessor(Intervals, Comparisons):
         alpha: float = 0.05,
         missing: Missing = "raise",
     ) -> Table:
+        from cvstats.api import sourcing
+
         return sourcing.heterogeneity(
             self._losses, by=by, variance=variance, alpha=alpha, missing=missing
         )
 
-    @told_by(studying.source_estimators)
+    @told_by("cvstats.api.studying")
     def source_estimators(
         self, *, source: Hashable = None, other: Hashable = None, missing: Missing = "raise"
     ) -> Table:
+        from cvstats.api import studying
+
         return studying.source_estimators(self._losses, source=source, other=other, missing=missing)
 
-    @told_by(studying.source_components)
+    @told_by("cvstats.api.studying")
     def source_components(
         self, *, independent: str = "dataset", missing: Missing = "raise"
     ) -> Table:
+        from cvstats.api import studying
+
         return studying.source_components(self._losses, independent=independent, missing=missing)
