@@ -184,17 +184,21 @@ def at_once():
     yield "folds", "has no fold|one fold|one source|'fold'", lambda: cvstats.cv_t(
         lazy.drop_vars(["fold", "source"]))  # fmt: skip
     yield "repetitions", "repetitions", lambda: cvstats.quadratic(lazy)
-    yield "drop", "has to look at every loss", lambda: cvstats.wald(lazy, missing="drop")
     yield "best set", "needs its losses one by one", lambda: cvstats.best_set(lazy)
     yield "seeds", "by 'point'", lambda: cvstats.holdout(lazy.drop_vars(["fold", "source"]))
-    yield "max-t", "not done lazily", lambda: cvstats.compare(lazy, adjust="max-t")
+    yield "max-t", "one log with a dimension 'model'", lambda: cvstats.compare(
+        lazy, lazy, adjust="max-t")  # fmt: skip
+    five = xr.DataArray(np.ones((5, 8, 3)), {"fold": ("point", np.arange(8) % 2)},
+                        ("repetition", "point", "model")).chunk(point=4)  # fmt: skip
+    yield "no law", "one covariance of all models", lambda: cvstats.compare(
+        five, adjust="max-t", method="five_by_two", options={"test": "f"})  # fmt: skip
     yield "option", "variance='all'", lambda: cvstats.wald(lazy, variance="all")
     yield "alpha", "alpha=2", lambda: cvstats.wald(lazy, alpha=2)
     yield "text", "not numbers", lambda: cvstats.wald(lazy.astype(str))
     twice = lazy.assign_coords(point=["p"] * POINTS)
     yield "twice", "the same evaluation stands twice", lambda: cvstats.wald(twice)
-    dense = xr.DataArray(np.ones((2, 4)), dims=("fold", "point")).chunk(point=2)
-    yield "dense", "coordinates and not NaN tell", lambda: cvstats.wald(dense)
+    whole = xr.DataArray(np.ones((2, 4), dtype=int), dims=("fold", "point")).chunk(point=2)
+    yield "whole numbers", "a point stands in two folds", lambda: cvstats.wald(whole)
     yield "model", "no model 'z'", lambda: cvstats.compare(lazy, reference="z")
 
 

@@ -93,11 +93,104 @@ def test_other_names_and_other_columns(tmp_path):
                                .set_index(["fold", "month"])["se"].sort_index())  # fmt: skip
 
 
+def stacked(whole):
+    """Two models below each other."""
+    parts = {"a": whole["ridge"], "b": whole["forest"]}
+    rest = whole.drop(columns=MODELS)
+    return pd.concat([rest.assign(ridge=loss, model=name) for name, loss in parts.items()])
+
+
+@pytest.mark.parametrize("batch_size", [17, 10**6])
+def test_models_below_each_other(tmp_path, batch_size):
+    rows = stacked(table(n=60)).sample(frac=1, random_state=1)
+    rows.to_parquet(tmp_path / "log", index=False)
+    log = cvstats.as_log(rows, loss="ridge", model="model")
+    moments = cvstats.scan_parquet(tmp_path / "log", loss="ridge", batch_size=batch_size)
+    assert moments.models == ["a", "b"]
+    for name in ("wald", "clustered", "cv_t"):
+        ours, theirs = getattr(moments, name)(), getattr(cvstats, name)(log.loc[:, ["a", "b"]])
+        pd.testing.assert_frame_equal(ours, theirs, rtol=1e-11)
+    rows.rename(columns={"model": "who"}).to_parquet(tmp_path / "log", index=False)
+    again = cvstats.scan_parquet(tmp_path / "log", loss="ridge", model="who")
+    pd.testing.assert_frame_equal(again.wald(), moments.wald(), rtol=1e-11)
+
+
+def files():
+    yield "a number", "42 is no path", lambda folder: 42
+    yield "nothing", "None is no path", lambda folder: None
+    yield "no file", "no file or folder .*nofile.parquet", lambda folder: folder / "nofile.parquet"
+    yield "no files", "holds no files", lambda folder: folder
+
+    def hidden(folder):
+        (folder / "_metadata").write_bytes(b"x")
+        return folder
+
+    def written(content):
+        def write(folder):
+            (folder / "log.parquet").write_bytes(content(folder))
+            return folder / "log.parquet"
+
+        return write
+
+    def whole(folder):
+        table().to_parquet(folder / "whole", index=False, row_group_size=50)
+        return (folder / "whole").read_bytes()
+
+    def broken(folder):  # its end is there, and what it points to is not
+        data = bytearray(whole(folder))
+        data[200:4000] = b"\0" * 3800
+        return bytes(data)
+
+    yield "hidden files", "holds no files", hidden
+    yield "an empty file", "cannot be read as a Parquet file: it is empty", written(lambda _: b"")
+    yield "a truncated file", "cannot be read as a Parquet file: its .* cut short", written(
+        lambda folder: whole(folder)[:3000])  # fmt: skip
+    yield "text", "cannot be read as a Parquet file", written(lambda _: b"a,b\n1,2\n")
+    yield "broken pages", "cannot be read as a Parquet file", written(broken)
+
+    def apart(folder):
+        table(n=20).to_parquet(folder / "0.parquet", index=False)
+        table(n=20).drop(columns="fold").to_parquet(folder / "1.parquet", index=False)
+        return folder
+
+    yield "columns apart", "has no column 'fold', and '0.parquet' has one", apart
+
+
+FILES = {name: rest for name, *rest in files()}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_no_parquet_file(tmp_path, name):
+    words, make = FILES[name]
+    with pytest.raises(LogError, match=words) as caught:
+        cvstats.scan_parquet(make(tmp_path), loss="ridge")
+    assert isinstance(caught.value, FileNotFoundError) == (name == "no file")
+
+
+@pytest.mark.parametrize("batch_size", [0, -1, 2.5, True, "many"])
+def test_batches_of_no_size(tmp_path, batch_size):
+    table(n=9).to_parquet(tmp_path / "log", index=False)
+    with pytest.raises(LogError, match="batch_size=.* is out of range"):
+        cvstats.scan_parquet(tmp_path / "log", loss="ridge", batch_size=batch_size)
+
+
 def refusals():
     yield "a column", "no column 'loss'", {}, lambda t: t
     yield "twice", "named twice", {"loss": "ridge", "fold": "ridge"}, lambda t: t
     yield "levels", "no level", {"loss": "ridge"}, lambda t: t[["ridge"]]
-    yield "models", "a column 'model'", {"loss": "ridge"}, lambda t: t.assign(model="a")
+    yield "models", "what models share is asked for", {"loss": "ridge", "pairs": True}, (
+        lambda t: t.assign(model="a"))  # fmt: skip
+    yield "models, drop", "missing='drop' leaves an evaluation out", (
+        {"loss": "ridge", "missing": "drop"}), lambda t: t.assign(model="a")  # fmt: skip
+    yield "models twice", "both name models", {"loss": MODELS, "model": "who"}, (
+        lambda t: t.assign(who="a"))  # fmt: skip
+    yield "no name", "a model has no name", {"loss": "ridge"}, lambda t: t.assign(
+        model=np.where(t["point"] == 3, None, "a"))  # fmt: skip
+    yield "unpaired", r"'a' and 'b' have 1,?\d* and \d+ points|have \d+ and \d+ points", (
+        {"loss": "ridge"}), lambda t: stacked(t).iloc[1:]  # fmt: skip
+    yield "other points", "'a' and 'b' have other points at repetition=0", {"loss": "ridge"}, (
+        lambda t: stacked(t).assign(point=lambda s: np.where(
+            (s["model"] == "b") & (s["point"] == 3), 10**6, s["point"])))  # fmt: skip
     yield "empty", "log is empty", {"loss": "ridge"}, lambda t: t.iloc[:0]
     yield "text", "not numbers", {"loss": "source"}, lambda t: t
     yield "a batch", "the same evaluation stands twice", {"loss": "ridge"}, lambda t: (

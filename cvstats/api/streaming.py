@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-from cvstats.api import choosing, comparing, describing, intervals, resampled, sourcing
+from cvstats.api import (
+    choosing,
+    comparing,
+    describing,
+    intervals,
+    margins,
+    mean_ranks,
+    planning,
+    resampled,
+    sourcing,
+    studying,
+)
 from cvstats.api.comparing_lazily import all_gaps, lazy_losses
-from cvstats.api.pairs import Options
-from cvstats.api.running import Alternative, Compared, Losses, Missing, Table
-from cvstats.api.running_resampled import TrainSize
-from cvstats.containers import Kept, kept_files, kept_of, kept_of_array, scanning
-from cvstats.plans.drawing import Rng
+from cvstats.api.running import Losses, Missing
+from cvstats.containers import (
+    Kept,
+    is_dask_frame,
+    kept_files,
+    kept_of,
+    kept_of_array,
+    lazy_frames,
+    scanning_files,
+)
+from cvstats.errors import LogError
+from cvstats.moments import Moments as Cells
 
 __all__ = ["Moments", "scan_dask", "scan_parquet"]
 
@@ -36,6 +54,8 @@ class Moments(Kept):
     Each batch is checked as any log is. Across batches it is checked that all repetitions test
     the same points, by sums of hashes of their labels. That an evaluation stands in two batches
     is not noticed in a log of one repetition; ``attrs["checked"]`` of a result says so.
+    What the ``attrs`` of all batches say is kept, such as ``n_train`` and ``units``; where they
+    differ, ``attrs["mixed"]`` of a result names them. Losses in different units are refused.
 
     References
     ----------
@@ -57,6 +77,14 @@ class Moments(Kept):
     ridge            3006.0  2640.0  3372.0
     random_forest    3188.0  2807.0  3569.0
     """
+
+    def __post_init__(self) -> None:
+        """Refuse what was to go to `of_log`."""
+        if not isinstance(self.cells, Cells):
+            raise LogError(
+                f"Moments of a {type(self.cells).__name__} are not made so. Expected a loss log, "
+                f"for cvstats.Moments.of_log(log), or a file, for cvstats.Moments.load(path)."
+            )
 
     @classmethod
     def of_log(
@@ -102,8 +130,13 @@ class Moments(Kept):
         <Moments of 24,000 evaluations in 12 cells by 'fold'; 1 model>
         """
         if lazy_losses(losses):
-            gaps = all_gaps(losses) if pairs else None
+            gaps = all_gaps(losses, missing) if pairs else None
             return kept_of_array(cls, losses, gaps, by, missing)
+        if is_dask_frame(losses):
+            raise LogError(
+                "this is a frame of dask. Expected cvstats.scan_dask(frame, loss=…), whose "
+                ".compute() gives the moments."
+            )
         return kept_of(cls, losses, by, pairs, missing)
 
     def save(self, path: Path) -> None:
@@ -111,115 +144,63 @@ class Moments(Kept):
 
         Arrays and text in numpy's ``.npz``; nothing is pickled, so that a file of a stranger
         can be read. What `load` reads is the same to the last bit.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to write; a file that is there is replaced.
         """
         kept_files.save(self, path)
 
     @classmethod
     def load(cls, path: Path) -> Moments:
-        """Read what `save` wrote."""
+        """Read what `save` wrote.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+
+        Returns
+        -------
+        Moments
+            The same numbers, to the last bit.
+        """
         return kept_files.load(cls, path)
 
-    def moments(self, *, by: str | Sequence[str] = describing.BY) -> Any:
-        """Count, mean and variance of each cell: `cvstats.moments`."""
-        return describing.moments(self, by=by)
-
-    def wald(
-        self,
-        *,
-        variance: Literal["all-pairs", "within-fold"] = "all-pairs",
-        fold_weights: Literal["size", "equal"] = "size",
-        alternative: Alternative = "two-sided",
-        alpha: float = 0.05,
-        by: str | None = None,
-    ) -> Table:
-        """Interval for the error of the models that were trained: `cvstats.wald`."""
-        return intervals.wald(
-            self, variance=variance, fold_weights=fold_weights, alternative=alternative,
-            alpha=alpha, by=by,
-        )  # fmt: skip
-
-    def holdout(self, *, interval: Literal["wald", "t"] = "wald", alpha: float = 0.05) -> Table:
-        """Interval from one test set: `cvstats.holdout`."""
-        return intervals.holdout(self, interval=interval, alpha=alpha)
-
-    def naive(self, *, alpha: float = 0.05) -> Table:
-        """Take losses for independent, which they are not: `cvstats.naive`."""
-        return intervals.naive(self, alpha=alpha)
-
-    def cv_t(self, *, alpha: float = 0.05) -> Table:
-        """Take fold means for independent, which they are not: `cvstats.cv_t`."""
-        return intervals.cv_t(self, alpha=alpha)
-
-    def quadratic(
-        self,
-        *,
-        estimator: Literal["theta_1", "theta_2", "theta_3", "theta_4", "theta_5"] = "theta_5",
-        bias: Sequence[float] | None = None,
-        fold_weights: Literal["size", "equal"] = "size",
-        alpha: float = 0.05,
-    ) -> Table:
-        """Interval from a quadratic variance estimator: `cvstats.quadratic`."""
-        return intervals.quadratic(
-            self, estimator=estimator, bias=bias, fold_weights=fold_weights, alpha=alpha
-        )
-
-    def decompose(
-        self,
-        *,
-        rho: float | Sequence[float] | None = None,
-        gamma: float | None = None,
-        fold_weights: Literal["size", "equal"] = "size",
-    ) -> Table:
-        """Estimate what the log tells of its variance: `cvstats.decompose`."""
-        return describing.decompose(self, rho=rho, gamma=gamma, fold_weights=fold_weights)
-
-    def corrected_t(self, *, train_size: TrainSize = None, alpha: float = 0.05) -> Table:
-        """Interval of random splits: `cvstats.corrected_t`."""
-        return resampled.corrected_t(self, train_size=train_size, alpha=alpha)
-
-    def out_of_source(
-        self,
-        *,
-        target: Literal["new_source", "these_sources"] = "new_source",
-        variance: Literal["theta_b", "theta_a"] = "theta_b",
-        alpha: float = 0.05,
-    ) -> Table:
-        """Interval for the error on a new source: `cvstats.out_of_source`."""
-        return sourcing.out_of_source(self, target=target, variance=variance, alpha=alpha)
-
-    def clustered(
-        self, *, by: str = "source", correction: Literal["CR1", "CR3"] = "CR1", alpha: float = 0.05
-    ) -> Table:
-        """Interval with groups as the independent units: `cvstats.clustered`."""
-        return sourcing.clustered(self, by=by, correction=correction, alpha=alpha)
-
-    def compare(
-        self,
-        *,
-        reference: Hashable = None,
-        method: Compared | None = None,
-        options: Options = None,
-        alternative: Alternative = "two-sided",
-        adjust: Literal["holm", "bh", "max-t"] | None = "holm",
-        alpha: float = 0.05,
-        n_draws: int = 10_000,
-        rng: Rng = None,
-    ) -> Any:
-        """Test whether models differ, if pairs were kept: `cvstats.compare`."""
-        return comparing.compare(
-            self, reference=reference, method=method, options=options, alternative=alternative,
-            adjust=adjust, alpha=alpha, n_draws=n_draws, rng=rng,
-        )  # fmt: skip
-
-    def interval(self, *, method: str | None = None, alpha: float = 0.05) -> Table:
-        """Give the interval that this log calls for, and why: `cvstats.interval`."""
-        return choosing.interval(self, method=method, alpha=alpha)
+    # The functions themselves, with the moments as their log.
+    moments = describing.moments
+    decompose = describing.decompose
+    methods = choosing.methods
+    interval = choosing.interval
+    holdout = intervals.holdout
+    wald = intervals.wald
+    naive = intervals.naive
+    cv_t = intervals.cv_t
+    quadratic = intervals.quadratic
+    corrected_t = resampled.corrected_t
+    conservative_z = resampled.conservative_z
+    five_by_two = resampled.five_by_two
+    nested_cv = resampled.nested_cv
+    replace_one = resampled.replace_one
+    out_of_source = sourcing.out_of_source
+    clustered = sourcing.clustered
+    heterogeneity = sourcing.heterogeneity
+    source_estimators = studying.source_estimators
+    source_components = studying.source_components
+    compare = comparing.compare
+    equivalence = margins.equivalence
+    rope = margins.rope
+    power = planning.power
+    friedman = mean_ranks.friedman
+    nemenyi = mean_ranks.nemenyi
 
 
 def scan_parquet(
     path: Path,
     *,
     loss: str | Sequence[str] = "loss",
+    model: str | None = None,
     sample: str | None = None,
     outer: str | None = None,
     repetition: str | None = None,
@@ -229,7 +210,7 @@ def scan_parquet(
     by: str | Sequence[str] | None = None,
     pairs: bool = False,
     missing: Missing = "raise",
-    batch_size: int = scanning.BATCH,
+    batch_size: int = scanning_files.BATCH,
     progress: Callable[[int], object] | None = None,
 ) -> Moments:
     """Compute the moments of a Parquet log of any length, a batch of rows at a time.
@@ -240,6 +221,10 @@ def scan_parquet(
         A Parquet file, or a folder of them: a row for each evaluation.
     loss : str or sequence of str, optional
         The column of losses; a list where each model has a column of its own.
+    model : str, optional
+        The column that names the model, where the models stand below each other; a column
+        called ``model`` is found by itself. Their points are compared by sums of hashes, and
+        there are no ``pairs``.
     sample, outer, repetition, fold, source, point : str, optional
         The column of each level. One that bears the level's own name is found by itself.
     by, pairs, missing : optional
@@ -287,9 +272,9 @@ def scan_parquet(
         "sample": sample, "outer": outer, "repetition": repetition, "fold": fold,
         "source": source, "point": point,
     }  # fmt: skip
-    return scanning.scan_parquet(
-        Moments, path, loss, asked, by=by, pairs=pairs, missing=missing, batch_size=batch_size,
-        progress=progress,
+    return scanning_files.scan_parquet(
+        Moments, path, loss, asked, model=model, by=by, pairs=pairs, missing=missing,
+        batch_size=batch_size, progress=progress,
     )  # fmt: skip
 
 
@@ -297,6 +282,7 @@ def scan_dask(
     frame: Any,
     *,
     loss: str | Sequence[str] = "loss",
+    model: str | None = None,
     sample: str | None = None,
     outer: str | None = None,
     repetition: str | None = None,
@@ -314,7 +300,7 @@ def scan_dask(
     frame : dask.dataframe.DataFrame
         A row for each evaluation, as of ``dask.dataframe.read_parquet``. Folds and points may
         stand in any partition, and labels need not be known.
-    loss, sample, outer, repetition, fold, source, point, by, pairs, missing : optional
+    loss, model, sample, outer, repetition, fold, source, point, by, pairs, missing : optional
         As of `scan_parquet`.
 
     Returns
@@ -354,4 +340,6 @@ def scan_dask(
         "sample": sample, "outer": outer, "repetition": repetition, "fold": fold,
         "source": source, "point": point,
     }  # fmt: skip
-    return scanning.scan_dask(Moments, frame, loss, asked, by=by, pairs=pairs, missing=missing)
+    return lazy_frames.scan_dask(
+        Moments, frame, loss, asked, model=model, by=by, pairs=pairs, missing=missing
+    )

@@ -10,7 +10,7 @@ import numpy as np
 
 from cvstats.blocks import BLOCK, spans
 from cvstats.design import LEVELS, SPLIT, WINDOW, Design, Splits
-from cvstats.errors import LogError, listed, spelled
+from cvstats.errors import LogError, listed, nearest, spelled
 from cvstats.types import IntArray
 
 __all__ = ["Apart", "apart"]
@@ -28,7 +28,7 @@ def apart(design: Design, name: object) -> Apart:
         known = listed(map(repr, design.levels)) or "none"
         raise LogError(
             f"the log has no level {name!r}. Expected one of its levels, or of the coordinates "
-            f"along its evaluations: {known}."
+            f"along its evaluations: {known}.{nearest(name, design.levels)}"
         )
     if isinstance(design, Apart):
         return replace(design, name=name)

@@ -13,36 +13,28 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from cvstats.chunked import Panels
-from cvstats.containers.cells import CellPanels
 from cvstats.containers.frames import facts_about
+from cvstats.containers.lazy_evaluated import unlabelled
+from cvstats.containers.lazy_panels import LazyPanels
 from cvstats.containers.log import Attrs
 from cvstats.design import LEVELS, Design, Grid, Level
-from cvstats.errors import LogError
+from cvstats.errors import LogError, listed
 from cvstats.moments import Moments
 from cvstats.results import CAUTIONS, Caution, Result
 from cvstats.types import IntArray
 
 __all__ = [
     "ArrayLabels",
-    "LazyPanels",
     "caution_attrs",
-    "design_of",
     "in_memory",
+    "laid_out",
     "level_dims",
     "panel_of",
-    "panels_of",
 ]
 
 TAKING = "log.sel({level}={label})"
 SPARSE = ("sample", "outer", "fold", "source", "count")
 """Levels that do not hold every point under each of their labels."""
-
-LAZY = (
-    "this array is lazy (dask), and this needs its losses one by one. Lazily there are methods "
-    "for the moments of cells (wald, naive, cv_t, quadratic, corrected_t, out_of_source, "
-    "clustered, decompose, moments, compare), where coordinates and not NaN tell what was "
-    "evaluated, as fold('point') does. Expected losses in memory. Load them first: log.compute()."
-)
 
 IN_LOSS_UNITS = ("estimate", "se", "lower", "upper", "difference", "mean")
 
@@ -55,9 +47,17 @@ def level_dims(log: xr.DataArray, also: object = None) -> tuple[Hashable, ...]:
     found: set[Hashable] = {dim for dim in log.dims if dim in LEVELS}
     for name, coord in log.coords.items():
         if name in LEVELS:
+            if "model" in coord.dims:
+                raise LogError(
+                    f"the coordinate {name!r} lies along 'model', so it differs between models. "
+                    f"Expected the same for all of them: models are compared on the same points "
+                    f"in the same folds. Take one model: log.sel(model=…)."
+                )
             found |= set(coord.dims)
     if not found and log.ndim == 1:
         found = set(log.dims)
+    if not log.dims:
+        raise LogError("this array is a single number. Expected a loss for each evaluation.")
     if found:
         found |= {dim for dim in log.dims if dim == also}
     else:
@@ -73,8 +73,9 @@ def level_dims(log: xr.DataArray, also: object = None) -> tuple[Hashable, ...]:
 
 def no_numbers(log: xr.DataArray) -> LogError:
     """Words for an array that cannot hold losses."""
+    name = "the log" if log.name is None else repr(log.name)
     return LogError(
-        f"the losses of {log.name!r} are not numbers: their type is {log.dtype}. Expected "
+        f"the losses of {name} are not numbers: their type is {log.dtype}. Expected "
         f"one loss for each evaluation. Convert them with log.astype(float); if these are "
         f"predictions, cvstats.losses makes losses of them."
     )
@@ -82,36 +83,11 @@ def no_numbers(log: xr.DataArray) -> LogError:
 
 def panel_of(log: xr.DataArray, dims: tuple[Hashable, ...]) -> NDArray[Any]:
     """Lay the losses out, evaluations by carried cells; a view where memory allows."""
-    if log.dtype.kind not in "fiub":
-        raise no_numbers(log)
     carried = tuple(dim for dim in log.dims if dim not in dims)
     values = log.transpose(*dims, *carried).values
     rows, width = math.prod(values.shape[: len(dims)]), math.prod(values.shape[len(dims) :])
     table = values.reshape(rows, width)
     return table.view(np.uint8) if table.dtype.kind == "b" else table
-
-
-class LazyPanels(CellPanels):
-    """The losses of an array that is still to be computed, evaluations before carried cells."""
-
-    def __init__(self, log: xr.DataArray, dims: tuple[Hashable, ...]) -> None:
-        if log.dtype.kind not in "fiub":
-            raise no_numbers(log)
-        carried = tuple(dim for dim in log.dims if dim not in dims)
-        super().__init__(math.prod(log.sizes[dim] for dim in carried), LAZY)
-        object.__setattr__(self, "array", log.transpose(*dims, *carried))
-        object.__setattr__(self, "dims", dims)
-
-    def names(self, here: Sequence[slice]) -> list[tuple[Hashable, Any]]:
-        """Name each dimension and its labels within a chunk."""
-        return [
-            (dim, self.array.indexes[dim][part] if dim in self.array.indexes
-             else range(part.start, part.stop))
-            for dim, part in zip(self.array.dims, here, strict=True)
-        ]  # fmt: skip
-
-    array: xr.DataArray
-    dims: tuple[Hashable, ...]
 
 
 def in_memory(log: xr.DataArray, dims: tuple[Hashable, ...]) -> xr.DataArray:
@@ -130,30 +106,40 @@ def in_memory(log: xr.DataArray, dims: tuple[Hashable, ...]) -> xr.DataArray:
     return log.drop_vars([name for name in lazy if name not in levels]).assign_coords(loaded)
 
 
-def panels_of(logs: Sequence[xr.DataArray], dims: tuple[Hashable, ...]) -> Panels:
+def laid_out(
+    log: xr.DataArray,
+    logs: Sequence[xr.DataArray],
+    dims: tuple[Hashable, ...],
+    also: object = None,
+) -> tuple[Design, Panels]:
     """Lay out one array, or several of one model each; losses that are lazy stay so."""
-    if all(log.chunks is None for log in logs):
-        return Panels(tuple(panel_of(log, dims) for log in logs))
+    for each in logs:
+        if each.dtype.kind not in "fiub":
+            raise no_numbers(each)
+    levels = levels_along(log, dims, also)
+    dense = len(dims) > 1 and any(level in dims for level in SPARSE)
+    if all(each.chunks is None for each in logs):
+        panels = Panels(tuple(panel_of(each, dims) for each in logs))
+        return design_of(log, dims, levels, panels, dense), panels
+    lazy = LazyPanels(beside(logs), dims, levels, TAKING, dense=dense)
+    return lazy.design(), lazy
+
+
+def beside(logs: Sequence[xr.DataArray]) -> xr.DataArray:
+    """Put lazy arrays of one model each side by side."""
     if len(logs) == 1:
-        return LazyPanels(logs[0], dims)
-    for log in logs:
-        if log.dtype.kind not in "fiub":
-            raise no_numbers(log)
+        return logs[0]
     bare = [log.drop_vars([name for name in log.coords if name not in log.dims]) for log in logs]
     models = pd.Index([log.name for log in logs], name="model", tupleize_cols=False)
-    return LazyPanels(xr.concat(bare, models, coords="minimal", compat="override"), dims)
+    whole: xr.DataArray = xr.concat(bare, models, coords="minimal", compat="override")
+    return whole
 
 
-def design_of(
-    log: xr.DataArray, dims: tuple[Hashable, ...], panels: Panels, also: object = None
-) -> Design:
-    """Find the levels of an array by name, and one more dimension.
-
-    Where a level such as ``fold`` or ``source``, in which a point is not everywhere, is a
-    dimension beside others, the array is a dense table and NaN says that nothing was evaluated.
-    """
+def levels_along(
+    log: xr.DataArray, dims: tuple[Hashable, ...], also: object = None
+) -> dict[str, Level]:
+    """Find the levels of an array by name, and one more dimension."""
     shape = tuple(log.sizes[dim] for dim in dims)
-    size = int(np.prod(shape, dtype=np.int64))
     levels: dict[str, Level] = {}
     for dim in dims:
         index = log.indexes.get(dim)
@@ -168,7 +154,22 @@ def design_of(
             level = level_of(log, name, dims, shape)
             if level is not None:
                 levels[str(name)] = level
-    dense = len(dims) > 1 and any(level in dims for level in SPARSE)
+    return levels
+
+
+def design_of(
+    log: xr.DataArray,
+    dims: tuple[Hashable, ...],
+    levels: Mapping[str, Level],
+    panels: Panels,
+    dense: bool,
+) -> Design:
+    """Make the design of an array in memory.
+
+    Where a level such as ``fold`` or ``source``, in which a point is not everywhere, is a
+    dimension beside others, the array is a dense table and NaN says that nothing was evaluated.
+    """
+    size = math.prod(log.sizes[dim] for dim in dims)
     present = evaluated(panels) if dense else None
     present = labelled(levels, panels, present)
     if present is not None and not present.all():
@@ -201,11 +202,7 @@ def labelled(
         if (without & here).any():
             row = int(np.flatnonzero(without & here)[0])
             where = Design(levels, size).place(row)
-            raise LogError(
-                f"level {name!r} has no label (NaN) for the loss at {where}. Expected a label "
-                f"for every evaluation. Give it a label, or blank the loss: "
-                f"log.where(log[{name!r}].notnull())."
-            )
+            raise unlabelled(name, where)
         present = here
     return present
 
@@ -268,6 +265,11 @@ class ArrayLabels:
             models: list[Hashable] = [log.name if one is None or one.ndim else one.item()]
         elif "model" in log.coords:
             models = list(log.indexes["model"])
+            if not log.indexes["model"].is_unique:
+                raise LogError(
+                    f"several models have one name: {listed(map(repr, models))}. Expected "
+                    f"different names. Rename them: log.assign_coords(model=[…])."
+                )
         else:
             models = list(range(log.sizes["model"]))
         sizes = tuple(log.sizes[dim] for dim in carried)
@@ -358,11 +360,9 @@ class ArrayLabels:
         count = np.zeros(shape, dtype=np.int64)
         mean = np.full((*shape, found.mean.shape[1]), np.nan)
         variance = mean.copy()
-        count[at] = found.count
-        mean[at] = found.mean
-        enough = found.count > 1
-        within = found.m2[enough] / (found.count[enough] - 1)[:, None]
-        variance[tuple(codes[enough] for codes in at)] = within
+        within = found.m2 / np.where(found.count > 1, found.count - 1, np.nan)[:, None]
+        for table, values in ((count, found.count), (mean, found.mean), (variance, within)):
+            table[at] = values if at else values[0]
         dims = (*found.levels, *self.dims)
         coords = {
             level: (level, np.asarray(labels))

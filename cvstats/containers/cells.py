@@ -20,8 +20,9 @@ from cvstats.blocks import BLOCK, spans
 from cvstats.chunked import Columns, Differences, Panels
 from cvstats.containers.apart import Apart
 from cvstats.containers.log import Log
-from cvstats.design import LEVELS, SPLIT, Design, Level, Plan, Splits, frozen
+from cvstats.design import LEVELS, SPLIT, Design, Level, Plan, Splits
 from cvstats.errors import LogError, listed, spelled
+from cvstats.levels import frozen
 from cvstats.moments import Moments
 from cvstats.types import FloatArray, IntArray, Labels
 
@@ -31,6 +32,7 @@ __all__ = [
     "CellPanels",
     "Prints",
     "as_index",
+    "canonical",
     "cell_levels",
     "in_order",
     "prints_of",
@@ -44,9 +46,9 @@ def cell_levels(design: Design) -> tuple[str, ...]:
     found = tuple(name for name in LEVELS if name in design.levels)
     if "count" in found:
         raise LogError(
-            f"this is a bootstrap log (level 'count'), and its methods need the losses of each "
-            f"point. Expected a log of folds, splits or sources. Take one part of it first, as in "
-            f"{design.take('count')}."
+            "this is a bootstrap log (level 'count'), and its methods need the losses of each "
+            "point. Expected a log of folds, splits or sources; or this log in memory, and all "
+            "of it."
         )
     return tuple(name for name in found if name != "point")
 
@@ -154,15 +156,20 @@ class CellDesign(Apart):
         Sums of the hashes of the points.
     words : str
         What to say to somebody who asks for more than cells.
+    within : str
+        The level that tells several logs apart, if these are several.
     """
 
     name: str = field(kw_only=True, default="")
     whole: Moments = field(kw_only=True)
     prints: Prints | None = field(kw_only=True, default=None)
     words: str = field(kw_only=True)
+    within: str = field(kw_only=True, default="")
 
     @classmethod
-    def of(cls, cells: Moments, prints: Prints | None, pointed: bool, words: str) -> CellDesign:
+    def of(
+        cls, cells: Moments, prints: Prints | None, pointed: bool, words: str, within: str = ""
+    ) -> CellDesign:
         """Make levels of the labels of the cells; a level of points has a name and no labels."""
         levels = {
             level: Level(labels, cells.codes[:, i])
@@ -171,7 +178,7 @@ class CellDesign(Apart):
         if pointed:
             levels["point"] = Level((), np.zeros(0, dtype=np.int64))
         size = int(cells.count.sum())
-        return cls(levels, size, whole=cells, prints=prints, words=words)
+        return cls(levels, size, whole=cells, prints=prints, words=words, within=within)
 
     def plan(self, by: tuple[str, ...]) -> Plan:
         """Count the losses in the cells of some levels (remembered)."""
@@ -205,6 +212,12 @@ class CellDesign(Apart):
 
     def splits(self) -> Splits:
         """Count rows and points; that repetitions test the same ones is told by the prints."""
+        if self.within not in ("", self.name):
+            raise LogError(
+                f"the same evaluation stands in several logs, which the level {self.within!r} "
+                f"tells apart. Expected a question for each of them, as in by={self.within!r} or "
+                f"independent={self.within!r}."
+            )
         if "splits" not in self.facts:
             self.facts["splits"] = self._counted_splits()
         found: Splits = self.facts["splits"]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from cvstats.chunked import Panels
 from cvstats.containers.log import Attrs
 from cvstats.design import LEVELS, Design, Grid, Level
-from cvstats.errors import LogError, listed, spelled
+from cvstats.errors import LogError, is_number, listed, spelled
 from cvstats.moments import Moments
 from cvstats.results import CAUTIONS, Result
 from cvstats.types import IntArray
@@ -110,10 +110,15 @@ def numbers(column: pd.Series) -> NDArray[Any]:
     known = pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_bool_dtype(dtype)
     if known and not pd.api.types.is_complex_dtype(dtype):
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
-    first = f"{column.iloc[0]!r}" if len(column) else "none"
+    strays = (value for value in column if not is_number(value) and value is not None)
+    stray = next(strays, None)
+    first, way = column.iloc[0], "log.astype(float)"
+    if stray is not None:
+        first, way = stray, "pd.to_numeric"
+    name = "the log" if column.name is None else repr(column.name)
     raise LogError(
-        f"the losses of {column.name!r} are not numbers: their type is {dtype}, the first is "
-        f"{first}. Expected one loss for each evaluation. Convert them with pd.to_numeric; if "
+        f"the losses of {name} are not numbers: their type is {dtype}, the first is "
+        f"{spelled(first)}. Expected one loss for each evaluation. Convert them with {way}; if "
         f"these are predictions, cvstats.losses makes losses of them; if this column is no "
         f"model, leave it out."
     )

@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 from cvstats.chunked import Columns, Panels
 from cvstats.containers.apart import Apart
 from cvstats.containers.log import Log
-from cvstats.design import SPLIT, Codes, Design, Grid, Level, Plan, Splits
+from cvstats.design import SPLIT, Design, Grid, Level, Plan, Splits
 from cvstats.errors import LogError, listed, spelled
+from cvstats.levels import Codes
 from cvstats.moments import Moments
 from cvstats.results import Result
 from cvstats.types import IntArray
 
-__all__ = ["Groups", "Part", "stack"]
+__all__ = ["Groups", "Part", "PartDesign", "stack"]
 
 Run = Callable[[Log], Result]
 
@@ -175,6 +176,10 @@ class Groups:
     def first(self, by: tuple[str, ...]) -> tuple[str, ...]:
         """Put the level of the parts before all others."""
         return (self.name, *(level for level in by if level != self.name))
+
+    def shared(self, by: tuple[str, ...]) -> bool:
+        """Whether some cell of these levels has rows in several parts."""
+        return len(self.cut(0, by)[0].counts) > len(self.design.plan(by).used)
 
     def starts(self, codes: IntArray) -> IntArray:
         """Find where each part starts among cells that are sorted by part; and their end."""

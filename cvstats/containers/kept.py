@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,9 +22,11 @@ from cvstats.containers.cells import (
     prints_of,
 )
 from cvstats.containers.frames import FrameLabels
+from cvstats.containers.kept_notes import Notes
 from cvstats.containers.log import Labels, Log
 from cvstats.containers.pairing import aligned
 from cvstats.containers.reading import read, unread
+from cvstats.design import LEVELS
 from cvstats.errors import LogError, listed
 from cvstats.moments import Moments
 from cvstats.types import IntArray
@@ -72,15 +74,21 @@ class Kept:
         How many batches have been added up.
     dropped : int, optional
         How many evaluations were left out because some model missed them.
+    notes : Notes
+        What the attrs of all batches say.
+    within : str
+        A level without which an evaluation would stand several times: these are several logs.
     """
 
     cells: Moments
-    labels: Labels
-    pointed: bool
+    labels: Labels = FrameLabels((), None)  # for one who takes this for Moments.of_log
+    pointed: bool = False
     prints: Prints | None = None
     gaps: Moments | None = None
     batches: int = 1
     dropped: int | None = None
+    notes: Notes = field(default_factory=Notes)
+    within: str = ""
 
     @property
     def models(self) -> list[Hashable]:
@@ -94,8 +102,8 @@ class Kept:
 
     @property
     def attrs(self) -> dict[Hashable, Any]:
-        """What is noted besides: nothing, the attrs of batches are not kept."""
-        return {}
+        """What the attrs of all batches say, such as ``n_train``."""
+        return {str(name): value for name, value in self.notes.shared.items()}
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -131,6 +139,7 @@ class Kept:
                 "one batch keeps what two models share and the other does not. Expected "
                 "pairs=True for both, or for none."
             )
+        same_units(self, other)
         models, pairs = matched(self.labels, other.labels)
         theirs = column_order(other, models)
         same_masks(self, other.cells.mean[:, theirs])
@@ -147,7 +156,8 @@ class Kept:
         known = [part.dropped for part in (self, other) if part.dropped is not None]
         return replace(
             self, cells=cells, prints=prints, gaps=gaps, batches=self.batches + other.batches,
-            dropped=sum(known) if known else None,
+            dropped=sum(known) if known else None, notes=self.notes & other.notes,
+            within=self.within or other.within,
         )  # fmt: skip
 
     def __radd__(self: K, other: object) -> K:
@@ -159,12 +169,14 @@ class Kept:
         cells, order = in_order(self.cells)
         prints = None if self.prints is None else self.prints[order]
         gaps = None if self.gaps is None else in_order(self.gaps)[0]
-        design = CellDesign.of(cells, prints, self.pointed, WORDS)
+        design = CellDesign.of(cells, prints, self.pointed, WORDS, self.within)
         attrs: dict[str, Any] = {}
         if self.batches > 1:
             attrs = {"n_batches": self.batches, "checked": UNCHECKED.format(f"{self.batches:,}")}
         if self.dropped is not None:
             attrs["n_dropped"] = self.dropped
+        if (mixed := self.notes.words()) is not None:
+            attrs["mixed"] = mixed
         return CellLog(
             design, CellPanels(cells.mean.shape[1], WORDS), self.labels, attrs,
             found=cells, gaps=gaps, models=model_columns(self.labels),
@@ -194,9 +206,9 @@ def kept_of(
     kind: type[K], losses: object, by: str | Sequence[str] | None, pairs: bool, missing: str
 ) -> K:
     """Compute the moments of one batch."""
-    log = read(losses, missing=missing)
     if isinstance(losses, Kept):
         raise LogError("these are moments already. Expected a loss log.")
+    log, within = read_apart(losses, by, missing)
     if log.design.scores:
         raise LogError(
             "this log holds one score for each split, and moments are of the losses of single "
@@ -215,8 +227,19 @@ def kept_of(
         gaps = plain(log.moments(levels, every_gap(log, len(cells.count))))
     return kind(
         plain(cells), log.labels, "point" in log.design.levels, prints_of(log.design, levels),
-        gaps, 1, log.attrs.get("n_dropped"),
+        gaps, 1, log.attrs.get("n_dropped"), Notes.of(log.noted), within,
     )  # fmt: skip
+
+
+def read_apart(losses: object, by: str | Sequence[str] | None, missing: str) -> tuple[Log, str]:
+    """Read a batch; where an evaluation stands twice, see if a level of ``by`` tells them apart."""
+    more = [name for name in ((by,) if isinstance(by, str) else by or ()) if name not in LEVELS]
+    try:
+        return read(losses, missing=missing), ""
+    except LogError:
+        if not more:
+            raise
+        return read(losses, missing=missing, by=more[0]), more[0]
 
 
 def levels_of(log: Log, by: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -302,6 +325,20 @@ def same_grid(one: ArrayLabels, two: ArrayLabels) -> None:
                 f"{one.sizes} and {two.dims} of sizes {two.sizes}. Expected the same carried "
                 f"dimensions and labels in each batch, in one order."
             )
+
+
+def same_units(one: Kept, two: Kept) -> None:
+    """Refuse losses in different units, of which a sum means nothing."""
+    mine, yours = (
+        part.labels.units if isinstance(part.labels, ArrayLabels) else part.attrs.get("units")
+        for part in (one, two)
+    )
+    if mine != yours:
+        raise LogError(
+            f"the losses are in units {mine!r} in one batch and {yours!r} in the other. Expected "
+            f"the same in each batch. Convert them, or set it: log.attrs['units'] = "
+            f"{mine or yours!r}."
+        )
 
 
 def column_order(part: Kept, models: IntArray) -> IntArray:

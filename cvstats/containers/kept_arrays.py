@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
 from cvstats.containers.cells import prints_of
-from cvstats.containers.kept import Kept, every_gap, levels_of, plain
-from cvstats.containers.lazy import lazy_cells, needed, sketch
+from cvstats.containers.kept import Kept, every_gap, levels_of, plain, read_apart
+from cvstats.containers.kept_notes import Notes
+from cvstats.containers.lazy import lazy_template_of
+from cvstats.containers.lazy_evaluated import design_at
+from cvstats.containers.lazy_graph import lazy_cells, lazy_rows, needed
+from cvstats.containers.lazy_panels import LazyPanels
 from cvstats.containers.log import Log
-from cvstats.containers.reading import read
+from cvstats.design import Design
 from cvstats.errors import LogError
 from cvstats.moments import Moments
 from cvstats.results import Result
@@ -25,39 +29,70 @@ K = TypeVar("K", bound=Kept)
 
 @dataclass(frozen=True)
 class Raw:
-    """Hand the moments of some columns out as they are."""
+    """Hand the moments of some columns out as they are.
+
+    Where it is not known yet which cells there are, they are laid out over all labels (a table
+    of ``shape``), and what does not occur is NaN.
+    """
 
     by: tuple[str, ...]
+    shape: tuple[int, ...] | None
 
     def __call__(self, log: Log) -> Result:
-        """Give means and squared deviations, a row for each cell."""
+        """Give means and squared deviations."""
         found = log.moments(self.by)
-        nothing = np.zeros(found.mean.size, dtype=np.int64)
-        return Result("moments", {"mean": found.mean, "m2": found.m2}, nothing)
+        mean, m2 = found.mean, found.m2
+        if self.shape is not None:
+            mean = np.full((*self.shape, found.mean.shape[1]), np.nan)
+            m2 = mean.copy()
+            at = tuple(found.codes.T)
+            mean[at], m2[at] = found.mean, found.m2
+        nothing = np.zeros(mean.size, dtype=np.int64)
+        return Result("moments", {"mean": mean, "m2": m2}, nothing)
 
 
 def kept_of_array(
     kind: type[K], losses: Any, gaps: Any, by: str | Sequence[str] | None, missing: str
 ) -> K:
     """Compute the moments of a lazy array, and of its differences if there are any."""
-    log = read(losses, missing=missing)
+    log, within = read_apart(losses, by, missing)
     levels = levels_of(log, by)
-    asked = [tasks(log, levels)]
+    logs = [log]
     if gaps is not None:
         every_gap(log, len(log.design.plan(levels).used))
-        asked.append(tasks(read(gaps), levels))
-    computed = needed().compute(*(arrays for _, arrays in asked))
-    found = []
-    for (sketched, _), arrays in zip(asked, computed, strict=True):
-        count = sketched.count
-        mean, m2 = (flat(arrays[name], len(count)) for name in ("mean", "m2"))
-        found.append(
-            plain(Moments(levels, sketched.labels, sketched.codes, count, mean, m2))
-        )  # fmt: skip
+        logs.append(read_apart(gaps, by, missing)[0])
+    rows = None
+    if isinstance(log.panels, LazyPanels) and log.panels.told_later:
+        rows = lazy_rows(log.panels)
+    *computed, found = needed().compute(*(tables(each, levels) for each in logs), rows)
+    design, dropped = log.design, None
+    if isinstance(log.panels, LazyPanels) and found is not None:
+        design = design_at(log.panels.layout, found[0])
+        dropped = found[1] if log.panels.drop else None
+        design.splits()
+    moments = [moments_at(design, levels, arrays, found is not None) for arrays in computed]
     return kind(
-        found[0], log.labels, "point" in log.design.levels, prints_of(log.design, levels),
-        found[1] if gaps is not None else None,
+        moments[0], log.labels, "point" in design.levels, prints_of(design, levels),
+        moments[1] if gaps is not None else None, 1, dropped, Notes.of(log.noted),
+        within,
     )  # fmt: skip
+
+
+def later(log: Log) -> bool:
+    """Whether it is for the losses to tell what was evaluated."""
+    return isinstance(log.panels, LazyPanels) and log.panels.told_later
+
+
+def moments_at(
+    design: Design, levels: tuple[str, ...], arrays: dict[str, Any], spread: bool
+) -> Moments:
+    """Take the cells that occur, out of tables of all labels if they were spread over these."""
+    plan = design.plan(levels)
+    codes, count = design.codes_of(plan), plan.total[plan.used].astype(np.float64)
+    labels = tuple(design.levels[name].labels for name in levels)
+    at = tuple(codes.T) if spread else (slice(None),)
+    mean, m2 = (flat(arrays[name][at], len(count)) for name in ("mean", "m2"))
+    return plain(Moments(levels, labels, codes, count, mean, m2))
 
 
 def flat(values: FloatArray, cells: int) -> FloatArray:
@@ -65,18 +100,19 @@ def flat(values: FloatArray, cells: int) -> FloatArray:
     return np.ascontiguousarray(values).reshape(cells, -1)
 
 
-def tasks(log: Log, levels: tuple[str, ...]) -> tuple[Moments, dict[str, Any]]:
+def tables(log: Log, levels: tuple[str, ...]) -> dict[str, Any]:
     """Make the lazy means and squared deviations of all columns."""
-    unknown = [name for name in levels if name not in sketch(log, None)[0].levels]
+    unknown = [name for name in levels if name not in lazy_template_of(log, None)[0].levels]
     if len(unknown) > 1:
         raise LogError(
             f"by= names {', '.join(map(repr, unknown))}, which are no levels of a loss log. "
             f"Expected at most one such for a lazy array. Load it: log.compute()."
         )
-    template, sketched = sketch(log, unknown[0] if unknown else None)
-    found = sketched.moments(levels)
-    template = type(template)(
-        template.levels, template.labels, template.pointed, template.facts, None
-    )  # fmt: skip
+    template, _ = lazy_template_of(log, unknown[0] if unknown else None)
+    template = replace(template, by=None)
     kinds = dict.fromkeys(("mean", "m2"), np.dtype(np.float64))
-    return found, lazy_cells(log, template, Raw(levels), kinds, (len(found.count),))
+    if later(log):
+        shape = tuple(len(log.design.levels[name].labels) for name in levels)
+        return lazy_cells(log, template, Raw(levels, shape), kinds, shape)
+    cells = len(log.design.plan(levels).used)
+    return lazy_cells(log, template, Raw(levels, None), kinds, (cells,))

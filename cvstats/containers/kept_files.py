@@ -17,8 +17,9 @@ import xarray as xr
 from cvstats.containers.arrays import ArrayLabels
 from cvstats.containers.frames import FrameLabels
 from cvstats.containers.kept import Kept
+from cvstats.containers.kept_notes import Notes
 from cvstats.containers.log import Labels
-from cvstats.errors import LogError
+from cvstats.errors import LogError, NoSuchFile
 from cvstats.moments import Moments
 
 __all__ = ["load", "save"]
@@ -39,11 +40,14 @@ def save(part: Kept, path: str | os.PathLike[str]) -> None:
         "pointed": part.pointed,
         "batches": part.batches,
         "dropped": part.dropped,
+        "notes": {name: spelled_out(value) for name, value in part.notes.shared.items()},
+        "mixed": list(part.notes.mixed),
+        "within": part.within,
     }
     if part.prints is not None:
         arrays["prints"] = part.prints
     arrays["told"] = np.frombuffer(json.dumps(told).encode(), dtype=np.uint8)
-    target = Path(path)
+    target = path_of(path)
     unfinished = target.with_name(f"{target.name}.part{os.getpid()}")
     try:
         with unfinished.open("wb") as file:
@@ -55,6 +59,9 @@ def save(part: Kept, path: str | os.PathLike[str]) -> None:
 
 def load(kind: type[K], path: str | os.PathLike[str]) -> K:
     """Read moments from a file."""
+    path = path_of(path)
+    if not path.is_file():
+        raise NoSuchFile(f"there is no file {os.fspath(path)!r}. Expected one of Moments.save.")
     words = LogError(
         f"{os.fspath(path)!r} does not hold moments. Expected a file that Moments.save wrote."
     )
@@ -70,7 +77,19 @@ def load(kind: type[K], path: str | os.PathLike[str]) -> K:
     return kind(
         get_moments(arrays, "cells", told["cells"]), get_labels(arrays, told["labels"]),
         told["pointed"], arrays.get("prints"), gaps, told["batches"], told["dropped"],
+        Notes({name: read_out(value) for name, value in told.get("notes", {}).items()},
+              tuple(told.get("mixed", ()))),
+        told.get("within", ""),
     )  # fmt: skip
+
+
+def path_of(path: object) -> Path:
+    """Refuse what is no path."""
+    if not isinstance(path, str | os.PathLike):
+        raise LogError(
+            f"{path!r} is no path. Expected the name of a file, as in Moments.load('moments.npz')."
+        )
+    return Path(os.fsdecode(path))
 
 
 def put_moments(arrays: dict[str, Any], name: str, found: Moments) -> dict[str, Any]:
@@ -198,6 +217,10 @@ KINDS: dict[type, tuple[str, Any, Any]] = {
     ),
     datetime.datetime: ("datetime", datetime.datetime.isoformat, datetime.datetime.fromisoformat),
     datetime.date: ("date", datetime.date.isoformat, datetime.date.fromisoformat),
+    list: ("list", lambda parts: [spelled_out(part) for part in parts],
+           lambda parts: list(map(read_out, parts))),
+    dict: ("mapping", lambda pairs: [[spelled_out(k), spelled_out(v)] for k, v in pairs.items()],
+           lambda pairs: {read_out(k): read_out(v) for k, v in pairs}),
     tuple: ("tuple", lambda parts: [spelled_out(part) for part in parts],
             lambda parts: tuple(map(read_out, parts))),
     frozenset: ("set", lambda parts: [spelled_out(part) for part in parts],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -16,10 +17,61 @@ from cvstats.errors import LogError, place
 from cvstats.moments import Moments
 from cvstats.types import IntArray
 
-__all__ = ["block_moments", "merged"]
+__all__ = [
+    "Names",
+    "Part",
+    "Rows",
+    "block_moments",
+    "block_rows",
+    "column_name",
+    "masked_somewhere",
+    "merged",
+    "named",
+]
 
 Names = Sequence[tuple[Hashable, Any]]
 """For each dimension its name and its labels in this chunk."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The evaluations in the chunks of some losses: of one chunk, or of all beside each other.
+
+    ``some`` are the rows that hold any loss, and ``whole`` those that none of the carried cells
+    misses; ``seen`` says for each chunk whether it holds a loss at all.
+    """
+
+    some: IntArray
+    whole: IntArray
+    seen: tuple[bool, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """The moments of a chunk or of several, and of a chunk what was evaluated in it."""
+
+    moments: Moments
+    rows: Rows | None = None
+
+
+def block_rows(values: NDArray[Any], tested: int, nan_tells: bool) -> Rows:
+    """Find the evaluations in one chunk; a carried cell without any loss misses nothing."""
+    table = flat(values, tested)
+    if table.dtype.kind != "f":
+        every = np.arange(len(table))
+        return Rows(every, every, (True,))
+    gone = np.isnan(table)
+    columns = ~gone.all(axis=0)
+    some = np.flatnonzero(~gone.all(axis=1)) if nan_tells else np.arange(len(table))
+    whole = np.flatnonzero(~gone[:, columns].any(axis=1))
+    return Rows(some, whole, (bool(columns.any()),))
+
+
+def flat(values: NDArray[Any], tested: int) -> NDArray[Any]:
+    """Lay a chunk out, evaluations by carried cells."""
+    rows = int(np.prod(values.shape[:tested], dtype=np.int64))
+    table = np.asarray(values).reshape(rows, -1)
+    return table.view(np.uint8) if table.dtype.kind == "b" else table
 
 
 def block_moments(
@@ -29,31 +81,56 @@ def block_moments(
     codes: Sequence[tuple[tuple[int, ...], IntArray]],
     names: Names,
     tested: int,
-) -> Moments:
-    """Compute the moments of the cells in one chunk, whose first dimensions hold evaluations."""
+    nan_tells: bool = False,
+    paired: bool = False,
+    kept: Rows | None = None,
+) -> Part:
+    """Compute the moments of the cells in one chunk, whose first dimensions hold evaluations.
+
+    With ``nan_tells`` the rows without any loss are no evaluations; with ``kept`` only rows
+    that no model misses are.
+    """
     shape = values.shape[:tested]
     keys = np.zeros(shape, dtype=np.int64)
     for (axes, base), size in zip(codes, sizes, strict=True):
         wide = [shape[axis] if axis in axes else 1 for axis in range(tested)]
         keys = keys * size + base.reshape(wide)
-    rows = keys.size
-    table = np.asarray(values).reshape(rows, -1)
-    table = table.view(np.uint8) if table.dtype.kind == "b" else table
-    used, cell = np.unique(keys, return_inverse=True)
-    design = Design({"cell": Level(range(len(used)), cell.reshape(-1).astype(np.int32))}, rows)
+    table, number = flat(values, tested), keys.reshape(-1)
+    rows: Rows | None = None
+    picked: IntArray | None = None
+    if kept is not None:
+        picked = kept.whole
+    elif nan_tells:
+        rows = block_rows(values, tested, nan_tells)
+        picked = rows.some
+    if picked is not None and len(picked) < len(table):
+        table, number = table[picked], number[picked]
+    labels = tuple(range(size) for size in sizes)
+    if not len(table):
+        nothing = np.zeros((0, table.shape[1]))
+        none = np.zeros((0, len(levels)), dtype=np.int64)
+        return Part(Moments(levels, labels, none, np.zeros(0), nothing, nothing), rows)
+    used, cell = np.unique(number, return_inverse=True)
+    design = Design({"cell": Level(range(len(used)), cell.reshape(-1).astype(np.int32))}, len(cell))
     found = chunked.moments(design, Panels((table,)), ("cell",))
     bad = ~(np.isfinite(found.mean).all(axis=0) & np.isfinite(found.m2).all(axis=0))
     for column in np.flatnonzero(bad).tolist():
-        checked(table[:, column], column, names, tested)
+        checked(table[:, column], column, names, tested, picked, paired)
     keyed = np.empty((len(used), len(levels)), dtype=np.int64)
-    number = used
+    rest = used
     for at in reversed(range(len(levels))):
-        number, keyed[:, at] = np.divmod(number, sizes[at])
-    labels = tuple(range(size) for size in sizes)
-    return Moments(levels, labels, keyed, found.count, found.mean, found.m2)
+        rest, keyed[:, at] = np.divmod(rest, sizes[at])
+    return Part(Moments(levels, labels, keyed, found.count, found.mean, found.m2), rows)
 
 
-def checked(losses: NDArray[Any], column: int, names: Names, tested: int) -> None:
+def checked(
+    losses: NDArray[Any],
+    column: int,
+    names: Names,
+    tested: int,
+    picked: IntArray | None,
+    paired: bool,
+) -> None:
     """Refuse losses that are no numbers, unless a carried cell has none at all: it is masked."""
     missing = np.isnan(losses)
     if missing.all() and len(names) > tested:
@@ -65,7 +142,14 @@ def checked(losses: NDArray[Any], column: int, names: Names, tested: int) -> Non
             f"the losses of {whose} are too large to be squared. Expected numbers below 1e150. "
             f"Divide them by a constant."
         )
-    where = named(int(rows[0]), names[:tested])
+    row = int(rows[0]) if picked is None else int(picked[rows[0]])
+    where = named(row, names[:tested])
+    if paired:
+        raise LogError(
+            f"not both models of {whose} have a finite loss at {where}. Expected a number for "
+            f"every model on every evaluation. Fill the gap, or pass missing='drop' to leave out "
+            f"each evaluation that any model misses."
+        )
     if not missing[rows[0]]:
         raise LogError(
             f"the loss of {whose} is infinite at {where}. Expected finite numbers. An infinite "
@@ -73,7 +157,8 @@ def checked(losses: NDArray[Any], column: int, names: Names, tested: int) -> Non
         )
     raise LogError(
         f"the loss of {whose} is missing (NaN) at {where}. Expected a number for every "
-        f"evaluation. Fill the gap, or leave this evaluation out of the array."
+        f"evaluation. Fill the gap, or pass missing='drop' to leave out each evaluation that any "
+        f"model misses."
     )
 
 
@@ -88,16 +173,22 @@ def column_name(column: int, names: Names) -> str:
     return named(column, names) if names else "the log"
 
 
-def merged(parts: Sequence[Moments], names: Names) -> Moments:
+def masked_somewhere(whose: str) -> LogError:
+    """Words for a carried cell that has losses in one chunk and none in another."""
+    return LogError(
+        f"the losses of {whose} are all missing (NaN) in one chunk and not in another. Expected "
+        f"a number for every evaluation, or none at all. Fill the gap, or mask it everywhere."
+    )
+
+
+def merged(parts: Sequence[Part], names: Names) -> Part:
     """Add up the moments of chunks; a carried cell is masked in all of them or in none."""
-    masks = [np.asarray(np.isnan(part.mean).any(axis=0)) for part in parts]
+    known = [part.moments for part in parts if len(part.moments.count)]
+    if not known:
+        return Part(parts[0].moments)
+    masks = [np.asarray(np.isnan(moments.mean).any(axis=0)) for moments in known]
     for mask in masks[1:]:
         apart = np.flatnonzero(mask != masks[0])
         if len(apart):
-            whose = column_name(int(apart[0]), names)
-            raise LogError(
-                f"the losses of {whose} are all missing (NaN) in one chunk and not in another. "
-                f"Expected a number for every evaluation, or none at all. Fill the gap, or mask "
-                f"it everywhere."
-            )
-    return reduce(Moments.__add__, parts)
+            raise masked_somewhere(column_name(int(apart[0]), names))
+    return Part(reduce(Moments.__add__, known))

@@ -122,7 +122,9 @@ class Log:
             values = None if gone[j] else chosen.column(j, 0, self.design.size)
             if values is not None:
                 here = values if self.design.present is None else values[self.design.present]
-                if not np.isfinite(here @ here):
+                with np.errstate(over="ignore"):
+                    finite = bool(np.isfinite(here @ here))
+                if not finite:
                     self._refuse(np.arange(chosen.width) == j, chosen)
             yield values
 

@@ -14,11 +14,13 @@ from cvstats.blocks import BLOCK, spans
 from cvstats.containers import arrays, frames
 from cvstats.containers.apart import apart
 from cvstats.containers.cells import CellPanels
+from cvstats.containers.lazy_kind import is_dask_frame
+from cvstats.containers.lazy_panels import LazyPanels
 from cvstats.containers.log import Log
 from cvstats.design import LEVELS, Design
-from cvstats.errors import LogError, choice
+from cvstats.errors import LogError, checked_choice
 
-__all__ = ["dropped", "read"]
+__all__ = ["MISSING", "dropped", "read"]
 
 MISSING = ("raise", "drop")
 
@@ -46,8 +48,7 @@ def read(losses: object, *, missing: str = "raise", by: object = None) -> Log:
         If the log is empty, holds anything but numbers, lacks labels, or holds an evaluation
         twice.
     """
-    if missing not in MISSING:
-        raise choice("missing", missing, MISSING)
+    checked_choice("missing", missing, MISSING)
     empty = LogError("the log is empty. Expected at least one loss.")
     if isinstance(losses, (pd.Series, pd.DataFrame)) and len(losses) == 0:
         raise empty
@@ -59,12 +60,6 @@ def read(losses: object, *, missing: str = "raise", by: object = None) -> Log:
     if 0 in (log.design.size, log.panels.width) or (present is not None and not present.any()):
         raise empty
     if missing == "drop":
-        if isinstance(log.panels, CellPanels):
-            raise LogError(
-                "missing='drop' has to look at every loss, and there are none to look at: this is "
-                "a lazy array, or moments. Expected missing='raise'. Leave out evaluations before: "
-                "cvstats.Moments.of_log(batch, missing='drop'), or log.compute()."
-            )
         log = dropped(log)
     if by is not None:
         log = replace(log, design=apart(log.design, by))
@@ -74,6 +69,14 @@ def read(losses: object, *, missing: str = "raise", by: object = None) -> Log:
 
 def dropped(log: Log) -> Log:
     """Leave out every evaluation that is missing for any model."""
+    if isinstance(log.panels, LazyPanels):
+        return replace(log, panels=log.panels.dropping())
+    if isinstance(log.panels, CellPanels):
+        raise LogError(
+            "missing='drop' has to look at every loss, and these are moments. Expected "
+            "missing='raise'. Leave out evaluations as you sum up: "
+            "cvstats.Moments.of_log(batch, missing='drop')."
+        )
     keep = np.ones(log.design.size, dtype=bool)
     masked = log.masked()  # what misses everything does not miss what others have
     for j in np.setdiff1d(np.arange(log.panels.width), masked).tolist():
@@ -104,12 +107,20 @@ def unread(losses: object, also: object = None) -> Log:
 
     ``also`` is the name of a dimension that is to be a level, where the container has any.
     """
+    if is_dask_frame(losses):
+        raise LogError(
+            "this is a frame of dask, and this needs its losses one by one. Lazily there are "
+            "methods for the moments of cells, such as wald, corrected_t, out_of_source and "
+            "compare. Expected losses in memory. Load them first: "
+            "cvstats.as_log(frame.compute(), loss=…)."
+        )
     kind = type(losses)
     name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
     raise LogError(
-        f"a {name} is not a loss log. Expected a pandas Series or DataFrame, "
-        f"or an xarray DataArray or Dataset. Make one with cvstats.as_log(pandas.DataFrame(…), "
-        f"loss='loss', fold='fold', point='id')."
+        f"{'an' if name[0] in 'aeiou' else 'a'} {name} is not a loss log. Expected a pandas Series "
+        f"or DataFrame, or an xarray DataArray or Dataset. Make one with cvstats.as_log("
+        f"pandas.DataFrame(…), loss='loss', fold='fold', point='id'); or, for the losses of one "
+        f"test set, with pandas.Series(losses).rename_axis('point')."
     )
 
 
@@ -139,10 +150,9 @@ def _(losses: pd.DataFrame, also: object = None) -> Log:
 @unread.register
 def _(losses: xr.DataArray, also: object = None) -> Log:
     dims = arrays.level_dims(losses, also)
-    panels = arrays.panels_of([losses], dims)
-    losses = arrays.in_memory(losses, dims)
-    design = arrays.design_of(losses, dims, panels, also)
-    return Log(design, panels, arrays.ArrayLabels.of(losses, dims))
+    known = arrays.in_memory(losses, dims)
+    design, panels = arrays.laid_out(known, [losses], dims, also)
+    return Log(design, panels, arrays.ArrayLabels.of(known, dims))
 
 
 @unread.register
@@ -172,10 +182,11 @@ def _(losses: xr.Dataset, also: object = None) -> Log:
                 f"Leave out what is no model: log[[{first.name!r}, …]]."
             )
     dims = arrays.level_dims(first, also)
-    panels = arrays.panels_of([v.transpose(*first.dims) for v in variables], dims)
     first = arrays.in_memory(first, dims)
+    models = [variable.transpose(*first.dims) for variable in variables]
+    design, panels = arrays.laid_out(first, models, dims, also)
     labels = arrays.ArrayLabels.of(first, dims)
     names = [variable.name for variable in variables]
     every = {variable.attrs.get("units") for variable in variables}
     labels = labels.with_models(names, every.pop() if len(every) == 1 else None)
-    return Log(arrays.design_of(first, dims, panels, also), panels, labels)
+    return Log(design, panels, labels)

@@ -148,6 +148,8 @@ class Draws:
         The row of each loss.
     fits, points : int
         How many fits and different points there are.
+    whole : bool
+        Whether each sample holds equally many draws, and no fewer than there are points.
     """
 
     fit: IntArray
@@ -155,6 +157,7 @@ class Draws:
     rows: IntArray | slice
     fits: int
     points: int
+    whole: bool
 
 
 def draws(design: Design) -> Draws:
@@ -172,9 +175,12 @@ def draws(design: Design) -> Draws:
         occurring = np.bincount(fit, minlength=len(rows.fit)) > 0
         points = np.bincount(rows.point.number[order], minlength=len(rows.point))
         number = (np.cumsum(occurring) - 1)[fit]
-        return Draws(
-            number, rows.count[order], order, int(occurring.sum()), int((points > 0).sum())
-        )
+        # What missing="drop" left out was drawn all the same, and its counts still tell.
+        logged = rows.fit.number[rows.order]
+        total = np.bincount(logged, rows.count[rows.order], minlength=len(rows.fit))[occurring]
+        n = int((points > 0).sum())
+        whole = bool((total == total[0]).all() and total[0] >= n)
+        return Draws(number, rows.count[order], order, int(occurring.sum()), n, whole)
 
     return remembered(design, "draws", make)
 

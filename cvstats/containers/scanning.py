@@ -1,13 +1,11 @@
-"""Logs that are tables too long for memory: Parquet files, and frames of dask."""
+"""Tables too long for memory: which columns are a log, and the moments of some rows."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from importlib import import_module
+from operator import add
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,20 +14,19 @@ import pandas as pd
 from cvstats.chunked import Panels
 from cvstats.containers.frames import FrameLabels, numbers
 from cvstats.containers.kept import Kept, kept_of
+from cvstats.containers.kept_beside import side_by_side
 from cvstats.containers.log import Log
 from cvstats.containers.reading import unread
 from cvstats.design import LEVELS, Design, Level
 from cvstats.errors import LogError, listed
 from cvstats.types import Labels
 
-__all__ = ["Columns", "columns_of", "scan_dask", "scan_parquet"]
+__all__ = ["Columns", "Parts", "added", "check_stacked", "columns_of", "part_of", "whole_of"]
 
 K = TypeVar("K", bound=Kept)
 
-BATCH = 1 << 20
-"""Rows that are read together."""
-
-FAN = 8
+Parts = dict[Hashable, K]
+"""Moments of some rows: of each model that stands in them, or under None of all columns."""
 
 PLAIN = {"float", "double", *(f"{sign}int{size}" for sign in ("", "u") for size in (8, 16, 32, 64))}
 """Arrow's names of the types that numpy has too."""
@@ -42,11 +39,12 @@ class Columns:
     losses: tuple[str, ...]
     single: bool
     levels: Mapping[str, str]
+    model: str | None = None
 
     @property
     def names(self) -> list[str]:
         """The columns that are read."""
-        return [*self.levels.values(), *self.losses]
+        return [*self.levels.values(), *self.losses, *([self.model] if self.model else [])]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +71,11 @@ def columns_of(
     loss: str | Sequence[str],
     asked: Mapping[str, str | None],
     by: str | Sequence[str] | None,
+    model: str | None = None,
 ) -> Columns:
     """Find losses and levels among the columns of a table, and what else ``by`` names.
+
+    ``model`` is the column that names the model, where models stand below each other.
 
     Raises
     ------
@@ -89,7 +90,11 @@ def columns_of(
     }
     for name in () if by is None else (by,) if isinstance(by, str) else by:
         levels.setdefault(name, name)
-    named = [*losses, *levels.values()]
+    if model is None and isinstance(loss, str) and "model" in known and "model" not in (
+        loss, *levels.values()
+    ):  # fmt: skip
+        model = "model"
+    named = [*losses, *levels.values(), *([] if model is None else [model])]
     lost = [name for name in named if name not in known]
     if lost or not losses:
         raise LogError(
@@ -104,13 +109,9 @@ def columns_of(
             f"no level of a loss log was found among the columns {listed(map(repr, known))}. "
             f"Expected some of {', '.join(LEVELS)}: name the columns, as in fold='cv_split'."
         )
-    if "model" in known and "model" not in named:
-        raise LogError(
-            "the table has a column 'model': its models stand below each other, and what they "
-            "share may lie in different batches. Expected a column of losses for each model. "
-            "Rename that column if it is something else."
-        )
-    return Columns(losses, isinstance(loss, str), levels)
+    if model is not None and len(losses) > 1:
+        raise LogError("model= and several columns in loss= both name models. Expected one.")
+    return Columns(losses, isinstance(loss, str), levels, model)
 
 
 # --- codes of a column ----------------------------------------------------------------------------
@@ -149,6 +150,21 @@ def batch_of(table: Mapping[str, Any], columns: Columns) -> Batch:
     return Batch(levels, losses, columns.single)
 
 
+def check_stacked(columns: Columns, pairs: bool, missing: str) -> None:
+    """Refuse what asks for several models at once, where they stand below each other."""
+    if columns.model is None or not (pairs or missing == "drop"):
+        return
+    asked = (
+        "what models share is asked for" if pairs
+        else "missing='drop' leaves an evaluation out for all models"
+    )  # fmt: skip
+    raise LogError(
+        f"{asked}, and the models of this table stand below each other (column "
+        f"{columns.model!r}), perhaps in different batches. Expected a column of losses for each "
+        f"model, as in loss=['ridge', 'forest']."
+    )
+
+
 def part_of(
     kind: type[K],
     table: Mapping[str, Any],
@@ -156,113 +172,37 @@ def part_of(
     by: str | Sequence[str] | None,
     pairs: bool,
     missing: str,
-) -> K | None:
-    """Compute the moments of some rows; None where there are none."""
+) -> Parts[K]:
+    """Compute the moments of some rows; nothing where there are none."""
     if len(table[columns.names[0]]) == 0:
-        return None
-    return kept_of(kind, batch_of(table, columns), by, pairs, missing)
-
-
-def added(parts: Sequence[K | None]) -> K | None:
-    """Add up what is there."""
-    known = [part for part in parts if part is not None]
-    return reduce(lambda one, two: one + two, known) if known else None
-
-
-def there(part: K | None) -> K:
-    """Refuse a table without rows."""
-    if part is None:
-        raise LogError("the log is empty. Expected at least one loss.")
-    return part
-
-
-# --- Parquet --------------------------------------------------------------------------------------
-
-
-def scan_parquet(
-    kind: type[K],
-    path: str | os.PathLike[str],
-    loss: str | Sequence[str],
-    asked: Mapping[str, str | None],
-    *,
-    by: str | Sequence[str] | None,
-    pairs: bool,
-    missing: str,
-    batch_size: int,
-    progress: Callable[[int], object] | None,
-) -> K:
-    """Read a file, or all files of a folder, a batch of rows at a time."""
-    try:
-        parquet = import_module("pyarrow.parquet")
-        datasets = import_module("pyarrow.dataset")
-    except ImportError as error:
-        raise ImportError(
-            "Parquet files need pyarrow. Install it: pip install 'cvstats[io]'."
-        ) from error
-    table = datasets.dataset(os.fspath(path), format="parquet")
-    columns = columns_of(table.schema.names, loss, asked, by)
-
-    def batches() -> Iterator[dict[str, Any]]:
-        for file in table.files:  # one by one: a scan of all would read far ahead
-            with parquet.ParquetFile(file, pre_buffer=False) as opened:
-                for batch in opened.iter_batches(batch_size=batch_size, columns=columns.names):
-                    yield {name: column_of(batch.column(name)) for name in columns.names}
-
-    total: K | None = None
-    for batch in ahead(batches()):
-        total = added([total, part_of(kind, batch, columns, by, pairs, missing)])
-        if progress is not None:
-            progress(len(batch[columns.names[0]]))
-    return there(total)
-
-
-def column_of(column: Any) -> Any:
-    """Take plain numbers as they lie in memory; whatever else as pandas has it."""
-    if column.null_count == 0 and str(column.type) in PLAIN:
-        return column.to_numpy()
-    return column.to_pandas()
-
-
-def ahead(parts: Iterator[Any]) -> Iterator[Any]:
-    """Read the next part while the last one is at work."""
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        waiting = pool.submit(next, parts, None)
-        while (part := waiting.result()) is not None:
-            waiting = pool.submit(next, parts, None)
-            yield part
-
-
-# --- dask -----------------------------------------------------------------------------------------
-
-
-def scan_dask(
-    kind: type[K],
-    frame: Any,
-    loss: str | Sequence[str],
-    asked: Mapping[str, str | None],
-    *,
-    by: str | Sequence[str] | None,
-    pairs: bool,
-    missing: str,
-) -> Any:
-    """Make delayed moments of a dask frame: of each partition, and a tree of sums."""
-    try:
-        from dask.delayed import delayed
-    except ImportError as error:
-        raise ImportError("dask frames need dask. Install it: pip install 'cvstats[dask]'.") from (
-            error
-        )
-    if not hasattr(frame, "to_delayed") or not hasattr(frame, "columns"):
+        return {}
+    if columns.model is None:
+        return {None: kept_of(kind, batch_of(table, columns), by, pairs, missing)}
+    names = level_of(table[columns.model])
+    codes = names.block(0, len(table[columns.model]))
+    if codes.min() < 0:
         raise LogError(
-            f"a {type(frame).__name__} is no dask DataFrame. Expected one, as of "
-            f"dask.dataframe.read_parquet; cvstats.Moments.of_log takes pandas and xarray."
+            f"a model has no name (missing). Expected a name in each row of {columns.model!r}."
         )
-    columns = columns_of([*map(str, frame.columns)], loss, asked, by)
-    work = delayed(part_of, pure=True)
-    add = delayed(added, pure=True)
-    parts = [
-        work(kind, part, columns, by, pairs, missing) for part in frame[columns.names].to_delayed()
-    ]
-    while len(parts) > 1:
-        parts = [add(parts[at : at + FAN]) for at in range(0, len(parts), FAN)]
-    return delayed(there, pure=True)(parts[0])
+    parts = {}
+    for code in np.unique(codes).tolist():
+        rows = codes == code
+        own = {name: table[name][rows] for name in columns.names}
+        parts[names.labels[code]] = kept_of(kind, batch_of(own, columns), by, False, missing)
+    return parts
+
+
+def added(parts: Iterable[Parts[K]]) -> Parts[K]:
+    """Add up what is there, model by model."""
+    known: dict[Hashable, list[K]] = {}
+    for part in parts:
+        for name, kept in part.items():
+            known.setdefault(name, []).append(kept)
+    return {name: reduce(add, each) for name, each in known.items()}
+
+
+def whole_of(parts: Parts[K]) -> K:
+    """Take all that was added up: of a table without rows there is nothing."""
+    if not parts:
+        raise LogError("the log is empty. Expected at least one loss.")
+    return parts[None] if None in parts else side_by_side(parts)

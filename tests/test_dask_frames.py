@@ -1,0 +1,249 @@
+"""Frames of dask: the same functions and accessor, the same answers, one pass over partitions."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cvstats
+from cvstats import LogError
+
+dask = pytest.importorskip("dask", reason="the extra dask is not installed")
+frames = pytest.importorskip("dask.dataframe", reason="the extra dask is not installed")
+
+
+def early(graph, keys, **_):
+    """Stand in for a scheduler where nothing may be computed."""
+    raise AssertionError("something was computed early")
+
+
+guard = partial(dask.config.set, scheduler=early)
+now = partial(dask.config.set, scheduler="synchronous")
+
+
+@pytest.fixture(autouse=True)
+def _registered():
+    cvstats.accessor.register_dask()
+
+
+def table(n=200, repetitions=2):
+    rng = np.random.default_rng(3)
+    rows = [
+        pd.DataFrame({
+            "repetition": r, "fold": rng.permutation(n) % 5,
+            "source": [f"site {i % 7}" for i in range(n)], "point": np.arange(n),
+            "ridge": rng.standard_normal(n), "forest": rng.standard_normal(n),
+            "month": np.where(np.arange(n) % 3 == 0, "may", "june"),
+        })
+        for r in range(repetitions)
+    ]  # fmt: skip
+    return pd.concat(rows, ignore_index=True).sample(frac=1, random_state=0)
+
+
+MODELS = ["ridge", "forest"]
+
+
+def parted(whole, number=5):
+    return frames.from_pandas(whole, npartitions=number, sort=False)
+
+
+def counted(whole, seen):
+    """A frame whose partitions are counted as they are made."""
+
+    def part(rows):
+        seen.append(1)
+        return rows
+
+    frame = parted(whole)
+    return frame.map_partitions(part, meta=frame._meta)
+
+
+def test_methods_read_the_frame_once():
+    whole, seen = table(), []
+    frame = counted(whole[["fold", "point", "repetition", *MODELS]], seen)
+    with now():
+        wald, cv_t, parts = dask.compute(frame.cvci.wald(), frame.cvci.cv_t(), frame.cvci.compare())
+    assert len(seen) == 5
+    log = cvstats.as_log(whole.drop(columns=["source", "month"]), loss=MODELS)
+    pd.testing.assert_frame_equal(wald, log.cvci.wald(), rtol=1e-12)
+    pd.testing.assert_frame_equal(cv_t, log.cvci.cv_t(), rtol=1e-12)
+    pd.testing.assert_frame_equal(parts, log.cvci.compare(), rtol=1e-11)
+    assert wald.attrs["checked"].startswith("within each of 5 batches")
+
+
+def moments_tasks(*answers):
+    return {
+        key for answer in answers for key in map(str, answer.__dask_graph__()) if "part_of" in key
+    }
+
+
+def test_methods_share_their_tasks():
+    frame = parted(table())
+    one, two = frame.cvci.wald(), frame.cvci.clustered()
+    assert len(moments_tasks(one)) == len(moments_tasks(one, two)) == 5
+
+
+def test_the_order_of_imports():
+    code = (
+        "import {}\n"
+        "import sys\n"
+        "loaded = 'dask' in sys.modules\n"
+        "import cvstats, pandas as pd, dask.dataframe as frames\n"
+        "print(loaded, hasattr(frames.DataFrame, 'cvci'), hasattr(frames.Series, 'cvci'))\n"
+        "cvstats.accessor.register_dask()\n"
+        "cvstats.accessor.register_dask()\n"
+        "print(hasattr(frames.DataFrame, 'cvci'), hasattr(frames.Series, 'cvci'))\n"
+    )
+    printed = {}
+    for first in ("cvstats", "dask.dataframe"):
+        command = [sys.executable, "-W", "error::UserWarning", "-c", code.format(first)]
+        ran = subprocess.run(command, check=True, capture_output=True, text=True)
+        printed[first] = ran.stdout.split()
+    assert printed["cvstats"] == ["False", "False", "False", "True", "True"]
+    assert printed["dask.dataframe"] == ["True"] * 5
+
+
+def test_other_names():
+    whole = table()
+    log = cvstats.as_log(whole, loss=MODELS)
+    other = whole.rename(columns={"fold": "split", "point": "id", "ridge": "se"})
+    with guard():
+        frame = cvstats.as_log(parted(other), loss=["se", "forest"], fold="split", point="id")
+        later = frame.cvci.wald()
+    assert list(frame.columns) == ["repetition", "fold", "source", "point", "se", "forest"]
+    with now():
+        found = later.compute()
+    pd.testing.assert_frame_equal(found.rename({"se": "ridge"}), log.cvci.wald(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("prediction", ["ridge", MODELS, {"a": "ridge", "b": "forest"}])
+def test_losses_of_predictions(prediction):
+    whole = table().assign(y_true=1.5).set_axis(np.zeros(400, dtype=int), axis=0)
+    levels = ["repetition", "fold", "source", "point"]
+    log = cvstats.losses(whole.set_index(levels), prediction=prediction, loss="absolute_error")
+    log = log.to_frame() if isinstance(log, pd.Series) else log
+    with guard():
+        frame = cvstats.losses(parted(whole), prediction=prediction, loss="absolute_error")
+        later = frame.cvci.wald()
+    assert list(frame.columns) == [*levels, *log.columns]
+    with now():
+        pd.testing.assert_frame_equal(later.compute(), log.cvci.wald(), rtol=1e-12)
+    with guard(), pytest.raises(LogError, match="no column 'svm'"):
+        cvstats.losses(parted(whole), prediction="svm")
+
+
+def test_models_below_each_other():
+    whole = table()
+    log = cvstats.as_log(whole, loss=MODELS)
+    long = whole.melt(["repetition", "fold", "source", "point"], MODELS, "who", "se")
+    long = long.sample(frac=1, random_state=2)
+    with guard():
+        frame = cvstats.as_log(parted(long, 7), loss="se", model="who")
+        later = frame.cvci.wald(), frame.cvci.clustered(), cvstats.moments(frame)
+    with now():
+        wald, clustered, cells = dask.compute(*later)
+    order = ["forest", "ridge"]  # by name: no order of partitions is the right one
+    pd.testing.assert_frame_equal(wald, log[order].cvci.wald(), rtol=1e-12)
+    pd.testing.assert_frame_equal(clustered, log[order].cvci.clustered(), rtol=1e-12)
+    assert list(cells.index.names) == ["model", "repetition", "fold"]
+    with guard(), pytest.raises(LogError, match="what models share is asked for"):
+        frame.cvci.compare()
+    lost = long[~((long["who"] == "ridge") & (long["point"] == 7))]
+    with now(), pytest.raises(LogError, match="'forest' and 'ridge' have 7 and 6 points|points at"):
+        cvstats.as_log(parted(lost), loss="se", model="who").cvci.wald().compute()
+
+
+def test_a_level_that_is_no_level_of_logs():
+    whole = table()
+    log = cvstats.as_log(whole, loss=MODELS)
+    log = log.set_index(pd.Index(whole["month"], name="month"), append=True)
+    with guard():
+        later = (
+            cvstats.naive(parted(whole), by="month"), cvstats.clustered(parted(whole), by="month"),
+            cvstats.moments(parted(whole), by="month"),
+        )  # fmt: skip
+    with now():
+        naive, clustered, cells = dask.compute(*later)
+    pd.testing.assert_frame_equal(naive, cvstats.naive(log, by="month"), rtol=1e-12)
+    pd.testing.assert_frame_equal(clustered, cvstats.clustered(log, by="month"), rtol=1e-12)
+    pd.testing.assert_frame_equal(
+        cells.sort_index(), cvstats.moments(log, by="month").sort_index(), rtol=1e-12
+    )
+
+
+def test_a_series_and_an_index():
+    whole = table(repetitions=1).set_index("point")
+    series = parted(whole["ridge"])
+    log = whole["ridge"]
+    with now():
+        pd.testing.assert_series_equal(
+            series.cvci.holdout().compute(), cvstats.holdout(log), rtol=1e-12
+        )
+        frame = parted(whole).cvci.wald().compute()
+    whole = whole.reset_index()
+    pd.testing.assert_frame_equal(
+        frame, cvstats.wald(cvstats.as_log(whole, loss=MODELS)), rtol=1e-12
+    )
+
+
+def test_max_t_and_a_seed():
+    whole = table().assign(tree=lambda t: t["ridge"] + 0.1 * t["forest"])
+    log = cvstats.as_log(whole, loss=[*MODELS, "tree"])
+    with now():
+        found = parted(whole).cvci.compare(adjust="max-t", rng=3).compute()
+    pd.testing.assert_frame_equal(found, log.cvci.compare(adjust="max-t", rng=3), rtol=1e-9)
+
+
+def test_missing_losses_are_dropped():
+    whole = table(repetitions=1)
+    whole["ridge"] = whole["ridge"].where(whole["point"] != 3)
+    log = cvstats.as_log(whole, loss=MODELS)
+    with now():
+        found = parted(whole).cvci.wald(missing="drop").compute()
+    pd.testing.assert_frame_equal(found, log.cvci.wald(missing="drop"), rtol=1e-12)
+    assert found.attrs["n_dropped"] == 1
+    with now(), pytest.raises(LogError, match="'ridge' has no loss"):
+        parted(whole).cvci.wald().compute()
+
+
+def refusals():
+    whole = table()
+    frame = parted(whole)
+    yield "no level", "no level of a loss log", lambda: parted(whole[MODELS]).cvci.wald()
+    yield "no numbers", "these hold numbers: none", lambda: (
+        parted(whole.drop(columns=MODELS)).cvci.wald())  # fmt: skip
+    yield "a level", "no column 'site'", lambda: frame.cvci.naive(by="site")
+    yield "an option", "variance='all'", lambda: frame.cvci.wald(variance="all")
+    yield "two frames", "two frames of dask cannot be paired", lambda: frame.cvci.compare(frame)
+    yield "moments of it", "cvstats.scan_dask", lambda: cvstats.Moments.of_log(frame)
+    yield "counts", "a bootstrap log", lambda: parted(whole.assign(count=1)).cvci.naive()
+    yield "a column", "no column 'error'", lambda: cvstats.as_log(frame, loss="error")
+    yield "one of losses", "expected one of losses", lambda: (
+        parted(whole.assign(model="a")).cvci.wald())  # fmt: skip
+    yield "a plot", r"scan_dask\(frame\).compute\(\)", lambda: frame.cvci.plot.forest()
+    yield "no log", "repetitions. Take one of them", lambda: frame.cvci.quadratic().compute()
+
+
+CASES = {name: (words, call) for name, words, call in refusals()}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_refused_in_words(name):
+    words, call = CASES[name]
+    where = now if name == "no log" else guard
+    with where(), pytest.raises(LogError, match=words):
+        call()
+
+
+def test_what_is_said_of_a_frame():
+    with guard():
+        assert "frame of dask" in parted(table()).cvci._repr_html_()
+        assert repr(parted(table()).cvci) == (
+            "<cvci: a frame of dask in 5 partitions, by 'repetition', 'fold', 'source', 'point'; "
+            "2 models>"
+        )

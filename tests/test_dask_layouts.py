@@ -1,0 +1,365 @@
+"""Every layout of a lazy array, in any chunks: the dense form, where NaN tells, among them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import ARRAYS, indexed
+
+import cvstats
+from cvstats import LogError, Moments
+
+dask = pytest.importorskip("dask", reason="the extra dask is not installed")
+pytest.importorskip("dask.array", reason="the extra dask is not installed")
+
+REPETITIONS, FOLDS, SOURCES, POINTS = 2, 4, 3, 36
+
+
+def early(graph, keys, **_):
+    """Stand in for a scheduler where nothing may be computed."""
+    raise AssertionError("something was computed early")
+
+
+guard = partial(dask.config.set, scheduler=early)
+now = partial(dask.config.set, scheduler="synchronous")
+
+
+def frame(repetitions=REPETITIONS, sources=True, level=0.0):
+    """Two models on repeated folds, points in sources."""
+    rng = np.random.default_rng(8)
+    points = np.arange(POINTS)
+    codes = {
+        "repetition": np.repeat(np.arange(repetitions), POINTS),
+        "fold": np.concatenate([rng.permutation(points % FOLDS) for _ in range(repetitions)]),
+        "source": [f"site {i % SOURCES}" for i in points] * repetitions,
+        "point": [f"p{i}" for i in points] * repetitions,
+    }
+    if not sources:
+        del codes["source"]
+    values = level + rng.standard_normal((len(codes["fold"]), 3))
+    return pd.DataFrame(values, index=indexed(codes), columns=list("abc"))
+
+
+def mapped(array):
+    """Carry a small map through too, with a corner that is masked."""
+    lat = xr.DataArray([1.0, 2.0], dims="lat", coords={"lat": [10.0, 20.0]})
+    lon = xr.DataArray([0.0, 0.5, 3.0], dims="lon", coords={"lon": [1, 2, 3]})
+    return (array * lat + lon).where((lat["lat"] > 10) | (lon["lon"] > 1))
+
+
+def folded(array):
+    """A single repetition, whose folds are a coordinate with one dimension."""
+    one = array.isel(repetition=0, drop=True)
+    return one.assign_coords(fold=("point", one["fold"].values))
+
+
+LAYOUTS = {
+    "dense": lambda log: ARRAYS["dense"](log),
+    "dense, a map": lambda log: mapped(ARRAYS["dense"](log)),
+    "dense, without sources": lambda log: ARRAYS["dense"](log.droplevel("source")),
+    "dense, sources beside": lambda log: (
+        ARRAYS["dense"](log.droplevel("source"))
+        .assign_coords(source=("point", [f"site {i % SOURCES}" for i in range(POINTS)]))),
+    "by point": lambda log: mapped(ARRAYS["by point"](log)),
+    "fold of points": lambda log: folded(ARRAYS["by point"](log)),
+    "stacked": lambda log: ARRAYS["stacked"](log),
+    "coordinates": lambda log: ARRAYS["coordinates"](log),
+}  # fmt: skip
+
+
+def chunked(array, data):
+    """Cut each dimension in one to three pieces of any sizes, in any order of dimensions."""
+    array = array.transpose(*data.draw(st.permutations(array.dims)))
+    sizes = {}
+    for dim, size in array.sizes.items():
+        most = 3 if dim in ("point", "evaluation") else 2
+        sizes[dim] = data.draw(st.integers(-(-size // most), size))
+    return array, array.chunk(sizes)
+
+
+def close(ours, theirs):
+    """The same to 1e-13 of the width of the interval."""
+    with now():
+        found = ours.compute()
+    width = (theirs["upper"] - theirs["lower"]).max().item()
+    for name in ("estimate", "difference", "se", "lower", "upper"):
+        if name in theirs:
+            np.testing.assert_allclose(
+                found[name].transpose(*theirs[name].dims), theirs[name], rtol=0, atol=1e-13 * width
+            )
+    assert list(found) == list(theirs)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@settings(max_examples=4, deadline=None)
+@given(st.data())
+def test_any_chunking_of_any_layout(layout, data):
+    array, lazy = chunked(LAYOUTS[layout](frame()), data)
+    with guard():
+        found = lazy.cvci.wald(variance="within-fold"), lazy.cvci.compare()
+    close(found[0], cvstats.wald(array, variance="within-fold"))
+    close(found[1], cvstats.compare(array))
+
+
+@pytest.mark.parametrize("layout", ["dense", "by point", "stacked"])
+def test_one_model_alone(layout):
+    array = LAYOUTS[layout](frame()).sel(model="b", drop=True)
+    lazy = array.chunk()
+    lazy = lazy.chunk({dim: 11 for dim in ("point", "evaluation") if dim in lazy.dims})
+    with guard():
+        found = lazy.cvci.wald(), lazy.cvci.moments(), cvstats.compare(lazy, lazy**2)
+    with now():
+        found = dask.compute(*found)
+    xr.testing.assert_allclose(found[0], cvstats.wald(array), rtol=1e-12)
+    xr.testing.assert_allclose(found[1], cvstats.moments(array), rtol=1e-12)
+    xr.testing.assert_allclose(found[2], cvstats.compare(array, array**2), rtol=1e-11)
+
+
+DENSE = {
+    "wald": cvstats.wald,
+    "cv_t": cvstats.cv_t,
+    "corrected_t": cvstats.corrected_t,
+    "clustered": cvstats.clustered,
+    "heterogeneity": cvstats.heterogeneity,
+    "decompose": cvstats.decompose,
+    "moments": cvstats.moments,
+    "moments by source": partial(cvstats.moments, by="source"),
+    "by source": partial(cvstats.naive, by="source"),
+    "interval": cvstats.interval,
+    "equivalence": partial(cvstats.equivalence, margin=0.5, reference="b"),
+    "rope": partial(cvstats.rope, margin=0.5),
+    "max-t": partial(cvstats.compare, adjust="max-t", rng=4, n_draws=200),
+    "max-t, reference": partial(cvstats.compare, adjust="max-t", rng=4, reference="b"),
+    "max-t, less": partial(cvstats.compare, adjust="max-t", rng=4, alternative="less"),
+    "two logs": lambda log: cvstats.compare(log.sel(model="a", drop=True),
+                                            log.sel(model="b", drop=True)),
+    "dataset": lambda log: cvstats.wald(log.to_dataset("model")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DENSE)
+def test_dense_as_in_memory(name):
+    log = LAYOUTS["dense, a map"](frame())
+    with guard():
+        found = DENSE[name](log.chunk(fold=2, point=10, source=2, lat=1, model=2))
+    with now():
+        found = found.compute()
+    eager = DENSE[name](log)
+    xr.testing.assert_allclose(found, eager, rtol=1e-11, atol=1e-12)
+    assert list(found) == list(eager)
+    assert found.attrs == eager.attrs
+    assert [found[n].dtype for n in found] == [eager[n].dtype for n in eager]
+
+
+def test_dense_reads_each_chunk_once_for_all_methods():
+    log = LAYOUTS["dense, a map"](frame())
+    seen = []
+    lazy = log.chunk(point=12, lat=1)
+    lazy = lazy.copy(data=lazy.data.map_blocks(lambda x: (seen.append(1), x)[1], dtype=float,
+                                               meta=np.empty((0,) * log.ndim)))  # fmt: skip
+    with now():
+        found = dask.compute(lazy.cvci.wald(), lazy.cvci.cv_t(), lazy.cvci.decompose())
+    assert len(seen) == 3 * 2
+    xr.testing.assert_allclose(found[1], cvstats.cv_t(log))
+
+
+def test_leave_one_source_out_in_dense_form():
+    log = frame(repetitions=1).droplevel(["repetition", "fold"])
+    array = ARRAYS["dense"](log)
+    for name in ("out_of_source", "source_estimators", "interval"):
+        call = getattr(cvstats, name)
+        with guard():
+            lazy = call(array.chunk(point=7, source=1))
+        with now():
+            xr.testing.assert_allclose(lazy.compute(), call(array), rtol=1e-11)
+
+
+def random_splits():
+    rng = np.random.default_rng(1)
+    rows = [(r, int(p)) for r in range(6) for p in rng.permutation(POINTS)[:12]]
+    index = pd.MultiIndex.from_tuples(rows, names=["repetition", "point"])
+    split = index.to_frame().assign(fold=0).set_index("fold", append=True).index
+    return pd.DataFrame(rng.standard_normal((len(rows), 2)), index=split, columns=["a", "b"])
+
+
+@pytest.mark.parametrize("layout", ["dense", "by point"])
+def test_random_splits(layout):
+    array = ARRAYS[layout](random_splits())
+    lazy = array.chunk(repetition=2, point=20)
+    with guard():
+        found = cvstats.corrected_t(lazy, train_size=20)
+    with now():
+        found = found.compute()
+    xr.testing.assert_allclose(found, cvstats.corrected_t(array, train_size=20))
+    noted = array.assign_attrs(n_train=20)
+    with now():
+        again = cvstats.corrected_t(noted.chunk(point=5)).compute()
+    xr.testing.assert_allclose(again, found)
+
+
+def test_an_interval_that_was_chosen_too_early():
+    log = LAYOUTS["dense"](frame())
+    log[occupied(log)] = np.nan
+    with guard():
+        lazy = cvstats.interval(log.chunk(point=9))
+        assert lazy.attrs["method"] == "wald"
+    with now(), pytest.raises(LogError, match=r"interval\(losses, method='corrected_t'\)"):
+        lazy.compute()
+
+
+def occupied(log):
+    """The place of an evaluation."""
+    at = np.argwhere(log.notnull().all("model").values)[0]
+    return dict(zip(("repetition", "fold", "source", "point"), map(int, at), strict=True))
+
+
+def refused_later():
+    def missing(log):
+        log[{**occupied(log), "model": 1}] = np.nan
+
+    def infinite(log):
+        log[{**occupied(log), "model": 1}] = np.inf
+
+    def twice(log):
+        at = occupied(log)
+        log[{**at, "fold": (at["fold"] + 1) % FOLDS}] = 1.0
+
+    def lost(log):
+        log[occupied(log)] = np.nan
+
+    def masked(log):
+        log[{"model": 2, "repetition": 1}] = np.nan
+
+    one = r"repetition=0, fold=\d, source='site 0', point='p\d+'"
+    yield "missing", missing, {}, rf"'b' is missing \(NaN\) at {one}"
+    yield (
+        "missing, apart",
+        missing,
+        {"model": 1},
+        (rf"same points: model='b' has no loss \(NaN\) at {one}, where model='a' has one"),
+    )
+    yield "infinite", infinite, {}, rf"'b' is infinite at {one}"
+    yield "twice", twice, {}, r"a point stands in two folds of one repetition: .* and "
+    yield "twice, apart", twice, {"fold": 1}, r"a point stands in two folds of one repetition"
+    yield "lost", lost, {}, r"its repetitions test 35 to 36 of the 36 points"
+    yield "masked", masked, {"repetition": 1}, "model='c' are all missing .* in one chunk and not"
+    yield (
+        "masked, apart",
+        masked,
+        {"repetition": 1, "model": 1},
+        ("model='c' are all missing .* in one chunk and not"),
+    )
+    yield "nothing", lambda log: log.values.fill(np.nan), {}, "the log is empty"
+
+
+LATER = {name: rest for name, *rest in refused_later()}
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_refused_when_computed(name):
+    change, chunks, words = LATER[name]
+    log = LAYOUTS["dense"](frame())
+    change(log)
+    with guard():
+        lazy = cvstats.wald(log.chunk(chunks))
+    with now(), pytest.raises(LogError, match=words):
+        lazy.compute()
+
+
+@pytest.mark.parametrize("two", [False, True])
+def test_models_on_different_points_are_not_compared(two):
+    log = LAYOUTS["dense"](frame())
+    log[{**occupied(log), "model": 1}] = np.nan
+    lazy = log.chunk(point=9)
+    with guard():
+        if two:
+            found = cvstats.compare(*(lazy.sel(model=name, drop=True) for name in "ab"))
+        else:
+            found = cvstats.compare(lazy)
+    words = r"not both models of .* finite loss at repetition=0, .*point='p"
+    with now(), pytest.raises(LogError, match=words):
+        found.compute()
+
+
+def test_what_an_assumption_refuses_says_so():
+    log = LAYOUTS["dense"](frame())
+    with guard(), pytest.raises(LogError, match="NaN tells what was evaluated in it"):
+        cvstats.quadratic(log.chunk(point=9))
+    gone = log.where(log["source"] != "site 1")
+    with guard():
+        lazy = cvstats.naive(gone.chunk(point=9), by="source")
+    with now(), pytest.raises(LogError, match="only 2 of 3 labels of 'source'"):
+        lazy.compute()
+
+
+# --- missing losses -----------------------------------------------------------------------------
+
+
+def holes(log, number):
+    """Lose some losses of the first models."""
+    log = log.copy(deep=True)
+    flat = log.transpose("model", ...).values
+    rng = np.random.default_rng(0)
+    for row in flat[:2]:
+        there = np.argwhere(~np.isnan(row))
+        for at in there[rng.choice(len(there), number, replace=False)]:
+            row[tuple(at)] = np.nan
+    return log.transpose("model", ...).copy(data=flat).transpose(*log.dims)
+
+
+@pytest.mark.parametrize("layout", ["dense", "dense, a map", "by point", "stacked"])
+@pytest.mark.parametrize("chunks", [{}, {"model": 1}, {"point": 12, "evaluation": 20, "lat": 1}])
+def test_missing_losses_are_dropped(layout, chunks):
+    log = holes(LAYOUTS[layout](frame(repetitions=1)), 3)
+    chunks = {dim: size for dim, size in chunks.items() if dim in log.dims}
+    lazy = log.chunk(chunks)
+    calls = {
+        "wald": cvstats.wald, "cv_t": cvstats.cv_t, "moments": cvstats.moments,
+        "clustered": cvstats.clustered, "compare": partial(cvstats.compare, reference="c"),
+    }  # fmt: skip
+    for name, call in calls.items():
+        with guard():
+            later = call(lazy, missing="drop")
+        with now():
+            found = later.compute()
+        eager = call(log, missing="drop")
+        assert found["n_dropped"].item() == eager.attrs["n_dropped"] > 0, name
+        assert found.attrs.get("n_dropped") is None
+        xr.testing.assert_allclose(found.drop_vars("n_dropped"), eager, rtol=1e-11)
+    with now():
+        moments = Moments.of_log(lazy, pairs=True, missing="drop")
+    eager = Moments.of_log(log, pairs=True, missing="drop")
+    xr.testing.assert_allclose(moments.wald(), eager.wald(), rtol=1e-11)
+    xr.testing.assert_allclose(moments.compare(), eager.compare(), rtol=1e-11)
+    assert moments.wald().attrs == eager.wald().attrs
+
+
+def test_a_model_that_misses_a_whole_chunk_is_not_dropped_silently():
+    log = LAYOUTS["by point"](frame(repetitions=1))
+    log[{"model": 0, "point": slice(0, 12)}] = np.nan
+    with guard():
+        lazy = cvstats.naive(log.chunk(point=12), missing="drop")
+    with now(), pytest.raises(LogError, match="all missing .* in one chunk and not in another"):
+        lazy.compute()
+    with guard():
+        lazy = cvstats.naive(log.chunk(point=-1), missing="drop")
+    with now():
+        assert lazy["n_dropped"].compute().item() == 12
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")  # inf - inf
+def test_infinite_losses_are_no_missing_ones():
+    log = LAYOUTS["by point"](frame(repetitions=1))
+    log[{"repetition": 0, "point": 3}] = np.inf
+    with guard():
+        lazy = cvstats.compare(log.chunk(point=9), missing="drop")
+    with now(), pytest.raises(LogError, match="not both models of pair='a - b', .* finite"):
+        lazy.compute()
+    with now(), pytest.raises(LogError, match="leaves nothing"):
+        cvstats.naive((log * np.nan).chunk(point=9), missing="drop").compute()
