@@ -37,9 +37,10 @@ if TYPE_CHECKING:
     from cvstats.api.diagnosing import diagnose
     from cvstats.api.files import read_log, read_predictions, save_log
     from cvstats.api.intervals import cv_t, holdout, naive, quadratic, wald
-    from cvstats.api.making import as_log, losses
+    from cvstats.api.making import as_log
     from cvstats.api.margins import equivalence, rope
     from cvstats.api.mean_ranks import friedman, nemenyi
+    from cvstats.api.measuring import losses
     from cvstats.api.percentiles import case_bootstrap, location_shifted, two_stage
     from cvstats.api.planning import power
     from cvstats.api.ranking import best_set
@@ -128,7 +129,8 @@ _HOMES = {
         "api.diagnosing": ("diagnose",),
         "api.files": ("read_log", "read_predictions", "save_log"),
         "api.intervals": ("cv_t", "holdout", "naive", "quadratic", "wald"),
-        "api.making": ("as_log", "losses"),
+        "api.making": ("as_log",),
+        "api.measuring": ("losses",),
         "api.margins": ("equivalence", "rope"),
         "api.mean_ranks": ("friedman", "nemenyi"),
         "api.percentiles": ("case_bootstrap", "location_shifted", "two_stage"),

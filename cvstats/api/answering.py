@@ -11,8 +11,10 @@ from cvstats.containers import (
     Log,
     Table,
     apart,
+    is_dask_frame,
     is_lazy,
     label_stacked,
+    later,
     lazily,
     read,
 )
@@ -37,6 +39,10 @@ def answered(
     below each other in its result. ``at_once`` answers for all parts together, or says None if
     some part has to be asked by itself.
     """
+    if is_dask_frame(losses):
+        ask = partial(answered, run=run, by=by, named=named, axis=axis, at_once=at_once)
+        answer: Table = later(losses, ask, levels=(by, named), missing=missing)
+        return answer
     log = read(losses, missing=missing, by=by)
     if named is not None and named in log.design.levels:
         if by is None or is_lazy(log):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from cvstats.api.answering import answered
+from cvstats.api.options import checked
 from cvstats.api.rates import Rates
-from cvstats.api.running import Losses, Missing, Table, checked_alpha
+from cvstats.api.running import Losses, Missing, Table
 from cvstats.api.running_bootstrap import run_bootstrap_632, run_bootstrap_oob
 from cvstats.containers import read
+from cvstats.errors import checked_flag
 
 __all__ = ["MonteCarlo", "bootstrap_632", "bootstrap_oob"]
 
@@ -97,9 +99,9 @@ def bootstrap_oob(
     se_monte_carlo    0.040
     Name: mean, dtype: float64
     """
-    checked_alpha(alpha)
-    run = partial(run_bootstrap_oob, monte_carlo=monte_carlo, alpha=alpha)
-    return answered(losses, run, by=by, missing=missing)
+    options: dict[str, Any] = {"monte_carlo": monte_carlo, "alpha": alpha}
+    checked("bootstrap_oob", options)
+    return answered(losses, partial(run_bootstrap_oob, **options), by=by, missing=missing)
 
 
 def bootstrap_632(
@@ -190,10 +192,8 @@ def bootstrap_632(
     >>> print(result["caution"])
     the overfitting rate was not within 0 and 1 and was put at its end
     """
-    checked_alpha(alpha)
+    options: dict[str, Any] = {"monte_carlo": monte_carlo, "alpha": alpha}
+    checked("bootstrap_632", options)
+    checked_flag("plus", plus)
     log = read(losses, missing=missing)
-    return log.label(
-        run_bootstrap_632(
-            log, plus=plus, no_information=no_information, monte_carlo=monte_carlo, alpha=alpha
-        )
-    )
+    return log.label(run_bootstrap_632(log, plus=plus, no_information=no_information, **options))

@@ -11,18 +11,26 @@ import pandas as pd
 from cvstats.api.rates import NAME
 from cvstats.api.running import INTERVALS, Losses, Missing, Table, checked_alpha
 from cvstats.chunked import all_binary
-from cvstats.containers import Log, is_lazy, lazily, read
+from cvstats.containers import CellLog, CellPanels, Log, is_dask_frame, is_lazy, later, lazily, read
 from cvstats.design import Design
-from cvstats.errors import LogError, choice
+from cvstats.errors import LogError, checked_choice
 from cvstats.intervals import layouts
 from cvstats.intervals.registry import METHODS
 from cvstats.intervals.source_layouts import across_folds
+from cvstats.results import Result
 
 __all__ = ["interval", "methods"]
 
 STUDY = "Schulz-Kümpel, Fischer, Hornung, Boulesteix, Nagler and Bischl (2024), arXiv:2409.18836"
 COMPARISONS = {"mcnemar": 2, "cochran_q": 2, "friedman": 3, "nemenyi": 3}
 """Tests of models, and how many models each needs."""
+
+BOOTSTRAPPED = tuple(name for name, method in METHODS.items() if "'count'" in method.needs)
+ONE_BY_ONE = ("best_set", "mcnemar", "cochran_q", *BOOTSTRAPPED)
+"""Methods that look at single losses, of which cells tell nothing."""
+
+SUMMED_UP = ("friedman", "nemenyi", "source_components")
+"""Methods that need cells alone, of all models or parts together, and are not done lazily."""
 
 SMALL = 100
 """So many points are few for the study that compared the methods."""
@@ -74,6 +82,9 @@ def methods(losses: Losses) -> pd.DataFrame:
     corrected_t     True  1 for each split, K for each repetition
     nested_cv      False    K (K + 1) / 2 for each repetition
     """
+    if is_dask_frame(losses):
+        answer: pd.DataFrame = later(losses, methods)
+        return answer
     log = read(losses)
     design = log.design
     rows = []
@@ -98,11 +109,32 @@ def methods(losses: Losses) -> pd.DataFrame:
 
 def of_losses(name: str, log: Log) -> str | None:
     """Say what a test asks of the losses themselves, beyond the design."""
+    if isinstance(log.panels, CellPanels) and (words := of_cells(name, log)) is not None:
+        return words
     models = len(log.labels.models)
     if name in COMPARISONS and models < COMPARISONS[name]:
         return f"the log holds {models} model{'s' if models > 1 else ''}; {name} needs more."
     if name in ("mcnemar", "cochran_q") and not all_binary(log.design, log.panels):
         return "the losses are other than 0 and 1."
+    return None
+
+
+def of_cells(name: str, log: Log) -> str | None:
+    """Say what moments of cells do not tell, and a lazy array does not give."""
+    lazy = is_lazy(log)
+    averaged = name == "holdout" and log.design.number("repetition") > 1
+    if name in ONE_BY_ONE or averaged:
+        why = "to average each point over its repetitions" if averaged else "one by one"
+        have = "this array is lazy" if lazy else "there are moments of cells only"
+        return f"it needs the losses {why}, and {have}. Ask the log in memory."
+    if lazy and name in SUMMED_UP:
+        return f"it is not done lazily. Sum up first: cvstats.Moments.of_log(losses).{name}()."
+    named = log.found.levels if isinstance(log, CellLog) else ()
+    if name in ("friedman", "nemenyi") and not any(log.design.has(level) for level in named):
+        return "the moments are by no level that could tell data sets apart."
+    shared = not isinstance(log, CellLog) or log.gaps is not None or len(log.labels.models) < 2
+    if name == "rope" and not shared:
+        return "these moments hold nothing that two models share. Make them with pairs=True."
     return None
 
 
@@ -160,6 +192,12 @@ def interval(
     wald - 10 repetitions of a partition into 10 folds: every point is tested once in each
     """
     checked_alpha(alpha)
+    checked_choice("method", method, (*INTERVALS, None))
+    if is_dask_frame(losses):
+        answer: Table = later(
+            losses, partial(interval, method=method, alpha=alpha), missing=missing
+        )  # fmt: skip
+        return answer
     log = read(losses, missing=missing)
     if method is None:
         method, reason = chosen(log.design)
@@ -172,16 +210,28 @@ def interval(
                 f"does not have. Choose another from cvstats.methods(losses), as in "
                 f"interval(losses, method='wald')."
             )
-    elif method in INTERVALS:
-        reason = "asked for by name"
     else:
-        raise choice("method", method, INTERVALS)
+        reason = "asked for by name"
     told = {"reason": reason, "suggestion": suggestion(log.design)}
     if is_lazy(log):
-        later = lazily(log, partial(INTERVALS[method], alpha=alpha))
-        return later.assign_attrs(told)
+        run = partial(INTERVALS[method], alpha=alpha)
+        if reason != "asked for by name":
+            run = partial(still_chosen, run, method)
+        return lazily(log, run).assign_attrs(told)
     result = INTERVALS[method](log, alpha=alpha)
     return log.label(replace(result, attrs={**result.attrs, **told}))
+
+
+def still_chosen(run: Callable[[Log], Result], method: str, log: Log) -> Result:
+    """Run a method that was chosen before anybody knew what was evaluated, if it holds good."""
+    right, reason = chosen(log.design)
+    if right != method:
+        raise LogError(
+            f"interval finds {reason}, for which {right!r} is the method; before the losses of "
+            f"this lazy array were looked at, {method!r} seemed to be. Expected it by name: "
+            f"interval(losses, method={right!r})."
+        )
+    return run(log)
 
 
 def chosen(design: Design) -> tuple[str, str]:

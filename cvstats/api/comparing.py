@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
+from cvstats.api.adjusting import simultaneous, with_adjusted
 from cvstats.api.comparing_lazily import compared_lazily, lazy_losses
 from cvstats.api.pairs import (
     Options,
-    Pairs,
     based,
     checked_options,
     columns_of,
@@ -21,15 +22,13 @@ from cvstats.api.pairs import (
     usual,
 )
 from cvstats.api.running import Alternative, Compared, Losses, Missing, checked_alpha
-from cvstats.chunked import Differences
 from cvstats.comparison import joint
-from cvstats.comparison.paired import ADJUSTMENTS, adjusted, degrees, limits, symmetric, tested
-from cvstats.containers import Log, read
+from cvstats.comparison.paired import ADJUSTMENTS, adjusted, tested
+from cvstats.containers import is_dask_frame, later, read
 from cvstats.containers.pairing import against, every_pair, subtracted
-from cvstats.errors import LogError, choice
-from cvstats.plans.drawing import Rng, seed_of
-from cvstats.results import ALTERNATIVES, Result
-from cvstats.types import FloatArray, IntArray
+from cvstats.errors import LogError, checked_choice
+from cvstats.plans.drawing import Rng, checked_rng, seed_of, whole_number
+from cvstats.results import ALTERNATIVES
 
 __all__ = ["compare", "difference"]
 
@@ -187,15 +186,25 @@ def compare(
     gradient_boosting ridge     143.377 -56.530  343.284       0.160
     """
     checked_alpha(alpha)
-    if alternative not in ALTERNATIVES:
-        raise choice("alternative", alternative, ALTERNATIVES)
-    if adjust is not None and adjust not in (*ADJUSTMENTS, "max-t"):
-        raise choice("adjust", adjust, (*ADJUSTMENTS, "max-t", "None"))
+    checked_choice("alternative", alternative, ALTERNATIVES)
+    checked_choice("adjust", adjust, (*ADJUSTMENTS, "max-t", None))
     given = checked_options(method, options)
+    checked_rng(rng)
+    if adjust == "max-t":
+        joint.checked_draws(n_draws, alpha)
+    else:
+        whole_number("n_draws", n_draws, 1)
+    if is_dask_frame(losses):
+        ask = partial(
+            compare, reference=reference, method=method, options=options, alternative=alternative,
+            adjust=adjust, alpha=alpha, n_draws=n_draws, rng=rng,
+        )  # fmt: skip
+        return later(losses, ask, other=other, pairs=True, missing=missing)
     if lazy_losses(losses, other):
         return compared_lazily(
             losses, other, reference, method, given, alternative=alternative, adjust=adjust,
-            alpha=alpha, missing=missing,
+            alpha=alpha, n_draws=n_draws, seed=seed_of(rng) if adjust == "max-t" else 0,
+            missing=missing,
         )  # fmt: skip
     log, pairs, gaps = paired(losses, other, reference, missing)
     chosen = usual(log) if method is None else method
@@ -203,97 +212,17 @@ def compare(
     result = tested(base, alternative=alternative, alpha=alpha)
     result = replace(result, attrs={**result.attrs, "interval_method": chosen})
     if len(pairs) > 1 and adjust == "max-t":
-        joint.checked_draws(n_draws, alpha)
         every = every_two(log)
         whole = based(log, every, chosen, given, alpha) if gaps.width < every.width else base
+        columns = columns_of(log)
+        place = np.empty(log.panels.width, dtype=np.int64)
+        place[columns] = np.arange(len(columns))[:, None]
+        first = slice(None, None, columns.shape[1])  # a pair has the same models in each cell
         result = simultaneous(
-            log, pairs, gaps, result, whole,
+            result, whole, (place[gaps.left[first]], place[gaps.right[first]]), len(columns),
             alternative=alternative, alpha=alpha, n_draws=n_draws, seed=seed_of(rng),
         )  # fmt: skip
     elif len(pairs) > 1 and adjust is not None:
         p = adjusted(result.columns["p_value"].reshape(len(pairs), -1), adjust)
         result = with_adjusted(result, p.reshape(-1), {"adjust": adjust})
     return log.label_pairs(pairs, replace(result, method="compare"))
-
-
-def with_adjusted(result: Result, p: FloatArray, attrs: dict[str, Any]) -> Result:
-    """Put adjusted p-values beside the others."""
-    names = list(result.columns)
-    names.insert(names.index("p_value") + 1, "p_adjusted")
-    columns = {**result.columns, "p_adjusted": p}
-    ordered = {name: columns[name] for name in names}
-    return replace(result, columns=ordered, attrs={**result.attrs, **attrs})
-
-
-def simultaneous(
-    log: Log,
-    pairs: Pairs,
-    gaps: Differences,
-    result: Result,
-    whole: Result,
-    *,
-    alternative: Alternative,
-    alpha: float,
-    n_draws: int,
-    seed: int,
-) -> Result:
-    """Adjust tests and intervals by the largest statistic of the joint law, cell by cell.
-
-    ``whole`` is the interval of every two models (of both logs, where there are two).
-    """
-    refusal = LogError(
-        f"adjust='max-t' needs standard errors that come from one covariance of all models, and "
-        f"those of {whole.method} with these options do not. Expected adjust='holm', or a method "
-        f"such as 'wald'."
-    )
-    if not symmetric(whole):
-        raise refusal
-    columns = columns_of(log)
-    models, cells = columns.shape
-    variance = (whole.columns["se"] ** 2).reshape(-1, cells)
-    seen = ~np.isnan(whole.columns["estimate"]).reshape(-1, cells)
-    place = np.empty(log.panels.width, dtype=np.int64)
-    place[columns] = np.arange(models)[:, None]
-    left, right = (place[side].reshape(len(pairs), cells) for side in (gaps.left, gaps.right))
-    statistic = joint.standardized(result, alternative).reshape(len(pairs), cells)
-    p = np.full_like(statistic, np.nan)
-    bound = np.full(cells, np.nan)
-    for c in np.flatnonzero(seen.any(axis=0)):
-        there = np.flatnonzero(squared_of(seen[:, c].astype(float), models).any(axis=0))
-        here = np.searchsorted(there, np.stack([left[:, c], right[:, c]]))
-        known = np.flatnonzero(~np.isnan(statistic[:, c]))
-        squared = squared_of(variance[:, c], models)[np.ix_(there, there)]
-        tops = None if np.isnan(squared).any() else joint.largest(
-            squared, *here[:, known],
-            alternative=alternative, df=degrees(whole), n_draws=n_draws, seed=seed,
-        )  # fmt: skip
-        if tops is None:
-            raise refusal
-        p[:, c] = joint.exceeded(statistic[:, c], tops)
-        bound[c] = joint.critical(tops, alpha)
-    p[result.columns["p_value"].reshape(p.shape) == 1] = 1.0  # the same losses, whatever is drawn
-    now = dict(result.columns)
-    reach = np.broadcast_to(np.where(np.isinf(bound), 0.0, bound), statistic.shape).reshape(-1)
-    now["lower"], now["upper"] = widened(now, reach, alternative)
-    facts = {"adjust": "max-t", "n_draws": n_draws, "seed": seed}
-    return with_adjusted(replace(result, columns=now), p.reshape(-1), facts)
-
-
-def squared_of(variance: FloatArray, models: int) -> FloatArray:
-    """Lay the variances of all differences out, models by models."""
-    squared = np.zeros((models, models))
-    above: tuple[IntArray, IntArray] = np.triu_indices(models, 1)
-    squared[above] = variance
-    return squared + squared.T
-
-
-def widened(
-    columns: dict[str, FloatArray], reach: FloatArray, alternative: Alternative
-) -> tuple[FloatArray, FloatArray]:
-    """Reach further for all differences at once; an open side stays open."""
-    lower, upper = limits(columns["difference"], columns["se"], 0.0, 0.0)
-    far = reach * columns["se"]
-    down = np.full_like(lower, -np.inf) if alternative == "less" else lower - far
-    up = np.full_like(upper, np.inf) if alternative == "greater" else upper + far
-    missing = np.isnan(lower)
-    return np.where(missing, np.nan, down), np.where(missing, np.nan, up)

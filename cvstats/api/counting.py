@@ -14,7 +14,7 @@ from cvstats.chunked import all_binary
 from cvstats.comparison import discordance
 from cvstats.comparison.paired import ADJUSTMENTS, adjusted
 from cvstats.containers import Log, read
-from cvstats.errors import LogError, choice
+from cvstats.errors import LogError, checked_choice, checked_flag
 from cvstats.intervals.registry import require
 from cvstats.results import Caution, Result
 
@@ -116,8 +116,9 @@ def mcnemar(
     logistic_regression gradient_boosting  105  114     0.3699      0.5431  chi2
     naive_bayes         gradient_boosting  448  584    17.9225      0.0000  chi2
     """
-    if adjust is not None and adjust not in ADJUSTMENTS:
-        raise choice("adjust", adjust, (*ADJUSTMENTS, "None"))
+    checked_choice("adjust", adjust, (*ADJUSTMENTS, None))
+    checked_choice("test", test, discordance.TESTS)
+    checked_flag("correction", correction)
     log, pairs, gaps = paired(losses, other, reference, missing)
     require("mcnemar", log.design)
     checked_binary(log, "mcnemar")

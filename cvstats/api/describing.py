@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
 from cvstats.api.answering import answered
+from cvstats.api.options import checked_words
 from cvstats.api.running import (
     Losses,
     Missing,
@@ -17,8 +19,18 @@ from cvstats.api.running import (
     folds_per_repetition,
 )
 from cvstats.api.running_sources import independent_logs, run_independent
-from cvstats.containers import Axis, Log, is_lazy, lazy_table, read, stack
-from cvstats.errors import LogError, listed
+from cvstats.containers import (
+    Axis,
+    Log,
+    is_dask_frame,
+    is_lazy,
+    later,
+    lazy_frames,
+    lazy_table,
+    read,
+    stack,
+)
+from cvstats.errors import LogError, is_several, listed, nearest
 from cvstats.intervals import quadratic
 from cvstats.intervals.registry import require
 from cvstats.results import Result
@@ -76,22 +88,31 @@ def moments(losses: Losses, *, by: str | Sequence[str] = BY, missing: Missing = 
     0      2000  0.175  0.0482
     1      2000  0.171  0.0486
     """
+    if is_dask_frame(losses):
+        more = () if by == BY else (by,) if isinstance(by, str) else tuple(by)
+        return later(losses, partial(moments, by=by), levels=more, missing=missing)
     log = read(losses, missing=missing)
     known = log.design.levels
-    names = (by,) if isinstance(by, str) or not isinstance(by, Iterable) else tuple(by)
-    if names == BY:
+    names = names_of(by)
+    if all(isinstance(name, str) for name in names) and names == BY:
         fold = "fold" if "fold" in known or "source" not in known else "source"
         names = tuple(name for name in ("repetition", fold) if name in known)
-    unknown = [name for name in names if name not in known]
+    unknown = [name for name in names if not isinstance(name, str) or name not in known]
     if unknown:
         raise LogError(
             f"the log has no level {unknown[0]!r}. Expected some of its levels: "
-            f"{listed(map(repr, known)) or 'none'}."
+            f"{listed(map(repr, known)) or 'none'}.{nearest(unknown[0], known)}"
         )
     if is_lazy(log):
         return lazy_table(log, names)
     found = log.moments(names)
     return log.labels.cells(found, {"method": "moments", **log.attrs})
+
+
+def names_of(by: Any) -> tuple[Any, ...]:
+    """List the levels asked for, one or several."""
+    one = isinstance(by, str) or not isinstance(by, Iterable) or getattr(by, "ndim", 1) == 0
+    return (by,) if one else tuple(by)
 
 
 def decompose(
@@ -193,6 +214,9 @@ def decompose(
     values, axis = assumed_rho(rho)
     if gamma is not None:
         checked_numbers("gamma", gamma)
+    if rho is not None and gamma is not None:
+        raise LogError("rho and gamma say the same in two ways. Expected one of them.")
+    checked_words("decompose", {"fold_weights": fold_weights})
     if independent is not None:
         named = {"rho": rho, "gamma": gamma, "by": by}
         if (other := next((name for name in named if named[name] is not None), None)) is not None:
@@ -200,6 +224,10 @@ def decompose(
                 f"independent and {other} were both given. Expected one of them: several logs "
                 f"tell what one log has to assume."
             )
+        if is_dask_frame(losses):
+            ask = partial(decompose, independent=independent, fold_weights=fold_weights)
+            answer: Table = later(losses, ask, levels=(independent,), missing=missing)
+            return answer
         groups = independent_logs(losses, independent, missing)
         return groups.log.label(run_independent(groups, fold_weights))
 
@@ -220,16 +248,20 @@ def assumed_rho(rho: object) -> tuple[list[float | None], Axis | None]:
     """Read one assumed correlation, or several, which then become rows."""
     if rho is None:
         return [None], None
-    several = isinstance(rho, (Sequence, np.ndarray)) and not isinstance(rho, str)
+    several = is_several(rho)
     checked_numbers("rho", rho, several=several)
     values = [float(value) for value in np.atleast_1d(np.asarray(rho, dtype=np.float64))]
     if not values:
         raise LogError("rho is empty. Expected a correlation, or several.")
+    for value in values:
+        quadratic.checked_rho(value)
     return list(values), ("rho", values) if several else None
 
 
 def understood(losses: Losses) -> str:
     """Say in one line what was understood of a log, or why it is none; never an error."""
+    if is_dask_frame(losses):
+        return f"<cvci: {lazy_frames.told(losses)}>"
     try:
         log = read(losses)
     except LogError as error:

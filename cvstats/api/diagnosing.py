@@ -103,13 +103,12 @@ def findings(losses: Losses) -> Iterator[Finding]:
         return
     gone = list(not_finite(log))
     yield from gone
-    if gone:
-        try:
-            log = read(losses, missing="drop")
-            log.moments(())
-        except LogError as error:
-            yield Finding("CVS001", str(error), "", np.nan)
-            return
+    try:
+        log = read(losses, missing="drop") if gone else log
+        log.moments(())
+    except LogError as error:
+        yield Finding("CVS001", str(error), "", np.nan)
+        return
     yield from of_design(log.design, log)
     yield from of_losses(log)
     yield from of_cells(log)

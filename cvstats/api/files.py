@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.api.making import losses
-from cvstats.errors import LogError, choice, listed
-from cvstats.readers import Asked, Assembled, Tidy, assembled, named_format, read, save
+from cvstats.api.assembling import facts, logged, loss_column
+from cvstats.errors import LogError, choice
+from cvstats.readers import Asked, Tidy, assembled, named_format, read, save
 from cvstats.readers.words import brief, guarded
 
 __all__ = ["read_log", "read_predictions", "save_log"]
-
-CHANCES = ("log_loss", "brier")
-"""The losses of probabilities."""
 
 
 def read_log(
@@ -62,10 +57,10 @@ def read_log(
     ----------
     path_or_object : path, object, or several of them
         A file: ``.parquet``, ``.csv``, ``.tsv``, ``.jsonl``, ``.json``, ``.arff``, ``.nc``,
-        ``.zarr``, or a directory of samples of lm-evaluation-harness. An object: a table, a
-        mapping of columns, the dict of ``cross_validate``, the array of ``cross_val_predict``,
-        a log of inspect. Several models: a list of files, or a mapping from the model's name
-        to its file or object.
+        ``.zarr``, ``.eval``, or a directory of samples of lm-evaluation-harness. An object: a
+        table, a mapping of columns, the dict of ``cross_validate``, the array of
+        ``cross_val_predict``, a log of inspect. Several models: a list of files, or a mapping
+        from the model's name to its file or object, on the same evaluations.
     format : str, optional
         ``cross_validate``, ``cross_val_predict``, ``tidymodels``, ``caret``, ``mlr3``,
         ``openml``, ``autogluon``, ``lm-eval``, ``inspect``, ``nixtla``, ``scores`` (one score
@@ -123,8 +118,9 @@ def read_log(
     Notes
     -----
     Nothing that is read is executed: no pickle is loaded, no text evaluated, and a Zarr store
-    that asks for anything but plain compression is refused. A text file may have 16 GiB, a
-    JSON document 2 GiB, a line 64 MiB, a table 10,000 columns and 2^30 values.
+    that asks for anything but plain compression is refused. NetCDF and Blosc, which damaged
+    files can crash, are tried in a process of their own. A text file may have 16 GiB, a JSON
+    document 2 GiB, a line 64 MiB, a table 10,000 columns and 2^30 values.
 
     Numbered splits are read as folds if every point is in one of them, as repeated folds if
     every point is in r of them and once in each r-th part, and as random splits otherwise.
@@ -160,23 +156,11 @@ def read_log(
         )  # fmt: skip
         tool, found = read(path_or_object, named_format(format), asked)
         options = {"quantile": quantile, "threshold": threshold, "positive": positive}
-        if not isinstance(found, Tidy):
-            return found if loss is None else of_saved(found, asked, options)
-        if found.lost:
-            warnings.warn(found.lost + ".", stacklevel=2)
-        with guarded("this table"):
-            parts = assembled(found)
-        held = loss_column(parts)
-        if held is not None and any(value is not None for value in options.values()):
-            raise LogError(
-                "quantile=, threshold= and positive= are for predictions, and these are not."
-            )
-        if held is not None:
-            refuse_second_loss(loss, found)
-            log = log_of(held, parts)
-        else:
-            log = losses_of(parts, loss, options)
-        log.attrs = facts(path_or_object, tool, found, loss, n_train, n_test)
+        log = logged(found, asked, options)
+        if isinstance(found, Tidy):
+            if found.lost:
+                warnings.warn(found.lost + ".", stacklevel=2)
+            log.attrs = facts(path_or_object, tool, found, loss, n_train, n_test)
         return log
 
 
@@ -203,12 +187,14 @@ def read_predictions(
 
     Parameters
     ----------
-    path_or_object, format, truth, prediction, model
+    path_or_object : path, object, or several of them
+        A file or an object with predictions, as in `read_log`.
+    format, truth, prediction, model : str, optional
         As in `read_log`.
-    sample, outer, repetition, fold, source, point, count
-        As in `read_log`.
-    X, y, groups, cv
-        As in `read_log`.
+    sample, outer, repetition, fold, source, point, count : str, optional
+        Columns of the levels, as in `read_log`.
+    X, y, groups, cv : optional
+        What a tool does not keep, as in `read_log`.
 
     Returns
     -------
@@ -330,128 +316,3 @@ def asking(
     return Asked(
         loss, truth, prediction, model, named, data, filter, metric, higher_is_better, missing
     )
-
-
-def loss_column(parts: Assembled) -> list[str] | None:
-    """Find the columns of losses; None if there are predictions."""
-    if "y_true" in parts.frame:
-        return None
-    return list(parts.responses.values())
-
-
-def refuse_second_loss(loss: Any, found: Tidy) -> None:
-    """Refuse to compute a loss of losses."""
-    held = str(found.attrs.get("loss", "loss"))
-    if loss is not None and not (isinstance(loss, str) and loss in held):
-        name = loss if isinstance(loss, str) else getattr(loss, "__name__", "loss")
-        raise LogError(
-            f"there are losses here already ({held}), and no predictions of which {name!r} could "
-            f"be computed. Leave loss= out."
-        )
-
-
-def log_of(held: list[str], parts: Assembled) -> pd.Series | pd.DataFrame:
-    """Turn columns of losses into numbers."""
-    with guarded("the column of losses"):
-        columns = {}
-        for model, name in zip(parts.models, held, strict=True):
-            values = pd.to_numeric(parts.frame[name]).astype(np.float64)
-            if np.isinf(values.to_numpy()).any():
-                raise LogError(f"a loss of {name!r} is infinite. Expected finite numbers.")
-            columns[model] = values
-        if len(columns) == 1:
-            ((model, only),) = columns.items()
-            only.name = "loss" if model is None else model
-            return only
-        frame = pd.DataFrame(columns)
-        frame.columns.name = "model"
-        return frame
-
-
-def losses_of(parts: Assembled, loss: Any, options: dict[str, Any]) -> Any:
-    """Compute the losses of predictions."""
-    if loss is None:
-        raise LogError(
-            "there are predictions here, and no losses. Expected which loss to compute: "
-            "loss='squared_error', 'zero_one', 'log_loss', …; or cvstats.read_predictions."
-        )
-    positive, threshold = options["positive"], options["threshold"]
-    chances = loss in CHANCES or (loss == "zero_one" and threshold is not None)
-    one = len(parts.models) == 1
-    columns: Mapping[Hashable, Any]
-    if chances and parts.probabilities:
-        columns = parts.probabilities
-        if positive is None and threshold is None:
-            options = {**options, "classes": parts.classes}
-        else:
-            at = place_of(positive, parts.classes)
-            columns = {model: names[at] for model, names in columns.items()}
-            options["positive"] = parts.classes[at]
-    else:
-        columns = parts.responses
-    if one:
-        ((model, names),) = columns.items()
-        columns = {"y_pred" if model is None else model: names}
-    if callable(loss):
-        made = losses(parts.frame, prediction=columns, loss=loss, **options)
-    else:
-        with guarded("the predictions"):
-            made = losses(parts.frame, prediction=columns, loss=loss, **options)
-    if one:
-        return made.iloc[:, 0]
-    made.columns.name = "model"
-    return made
-
-
-def place_of(positive: Hashable, classes: list[Hashable]) -> int:
-    """Find the class that one probability is wanted of."""
-    names = [str(label) for label in classes]
-    if positive is None:
-        raise LogError(
-            f"threshold= is for the probability of one class, and there are "
-            f"{listed(map(repr, classes))}. Expected positive={classes[-1]!r} with it."
-        )
-    if str(positive) not in names:
-        raise LogError(
-            f"positive={positive!r} is no class. Expected one of {listed(map(repr, classes))}."
-        )
-    return names.index(str(positive))
-
-
-def of_saved(found: Any, asked: Asked, options: dict[str, Any]) -> Any:
-    """Compute the losses of predictions that were saved, or stand in a dataset."""
-    if not isinstance(found, (pd.DataFrame, xr.Dataset)):
-        raise LogError("this file holds losses already. Leave loss= out.")
-    truth = asked.truth or "y_true"
-    if truth not in list(found):
-        raise LogError(
-            f"there is no column {truth!r} in this file, of which a loss could be computed. "
-            f"Expected truth=, or no loss= if these are losses."
-        )
-    models = asked.prediction or found.attrs.get("models")
-    if models is None:
-        models = [name for name in found if name != truth]
-    return losses(found, truth=truth, prediction=models, loss=asked.loss or "", **options)
-
-
-def facts(
-    source: Any, tool: str, found: Tidy, loss: Any, n_train: Any, n_test: Any
-) -> dict[Hashable | None, Any]:
-    """Say where a log comes from, and what is known about it."""
-    path = isinstance(source, (str, PathLike))
-    attrs: dict[Hashable | None, Any] = {
-        "read_from": Path(source).name if path else type(source).__name__,
-        "format": tool,
-    }
-    if loss is not None:
-        attrs["loss"] = loss if isinstance(loss, str) else getattr(loss, "__name__", "loss")
-    attrs.update(found.attrs)
-    if n_train is not None:
-        attrs["n_train"] = n_train if np.isscalar(n_train) else [float(n) for n in n_train]
-    if n_test is not None:
-        if attrs.get("holds") != "scores":
-            raise LogError("n_test= is for format='scores' only: other logs tell it. Leave it out.")
-        attrs["n_test"] = n_test
-    if found.lost:
-        attrs["lost"] = found.lost
-    return attrs

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Literal
 
 from cvstats.api.answering import answered
+from cvstats.api.options import checked
 from cvstats.api.running import (
     Alternative,
     Losses,
@@ -21,6 +22,7 @@ from cvstats.api.running import (
     run_wald,
 )
 from cvstats.api.running_parts import wald_of_parts
+from cvstats.intervals.quadratic import three_numbers
 
 __all__ = ["cv_t", "holdout", "naive", "quadratic", "wald"]
 
@@ -91,9 +93,9 @@ def holdout(
     upper       0.5382
     Name: tree, dtype: float64
     """
-    checked_alpha(alpha)
-    run = partial(run_holdout, interval=interval, alpha=alpha)
-    return answered(losses, run, by=by, missing=missing)
+    options: dict[str, Any] = {"interval": interval, "alpha": alpha}
+    checked("holdout", options)
+    return answered(losses, partial(run_holdout, **options), by=by, missing=missing)
 
 
 def wald(
@@ -177,13 +179,13 @@ def wald(
     ridge            3006.2  186.6  2640.4  3371.9
     random_forest    3188.0  194.3  2807.1  3568.9
     """
-    checked_alpha(alpha)
     options: dict[str, Any] = {
         "variance": variance,
         "fold_weights": fold_weights,
         "alternative": alternative,
         "alpha": alpha,
     }
+    checked("wald", options)
     run, at_once = partial(run_wald, **options), partial(wald_of_parts, **options)
     return answered(losses, run, by=by, missing=missing, at_once=at_once)
 
@@ -369,10 +371,14 @@ def quadratic(
     >>> bool(abs(by_name["se"] - by_bias["se"]) < 1e-9)
     True
     """
-    checked_alpha(alpha)
+    options: dict[str, Any] = {
+        "estimator": estimator,
+        "bias": bias,
+        "fold_weights": fold_weights,
+        "alpha": alpha,
+    }
+    checked("quadratic", options)
     if bias is not None:
         checked_numbers("bias", bias, several=True)
-    run = partial(
-        run_quadratic, estimator=estimator, bias=bias, fold_weights=fold_weights, alpha=alpha
-    )
-    return answered(losses, run, by=by, missing=missing)
+        three_numbers(bias)
+    return answered(losses, partial(run_quadratic, **options), by=by, missing=missing)

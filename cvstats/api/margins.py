@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from cvstats.api.comparing_lazily import based_lazily, gaps_of, lazy_losses, of_pairs
 from cvstats.api.pairs import Options, based, checked_options, paired, usual
 from cvstats.api.running import Compared, Losses, Missing, checked_alpha, checked_numbers
-from cvstats.api.running_resampled import TrainSize, train_sizes
+from cvstats.api.running_resampled import TrainSize, checked_train_size, train_sizes
+from cvstats.chunked import Differences
 from cvstats.comparison.margins import Margin, checked_margin, equivalent, posterior
+from cvstats.containers import Log, is_dask_frame, later
 from cvstats.errors import LogError
 from cvstats.intervals import layouts
 from cvstats.intervals.registry import require
+from cvstats.results import Result
 
 __all__ = ["equivalence", "rope"]
 
@@ -23,7 +28,7 @@ def equivalence(
     losses: Losses,
     other: Losses | None = None,
     *,
-    margin: Margin,
+    margin: Margin | None = None,
     reference: Hashable = None,
     method: Compared | None = None,
     options: Options = None,
@@ -45,7 +50,7 @@ def equivalence(
     margin : float or pair of float
         The largest difference that does not matter, in the unit of the loss; or the ends
         ``(low, high)``. An end of None is open: ``(None, 0.01)`` asks for non-inferiority,
-        whether the model is at most 0.01 worse than the other. There is no default: no number
+        whether the model is at most 0.01 worse than the other. It has to be given: no number
         in the log says what matters.
     reference : hashable, optional
         In place of ``other``, the name of one of several models, to which the others are
@@ -103,6 +108,18 @@ def equivalence(
         raise LogError(f"alpha={alpha!r} leaves no interval at 1 - 2 alpha. Expected below 0.5.")
     ends = checked_margin(margin)
     given = checked_options(method, options)
+    if is_dask_frame(losses):
+        ask = partial(
+            equivalence, margin=margin, reference=reference, method=method, options=options,
+            alpha=alpha,
+        )  # fmt: skip
+        return later(losses, ask, other=other, pairs=True, missing=missing)
+    if lazy_losses(losses, other):
+
+        def run(log: Log) -> Result:
+            return equivalent(based_lazily(log, method, given, alpha), margin=ends, alpha=alpha)
+
+        return of_pairs(gaps_of(losses, other, reference, missing), missing, run)
     log, pairs, gaps = paired(losses, other, reference, missing)
     chosen = usual(log) if method is None else method
     result = equivalent(based(log, gaps, chosen, given, alpha), margin=ends, alpha=alpha)
@@ -114,7 +131,7 @@ def rope(
     losses: Losses,
     other: Losses | None = None,
     *,
-    margin: Margin,
+    margin: Margin | None = None,
     reference: Hashable = None,
     rho: float | None = None,
     train_size: TrainSize = None,
@@ -125,7 +142,8 @@ def rope(
     With the J means of the differences over test sets, their mean d and sample variance S^2,
     the difference of the expected errors has a t distribution with J - 1 degrees of freedom
     about d, with squared scale ``(1/J + rho / (1 - rho)) S^2``. The margin around zero is the
-    region of practical equivalence.
+    region of practical equivalence. The target is the difference of the expected risks of the
+    two algorithms at the size of the training sets.
 
     Parameters
     ----------
@@ -136,7 +154,7 @@ def rope(
         The losses of the other model on the same evaluations, in any order.
     margin : float or pair of float
         The largest difference that does not matter, in the unit of the loss; or the ends
-        ``(low, high)``, None for an open one. 0 leaves two probabilities. No default.
+        ``(low, high)``, None for an open one. 0 leaves two probabilities. It has to be given.
     reference : hashable, optional
         In place of ``other``, the name of one of several models, to which the others are
         compared. With neither, all pairs are.
@@ -190,11 +208,21 @@ def rope(
         checked_numbers("rho", rho)
     if rho is not None and not 0 <= rho < 1:
         raise LogError(f"rho={rho!r} is out of range. Expected a correlation from 0 to below 1.")
+    checked_train_size(train_size)
+    if is_dask_frame(losses):
+        ask = partial(rope, margin=margin, reference=reference, rho=rho, train_size=train_size)
+        return later(losses, ask, other=other, pairs=True, missing=missing)
+
+    def run(log: Log, gaps: Differences | None = None) -> Result:
+        require("rope", log.design)
+        found = log.moments(layouts.split_levels(log.design), gaps)
+        if rho is None:
+            ratio = float(np.mean(found.count / train_sizes(log, found, train_size)))
+        else:
+            ratio = rho / (1 - rho)
+        return posterior(found, ratio, margin=ends)
+
+    if lazy_losses(losses, other):
+        return of_pairs(gaps_of(losses, other, reference, missing), missing, run)
     log, pairs, gaps = paired(losses, other, reference, missing)
-    require("rope", log.design)
-    found = log.moments(layouts.split_levels(log.design), gaps)
-    if rho is None:
-        ratio = float(np.mean(found.count / train_sizes(log, found, train_size)))
-    else:
-        ratio = rho / (1 - rho)
-    return log.label_pairs(pairs, posterior(found, ratio, margin=ends))
+    return log.label_pairs(pairs, run(log, gaps))

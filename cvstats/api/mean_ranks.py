@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import combinations
 from typing import Any, Literal
 
@@ -11,8 +12,8 @@ from numpy.typing import NDArray
 from cvstats.api.pairs import columns_of
 from cvstats.api.running import Losses, Missing, Table, checked_alpha
 from cvstats.comparison import ranks
-from cvstats.containers import Log, read
-from cvstats.errors import LogError, listed
+from cvstats.containers import Log, is_dask_frame, later, read
+from cvstats.errors import LogError, checked_choice, checked_level, listed
 from cvstats.results import Caution, Result
 from cvstats.types import FloatArray, IntArray
 
@@ -21,6 +22,7 @@ __all__ = ["friedman", "nemenyi"]
 
 def blocks_of(losses: Losses, by: str, missing: str) -> tuple[Log, FloatArray, IntArray]:
     """Average each model over each data set: data sets by columns."""
+    checked_level("by", by)
     log = read(losses, missing=missing)
     if by not in log.design.levels:
         raise LogError(
@@ -44,8 +46,9 @@ def friedman(
     """Test whether many models differ over many data sets, by their ranks.
 
     Within each data set the models are ranked by mean loss (1 is best, ties share the mean of
-    their ranks). Friedman's statistic measures how far the mean ranks are apart. The target is
-    the population from which the data *sets* were drawn, not that of their points.
+    their ranks). Friedman's statistic measures how far the mean ranks R_j of k models over N data
+    sets are apart; without ties it is ``12 N / (k (k + 1)) sum_j (R_j - (k + 1) / 2)^2``. The
+    target is the population from which the data *sets* were drawn, not that of their points.
 
     Parameters
     ----------
@@ -102,6 +105,11 @@ def friedman(
     naive_bayes             2.9167   0.0004               0.9568
     """
     checked_alpha(alpha)
+    checked_choice("test", test, ranks.TESTS)
+    if is_dask_frame(losses):
+        ask = partial(friedman, by=by, test=test, alpha=alpha)
+        answer: Table = later(losses, ask, levels=(by,), missing=missing)
+        return answer
     log, means, columns = blocks_of(losses, by, missing)
     k, cells = columns.shape
     found = {name: np.full((k, cells), np.nan) for name in ("mean_rank", "statistic", "p_value")}
@@ -130,7 +138,9 @@ def nemenyi(
     """Test which of many models differ over many data sets, by their mean ranks.
 
     For each two models the difference of their mean ranks (as in `friedman`) is compared to
-    the studentized range: the p-values allow for all pairs at once.
+    the studentized range: the p-values allow for all pairs at once. With k models over N data
+    sets and q its quantile, the critical difference is ``q sqrt(k (k + 1) / (12 N))``. The target
+    is the population from which the data sets were drawn.
 
     Parameters
     ----------
@@ -178,6 +188,9 @@ def nemenyi(
     gradient_boosting   naive_bayes                  -1.50   0.0007
     """
     checked_alpha(alpha)
+    if is_dask_frame(losses):
+        ask = partial(nemenyi, by=by, alpha=alpha)
+        return later(losses, ask, levels=(by,), missing=missing)
     log, means, columns = blocks_of(losses, by, missing)
     k, cells = columns.shape
     mean_rank = np.full((k, cells), np.nan)

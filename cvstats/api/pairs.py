@@ -10,13 +10,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from cvstats.api.options import checked_words
 from cvstats.api.running import RUNNERS, Losses, folds_per_repetition
-from cvstats.blocks import spans
-from cvstats.chunked import Differences, Panels
+from cvstats.api.running_resampled import checked_train_size
+from cvstats.chunked import Differences, Panels, cross_products
 from cvstats.containers import Log, dropped, read
 from cvstats.containers.pairing import aligned
+from cvstats.containers.reading import MISSING
 from cvstats.design import Design, Level
-from cvstats.errors import MOST, LogError, choice, listed
+from cvstats.errors import MOST, LogError, checked_choice, listed, looked_up, nearest
 from cvstats.intervals.registry import require
 from cvstats.moments import Moments
 from cvstats.results import Result
@@ -29,19 +31,16 @@ __all__ = [
     "based",
     "checked_options",
     "columns_of",
-    "cross_products",
     "directly",
     "every_two",
     "paired",
     "pairs_of",
+    "products",
     "usual",
 ]
 
 Pairs = list[tuple[Hashable, Hashable]]
 Options: TypeAlias = Mapping[str, Any] | None
-
-TABLE = 1 << 20
-"""Numbers in the one extra table of rows that cross products need."""
 
 
 # --- which models -----------------------------------------------------------------------------
@@ -60,12 +59,12 @@ def pairs_of(log: Log, reference: Hashable) -> tuple[Pairs, IntArray, IntArray]:
     if reference is None:
         left, right = np.triu_indices(m, 1)
         return list(combinations(models, 2)), left, right
-    if reference not in models:
+    at = looked_up(reference, {model: i for i, model in enumerate(models)})
+    if at is None:
         raise LogError(
             f"there is no model {reference!r}. Expected reference to be one of "
-            f"{listed(map(repr, models))}."
+            f"{listed(map(repr, models))}.{nearest(reference, models)}"
         )
-    at = models.index(reference)
     left = np.delete(np.arange(m), at)
     return [(models[i], reference) for i in left], left, np.full(m - 1, at)
 
@@ -112,6 +111,7 @@ def check_same_rows(one: Log, two: Log) -> None:
 
 def two_logs(one: Losses, two: Losses, missing: str) -> tuple[Log, Pairs, Differences]:
     """Pair each model of one log with its partner in another."""
+    checked_choice("missing", missing, MISSING)
     first = read(one)
     second = read(aligned(one, two))
     mine, yours = list(first.labels.models), list(second.labels.models)
@@ -120,10 +120,8 @@ def two_logs(one: Losses, two: Losses, missing: str) -> tuple[Log, Pairs, Differ
     if missing == "drop":
         log = dropped(log)
         log.design.splits()
-    elif missing == "raise":
-        check_same_rows(first, second)
     else:
-        raise choice("missing", missing, ("raise", "drop"))
+        check_same_rows(first, second)
     width = first.panels.width
     columns = columns_of(first).reshape(-1)
     names = [
@@ -151,8 +149,12 @@ def every_two(log: Log) -> Differences:
 
 def checked_options(method: str | None, options: Options) -> dict[str, Any]:
     """Refuse options that the method does not have, or that mean nothing for differences."""
-    if method is not None and method not in RUNNERS:
-        raise choice("method", method, RUNNERS)
+    checked_choice("method", method, (*RUNNERS, None))
+    if not (options is None or isinstance(options, Mapping)):
+        raise LogError(
+            f"options={options!r} is not known. Expected the options of the method by name, as in "
+            f"method='wald', options={{'variance': 'within-fold'}}."
+        )
     given = dict(options or {})
     if not given:
         return given
@@ -167,8 +169,11 @@ def checked_options(method: str | None, options: Options) -> dict[str, Any]:
         if name not in known:
             raise LogError(
                 f"options holds {name!r}, and {method} has no such option for differences. "
-                f"Expected some of: {', '.join(map(repr, known)) or 'none'}."
+                f"Expected some of: {', '.join(map(repr, known)) or 'none'}.{nearest(name, known)}"
             )
+    checked_words(method, given)
+    if "train_size" in given:
+        checked_train_size(given["train_size"])
     if method == "holdout" and given.get("interval", "wald") not in ("wald", "t"):
         raise LogError(
             f"options={{'interval': {given['interval']!r}}} is an interval for a proportion, and "
@@ -218,31 +223,16 @@ def averaged(log: Log) -> Log:
 # --- what all differences come from -----------------------------------------------------------
 
 
-def cross_products(
-    log: Log, columns: IntArray, by: Sequence[str], found: Moments
-) -> tuple[FloatArray, FloatArray]:
+def products(log: Log, columns: IntArray, found: Moments) -> tuple[FloatArray, FloatArray]:
     """Sum the cross products of some columns about their cells' means, over all cells.
 
-    ``found`` holds the moments of all columns by ``by``. Also gives the mean of each column
-    over all rows, less any number that the columns share, so that a large common level costs
-    no digits.
+    ``found`` holds the moments of all columns. Also gives the mean of each column over all
+    rows, less any number that the columns share, so that a large common level costs no digits.
     """
-    plan = log.design.plan(tuple(by))
-    where = np.zeros(plan.size, dtype=np.int64)
-    where[plan.used] = np.arange(len(plan.used))
-    middle = found.mean[:, columns]
-    total = np.zeros((len(columns), len(columns)))
-    rest = np.zeros(len(columns))
-    for start, stop in spans(log.design.size, max(256, TABLE // len(columns))):
-        table = log.panels.some(columns, start, stop)
-        cells = log.design.cells(plan.by, start, stop)
-        if (cells < 0).any():
-            table, cells = table[:, cells >= 0], cells[cells >= 0]
-        apart = table - (middle[where[cells]].T if len(middle) > 1 else middle[0][:, None])
-        total += apart @ apart.T
-        rest += apart.sum(axis=1)
+    some = replace(found, mean=found.mean[:, columns], m2=found.m2[:, columns])
+    total, rest = cross_products(log.design, log.panels, columns, some)
     share = found.count / found.count.sum()
-    level = share @ (middle - middle[:, :1]) + (rest - rest[0]) / found.count.sum()
+    level = share @ (some.mean - some.mean[:, :1]) + (rest - rest[0]) / found.count.sum()
     return total, level
 
 

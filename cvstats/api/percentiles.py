@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from numpy.typing import ArrayLike
 
+from cvstats.api.options import checked
 from cvstats.api.rates import Rates, leave_one_out_means
 from cvstats.api.running import Losses, Missing, Table, checked_alpha
 from cvstats.api.running_bootstrap import (
@@ -64,7 +65,9 @@ def case_bootstrap(
     Notes
     -----
     Heuristic; about 0.632 n B fits, and n for the correction. Training sets of fewer different
-    points make the uncorrected estimate too large. Quantiles are of type 7 (linear between
+    points make the uncorrected estimate too large. Where the counts of the samples do not add
+    up to equally many draws, losses of drawn points are missing (or the samples were drawn in
+    another way), and ``caution`` says so. Quantiles are of type 7 (linear between
     order statistics); those at 2.5% ask for 200 samples.
 
     References
@@ -174,11 +177,10 @@ def location_shifted(
     upper       0.508
     Name: mean, dtype: float64
     """
-    checked_alpha(alpha)
+    options: dict[str, Any] = {"correction": correction, "alpha": alpha}
+    checked("location_shifted", options)
     log = read(losses, missing=missing)
-    return log.label(
-        run_location_shifted(log, correction=correction, no_information=no_information, alpha=alpha)
-    )
+    return log.label(run_location_shifted(log, no_information=no_information, **options))
 
 
 def two_stage(
@@ -193,8 +195,8 @@ def two_stage(
 
     The target is the expected risk. Each outer sample s is treated as the data: a fit on itself
     and bootstrap samples of it give an error corrected for optimism. The estimate is that of
-    the data (sample 0), and the limits are the quantiles at alpha/2 and 1 - alpha/2 of those
-    of the outer samples.
+    the data (sample 0), and the limits are the quantiles ``q(alpha/2)`` and ``q(1 - alpha/2)``
+    of those of the outer samples.
 
     Parameters
     ----------
@@ -259,8 +261,7 @@ def two_stage(
     upper       0.555
     Name: mean, dtype: float64
     """
-    checked_alpha(alpha)
+    options: dict[str, Any] = {"correction": correction, "alpha": alpha}
+    checked("two_stage", options)
     log = read(losses, missing=missing)
-    return log.label(
-        run_two_stage(log, correction=correction, no_information=no_information, alpha=alpha)
-    )
+    return log.label(run_two_stage(log, no_information=no_information, **options))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
+from cvstats.api.comparing_lazily import based_lazily, gaps_of, lazy_losses, of_pairs
 from cvstats.api.pairs import averaged, based, paired, usual
 from cvstats.api.running import (
     Alternative,
@@ -17,19 +19,25 @@ from cvstats.api.running import (
 )
 from cvstats.chunked import Differences
 from cvstats.comparison.planning import parts_of_variance, planned
-from cvstats.containers import Log
-from cvstats.errors import LogError, choice
-from cvstats.results import ALTERNATIVES
+from cvstats.containers import Log, is_dask_frame, later
+from cvstats.errors import LogError, NotGiven, checked_choice
+from cvstats.results import ALTERNATIVES, Result
 from cvstats.types import FloatArray
 
 __all__ = ["power"]
+
+
+ONE_BY_ONE = (
+    "power splits the variance of each point's difference over repetitions, for which it needs the "
+    "losses one by one. Expected losses in memory: log.compute(); or one repetition."
+)
 
 
 def power(
     losses: Losses,
     other: Losses | None = None,
     *,
-    effect: float,
+    effect: float | None = None,
     reference: Hashable = None,
     alternative: Alternative = "two-sided",
     target_power: float = 0.8,
@@ -51,7 +59,8 @@ def power(
         The losses of the other model on the same evaluations, in any order.
     effect : float
         The difference to be found, in the unit of the loss: what would matter, not what the
-        pilot happened to show. Negative is better; the sign counts for one-sided tests.
+        pilot happened to show; it has to be given. Negative is better; the sign counts for
+        one-sided tests.
     reference : hashable, optional
         In place of ``other``, the name of one of several models, to which the others are
         compared. With neither, all pairs are.
@@ -107,24 +116,43 @@ def power(
     ridge random_forest  103.516  0.162          290.008         3718.0
     """
     checked_alpha(alpha)
+    if effect is None:
+        raise NotGiven(
+            "effect is not given, and it has no default: no number in the log says which "
+            "difference would matter. Expected it in the unit of the loss, as in effect=0.01."
+        )
     checked_numbers("effect", effect)
     checked_numbers("target_power", target_power)
     if effect == 0:
         raise LogError("effect=0 cannot be found by any log. Expected the difference that matters.")
-    if alternative not in ALTERNATIVES:
-        raise choice("alternative", alternative, ALTERNATIVES)
+    checked_choice("alternative", alternative, ALTERNATIVES)
+    if is_dask_frame(losses):
+        ask = partial(
+            power, effect=effect, reference=reference, alternative=alternative,
+            target_power=target_power, alpha=alpha,
+        )  # fmt: skip
+        return later(losses, ask, other=other, pairs=True, missing=missing)
+    asked = float(effect)
+
+    def run(log: Log, base: Result, gaps: Differences | None = None) -> Result:
+        return planned(
+            base, effect=asked, alpha=alpha, alternative=alternative, target=target_power,
+            n=int(log.design.splits().rows[0]), parts=parts(log, gaps),
+        )  # fmt: skip
+
+    if lazy_losses(losses, other):
+        return of_pairs(
+            gaps_of(losses, other, reference, missing), missing,
+            lambda log: run(log, based_lazily(log, None, {}, alpha)),
+        )  # fmt: skip
     log, pairs, gaps = paired(losses, other, reference, missing)
     chosen = usual(log)
-    base = based(log, gaps, chosen, {}, alpha)
-    result = planned(
-        base, effect=float(effect), alpha=alpha, alternative=alternative, target=target_power,
-        n=int(log.design.splits().rows[0]), parts=parts(log, gaps),
-    )  # fmt: skip
+    result = run(log, based(log, gaps, chosen, {}, alpha), gaps)
     result = replace(result, attrs={**result.attrs, "interval_method": chosen})
     return log.label_pairs(pairs, result)
 
 
-def parts(log: Log, gaps: Differences) -> tuple[FloatArray, FloatArray]:
+def parts(log: Log, gaps: Differences | None) -> tuple[FloatArray, FloatArray]:
     """Split the variance of each difference by what repetitions remove."""
     repetitions = log.design.number("repetition")
     found = log.moments(by_repetition(log), gaps)
@@ -132,6 +160,8 @@ def parts(log: Log, gaps: Differences) -> tuple[FloatArray, FloatArray]:
     once = (found.m2 / (n - 1)).mean(axis=0)
     if repetitions == 1:
         return parts_of_variance(once, once, 1)
+    if gaps is None:
+        raise LogError(ONE_BY_ONE)
     points = averaged(log)
     means = points.moments((), Differences(points.panels, gaps.left, gaps.right))
     return parts_of_variance(once, means.m2[0] / (n - 1), repetitions)

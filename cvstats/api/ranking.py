@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.api.pairs import averaged, columns_of, cross_products, directly
+from cvstats.api.pairs import averaged, columns_of, directly, products
 from cvstats.api.running import (
     Losses,
     Missing,
@@ -21,9 +21,9 @@ from cvstats.api.running import (
 from cvstats.comparison.best import CENTERS, checked_screening, may_be_best, no_losses
 from cvstats.comparison.joint import checked_draws
 from cvstats.containers import Log, read
-from cvstats.errors import LogError, choice
+from cvstats.errors import LogError, checked_choice
 from cvstats.intervals.registry import require
-from cvstats.plans.drawing import Rng, seed_of
+from cvstats.plans.drawing import Rng, checked_rng, seed_of
 from cvstats.results import Caution, Result
 from cvstats.types import FloatArray, IntArray
 
@@ -131,10 +131,10 @@ def best_set(
     naive_bayes            0.1731   False           3           3
     """
     checked_alpha(alpha)
-    if center not in CENTERS:
-        raise choice("center", center, CENTERS)
+    checked_choice("center", center, CENTERS)
     checked_draws(n_draws, alpha)
     checked_screening(screening, alpha)
+    checked_rng(rng)
     log = read(losses, missing=missing)
     require("best_set", log.design)
     repetitions, folds = log.design.number("repetition"), folds_per_repetition(log)
@@ -187,7 +187,7 @@ def spreads(
         )
     whole = found.over(())
     for cell in columns.T:
-        cross, apart = cross_products(log, cell, by, found)
+        cross, apart = products(log, cell, found)
         level = np.abs(whole.mean[0, cell]) + np.sqrt(cross.diagonal() / whole.count[0])
         yield cell, *exactly(log, cell, by, cross, apart, ROUNDING * level)
 

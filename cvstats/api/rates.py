@@ -16,12 +16,12 @@ from cvstats.containers import Log, read
 from cvstats.containers.arrays import ArrayLabels
 from cvstats.containers.pairing import partners
 from cvstats.design import LEVELS
-from cvstats.errors import LogError, listed, spelled
+from cvstats.errors import LogError, is_number, listed, spelled
 from cvstats.types import FloatArray
 
 __all__ = ["Rates", "leave_one_out_means", "no_information_of"]
 
-Rates: TypeAlias = "float | Mapping[Any, Any] | ArrayLike | pd.Series | pd.DataFrame | xr.DataArray"
+Rates: TypeAlias = float | Mapping[Any, Any] | ArrayLike | pd.Series | pd.DataFrame | xr.DataArray
 
 NAME = "no_information"
 
@@ -129,7 +129,7 @@ def lacking(what: str, missing: list[Hashable], known: list[Hashable]) -> LogErr
 
 def number(value: Any) -> float:
     """Read one number."""
-    if not isinstance(value, Real) or not math.isfinite(value):
+    if not is_number(value) or not math.isfinite(value):
         raise LogError(f"no_information holds {value!r}. Expected a finite number.")
     return float(value)
 
@@ -161,7 +161,13 @@ def leave_one_out_means(log: Log, given: Any, missing: str) -> FloatArray:
     """Average leave-one-out losses, for each column of the log."""
     points = log.design.number("point")
     if not is_log(given):
-        values = np.asarray(given, dtype=np.float64).reshape(-1)
+        try:
+            values = np.asarray(given, dtype=np.float64).reshape(-1)
+        except (TypeError, ValueError, OverflowError):
+            raise LogError(
+                f"leave_one_out={given!r} holds what is no number. Expected a log of leave-one-out "
+                f"cross-validation, or a loss for each point."
+            ) from None
         if log.panels.width > 1:
             raise LogError(
                 f"leave_one_out has one loss for each point and the log has "

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from cvstats.api.answering import answered
+from cvstats.api.options import checked
 from cvstats.api.running import Losses, Missing, Table, checked_alpha
 from cvstats.api.running_resampled import (
     TrainSize,
+    checked_train_size,
     run_conservative_z,
     run_corrected_t,
     run_five_by_two,
@@ -72,6 +74,9 @@ def corrected_t(
     short. For test sets of different sizes the ratio is averaged over the splits. A log with
     the level ``source`` and no ``fold`` is read as leaving sources out.
 
+    With ``by="source"`` and folds of several sources, the points of a part are tested by models
+    that were trained on all others, and n_train counts these.
+
     References
     ----------
     Nadeau and Bengio (2003), Machine Learning 52, 239-281, doi:10.1023/A:1024068626366.
@@ -92,6 +97,7 @@ def corrected_t(
     Name: ridge, dtype: float64
     """
     checked_alpha(alpha)
+    checked_train_size(train_size)
     run = partial(run_corrected_t, train_size=train_size, alpha=alpha)
     return answered(losses, run, by=by, missing=missing)
 
@@ -135,8 +141,8 @@ def conservative_z(
     -----
     Two halves share no point, so that their difference estimates the variance of such a mean
     without bias, for training sets of less than half the points. That variance is the larger
-    one where an algorithm steadies with more data: conservative in expectation. With few
-    divisions the standard error is noisy, and ``caution`` says so below 10.
+    one where an algorithm steadies with more data: conservative in expectation. ``caution``
+    tells of fewer than 10 divisions, and of halves that share a point: both make a poor variance.
 
     References
     ----------
@@ -144,18 +150,16 @@ def conservative_z(
 
     Examples
     --------
-    Fifteen splits with test sets of 5 points, of the data and of the halves of 10 divisions:
-
-    >>> import cvstats, numpy as np, pandas as pd
-    >>> rng = np.random.default_rng(1)
-    >>> levels = {"sample": range(21), "repetition": range(15), "tested": range(5)}
-    >>> index = pd.MultiIndex.from_product(levels.values(), names=levels)
-    >>> losses = pd.Series(rng.gamma(2.0, size=len(index)), index=index, name="tree")
+    >>> import cvstats, numpy as np
+    >>> from sklearn.dummy import DummyRegressor
+    >>> X, y = np.zeros((40, 1)), np.random.default_rng(1).normal(size=40)
+    >>> plan = cvstats.plans.paired_subsampling(10, 12, rng=1)
+    >>> losses = cvstats.evaluate(DummyRegressor(), X, y, plan=plan, progress=False)
     >>> cvstats.conservative_z(losses)[["estimate", "se", "n_divisions"]].astype(float).round(2)
-    estimate        1.75
-    se              0.19
-    n_divisions    10.00
-    Name: tree, dtype: float64
+    estimate        0.98
+    se              0.52
+    n_divisions    12.00
+    Name: DummyRegressor, dtype: float64
     """
     checked_alpha(alpha)
     run = partial(run_conservative_z, alpha=alpha)
@@ -226,21 +230,20 @@ def five_by_two(
 
     Examples
     --------
-    >>> import cvstats, numpy as np, pandas as pd
-    >>> rng = np.random.default_rng(0)
-    >>> halves = np.concatenate([rng.permutation(60) % 2 for _ in range(5)])
-    >>> levels = [np.repeat(range(5), 60), halves, np.tile(range(60), 5)]
-    >>> index = pd.MultiIndex.from_arrays(levels, names=["repetition", "fold", "point"])
-    >>> losses = pd.Series(rng.gamma(2.0, size=300), index=index, name="tree")
+    >>> import cvstats, numpy as np
+    >>> from sklearn.dummy import DummyRegressor
+    >>> X, y = np.zeros((60, 1)), np.random.default_rng(1).normal(size=60)
+    >>> plan = cvstats.plans.five_by_two(rng=1)
+    >>> losses = cvstats.evaluate(DummyRegressor(), X, y, plan=plan, progress=False)
     >>> cvstats.five_by_two(losses, test="f")[["estimate", "lower", "upper"]].astype(float).round(2)
-    estimate    1.91
-    lower       1.40
-    upper       2.41
-    Name: tree, dtype: float64
+    estimate    0.76
+    lower       0.45
+    upper       1.06
+    Name: DummyRegressor, dtype: float64
     """
-    checked_alpha(alpha)
-    run = partial(run_five_by_two, test=test, alpha=alpha)
-    return answered(losses, run, by=by, missing=missing)
+    options: dict[str, Any] = {"test": test, "alpha": alpha}
+    checked("five_by_two", options)
+    return answered(losses, partial(run_five_by_two, **options), by=by, missing=missing)
 
 
 def nested_cv(
@@ -260,8 +263,7 @@ def nested_cv(
     standard error is ``(K - 1) / K MSE``, kept between that of naive cross-validation and K
     times it; the estimate is the mean inner loss less the bias.
 
-    This has nothing to do with the nesting of a search for hyper-parameters: every model here
-    is fitted in the same way.
+    This is not the nesting of a search for hyper-parameters: every model is fitted alike.
 
     Parameters
     ----------
@@ -309,32 +311,23 @@ def nested_cv(
 
     Examples
     --------
-    Losses of predicting by the mean of the training points:
-
-    >>> import cvstats, numpy as np, pandas as pd
-    >>> rng = np.random.default_rng(1)
-    >>> y, rows = rng.normal(size=40), []
-    >>> for repetition in range(25):
-    ...     folds = rng.permutation(40) % 5
-    ...     for outer in range(5):
-    ...         for fold in range(5):
-    ...             mean = y[(folds != outer) & (folds != fold)].mean()
-    ...             for point in np.flatnonzero(folds == fold):
-    ...                 rows.append((repetition, outer, fold, point, (y[point] - mean) ** 2))
-    >>> levels = ["repetition", "outer", "fold", "point"]
-    >>> losses = pd.DataFrame(rows, columns=[*levels, "loss"]).set_index(levels)["loss"]
+    >>> import cvstats, numpy as np
+    >>> from sklearn.dummy import DummyRegressor
+    >>> X, y = np.zeros((40, 1)), np.random.default_rng(1).normal(size=40)
+    >>> plan = cvstats.plans.nested_cv(5, 25, rng=1)
+    >>> losses = cvstats.evaluate(DummyRegressor(), X, y, plan=plan, progress=False)
     >>> parts = ["estimate", "lower", "upper", "err_ncv", "err_cv"]
     >>> cvstats.nested_cv(losses)[parts].astype(float).round(2)
-    estimate    0.90
-    lower       0.22
-    upper       1.59
+    estimate    0.91
+    lower       0.28
+    upper       1.53
     err_ncv     0.92
     err_cv      0.91
-    Name: loss, dtype: float64
+    Name: DummyRegressor, dtype: float64
     """
-    checked_alpha(alpha)
-    run = partial(run_nested_cv, bias_correction=bias_correction, alpha=alpha)
-    return answered(losses, run, by=by, missing=missing)
+    options: dict[str, Any] = {"bias_correction": bias_correction, "alpha": alpha}
+    checked("nested_cv", options)
+    return answered(losses, partial(run_nested_cv, **options), by=by, missing=missing)
 
 
 def replace_one(
@@ -390,26 +383,17 @@ def replace_one(
 
     Examples
     --------
-    >>> import cvstats, numpy as np, pandas as pd
-    >>> rng = np.random.default_rng(1)
-    >>> y, rows = rng.normal(size=40), []
-    >>> def validate(sample, points, folds):
-    ...     for point, fold in zip(points, folds):
-    ...         mean = y[points[folds != fold]].mean()
-    ...         rows.append((sample, fold, point, (y[point] - mean) ** 2))
-    >>> validate(0, np.arange(40), rng.permutation(40) % 4)
-    >>> half, folds = np.arange(20), rng.permutation(20) % 4
-    >>> validate(1, half, folds)
-    >>> for i in range(20):
-    ...     validate(2 + i, np.where(half == i, 20 + i, half), folds)
-    >>> levels = ["sample", "fold", "point"]
-    >>> losses = pd.DataFrame(rows, columns=[*levels, "loss"]).set_index(levels)["loss"]
+    >>> import cvstats, numpy as np
+    >>> from sklearn.dummy import DummyRegressor
+    >>> X, y = np.zeros((40, 1)), np.random.default_rng(1).normal(size=40)
+    >>> plan = cvstats.plans.replace_one(4, rng=1)
+    >>> losses = cvstats.evaluate(DummyRegressor(), X, y, plan=plan, progress=False)
     >>> cvstats.replace_one(losses)[["estimate", "lower", "upper"]].astype(float).round(2)
-    estimate    0.89
-    lower       0.27
-    upper       1.52
-    Name: loss, dtype: float64
+    estimate    1.04
+    lower       0.37
+    upper       1.71
+    Name: DummyRegressor, dtype: float64
     """
-    checked_alpha(alpha)
-    run = partial(run_replace_one, constant=constant, alpha=alpha)
-    return answered(losses, run, by=by, missing=missing)
+    options: dict[str, Any] = {"constant": constant, "alpha": alpha}
+    checked("replace_one", options)
+    return answered(losses, partial(run_replace_one, **options), by=by, missing=missing)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from numbers import Real
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -29,7 +28,7 @@ from cvstats.api.running_resampled import (
 from cvstats.api.running_sources import run_clustered, run_out_of_source
 from cvstats.chunked import Columns, all_binary
 from cvstats.containers import Kept, Log, Table
-from cvstats.errors import LogError
+from cvstats.errors import LogError, is_number, is_several
 from cvstats.intervals import quadratic as quadratics
 from cvstats.intervals import splits, wald
 from cvstats.intervals.layouts import folds_guessed
@@ -76,7 +75,7 @@ Compared: TypeAlias = Literal[
 
 def checked_alpha(alpha: object) -> None:
     """Refuse what is no error rate."""
-    if not isinstance(alpha, Real) or not 0 < float(alpha) < 1:
+    if not isinstance(alpha, (float, np.floating)) or not 0 < alpha < 1:
         raise LogError(
             f"alpha={alpha!r} is out of range. Expected an error rate between 0 and 1, such as "
             f"0.05 for a 95% interval."
@@ -85,9 +84,9 @@ def checked_alpha(alpha: object) -> None:
 
 def checked_numbers(name: str, got: object, *, several: bool = False) -> None:
     """Refuse what is no finite number, or with ``several`` no sequence of them."""
-    sequence = isinstance(got, (Sequence, np.ndarray)) and not isinstance(got, str)
-    values = list(got) if several and isinstance(got, (Sequence, np.ndarray)) else [got]
-    finite = all(isinstance(value, Real) and math.isfinite(value) for value in values)
+    sequence = is_several(got)
+    values: list[Any] = list(got) if isinstance(got, Iterable) and sequence else [got]
+    finite = all(is_number(value) and math.isfinite(value) for value in values)
     if several != sequence or not finite:
         expected = "a sequence of finite numbers" if several else "a finite number"
         raise LogError(f"{name}={got!r} is out of range. Expected {expected}.")

@@ -10,7 +10,7 @@ from cvstats.api.rates import Rates, no_information_of
 from cvstats.chunked import Columns
 from cvstats.containers import Log
 from cvstats.containers.resamples import Resample, draws, resamples, without_undrawn
-from cvstats.errors import choice
+from cvstats.errors import checked_choice
 from cvstats.intervals import bootstrap
 from cvstats.intervals.registry import require
 from cvstats.results import Caution, Result
@@ -125,15 +125,14 @@ def run_case_bootstrap(
         extra = {"bias": mean - estimate, **extra}
     return bootstrap.percentile(
         "case_bootstrap", estimate, theta, shift=estimate - mean, alpha=alpha, extra=extra,
-        caution=np.zeros(theta.shape[1], dtype=np.int64),
+        caution=np.full(theta.shape[1], 0 if drawn.whole else Caution.OTHER_DRAWS, dtype=np.int64),
         attrs={"correction": "none" if leave_one_out is None else "leave-one-out"},
     )  # fmt: skip
 
 
 def checked_correction(correction: str) -> None:
     """Refuse a correction that nobody knows."""
-    if correction not in bootstrap.CORRECTIONS:
-        raise choice("correction", correction, bootstrap.CORRECTIONS)
+    checked_choice("correction", correction, bootstrap.CORRECTIONS)
 
 
 def errors_of(correction: str) -> Measure:

@@ -11,8 +11,10 @@ import numpy as np
 import pandas as pd
 
 from cvstats.chunked import Columns
-from cvstats.containers import Log
-from cvstats.errors import LogError, listed, place
+from cvstats.containers import Groups, Log
+from cvstats.containers.grouping import PartDesign
+from cvstats.design import LEVELS
+from cvstats.errors import LogError, is_number, is_several, listed, place
 from cvstats.intervals import layouts, nested, replace_one, resampled
 from cvstats.intervals.registry import require
 from cvstats.moments import Moments
@@ -21,6 +23,7 @@ from cvstats.types import FloatArray, IntArray, Labels
 
 __all__ = [
     "TrainSize",
+    "checked_train_size",
     "run_conservative_z",
     "run_corrected_t",
     "run_five_by_two",
@@ -68,14 +71,24 @@ def points_of(log: Log) -> dict[str, FloatArray | float]:
     return {} if points is None else {"n_points": points}
 
 
+def checked_train_size(train_size: object) -> None:
+    """Refuse what cannot be a number of points, or one for each split."""
+    if isinstance(train_size, Real) and is_number(train_size):
+        resampled.checked_sizes(np.array([float(train_size)]))
+        return
+    several = is_several(train_size) or isinstance(train_size, (Mapping, pd.Series))
+    if train_size is not None and not several:
+        raise LogError(
+            f"train_size={train_size!r} is not known. Expected a number of points, or one for "
+            f"each split."
+        )
+
+
 def train_sizes(log: Log, found: Moments, train_size: TrainSize) -> FloatArray:
     """Find how many points each model was trained on, or ask."""
     count = len(found.count)
     if train_size is None and layouts.partitioned(log.design):
-        by = known(log, "repetition")
-        whole = found.over(by)
-        same = np.searchsorted(whole.codes[:, 0], found.codes[:, 0]) if by else 0
-        return whole.count[same] - found.count
+        return left_by_folds(log, found)
     if train_size is None:
         train_size = log.noted.get(NOTED)  # as evaluate leaves it
         if train_size is None or (np.ndim(train_size) == 1 and len(train_size) != count):
@@ -84,11 +97,50 @@ def train_sizes(log: Log, found: Moments, train_size: TrainSize) -> FloatArray:
                 "of random splits, or of folds with points left out, does not tell. Pass it: "
                 "corrected_t(losses, train_size=90), one number for all splits or one for each."
             )
+    checked_train_size(train_size)  # the noted one, or one of compare's options
     if isinstance(train_size, Real):
         return resampled.checked_sizes(np.full(count, float(train_size)))
     if isinstance(train_size, (Mapping, pd.Series)):
         return resampled.checked_sizes(by_label(found, dict(train_size.items())))
     return resampled.checked_sizes(one_each(found, train_size))
+
+
+def left_by_folds(log: Log, found: Moments) -> FloatArray:
+    """Count what each fold leaves of its repetition: the points that its model was trained on.
+
+    A part of a log may hold some points of each fold only; the models were trained on all.
+    """
+    design, codes, count = log.design, found.codes, found.count
+    here: IntArray = np.arange(len(count))
+    if isinstance(design, PartDesign) and trained_together(design.groups, found.levels):
+        whole = design.groups.design
+        plan = whole.plan(found.levels)
+        codes, count = whole.codes_of(plan), plan.total[plan.used].astype(np.float64)
+        keys, mine = (np.ravel_multi_index(part.T, plan.sizes) for part in (codes, found.codes))
+        here = np.asarray(np.searchsorted(keys, mine))
+    repetition = codes[:, 0] if found.levels[0] == "repetition" else np.zeros_like(codes[:, 0])
+    left: FloatArray = np.bincount(repetition, count)[repetition] - count
+    return left[here]
+
+
+def trained_together(groups: Groups, folds: tuple[str, ...]) -> bool:
+    """Whether the parts are points of one cross-validation, and no logs of their own.
+
+    Raises
+    ------
+    LogError
+        If that may be or not.
+    """
+    if not groups.shared(folds) or groups.name in LEVELS:
+        return groups.shared(folds)
+    if "splits" not in groups.design.facts:
+        return False  # points come back under other labels: logs that stand below each other
+    raise LogError(
+        f"corrected_t needs to know how many points each model was trained on, and each fold "
+        f"holds points of several labels of {groups.name!r}: nothing tells whether a model was "
+        f"trained on all of these or on those of one label. Pass it: corrected_t(losses, "
+        f"by={groups.name!r}, train_size=90), one number for all splits or one for each."
+    )
 
 
 def by_label(found: Moments, sizes: Mapping[Any, Any]) -> FloatArray:
@@ -107,13 +159,8 @@ def by_label(found: Moments, sizes: Mapping[Any, Any]) -> FloatArray:
     return numbers([sizes[key] for key in keys])
 
 
-def one_each(found: Moments, sizes: object) -> FloatArray:
+def one_each(found: Moments, sizes: Any) -> FloatArray:
     """Hand training sizes out to the splits, in the order of their labels."""
-    if isinstance(sizes, str) or not isinstance(sizes, (Sequence, np.ndarray)):
-        raise LogError(
-            f"train_size={sizes!r} is not known. Expected a number of points, or one for each "
-            f"split."
-        )
     if len(sizes) != len(found.count):
         raise LogError(
             f"train_size holds {len(sizes):,} numbers and the log has {len(found.count):,} "
@@ -175,7 +222,10 @@ def run_conservative_z(log: Log, losses: Columns | None = None, *, alpha: float 
     require("conservative_z", log.design)
     found = log.moments(known(log, "sample", "repetition"), losses)
     samples = numbers_of(log, found)
-    return resampled.conservative_z(found, samples, alpha=alpha, facts=points_of(log))
+    overlap = layouts.halves_overlap(log.design)
+    return resampled.conservative_z(
+        found, samples, alpha=alpha, facts=points_of(log), overlap=overlap
+    )
 
 
 def run_five_by_two(

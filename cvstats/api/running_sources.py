@@ -10,7 +10,7 @@ import numpy as np
 from cvstats.chunked import Columns
 from cvstats.containers import Groups, Log, apart, read
 from cvstats.design import LEVELS
-from cvstats.errors import LogError, listed, spelled
+from cvstats.errors import LogError, checked_level, listed, looked_up, nearest, spelled
 from cvstats.intervals import heterogeneity, independent, source_layouts, sources
 from cvstats.intervals.layouts import folds_guessed
 from cvstats.intervals.needs import plain
@@ -64,11 +64,14 @@ def source_code(log: Log, name: Hashable) -> int:
     """Find the code of a source by its label."""
     labels = log.design.levels["source"].labels
     used = log.design.codes_of(log.design.plan(("source",)))[:, 0].tolist()
-    for code in used:
-        if labels[code] == name:
-            return int(code)
-    names = listed([spelled(labels[code]) for code in used])
-    raise LogError(f"there is no source {spelled(name)}. Expected one of {names}.")
+    code = looked_up(name, {labels[code]: code for code in used})
+    if code is None:
+        names = [labels[code] for code in used]
+        raise LogError(
+            f"there is no source {spelled(name)}. Expected one of {listed(map(spelled, names))}."
+            f"{nearest(name, names)}"
+        )
+    return code
 
 
 def group_sizes(log: Log, by: str, cells: Moments, method: str) -> IntArray:
@@ -122,6 +125,7 @@ def run_heterogeneity(
 
 def independent_logs(losses: object, name: str, missing: str) -> Groups:
     """Read independent logs that stand below each other, told apart by a level."""
+    checked_level("independent", name)
     if name == "repetition":
         raise LogError(
             "independent='repetition': repetitions split the same data anew and share all that "

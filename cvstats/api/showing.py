@@ -12,6 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from cvstats.containers.frames import sentence
+from cvstats.design import LEVELS
 from cvstats.errors import LogError
 
 __all__ = ["Digits", "cells", "framed", "row_names", "text_table", "to_latex", "to_markdown"]
@@ -26,6 +27,11 @@ def framed(result: Any) -> pd.DataFrame:
 
     An array's cautions, which are flags, become words.
     """
+    if is_log(result):
+        raise LogError(
+            "this is a loss log and no result. Expected what a method returned: "
+            "cvstats.to_markdown(log.cvci.interval())."
+        )
     if isinstance(result, pd.DataFrame):
         return result
     if isinstance(result, pd.Series):
@@ -41,6 +47,18 @@ def framed(result: Any) -> pd.DataFrame:
         )
     table.attrs = dict(result.attrs)
     return table
+
+
+def is_log(result: Any) -> bool:
+    """Whether somebody passed the log itself: evaluations, and none of the columns of a result."""
+    if isinstance(result, pd.Series):
+        return not all(isinstance(label, str) for label in result.index)
+    if isinstance(result, (pd.DataFrame, xr.Dataset)):
+        table = isinstance(result, pd.DataFrame)
+        levels = set(result.index.names if table else result.dims) & set(LEVELS)
+        named = "cvstats_version" in result.attrs
+        return bool(levels) and not named and not {"estimate", "difference", "mean"} & set(result)
+    return isinstance(result, xr.DataArray) and bool(set(result.dims) & set(LEVELS))
 
 
 def unstacked(result: xr.Dataset) -> pd.DataFrame:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from cvstats.api.answering import answered
-from cvstats.api.running import Losses, Missing, Table, checked_alpha
+from cvstats.api.options import checked
+from cvstats.api.running import Losses, Missing, Table
 from cvstats.api.running_sources import (
     run_clustered,
     run_heterogeneity,
     run_out_of_source,
 )
-from cvstats.errors import LogError
+from cvstats.errors import LogError, checked_level
 
 __all__ = ["clustered", "heterogeneity", "out_of_source"]
 
@@ -100,9 +101,9 @@ def out_of_source(
     upper    0.179
     Name: naive_bayes, dtype: float64
     """
-    checked_alpha(alpha)
-    run = partial(run_out_of_source, target=target, variance=variance, alpha=alpha)
-    return answered(losses, run, by=by, missing=missing)
+    options: dict[str, Any] = {"target": target, "variance": variance, "alpha": alpha}
+    checked("out_of_source", options)
+    return answered(losses, partial(run_out_of_source, **options), by=by, missing=missing)
 
 
 def clustered(
@@ -187,12 +188,16 @@ def clustered(
     >>> print(result["caution"])
     fewer than 30 clusters: the interval may be too narrow
     """
-    checked_alpha(alpha)
-    run = partial(run_clustered, by=by, correction=correction, alpha=alpha)
+    options: dict[str, Any] = {"by": by, "correction": correction, "alpha": alpha}
+    checked("clustered", options)
+    checked_level("by", by)
+    if per is not None:
+        checked_level("per", per)
     if per == by:
         raise LogError(
             f"per={per!r} leaves one cluster in each part. Expected another level than by={by!r}."
         )
+    run = partial(run_clustered, **options)
     return answered(losses, run, by=per, named=by, missing=missing)
 
 
@@ -269,6 +274,7 @@ def heterogeneity(
     tau_upper      0.048
     Name: naive_bayes, dtype: float64
     """
-    checked_alpha(alpha)
-    run = partial(run_heterogeneity, by=by, variance=variance, alpha=alpha)
-    return answered(losses, run, named=by, missing=missing)
+    options: dict[str, Any] = {"by": by, "variance": variance, "alpha": alpha}
+    checked("heterogeneity", options)
+    checked_level("by", by)
+    return answered(losses, partial(run_heterogeneity, **options), named=by, missing=missing)

@@ -12,7 +12,7 @@ from cvstats.api.running_sources import (
     run_source_components,
     run_source_estimators,
 )
-from cvstats.containers import Groups, label_stacked
+from cvstats.containers import Groups, is_dask_frame, label_stacked, later
 from cvstats.errors import LogError
 
 __all__ = ["source_components", "source_estimators"]
@@ -88,7 +88,8 @@ def source_estimators(
     """
     if source is None and other is not None:
         raise LogError("other names the second source of a pair. Expected source with it.")
-    if source is not None and source == other:
+    pair = [name for name in (source, other) if isinstance(name, Hashable)]
+    if source is not None and len(pair) > len(set(pair)):
         raise LogError(f"source and other are both {source!r}. Expected two different sources.")
     return answered(
         losses, partial(run_source_estimators, source=source, other=other), missing=missing
@@ -98,7 +99,7 @@ def source_estimators(
 def source_components(
     losses: Losses, *, independent: str = "dataset", missing: Missing = "raise"
 ) -> Table:
-    """Variances and covariances of losses, source by source, from several independent logs.
+    """Estimate variances and covariances of losses, by source, from several independent logs.
 
     Each log leaves out the same sources, one at a time, on a data set of its own. The target
     is the covariance of the losses: sigma_k^2 for a loss of source k, omega_k for two of its
@@ -155,6 +156,10 @@ def source_components(
     a       NaN  0.5
     b       0.5  NaN
     """
+    if is_dask_frame(losses):
+        ask = partial(source_components, independent=independent)
+        answer: Table = later(losses, ask, levels=(independent,), missing=missing)
+        return answer
     groups = independent_logs(losses, independent, missing)
     result = run_source_components(groups)
     names = Groups(groups.log, "source").labels
