@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from numbers import Real
 
 import numpy as np
 
@@ -28,6 +30,14 @@ class LogError(ValueError):
     """
 
 
+class NoSuchFile(LogError, FileNotFoundError):
+    """A file that is not there; a `FileNotFoundError`, for those who look out for it."""
+
+
+class NotGiven(LogError, TypeError):
+    """An argument that has no default was left out; a `TypeError`, as Python raises for it."""
+
+
 def place(labels: Mapping[str, Hashable]) -> str:
     """Put one evaluation in words: ``repetition=0, fold=2, point='a'``."""
     return ", ".join(f"{level}={spelled(label)}" for level, label in labels.items())
@@ -35,7 +45,7 @@ def place(labels: Mapping[str, Hashable]) -> str:
 
 def spelled(label: Hashable) -> str:
     """Spell a label as one would type it: ``2`` and not ``np.int64(2)``."""
-    if isinstance(label, np.generic) and label.dtype.kind in "biufU":
+    if isinstance(label, np.generic) and label.dtype.kind in "biufcU":
         return repr(label.item())
     return repr(label)
 
@@ -48,7 +58,61 @@ def listed(things: Iterable[object], total: int | None = None) -> str:
     return "; ".join(shown) + (f"; and {rest:,} more" if rest > 0 else "")
 
 
-def choice(name: str, got: object, allowed: Iterable[str]) -> LogError:
+def choice(name: str, got: object, allowed: Iterable[object]) -> LogError:
     """Refuse an option that is none of a few words."""
-    words = ", ".join(word if word == "None" else repr(word) for word in allowed)
-    return LogError(f"{name}={got!r} is not known. Expected one of {words}.")
+    words = list(allowed)
+    return LogError(
+        f"{name}={got!r} is not known. Expected one of {', '.join(map(repr, words))}."
+        f"{nearest(got, words)}"
+    )
+
+
+def checked_choice(name: str, got: object, allowed: Collection[str | None]) -> None:
+    """Refuse an option that is none of a few words, or None where that is one of them."""
+    if not (isinstance(got, str) or got is None) or got not in allowed:
+        raise choice(name, got, allowed)
+
+
+def checked_flag(name: str, got: object) -> None:
+    """Refuse what is neither True nor False."""
+    if not isinstance(got, (bool, np.bool_)):
+        raise LogError(f"{name}={got!r} is not known. Expected True or False.")
+
+
+def checked_level(option: str, got: object) -> None:
+    """Refuse what cannot be the name of a level."""
+    if not isinstance(got, str):
+        raise LogError(
+            f"{option}={got!r} is not known. Expected the name of a level, as in {option}='source'."
+        )
+
+
+def is_number(value: object) -> bool:
+    """Tell a real number from all else: from True and False, and from what no float can hold."""
+    if isinstance(value, int):
+        return not isinstance(value, bool) and value.bit_length() < 1024
+    return isinstance(value, Real)
+
+
+def is_several(value: object) -> bool:
+    """Tell a sequence of things from a single one, and from text."""
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+
+
+def looked_up(label: object, among: Mapping[Hashable, int]) -> int | None:
+    """Find what belongs to a label; None where it is not there, or cannot be a label at all."""
+    return among.get(label) if isinstance(label, Hashable) else None
+
+
+def nearest(got: object, allowed: Iterable[object]) -> str:
+    """Name the word that was probably meant, as a sentence of its own; nothing if none is near."""
+    words = {plainly(word): word for word in allowed if isinstance(word, str) or word is None}
+    near = get_close_matches(plainly(got), words, n=1) if isinstance(got, str) else []
+    return f" Perhaps you meant {words[near[0]]!r}." if near else ""
+
+
+def plainly(word: object) -> str:
+    """Write a word without what is easily mistaken: capitals, hyphens and underscores."""
+    return str(word).lower().replace("_", "-").replace(" ", "-")

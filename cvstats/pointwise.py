@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.errors import LogError, choice, listed, spelled
+from cvstats.errors import LogError, is_number, listed, nearest, plainly, spelled
 from cvstats.types import FloatArray
 
-__all__ = ["LOSSES", "LossOptions", "pointwise"]
+__all__ = ["LOSSES", "LossOptions", "checked_loss", "pointwise"]
 
 Values = NDArray[Any]
 NUMBERS = (Real, Decimal, np.bool_)
@@ -32,7 +32,8 @@ class LossOptions:
 
 def squared_error(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
     """Squared difference, in squared units of the truth."""
-    return difference(truth, prediction) ** 2
+    with np.errstate(over="ignore"):  # an infinite loss is refused where it is used
+        return difference(truth, prediction) ** 2
 
 
 def absolute_error(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
@@ -53,24 +54,25 @@ def percentage_error(truth: Values, prediction: Values, options: LossOptions) ->
 
 def pinball(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
     """Loss of a predicted quantile (Koenker and Bassett 1978, doi:10.2307/1913643)."""
+    level = level_of(options)
+    above = difference(truth, prediction)
+    return np.abs(np.where(above > 0, level, 1 - level) * above)
+
+
+def level_of(options: LossOptions) -> float:
+    """Read the level of a predicted quantile."""
     level = options.quantile
-    if level is None or not 0 < level < 1:
+    if level is None or not is_number(level) or not 0 < level < 1:
         raise LogError(
             f"pinball needs the level of the predicted quantile, and got quantile={level!r}. "
             f"Expected a number between 0 and 1, such as quantile=0.9."
         )
-    above = difference(truth, prediction)
-    return np.abs(np.where(above > 0, level, 1 - level) * above)
+    return level
 
 
 def zero_one(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
     """0 for the right label, 1 for a wrong one."""
     if options.threshold is not None:
-        if not 0 <= options.threshold <= 1:
-            raise LogError(
-                f"threshold={options.threshold!r} is no probability. Expected a number from 0 to "
-                f"1, such as threshold=0.5."
-            )
         says_yes = probabilities(prediction) >= options.threshold
         wrong = np.where(np.isnan(floats(prediction, "prediction")), np.nan, 1.0)
         return np.where(says_yes == (signs(truth, options) > 0), 0.0, wrong) * known(truth)
@@ -144,6 +146,27 @@ LOSSES: dict[str, Callable[[Values, Values, LossOptions], FloatArray]] = {
 }
 
 
+OTHER_NAMES = {
+    **dict.fromkeys(("mse", "mean-squared-error", "l2", "squared"), "squared_error"),
+    **dict.fromkeys(("mae", "mean-absolute-error", "l1", "absolute"), "absolute_error"),
+    **dict.fromkeys(("mape", "mean-absolute-percentage-error"), "percentage_error"),
+    **dict.fromkeys(("logloss", "log", "nll", "cross-entropy", "deviance"), "log_loss"),
+    **dict.fromkeys(("0-1", "01", "error-rate", "misclassification", "error"), "zero_one"),
+    **dict.fromkeys(("quantile", "mean-pinball"), "pinball"),
+}
+"""What other programs call these losses, written plainly."""
+
+NO_MEAN = "It is no mean over points, so it has no loss of a point: take"
+SCORES = {
+    "accuracy": "1 - accuracy is the mean of loss='zero_one'.",
+    "r2": f"{NO_MEAN} loss='squared_error'.",
+    **dict.fromkeys(("auc", "roc-auc", "auroc"), f"{NO_MEAN} loss='brier' or loss='log_loss'."),
+    **dict.fromkeys(("f1", "precision", "recall", "balanced-accuracy"),
+                    f"{NO_MEAN} loss='zero_one'."),
+}  # fmt: skip
+"""Scores that people ask for, and what to take instead."""
+
+
 def pointwise(
     truth: Values,
     prediction: Values,
@@ -152,7 +175,7 @@ def pointwise(
 ) -> FloatArray:
     """One loss for each point, by name or by a function of one's own."""
     if callable(loss):
-        refuse_unused("a function of your own", options, ("classes",))
+        checked_loss(loss, options)
         values = floats(np.asarray(loss(read_only(truth), read_only(prediction))), "loss")
         if values.shape != truth.shape:
             raise LogError(
@@ -160,10 +183,44 @@ def pointwise(
                 f"Expected one number for each point: do not average inside it."
             )
         return values
-    if not isinstance(loss, str) or loss not in LOSSES:
-        raise choice("loss", loss, [*LOSSES, "a function (truth, prediction) -> losses"])
-    refuse_unused(f"loss={loss!r}", options, TAKES.get(loss, ()))
+    checked_loss(loss, options)
     return LOSSES[loss](truth, prediction, options)
+
+
+def checked_loss(loss: object, options: LossOptions) -> None:
+    """Refuse a loss that nobody knows, and options that it lacks or does not look at."""
+    if callable(loss):
+        refuse_unused("a function of your own", options, ("classes",))
+        return
+    if not isinstance(loss, str) or loss not in LOSSES:
+        raise unknown_loss(loss)
+    refuse_unused(f"loss={loss!r}", options, TAKES.get(loss, ()))
+    if loss == "pinball":
+        level_of(options)
+    cut = options.threshold
+    if cut is not None and not (is_number(cut) and 0 <= cut <= 1):
+        raise LogError(
+            f"threshold={cut!r} is no probability. Expected a number from 0 to 1, such as "
+            f"threshold=0.5."
+        )
+    if not isinstance(options.positive, Hashable):
+        raise LogError(f"positive={options.positive!r} is no label. Expected one of the truth.")
+
+
+def unknown_loss(loss: object) -> LogError:
+    """List the losses, and say which of them another name stands for."""
+    name = plainly(loss).removeprefix("neg-").removesuffix("-loss").removesuffix("-score")
+    known = f"{', '.join(map(repr, LOSSES))}, or a function (truth, prediction) -> losses"
+    if name in SCORES:
+        return LogError(
+            f"loss={loss!r} is a score, of which more is better, and a loss is better the "
+            f"smaller it is. Expected one of {known}. {SCORES[name]}"
+        )
+    meant = OTHER_NAMES.get(name)
+    hint = f" What you mean is loss={meant!r}." if meant else nearest(name, LOSSES)
+    if name in ("rmse", "root-mean-squared-error"):
+        hint = " Take loss='squared_error', and the square root of the estimate and its limits."
+    return LogError(f"loss={loss!r} is not known. Expected one of {known}.{hint}")
 
 
 def refuse_unused(who: str, options: LossOptions, taken: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from cvstats.errors import choice
+from cvstats.errors import checked_choice
 from cvstats.types import FloatArray, IntArray
 
 __all__ = ["ALTERNATIVES", "CAUTIONS", "Caution", "Result", "half_widths", "interval", "quantile"]
@@ -48,6 +48,8 @@ class Caution(IntFlag):
     DOMINATED = 1 << 23
     ONE_REPETITION = 1 << 24
     SMALL_FOLDS = 1 << 25
+    HALVES_OVERLAP = 1 << 26
+    OTHER_DRAWS = 1 << 27
     FOLDS_GUESSED = 1 << 28
     BOUNDED = 1 << 29
     OTHER_TEST_SIZE = 1 << 30
@@ -85,6 +87,9 @@ CAUTIONS: Mapping[Caution, str] = {
     Caution.SMALL_FOLDS: "folds of fewer than 20 points: centring within them overstates leads; "
     "use center='global'",
     Caution.BOUNDED: "the standard error was put at the end of its possible range",
+    Caution.HALVES_OVERLAP: "the halves of a division share points: too narrow",
+    Caution.OTHER_DRAWS: "the counts do not add up to one draw a point in each sample: losses of "
+    "points that were drawn may be missing",
     Caution.OTHER_TEST_SIZE: "halves and data are not tested on equally many points",
 }
 
@@ -114,14 +119,13 @@ class Result:
 def quantile(probability: float, df: float | None = None) -> float:
     """Quantile of Student's t, or of the standard normal law where ``df`` is None."""
     if df is None:
-        return float(special.ndtri(probability))
-    return float(special.stdtrit(df, probability))
+        return float(special.ndtri(float(probability)))  # also where alpha is a float32
+    return float(special.stdtrit(df, float(probability)))
 
 
 def half_widths(alternative: str, alpha: float, df: float | None) -> tuple[float, float]:
     """How many standard errors the interval reaches down and up; infinite on an open side."""
-    if alternative not in ALTERNATIVES:
-        raise choice("alternative", alternative, ALTERNATIVES)
+    checked_choice("alternative", alternative, ALTERNATIVES)
     if alternative == "two-sided":
         reach = -quantile(alpha / 2, df)  # the lower tail keeps the digits of a tiny alpha
         return reach, reach

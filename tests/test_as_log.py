@@ -197,6 +197,82 @@ def test_other_tables_are_refused(thing):
         cvstats.as_log(thing)
 
 
+@pytest.mark.parametrize(
+    ("thing", "words"),
+    [
+        (xr.DataArray([1.0], dims="cv_split"), "array.rename({'cv_split': 'fold'})"),
+        (xr.Dataset({"ridge": ("split", [1.0])}), "array.rename({'split': 'fold'})"),
+        (
+            xr.DataArray([1.0], dims="point"),
+            "With dimensions or coordinates it is a log once these bear",
+        ),
+        (pd.Series([1.0]), "series.rename_axis(index={'cv_split': 'fold'})."),
+        ("log.csv", "Read a file with cvstats.read_log(path)."),
+        ([1.0], "Make one: cvstats.as_log(pandas.DataFrame({'fold': …, 'point': …, 'loss': …}))."),
+    ],
+)
+def test_other_things_are_told_their_way(thing, words):
+    with pytest.raises(LogError) as caught:
+        cvstats.as_log(thing)
+    assert words in str(caught.value)
+
+
+def test_renaming_as_told_makes_a_log():
+    array = xr.DataArray(np.arange(6.0), {"cv_split": ("row", [0, 0, 1, 1, 2, 2])}, "row")
+    assert array.rename({"cv_split": "fold"}).cvci.cv_t()["df"] == 2
+    series = pd.Series(np.arange(4.0), index=pd.Index([0, 0, 1, 1], name="cv_split"))
+    renamed = series.rename_axis(index={"cv_split": "fold"})
+    assert renamed.cvci.cv_t()["n_folds"] == 2
+
+
+def test_levels_of_one_name():
+    frame = pd.DataFrame({"loss": [1.0, 2]}, index=pd.MultiIndex.from_arrays([[0, 1]] * 2))
+    with pytest.raises(LogError, match="two index levels are called 'fold'"):
+        cvstats.as_log(frame.rename_axis(["fold", "fold"]))
+
+
+def test_columns_are_named_one_by_one():
+    frame = pd.DataFrame({0: [0, 1], "loss": [1.0, 2], "fold": [7, 7]})
+    assert cvstats.as_log(frame, fold=0).index.tolist() == [0, 1]  # and not the column 'fold'
+    assert cvstats.as_log(frame, loss=0, fold="fold").tolist() == [0, 1]
+    for wrong in (["fold"], pd.NA, np.array(["fold"]), {}):
+        with pytest.raises(LogError, match="names no column. Expected a column's name"):
+            cvstats.as_log(frame, fold=wrong)
+    for wrong in ([], 7, [["loss"]], np.array("loss")):
+        with pytest.raises(LogError, match=r"names no column|there is no column"):
+            cvstats.as_log(frame, loss=wrong)
+    both = frame.assign(other=frame["loss"])
+    assert list(cvstats.as_log(both, loss=both.columns[[1, 3]]).columns) == ["loss", "other"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"truth": ["y_true"]}, r"no column \['y_true'\]"),
+        ({"truth": pd.NA}, "no column <NA>"),
+        ({"prediction": [["y_pred"]]}, "names no columns, or one of them twice"),
+        ({"prediction": ["y_pred", "y_pred"]}, "names no columns, or one of them twice"),
+        ({"prediction": np.array("y_pred")}, "names no columns"),
+        ({"classes": 2}, "classes=2 is no list"),
+        ({"loss": "zero_one", "threshold": "half"}, "threshold='half' is no probability"),
+        ({"loss": "zero_one", "threshold": True}, "threshold=True is no probability"),
+        ({"loss": "brier", "positive": [1]}, r"positive=\[1\] is no label"),
+    ],
+)
+def test_options_of_losses(options, words):
+    frame = pd.DataFrame({"y_true": [0, 1], "y_pred": [0.1, 0.9], "fold": [0, 1]}).set_index("fold")
+    with pytest.raises(LogError, match=words):
+        cvstats.losses(frame, **options)
+
+
+def test_a_column_that_is_nearly_there():
+    frame = pd.DataFrame({"losss": [1.0, 2], "fold": [0, 1], "y_ture": [1, 2], "y_pred": [1, 2]})
+    with pytest.raises(LogError, match=r"no column 'loss'.*Perhaps you meant 'losss'\."):
+        cvstats.as_log(frame)
+    with pytest.raises(LogError, match=r"no column 'y_true'.*Perhaps you meant 'y_ture'\."):
+        cvstats.losses(frame)
+
+
 @given(st.permutations(range(10)), st.booleans())
 def test_the_order_of_rows_changes_no_interval(order, categories):
     rng = np.random.default_rng(8)

@@ -37,6 +37,22 @@ def test_a_missing_level_is_named_with_the_plan_that_makes_it(method):
     assert cvstats.methods(log).loc[method, "applies"]
 
 
+def test_case_losses_that_are_missing_are_doubted():
+    log = case()["tree"]
+    words = "losses of points that were drawn may be missing"
+    assert words not in cvstats.case_bootstrap(log)["caution"]
+    lacking = log.drop(log.index[[3, 70]])
+    assert words in cvstats.case_bootstrap(lacking)["caution"]
+    gone = log.index.get_level_values("point") == 4
+    assert words in cvstats.case_bootstrap(log[~gone])["caution"]
+    # half as many draws as points in every sample
+    half = log.rename(lambda count: 1, level="count").groupby(level="repetition").head(4)
+    assert words in cvstats.case_bootstrap(half)["caution"]
+    # a loss that was dropped still tells how often its point was drawn
+    with_gap = log.where(np.arange(len(log)) != 5)
+    assert words not in cvstats.case_bootstrap(with_gap, missing="drop")["caution"]
+
+
 def test_logs_of_another_bootstrap_are_told_apart():
     with pytest.raises(cvstats.LogError, match="is what case_bootstrap is for"):
         cvstats.bootstrap_oob(case())

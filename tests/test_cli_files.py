@@ -59,10 +59,10 @@ def test_interval_in_json_has_every_digit(capsys, files):
 def test_interval_in_csv_can_be_read_back(capsys, files):
     words = ("--format", "csv", "--alpha", "0.2", "--method", "naive")
     status, out, _ = run(capsys, "interval", files / "log.csv", *words)
-    table = pd.read_csv(io.StringIO(out), index_col="model")
+    table = pd.read_csv(io.StringIO(out), index_col="model", dtype={"lower": str})
     expected = cvstats.naive(logged("diabetes"), alpha=0.2)
     assert status == 0
-    np.testing.assert_array_equal(table["lower"], expected["lower"])
+    assert table["lower"].map(float).tolist() == expected["lower"].tolist()
     assert table["caution"].tolist() == expected["caution"].tolist()
 
 
@@ -196,12 +196,26 @@ def test_a_reader_who_leaves_is_no_error(files):
 
 
 def test_long_files_say_what_is_going_on(capsys, files, monkeypatch):
-    monkeypatch.setattr("cvstats.cli.commands.LONG", 1)
+    monkeypatch.setattr("cvstats.cli.progress.LONG", 1)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     _, out, err = run(capsys, "interval", files / "log.csv", "--format", "json")
-    assert err.startswith("reading ")
+    assert "reading log.csv" in err
     assert err.endswith("computing …\n")
     json.loads(out)
+    _, out, err = run(capsys, "interval", files / "log.csv", "--no-progress")
+    assert err == ""
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_progress_where_there_is_no_terminal(capsys, files, tmp_path, suffix):
+    cvstats.save_log(logged("diabetes"), path := tmp_path / f"log{suffix}")
+    _, out, err = run(capsys, "interval", path, "--progress", "--format", "csv")
+    lines = err.splitlines()
+    assert lines[0].startswith(f"reading log{suffix} (")
+    assert lines[-1] == "100% read"
+    assert all(line.endswith("% read") for line in lines[1:])
+    _, plain, err = run(capsys, "interval", path, "--format", "csv")
+    assert (plain, err) == (out, "")
 
 
 @pytest.mark.parametrize(
@@ -216,11 +230,3 @@ def test_help_shows_an_example_and_how_to_read(capsys, monkeypatch, command):
     for option in ("--read-as", "--loss", "--truth", "--prediction", "--fold"):
         assert option in flat
     assert "--reading" not in flat
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_of_a_shell(capsys, shell):
-    status, out, _ = run(capsys, "completion", shell)
-    assert status == 0
-    assert "cvstats" in out
-    assert "diagnose" in out

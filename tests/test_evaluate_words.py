@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -109,6 +110,14 @@ def test_a_failing_holdout_has_no_level_to_name():
         (lambda: run(groups=LABELS.set_axis(range(1, 21))), "index of groups is not that of X"),
         (lambda: run(y=Y.where(Y.index != 3)), "y is missing .NaN. in row 3"),
         (lambda: run(X="data.csv"), "X is a str"),
+        (lambda: run(X=np.array(1.0)), "X is a single number"),
+        (lambda: run(y=3), "y is a int. Expected one value for each of 20 rows"),
+        (lambda: run(groups=np.array(3)), "groups is a ndarray. Expected one value for each"),
+        *[
+            (partial(run, n_jobs=wrong), f"n_jobs={wrong!r} is no number of processes")
+            for wrong in (0, 1.5, True, "two")
+        ],
+        (lambda: list(PLAN.split(None)), "X is a NoneType. Expected data with a row for each"),
         (lambda: run(X=X[:0], y=Y[:0]), "X is empty"),
         (lambda: run(point=[0] * 20), "the label 0 stands on two points, the second in row 1"),
         (lambda: run(point=[None, *range(19)]), "point has no label .NaN. in row 0"),
@@ -128,6 +137,60 @@ def test_a_failing_holdout_has_no_level_to_name():
 def test_words(call, words):
     with pytest.raises(LogError, match=words):
         call()
+
+
+LOSSES = [
+    *[(loss, "What you mean is loss='squared_error'.")
+      for loss in ("mse", "MSE", "mean_squared_error", "neg_mean_squared_error", "l2")],
+    *[(loss, "What you mean is loss='absolute_error'.")
+      for loss in ("mae", "neg_mean_absolute_error")],
+    *[(loss, "What you mean is loss='log_loss'.") for loss in ("logloss", "neg_log_loss", "nll")],
+    *[(loss, "Perhaps you meant 'brier'.") for loss in ("brier_score", "neg_brier_score", "Brier")],
+    ("mape", "What you mean is loss='percentage_error'."),
+    ("error_rate", "What you mean is loss='zero_one'."),
+    ("zero_one_loss", "Perhaps you meant 'zero_one'."),
+    ("hinge_loss", "Perhaps you meant 'hinge'."),
+    ("mean_pinball_loss", "What you mean is loss='pinball'."),
+    ("squared_eror", "Perhaps you meant 'squared_error'."),
+    ("rmse", "Take loss='squared_error', and the square root of the estimate and its limits."),
+    ("neg_root_mean_squared_error", "Take loss='squared_error', and the square root"),
+    ("accuracy", "of which more is better, and a loss is better the smaller it is."),
+    ("accuracy", "1 - accuracy is the mean of loss='zero_one'."),
+    ("r2", "It is no mean over points, so it has no loss of a point: take loss='squared_error'."),
+    ("roc_auc", "take loss='brier' or loss='log_loss'."),
+    ("f1_score", "take loss='zero_one'."),
+    ("balanced_accuracy", "take loss='zero_one'."),
+    ("nothing like it", "loss='nothing like it' is not known. Expected one of 'squared_error', "),
+    (None, "or a function (truth, prediction) -> losses."),
+    (["brier"], "loss=['brier'] is not known"),
+    ("pinball", "pinball needs the level of the predicted quantile, and got quantile=None."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("loss", "words"), LOSSES)
+def test_a_loss_that_is_none_is_refused_before_any_fit(loss, words):
+    class Fitted(Ridge):
+        def fit(self, X, y):
+            pytest.fail("fitted")
+
+    with pytest.raises(LogError) as caught:
+        run(Fitted(), loss=loss)
+    assert words in str(caught.value)
+    table = pd.DataFrame({"y_true": [0.0], "y_pred": [0.0], "fold": [0]}).set_index("fold")
+    with pytest.raises(LogError) as caught:
+        cvstats.losses(table, loss=loss)
+    assert words in str(caught.value)
+
+
+def test_the_plan_has_to_be_given():
+    for error in (LogError, TypeError):  # as Python refuses a missing argument
+        with pytest.raises(error, match=r"plan is not given.*plan=cvstats\.plans\.k_fold\(10"):
+            cvstats.evaluate(Ridge(), X, Y)
+
+
+def test_a_bar_is_shown_or_not():
+    with pytest.raises(LogError, match="progress='no' is not known. Expected True or False"):
+        cvstats.evaluate(Ridge(), X, Y, plan=PLAN, progress="no")
 
 
 def test_a_model_that_predicts_a_table_is_refused():

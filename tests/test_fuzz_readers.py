@@ -78,6 +78,12 @@ def stacked(path):
     cvstats.save_log(log, path)
 
 
+def by_blosc(path):
+    """Store an array as zarr does by itself, packed by Blosc."""
+    log = xr.Dataset({"ridge": ("point", np.arange(40.0)), "forest": ("point", np.ones(40))})
+    log.to_zarr(path, mode="w", zarr_format=2, consolidated=False)
+
+
 SUMS = "lm_eval/alpha/samples_sums_2026-01-01T00-00-00.000000.jsonl"
 SQUARED, BRIER = {"loss": "squared_error"}, {"loss": "brier"}
 NEW = pytest.mark.skipif(
@@ -117,6 +123,7 @@ FILES = {
     },
     "saved array .nc": (".nc", stacked, {}),
     "saved array .zarr": (".zarr", stacked, {}),
+    "Blosc .zarr": (".zarr", by_blosc, {}),
 }  # fmt: skip
 
 
@@ -208,7 +215,8 @@ def outcome(path, options):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_damaged_files(name, tmp_path):
-    tries = 8 if name.endswith(".nc") else FAST  # each of those is opened in a process of its own
+    alone = name.endswith(".nc") or "Blosc" in name  # opened in a process of its own
+    tries = 8 if alone else FAST
     said = fuzz(name, tmp_path, tries)
     assert said.total() == tries
     assert set(said) - {"(read)"}  # some damage was noticed

@@ -115,11 +115,15 @@ def test_without_variance():
 
 def test_words_of_margins():
     for margin in (0, -1, math.nan, math.inf, "wide", (0.1,), (0.2, 0.1), (None, None),
-                   (None, -math.inf), (math.inf, None), (math.nan, 1), ("a", 1), None):  # fmt: skip
+                   (None, -math.inf), (math.inf, None), (math.nan, 1), ("a", 1), True,
+                   "1"):  # fmt: skip
         with pytest.raises(LogError, match=r"margin=.* is not known.*None leaves a side open"):
             FRAME.cvci.equivalence(margin=margin)
-    with pytest.raises(TypeError):
-        FRAME.cvci.equivalence()
+    for call in (FRAME.cvci.equivalence, FRAME.cvci.rope):
+        with pytest.raises(LogError, match=r"no default: no number in the log.*margin=0\.01"):
+            call()
+        with pytest.raises(TypeError):  # as Python refuses a missing argument
+            call()
     with pytest.raises(LogError, match="Expected below 0.5"):
         FRAME.cvci.equivalence(margin=1, alpha=0.5)
     halves = models(n=10, k=2, repetitions=5)

@@ -153,7 +153,9 @@ def test_words():
             FRAME.cvci.power(effect=1, target_power=target)
     with pytest.raises(LogError, match="alternative='better' is not known"):
         FRAME.cvci.power(effect=1, alternative="better")
-    with pytest.raises(TypeError):
+    with pytest.raises(LogError, match=r"no default: no number in the log.*effect=0\.01"):
+        FRAME.cvci.power()
+    with pytest.raises(TypeError):  # as Python refuses a missing argument
         FRAME.cvci.power()
 
 

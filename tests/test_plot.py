@@ -226,6 +226,7 @@ def test_no_two_texts_overlap_and_none_is_cut_off(name, width):
     texts = [
         *in_view(ax.xaxis), *in_view(ax.yaxis), ax.xaxis.label, ax.yaxis.label, *ax.texts,
         ax.xaxis.get_offset_text(), *([] if legend is None else legend.get_texts()),
+        *(other.yaxis.label for other in figure.axes if other is not ax),  # of a colour bar
     ]  # fmt: skip
     boxes = [
         (text.get_text(), text.get_window_extent())
@@ -236,7 +237,7 @@ def test_no_two_texts_overlap_and_none_is_cut_off(name, width):
     page = figure.bbox
     for words, box in boxes:
         assert box.x0 >= -1, words
-        assert box.x1 <= page.x1 + 1, words
+        assert box.x1 <= page.x1 + 2, words  # less than the room above capital letters
         assert box.y0 >= -1, words
         assert box.y1 <= page.y1 + 1, words
     for (one, a), (two, b) in combinations(boxes, 2):

@@ -70,6 +70,55 @@ def test_words(columns, options, words):
         cvstats.read_log(columns, **options)
 
 
+VISITS = {"visit_id": [1, 2], "site": ["a", "b"], "days_true": [3, 4], "days_hat": [4, 4]}
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "call"),
+    [
+        (
+            VISITS,
+            {},
+            "truth='days_true', prediction='days_hat', point='visit_id', source='site', "
+            "loss='squared_error')",
+        ),
+        (
+            VISITS,
+            {"loss": "absolute_error", "fold": "site"},
+            "truth='days_true', prediction='days_hat', fold='site', point='visit_id', "
+            "loss='absolute_error')",
+        ),
+        (
+            {"cv_split": [1, 2], "who": ["a", "b"], "sq_error": [1.0, 2.0], "note": ["", "x"]},
+            {},
+            "metric='sq_error', fold='cv_split')",
+        ),
+        (
+            {"a": [1, 2], "b": ["x", "y"]},
+            {},
+            "truth='…', prediction='…', fold='…', loss='squared_error')",
+        ),
+    ],
+)
+def test_unknown_columns_are_named_with_the_call_to_type(table, options, call):
+    with pytest.raises(LogError) as caught:
+        cvstats.read_log(table, **options)
+    words = str(caught.value)
+    assert ", ".join(map(repr, table)) in words
+    assert f"Type which is which: read_log(path, {call}" in words
+
+
+def test_the_call_that_is_shown_reads_the_table():
+    log = cvstats.read_log(
+        VISITS, truth="days_true", prediction="days_hat", point="visit_id", source="site",
+        loss="squared_error",
+    )  # fmt: skip
+    assert log.tolist() == [1.0, 0.0]
+    many = {f"column_{i}": [1, 2] for i in range(20)} | {"text": ["a", "b"]}
+    with pytest.raises(LogError, match="'column_11' and 9 more. Type which"):
+        cvstats.read_log(many)
+
+
 def test_the_error_of_a_loss_of_ones_own_is_passed_on():
     def broken(truth, prediction):
         raise ZeroDivisionError("mine")

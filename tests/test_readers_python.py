@@ -138,9 +138,11 @@ def test_inspect_logs_in_json_hold_the_same_as_the_table(table):
     assert cvstats.read_log(one).equals(cvstats.read_log(files["alpha"]))
 
 
-def test_inspect_archives_say_what_to_do():
-    with pytest.raises(LogError, match="inspect log convert inspect_alpha.eval --to json"):
-        cvstats.read_log(LOGS / "inspect_alpha.eval")
+def test_inspect_archives_hold_the_same_as_the_json():
+    log = cvstats.read_log(LOGS / "inspect_alpha.eval")
+    pd.testing.assert_series_equal(log, cvstats.read_log(LOGS / "inspect_alpha.json"))
+    files = {"alpha": LOGS / "inspect_alpha.eval", "beta": LOGS / "inspect_beta.json"}
+    assert list(cvstats.read_log(files, missing="drop")) == ["alpha", "beta"]
 
 
 def test_inspect_needs_the_models_of_several_runs(table):

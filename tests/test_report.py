@@ -139,6 +139,49 @@ def test_names_are_shown_as_text(texts):
     assert not [attrs for _, attrs in page.tags if "onload" in attrs]
 
 
+def bright(colour):
+    """The relative luminance of a colour, as WCAG defines it."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (0, 2, 4)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_writing_has_enough_contrast(texts):
+    (style,) = re.findall(r"<style>(.*?)</style>", texts["flights"], re.DOTALL)
+    found = set(re.findall(r"[{;\s]color:\s*#([0-9a-f]{6})", style))
+    assert len(found) > 2
+    for colour in found:
+        assert 1.05 / (bright(colour) + 0.05) >= 4.5, colour
+    assert 1.05 / (bright("767676") + 0.05) == pytest.approx(4.54, abs=0.01)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_plots_can_be_read_on_a_phone_and_on_paper(texts, name):
+    tree = html5lib.parse(texts[name])
+    for picture in tree.iter(f"{SVG}svg"):
+        width = float(picture.get("viewBox").split()[2])
+        sizes = [
+            float(size)
+            for text in picture.iter(f"{SVG}text")
+            for size in re.findall(r"font(?:-size)?:[^;]*?([\d.]+)px", text.get("style") or "")
+        ]
+        assert sizes
+        assert min(sizes) * 364 / width >= 11  # pixels, 390 wide with margins
+        assert min(sizes) * 255 / width >= 7.5  # points, 9 cm wide
+
+
+def test_it_prints_whole_and_black(texts):
+    (style,) = re.findall(r"<style>(.*?)</style>", texts["flights"], re.DOTALL)
+    printed = style.partition("@media print")[2]
+    (rule,) = re.findall(r"([^{}]*)\{ color: #000; \}", printed)
+    for name in ("body", "figcaption", "footer", "a"):
+        assert name in rule.replace(",", " ").split()
+    assert "details::details-content { content-visibility: visible" in printed  # closed ones too
+    assert ".wide { overflow: visible; }" in printed
+    assert "thead { display: table-header-group; }" in printed
+    assert re.search(r"figure, tr,[^{]*\{ break-inside: avoid; \}", printed)
+
+
 def row_of(text, name):
     """The cells of the first row of a table that starts so."""
     (row, *_) = re.findall(rf'<tr><th scope="row">{re.escape(name)}</th>(.*?)</tr>', text)
@@ -220,8 +263,28 @@ def test_it_is_written_where_it_should_be(tmp_path):
     assert losses.cvci.report(path) == path
     assert losses.cvci.report(str(path), seed=3) == path
     assert "seed=3" in path.read_text(encoding="utf-8")
-    with pytest.raises(LogError, match="could not be written"):
-        losses.cvci.report(tmp_path / "nowhere" / "page.html")
+
+
+def test_places_where_no_page_can_be_written(tmp_path, monkeypatch):
+    losses = logged("flights")[["naive_bayes"]]
+    folder = str(tmp_path / "nowhere")
+    computed = []
+    monkeypatch.setattr("cvstats.reporting.page.sections", lambda *_: computed.append(1) or ())
+    with pytest.raises(LogError, match="there is no directory .*nowhere'. Expected one that is"):
+        cvstats.report(losses, f"{folder}/page.html")
+    with pytest.raises(LogError, match="is a directory. Expected a file, such as 'report.html'"):
+        cvstats.report(losses, tmp_path)
+    with pytest.raises(LogError, match="path=42 is no path. Expected one such as 'report.html'"):
+        cvstats.report(losses, 42)
+    with pytest.raises(LogError, match=r"cvstats.report\(cvstats.read_log\('log.csv'\), …\)"):
+        cvstats.report("log.csv")
+    assert not computed  # refused before the work
+    with pytest.raises(LogError, match="int is not a loss log. Expected a pandas Series"):
+        cvstats.report(42)
+    (tmp_path / "page.html").mkdir()
+    monkeypatch.setattr("pathlib.Path.is_dir", lambda self: self == tmp_path)
+    with pytest.raises(LogError, match="could not be written to .*: Is a directory"):
+        cvstats.report(losses, tmp_path / "page.html")
 
 
 def test_nothing_is_left_behind():
@@ -306,3 +369,11 @@ def test_tables_refuse_what_they_cannot_show():
         cvstats.to_latex(table, digits=-1)
     with pytest.raises(LogError, match="a list is no result"):
         cvstats.to_markdown([1, 2])
+    losses = logged("diabetes")
+    arrays = losses.to_xarray()
+    for log in (losses, losses["ridge"], arrays, arrays["ridge"]):
+        for write in (cvstats.to_markdown, cvstats.to_latex):
+            with pytest.raises(LogError, match="this is a loss log and no result. Expected what"):
+                write(log)
+    parts = cvstats.decompose(logged("flights"), by="source")
+    assert cvstats.to_markdown(parts).count("|") > 20

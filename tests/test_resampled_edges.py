@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+import simulate
 import xarray as xr
 from test_resampled import CALLS, example
 
@@ -283,6 +284,62 @@ def test_halves_with_fewer_splits_are_told():
     fewer = log[(sample != 2) | (split == split.min())]
     assert "equally many points" not in cvstats.conservative_z(log)["caution"]
     assert "equally many points" in cvstats.conservative_z(fewer)["caution"]
+
+
+def test_halves_that_share_a_point_are_doubted():
+    words = "the halves of a division share points: too narrow"
+    log = example("conservative_z")["a"]
+    assert words not in cvstats.conservative_z(log)["caution"]
+    assert words not in cvstats.conservative_z(log.droplevel("point"), alpha=0.1)["caution"]
+    labels = list(log.index)
+    at = next(row for row, (sample, *_) in enumerate(labels) if sample == 2)
+    labels[at] = (*labels[at][:2], next(point for sample, _, point in labels if sample == 1))
+    moved = log.set_axis(pd.MultiIndex.from_tuples(labels, names=log.index.names))
+    assert words in cvstats.conservative_z(moved)["caution"]
+    # the same name in another source is another point
+    source = ["north" if sample % 2 else "south" for sample, *_ in moved.index]
+    scoped = moved.to_frame("a").assign(source=source).set_index("source", append=True)["a"]
+    assert words not in cvstats.conservative_z(scoped)["caution"]
+
+
+@pytest.mark.parametrize("n", [12, 13])
+def test_a_dropped_loss_is_not_taken_for_another_half(n):
+    index = simulate.index_of(simulate.replace_one(n, 3, 1, np.random.default_rng(1)))
+    log = pd.Series(np.random.default_rng(2).gamma(2.0, size=len(index)), index=index)
+    assert cvstats.replace_one(log)["n_points"] == n
+    for row in (0, n, len(log) - 1):
+        gap = log.where(np.arange(len(log)) != row)
+        with pytest.raises(LogError) as caught:
+            cvstats.replace_one(gap, missing="drop")
+        assert f"where {n} points of the data and 6 of each half were expected" in str(caught.value)
+
+
+def test_training_sizes_of_parts():
+    """Points of one source were tested by models that were trained on all sources."""
+    rng = np.random.default_rng(0)
+    levels = [np.arange(60) % 5, np.repeat(list("abcdef"), 10), range(60)]
+    index = pd.MultiIndex.from_arrays(levels, names=["fold", "source", "point"])
+    log = pd.Series(rng.gamma(2.0, size=60), index=index)
+    parts = cvstats.corrected_t(log, by="source")
+    assert (parts["n_train"] == 48).all()
+    assert (parts["n_test"] == 2).all()
+    given = cvstats.corrected_t(log, by="source", train_size=48)
+    np.testing.assert_allclose(parts["se"], given["se"], rtol=1e-15)
+    twice = pd.concat(
+        {0: log, 1: log.rename(lambda k: (k + 1) % 5, level="fold")}, names=["repetition"]
+    )
+    assert (cvstats.corrected_t(twice, by="source")["n_train"] == 48).all()
+    by_repetition = cvstats.corrected_t(twice, by="repetition")
+    assert (by_repetition["n_train"] == 48).all()
+    # logs of their own, whose points have the same names, were trained by themselves
+    logs = pd.concat({"x": log, "y": log}, names=["dataset"])
+    assert (cvstats.corrected_t(logs, by="dataset")["n_train"] == 48).all()
+    # of another level nobody knows
+    region = log.rename_axis(index={"source": "region"})
+    with pytest.raises(LogError, match=r"labels of 'region': nothing tells .* train_size=90\)"):
+        cvstats.corrected_t(region, by="region")
+    asked = cvstats.corrected_t(region, by="region", train_size=48)
+    np.testing.assert_allclose(asked["se"], parts["se"], rtol=1e-15)
 
 
 def test_every_variant_names_its_paper_and_keeps_its_promise():

@@ -38,8 +38,8 @@ OUT_OF_SOURCE = {
     "several in a fold": (
         lambda: log_of(PAIRS, WITH_FOLD),
         "fold 0 tests 2 sources ('s0'; 's1'). Expected one source in each fold; "
-        "cvstats.plans.leave_one_source_out makes such a log. For folds of whole sources use "
-        "clustered.",
+        "cvstats.plans.leave_one_source_out makes such a log. Folds of whole sources answer "
+        "other questions: clustered, for points of new sources; wald, for the models trained here.",
     ),
     "other points in each repetition": (
         lambda: log_of(random_rows((3, 3), 1, repetitions=2)).drop((1, "s0", 0)),

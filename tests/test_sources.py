@@ -203,6 +203,20 @@ def test_a_source_of_one_point_has_a_mean():
         cvstats.source_estimators(log)
 
 
+def test_the_guarantee_is_that_of_the_target():
+    log = log_of(random_rows((3, 4, 5), 7))
+    new = cvstats.out_of_source(log).attrs
+    assert "not in the data" in new["target"]
+    assert new["guarantee"] == "exact as sources grow, if they are drawn independently"
+    these = cvstats.out_of_source(log, target="these_sources").attrs
+    assert these["guarantee"] == "heuristic: the covariances of the losses are left out"
+    both = pd.DataFrame({"a": log, "b": log**2})
+    compared = cvstats.compare(
+        both, method="out_of_source", options={"target": "these_sources"}
+    ).attrs
+    assert compared["guarantee"] == these["guarantee"]
+
+
 def test_balanced_identities():
     rows = random_rows((5,) * 4, 8)
     log = log_of(rows)

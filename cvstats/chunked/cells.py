@@ -79,8 +79,8 @@ def _tile(design: Design, losses: Columns, plan: Plan) -> int:
     most = SUMS // max(plan.size, 1)
     if losses.across:
         return int(np.clip(most, ABREAST, 1024))
-    if not losses.down:  # each is copied, or made
-        return max(TILE // 2, 1)
+    if not losses.down:  # each lies elsewhere, or is made
+        return 1
     rows = min(design.size, pieced(plan.rows) * plan.rows)
     return int(np.clip(NUMBERS // max(rows, 1), TILE, max(TILE, most)))
 

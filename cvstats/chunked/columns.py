@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.design import frozen
+from cvstats.levels import frozen
 from cvstats.types import FloatArray, IntArray
 
 __all__ = ["Columns", "Differences", "Panels", "Table"]

@@ -10,7 +10,8 @@ from cvstats import kernels
 from cvstats.blocks import spans
 from cvstats.chunked.cells import of_columns
 from cvstats.chunked.columns import Differences, Panels, Table
-from cvstats.design import Design, Plan, frozen
+from cvstats.design import Design, Plan
+from cvstats.levels import frozen
 from cvstats.moments import Moments
 from cvstats.types import FloatArray, IntArray
 

@@ -14,7 +14,7 @@ from cvstats import datasets
 from cvstats.api.comparing import compare
 from cvstats.api.describing import moments
 from cvstats.api.intervals import naive, wald
-from cvstats.api.making import losses
+from cvstats.api.measuring import losses
 
 __all__ = ["aligned", "decimals", "demo"]
 
@@ -28,6 +28,8 @@ def demo(*, alpha: float = 0.05) -> None:
 
     Two cross-validation logs ship with the package. For each, print mean ± std over the folds,
     the naive interval, the valid interval, and every paired comparison of two models.
+
+    Example: cvstats demo --alpha 0.1
 
     Parameters
     ----------

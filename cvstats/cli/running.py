@@ -7,10 +7,12 @@ import sys
 import warnings
 from collections.abc import Sequence
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cvstats.cli import commands
 from cvstats.cli.demo import demo
+from cvstats.cli.reading import Reading
 from cvstats.errors import LogError
 
 if TYPE_CHECKING:
@@ -24,7 +26,9 @@ For example:
 
 cvstats interval losses.parquet
 
-cvstats compare predictions.csv --loss squared_error --reference ridge
+cvstats compare ridge=a.parquet forest=b.parquet
+
+cvstats compare predictions.csv --loss squared_error --fold cv_split --reference ridge
 
 cvstats report losses.parquet -o report.html
 
@@ -77,8 +81,8 @@ def application() -> cyclopts.App:
         version=version("cvstats"),
     )
     # What reading needs stands in one class; its fields are options of every command.
-    cyclopts.Parameter(name="*")(commands.Reading)
-    short: Any = Annotated[str, cyclopts.Parameter(name=("--output", "-o"))]
+    cyclopts.Parameter(name="*")(Reading)
+    short: Any = Annotated[Path, cyclopts.Parameter(name=("--output", "-o"))]
     commands.report.__annotations__["output"] = short
     app.command(demo)
     for command in (
@@ -92,15 +96,24 @@ def application() -> cyclopts.App:
         app.command(command)
 
     @app.command
-    def completion(shell: commands.Shell, /) -> None:
-        """Print the script that completes words in a shell: eval "$(cvstats completion bash)".
+    def completion(shell: commands.Shell, /, *, install: bool = False) -> None:
+        """Print the script that completes words in a shell, or install it.
+
+        Example: eval "$(cvstats completion bash)"
+
+        Example: cvstats completion zsh --install
 
         Parameters
         ----------
         shell
             Which shell.
+        install
+            Write the script to where the shell looks for it, and a line in its startup file.
         """
-        print(app.generate_completion(shell=shell))
+        if install:
+            print(f"wrote {app.install_completion(shell=shell)}; open a new {shell} to use it")
+        else:
+            print(app.generate_completion(shell=shell))
 
     return app
 

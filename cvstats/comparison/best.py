@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from cvstats.comparison.joint import critical, maxima
-from cvstats.errors import LogError
+from cvstats.errors import LogError, is_number
 from cvstats.results import Caution
 from cvstats.types import FloatArray, IntArray, MaskArray
 
@@ -27,9 +27,8 @@ Found = dict[str, NDArray[np.generic]]
 
 def checked_screening(screening: object, alpha: float) -> None:
     """Refuse a screening level that would let a model into the set that it screens out."""
-    if screening is None:
-        return
-    if not isinstance(screening, Real) or not 0 < float(screening) < alpha:
+    known = isinstance(screening, Real) and is_number(screening) and 0 < float(screening) < alpha
+    if screening is not None and not known:
         raise LogError(
             f"screening={screening!r} is out of range. Expected None, or a level between 0 and "
             f"alpha={alpha}, such as 0.005."

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from cvstats.errors import choice
+from cvstats.errors import checked_choice
 from cvstats.moments import Moments
 from cvstats.results import Caution, Result
 from cvstats.types import FloatArray, IntArray
 
 __all__ = ["TESTS", "cochran", "discordant", "mcnemar"]
 
-TESTS = ("exact", "chi2", "mid-p")
+TESTS = ("exact", "chi2", "mid-p", None)
 
 FEW = 25
 """Discordant points below which chi-squared is a poor approximation."""
@@ -35,8 +35,7 @@ def discordant(cell: Moments) -> tuple[FloatArray, FloatArray]:
 
 def mcnemar(cell: Moments, *, test: str | None, correction: bool) -> Result:
     """Test whether two models err equally often, from one cell of their differences."""
-    if test is not None and test not in TESTS:
-        raise choice("test", test, (*TESTS, "None"))
+    checked_choice("test", test, TESTS)
     n01, n10 = discordant(cell)
     total = n01 + n10
     few = total < FEW

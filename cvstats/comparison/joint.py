@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from cvstats.blocks import each, spans
-from cvstats.errors import LogError
+from cvstats.errors import LogError, is_number
 from cvstats.results import Result
 from cvstats.types import FloatArray, IntArray, MaskArray
 
@@ -42,7 +42,7 @@ ALIKE = 1e-8
 def checked_draws(n_draws: object, alpha: float) -> None:
     """Refuse so few draws that no p-value could reach ``alpha``."""
     if (
-        isinstance(n_draws, bool)
+        not is_number(n_draws)
         or not isinstance(n_draws, (int, np.integer))
         or alpha * (n_draws + 1) < 1
     ):

@@ -7,7 +7,7 @@ from numbers import Real
 import numpy as np
 
 from cvstats.comparison.paired import below, degrees, limits, symmetric
-from cvstats.errors import LogError
+from cvstats.errors import LogError, NotGiven, is_number
 from cvstats.moments import Moments
 from cvstats.results import Caution, Result, half_widths
 from cvstats.types import FloatArray
@@ -19,12 +19,18 @@ Margin = float | tuple[float | None, float | None]
 
 def checked_margin(margin: object, *, zero: bool = False) -> tuple[float, float]:
     """Read a margin: a number for both sides, or a pair, with None for an open side."""
+    if margin is None:
+        raise NotGiven(
+            "margin is not given, and it has no default: no number in the log says which "
+            "difference is too small to matter. Expected one in the unit of the loss, as in "
+            "margin=0.01, or a pair, as in margin=(-0.01, 0.02)."
+        )
     words = LogError(
         f"margin={margin!r} is not known. Expected the largest difference that does not matter, "
         f"in the unit of the loss: a number {'from' if zero else 'above'} 0, or a pair (low, "
         f"high) with low < high, where None leaves a side open."
     )
-    if isinstance(margin, Real):
+    if isinstance(margin, Real) and is_number(margin):
         low, high = -float(margin), float(margin)
         if not np.isfinite(high) or high < 0 or (high == 0 and not zero):
             raise words
@@ -33,7 +39,7 @@ def checked_margin(margin: object, *, zero: bool = False) -> tuple[float, float]
         raise words
     ends = []
     for end, open_side in zip(margin, (-np.inf, np.inf), strict=True):
-        if end is not None and not isinstance(end, Real):
+        if end is not None and not is_number(end):
             raise words
         ends.append(open_side if end is None else float(end))
     low, high = ends

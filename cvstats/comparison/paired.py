@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from cvstats.errors import LogError, choice
+from cvstats.errors import LogError, checked_choice
 from cvstats.results import Caution, Result, half_widths
 from cvstats.types import FloatArray
 
@@ -122,8 +122,7 @@ def adjusted(p: FloatArray, adjust: str) -> FloatArray:
     found, for independent or positively dependent tests (Benjamini and Hochberg 1995,
     doi:10.1111/j.2517-6161.1995.tb02031.x). Missing p-values stay missing and do not count.
     """
-    if adjust not in ADJUSTMENTS:
-        raise choice("adjust", adjust, (*ADJUSTMENTS, "None"))
+    checked_choice("adjust", adjust, ADJUSTMENTS)
     order = np.argsort(p, axis=0)  # NaN goes last
     sorted_p = np.take_along_axis(p, order, axis=0)
     m = np.sum(~np.isnan(p), axis=0, keepdims=True)

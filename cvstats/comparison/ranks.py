@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cvstats.errors import LogError, choice
+from cvstats.errors import LogError, checked_choice
 from cvstats.types import FloatArray
 
 __all__ = ["TESTS", "checked_blocks", "friedman", "mean_ranks", "nemenyi", "nemenyi_distance"]
@@ -31,8 +31,7 @@ def friedman(blocks: FloatArray, *, test: str) -> tuple[float, float]:
     """
     from scipy import stats
 
-    if test not in TESTS:
-        raise choice("test", test, TESTS)
+    checked_choice("test", test, TESTS)
     n, k = blocks.shape
     ranks = stats.rankdata(blocks, axis=1)
     apart = ranks - (k + 1) / 2

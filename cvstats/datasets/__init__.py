@@ -171,7 +171,7 @@ def load(name: str) -> pd.DataFrame:
     gradient_boosting    3149.5
     dtype: float64
     """
-    if name not in _LOADERS:
+    if not isinstance(name, str) or name not in _LOADERS:
         raise LogError(
             f"there is no data set {name!r}. Expected one of {', '.join(map(repr, list()))}."
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,6 +89,8 @@ def read_data(X: Any, y: Any, groups: Any, point: Any) -> Data:
     shape = getattr(X, "shape", None)
     if isinstance(X, (str, Mapping)) or (shape is None and not isinstance(X, Sequence)):
         raise LogError(f"X is a {type(X).__name__}. Expected an array or a DataFrame.")
+    if shape == ():
+        raise LogError("X is a single number. Expected an array or a DataFrame.")
     n = int(shape[0]) if shape else len(X)
     if n == 0:
         raise LogError("X is empty. Expected a row for each point.")
@@ -111,7 +113,13 @@ def read_data(X: Any, y: Any, groups: Any, point: Any) -> Data:
 
 def check_length(name: str, values: Any, n: int) -> None:
     """Ask for one value for each point."""
-    shape = getattr(values, "shape", None) or (len(values),)
+    shape = getattr(values, "shape", None)
+    if shape is None:
+        shape = (len(values),) if isinstance(values, Sized) else ()
+    if not shape:
+        raise LogError(
+            f"{name} is a {type(values).__name__}. Expected one value for each of {n:,} rows of X."
+        )
     if tuple(shape) != (n,):
         raise LogError(
             f"{name} has the shape {tuple(shape)} and X has {n:,} rows. Expected one value for "

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cvstats.errors import LogError, place
+from cvstats.errors import LogError, NotGiven, checked_flag, place
 from cvstats.evaluation.checkpoint import Checkpoint
 from cvstats.evaluation.data import Data, read_data
 from cvstats.evaluation.fitting import Answer, Question, answer, asked
 from cvstats.evaluation.layout import Layout, index_of, laid_out, table_of
 from cvstats.plans import BoundPlan, Fit, Plan
+from cvstats.plans.drawing import is_whole
 from cvstats.types import FloatArray, IntArray
 
 __all__ = ["evaluate"]
@@ -30,7 +31,7 @@ def evaluate(
     X: Any,
     y: Any,
     *,
-    plan: Plan | BoundPlan,
+    plan: Plan | BoundPlan | None = None,
     loss: str | Callable[[Any, Any], Any] = "squared_error",
     quantile: float | None = None,
     groups: Any = None,
@@ -55,7 +56,8 @@ def evaluate(
     y : array or Series, shape (n,)
         The truth.
     plan : Plan
-        What to train and test on, from `cvstats.plans`.
+        What to train and test on, from `cvstats.plans`. It has to be given: the interval that
+        the log is for depends on it.
     loss : str or callable, optional
         As for `cvstats.losses`: ``squared_error``, ``absolute_error``, ``percentage_error``,
         ``pinball``, ``zero_one`` (which take ``predict``), ``log_loss`` and ``brier`` (which
@@ -131,6 +133,9 @@ def evaluate(
     ridge    2990.0  2634.0  3345.0
     """
     tools = needed()
+    checked_flag("progress", progress)
+    if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
+        raise LogError(f"n_jobs={n_jobs!r} is no number of processes. Expected 1, 2, … or -1.")
     models, alone = read_models(estimators)
     data = read_data(X, y, groups, point)
     bound = bind(plan, data, groups)
@@ -214,9 +219,15 @@ def read_models(estimators: Any) -> tuple[dict[Hashable, Any], bool]:
     return models, alone
 
 
-def bind(plan: Plan | BoundPlan, data: Data, groups: Any) -> BoundPlan:
+def bind(plan: Plan | BoundPlan | None, data: Data, groups: Any) -> BoundPlan:
     """Bind the plan to the data, unless that has been done."""
     n = len(data.truth)
+    if plan is None:
+        raise NotGiven(
+            "plan is not given, and it has no default: it decides what is trained, what is tested "
+            "and which error the interval is about. Expected a plan of cvstats, such as "
+            "plan=cvstats.plans.k_fold(10, rng=1)."
+        )
     if isinstance(plan, Plan):
         return plan.bind(n, data.truth, None if groups is None else data.source)
     if not isinstance(plan, BoundPlan):

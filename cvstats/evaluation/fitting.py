@@ -15,7 +15,7 @@ from cvstats.errors import LogError
 from cvstats.evaluation.data import Values, rows_of
 from cvstats.evaluation.information import no_information
 from cvstats.plans import Fit
-from cvstats.pointwise import LossOptions, pointwise
+from cvstats.pointwise import LossOptions, checked_loss, pointwise
 from cvstats.types import FloatArray, IntArray
 
 __all__ = ["Answer", "Loss", "Question", "answer", "asked"]
@@ -75,7 +75,8 @@ class Answer:
 
 
 def asked(loss: Loss, quantile: float | None, truth: NDArray[Any]) -> Question:
-    """Put together what is asked of every fit."""
+    """Put together what is asked of every fit; refuse a loss that no fit could answer."""
+    checked_loss(loss, LossOptions(quantile=quantile))
     response = RESPONSES.get(loss, "predict") if isinstance(loss, str) else "predict"
     if response == "predict":
         return Question(loss, response, (), LossOptions(quantile=quantile))

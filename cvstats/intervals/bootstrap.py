@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from cvstats.errors import LogError, choice
+from cvstats.errors import LogError, checked_choice
 from cvstats.results import Caution, Result, interval
 from cvstats.types import FloatArray, IntArray, MaskArray
 
@@ -164,8 +164,7 @@ def out_of_bag(bags: Bags, columns: Iterable[FloatArray | None], *, monte_carlo:
     The noise is the part of it that a finite number of samples adds: the variance that each
     ``D_i`` has if counts and ``q_b`` of a sample are independent.
     """
-    if monte_carlo not in MONTE_CARLO:
-        raise choice("monte_carlo", monte_carlo, MONTE_CARLO)
+    checked_choice("monte_carlo", monte_carlo, MONTE_CARLO)
     n, used = bags.counts.shape[1], bags.times > 0
     if used.sum() < 2:
         raise LogError(

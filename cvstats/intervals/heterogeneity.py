@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from cvstats.errors import LogError, choice, listed, spelled
+from cvstats.errors import LogError, checked_choice, listed, spelled
 from cvstats.moments import Moments
 from cvstats.results import Caution, Result
 from cvstats.types import FloatArray
@@ -54,8 +54,7 @@ def q_profile(y: FloatArray, s2: FloatArray, level: float) -> FloatArray:
 
 def squared_errors(parts: list[Moments], variance: str) -> FloatArray:
     """Compute the squared standard error of each group's mean, averaged over repetitions."""
-    if variance not in VARIANCES:
-        raise choice("variance", variance, VARIANCES)
+    checked_choice("variance", variance, VARIANCES)
     errors = []
     for part in parts:
         n = part.count[:, None]

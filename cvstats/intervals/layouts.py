@@ -13,6 +13,7 @@ __all__ = [
     "fold_level",
     "folds_guessed",
     "halves",
+    "halves_overlap",
     "nested",
     "partitioned",
     "replaced",
@@ -193,6 +194,20 @@ def halves(design: Design) -> str | None:
     return None
 
 
+def halves_overlap(design: Design) -> bool:
+    """Whether a point is tested in both halves of a division, which should share none."""
+    if "point" not in design.levels or not len(design.levels["point"].labels):
+        return False  # moments of cells know that there are points, and not which
+    names = tuple(name for name in ("sample", "source", "point") if name in design.levels)
+    codes = design.codes_of(design.plan(names))
+    labels = design.levels["sample"].labels
+    used, at = np.unique(codes[:, 0], return_inverse=True)
+    number = np.array([int(labels[code]) for code in used.tolist()])[at.reshape(-1)]
+    points = codes[number > 0, 1:]
+    division = (number[number > 0] + 1) // 2
+    return len(np.unique(np.column_stack([division, points]), axis=0)) < len(points)
+
+
 def replaced(design: Design) -> str | None:
     """Ask for cross-validation of the data, of a half and of that half with each point replaced."""
     made = "cvstats.plans.replace_one makes such a log."
@@ -204,7 +219,8 @@ def replaced(design: Design) -> str | None:
         return f"the log has no folds in some sample (level 'fold'). Expected two or more; {made}"
     _, points = cells(design, ("sample", "repetition"))
     data = np.array([design.levels["sample"].labels[code] == 0 for code in pairs[:, 0]])
-    n, h = int(points[data].max()), int(points[~data].max(initial=0))
+    n = design.splits().points or int(points[data].max())  # of which a sample may lack some
+    h = int(points[~data].max(initial=0))
     runs = numbered(design)
     if h != n // 2 or runs != set(range(h + 2)):
         return (
@@ -213,7 +229,10 @@ def replaced(design: Design) -> str | None:
             f"replaced) for every point of the half, {n // 2 + 2:,} in all; {made}"
         )
     repetitions = len(np.unique(codes[:, 1]))
-    complete = len(pairs) == len(runs) * repetitions and design.splits().points in (None, n)
-    if not complete or np.any(points != np.where(data, n, h)):
-        return f"some points are left out in some repetition of some sample; {made}"
+    if len(pairs) != len(runs) * repetitions or np.any(points != np.where(data, n, h)):
+        return (
+            f"some points are left out in some repetition of some sample, where {n:,} points of "
+            f"the data and {h:,} of each half were expected (missing='drop' leaves out more than "
+            f"this method can do without); {made}"
+        )
     return None

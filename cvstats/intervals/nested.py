@@ -10,14 +10,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from cvstats.errors import choice
+from cvstats.errors import checked_choice
 from cvstats.moments import Moments
 from cvstats.results import Caution, Result, interval
 from cvstats.types import FloatArray, MaskArray
 
 __all__ = ["BIAS_CORRECTIONS", "nested_cv"]
 
-BIAS_CORRECTIONS = ("paper", "code")
+BIAS_CORRECTIONS = ("paper", "code", None)
 
 ENOUGH = 25
 """Repetitions from which on the mean squared error is worth its name."""
@@ -33,10 +33,9 @@ def chosen(moments: Moments, rows: MaskArray) -> Moments:
 
 def factor_of(bias_correction: str | None, k: int) -> float:
     """How often the difference of inner and outer error is taken off."""
+    checked_choice("bias_correction", bias_correction, BIAS_CORRECTIONS)
     if bias_correction is None:
         return 0.0
-    if bias_correction not in BIAS_CORRECTIONS:
-        raise choice("bias_correction", bias_correction, (*BIAS_CORRECTIONS, "None"))
     rate = (k - 2) / k
     # (15) of the paper takes the bias to fall like 1/m; its code an exponent of 1.5
     return 1 + (rate if bias_correction == "paper" else rate**1.5)

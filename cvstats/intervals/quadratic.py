@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.errors import LogError, choice
+from cvstats.errors import LogError, checked_choice
 from cvstats.intervals.wald import FOLD_WEIGHTS
 from cvstats.moments import Moments
 from cvstats.results import Caution, Result, interval
@@ -96,8 +96,7 @@ def components(part: Moments, fold_weights: str = "size") -> Components:
     Where every fold holds one point (leave-one-out), W and D are undefined and NaN, and so is
     what rests on them.
     """
-    if fold_weights not in FOLD_WEIGHTS:
-        raise choice("fold_weights", fold_weights, FOLD_WEIGHTS)
+    checked_choice("fold_weights", fold_weights, FOLD_WEIGHTS)
     n_k, k = part.count, len(part.count)
     n = n_k.sum()
     v = n_k / n if fold_weights == "size" else np.full(k, 1 / k)
@@ -147,6 +146,15 @@ def spoken(bias: Sequence[float]) -> str:
     return words
 
 
+def three_numbers(bias: Sequence[float]) -> None:
+    """Refuse a bias that has more or fewer coefficients."""
+    if len(bias) != 3:
+        raise LogError(
+            f"bias={bias!r} has {len(bias)} numbers. Expected three, the coefficients of "
+            f"sigma^2, omega and gamma, such as bias=(0, 1, -2) for theta_5."
+        )
+
+
 def quadratic(
     moments: Moments,
     *,
@@ -156,13 +164,9 @@ def quadratic(
     alpha: float,
 ) -> Result:
     """Interval from one of the quadratic variance estimators."""
-    if estimator not in ESTIMATORS:
-        raise choice("estimator", estimator, ESTIMATORS)
-    if bias is not None and len(bias) != 3:
-        raise LogError(
-            f"bias={bias!r} has {len(bias)} numbers. Expected three, the coefficients of "
-            f"sigma^2, omega and gamma, such as bias=(0, 1, -2) for theta_5."
-        )
+    checked_choice("estimator", estimator, ESTIMATORS)
+    if bias is not None:
+        three_numbers(bias)
     part = components(moments, fold_weights)
     single = part.points == part.folds
     caution = np.zeros(len(part.mean), dtype=np.int64)
@@ -198,8 +202,6 @@ def decompose(
     """Estimate what a log can tell of the variance components, averaged over repetitions."""
     splits = moments.groups("repetition") if "repetition" in moments.levels else [moments]
     parts = [components(part, fold_weights) for part in splits]
-    if rho is not None and gamma is not None:
-        raise LogError("rho and gamma say the same in two ways. Expected one of them.")
     columns: dict[str, NDArray[Any]] = {**averaged([part.described() for part in parts])}
     caution = np.zeros(len(parts[0].mean), dtype=np.int64)
     if rho is not None or gamma is not None:
@@ -222,6 +224,12 @@ def averaged(found: Sequence[Mapping[str, FloatArray]]) -> dict[str, FloatArray]
     return {name: np.mean([part[name] for part in found], axis=0) for name in found[0]}
 
 
+def checked_rho(rho: float) -> None:
+    """Refuse what is no correlation of two fold means."""
+    if not 0 <= rho < 1:
+        raise LogError(f"rho={rho!r} is out of range. Expected a correlation, 0 <= rho < 1.")
+
+
 def assumed(
     found: dict[str, FloatArray], spread: FloatArray, rho: float | None, gamma: float | None
 ) -> dict[str, FloatArray]:
@@ -230,8 +238,8 @@ def assumed(
     ``gamma = rho Var(m_k)`` and ``spread`` estimates ``Var(m_k) - gamma``, so that theta is
     ``spread (1/K + rho / (1 - rho))`` for equal folds, as in Nadeau and Bengio (2003).
     """
-    if rho is not None and not 0 <= rho < 1:
-        raise LogError(f"rho={rho!r} is out of range. Expected a correlation, 0 <= rho < 1.")
+    if rho is not None:
+        checked_rho(rho)
     value = spread * rho / (1 - rho) if rho is not None else np.full_like(spread, gamma)
     omega = found["omega_minus_gamma"] + value
     return {

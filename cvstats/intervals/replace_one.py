@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cvstats.errors import choice
+from cvstats.errors import checked_choice
 from cvstats.moments import Moments
 from cvstats.results import Caution, Result, interval
 from cvstats.types import IntArray
@@ -30,8 +30,7 @@ def replace_one(
     Every run has the same points in each repetition, so its pooled mean is the mean of its
     repetitions.
     """
-    if constant not in CONSTANTS:
-        raise choice("constant", constant, CONSTANTS)
+    checked_choice("constant", constant, CONSTANTS)
     mean = moments.mean[np.argsort(samples)]
     total = ((mean[2:] - mean[1]) ** 2).sum(axis=0)
     # sigma^2 / n, with sigma^2 = (n / 4) total; the printed formula has n / 2

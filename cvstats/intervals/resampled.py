@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from scipy import special
 
-from cvstats.errors import LogError, choice
+from cvstats.errors import LogError, checked_choice
 from cvstats.moments import Moments
 from cvstats.results import Caution, Result, interval
 from cvstats.types import FloatArray, IntArray
@@ -53,7 +53,12 @@ def corrected_t(
 
 
 def conservative_z(
-    moments: Moments, samples: IntArray, *, alpha: float, facts: Facts | None = None
+    moments: Moments,
+    samples: IntArray,
+    *,
+    alpha: float,
+    facts: Facts | None = None,
+    overlap: bool = False,
 ) -> Result:
     """Interval from one cell for each split of each sample; ``samples`` numbers the cells.
 
@@ -75,6 +80,8 @@ def conservative_z(
     other = np.any(splits != splits[which == 0])
     if other or off > max(1.0, 0.1 * float(tested[which == 0][0])):
         caution |= Caution.OTHER_TEST_SIZE
+    if overlap:
+        caution |= Caution.HALVES_OVERLAP
     extra = {
         "n_divisions": r, "n_splits": int(splits[which == 0][0]),
         "n_test": float(tested[which == 0][0]), **(facts or {}),
@@ -89,8 +96,7 @@ def five_by_two(
     means: FloatArray, *, test: str, alpha: float, facts: Facts, attrs: Mapping[str, str]
 ) -> Result:
     """Interval from fold means of shape (5, 2, columns), the first fold first."""
-    if test not in TESTS:
-        raise choice("test", test, TESTS)
+    checked_choice("test", test, TESTS)
     noise = ((means[:, 0] - means[:, 1]) ** 2 / 2).sum(axis=0)  # sum of the s_r^2
     told = {"test": test, **attrs}
     if test == "t":  # Dietterich (1998)

@@ -80,7 +80,8 @@ def one_source_out(design: Design) -> str | None:
         fold = spelled(design.levels["fold"].labels[codes[several[0], 1]])
         return (
             f"fold {fold} tests {len(names):,} sources ({listed(names)}). Expected one source in "
-            f"each fold; {MADE} For folds of whole sources use clustered."
+            f"each fold; {MADE} Folds of whole sources answer other questions: clustered, for "
+            f"points of new sources; wald, for the models trained here."
         )
     return None
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.errors import LogError, choice, listed, spelled
+from cvstats.errors import LogError, checked_choice, listed, spelled
 from cvstats.moments import Moments
 from cvstats.results import Caution, Result, interval
 from cvstats.types import FloatArray, IntArray
@@ -34,6 +34,10 @@ TARGETS = {
     "new_source": "expected loss on a source that is not in the data, drawn as these were",
     "these_sources": "mean over these sources of the loss on the one left out, on average over "
     "data sets that they could have given",
+}
+GUARANTEES = {
+    "new_source": "exact as sources grow, if they are drawn independently",
+    "these_sources": "heuristic: the covariances of the losses are left out",
 }
 VARIANCES = ("theta_b", "theta_a")
 CORRECTIONS = ("CR1", "CR3")
@@ -100,17 +104,17 @@ def out_of_source(moments: Moments, *, target: str, variance: str, alpha: float)
 
     ``moments`` has a cell for each source, or for each repetition and source.
     """
-    if target not in TARGETS:
-        raise choice("target", target, TARGETS)
-    if variance not in VARIANCES:
-        raise choice("variance", variance, VARIANCES)
+    checked_choice("target", target, TARGETS)
+    checked_choice("variance", variance, VARIANCES)
     part, points = by_source(moments)
     k = len(part.count)
     estimate, spread = mean_of_means(part)
     n = int(round(points.sum()))
     df = None
     caution = Caution.FEW_SOURCES if k < FEW_SOURCES else Caution(0)
-    attrs: dict[str, str | float | int] = {"target": TARGETS[target]}
+    attrs: dict[str, str | float | int] = {
+        "target": TARGETS[target], "guarantee": GUARANTEES[target],
+    }  # fmt: skip
     if target == "new_source":
         squared, df = spread / k, k - 1
     else:
@@ -139,8 +143,7 @@ def clustered(
     ``part`` has a cell for each of two clusters or more, all evaluations of its points merged;
     ``points`` counts the points. ``crossed`` says that a cluster stands in several folds.
     """
-    if correction not in CORRECTIONS:
-        raise choice("correction", correction, CORRECTIONS)
+    checked_choice("correction", correction, CORRECTIONS)
     g = len(part.count)
     v = (part.count / part.count.sum())[:, None]
     mean = part.over(()).mean[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
-from cvstats.errors import LogError, choice
+from cvstats.errors import LogError, checked_choice
 from cvstats.moments import Moments
 from cvstats.results import Caution, Result, interval, quantile
 from cvstats.types import FloatArray
@@ -20,8 +20,7 @@ def holdout(moments: Moments, *, kind: str, alpha: float, n_repetitions: int) ->
 
     ``wilson`` and ``clopper-pearson`` take the losses to be 0 or 1; the caller has looked.
     """
-    if kind not in HOLDOUT:
-        raise choice("interval", kind, HOLDOUT)
+    checked_choice("interval", kind, HOLDOUT)
     n = moments.count[0]
     if n < 2:
         raise LogError(f"holdout needs at least two points and this log has {n:.0f}.")

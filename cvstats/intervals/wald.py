@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cvstats.errors import LogError, choice
+from cvstats.errors import LogError, checked_choice
 from cvstats.moments import Moments
 from cvstats.results import Caution, Result, interval
 from cvstats.types import FloatArray, IntArray
@@ -17,10 +17,8 @@ FOLD_WEIGHTS = ("size", "equal")
 
 def cells_needed(variance: str, fold_weights: str) -> bool:
     """Whether fold labels matter; all-pairs weighted by size needs the merged cell only."""
-    if variance not in VARIANCES:
-        raise choice("variance", variance, VARIANCES)
-    if fold_weights not in FOLD_WEIGHTS:
-        raise choice("fold_weights", fold_weights, FOLD_WEIGHTS)
+    checked_choice("variance", variance, VARIANCES)
+    checked_choice("fold_weights", fold_weights, FOLD_WEIGHTS)
     return (variance, fold_weights) != ("all-pairs", "size")
 
 

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, SupportsIndex, TypeAlias
+from typing import Any, Literal, SupportsIndex, TypeAlias, TypeGuard
 
 import numpy as np
 
-from cvstats.errors import LogError
+from cvstats.errors import LogError, checked_flag
 from cvstats.types import IntArray
 
 __all__ = [
     "Mixing",
     "Points",
     "Rng",
+    "checked_rng",
     "coded",
     "folds",
     "generator",
     "held_out",
+    "is_whole",
     "mixing",
     "seed_of",
     "shuffled",
@@ -86,10 +88,16 @@ def coded(labels: Any, n: int, name: str) -> tuple[IntArray, list[Hashable]]:
         return np.array([order[label] for label in values.tolist()], dtype=np.int64), list(order)
 
 
+def is_whole(value: object) -> TypeGuard[SupportsIndex]:
+    """Tell whole numbers from all else, also from True and False."""
+    numeric = isinstance(value, SupportsIndex)
+    return numeric and not isinstance(value, (bool, np.bool_, np.ndarray))
+
+
 def whole_number(name: str, value: object, least: int) -> int:
     """Return an option that counts something, if it is a whole number and large enough."""
     number = least - 1
-    if isinstance(value, SupportsIndex) and not isinstance(value, (bool, np.bool_, np.ndarray)):
+    if is_whole(value):
         number = value.__index__()
     if number < least:
         raise LogError(f"{name}={value!r} is out of range. Expected a whole number from {least}.")
@@ -98,8 +106,8 @@ def whole_number(name: str, value: object, least: int) -> int:
 
 def train_share(ratio: object) -> float:
     """Return the share of the points to train on, if it is one."""
-    number = float(ratio) if isinstance(ratio, (int, float, np.number)) else np.nan
-    if not 0 < number < 1 or isinstance(ratio, bool):
+    number = float(ratio) if isinstance(ratio, (float, np.floating)) else np.nan
+    if not 0 < number < 1:
         raise LogError(
             f"ratio={ratio!r} is out of range. Expected the share of the points to train on, "
             f"between 0 and 1, such as 0.9."
@@ -109,6 +117,8 @@ def train_share(ratio: object) -> float:
 
 def mixing(stratified: bool, grouped: bool) -> Mixing:
     """Put the two options into one word."""
+    checked_flag("stratified", stratified)
+    checked_flag("grouped", grouped)
     if stratified and grouped:
         raise LogError(
             "stratified=True and grouped=True cannot both be kept: a group goes where it goes "
@@ -118,16 +128,23 @@ def mixing(stratified: bool, grouped: bool) -> Mixing:
     return "classes" if stratified else "groups" if grouped else "points"
 
 
-def seed_of(rng: Rng) -> int:
-    """Draw the seed of a plan, once: from then on the plan is fixed."""
-    if rng is None:
-        return int(np.random.default_rng().integers(1 << 32))
-    if isinstance(rng, np.random.Generator):
-        return int(rng.integers(1 << 32))
+def checked_rng(rng: object) -> None:
+    """Refuse what is neither a seed nor a generator; nothing is drawn."""
+    if rng is None or isinstance(rng, np.random.Generator):
+        return
     if isinstance(rng, (bool, np.bool_)) or not isinstance(rng, (int, np.integer)) or rng < 0:
         raise LogError(
             f"rng={rng!r} is no seed. Expected a whole number from 0, or a numpy.random.Generator."
         )
+
+
+def seed_of(rng: Rng) -> int:
+    """Draw the seed of a plan, once: from then on the plan is fixed."""
+    checked_rng(rng)
+    if rng is None:
+        return int(np.random.default_rng().integers(1 << 32))
+    if isinstance(rng, np.random.Generator):
+        return int(rng.integers(1 << 32))
     return int(rng)
 
 

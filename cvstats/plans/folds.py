@@ -18,7 +18,7 @@ from cvstats.plans.drawing import (
     seed_of,
     whole_number,
 )
-from cvstats.plans.plan import Evaluation, Fit, Plan
+from cvstats.plans.plan import Evaluation, Fit, Plan, listed_options
 
 __all__ = ["five_by_two", "k_fold", "leave_one_out", "leave_one_source_out", "repeated_k_fold"]
 
@@ -179,10 +179,7 @@ def k_fold(
     """
     n_folds = whole_number("n_folds", n_folds, 2)
     design = Partition(n_folds, None, mixing(stratified, grouped), seed_of(rng))
-    options = (
-        ("n_folds", n_folds), ("stratified", stratified), ("grouped", grouped),
-        ("rng", design.seed),
-    )  # fmt: skip
+    options = listed_options({"n_folds": n_folds}, stratified, grouped, design.seed)
     intervals = intervals_of(design, "wald", "corrected_t", "quadratic")
     return Plan("k_fold", options, ("fold", "point"), intervals, True, design)
 
@@ -272,10 +269,8 @@ def repeated_k_fold(
     n_folds = whole_number("n_folds", n_folds, 2)
     n_repetitions = whole_number("n_repetitions", n_repetitions, 1)
     design = Partition(n_folds, n_repetitions, mixing(stratified, grouped), seed_of(rng))
-    options = (
-        ("n_folds", n_folds), ("n_repetitions", n_repetitions), ("stratified", stratified),
-        ("grouped", grouped), ("rng", design.seed),
-    )  # fmt: skip
+    counts = {"n_folds": n_folds, "n_repetitions": n_repetitions}
+    options = listed_options(counts, stratified, grouped, design.seed)
     levels = ("repetition", "fold", "point")
     intervals = intervals_of(design, "wald", "corrected_t")
     return Plan("repeated_k_fold", options, levels, intervals, True, design)
@@ -323,7 +318,7 @@ def five_by_two(*, stratified: bool = False, grouped: bool = False, rng: Rng = N
     10
     """
     design = Partition(2, 5, mixing(stratified, grouped), seed_of(rng))
-    options = (("stratified", stratified), ("grouped", grouped), ("rng", design.seed))
+    options = listed_options({}, stratified, grouped, design.seed)
     levels = ("repetition", "fold", "point")
     return Plan("five_by_two", options, levels, ("five_by_two",), True, design)
 

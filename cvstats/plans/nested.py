@@ -19,7 +19,7 @@ from cvstats.plans.drawing import (
     whole_number,
 )
 from cvstats.plans.folds import check_folds
-from cvstats.plans.plan import Evaluation, Fit, Plan
+from cvstats.plans.plan import Evaluation, Fit, Plan, listed_options
 from cvstats.types import IntArray
 
 __all__ = ["nested_cv", "replace_one"]
@@ -199,10 +199,8 @@ def nested_cv(
     n_folds = whole_number("n_folds", n_folds, 3)
     n_repetitions = whole_number("n_repetitions", n_repetitions, 1)
     design = Nested(n_folds, n_repetitions, mixing(stratified, grouped), seed_of(rng))
-    options = (
-        ("n_folds", n_folds), ("n_repetitions", n_repetitions), ("stratified", stratified),
-        ("grouped", grouped), ("rng", design.seed),
-    )  # fmt: skip
+    counts = {"n_folds": n_folds, "n_repetitions": n_repetitions}
+    options = listed_options(counts, stratified, grouped, design.seed)
     levels = ("repetition", "outer", "fold", "point")
     return Plan("nested_cv", options, levels, ("nested_cv",), False, design)
 

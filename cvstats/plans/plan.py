@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sized
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,7 +16,7 @@ from cvstats.types import IntArray
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["BoundPlan", "Design", "Evaluation", "Fit", "Plan"]
+__all__ = ["BoundPlan", "Design", "Evaluation", "Fit", "Plan", "listed_options"]
 
 SHOWN = 6
 """So many evaluations of a bound plan are printed."""
@@ -34,6 +34,13 @@ class Evaluation:
         Rows of the data, ascending.
     count : array of int, shape (tested,), optional
         Bootstrap plans: how often each of these points was in the training sample.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> fit = next(iter(cvstats.plans.leave_one_out().bind(4)))
+    >>> fit.evaluations[0].levels, fit.evaluations[0].points
+    ({'fold': 0}, array([0]))
     """
 
     levels: Mapping[str, Hashable]
@@ -55,6 +62,12 @@ class Fit:
     apparent : bool
         Whether the model is tested on the sample that it was trained on, which is where the
         no-information error rate of the bootstrap methods comes from.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> next(iter(cvstats.plans.leave_one_out().bind(4))).train
+    array([1, 2, 3])
     """
 
     train: IntArray
@@ -141,7 +154,14 @@ class Plan:
         return f"{self.name}({', '.join(f'{name}={value!r}' for name, value in self.options)})"
 
     def facts(self) -> dict[str, str]:
-        """Tell in a few words what the plan does."""
+        """Tell in a few words what the plan does.
+
+        Returns
+        -------
+        dict of str to str
+            ``levels`` of the log, number of ``fits``, ``intervals`` it is made for, and whether
+            it serves scikit-learn as ``cv=``.
+        """
         n_fits = self.design.n_fits(None)
         return {
             "levels": ", ".join(self.levels),
@@ -262,9 +282,19 @@ class Plan:
             )
 
 
+def listed_options(
+    counts: Mapping[str, int], stratified: bool, grouped: bool, seed: int
+) -> tuple[tuple[str, Any], ...]:
+    """List the options of a plan of folds as it prints them."""
+    mixed = (("stratified", stratified), ("grouped", grouped))
+    return (*counts.items(), *mixed, ("rng", seed))
+
+
 def size_of(X: Any) -> int:
     """Count the points of data of any kind."""
     shape = getattr(X, "shape", None)
+    if shape == () or (shape is None and not isinstance(X, Sized)):
+        raise LogError(f"X is a {type(X).__name__}. Expected data with a row for each point.")
     return int(shape[0]) if shape else len(X)
 
 
@@ -274,7 +304,8 @@ def classes_of(y: Any, n: int) -> IntArray:
         raise LogError("a stratified plan needs the classes. Expected y=, a label for each point.")
     values = np.asarray(y)
     if values.dtype.kind == "f":
-        between = np.flatnonzero(values.ravel() % 1 != 0)
+        with np.errstate(invalid="ignore"):
+            between = np.flatnonzero(values.ravel() % 1 != 0)
         if len(between):
             raise LogError(
                 f"a stratified plan needs classes, and y looks continuous (point {between[0]:,}: "
@@ -293,6 +324,15 @@ class BoundPlan:
         The plan.
     points : Points
         How many points there are, and their classes and groups.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> bound = cvstats.plans.k_fold(3, rng=1).bind(9)
+    >>> bound.n_fits
+    3
+    >>> [len(fit.train) for fit in bound]
+    [6, 6, 6]
     """
 
     plan: Plan

@@ -13,7 +13,7 @@ from cvstats.api.describing import moments
 from cvstats.api.running import INTERVALS, Losses, Missing, checked_alpha
 from cvstats.containers import Log, read
 from cvstats.design import Design
-from cvstats.errors import LogError, choice
+from cvstats.errors import LogError, checked_choice
 from cvstats.plot.style import (
     COLOURS,
     MARKERS,
@@ -194,14 +194,13 @@ def stability(
     [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
     """
     checked_alpha(alpha)
+    checked_choice("method", method, (*INTERVALS, None))
     log = read(losses, missing=missing)
     total = log.design.number("repetition")
     if total < 2:
         raise LogError("the log has one repetition. Expected two or more to see how they settle.")
     if method is None:
         method = chosen(log.design)[0]
-    if method not in INTERVALS:
-        raise choice("method", method, INTERVALS)
     steps = np.unique(np.linspace(1, total, min(total, STEPS)).round().astype(int)).tolist()
     parts = []
     for r in steps:

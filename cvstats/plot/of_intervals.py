@@ -130,7 +130,7 @@ def results(
 
 def draw(
     ax: Axes, table: Any, at: Sequence[float], *, colour: str, marker: str, label: str | None,
-    name: str = "estimate", filled: bool = True,
+    name: str = "estimate", filled: bool = True, size: float = 5.5,
 ) -> None:  # fmt: skip
     """Draw marks at the estimates and lines between the limits, at these heights."""
     middle = table[name].to_numpy(dtype=float)
@@ -140,6 +140,6 @@ def draw(
     heights = np.asarray(at, dtype=float)
     ax.hlines(heights[known], lower[known], upper[known], colors=colour, linewidth=1.6)
     ax.plot(
-        middle, heights, linestyle="none", marker=marker, markersize=5.5, color=colour,
+        middle, heights, linestyle="none", marker=marker, markersize=size, color=colour,
         markerfacecolor=colour if filled else "white", label=label,
     )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from textwrap import fill
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -11,7 +12,7 @@ import pandas as pd
 from cvstats.api.comparing import compare
 from cvstats.api.running import Compared, Losses, Missing
 from cvstats.api.showing import cells
-from cvstats.errors import LogError, choice
+from cvstats.errors import LogError, checked_choice
 from cvstats.plans.drawing import Rng
 from cvstats.plot.of_intervals import draw
 from cvstats.plot.style import (
@@ -68,7 +69,7 @@ def comparison(
         In place of ``other``, the model to which the others are compared; all pairs otherwise.
     kind : {"intervals", "matrix"}, optional
         Without it, a matrix for more than ten pairs.
-    method, adjust, alpha, rng, missing
+    method, adjust, alpha, rng, missing : optional
         As in `compare`.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure otherwise.
@@ -107,8 +108,7 @@ def comparison(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['random_forest\n− ridge', 'gradient_boosting\n− ridge']
     """
-    if kind is not None and kind not in KINDS:
-        raise choice("kind", kind, KINDS)
+    checked_choice("kind", kind, (*KINDS, None))
     table = tidy(
         compare(
             losses, other, reference=reference, method=method, adjust=adjust, alpha=alpha, rng=rng,
@@ -192,7 +192,9 @@ def matrix(
     image = ax.pcolormesh(edges, edges, values, cmap="RdBu_r", vmin=-most, vmax=most)
     ax.set_ylim(len(models) - 0.5, -0.5)
     bar = ax.figure.colorbar(image, ax=ax)
-    bar.set_label(loss_words(losses, "row − column, "), fontsize="small")
+    high = 72 * ax.figure.bbox.height / ax.figure.dpi
+    words = fill(loss_words(losses, "row − column, "), max(14, int(0.5 * high / 5)))
+    bar.set_label(words, fontsize="small", labelpad=2)
     bar.ax.tick_params(labelsize="small")
     bar.outline.set_visible(False)
     if bar.solids is not None:

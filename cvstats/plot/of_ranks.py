@@ -47,7 +47,7 @@ def best_set(
     ----------
     losses : Series, DataFrame, DataArray or Dataset
         A test set or a K-fold partition of several models.
-    alpha, center, n_draws, rng, missing
+    alpha, center, n_draws, rng, missing : optional
         As in `cvstats.best_set`.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure otherwise.

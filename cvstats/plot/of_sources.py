@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from cvstats.api.intervals import wald
 from cvstats.api.running import Losses, Missing
 from cvstats.api.sourcing import clustered, out_of_source
@@ -98,15 +100,19 @@ def sources(
     labels = list(dict.fromkeys(each["source"]))
     place = {label: at for at, label in enumerate(labels)}
     ax = canvas(ax, (len(labels) + 1) * max(1.0, 0.45 * len(models)))
-    style = zip(models, spread(len(models), 0.5), COLOURS, MARKERS, strict=False)
+    shifts = spread(len(models), 0.5)
+    apart = (shifts[1] - shifts[0] if len(models) > 1 else 1.0) / (len(labels) + 1)
+    size = float(np.clip(0.7 * 72 * ax.figure.bbox.height / ax.figure.dpi * apart, 2.5, 5.5))
+    style = zip(models, shifts, COLOURS, MARKERS, strict=False)
     for model, shift, colour, marker in style:
         part, end = each[each["model"] == model], whole[whole["model"] == model]
         draw(
             ax, part, [place[source] + shift for source in part["source"]],
             colour=colour, marker=marker, label=model or f"{level_words(alpha)} interval",
+            size=size,
         )  # fmt: skip
         ax.axvspan(*end[["lower", "upper"]].to_numpy()[0], color=colour, alpha=0.1, linewidth=0)
-        draw(ax, end, [len(labels) + shift], colour=colour, marker=marker, label=None)
+        draw(ax, end, [len(labels) + shift], colour=colour, marker=marker, label=None, size=size)
     ax.axhline(len(labels) - 0.5, color="black", linewidth=0.8)
     rule(ax, "y", [*labels, last])
     ax.set_ylim(len(labels) + 0.5, -0.5)

@@ -13,6 +13,7 @@ import xarray as xr
 
 from cvstats.api.running import Losses
 from cvstats.api.showing import framed
+from cvstats.containers import Kept
 from cvstats.errors import LogError
 
 if TYPE_CHECKING:
@@ -124,12 +125,16 @@ def own_name(losses: Losses) -> str | None:
         return None
     if "model" in getattr(losses, "dims", ()):
         return None
+    if isinstance(losses, Kept) and len(losses.models) > 1:
+        return None
     return "" if losses.name is None else str(losses.name)
 
 
 def tidy(result: Any, losses: Losses) -> pd.DataFrame:
     """Lay a result out with its labels as columns; ``model`` names the carried cell too."""
     table = framed(result)
+    if isinstance(losses, pd.DataFrame) and "other" not in table.index.names:
+        table.index = one_name(table.index, losses.columns.nlevels)
     carried = [str(name) for name in table.index.names if name is not None and name not in KNOWN]
     nameless = isinstance(table.index, pd.RangeIndex) and table.index.name is None
     table = table.reset_index(drop=nameless)
@@ -144,6 +149,17 @@ def tidy(result: Any, losses: Losses) -> pd.DataFrame:
     return table
 
 
+def one_name(index: pd.Index, levels: int) -> pd.Index:
+    """Put the last levels, which name a model together, into one."""
+    if levels == 1:
+        return index
+    first = range(index.nlevels - levels)
+    names = [" · ".join(map(str, label[-levels:])) for label in index]
+    models = pd.Index(names, name="model")
+    parts = [*(index.get_level_values(i) for i in first), models]
+    return pd.MultiIndex.from_arrays(parts) if first else models
+
+
 def rows_of(result: Any, losses: Losses) -> pd.DataFrame:
     """Lay an interval out as one row for each model or carried cell."""
     table = tidy(result, losses)
@@ -155,7 +171,8 @@ def told(names: Sequence[str], most: int = 28) -> list[str]:
     """Shorten names that leave no room for the plot, in their middle."""
     tail = most * 2 // 5
     short = (
-        name if len(name) <= most else f"{name[: most - tail - 1]}…{name[-tail:]}" for name in names
+        name if len(name) <= most else f"{name[: most - tail - 1]}…{name[-tail:]}"
+        for name in map(str, names)
     )
     return [plain(name) for name in short]
 
@@ -224,7 +241,7 @@ def numbers(ax: Axes, *lines: str) -> None:
     power = power // 3 * 3 if power >= 5 or power < -3 else 0
     first, *rest = lines
     if power:
-        first = f"{first}, in 10{str(power).translate(POWERS)}"
+        first = f"{first}, in\N{NO-BREAK SPACE}10{str(power).translate(POWERS)}"
         scale = 10.0**power
         words = FuncFormatter(lambda value, _: f"{value / scale:.6g}".replace("-", "−"))
         ax.xaxis.set_major_formatter(words)

@@ -8,8 +8,9 @@ from typing import Any
 import pandas as pd
 
 from cvstats.design import LEVELS
-from cvstats.errors import LogError, listed
+from cvstats.errors import LogError
 from cvstats.readers.asked import Asked
+from cvstats.readers.guessing import call_for
 from cvstats.readers.labels import put
 from cvstats.readers.tidy import LOSS, MODEL, PREDICTION, TRUTH, Tidy
 from cvstats.readers.words import require
@@ -61,7 +62,7 @@ def predictions_of(table: pd.DataFrame, asked: Asked) -> list[str]:
         if len(names) != 1:
             raise LogError(
                 f"the column of predictions is not known. Expected one called 'y_pred', or its "
-                f"name: prediction=. Found {listed(map(repr, table.columns))}."
+                f"name: prediction=. {call_for(table, asked)}."
             )
         return names
     if isinstance(asked.prediction, str) or not isinstance(asked.prediction, Sequence):
@@ -87,19 +88,20 @@ def wide(table: pd.DataFrame, asked: Asked, out: pd.DataFrame, used: list[Any]) 
     if asked.loss is not None:
         raise LogError(
             f"the column of the truth is not known. Expected one called 'y_true', or its name: "
-            f"truth=. Found {listed(map(repr, table.columns))}."
+            f"truth=. {call_for(table, asked)}."
         )
     others = [str(name) for name in table.columns if name not in used]
     if asked.prediction is not None or not others or not out.shape[1]:
         raise LogError(
-            f"no column of losses was found among {listed(map(repr, table.columns))}. Expected "
-            f"one called 'loss', or its name: metric=; or truth=, prediction= and loss=."
+            f"no column of losses was found. Expected one called 'loss', or its name: metric=; or "
+            f"truth=, prediction= and loss=. {call_for(table, asked)}."
         )
     text = [name for name in others if not pd.api.types.is_numeric_dtype(table[name])]
     if text:
         raise LogError(
             f"the column {text[0]!r} holds no numbers, and so no losses. Expected a column of "
-            f"losses for each model. Name one with metric=, or drop the others."
+            f"losses for each model. Name one with metric=, or drop the others. "
+            f"{call_for(table, asked)}."
         )
     return stacked(out, table, others, asked.model, "loss")
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator, Mapping
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from cvstats.errors import LogError
+from cvstats.readers.watching import opened
 from cvstats.readers.words import needed
 
-__all__ = ["MOST_CELLS", "SUFFIXES", "json_of", "kind_of", "records", "table_of"]
+__all__ = ["EXACT", "MOST_CELLS", "SUFFIXES", "json_of", "kind_of", "records", "table_of"]
 
 MOST_BYTES = 16 << 30
 """A text file may have 16 GiB."""
@@ -24,6 +26,10 @@ MOST_CELLS = 1 << 30
 MOST_COLUMNS = 10_000
 LONGEST_LINE = 64 << 20
 """A line may have 64 MiB."""
+
+OLD = tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1)
+EXACT: dict[str, Any] = {"float_precision": "round_trip"} if OLD else {}
+"""Read numbers to the last digit: pandas 3.1 and newer always do, and have no option for it."""
 
 SUFFIXES = {
     ".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json",
@@ -79,10 +85,11 @@ def of_csv(path: Path, separator: str) -> pd.DataFrame:
         raise LogError(f"{path.name} is not text: its first line holds a zero byte.")
     if head.count(separator.encode()) > MOST_COLUMNS:
         raise LogError(f"{path.name} has over {MOST_COLUMNS:,} columns. Expected fewer.")
-    table = pd.read_csv(
-        path, sep=separator, float_precision="round_trip", low_memory=False,
-        keep_default_na=False, na_values=["", "NA", "NaN", "nan"], encoding="utf-8-sig",
-    )  # fmt: skip
+    with opened(path) as file:
+        table: pd.DataFrame = pd.read_csv(
+            file, sep=separator, low_memory=False, keep_default_na=False,
+            na_values=["", "NA", "NaN", "nan"], encoding="utf-8-sig", **EXACT,
+        )  # fmt: skip
     if isinstance(table.index, pd.MultiIndex) or not table.index.equals(pd.RangeIndex(len(table))):
         raise LogError(f"the rows of {path.name} are longer than its header. Expected as many.")
     numbers_of_rows = [name for name in table.columns if str(name).startswith("Unnamed: ")]
@@ -107,7 +114,7 @@ def of_parquet(path: Path) -> pd.DataFrame:
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
     """Go through the lines of a text file that hold anything."""
-    with path.open(encoding="utf-8-sig") as file:
+    with TextIOWrapper(opened(path), encoding="utf-8-sig") as file:
         number = 0
         while line := file.readline(LONGEST_LINE):
             number += 1
@@ -142,7 +149,8 @@ def json_of(path: Path) -> Any:
     """Read one JSON document."""
     check_size(path, MOST_JSON)
     try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
+        with TextIOWrapper(opened(path), encoding="utf-8-sig") as file:
+            return json.load(file)
     except (ValueError, RecursionError):
         raise LogError(
             f"{path.name} is no JSON document. Expected one; the file may have been cut off."

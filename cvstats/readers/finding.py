@@ -28,12 +28,15 @@ def read(source: Any, name: str | None, asked: Asked) -> tuple[str, Any]:
     container = name if name in CONTAINERS else None
     tool = None if name in CONTAINERS else name
     found = loaded(source, container, tool)
-    if isinstance(found, (xr.DataArray, xr.Dataset, Saved)):
+    if is_saved(found):
         log = found.log if isinstance(found, Saved) else found
         if tool is not None:
             raise LogError(f"this file is a log of cvstats, not of {tool}. Leave format= out.")
         refuse_unused("a saved log", asked, ("truth", "prediction"))
         return "cvstats", log
+    if isinstance(found, Several) and any(map(is_saved, found.parts.values())):
+        refuse_unused("a saved log", asked, ("truth", "prediction"))
+        return "cvstats", saved_logs(found, tool)
     if tool is None and is_log(found) and asked == Asked(data=asked.data):
         return "cvstats", found
     if isinstance(found, Several):
@@ -57,6 +60,33 @@ class Several:
 
     named: bool
     parts: dict[str, Any]
+
+
+def is_saved(found: Any) -> bool:
+    """Whether this is a log that needs no reader of a tool."""
+    return isinstance(found, (Saved, xr.DataArray, xr.Dataset))
+
+
+def saved_logs(found: Several, tool: str | None) -> dict[str, Any]:
+    """Name the logs of several files, each of which was saved by `save_log` or is an array."""
+    others = [key for key, part in found.parts.items() if not is_saved(part)]
+    if others or tool is not None:
+        saved = next(key for key, part in found.parts.items() if is_saved(part))
+        other = f"{Path(others[0]).name!r} is not" if others else f"format={tool!r} is of a tool"
+        raise LogError(
+            f"{Path(saved).name!r} is a log of cvstats, and {other}. Expected files of one kind: "
+            f"save the others as logs first, with cvstats.save_log."
+        )
+    logs: dict[str, Any] = {}
+    for key, part in found.parts.items():
+        name = key if found.named else Path(key).stem
+        if name in logs:
+            raise LogError(
+                f"two files are called {name!r}, and models are named after their files. Expected "
+                f"a name for each, as in read_log({{'ridge': 'a/{name}.csv', …}})."
+            )
+        logs[name] = part.log if isinstance(part, Saved) else part
+    return logs
 
 
 def is_log(found: Any) -> bool:
@@ -112,7 +142,8 @@ def from_path(path: Path, container: str | None, tool: str | None) -> Any:
     if not path.exists():
         raise LogError(f"{path.name} is not there. Expected the path of a file.")
     if kind == "eval":
-        raise inspect_ai.refuse_archive(path)
+        with guarded(path.name):
+            return inspect_ai.of_archive(path)
     if tool is None or kind in ("netcdf", "zarr"):
         log = saving.load(path, kind)
         if log is not None:
@@ -209,10 +240,10 @@ def several(found: Several, tool: str | None, asked: Asked) -> tuple[str, Tidy]:
     tidies: list[Tidy] = []
     names: list[str] = []
     for key, part in found.parts.items():
-        if isinstance(part, (Saved, Several, xr.DataArray, xr.Dataset)):
+        if isinstance(part, Several):
             raise LogError(
-                f"{Path(key).name!r} is a log itself, or a directory. Expected files of a tool; "
-                f"put logs together with pandas.concat."
+                f"{Path(key).name!r} holds several models. Expected a file for each model, or "
+                f"this directory alone."
             )
         which = recognised(part, tool)
         refuse_unused(f"format={which!r}", asked, FORMATS[which].takes)

@@ -1,8 +1,8 @@
-"""Inspect: the table of ``samples_df()`` and logs in JSON, by sample and epoch."""
+"""Inspect: its logs, packed or in JSON, and the table of ``samples_df()``, by sample and epoch."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,23 +10,21 @@ import numpy as np
 import pandas as pd
 
 from cvstats.errors import LogError, listed
+from cvstats.readers.archives import documents
 from cvstats.readers.asked import Asked
 from cvstats.readers.tidy import Tidy
 from cvstats.readers.words import require
 
-__all__ = ["inspect", "is_log", "of_log", "refuse_archive"]
+__all__ = ["inspect", "is_log", "of_archive", "of_log"]
 
 LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 
-def refuse_archive(path: Path) -> LogError:
-    """Words for the compressed form of a log."""
-    return LogError(
-        f"{path.name} is a compressed archive of inspect. Expected its JSON form (inspect log "
-        f"convert {path.name} --to json --output-dir DIR), or the table of "
-        f"samples_df({path.name!r})."
-    )
+def of_archive(path: Path) -> pd.DataFrame:
+    """Read an archive, as inspect writes it."""
+    head, samples = documents(path)
+    return of_log({**head, "samples": samples})
 
 
 def is_log(value: object) -> bool:
@@ -36,8 +34,8 @@ def is_log(value: object) -> bool:
 
 def of_log(log: Mapping[str, Any]) -> pd.DataFrame:
     """Lay the samples of a log out as `samples_df` does."""
-    head, samples = log["eval"], log["samples"]
-    if not isinstance(head, dict) or not isinstance(samples, list):
+    head, samples = log.get("eval"), log["samples"]
+    if not isinstance(head, dict) or not isinstance(samples, (list, Iterator)):
         raise LogError("this log of inspect has no list of samples. Expected a finished log.")
     if log.get("status") == "started":
         raise LogError("this log of inspect is of a run that did not end. Expected a finished log.")

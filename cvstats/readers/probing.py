@@ -1,14 +1,18 @@
-"""Try a NetCDF file in a process of its own first: a damaged one can hang or crash HDF5."""
+"""Let a process of its own open what can crash or hang a library: damaged NetCDF and Blosc."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from cvstats.errors import LogError
+from cvstats.readers import unpacking
 
-__all__ = ["probe"]
+__all__ = ["probe", "safe_store"]
 
 SECONDS = 20.0
 PER_SECOND = 20 << 20
@@ -38,8 +42,35 @@ with h5netcdf.File(path, "r", decode_vlen_strings=True) as file:
 
 def probe(path: Path) -> None:
     """Refuse a file that cannot be opened, or whose values would be read out of other files."""
-    limit = SECONDS + path.stat().st_size / PER_SECOND
-    command = [sys.executable, "-I", "-c", CODE, str(path.absolute())]
+    last = alone(path, ["-c", CODE, str(path.absolute())], path.stat().st_size)
+    if last.startswith("outside:"):
+        raise LogError(
+            f"the values of {last[8:48]!r} in {path.name} would be read out of another file. "
+            f"Expected them in the file itself."
+        )
+    if last:
+        raise unreadable(path, last)
+
+
+@contextmanager
+def safe_store(path: Path) -> Iterator[Path]:
+    """Give a Zarr store as it is, or a copy without Blosc, which damaged chunks can crash."""
+    if not unpacking.uses_blosc(path):
+        yield path
+        return
+    size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "store.zarr"
+        last = alone(path, [unpacking.__file__, str(path.absolute()), str(copy)], size)
+        if last:
+            raise unreadable(path, last)
+        yield copy
+
+
+def alone(path: Path, words: list[str], size: int) -> str:
+    """Run a program in a process of its own; give the last line of what went wrong, or nothing."""
+    limit = SECONDS + size / PER_SECOND
+    command = [sys.executable, "-I", *words]
     try:
         done = subprocess.run(command, capture_output=True, timeout=limit, check=False)
     except subprocess.TimeoutExpired:
@@ -47,12 +78,13 @@ def probe(path: Path) -> None:
             f"{path.name} could not be read within {limit:.0f} seconds. It seems to be damaged."
         ) from None
     if done.returncode == 0:
-        return
-    words = done.stderr.decode(errors="replace").strip().splitlines()
-    last = words[-1][:200] if words else f"HDF5 stopped with status {done.returncode}"
-    if last.startswith("outside:"):
-        raise LogError(
-            f"the values of {last[8:48]!r} in {path.name} would be read out of another file. "
-            f"Expected them in the file itself."
-        )
-    raise LogError(f"{path.name} could not be read: {last}. It seems to be damaged.")
+        return ""
+    lines = done.stderr.decode(errors="replace").strip().splitlines()
+    return lines[-1][:200] if lines else f"the library stopped with status {done.returncode}"
+
+
+def unreadable(path: Path, last: str) -> LogError:
+    """Put into words what a library said."""
+    kind, _, said = last.partition(": ")
+    shown = said if said and kind.endswith("Error") else last
+    return LogError(f"{path.name} could not be read: {shown}. It seems to be damaged.")

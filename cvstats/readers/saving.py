@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import xarray as xr
 
 from cvstats.errors import LogError, listed
 from cvstats.readers import arrays, stores
+from cvstats.readers.coding import Coded, index_of, numbered
 from cvstats.readers.encoding import decode, encode, from_plain, to_plain
 from cvstats.readers.files import kind_of
 from cvstats.readers.words import guarded
@@ -164,36 +165,54 @@ def from_words(values: Any, note: dict[str, Any]) -> Any:
     return codes
 
 
-def together(columns: dict[str, Any], notes: dict[str, Any]) -> pd.Series | pd.DataFrame:
-    """Undo `apart`."""
+def together(columns: Mapping[str, Any], notes: dict[str, Any]) -> pd.Series | pd.DataFrame:
+    """Undo `apart`, one column after the other: each may be large."""
     fields = [note["field"] for note in (*notes["index"], *notes["columns"])]
     lost = [field for field in fields if field not in columns]
     if lost:
         raise LogError(f"the column {listed(map(repr, lost))} is gone. Expected a saved log.")
-    lengths = {len(columns[field]) for field in fields}
-    if len(lengths) != 1 or 0 in lengths:
-        raise LogError("the columns of the saved log are empty or of different lengths.")
-    parts = [
-        decode(from_words(columns[note["field"]], note), note)
-        for note in (*notes["index"], *notes["columns"])
-    ]
     names = [from_plain(note["name"]) for note in notes["index"]]
-    labels, values = parts[: len(names)], parts[len(names) :]
-    index = (
-        pd.MultiIndex.from_arrays(labels, names=names)
-        if notes["multi"]
-        else pd.Index(labels[0], name=names[0], tupleize_cols=False)
-    )
-    series = [pd.Series(value, index=index, copy=False) for value in values]
+    if notes["multi"]:
+        parts = [labels_of(columns[note["field"]], note) for note in notes["index"]]
+        lengths = {len(codes) for codes, _ in parts}
+        index: pd.Index = index_of(parts, names) if len(lengths) == 1 else pd.Index([])
+    else:
+        only = notes["index"][0]
+        index = pd.Index(
+            values_of(columns[only["field"]], only), name=names[0], tupleize_cols=False
+        )
+        lengths = {len(index)}
+    values = []
+    for note in notes["columns"]:
+        value = values_of(columns[note["field"]], note)
+        lengths.add(len(value))
+        if len(lengths) != 1 or 0 in lengths:
+            raise LogError("the columns of the saved log are empty or of different lengths.")
+        values.append(pd.Series(value, index=index, copy=False))
+        del value
     attrs = from_plain(notes["attrs"])
     if notes["object"] == "Series":
-        one = series[0].rename(from_plain(notes["name"]))
+        one = values[0].rename(from_plain(notes["name"]))
         one.attrs = attrs
         return one
-    frame = pd.concat(series, axis=1) if len(series) > 1 else series[0].to_frame()
+    frame = pd.concat(values, axis=1) if len(values) > 1 else values[0].to_frame()
     columns_of = [from_plain(note["name"]) for note in notes["columns"]]
     frame.columns = pd.Index(
         columns_of, name=from_plain(notes["columns_name"]), tupleize_cols=False
     )
     frame.attrs = attrs
     return frame
+
+
+def values_of(values: Any, note: dict[str, Any]) -> Any:
+    """Undo `encode` for a column of losses or predictions."""
+    plain_values = np.asarray(values) if isinstance(values, pd.Categorical) else values
+    return decode(from_words(plain_values, note), note)
+
+
+def labels_of(values: Any, note: dict[str, Any]) -> Coded:
+    """Undo `encode` for a level: the numbers of its labels, and the labels."""
+    if not isinstance(values, pd.Categorical):
+        return numbered(decode(from_words(values, note), note))
+    codes, names = numbered(decode(np.asarray(values.categories, dtype=object), note))
+    return codes[values.codes], names

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ import pandas as pd
 import xarray as xr
 
 from cvstats.errors import LogError
-from cvstats.readers.files import MOST_CELLS, check_size, lines, records
-from cvstats.readers.probing import probe
+from cvstats.readers.files import EXACT, MOST_CELLS, check_size, lines, records
+from cvstats.readers.probing import probe, safe_store
+from cvstats.readers.watching import opened, share_read
 from cvstats.readers.words import needed
 
 __all__ = ["HEADER", "READERS", "WRITERS", "header_of", "read_dataset", "write_dataset"]
@@ -100,10 +102,11 @@ def read_csv(path: Path, notes: dict[str, Any]) -> dict[str, Any]:
             types[note["field"]], blank[note["field"]] = np.float64, ["", "nan"]
         else:
             types[note["field"]] = dtype
-    table = pd.read_csv(
-        path, skiprows=1, dtype=types, keep_default_na=False, na_values=blank,
-        float_precision="round_trip", index_col=False,
-    )  # fmt: skip
+    with opened(path) as file:
+        table = pd.read_csv(
+            file, skiprows=1, dtype=types, keep_default_na=False, na_values=blank,
+            index_col=False, **EXACT,
+        )  # fmt: skip
     return {str(name): table[name].to_numpy() for name in table}
 
 
@@ -127,23 +130,75 @@ def read_jsonl(path: Path, notes: dict[str, Any]) -> dict[str, Any]:
     return columns
 
 
-def read_parquet(path: Path, notes: dict[str, Any]) -> dict[str, Any]:
-    """Read the columns of a Parquet file."""
-    parquet = needed("pyarrow.parquet", "Parquet")
-    with parquet.ParquetFile(path) as file:
-        meta = file.metadata
-        if not 0 <= meta.num_rows * meta.num_columns <= MOST_CELLS:
-            raise LogError(f"{path.name} claims {meta.num_rows:,} rows. Expected fewer.")
-        table = file.read()
-    return {name: table.column(name).to_numpy() for name in dict.fromkeys(table.column_names)}
+class ParquetColumns(Mapping[str, Any]):
+    """The columns of a Parquet file, each read when it is asked for."""
+
+    def __init__(self, path: Path, notes: dict[str, Any]) -> None:
+        arrow, parquet = needed("pyarrow", "Parquet"), needed("pyarrow.parquet", "Parquet")
+        self.plain = {arrow.float64(), arrow.float32(), arrow.int64(), arrow.int32()}
+        with parquet.ParquetFile(path) as file:
+            meta = file.metadata
+            self.rows, self.names = meta.num_rows, file.schema_arrow.names
+            if not 0 <= self.rows * len(self.names) <= MOST_CELLS:
+                raise LogError(f"{path.name} claims {self.rows:,} rows. Expected fewer.")
+            first = meta.row_group(0) if meta.num_row_groups else None
+        # Text comes as numbers and a list of labels, which saves an object for each row. Where
+        # the file itself does not keep it so, its bytes are many, and are numbered after reading.
+        self.text = {
+            note["field"] for note in (*notes["index"], *notes["columns"]) if note["kind"] == "text"
+        }
+        few = [] if first is None else [
+            name for at, name in enumerate(self.names[: first.num_columns])
+            if name in self.text and first.column(at).total_uncompressed_size < 4 * first.num_rows
+        ]  # fmt: skip
+        self.open = partial(parquet.ParquetFile, path, read_dictionary=few)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __getitem__(self, name: str) -> Any:
+        with self.open() as file:
+            kind = file.schema_arrow.field(name).type
+            if kind in self.plain:
+                values = self.numbers(file, name, kind.to_pandas_dtype())
+            else:
+                column = file.read(columns=[name]).column(name)
+                if name not in self.text:
+                    values = column.to_numpy()
+                else:
+                    listed_already = str(kind).startswith("dictionary")
+                    column = column if listed_already else column.dictionary_encode()
+                    values = column.to_pandas().array
+        share_read((self.names.index(name) + 1) / len(self.names))
+        return values
+
+    def numbers(self, file: Any, name: str, dtype: Any) -> np.ndarray[Any, Any]:
+        """Read a column of numbers in batches, so that it is in memory once."""
+        values = np.empty(self.rows, dtype=dtype)
+        row = 0
+        for batch in file.iter_batches(1 << 20, columns=[name]):
+            values[row : row + len(batch)] = batch.column(name)
+            row += len(batch)
+        if row != self.rows:
+            raise LogError(f"{name!r} has {row:,} values. Expected {self.rows:,}.")
+        return values
 
 
 WRITERS: dict[str, Callable[[dict[str, Any], str, Path], None]] = {
     "csv": write_csv, "jsonl": write_jsonl, "parquet": write_parquet,
 }  # fmt: skip
-READERS: dict[str, Callable[[Path, dict[str, Any]], dict[str, Any]]] = {
-    "csv": read_csv, "jsonl": read_jsonl, "parquet": read_parquet,
+READERS: dict[str, Callable[[Path, dict[str, Any]], Mapping[str, Any]]] = {
+    "csv": read_csv, "jsonl": read_jsonl, "parquet": ParquetColumns,
 }  # fmt: skip
+
+
+def needed_for_netcdf() -> None:
+    """Look for both packages: one can be installed without the other."""
+    for package in ("h5py", "h5netcdf"):
+        needed(package, "NetCDF")
 
 
 def write_dataset(dataset: xr.Dataset, header: str, path: Path, kind: str) -> None:
@@ -151,7 +206,7 @@ def write_dataset(dataset: xr.Dataset, header: str, path: Path, kind: str) -> No
     note = np.frombuffer(header.encode(), dtype=np.uint8)
     whole = dataset.assign({HEADER: ((f"{HEADER}_bytes",), note)})
     if kind == "netcdf":
-        needed("h5netcdf", "NetCDF")
+        needed_for_netcdf()
         blank = {name: {"_FillValue": None} for name in whole.variables}
         whole.to_netcdf(path, engine="h5netcdf", encoding=blank)
         return
@@ -160,7 +215,10 @@ def write_dataset(dataset: xr.Dataset, header: str, path: Path, kind: str) -> No
         if path.is_file() or not any((path / name).exists() for name in (".zgroup", "zarr.json")):
             raise LogError(f"{path.name} is there and is no Zarr store. Choose another name.")
         shutil.rmtree(path)
-    whole.to_zarr(path, mode="w", zarr_format=2, consolidated=True)
+    # Zstandard, since a damaged chunk of Blosc, the default, can crash whoever reads it.
+    zstd = needed("numcodecs", "Zarr").Zstd(level=3)
+    packed = {name: {"compressors": (zstd,)} for name in whole.variables}
+    whole.to_zarr(path, mode="w", zarr_format=2, consolidated=True, encoding=packed)
 
 
 def read_dataset(path: Path, kind: str) -> tuple[xr.Dataset, str | None]:
@@ -168,14 +226,18 @@ def read_dataset(path: Path, kind: str) -> tuple[xr.Dataset, str | None]:
     if not path.exists():
         raise LogError(f"{path.name} is not there. Expected the path of a file.")
     if kind == "netcdf":
-        needed("h5netcdf", "NetCDF")
+        needed_for_netcdf()
         probe(path)
-        options: dict[str, Any] = {"engine": "h5netcdf"}
-    else:
-        needed("zarr", "Zarr")
-        refuse_executing(path)
-        options = {"engine": "zarr", "consolidated": None}
-    with xr.open_dataset(path, decode_cf=False, chunks=None, cache=False, **options) as lazy:
+        return loaded_from(path, path, {"engine": "h5netcdf"})
+    needed("zarr", "Zarr")
+    refuse_executing(path)
+    with safe_store(path) as store:
+        return loaded_from(store, path, {"engine": "zarr", "consolidated": None})
+
+
+def loaded_from(store: Path, path: Path, options: dict[str, Any]) -> tuple[xr.Dataset, str | None]:
+    """Load what is known to be sound."""
+    with xr.open_dataset(store, decode_cf=False, chunks=None, cache=False, **options) as lazy:
         cells = sum(int(np.prod(v.shape, dtype=float)) for v in lazy.variables.values())
         if cells > MOST_CELLS:
             raise LogError(

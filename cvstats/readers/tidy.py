@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,8 @@ import pandas as pd
 
 from cvstats.design import LEVELS
 from cvstats.errors import MOST, LogError, listed, place, spelled
+from cvstats.readers.coding import Coded, coded, combined, first_rows, indexed
+from cvstats.types import IntArray
 
 __all__ = ["Assembled", "Tidy", "assembled"]
 
@@ -58,20 +60,13 @@ def assembled(tidy: Tidy) -> Assembled:
         raise LogError("the table is empty. Expected at least one evaluation.")
     levels = [level for level in LEVELS if level in table.columns]
     if not levels:
-        raise LogError(
-            f"no level of a loss log was found among the columns "
-            f"{listed(map(repr, table.columns))}. Expected some of {', '.join(LEVELS)}; name "
-            f"their columns, as in read_log(path, fold='cv_split', point='id', loss=…)."
-        )
-    table = table.assign(**{level: whole(table[level], level) for level in levels})
+        raise unnamed(table)
+    parts = {level: coded(table[level], level) for level in levels}
     models = names_of(table)
-    refuse_twice(table, levels, len(models) > 1)
-    refuse_other_truths(table)
-    rows = table.groupby(levels, sort=False, observed=True, dropna=False).ngroup().to_numpy()
-    first = table.loc[~pd.Series(rows).duplicated(), levels]
-    index = (
-        pd.MultiIndex.from_frame(first) if len(levels) > 1 else pd.Index(first[levels[0]])
-    ).set_names(levels)
+    rows = combined(list(parts.values()))
+    refuse_twice(table, parts, models, rows)
+    refuse_other_truths(table, parts)
+    index = indexed(parts, first_rows(rows))
     columns: dict[str, Any] = {}
     if TRUTH in table:
         columns[TRUTH] = spread(table[TRUTH], rows, len(index))
@@ -94,52 +89,44 @@ def assembled(tidy: Tidy) -> Assembled:
     return Assembled(frame, list(models), responses, probabilities, classes)
 
 
-def whole(labels: pd.Series, level: str) -> pd.Series:
-    """Check the labels of a level; whole numbers that were written as 1.0 become 1."""
-    gone = np.flatnonzero(labels.isna())
-    if len(gone):
-        raise LogError(
-            f"row {gone[0]:,} has no {level} (and {len(gone) - 1:,} more). Expected a label in "
-            f"every row."
-        )
-    if labels.dtype.kind == "f":
-        values = labels.to_numpy()
-        if np.isinf(values).any():
-            raise LogError(f"a label of {level!r} is infinite. Expected names or numbers.")
-        if (np.abs(values) < 2**53).all() and (values == np.floor(values)).all():
-            return labels.astype(np.int64)
-    if labels.dtype == object:
-        odd = next((v for v in labels if isinstance(v, (list, dict, set, np.ndarray))), None)
-        if odd is not None:
-            raise LogError(
-                f"a label of {level!r} is a {type(odd).__name__}. Expected names or numbers."
-            )
-    return labels
+def unnamed(table: pd.DataFrame) -> LogError:
+    """Words for a table of which no column names a level."""
+    return LogError(
+        f"no level of a loss log was found among the columns "
+        f"{listed(map(repr, table.columns))}. Expected some of {', '.join(LEVELS)}; name "
+        f"their columns, as in read_log(path, fold='cv_split', point='id', loss=…)."
+    )
 
 
 def names_of(table: pd.DataFrame) -> dict[Hashable, Any]:
     """Find the rows of each model, in the order of their appearance."""
     if MODEL not in table:
         return {None: slice(None)}
-    if table[MODEL].isna().any():
-        row = int(np.flatnonzero(table[MODEL].isna())[0])
+    codes, found = pd.factorize(table[MODEL])
+    if (codes < 0).any():
+        row = int(np.flatnonzero(codes < 0)[0])
         raise LogError(f"the model of row {row:,} has no name. Expected a name in every row.")
-    names = list(dict.fromkeys(table[MODEL]))
+    names = found.tolist()
     if len(names) > 10_000:
         raise LogError(f"the table names {len(names):,} models. Expected at most 10,000.")
     if len(names) == 1:
         return {names[0]: slice(None)}
-    codes = pd.factorize(table[MODEL])[0]
-    return {name: np.flatnonzero(codes == code) for code, name in enumerate(names)}
+    order = np.argsort(codes, kind="stable")
+    ends = np.cumsum(np.bincount(codes))
+    return dict(zip(names, np.split(order, ends[:-1]), strict=True))
 
 
-def refuse_twice(table: pd.DataFrame, levels: Sequence[str], several: bool) -> None:
+def refuse_twice(
+    table: pd.DataFrame, parts: Mapping[str, Coded], models: Mapping[Hashable, Any], rows: IntArray
+) -> None:
     """Refuse an evaluation that a model has twice."""
-    names = [*levels, MODEL] if several else list(levels)
-    again = table.duplicated(names)
+    again = np.zeros(len(rows), dtype=bool)
+    for mine in models.values():
+        again[mine] = pd.Index(rows[mine]).duplicated()
     if again.any():
-        rows = table.loc[again, names].head(MOST).to_dict("records")
-        shown = [place({str(k): v for k, v in row.items()}) for row in rows]
+        names = [*parts, MODEL] if len(models) > 1 else list(parts)
+        some = np.flatnonzero(again)[:MOST]
+        shown = [place({name: label_of(table, parts, name, row) for name in names}) for row in some]
         raise LogError(
             f"an evaluation stands twice: {listed(shown, int(again.sum()))}. Expected each "
             f"({', '.join(names)}) once. Drop the copies, or name the column that tells them "
@@ -147,37 +134,52 @@ def refuse_twice(table: pd.DataFrame, levels: Sequence[str], several: bool) -> N
         )
 
 
-def refuse_other_truths(table: pd.DataFrame) -> None:
+def label_of(table: pd.DataFrame, parts: Mapping[str, Coded], name: str, row: int) -> Any:
+    """Look the label of a row up: of a level, or the name of its model."""
+    if name not in parts:
+        return table[name].iloc[row]
+    codes, names = parts[name]
+    return names[codes[row]]
+
+
+def refuse_other_truths(table: pd.DataFrame, parts: Mapping[str, Coded]) -> None:
     """Refuse a point whose truth is not the same everywhere: its rows are mislabelled."""
-    if TRUTH not in table or "point" not in table:
+    if TRUTH not in table or "point" not in parts:
         return
-    who = [name for name in ("source", "point") if name in table]
-    codes = pd.Series(pd.factorize(table[TRUTH])[0]).where(table[TRUTH].notna().to_numpy())
-    by = table.groupby(who, sort=False, observed=True).ngroup().to_numpy()
-    found = codes.groupby(by).agg(["min", "max"])
-    bad = np.flatnonzero((found["min"] != found["max"]) & found["min"].notna())
-    if len(bad):
-        rows = np.flatnonzero(by == found.index[bad[0]])
-        values = list(dict.fromkeys(table[TRUTH].iloc[rows].dropna()))[:2]
-        where = place({name: table[name].iloc[rows[0]] for name in who})
+    who = [name for name in ("source", "point") if name in parts]
+    truth = table[TRUTH]
+    plain = isinstance(truth.dtype, np.dtype) and truth.dtype.kind in "biuf"
+    values = truth.to_numpy() if plain else pd.factorize(truth)[0]
+    known = np.flatnonzero(truth.notna())
+    if not len(known):
+        return
+    group = combined([(parts[name][0][known], parts[name][1]) for name in who])
+    first = known[first_rows(group)]
+    other = np.flatnonzero(values[known] != values[first[group]])
+    if len(other):
+        bad = np.unique(group[other])
+        row = first[bad[0]]
+        second = known[other[group[other] == bad[0]][0]]
+        where = place({name: label_of(table, parts, name, row) for name in who})
         raise LogError(
-            f"the truth of {where} is {spelled(values[0])} in one row and {spelled(values[1])} "
-            f"in another (and {len(bad) - 1:,} more points). Expected one truth for each point. "
+            f"the truth of {where} is {spelled(truth.iloc[row])} in one row and "
+            f"{spelled(truth.iloc[second])} in another (and {len(bad) - 1:,} more points). "
+            f"Expected one truth for each point. "
             f"The labels of the points do not mean the same everywhere."
         )
 
 
-def spread(values: pd.Series, rows: Any, size: int) -> Any:
+def spread(values: pd.Series, rows: IntArray, size: int) -> Any:
     """Put values where they belong; what no row tells stays missing."""
-    plain = values.reset_index(drop=True)
+    plain = values.to_numpy() if isinstance(values.dtype, np.dtype) else values.array
     if len(plain) == size and np.array_equal(rows, np.arange(size)):
-        return plain.to_numpy() if isinstance(plain.dtype, np.dtype) else plain.array
-    there = plain.notna().to_numpy()
-    at = pd.Series(np.flatnonzero(there), index=rows[there])
-    at = at[~at.index.duplicated()].reindex(range(size))
-    if at.notna().all():
-        return plain.iloc[at.astype(np.int64)].array
-    return plain.reindex(at.fillna(-1).astype(np.int64)).array
+        return plain
+    there = np.flatnonzero(values.notna())[::-1]
+    at = np.full(size, -1, dtype=np.int64)
+    at[rows[there]] = there  # in reverse, so that the first one stays
+    if (at >= 0).all():
+        return plain[at]
+    return values.reset_index(drop=True).reindex(at).array  # no row has the number -1
 
 
 def like_truth(classes: list[Hashable], table: pd.DataFrame) -> list[Hashable]:

@@ -22,8 +22,13 @@ LONGEST = 200
 
 def one_line(error: BaseException) -> str:
     """Put what a library said into one short line, without control characters."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"from byte {error.start:,} on it is no text in UTF-8"
     words = " ".join("".join(c if c.isprintable() else " " for c in str(error)).split())
-    return f"{type(error).__name__}: {words[:LONGEST]}" if words else type(error).__name__
+    words = words.removeprefix("Error tokenizing data. C error: ").removesuffix(".")[:LONGEST]
+    if not words:
+        return type(error).__name__
+    return f"it has no {words}" if isinstance(error, KeyError) else words
 
 
 @contextmanager
@@ -52,7 +57,9 @@ def guarded(what: str) -> Iterator[None]:
     except FileNotFoundError:
         raise LogError(f"{what} is not there. Expected the path of a file.") from None
     except Exception as error:
-        raise LogError(f"{what} could not be read: {one_line(error)}.") from None
+        raise LogError(
+            f"{what} could not be read: {one_line(error)}. It may be damaged, or be something else."
+        ) from None
 
 
 def needed(module: str, what: str) -> Any:

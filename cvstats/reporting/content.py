@@ -29,7 +29,7 @@ __all__ = ["Figure", "Grid", "Section", "Settings", "sections"]
 
 MOST_ROWS = 60
 HEADS = {
-    "se": "standard error",
+    "se": "std. error",
     "p_value": "p",
     "p_adjusted": "p, adjusted",
     "in_set": "in the set",
@@ -166,7 +166,7 @@ def of_intervals(losses: Losses, settings: Settings) -> Section:
     draw_into(
         section, "forest",
         partial(plot.forest, losses, alpha=settings.alpha, missing=settings.missing),
-        title="Intervals of all models", height=min(10.0, 1.4 + 0.42 * rows),
+        title="Intervals of all models", height=min(8.0, 1.1 + 0.36 * rows),
         words="Marks are estimates, lines reach from the lower to the upper limit of the table "
         "above. What is grey is the naive interval, for comparison only: it takes all losses "
         "for independent and promises nothing.",
@@ -206,7 +206,7 @@ def of_pairs(losses: Losses, settings: Settings) -> Section:
     draw_into(
         section, "comparison",
         partial(plot.comparison, losses, alpha=settings.alpha, missing=settings.missing),
-        title="Differences between models", height=1.5 + 0.5 * pairs if pairs <= 10 else 5.0,
+        title="Differences between models", height=1.2 + 0.42 * pairs if pairs <= 10 else 3.8,
         words="The differences of the table above, with a line at zero; of many pairs a matrix. "
         "Full marks, or bold numbers and dots, are those whose adjusted p-value is below "
         f"{settings.alpha:g}.",
@@ -237,7 +237,7 @@ def of_best(losses: Losses, settings: Settings) -> Section:
     section.parts.append(grid(frame, "Models that may be the best", numbers))
     draw_into(
         section, "best", partial(plot.best_set, losses, **options), title="Ranks of the models",
-        height=min(10.0, 1.4 + 0.35 * len(frame)),
+        height=min(8.0, 1.2 + 0.28 * len(frame)),
         words="A line reaches from the lowest to the highest rank, a mark stands at the rank of "
         "the mean loss. Full marks are the models that may be the best.",
     )  # fmt: skip
@@ -281,7 +281,7 @@ def of_sources(losses: Losses, settings: Settings, design: Design) -> Section:
     models = max(1.0, 0.45 * len(read(losses).labels.models))
     draw_into(
         section, "sources", partial(plot.sources, losses, **options), title="Source by source",
-        height=min(11.0, 1.5 + 0.27 * (design.number("source") + 1) * models),
+        height=min(9.0, 1.2 + 0.25 * (design.number("source") + 1) * models),
         words="An interval for each source, its points taken for independent; in the last row and "
         "as a band the interval of the table.",
     )  # fmt: skip
@@ -295,7 +295,7 @@ def of_scatter(losses: Losses, settings: Settings, design: Design) -> Section:
     if plain and (design.has("fold") or design.has("repetition")):
         draw_into(
             section, "folds", partial(plot.folds, losses, missing=settings.missing),
-            title="Means of the folds", height=3.2,
+            title="Means of the folds", height=2.6,
             words="The mean loss of every test set. Their scatter is no standard error: folds "
             "share most of their training data, and repetitions share all data.",
         )  # fmt: skip
@@ -303,7 +303,7 @@ def of_scatter(losses: Losses, settings: Settings, design: Design) -> Section:
         draw_into(
             section, "stability",
             partial(plot.stability, losses, alpha=settings.alpha, missing=settings.missing),
-            title="The interval of the first repetitions", height=3.2,
+            title="The interval of the first repetitions", height=2.6,
             words="Estimates and limits when only the first repetitions are used. Where the "
             "curves are flat, more repetitions would change nothing.",
         )  # fmt: skip
@@ -314,7 +314,7 @@ def of_scatter(losses: Losses, settings: Settings, design: Design) -> Section:
     section.note(parts.attrs)
     draw_into(
         section, "decomposition", partial(plot.decomposition, losses, missing=settings.missing),
-        title="Parts of the variance", height=min(9.0, 1.6 + 1.15 * len(parts)),
+        title="Parts of the variance", height=min(12.0, 1.3 + 0.85 * len(parts)),
         words="The variance of the mean if fold means had the correlation rho. The hatched part "
         "is assumed, since no single log tells it; strokes are the sums, diamonds "
         "the squared standard errors of wald.",

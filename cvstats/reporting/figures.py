@@ -15,7 +15,8 @@ __all__ = ["drawn"]
 
 SVG = "{http://www.w3.org/2000/svg}"
 LINK = "{http://www.w3.org/1999/xlink}href"
-WIDTH = 5.0
+WIDTH = 3.6
+"""In inches. A narrow figure has large writing for its size: it is read on a phone, too."""
 REFERENCE = re.compile(r"url\(#([^)]+)\)")
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from datetime import date
 from importlib.resources import files
 from importlib.util import find_spec
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import overload
 
 from cvstats.api.running import Losses, Missing, checked_alpha
 from cvstats.containers import read
 from cvstats.errors import LogError
+from cvstats.plans.drawing import whole_number
 from cvstats.reporting.content import Figure, Settings, computed, sections
 from cvstats.reporting.facts import about, facts, first_section
 
@@ -103,16 +104,25 @@ def report(
     '<!DOCTYPE html>'
     """
     checked_alpha(alpha)
+    whole_number("seed", seed, 0)
+    if not (title is None or isinstance(title, str)):
+        raise LogError(f"title={title!r} is no title. Expected text.")
     for package in ("jinja2", "matplotlib"):
         if find_spec(package) is None:
             raise ModuleNotFoundError(
                 f"the report needs {package}; type: pip install 'cvstats[report]'", name=package
             )
+    if isinstance(losses, (str, PathLike)):
+        raise LogError(
+            f"{str(losses)!r} is a path and no log. Read it first: "
+            f"cvstats.report(cvstats.read_log({str(losses)!r}), …)."
+        )
+    target = None if path is None else checked_path(path)
     read(losses, missing=missing).moments(())  # names the first loss that is missing
     settings = Settings(alpha, seed, missing)
     made = list(sections(losses, settings))
     named = title or str(losses.attrs.get("title", "Cross-validated error"))
-    options = [] if path is None else [f"{str(fspath(path))!r}"]
+    options = [] if path is None else [f"{str(path)!r}"]
     options += [f"title={title!r}"] if title else []
     options += [f"alpha={alpha:g}"] if alpha != 0.05 else []
     options += [f"seed={seed}"] if seed else []
@@ -135,11 +145,27 @@ def report(
         how=computed(losses, made, f"losses.cvci.report({', '.join(options)})"),
         today=date.today().isoformat(),
     )
-    if path is None:
+    if target is None:
         return page
-    target = Path(path)
     try:
         target.write_text(page, encoding="utf-8")
     except OSError as error:
-        raise LogError(f"the report could not be written to {str(target)!r}: {error}") from error
+        raise LogError(
+            f"the report could not be written to {str(target)!r}: {error.strerror}."
+        ) from error
+    return target
+
+
+def checked_path(path: object) -> Path:
+    """Refuse a place where no page can be written before anything is computed."""
+    if not isinstance(path, (str, PathLike)):
+        raise LogError(f"path={path!r} is no path. Expected one such as 'report.html', or None.")
+    target = Path(path)
+    if target.is_dir():
+        raise LogError(f"{str(target)!r} is a directory. Expected a file, such as 'report.html'.")
+    if not target.parent.is_dir():
+        raise LogError(
+            f"the report could not be written to {str(target)!r}: there is no directory "
+            f"{str(target.parent)!r}. Expected one that is there. Make it first."
+        )
     return target

@@ -1,0 +1,104 @@
+"""Which files a command reads, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from cvstats.api.files import read_log
+from cvstats.api.running import Missing
+from cvstats.cli.progress import reading
+from cvstats.errors import LogError
+
+__all__ = ["Reading", "log_in", "titled"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How to read the files.
+
+    Attributes
+    ----------
+    read_as
+        Which tool wrote it (caret, inspect, lm-eval, mlr3, nixtla, openml, tidymodels, …), or
+        its kind (csv, parquet, …); most are recognised.
+    loss
+        For a file of predictions: squared_error, absolute_error, zero_one, log_loss, brier, …
+    truth
+        The column of the truth.
+    prediction
+        The column of the predictions; once for each model.
+    model
+        The column that names the model.
+    repetition
+        The column of the level repetition.
+    fold
+        The column of the level fold.
+    source
+        The column of the level source.
+    point
+        The column of the level point.
+    filter
+        For lm-evaluation-harness and inspect: which filter.
+    metric
+        Which score or column of losses.
+    progress
+        Say on standard error how much has been read; by default on a terminal, of long files.
+    """
+
+    read_as: str | None = None
+    loss: str | None = None
+    truth: str | None = None
+    prediction: list[str] | None = None
+    model: str | None = None
+    repetition: str | None = None
+    fold: str | None = None
+    source: str | None = None
+    point: str | None = None
+    filter: str | None = None
+    metric: str | None = None
+    progress: bool | None = None
+
+
+def log_in(files: Sequence[Path], how: Reading | None, missing: Missing = "raise") -> Any:
+    """Read the log of one file, or of several: then each holds a model, and may be NAME=FILE."""
+    asked = {} if how is None else {f.name: getattr(how, f.name) for f in fields(how)}
+    given = {name: value for name, value in asked.items() if value is not None}
+    wanted = given.pop("progress", None)
+    models = given.pop("prediction", None)
+    if models is not None:
+        given["prediction"] = models[0] if len(models) == 1 else models
+    named = [split(file) for file in files]
+    for _, path in named:
+        if not path.exists():
+            raise LogError(f"there is no file {str(path)!r}. Expected a log, such as log.parquet.")
+    source: Any = {name: str(path) for name, path in named}
+    if len(source) < len(named):
+        names = [name for name, _ in named]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise LogError(
+            f"two files are called {twice!r}, and models are named after their files. Expected "
+            f"names: {twice}1={named[names.index(twice)][1]} …"
+        )
+    ((_, path), *others) = named
+    if not others and files[0] == path:
+        source = str(path)  # its models keep their names
+    largest = max((path for _, path in named), key=lambda path: path.stat().st_size)
+    with reading(largest, wanted):
+        return read_log(source, format=given.pop("read_as", None), missing=missing, **given)
+
+
+def split(file: Path) -> tuple[str, Path]:
+    """Take NAME=FILE apart; a file without a name gives its own to the model."""
+    name, equals, path = str(file).partition("=")
+    if not equals or file.exists():
+        return file.stem, file
+    return name, Path(path)
+
+
+def titled(files: Sequence[Path]) -> str:
+    """Name the files for the heading of a page."""
+    names = [split(file)[1].name for file in files]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,234 @@
+"""Logs as they come out of other hands: read as what they say, or refused in words."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from strategies import by_point
+
+import cvstats
+from cvstats import LogError
+
+N = 24
+FRAME = pd.DataFrame(
+    np.random.default_rng(0).random((N, 3)),
+    index=pd.MultiIndex.from_arrays(
+        [np.arange(N) % 4, [f"s{i // 4}" for i in range(N)], range(N)],
+        names=["fold", "source", "point"],
+    ),
+    columns=list("abc"),
+)
+ARRAY = xr.DataArray(
+    FRAME.to_numpy(),
+    {
+        "model": list("abc"),
+        **{n: ("row", FRAME.index.get_level_values(n)) for n in ("fold", "point")},
+    },
+    ("row", "model"),
+)
+
+
+def relabelled(level, labels):
+    """The log with other labels on one level."""
+    table = FRAME.index.to_frame(index=False)
+    table[level] = labels
+    return FRAME.set_axis(pd.MultiIndex.from_frame(table))
+
+
+class Kept(pd.DataFrame):
+    """A frame of somebody's own."""
+
+    @property
+    def _constructor(self):
+        return Kept
+
+
+def readonly():
+    """Losses in memory that nobody may write to."""
+    values = FRAME.to_numpy().copy()
+    values.flags.writeable = False
+    return pd.DataFrame(values, index=FRAME.index, columns=FRAME.columns)
+
+
+FOLD, POINT = (FRAME.index.get_level_values(name) for name in ("fold", "point"))
+
+SAME = {
+    "Float64": lambda: FRAME.astype("Float64"),
+    "sparse": lambda: FRAME.astype(pd.SparseDtype(float)),
+    "long double": lambda: FRAME.astype(np.longdouble),
+    "read-only": readonly,
+    "backwards": lambda: FRAME.iloc[::-1],
+    "by columns": lambda: pd.DataFrame(
+        np.asfortranarray(FRAME.to_numpy()), index=FRAME.index, columns=FRAME.columns
+    ),
+    "a subclass": lambda: Kept(FRAME),
+    "times with a zone": lambda: relabelled(
+        "point", pd.date_range("2020", periods=N, tz="Europe/Berlin")
+    ),
+    "periods": lambda: relabelled("point", pd.period_range("2020", periods=N, freq="D")),
+    "intervals": lambda: relabelled("point", pd.IntervalIndex.from_breaks(range(N + 1))),
+    "tuples": lambda: relabelled("point", [(i, i) for i in range(N)]),
+    "integers that may be missing": lambda: relabelled("point", pd.array(POINT, dtype="Int64")),
+    "categories that never occur": lambda: relabelled(
+        "fold", pd.Categorical(FOLD, categories=[9, 0, 1, 2, 3, 7])
+    ),
+    "labels of two kinds": lambda: relabelled("fold", ["one" if k == 1 else k for k in FOLD]),
+    "fractions": lambda: relabelled("fold", FOLD * 1.5),
+    "columns of categories": lambda: FRAME.set_axis(
+        pd.CategoricalIndex(list("abc"), categories=list("abcd")), axis=1
+    ),
+    "columns of dates": lambda: FRAME.set_axis(pd.date_range("2020", periods=3), axis=1),
+    "columns of two levels": lambda: FRAME.set_axis(
+        pd.MultiIndex.from_tuples([("x", "a"), ("x", "b"), ("y", "c")]), axis=1
+    ),
+    "a column without a name": lambda: FRAME.set_axis(["a", None, "c"], axis=1),
+    "columns called like results": lambda: FRAME.set_axis(["caution", "estimate", "model"], axis=1),
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_the_same_log_in_another_dress(name):
+    log = SAME[name]()
+    for method, options in (
+        ("wald", {"variance": "within-fold"}),
+        ("cv_t", {}),
+        ("corrected_t", {}),
+    ):
+        ours = getattr(cvstats, method)(log, **options)
+        plain = getattr(cvstats, method)(FRAME, **options)
+        first = ["estimate", "se", "lower", "upper"]
+        np.testing.assert_allclose(ours[first].to_numpy(), plain[first].to_numpy(), rtol=1e-12)
+        assert list(ours.index) == list(log.columns) or name == "a column without a name"
+    pairs = cvstats.compare(log)[["difference", "se", "p_value"]]
+    expected = cvstats.compare(FRAME)[["difference", "se", "p_value"]]
+    np.testing.assert_allclose(pairs.to_numpy(), expected.to_numpy(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "boolean", "uint8", "Int64", "float32", "float16"])
+def test_numbers_of_other_kinds(dtype):
+    ones = (FRAME > 0.5).astype(dtype)
+    expected = cvstats.wald((FRAME > 0.5).astype(float))
+    first = ["estimate", "se", "lower", "upper"]
+    np.testing.assert_allclose(cvstats.wald(ones)[first], expected[first], rtol=1e-12)
+    assert (
+        cvstats.mcnemar(ones)["n01"].tolist() == cvstats.mcnemar(ones.astype(float))["n01"].tolist()
+    )
+
+
+def objects(value):
+    """Losses as objects, one of them another thing."""
+    log = FRAME.astype(object)
+    log.iloc[3, 0] = value
+    return log
+
+
+NUMBER = "Convert them with log.astype(float); if these are predictions"
+TEXT = "Convert them with pd.to_numeric; if these are predictions"
+
+REFUSED = {
+    "numbers as objects": (lambda: FRAME.astype(object), "is object, the first is 0.6", NUMBER),
+    "a gap among objects": (lambda: objects(None), "their type is object, the first is 0.", NUMBER),
+    "a word among objects": (lambda: objects("n/a"), "type is object, the first is 'n/a'", TEXT),
+    "decimals": (lambda: FRAME.map(Decimal), "the first is Decimal('0.63696", TEXT),
+    "categories": (lambda: FRAME.round(1).astype("category"), "the first is 0.6.", NUMBER),
+    "complex": (lambda: FRAME.astype(complex), "complex128, the first is (0.6369", TEXT),
+    "durations": (lambda: pd.to_timedelta(FRAME["a"]), "the losses of 'a' are not numbers", TEXT),
+    "no name": (
+        lambda: FRAME["a"].astype(str).rename(None), "the losses of the log are not numbers", TEXT,
+    ),
+    "a missing Float64": (
+        lambda: FRAME.astype("Float64").where(np.tile(POINT != 3, (3, 1)).T),
+        "the loss of 'a' is missing (NaN) at fold=3, source='s0', point=3",
+        "pass missing='drop'",
+    ),
+    "an integer": (lambda: 42, "an int is not a loss log. Expected a pandas Series", "as_log("),
+    "a list": (
+        lambda: [1, 2, 3], "a list is not a loss log",
+        "for the losses of one test set, with pandas.Series(losses).rename_axis('point').",
+    ),
+    "an array of numpy": (lambda: np.arange(3.0), "a numpy.ndarray is not a loss", "rename_axis"),
+    "one number": (lambda: xr.DataArray(3.0), "this array is a single number", "each evaluation"),
+    "a dataset of one number": (lambda: xr.Dataset({"a": 3.0}), "is a single number", "Expected"),
+    "text in an array": (
+        lambda: ARRAY.astype(str), "the losses of the log are not numbers: their type is <U", "",
+    ),
+    "models of one name": (
+        lambda: ARRAY.assign_coords(model=["a", "a", "b"]),
+        "several models have one name: 'a'; 'a'; 'b'. Expected different names.",
+        "log.assign_coords(model=[…])",
+    ),
+    "folds of each model": (
+        lambda: ARRAY.assign_coords(fold=(("row", "model"), np.zeros((N, 3), int))),
+        "the coordinate 'fold' lies along 'model', so it differs between models",
+        "Take one model: log.sel(model=…).",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused(name):
+    make, words, way = REFUSED[name]
+    for call in (cvstats.wald, cvstats.interval, cvstats.compare):
+        with pytest.raises(LogError) as caught:
+            call(make())
+        assert words in str(caught.value)
+        assert way in str(caught.value)
+
+
+def test_pyarrow_numbers_and_labels():
+    pytest.importorskip("pyarrow", reason="needs pyarrow")
+    plain = cvstats.wald(FRAME, variance="within-fold")
+    labels = pd.array(list(FRAME.index.get_level_values("source")), dtype="string[pyarrow]")
+    for log in (FRAME.astype("float64[pyarrow]"), relabelled("source", labels)):
+        ours = cvstats.wald(log, variance="within-fold")
+        np.testing.assert_allclose(ours["se"], plain["se"], rtol=1e-12)
+    gap = FRAME.astype("float64[pyarrow]").where(np.tile(POINT != 3, (3, 1)).T)
+    with pytest.raises(LogError, match="missing .NaN. at fold=3, source='s0', point=3"):
+        cvstats.wald(gap)
+    assert cvstats.wald(gap, missing="drop")["n_points"].tolist() == [N - 1] * 3
+    words = (FRAME > 0.5).astype("bool[pyarrow]")
+    np.testing.assert_allclose(cvstats.wald(words)["estimate"], (FRAME > 0.5).mean())
+
+
+def test_moments_of_a_whole_array():
+    array = by_point(FRAME.droplevel("source").assign(r=0).set_index("r", append=True).rename_axis(
+        ["fold", "point", "repetition"]
+    ))  # fmt: skip
+    test_set = array.isel(repetition=0, drop=True).drop_vars("fold")
+    found = cvstats.moments(test_set)
+    np.testing.assert_allclose(found["mean"], FRAME.mean(), rtol=1e-12)
+    np.testing.assert_allclose(found["var"], FRAME.var(), rtol=1e-12)
+    assert int(found["count"]) == N
+    alone = cvstats.moments(test_set.isel(point=[0]))
+    assert np.isnan(alone["var"]).all()
+    np.testing.assert_allclose(alone["mean"], test_set.isel(point=0))
+
+
+@pytest.mark.parametrize("call", [cvstats.compare, cvstats.best_set, cvstats.diagnose])
+def test_losses_without_end_raise_no_warning(call):
+    infinite = ARRAY.where(ARRAY["point"] != 3, np.inf)
+    if call is cvstats.diagnose:
+        assert "infinite" in " ".join(cvstats.diagnose(infinite)["finding"])
+        assert "too large" in " ".join(cvstats.diagnose(FRAME * 1e200)["finding"])
+        return
+    with pytest.raises(LogError, match="is infinite at fold=3, point=3"):
+        call(infinite)
+    with pytest.raises(LogError, match="too large to be squared"):
+        call(FRAME * 1e200)
+
+
+def test_errors_too_large_for_a_square_are_told():
+    table = FRAME.rename(columns={"a": "y_true", "b": "y_pred"}) * 1e200
+    with pytest.raises(LogError, match="is infinite"):
+        cvstats.wald(cvstats.losses(table))
+
+
+def test_a_report_of_columns_of_two_levels():
+    pytest.importorskip("jinja2", reason="needs jinja2")
+    pytest.importorskip("matplotlib", reason="needs matplotlib")
+    log = SAME["columns of two levels"]()
+    assert "x · a" in cvstats.report(log)

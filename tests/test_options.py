@@ -1,0 +1,210 @@
+"""Options that no log could make right are refused first, and the words say what there is."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from types import NoneType
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_resampled import example
+
+import cvstats
+from cvstats import LogError, plans
+from cvstats.errors import nearest
+
+FUNCTIONS = {
+    name: getattr(cvstats, name)
+    for name in cvstats.__all__
+    if inspect.isfunction(getattr(cvstats, name))
+}
+EMPTY = pd.Series(dtype=float)
+"""A log that every function refuses: whatever else is said was said before it was looked at."""
+
+NEEDED = {"equivalence": {"margin": 1}, "rope": {"margin": 1}, "power": {"effect": 1}}
+"""What has to be given."""
+
+OTHERS = {"scan_dask", "scan_parquet", "to_latex", "to_markdown"}
+"""These take no log."""
+
+
+def words_of(hint):
+    """The words that a type allows, None among them; nothing for other types."""
+    if typing.get_origin(hint) is typing.Literal:
+        return list(typing.get_args(hint))
+    parts = [words_of(part) for part in typing.get_args(hint) if part is not NoneType]
+    words = [word for part in parts for word in part]
+    return [*words, None] if words and NoneType in typing.get_args(hint) else words
+
+
+OPTIONS = [
+    (name, option, words)
+    for name, function in FUNCTIONS.items()
+    if name not in OTHERS
+    for option, hint in typing.get_type_hints(function).items()
+    if (words := words_of(hint)) and option != "return"
+]
+
+
+def refusal(name, log=EMPTY, **options):
+    """The words of a refusal."""
+    with pytest.raises(LogError) as caught:
+        FUNCTIONS[name](log, **{**NEEDED.get(name, {}), **options})
+    return str(caught.value)
+
+
+def test_there_are_options_to_look_at():
+    assert len(OPTIONS) > 50
+    found = {option for _, option, _ in OPTIONS}
+    assert {"variance", "fold_weights", "alternative", "interval", "test", "bias_correction",
+            "constant", "target", "estimator", "adjust", "missing", "correction", "center",
+            "method", "monte_carlo"} <= found  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "option", "words"), OPTIONS)
+def test_an_unknown_word_is_refused_before_the_log(name, option, words):
+    for wrong in ("nothing like it", 42, 0.5, [words[0]], {}, np.array(["a", "b"]), b"t"):
+        said = refusal(name, **{option: wrong})
+        assert said.startswith(f"{option}={wrong!r} is not known. Expected one of ")
+        assert all(repr(word) in said for word in words)
+    if None not in words:
+        assert refusal(name, **{option: None}).startswith(f"{option}=None is not known")
+
+
+@pytest.mark.parametrize(("name", "option", "words"), OPTIONS)
+def test_a_word_that_is_nearly_right_is_named(name, option, words):
+    for word in words:
+        for near in (str(word).upper() + "_", str(word) + " ", str(word).replace("-", "_") + "x"):
+            if len(str(word)) > 3:
+                assert f"Perhaps you meant {word!r}." in refusal(name, **{option: near}), near
+
+
+def test_nothing_is_named_where_nothing_is_near():
+    assert nearest("bonferroni", ("holm", "bh", None)) == ""
+    assert nearest(42, ("holm", "bh")) == ""
+    assert nearest("NONE", ("holm", "bh", None)) == " Perhaps you meant None."
+
+
+WITH_ALPHA = [name for name, f in FUNCTIONS.items() if "alpha" in inspect.signature(f).parameters]
+
+
+@pytest.mark.parametrize("name", WITH_ALPHA)
+def test_what_is_no_error_rate(name):
+    for wrong in ("5%", "0.05", 5, 95, 0, 0.0, 1, 1.0, -0.1, True, False, None, [0.05], (0.05,),
+                  np.array([0.05]), np.nan, np.inf, 1j, 10**400):  # fmt: skip
+        said = refusal(name, alpha=wrong)
+        assert said.startswith(f"alpha={wrong!r} is out of range. Expected an error rate between")
+
+
+def test_an_alpha_of_single_precision_loses_no_digits():
+    log = pd.Series(np.arange(9.0)).rename_axis("point")
+    single, double = np.float32(0.125), 0.125
+    for interval in ("wald", "t"):
+        ours = cvstats.holdout(log, interval=interval, alpha=single)
+        assert ours["upper"] == cvstats.holdout(log, interval=interval, alpha=double)["upper"]
+
+
+WRONG = [
+    *[(name, {"rng": wrong}, f"rng={wrong!r} is no seed. Expected a whole number from 0, or a")
+      for name in ("compare", "best_set") for wrong in ("x", -1, 1.5, True, [1])],
+    *[("compare", {"n_draws": wrong}, f"n_draws={wrong!r} is out of range. Expected a whole")
+      for wrong in (-1, 0, 1.5, "many", True, None)],
+    *[("best_set", {"n_draws": wrong}, f"n_draws={wrong!r} is too few. Expected a whole number")
+      for wrong in (-1, 0, 3, 1.5, "many", True, None, 10**400)],
+    ("compare", {"n_draws": 3, "adjust": "max-t"}, "n_draws=3 is too few"),
+    *[("best_set", {"screening": wrong}, f"screening={wrong!r} is out of range. Expected None")
+      for wrong in (0, 0.05, True, "x")],
+    *[(name, {"train_size": wrong}, f"train_size={wrong!r} is not known. Expected a number of")
+      for name in ("corrected_t", "rope") for wrong in ("90%", True, 1j, np.array(3), b"3")],
+    *[(name, {"train_size": wrong}, f"train_size holds {wrong}. Expected the number of points")
+      for name in ("corrected_t", "rope") for wrong in (0, -3, 0.9)],
+    *[(name, {"method": "wald", "options": wrong}, f"options={wrong!r} is not known. Expected the")
+      for name in ("compare", "equivalence") for wrong in ("variance", 3, ["variance"])],
+    ("compare", {"method": "wald", "options": {"varianc": 1}}, "Perhaps you meant 'variance'."),
+    ("compare", {"method": "wald", "options": {"variance": "within"}},
+     "variance='within' is not known. Expected one of 'all-pairs', 'within-fold'."),
+    ("compare", {"method": "corrected_t", "options": {"train_size": "x"}}, "train_size='x' is"),
+    *[(name, {"effect": wrong}, f"effect={wrong!r} is out of range. Expected a finite number.")
+      for name in ("power",) for wrong in ("1", True, np.inf, [1], 10**400)],
+    ("power", {"target_power": True}, "target_power=True is out of range"),
+    *[(name, {"margin": True}, "margin=True is not known") for name in ("equivalence", "rope")],
+    *[("rope", {"rho": wrong}, f"rho={wrong!r} is out of range") for wrong in (True, 1.0, "x")],
+    *[("decompose", {"rho": wrong}, f"rho={wrong!r} is out of range")
+      for wrong in (True, 1.5, b"x", np.array(3), [0.1, True])],
+    ("decompose", {"rho": [0.1, 1.0]}, "rho=1.0 is out of range. Expected a correlation"),
+    ("decompose", {"rho": 0.1, "gamma": 0.1}, "rho and gamma say the same in two ways"),
+    ("quadratic", {"bias": np.array(3)}, "bias=array(3) is out of range"),
+    ("quadratic", {"bias": (1, 2)}, "bias=(1, 2) has 2 numbers"),
+    ("bootstrap_632", {"plus": "yes"}, "plus='yes' is not known. Expected True or False."),
+    ("mcnemar", {"correction": 1}, "correction=1 is not known. Expected True or False."),
+    *[(name, {option: wrong}, f"{option}={wrong!r} is not known. Expected the name of a level")
+      for name, option in (("clustered", "by"), ("clustered", "per"), ("heterogeneity", "by"),
+                           ("friedman", "by"), ("nemenyi", "by"), ("decompose", "independent"),
+                           ("source_components", "independent"))
+      for wrong in (3, ["source"], pd.NA, np.array(["a", "b"]))],
+    ("report", {"seed": "x"}, "seed='x' is out of range. Expected a whole number from 0."),
+    ("report", {"title": ["a"]}, "title=['a'] is no title. Expected text."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "options", "words"), WRONG)
+def test_a_wrong_value_is_refused_before_the_log(name, options, words):
+    assert words in refusal(name, **options)
+
+
+def log_of(**values):
+    """Losses of models in four folds of 12 points."""
+    index = pd.MultiIndex.from_arrays([np.arange(12) % 4, range(12)], names=["fold", "point"])
+    return pd.DataFrame(values or {"ridge": np.arange(12.0), "lasso": 1.0}, index=index)
+
+
+WRONG_NAMES = [
+    *[(name, {"reference": wrong}, f"there is no model {wrong!r}. Expected reference to be one")
+      for name in ("compare", "difference", "equivalence", "rope", "power", "mcnemar")
+      for wrong in ("rigde", 3, ["ridge"], np.array(["ridge"]), pd.NA, {})],
+    ("compare", {"reference": "rigde"}, "Perhaps you meant 'ridge'."),
+    ("wald", {"by": "fodl"}, "the log has no level 'fodl'. Expected one of its levels, or of the"),
+    ("wald", {"by": "fodl"}, "Perhaps you meant 'fold'."),
+    *[("wald", {"by": wrong}, f"the log has no level {wrong!r}.")
+      for wrong in (3, ["fold"], np.array(["a"]), pd.NA)],
+    *[("moments", {"by": wrong}, f"the log has no level {wrong!r}.")
+      for wrong in (3, pd.NA, np.array(3))],
+    ("moments", {"by": ["fold", "piont"]}, "no level 'piont'. Expected some of its levels: 'fold'"),
+    ("moments", {"by": "piont"}, "Perhaps you meant 'point'."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "options", "words"), WRONG_NAMES)
+def test_a_name_that_is_not_there(name, options, words):
+    log = log_of(ridge=np.arange(12) % 2.0, lasso=1.0) if name == "mcnemar" else log_of()
+    assert words in refusal(name, log, **options)
+
+
+def test_sources_that_cannot_be_names():
+    index = pd.MultiIndex.from_product([["north", "south"], range(3)], names=["source", "point"])
+    log = pd.Series(np.arange(6.0), index=index)
+    for wrong in (["north"], np.array(["north"]), pd.NA, 3):
+        assert "there is no source" in refusal("source_estimators", log, source=wrong)
+    words = refusal("source_estimators", log, source="nroth")
+    assert words.endswith("Expected one of 'north'; 'south'. Perhaps you meant 'north'.")
+
+
+@pytest.mark.parametrize("wrong", ["x", {}, ["a"], 1j, pd.NA, object])
+def test_leave_one_out_losses_that_are_none(wrong):
+    log = example("corrected_t")["a"].to_frame("a").assign(count=1).set_index("count", append=True)
+    with pytest.raises(LogError, match="leave_one_out=.*holds what is no number"):
+        cvstats.case_bootstrap(log, leave_one_out=wrong)
+
+
+@pytest.mark.parametrize("option", ["stratified", "grouped"])
+def test_flags_of_plans(option):
+    with pytest.raises(LogError, match=f"{option}='yes' is not known. Expected True or False."):
+        plans.k_fold(5, **{option: "yes"})
+
+
+@pytest.mark.parametrize("name", ["wald", "compare", "moments"])
+def test_an_option_that_nobody_has_stays_pythons_own_error(name):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'bogus'"):
+        FUNCTIONS[name](log_of(), bogus=1)
