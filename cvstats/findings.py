@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
+from cvstats.errors import plainly
 from cvstats.types import FloatArray
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Code",
     "Finding",
     "drift",
+    "names_a_score",
     "outlier_share",
     "points_for_skewness",
     "tail_index",
@@ -179,8 +181,44 @@ CODES: Mapping[str, Code] = {
         "Losses of one source depend on each other. Use clustered(), or leave out whole sources "
         "at a time (cvstats.plans.leave_one_source_out).",
     ),
+    "CVS021": Code(
+        "Unused level",
+        "how many labels the level has",
+        "a level that no method knows, named like one that the log lacks",
+        "No method uses the level, and without it an interval may be far too narrow. Rename it as "
+        "the sentence says, if it is that; by= uses a level of any name.",
+    ),
+    "CVS022": Code(
+        "Scores for losses",
+        "mean loss",
+        "losses of 0 and 1 whose mean is above 1/2 for every model, or a model with the name of "
+        "a score",
+        "Losses are better when smaller, so scores rank the models upside down. Use 1 - x for "
+        "hits and accuracies, and -x for scores that can be any number.",
+    ),
+    "CVS023": Code(
+        "One loss for each split",
+        "number of losses",
+        "one loss in each fold or split and no level point, below 100 in a repetition",
+        "The mean of a fold is no point: log.attrs['holds'] = 'scores' says what these are, and "
+        "corrected_t is made for them. Losses of points are better.",
+    ),
 }  # fmt: skip
 """Every code, in the order of their numbers."""
+
+
+SCORES = {
+    "acc", "accuracy", "auc", "auroc", "correct", "correctness", "exact-match", "f1", "hit", "hits",
+    "precision", "r2", "recall", "roc-auc", "score", "scores",
+}  # fmt: skip
+"""Names of what is better when larger."""
+
+
+def names_a_score(name: object) -> bool:
+    """Whether a column bears the name of a score, perhaps of a certain kind: ``test_accuracy``."""
+    words = plainly(name) if isinstance(name, str) else ""
+    lead, _, last = words.rpartition("-")
+    return words in SCORES or (lead in ("balanced", "mean", "test", "val") and last in SCORES)
 
 
 def outlier_share(values: FloatArray) -> float:

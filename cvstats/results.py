@@ -20,7 +20,10 @@ ALTERNATIVES = ("two-sided", "less", "greater")
 
 
 class Caution(IntFlag):
-    """Reasons to doubt a number, as bits that may come together."""
+    """Reasons to doubt a number, as bits that may come together.
+
+    They fill the 32 bits of an integer of NetCDF 3, whose last one is the sign.
+    """
 
     NO_LOSSES = 1
     ZERO_VARIANCE = 2
@@ -36,7 +39,7 @@ class Caution(IntFlag):
     FEW_REPETITIONS = 1 << 11
     EMPTY = 1 << 12
     NEVER_OUT_OF_BAG = 1 << 13
-    CLIPPED = 1 << 14
+    LARGE_ALPHA = 1 << 14
     FEW_REPLICATES = 1 << 15
     FEW_SOURCES = 1 << 16
     FEW_CLUSTERS = 1 << 17
@@ -50,9 +53,10 @@ class Caution(IntFlag):
     SMALL_FOLDS = 1 << 25
     HALVES_OVERLAP = 1 << 26
     OTHER_DRAWS = 1 << 27
-    FOLDS_GUESSED = 1 << 28
+    UNUSED_LEVEL = 1 << 28
     BOUNDED = 1 << 29
     OTHER_TEST_SIZE = 1 << 30
+    ONE_EACH = 1 << 31
 
 
 CAUTIONS: Mapping[Caution, str] = {
@@ -63,8 +67,10 @@ CAUTIONS: Mapping[Caution, str] = {
     Caution.NAIVE_POINTS: "takes dependent losses for independent ones: too narrow; use wald",
     Caution.NAIVE_FOLDS: "takes dependent fold means for independent ones; use wald",
     Caution.ONE_FOLD: "one fold is a single test set: holdout is made for it",
-    Caution.FOLDS_GUESSED: "no level is called 'fold', so sources were taken for folds; another "
-    "level of this log may name them",
+    Caution.UNUSED_LEVEL: "a level that is not used may name folds, sources or repetitions: see "
+    "diagnose()",
+    Caution.ONE_EACH: "one loss in each fold or split, and no level 'point': if these are means or "
+    "scores, say so with log.attrs['holds'] = 'scores' and use corrected_t",
     Caution.SOURCES_AS_FOLDS: "the folds are sources: covers these sources, not a new one",
     Caution.MEAN_DOMINATED: "the estimator contains the squared mean, which dominates it",
     Caution.ASSUMED_GAMMA: "rests on the value of gamma or rho that was passed in",
@@ -72,7 +78,7 @@ CAUTIONS: Mapping[Caution, str] = {
     Caution.FEW_REPETITIONS: "few repetitions: the standard error itself is noisy",
     Caution.EMPTY: "no value agrees with the log at this level: the interval is empty",
     Caution.NEVER_OUT_OF_BAG: "some points were never out of bag and do not count; draw more",
-    Caution.CLIPPED: "the overfitting rate was not within 0 and 1 and was put at its end",
+    Caution.LARGE_ALPHA: "alpha is the share that is left out: 0.05 for a 95% interval",
     Caution.FEW_REPLICATES: "few bootstrap samples for these limits; draw more",
     Caution.FEW_SOURCES: "fewer than 10 sources: a small sample of sources",
     Caution.FEW_CLUSTERS: "fewer than 30 clusters: the interval may be too narrow",
@@ -86,7 +92,8 @@ CAUTIONS: Mapping[Caution, str] = {
     Caution.ONE_REPETITION: "one repetition: nothing tells what more of them would bring",
     Caution.SMALL_FOLDS: "folds of fewer than 20 points: centring within them overstates leads; "
     "use center='global'",
-    Caution.BOUNDED: "the standard error was put at the end of its possible range",
+    Caution.BOUNDED: "the standard error, or the overfitting rate, was put at the end of its "
+    "possible range",
     Caution.HALVES_OVERLAP: "the halves of a division share points: too narrow",
     Caution.OTHER_DRAWS: "the counts do not add up to one draw a point in each sample: losses of "
     "points that were drawn may be missing",

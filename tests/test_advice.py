@@ -231,14 +231,25 @@ def test_the_advice_works(name):
 
 @pytest.mark.parametrize("form", [lambda log: log, lambda log: stacked(log.to_frame("m"))])
 def test_the_advice_for_pairs_works(form):
-    log, other = form(one()), form(one().iloc[2:] + 1.0)
-    words = refused(compare, log, other)
-    code = re.search(r"ones with (.*?), or evaluate", words)[1]
-    found = eval(code, {"log": log, "other": other, "xarray": xr})
-    left, right = found if isinstance(found, tuple) else (found, other)
-    assert (compare(left, right)["n_points"] == 10).all()
+    for log, other in (
+        (form(one()), form(one().iloc[2:] + 1.0)),
+        (form(one().iloc[:-2]), form(one().iloc[:1:-1] + 1.0)),  # both lack points
+    ):
+        words = refused(compare, log, other)
+        names = {"log": log, "other": other, "xarray": xr}
+        exec(re.search(r"ones with (.*?); or evaluate", words)[1], names)
+        expected = 10 if len(log) == 12 else 8
+        assert (compare(names["log"], names["other"])["n_points"] == expected).all()
     short, long = form(one()), form(k_fold()["a"])
     assert "log.dro" in refused(compare, long, short)
+
+
+def test_nothing_is_to_be_kept_where_nothing_is_common():
+    apart = one().rename(index=lambda point: point + 100, level="point")
+    for other in (apart, other_folds(one())):
+        words = refused(compare, one(), other)
+        assert "common" not in words
+        assert words.endswith("in the same folds. Evaluate both models on one plan.")
 
 
 def test_the_advice_for_names_works():

@@ -262,10 +262,13 @@ def test_sources_are_no_folds_without_a_word():
     """A level that may be the folds under another name is doubted aloud."""
     odd = flights("cv_split")
     for result in (odd.cvci.out_of_source(), odd.cvci.wald(), odd.cvci.interval()):
-        assert "no level is called 'fold'" in result["caution"]
+        assert "a level that is not used may name folds, sources or rep" in result["caution"]
     assert "no level is called 'fold'" in odd.cvci.interval().attrs["reason"]
+    other = odd.rename_axis(index={"cv_split": "decade"})  # whatever its name
+    assert "a level that is not used" in other.cvci.wald()["caution"]
+    assert "level 'decade' has" in other.cvci.diagnose().set_index("code").loc["CVS021", "finding"]
     clear = odd.droplevel("cv_split")
-    assert "called 'fold'" not in clear.cvci.out_of_source()["caution"]
+    assert "a level that is not used" not in clear.cvci.out_of_source()["caution"]
 
 
 def test_the_reason_tells_what_folds_do_to_sources():

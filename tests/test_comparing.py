@@ -391,3 +391,23 @@ def test_models_are_paired_by_name():
     gaps = cvstats.difference(FRAME, swapped)
     assert (gaps == 0).all(axis=None)
     assert list(cvstats.compare(FRAME, swapped).index) == [(name, name) for name in FRAME]
+
+
+@pytest.mark.parametrize("method", ["wald", "naive", "cv_t", "corrected_t", "quadratic"])
+def test_a_constant_difference_has_no_variance_but_rounding(method):
+    index = pd.MultiIndex.from_arrays([np.arange(200) % 10, range(200)], names=["fold", "point"])
+    losses = pd.Series(np.random.default_rng(0).normal(size=200), index)
+    for other, gap, p in ((losses + 0.1, -0.1, 0.0), (losses * 3 * (1 / 3), 0.0, 1.0)):
+        row = cvstats.compare(losses, other, method=method).iloc[0]
+        assert row["se"] == 0.0
+        assert row["difference"] == row["lower"] == row["upper"] == pytest.approx(gap, rel=1e-12)
+        assert row["p_value"] == p
+        assert "the estimated variance is zero" in row["caution"]
+    array = xr.DataArray(
+        np.column_stack([losses, losses + 0.1]), dims=("point", "model"),
+        coords={"fold": ("point", np.arange(200) % 10)},
+    )  # fmt: skip
+    lazy = array.chunk().cvci.compare(method=method).compute()
+    assert float(lazy["se"].item()) == 0.0
+    small = losses + np.random.default_rng(1).normal(0.1, 1e-9, size=200)  # small, and real
+    assert cvstats.compare(losses, small, method=method)["se"].item() > 1e-12

@@ -215,6 +215,8 @@ def refusals():
     whole = table()
     frame = parted(whole)
     yield "no level", "no level of a loss log", lambda: parted(whole[MODELS]).cvci.wald()
+    yield "other names", r"Name the columns first: frame = cvstats.as_log\(frame, .*scan_dask", (
+        lambda: cvstats.wald(parted(whole[MODELS].assign(cv_split=1))))  # fmt: skip
     yield "no numbers", "these hold numbers: none", lambda: (
         parted(whole.drop(columns=MODELS)).cvci.wald())  # fmt: skip
     yield "a level", "no column 'site'", lambda: frame.cvci.naive(by="site")

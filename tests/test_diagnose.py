@@ -141,6 +141,13 @@ CASES = {
     "CVS018": (drifting(), None, "drifts over the repetitions"),
     "CVS019": (TWINS, 1, "same as that of a"),
     "CVS020": (by_source(12, folds=5), 12, "12 of 12 sources stand in several folds"),
+    "CVS021": (
+        SOUND.rename_axis(index={"fold": "cv_fold"}),
+        10,
+        "it may name the folds: if so, type log.rename_axis(index={'cv_fold': 'fold'})",
+    ),
+    "CVS022": (1 - FEW_ERRORS, 0.98, "are these scores? Lower is better here: use 1 - x"),
+    "CVS023": (SOUND.groupby(["repetition", "fold"]).mean(), 50, "one loss for each of 50 splits"),
 }
 
 
@@ -262,3 +269,28 @@ def test_the_log_stays_as_it_was():
     copy = losses.copy()
     cvstats.diagnose(losses)
     pd.testing.assert_series_equal(losses, copy)
+
+
+# --- what is not what it seems ----------------------------------------------------------------
+
+
+def test_hits_are_told_by_all_models_and_scores_by_their_names():
+    draw = np.random.default_rng(3)
+    index = k_fold(200).index
+    hits = pd.DataFrame({"good": draw.random(200) < 0.9, "bad": draw.random(200) < 0.7}, index)
+    assert found(hits * 1.0).loc["CVS022", "model"].tolist() == ["good", "bad"]
+    errors = pd.DataFrame({"good": 1.0 - hits["good"], "chance": 1.0 * hits["bad"]})
+    assert "CVS022" not in found(errors).index
+    for name in ("accuracy", "Test_AUC", "R2", "roc auc", "hits"):
+        assert found(k_fold().rename(name)).loc["CVS022", "finding"][:15] == "losses with the"
+    for name in ("brier_score", "scored", "loss", 3, None):
+        assert "CVS022" not in found(k_fold().rename(name)).index
+    assert "CVS022" not in found(-k_fold().abs().rename("accuracy")).index
+
+
+def test_fold_means_are_told_and_no_points():
+    means = SOUND.xs(0, level="repetition").groupby("fold").mean()
+    assert found(means).loc["CVS023", "value"] == 10
+    means.attrs["holds"] = "scores"
+    assert "CVS023" not in found(means).index
+    assert "CVS023" not in found(pd.Series(np.arange(150.0), pd.RangeIndex(150, name="fold"))).index

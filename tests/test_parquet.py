@@ -56,6 +56,49 @@ def test_a_file_or_a_folder(tmp_path, batch_size, folder):
         assert ("checked" in ours.attrs) == (len(seen) > 1)
 
 
+def test_several_files_and_patterns(tmp_path):
+    whole = table(n=60)
+    parts = np.array_split(np.arange(len(whole)), 3)
+    for name, rows in zip(("a.parquet", "b.parquet", "sub/c.parquet"), parts, strict=True):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        whole.iloc[rows].to_parquet(tmp_path / name, index=False)
+    expected = cvstats.as_log(whole, loss=MODELS).cvci.wald()
+    lists = (
+        [tmp_path / "a.parquet", str(tmp_path / "b.parquet"), tmp_path / "sub"],
+        (tmp_path / "*.parquet", tmp_path / "s*"),
+        str(tmp_path / "**" / "*.parquet"),
+    )
+    for paths in lists:
+        found = cvstats.scan_parquet(paths, loss=MODELS).wald()
+        pd.testing.assert_frame_equal(found, expected, rtol=1e-10)
+    odd = tmp_path / "[1].parquet"  # the name of a file, and not a pattern
+    whole.to_parquet(odd, index=False)
+    pd.testing.assert_frame_equal(
+        cvstats.scan_parquet(odd, loss=MODELS).wald(), expected, rtol=1e-10
+    )
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (
+            ["a.parquet", "a.parquet"],
+            "'.*a.parquet' is named twice, and its rows would count twice",
+        ),
+        (["*.parquet", "link.parquet"], "is named twice"),
+        ([], "the list of files is empty. Expected the path of a Parquet file"),
+        (["x*.parquet"], "there is no file or folder '.*'. Expected .* or a pattern such as"),
+        ([3], "3 is no path. Expected .* or a list of these"),
+    ],
+)
+def test_lists_of_files_are_looked_at(tmp_path, names, words):
+    table(n=9).to_parquet(tmp_path / "a.parquet", index=False)
+    (tmp_path / "link.parquet").symlink_to("a.parquet")
+    paths = [tmp_path / name if isinstance(name, str) else name for name in names]
+    with pytest.raises(LogError, match=words):
+        cvstats.scan_parquet(paths, loss="ridge")
+
+
 def kinds():
     yield "strings", lambda s: [f"p{i}" for i in s]
     yield "categories", lambda s: pd.Categorical([f"p{i}" for i in s])

@@ -168,12 +168,36 @@ def test_scores_are_for_methods_of_splits_only():
     got = cvstats.five_by_two(log)
     pd.testing.assert_frame_equal(got, same)
     assert log.cvci.corrected_t()["estimate"].tolist() == pytest.approx((-table).mean().tolist())
-    for method in ("wald", "holdout", "naive", "cv_t", "interval", "decompose"):
+    for method in ("wald", "holdout", "naive", "cv_t", "decompose"):
         with pytest.raises(LogError, match="one score for each split"):
             getattr(log.cvci, method)()
     with pytest.raises(LogError, match="one score for each split"):
         log.cvci.compare()
     assert len(log.cvci.compare(method="corrected_t")) == 1
+
+
+def test_interval_takes_scores():
+    table = scores(np.random.default_rng(1), r=8, k=1).droplevel("fold")
+    options = {"format": "scores", "higher_is_better": True}
+    log = cvstats.read_log(table, n_train=90, n_test=10, **options)
+    got = log.cvci.interval()
+    pd.testing.assert_frame_equal(got, log.cvci.corrected_t(), check_like=True)
+    assert got.attrs["method"] == "corrected_t"
+    assert got.attrs["reason"] == "one score for each split, and no losses of points"
+    assert "CVS004" not in set(cvstats.diagnose(log)["code"])
+    bare = cvstats.read_log(table, **options)
+    call = r"read_log\(…, format='scores', n_train=90, n_test=10\)"
+    with pytest.raises(LogError, match=call):
+        bare.cvci.interval()
+    folds = cvstats.read_log(scores(np.random.default_rng(1)), **options)
+    assert folds.cvci.interval().attrs["method"] == "corrected_t"
+
+
+def test_interval_takes_scores_of_halves():
+    index = pd.MultiIndex.from_product([range(3), range(4)], names=["sample", "repetition"])
+    table = pd.DataFrame({"a": np.random.default_rng(1).random(12)}, index=index)
+    log = cvstats.read_log(table, format="scores", higher_is_better=False)
+    assert log.cvci.interval().attrs["method"] == "conservative_z"
 
 
 def test_scores_of_random_splits_need_to_know_the_points_behind_them():

@@ -121,7 +121,7 @@ def test_inspect_by_id_and_epoch(table):
 
 
 def test_inspect_names_the_samples_that_ended_in_an_error():
-    with pytest.raises(LogError, match="1 samples ended in an error: id='q07', epoch=2"):
+    with pytest.raises(LogError, match="1 sample ended in an error: id='q07', epoch=2"):
         cvstats.read_log(LOGS / "inspect_samples.csv")
 
 

@@ -1,7 +1,8 @@
-"""The files that the tutorial on R works on are those that their script makes."""
+"""What the tutorials ask for, and that the files of the one on R are those its script makes."""
 
 from __future__ import annotations
 
+import re
 import runpy
 from pathlib import Path
 
@@ -46,3 +47,47 @@ def test_the_two_workflows_differ_for_who_counts_folds_only():
     folds = losses.groupby(level=["repetition", "fold"], observed=True).mean() ** 0.5
     assert stats.ttest_rel(folds["recipe_lm"], folds["recipe_knn"]).pvalue < 0.05
     assert losses.cvci.compare()["p_value"].iloc[0] > 0.15
+
+
+PAGES = sorted(page for page in TUTORIALS.glob("*.md") if page.stem != "index")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_tutorial_says_first_what_to_install(page):
+    text = page.read_text(encoding="utf-8")
+    needs = {
+        extra
+        for extra, signs in {
+            "plot": ("import matplotlib", ".cvci.plot."),
+            "io": ("import pyarrow", "read_parquet"),
+            "dask": ("import dask",),
+        }.items()
+        if any(sign in text for sign in signs)
+    }
+    said = re.search(r'^\*\*You need\*\* `pip install "cvstats\[([\w,]+)\]"`', text, re.MULTILINE)
+    assert said is not None
+    assert set(said[1].split(",")) == needs
+    assert said.start() < text.index("**The question.**")
+    if re.search(r'read_\w+\("[^"]+\.csv"', "".join(cells(page))):
+        head = text[said.start() : text.index("**The question.**")]
+        assert "docs/tutorials" in head
+        assert "{download}" in head
+
+
+def cells(page):
+    """The code of a tutorial, cell by cell, without the one that no reader sees."""
+    found = re.findall(r"```\{code-cell\}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    return [cell for cell in found if not cell.startswith(":tags:")]
+
+
+def test_the_page_on_language_models_starts_anywhere_in_a_checkout(monkeypatch, capsys):
+    for start in (ROOT, ROOT / "docs" / "guide"):
+        monkeypatch.chdir(start)
+        exec(cells(TUTORIALS / "llm_logs.md")[0], {})
+        assert capsys.readouterr().out.count("lm_eval/") == 4
+
+
+def test_elsewhere_it_says_what_it_needs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"needs a checkout of cvstats; .* is in none"):
+        exec(cells(TUTORIALS / "llm_logs.md")[0], {})

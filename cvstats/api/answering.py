@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from cvstats.containers import (
@@ -43,7 +44,7 @@ def answered(
         ask = partial(answered, run=run, by=by, named=named, axis=axis, at_once=at_once)
         answer: Table = later(losses, ask, levels=(by, named), missing=missing)
         return answer
-    log = read(losses, missing=missing, by=by)
+    log = replace(read(losses, missing=missing, by=by), used=(by, named))
     if named is not None and named in log.design.levels:
         if by is None or is_lazy(log):
             apart(log.design, named).splits()  # every evaluation needs a label of it

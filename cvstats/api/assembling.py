@@ -13,7 +13,7 @@ import xarray as xr
 
 from cvstats.api.measuring import losses
 from cvstats.containers.pairing import aligned
-from cvstats.errors import LogError, listed
+from cvstats.errors import LogError, listed, nearest
 from cvstats.readers import Asked, Assembled, Tidy, assembled
 from cvstats.readers.words import guarded
 
@@ -28,18 +28,18 @@ def logged(found: Any, asked: Asked, options: dict[str, Any]) -> Any:
     if isinstance(found, dict):
         return joined({name: logged(part, asked, options) for name, part in found.items()})
     if not isinstance(found, Tidy):
-        return found if asked.loss is None else of_saved(found, asked, options)
+        return chosen(found, asked) if asked.loss is None else of_saved(found, asked, options)
     with guarded("this table"):
         parts = assembled(found)
     held = loss_column(parts)
     if held is None:
-        return losses_of(parts, asked.loss, options)
+        return losses_of(parts, asked.loss, options, found.called)
     if any(value is not None for value in options.values()):
         raise LogError(
             "quantile=, threshold= and positive= are for predictions, and these are not."
         )
     refuse_second_loss(asked.loss, found)
-    return log_of(held, parts)
+    return log_of(held, parts, found.called)
 
 
 def loss_column(parts: Assembled) -> list[str] | None:
@@ -60,7 +60,7 @@ def refuse_second_loss(loss: Any, found: Tidy) -> None:
         )
 
 
-def log_of(held: list[str], parts: Assembled) -> pd.Series | pd.DataFrame:
+def log_of(held: list[str], parts: Assembled, called: str | None) -> pd.Series | pd.DataFrame:
     """Turn columns of losses into numbers."""
     with guarded("the column of losses"):
         columns = {}
@@ -71,14 +71,16 @@ def log_of(held: list[str], parts: Assembled) -> pd.Series | pd.DataFrame:
             columns[model] = values
         if len(columns) == 1:
             ((model, only),) = columns.items()
-            only.name = "loss" if model is None else model
+            only.name = (called or "loss") if model is None else model
             return only
         frame = pd.DataFrame(columns)
         frame.columns.name = "model"
         return frame
 
 
-def losses_of(parts: Assembled, loss: Any, options: dict[str, Any]) -> Any:
+def losses_of(
+    parts: Assembled, loss: Any, options: dict[str, Any], called: str | None
+) -> Any:  # fmt: skip
     """Compute the losses of predictions."""
     if loss is None:
         raise LogError(
@@ -101,7 +103,7 @@ def losses_of(parts: Assembled, loss: Any, options: dict[str, Any]) -> Any:
         columns = parts.responses
     if one:
         ((model, names),) = columns.items()
-        columns = {"y_pred" if model is None else model: names}
+        columns = {(called or "loss") if model is None else model: names}
     if callable(loss):
         made = losses(parts.frame, prediction=columns, loss=loss, **options)
     else:
@@ -126,6 +128,31 @@ def place_of(positive: Hashable, classes: list[Hashable]) -> int:
             f"positive={positive!r} is no class. Expected one of {listed(map(repr, classes))}."
         )
     return names.index(str(positive))
+
+
+def chosen(found: Any, asked: Asked) -> Any:
+    """Choose models of a log that was saved, by the option that names columns otherwise."""
+    if asked.truth is None and asked.prediction is None:
+        return found
+    frame = isinstance(found, (pd.DataFrame, xr.Dataset))
+    known = list(found) if frame else []
+    truth = asked.truth or "y_true"
+    if asked.truth is not None or truth in known:
+        raise LogError(
+            "truth= and prediction= are for losses to be computed. Expected loss= with them, as "
+            "in loss='squared_error'."
+        )
+    one = isinstance(asked.prediction, str)
+    names = [asked.prediction] if one else list(asked.prediction)
+    lost = [name for name in names if name not in known]
+    if lost or not frame:
+        models = f"the models {listed(map(repr, known))}" if frame else "one model"
+        raise LogError(
+            f"this file holds losses of {models}, and prediction= names "
+            f"{(lost or names)[0]!r}.{nearest((lost or names)[0], known)} "
+            f"{'Name one of them' if frame else 'Leave it out'}."
+        )
+    return found[names[0]] if one else found[names]
 
 
 def of_saved(found: Any, asked: Asked, options: dict[str, Any]) -> Any:

@@ -190,7 +190,7 @@ def bootstrap_632(
     no_information    0.499
     Name: 1-nn, dtype: float64
     >>> print(result["caution"])
-    the overfitting rate was not within 0 and 1 and was put at its end
+    the standard error, or the overfitting rate, was put at the end of its possible range
     """
     options: dict[str, Any] = {"monte_carlo": monte_carlo, "alpha": alpha}
     checked("bootstrap_632", options)

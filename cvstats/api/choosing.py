@@ -154,11 +154,11 @@ def interval(
     method : str, optional
         The name of an interval, to take it with its usual options whatever the design calls
         for. Without it: one test set gives `holdout`; K-fold cross-validation, leave-one-out
-        and their repetitions `wald`; random splits `corrected_t`; splits of the data and of
-        its halves `conservative_z`; replaced points `replace_one`; nested folds `nested_cv`;
-        bootstrap samples ``bootstrap_632``, or ``bootstrap_oob`` without the fit to the
-        sample itself or without a no-information rate in ``attrs``; sources left out
-        ``out_of_source``.
+        and their repetitions `wald`; random splits, and logs of one score for each split,
+        `corrected_t`; splits of the data and of its halves `conservative_z`; replaced points
+        `replace_one`; nested folds `nested_cv`; bootstrap samples ``bootstrap_632``, or
+        ``bootstrap_oob`` without the fit to the sample itself or without a no-information rate
+        in ``attrs``; sources left out ``out_of_source``.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     missing : {"raise", "drop"}, optional
@@ -200,7 +200,7 @@ def interval(
         return answer
     log = read(losses, missing=missing)
     if method is None:
-        method, reason = chosen(log.design)
+        method, reason = chosen_for(log)
         if method == "bootstrap_632" and NAME not in log.noted:
             method = "bootstrap_oob"
             reason += f"; no no-information rate is noted in attrs[{NAME!r}], which .632+ needs"
@@ -224,7 +224,7 @@ def interval(
 
 def still_chosen(run: Callable[[Log], Result], method: str, log: Log) -> Result:
     """Run a method that was chosen before anybody knew what was evaluated, if it holds good."""
-    right, reason = chosen(log.design)
+    right, reason = chosen_for(log)
     if right != method:
         raise LogError(
             f"interval finds {reason}, for which {right!r} is the method; before the losses of "
@@ -232,6 +232,14 @@ def still_chosen(run: Callable[[Log], Result], method: str, log: Log) -> Result:
             f"interval(losses, method={right!r})."
         )
     return run(log)
+
+
+def chosen_for(log: Log) -> tuple[str, str]:
+    """Choose by the design, and by whether there are losses of points at all."""
+    scores = log.noted.get("holds") == "scores"
+    if not scores or any(log.design.has(level) for level in RESAMPLED):
+        return chosen(log.design)
+    return "corrected_t", "one score for each split, and no losses of points"
 
 
 def chosen(design: Design) -> tuple[str, str]:

@@ -12,6 +12,7 @@ import xarray as xr
 
 from cvstats.api.adjusting import simultaneous, with_adjusted
 from cvstats.api.pairs import pairs_of, usual
+from cvstats.api.rounding import exact
 from cvstats.api.running import RUNNERS, Alternative, Losses
 from cvstats.comparison.paired import adjusted, tested
 from cvstats.containers import LazyPanels, Log, lazily, read
@@ -179,7 +180,7 @@ def of_pairs(
 def based_lazily(log: Log, method: str | None, options: Mapping[str, Any], alpha: float) -> Result:
     """Compute the interval of the differences in the columns of a log."""
     chosen = usual(log) if method is None else method
-    result = RUNNERS[chosen](log, alpha=alpha, **options)
+    result = exact(RUNNERS[chosen](log, alpha=alpha, **options), log)
     return replace(result, attrs={**result.attrs, "interval_method": chosen})
 
 

@@ -33,6 +33,7 @@ from cvstats.containers import (
 from cvstats.errors import LogError, is_several, listed, nearest
 from cvstats.intervals import quadratic
 from cvstats.intervals.registry import require
+from cvstats.intervals.unused import renaming, unused
 from cvstats.results import Result
 
 __all__ = ["decompose", "moments"]
@@ -281,4 +282,8 @@ def understood(losses: Losses) -> str:
         for name, number in counts.items()
         if number > 1 or name == "model"
     ]
-    return f"<cvci: {', '.join(parts)}>"
+    guesses = [
+        f"; level {name!r} is not used, and may name the {level}s: {renaming(design, name, level)}"
+        for name, level in unused(design).items()
+    ]
+    return f"<cvci: {', '.join(parts)}{''.join(guesses)}>"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pandas as pd
 
-from cvstats.api.choosing import chosen
+from cvstats.api.choosing import chosen_for
 from cvstats.api.running import (
     INTERVALS,
     Losses,
@@ -15,18 +15,21 @@ from cvstats.api.running import (
     by_repetition,
     folds_per_repetition,
 )
+from cvstats.chunked import all_binary
 from cvstats.containers import Log, read
 from cvstats.design import Design
 from cvstats.errors import LogError
 from cvstats.findings import (
     Finding,
     drift,
+    names_a_score,
     outlier_share,
     points_for_skewness,
     tail_index,
 )
 from cvstats.intervals import layouts
 from cvstats.intervals.registry import METHODS
+from cvstats.intervals.unused import one_each, renaming, unused
 from cvstats.types import FloatArray, IntArray
 
 __all__ = ["diagnose"]
@@ -110,7 +113,9 @@ def findings(losses: Losses) -> Iterator[Finding]:
         yield Finding("CVS001", str(error), "", np.nan)
         return
     yield from of_design(log.design, log)
+    yield from of_levels(log.design)
     yield from of_losses(log)
+    yield from of_scores(log)
     yield from of_cells(log)
     yield from copies(log)
 
@@ -163,7 +168,7 @@ def of_design(design: Design, log: Log) -> Iterator[Finding]:
     """Look at who was tested where."""
     plain = not any(design.has(level) for level in ("sample", "outer", "count"))
     try:
-        method, reason = chosen(design)
+        method, reason = chosen_for(log)
         words = None if method not in INTERVALS else problem(method, design)
     except LogError as error:
         words = str(error)
@@ -242,6 +247,41 @@ def of_folds(design: Design, log: Log) -> Iterator[Finding]:
                 f"so models were tested on sources that they were trained on"
             )
             yield Finding("CVS020", words, "", len(shared))
+
+
+def of_levels(design: Design) -> Iterator[Finding]:
+    """Look for levels under other names, and for means where losses of points should be."""
+    for name, level in unused(design).items():
+        number = design.number(name)
+        words = (
+            f"level {name!r} has {number:,} labels and is not used, and it may name the {level}s: "
+            f"if so, type {renaming(design, name, level)}"
+        )
+        yield Finding("CVS021", words, "", number)
+    if one_each(design):
+        number = int(design.splits().rows.sum())
+        words = f"the log has one loss for each of {number:,} splits: are these means or scores?"
+        yield Finding("CVS023", words, "", number)
+
+
+def of_scores(log: Log) -> Iterator[Finding]:
+    """Look for scores, of which more is better, by their names and as hits in place of errors."""
+    means = log.moments(()).mean[0]
+    there = ~np.isnan(means)
+    hits = bool(there.any() and (means[there] > 0.5).all()) and all_binary(log.design, log.panels)
+    for model in range(len(log.labels.models)):
+        columns = log.labels.columns(model)
+        if not there[columns].any():
+            continue
+        mean = float(np.nanmean(means[columns]))
+        named_so = mean > 0 and names_a_score(log.labels.models[model])
+        if hits or named_so:
+            what = "losses of 0 and 1" if hits else "losses with the name of a score"
+            words = (
+                f"{what} have the mean {mean:.3g}: are these scores? Lower is better here: use "
+                f"1 - x for accuracies"
+            )
+            yield Finding("CVS022", words, named(log, model), mean)
 
 
 def of_losses(log: Log) -> Iterator[Finding]:

@@ -72,7 +72,8 @@ def read_log(
         losses or scores are held: the name of one.
     truth, prediction, model : str, optional
         Columns of the truth, of the predictions (a list for several models) and of the
-        models' names, where they cannot be known.
+        models' names, where they cannot be known. Of a log that `save_log` wrote,
+        ``prediction`` chooses models.
     sample, outer, repetition, fold, source, point, count : str, optional
         Columns of the levels, for ``columns`` and ``scores``; ``source`` for other tables too.
     X, y, groups, cv : optional
@@ -99,7 +100,8 @@ def read_log(
     Returns
     -------
     Series, DataFrame, DataArray or Dataset
-        A Series for one model, a column for each of several. ``attrs`` say from where it was
+        A Series for one model, a column for each of several. A single model without a name is
+        called after its column, or ``loss``. ``attrs`` say from where it was
         read (``read_from``, ``format``), which ``loss`` it is and ``n_train`` where known.
         What `save_log` wrote comes back as it was.
 
@@ -145,7 +147,7 @@ def read_log(
                       4        0.25
                 2     2        0.00
                       3        1.00
-    Name: y_pred, dtype: float64
+    Name: loss, dtype: float64
     """
     with brief():
         asked = asking(

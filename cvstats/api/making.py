@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -14,6 +14,7 @@ from cvstats.api.measuring import is_name, single
 from cvstats.containers import is_dask_frame, lazy_frames
 from cvstats.design import LEVELS
 from cvstats.errors import MOST, LogError, listed, nearest, place
+from cvstats.intervals.unused import meant
 
 __all__ = ["as_log"]
 
@@ -61,6 +62,9 @@ def as_log(
 
     Notes
     -----
+    A column that is named much like a level that the log lacks, such as ``subject`` or
+    ``cv_fold``, stays as an index level of that name, which results then have a caution about.
+
     The row order is kept where the models have columns of their own; the table that comes in
     is not changed. A model that misses an evaluation has NaN there, which every method then
     names.
@@ -113,11 +117,41 @@ def as_log(
             f"{listed(map(repr, frame.columns))}. Expected some of {', '.join(LEVELS)}: name "
             f"the columns, as in as_log(frame, fold='cv_split', point='id')."
         )
-    indexed = frame.set_index(list(levels.values()))[names]
-    indexed.index.names = list(levels)
+    kept = kept_besides(frame, names, levels, model is not None)
+    indexed = frame.set_index([*levels.values(), *kept])[names]
+    indexed.index.names = [*levels, *kept]
     if model is not None:
         return unstacked(indexed, columns, model)
     return indexed[columns[0]] if alone else indexed
+
+
+LABELS = ("boolean", "categorical", "integer", "string")
+"""Kinds of values that can name something."""
+
+
+def kept_besides(
+    frame: pd.DataFrame, names: Sequence[str], levels: Mapping[str, str], stacked: bool
+) -> list[str]:
+    """Find columns that sound like a level that nobody named, so that they are not lost unseen.
+
+    They stay as levels under their own names if they are labels that vary, and the same for all
+    models of an evaluation where these stand below each other.
+    """
+    taken = {*names, *levels.values()}
+    kept = []
+    for column in frame.columns:
+        level = meant(column) if isinstance(column, str) and column not in taken else None
+        if level in (None, "point", *levels) or list(frame.columns).count(column) > 1:
+            continue
+        labels = frame[column]
+        if pd.api.types.infer_dtype(labels) not in LABELS or labels.nunique() < 2:
+            continue
+        if stacked:
+            each = frame.groupby(list(levels.values()), dropna=False, observed=True)[column]
+            if (each.nunique(dropna=False) > 1).any():
+                continue
+        kept.append(column)
+    return kept
 
 
 def no_frame(given: object) -> LogError:

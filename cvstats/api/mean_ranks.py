@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from typing import Any, Literal
@@ -23,7 +24,7 @@ __all__ = ["friedman", "nemenyi"]
 def blocks_of(losses: Losses, by: str, missing: str) -> tuple[Log, FloatArray, IntArray]:
     """Average each model over each data set: data sets by columns."""
     checked_level("by", by)
-    log = read(losses, missing=missing)
+    log = replace(read(losses, missing=missing), used=(by,))
     if by not in log.design.levels:
         raise LogError(
             f"the log has no level {by!r}. Expected the level that tells data sets apart, as in "

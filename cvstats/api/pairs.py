@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from cvstats.api.options import checked_words
+from cvstats.api.rounding import exact
 from cvstats.api.running import RUNNERS, Losses, folds_per_repetition
 from cvstats.api.running_resampled import checked_train_size
 from cvstats.chunked import Differences, Panels, cross_products
@@ -191,6 +192,13 @@ def based(
     log: Log, losses: Differences, method: str, options: Mapping[str, Any], alpha: float
 ) -> Result:
     """Compute the interval of differences on which a comparison stands."""
+    return exact(inexactly(log, losses, method, options, alpha), log, losses)
+
+
+def inexactly(
+    log: Log, losses: Differences, method: str, options: Mapping[str, Any], alpha: float
+) -> Result:
+    """Compute the interval as the method gives it, rounding and all."""
     repetitions = log.design.number("repetition")
     if method != "holdout" or repetitions == 1:
         return RUNNERS[method](log, losses, alpha=alpha, **options)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvstats.api.pairs import averaged, columns_of, directly, products
+from cvstats.api.rounding import ROUNDING, levels_of
 from cvstats.api.running import (
     Losses,
     Missing,
@@ -34,9 +35,6 @@ ALIKE = 1e-6
 
 SMALL_FOLD = 20
 """Points in a fold below which its mean takes a share of the variance worth a word."""
-
-ROUNDING = 4 * np.finfo(float).eps
-"""Share of the losses below which the spread of a difference is rounding."""
 
 
 def best_set(
@@ -188,7 +186,7 @@ def spreads(
     whole = found.over(())
     for cell in columns.T:
         cross, apart = products(log, cell, found)
-        level = np.abs(whole.mean[0, cell]) + np.sqrt(cross.diagonal() / whole.count[0])
+        level = levels_of(whole.mean[0, cell], cross.diagonal(), float(whole.count[0]))
         yield cell, *exactly(log, cell, by, cross, apart, ROUNDING * level)
 
 

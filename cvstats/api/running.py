@@ -31,7 +31,6 @@ from cvstats.containers import Kept, Log, Table
 from cvstats.errors import LogError, is_number, is_several
 from cvstats.intervals import quadratic as quadratics
 from cvstats.intervals import splits, wald
-from cvstats.intervals.layouts import folds_guessed
 from cvstats.intervals.registry import fold_level, require
 from cvstats.results import Caution, Result
 
@@ -132,8 +131,6 @@ def run_wald(
         caution |= Caution.ONE_FOLD
     elif "fold" not in log.design.levels:
         caution |= Caution.SOURCES_AS_FOLDS
-        if folds_guessed(log.design):
-            caution |= Caution.FOLDS_GUESSED
     return wald.wald(
         found, variance=variance, fold_weights=fold_weights, alternative=alternative,
         alpha=alpha, n_folds=n_folds, caution=caution,

@@ -199,7 +199,7 @@ def run_location_shifted(
     if rates is not None:
         extra |= {"no_information": rates}
     caution = np.full(len(apparent), never_out([data], correction), dtype=np.int64)
-    caution[made.clipped] |= Caution.CLIPPED
+    caution[made.clipped] |= Caution.BOUNDED
     extra |= {"n_points": data.bags.counts.shape[1], "n_repetitions": len(data.fits)}
     return bootstrap.percentile(
         "location_shifted", made.estimate, own, shift=made.estimate - apparent, alpha=alpha,
@@ -229,7 +229,7 @@ def run_two_stage(
     made = estimates(correction, apparent, second, rates)
     outer = np.array([one.label != 0 for one in data])
     caution = np.full(apparent.shape[1], never_out(data, correction), dtype=np.int64)
-    caution[made.clipped.any(axis=0)] |= Caution.CLIPPED
+    caution[made.clipped.any(axis=0)] |= Caution.BOUNDED
     extra: dict[str, FloatArray | float] = {
         "n_points": data[int((~outer).argmax())].bags.counts.shape[1],
         "n_samples": int(outer.sum()),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import replace
 
 import numpy as np
 
@@ -12,11 +11,10 @@ from cvstats.containers import Groups, Log, apart, read
 from cvstats.design import LEVELS
 from cvstats.errors import LogError, checked_level, listed, looked_up, nearest, spelled
 from cvstats.intervals import heterogeneity, independent, source_layouts, sources
-from cvstats.intervals.layouts import folds_guessed
 from cvstats.intervals.needs import plain
 from cvstats.intervals.registry import METHODS, require
 from cvstats.moments import Moments
-from cvstats.results import Caution, Result
+from cvstats.results import Result
 from cvstats.types import IntArray
 
 __all__ = [
@@ -46,10 +44,7 @@ def run_out_of_source(
     """Interval for the error on a new source, or on these."""
     require("out_of_source", log.design)
     found = log.moments(repeated(log, "source"), losses)
-    result = sources.out_of_source(found, target=target, variance=variance, alpha=alpha)
-    if folds_guessed(log.design):
-        return replace(result, caution=result.caution | np.int64(Caution.FOLDS_GUESSED))
-    return result
+    return sources.out_of_source(found, target=target, variance=variance, alpha=alpha)
 
 
 def run_source_estimators(log: Log, *, source: Hashable = None, other: Hashable = None) -> Result:

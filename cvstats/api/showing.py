@@ -63,6 +63,11 @@ def is_log(result: Any) -> bool:
 
 def unstacked(result: xr.Dataset) -> pd.DataFrame:
     """Make a row for each cell of a Dataset, its labels as index."""
+    if not result.data_vars or 0 in result.sizes.values():
+        raise LogError(
+            "the result is empty. Expected what a function such as cvstats.wald returned, with "
+            "a cell at least."
+        )
     dims: list[Hashable] = list(result.dims)
     flags = result["caution"].values if "caution" in result else None
     table = result.expand_dims("model").to_dataframe() if not dims else (

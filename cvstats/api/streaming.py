@@ -197,7 +197,7 @@ class Moments(Kept):
 
 
 def scan_parquet(
-    path: Path,
+    path: Path | Sequence[Path],
     *,
     loss: str | Sequence[str] = "loss",
     model: str | None = None,
@@ -217,8 +217,9 @@ def scan_parquet(
 
     Parameters
     ----------
-    path : str or path
-        A Parquet file, or a folder of them: a row for each evaluation.
+    path : str, path, or several of them
+        A Parquet file, or a folder of them: a row for each evaluation. Or a list of these, or a
+        pattern such as ``"logs/2024-*.parquet"`` (``**`` stands for any folders).
     loss : str or sequence of str, optional
         The column of losses; a list where each model has a column of its own.
     model : str, optional

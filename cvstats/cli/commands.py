@@ -12,6 +12,7 @@ from cvstats.api.files import save_log
 from cvstats.api.running import Compared, Missing
 from cvstats.cli.printing import Format, printed
 from cvstats.cli.reading import Reading, log_in, titled
+from cvstats.cli.writing import refuse_input
 
 __all__ = ["Shell", "compare", "convert", "diagnose", "interval", "methods", "report"]
 
@@ -145,6 +146,8 @@ def report(
     reading
         How to read the file.
     """
+    reporting.checked_path(output)
+    refuse_input(output, [file, *more])
     log = log_in([file, *more], reading, missing)
     if title is None and "title" not in log.attrs:
         title = f"Cross-validated error in {titled([file, *more])}"
@@ -249,6 +252,7 @@ def convert(
     reading
         How to read the file.
     """
+    refuse_input(output, [file])
     log = log_in([file], reading, missing)
     save_log(log, output)
     print(f"wrote {output}: {reporting.about(log)}")

@@ -12,7 +12,7 @@ from cvstats.api.running import Missing
 from cvstats.cli.progress import reading
 from cvstats.errors import LogError
 
-__all__ = ["Reading", "log_in", "titled"]
+__all__ = ["Reading", "log_in", "named_files", "titled"]
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,13 @@ class Reading:
     truth
         The column of the truth.
     prediction
-        The column of the predictions; once for each model.
+        The column of the predictions, or a model of a saved log; once for each model.
     model
         The column that names the model.
+    sample
+        The column of the level sample.
+    outer
+        The column of the level outer.
     repetition
         The column of the level repetition.
     fold
@@ -40,10 +44,24 @@ class Reading:
         The column of the level source.
     point
         The column of the level point.
+    count
+        The column of the level count.
     filter
         For lm-evaluation-harness and inspect: which filter.
     metric
         Which score or column of losses.
+    higher_is_better
+        Whether more of a score is better.
+    n_train
+        On how many points each model was trained.
+    n_test
+        With --read-as scores: the number of points behind each score.
+    quantile
+        For the loss pinball.
+    threshold
+        For the loss zero_one of a probability.
+    positive
+        The class that a probability is of.
     progress
         Say on standard error how much has been read; by default on a terminal, of long files.
     """
@@ -53,12 +71,21 @@ class Reading:
     truth: str | None = None
     prediction: list[str] | None = None
     model: str | None = None
+    sample: str | None = None
+    outer: str | None = None
     repetition: str | None = None
     fold: str | None = None
     source: str | None = None
     point: str | None = None
+    count: str | None = None
     filter: str | None = None
     metric: str | None = None
+    higher_is_better: bool | None = None
+    n_train: float | None = None
+    n_test: float | None = None
+    quantile: float | None = None
+    threshold: float | None = None
+    positive: str | None = None
     progress: bool | None = None
 
 
@@ -70,7 +97,9 @@ def log_in(files: Sequence[Path], how: Reading | None, missing: Missing = "raise
     models = given.pop("prediction", None)
     if models is not None:
         given["prediction"] = models[0] if len(models) == 1 else models
-    named = [split(file) for file in files]
+    if "positive" in given:
+        given["positive"] = label(given["positive"])
+    named = named_files(files)
     for _, path in named:
         if not path.exists():
             raise LogError(f"there is no file {str(path)!r}. Expected a log, such as log.parquet.")
@@ -88,6 +117,21 @@ def log_in(files: Sequence[Path], how: Reading | None, missing: Missing = "raise
     largest = max((path for _, path in named), key=lambda path: path.stat().st_size)
     with reading(largest, wanted):
         return read_log(source, format=given.pop("read_as", None), missing=missing, **given)
+
+
+def label(word: str) -> str | float:
+    """Take a word for the number that it spells: labels of a table are numbers then."""
+    for kind in (int, float) if word.lstrip("+-.")[:1].isdigit() else ():
+        try:
+            return kind(word)
+        except ValueError:
+            continue
+    return word
+
+
+def named_files(files: Sequence[Path]) -> list[tuple[str, Path]]:
+    """Take the names of models and the paths of their files apart."""
+    return [split(file) for file in files]
 
 
 def split(file: Path) -> tuple[str, Path]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cvstats.cli import commands
 from cvstats.cli.demo import demo
 from cvstats.cli.reading import Reading
+from cvstats.cli.wording import as_options
 from cvstats.errors import LogError
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError:
         return refused("the command line needs cyclopts; type: pip install 'cvstats[cli]'")
     words = sys.argv[1:] if arguments is None else list(arguments)
+    command = words[0] if words else None
     try:
         with warnings.catch_warnings(record=True) as noted:
             warnings.simplefilter("always", UserWarning)
@@ -65,9 +67,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # Whoever read the output had enough of it, such as ``head``.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
-        return refused(str(error))
+        own = isinstance(error, LogError)
+        return refused(as_options(str(error), command) if own else str(error))
     for note in noted:
-        print("cvstats: note:", " ".join(str(note.message).split()), file=sys.stderr)
+        said = as_options(" ".join(str(note.message).split()), command)
+        print("cvstats: note:", said, file=sys.stderr)
     return 0
 
 

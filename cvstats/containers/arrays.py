@@ -382,9 +382,12 @@ class ArrayLabels:
 
 def caution_attrs() -> dict[str, Any]:
     """Describe the flags as CF does for a variable of independent flags."""
+    masks = np.array([int(flag) for flag in Caution], dtype=np.int64).astype(np.int32)
     return {
         "long_name": "reasons to doubt the interval",
-        "flag_masks": np.array([int(flag) for flag in Caution], dtype=np.int32),
+        "flag_masks": masks,
         "flag_meanings": " ".join(str(flag.name).lower() for flag in Caution),
-        "flag_descriptions": "; ".join(f"{int(f)}: {CAUTIONS[f]}" for f in Caution),
+        "flag_descriptions": "; ".join(
+            f"{mask}: {CAUTIONS[flag]}" for flag, mask in zip(Caution, masks, strict=True)
+        ),
     }

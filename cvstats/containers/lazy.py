@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,10 @@ from cvstats.containers.grouping import Groups
 from cvstats.containers.lazy_graph import lazy_cells, lazy_template, needed
 from cvstats.containers.lazy_panels import LazyPanels
 from cvstats.containers.lazy_template import Run, Template, sketch
-from cvstats.containers.log import Log, facts_of
+from cvstats.containers.log import Log, doubted, facts_of
 from cvstats.containers.stacking import Axis
 from cvstats.errors import LogError
-from cvstats.results import Result
+from cvstats.results import Caution, Result
 
 __all__ = ["is_lazy", "lazily", "lazy_table", "lazy_template_of"]
 
@@ -72,6 +73,7 @@ def lazily(
     ``width`` is the number of columns of the sketch, for a method that looks at several, and
     ``example`` a quicker method with an answer of the same form.
     """
+    run = partial(run_doubted, run, log.doubts())
     template, sketched = lazy_template_of(log, by, width)
     form = example_of(log, template, sketched, run if example is None else example)
     axes: list[Axis] = []
@@ -84,6 +86,11 @@ def lazily(
     arrays = lazy_cells(log, template, run, kinds, tuple(len(labels) for _, labels in axes))
     table = labelled(log, axes, arrays, facts_of(form) | dict(log.attrs))
     return with_dropped(log, template, table)
+
+
+def run_doubted(run: Run, doubt: Caution, log: Log) -> Result:
+    """Run a method, and add what is doubtful about the log, of which its cells tell less."""
+    return doubted(run(log), doubt)
 
 
 def with_dropped(log: Log, template: Template, table: xr.Dataset) -> xr.Dataset:

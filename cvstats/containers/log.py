@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
 from typing import Any, Protocol, TypeAlias
@@ -18,13 +18,17 @@ from cvstats.chunked import Columns, Differences, Panels
 from cvstats.design import Design
 from cvstats.errors import MOST, LogError, listed
 from cvstats.intervals.registry import METHODS, OF_SCORES
+from cvstats.intervals.unused import one_each, unused
 from cvstats.moments import Moments
-from cvstats.results import Result
+from cvstats.results import Caution, Result
 from cvstats.types import FloatArray, IntArray
 
-__all__ = ["Labels", "Log", "Table", "facts_of"]
+__all__ = ["Labels", "Log", "Table", "doubted", "facts_of"]
 
 Attrs = Mapping[str, Any]
+
+TAKE_MEANS = ("conservative_z", "cv_t", "five_by_two", "friedman", "nemenyi")
+"""Methods to which the mean of a split says as much as its losses."""
 
 WINDOW = 1 << 20
 """Losses looked at together in search of masked cells."""
@@ -76,6 +80,18 @@ def facts_of(result: Result) -> dict[str, Any]:
     return facts | {"reference": method.reference, "cvstats_version": own_version()}
 
 
+def doubted(result: Result, doubt: Caution) -> Result:
+    """Add to a result what is doubtful about its log, and about the level that was asked for."""
+    if result.attrs.get("interval_method", result.method) in TAKE_MEANS:
+        doubt &= ~Caution.ONE_EACH
+    if float(result.attrs.get("alpha", 0)) > 0.5:
+        doubt |= Caution.LARGE_ALPHA
+    if not doubt:
+        return result
+    losses = (result.caution & np.int64(Caution.NO_LOSSES)) == 0
+    return replace(result, caution=np.where(losses, result.caution | int(doubt), result.caution))
+
+
 @dataclass(frozen=True, eq=False)
 class Log:
     """A loss log, read.
@@ -94,6 +110,8 @@ class Log:
         Where the panels hold two logs side by side, the names of the second one's columns.
     noted : mapping, optional
         The attrs of the container; some methods look there for what they need besides losses.
+    used : sequence of str or None, optional
+        Levels beyond those that all methods know which were asked for by name.
     """
 
     design: Design
@@ -102,6 +120,7 @@ class Log:
     attrs: Attrs = field(default_factory=dict)
     other: Labels | None = None
     noted: Mapping[Hashable, Any] = field(default_factory=dict)
+    used: Sequence[str | None] = ()
 
     def moments(self, by: Sequence[str], losses: Columns | None = None) -> Moments:
         """Compute moments by some levels, of the losses or of differences between them."""
@@ -210,12 +229,22 @@ class Log:
     def label(self, result: Result) -> Table:
         """Label a result of the maths, in the shape of the container that came in."""
         self.refuse_scores(result)
+        result = doubted(result, self.doubts())
         return self.labels.table(result, facts_of(result) | dict(self.attrs))
 
     def label_pairs(self, pairs: Sequence[tuple[Hashable, Hashable]], result: Result) -> Any:
         """Label a result for pairs of models, in the shape of the container that came in."""
         self.refuse_scores(result)
+        result = doubted(result, self.doubts())
         return self.labels.pairs(pairs, result, facts_of(result) | dict(self.attrs))
+
+    def doubts(self) -> Caution:
+        """Gather what the design makes doubtful, whatever the method."""
+        doubt = Caution(0)
+        guesses = unused(self.design, self.used).values()
+        if any(level != "point" for level in guesses):  # the names of points change no number
+            doubt |= Caution.UNUSED_LEVEL
+        return doubt | Caution.ONE_EACH if one_each(self.design) else doubt
 
     def refuse_scores(self, result: Result) -> None:
         """Refuse methods for losses of points where the log holds one score for each split."""

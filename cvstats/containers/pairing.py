@@ -17,10 +17,7 @@ from cvstats.errors import MOST, LogError, listed, place, spelled
 
 __all__ = ["against", "aligned", "every_pair", "subtracted"]
 
-WAY_OUT = (
-    "Expected the same evaluations in both: the same points in the same folds. Keep the common "
-    "ones with {}, or evaluate both models on one plan."
-)
+EXPECTED = "Expected the same evaluations in both: the same points in the same folds."
 
 
 @singledispatch
@@ -73,8 +70,10 @@ def _(one: Any, two: Any) -> Any:
     return two.iloc[order(one.index, two.index)].set_axis(one.index, axis=0)
 
 
-COMMON_ROWS = "log.loc[log.index.intersection(other.index)]"
-COMMON_CELLS = "xarray.align(log, other, join='inner')"
+COMMON_ROWS = (
+    "common = log.index.intersection(other.index); log, other = log.loc[common], other.loc[common]"
+)
+COMMON_CELLS = "log, other = xarray.align(log, other, join='inner')"
 
 
 def order(one: pd.Index, two: pd.Index, common: str = COMMON_ROWS) -> Any:
@@ -105,7 +104,7 @@ def order(one: pd.Index, two: pd.Index, common: str = COMMON_ROWS) -> Any:
         return slice(None)
     at = two.get_indexer(one)
     if (at < 0).any() or len(one) != len(two):
-        raise not_the_same(one, two, at, WAY_OUT.format(common))
+        raise not_the_same(one, two, at, common)
     return at
 
 
@@ -126,8 +125,11 @@ def twice_in(index: pd.Index, which: str, named: bool) -> LogError:
     )
 
 
-def not_the_same(one: pd.Index, two: pd.Index, at: Any, way_out: str) -> LogError:
-    """Put into words how the evaluations differ; other folds are told from other points."""
+def not_the_same(one: pd.Index, two: pd.Index, at: Any, common: str) -> LogError:
+    """Put into words how the evaluations differ; other folds are told from other points.
+
+    ``common`` keeps in both logs what both have, where that is anything.
+    """
     if (
         isinstance(one, pd.MultiIndex)
         and isinstance(two, pd.MultiIndex)
@@ -147,7 +149,7 @@ def not_the_same(one: pd.Index, two: pd.Index, at: Any, way_out: str) -> LogErro
                     f"the models were evaluated in different folds: {words(rest, row)} stands "
                     f"in fold {spelled(folds[0])} of the first log and in fold "
                     f"{spelled(folds[1])} of the second. A paired comparison needs one "
-                    f"partition. {way_out}"
+                    f"partition. {EXPECTED} Evaluate both models on one plan."
                 )
     only_one = np.flatnonzero(at < 0)
     seen = np.zeros(len(two), dtype=bool)
@@ -158,8 +160,10 @@ def not_the_same(one: pd.Index, two: pd.Index, at: Any, way_out: str) -> LogErro
         for which, index, rows in (("first", one, only_one), ("second", two, only_two))
         if len(rows)
     ]
+    some = f"Keep the common ones with {common}; or evaluate" if (at >= 0).any() else "Evaluate"
     return LogError(
-        f"the models were not evaluated on the same points: {', and '.join(parts)}. {way_out}"
+        f"the models were not evaluated on the same points: {', and '.join(parts)}. {EXPECTED} "
+        f"{some} both models on one plan."
     )
 
 

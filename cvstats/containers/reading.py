@@ -62,7 +62,7 @@ def read(losses: object, *, missing: str = "raise", by: object = None) -> Log:
     if missing == "drop":
         log = dropped(log)
     if by is not None:
-        log = replace(log, design=apart(log.design, by))
+        log = replace(log, design=apart(log.design, by), used=(str(by),))
     log.design.splits()
     return log
 
@@ -120,7 +120,8 @@ def unread(losses: object, also: object = None) -> Log:
         f"{'an' if name[0] in 'aeiou' else 'a'} {name} is not a loss log. Expected a pandas Series "
         f"or DataFrame, or an xarray DataArray or Dataset. Make one with cvstats.as_log("
         f"pandas.DataFrame(…), loss='loss', fold='fold', point='id'); or, for the losses of one "
-        f"test set, with pandas.Series(losses).rename_axis('point')."
+        f"test set, with pandas.Series(losses).rename_axis('point'). Scores of splits are read by "
+        f"cvstats.read_log(frame, format='scores', higher_is_better=…)."
     )
 
 

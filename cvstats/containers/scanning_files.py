@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from glob import glob
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
@@ -33,7 +34,7 @@ PLAIN = {"float", "double", *(f"{sign}int{size}" for sign in ("", "u") for size 
 
 def scan_parquet(
     kind: type[K],
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     loss: str | Sequence[str],
     asked: Mapping[str, str | None],
     *,
@@ -44,7 +45,7 @@ def scan_parquet(
     batch_size: int,
     progress: Callable[[int], object] | None,
 ) -> K:
-    """Read a file, or all files of a folder, a batch of rows at a time."""
+    """Read a file, all files of a folder, or several of these, a batch of rows at a time."""
     files = files_of(path)
     if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
         raise LogError(
@@ -76,7 +77,7 @@ def scan_parquet(
                 if lost:
                     raise LogError(
                         f"{os.fspath(file)!r} has no column {lost[0]!r}, and {files[0].name!r} "
-                        f"has one. Expected the same columns in each file of the folder."
+                        f"has one. Expected the same columns in each file."
                     )
                 rows = table.iter_batches(batch_size=batch_size, columns=columns.names)
                 try:
@@ -94,19 +95,41 @@ def scan_parquet(
 
 
 def files_of(path: object) -> list[Path]:
-    """List the files of a folder by name, or the one file; hidden ones are left out."""
+    """List the files of one path or pattern, or of several, each of them once."""
+    paths: list[object] = [path]
+    if isinstance(path, Sequence) and not isinstance(path, str | bytes):
+        paths = list(path)
+    if not paths:
+        raise LogError("the list of files is empty. Expected the path of a Parquet file in it.")
+    files = [file for one in paths for file in files_at(one)]
+    seen: set[Path] = set()
+    for file in files:
+        if file.resolve() in seen:
+            raise LogError(
+                f"the file {os.fspath(file)!r} is named twice, and its rows would count twice. "
+                f"Expected each file once."
+            )
+        seen.add(file.resolve())
+    return files
+
+
+def files_at(path: object) -> list[Path]:
+    """List the one file, what a pattern matches, or a folder by name without hidden files."""
     if not isinstance(path, str | os.PathLike):
         raise LogError(
             f"{path!r} is no path. Expected the name of a Parquet file, or of a folder of them, as "
-            f"in scan_parquet('log.parquet')."
+            f"in scan_parquet('log.parquet'), or a list of these."
         )
     where = Path(os.fsdecode(path))
     if where.is_file():
         return [where]
     if not where.exists():
+        found = sorted(glob(os.fsdecode(path), recursive=True))
+        if found:
+            return [file for name in found for file in files_at(name)]
         raise NoSuchFile(
-            f"there is no file or folder {os.fspath(where)!r}. Expected a Parquet file, or a "
-            f"folder of them."
+            f"there is no file or folder {os.fspath(where)!r}. Expected a Parquet file, a folder "
+            f"of them, or a pattern such as 'logs/*.parquet'."
         )
     files = [file for file in sorted(where.rglob("*")) if file.is_file()]
     hidden = ("_", ".")

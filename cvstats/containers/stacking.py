@@ -12,7 +12,7 @@ import xarray as xr
 
 from cvstats.containers.arrays import ArrayLabels
 from cvstats.containers.frames import FrameLabels, body, copied
-from cvstats.containers.log import Attrs, Labels, Log, Table, facts_of
+from cvstats.containers.log import Attrs, Labels, Log, Table, doubted, facts_of
 from cvstats.results import Result
 
 __all__ = ["Axis", "label_stacked"]
@@ -24,6 +24,7 @@ Axis = tuple[str, Sequence[Hashable]]
 def label_stacked(log: Log, axes: Sequence[Axis], result: Result) -> Table:
     """Label a result that holds, for each combination of labels, a number for each column."""
     log.refuse_scores(result)
+    result = doubted(result, log.doubts())
     return stacked(log.labels, axes, result, facts_of(result) | dict(log.attrs))
 
 

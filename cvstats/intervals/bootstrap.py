@@ -290,7 +290,7 @@ def bootstrap_632(
         sensible = (found.error > 0) & (mixed.estimate >= 0)
         ratio = np.where(sensible, mixed.estimate / found.error, 1.0)
     caution = found.caution.copy()
-    caution[mixed.clipped] |= Caution.CLIPPED
+    caution[mixed.clipped] |= Caution.BOUNDED
     correction = "632" if no_information is None else "632+"
     extra: dict[str, FloatArray | float] = {"se_monte_carlo": np.sqrt(found.noise) * ratio}
     extra |= {"apparent": apparent, "out_of_bag": found.error}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from cvstats.design import LEVELS, Design
 from cvstats.intervals import layouts, source_layouts
 from cvstats.intervals.layouts import fewest_folds
+from cvstats.intervals.unused import one_each
 
 __all__ = [
     "clusters",
@@ -43,6 +44,12 @@ def partition(design: Design) -> str | None:
     splits = design.splits()
     if splits.apart:
         return splits.apart
+    if splits.points is None and one_each(design):
+        return (
+            f"the log has {len(splits.rows):,} repetitions, one loss in each fold, and no level "
+            f"'point'. If these are means of folds or scores, say so with log.attrs['holds'] = "
+            f"'scores' and use corrected_t; else add the identity of each point to the index."
+        )
     if splits.points is None:
         return (
             f"the log has {len(splits.rows):,} repetitions and no level 'point', so nothing tells "

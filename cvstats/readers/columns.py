@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
 from cvstats.design import LEVELS
-from cvstats.errors import LogError
+from cvstats.errors import LogError, nearest
+from cvstats.pointwise import LOSSES, unknown_loss
 from cvstats.readers.asked import Asked
 from cvstats.readers.guessing import call_for
 from cvstats.readers.labels import put
@@ -17,10 +19,26 @@ from cvstats.readers.words import require
 
 __all__ = ["columns", "scores"]
 
+USUAL = (PREDICTION, "prediction", "pred", "oof_pred")
+"""What a column of predictions is called where nobody says so."""
+
 
 def columns(table: pd.DataFrame, asked: Asked) -> Tidy:
     """Read a table with a row for each evaluation: losses, or truth and predictions."""
     table = flat(table, asked)
+    tidy = evaluations(table, asked)
+    if not set(LEVELS) & set(tidy.table.columns):
+        raise LogError(
+            f"no column is called as a level of a loss log. Expected some of {', '.join(LEVELS)}. "
+            f"{call_for(table, asked)}."
+        )
+    used: list[str | None] = [asked.levels.get(level, level) for level in LEVELS]
+    used += [asked.model, MODEL, asked.truth, TRUTH, asked.metric, asked.wanted, LOSS]
+    return replace(tidy, spare=table[[name for name in table.columns if name not in used]])
+
+
+def evaluations(table: pd.DataFrame, asked: Asked) -> Tidy:
+    """Take levels, models, and losses or predictions out of a table."""
     levels = {level: asked.levels.get(level, level) for level in LEVELS}
     require(table, asked.levels.values(), "table with these levels")
     levels = {level: name for level, name in levels.items() if name in table.columns}
@@ -30,18 +48,52 @@ def columns(table: pd.DataFrame, asked: Asked) -> Tidy:
         require(table, [named], "table with this model=")
         out["model"] = table[named]
     truth = asked.truth or next((n for n in (TRUTH, "truth") if n in table.columns), None)
+    check_losses(table, asked)
     wanted = asked.metric or LOSS
     if isinstance(asked.loss, str) and asked.loss in table.columns:
         wanted = asked.loss  # the name of a column and not of a function
     if wanted in table.columns and (truth is None or asked.loss in (None, wanted)):
-        return Tidy(out.assign(loss=table[wanted]), attrs={"loss": wanted})
+        refuse_predictions(wanted, asked)
+        return Tidy(
+            out.assign(loss=table[wanted]), attrs={"loss": wanted}, called=own_name(wanted)
+        )  # fmt: skip
     if truth is None or truth not in table.columns:
         return wide(table, asked, out, [*levels.values(), named])
     guesses = predictions_of(table, asked)
-    if asked.loss is None and asked.metric is not None:
-        require(table, [asked.metric], "table with this metric=")
     out["y_true"] = table[truth]
     return stacked(out, table, guesses, named, "y_pred")
+
+
+def check_losses(table: pd.DataFrame, asked: Asked) -> None:
+    """Refuse a loss that is neither a column nor one that can be computed."""
+    if asked.metric is not None:
+        require(table, [asked.metric], "table with this metric=")
+    loss = asked.loss
+    if not isinstance(loss, str) or loss in LOSSES or loss in table.columns:
+        return
+    near = nearest(loss, table.columns)
+    if not near or (asked.truth or TRUTH) in table.columns:
+        raise unknown_loss(loss)
+    raise LogError(
+        f"there is no column {loss!r}, and no loss of this name. Expected the column of losses, or "
+        f"one of {', '.join(map(repr, LOSSES))}.{near}"
+    )
+
+
+def refuse_predictions(held: str, asked: Asked) -> None:
+    """Refuse columns of predictions that nobody would look at."""
+    unused = [name for name in ("truth", "prediction") if getattr(asked, name) is not None]
+    if unused:
+        raise LogError(
+            f"the losses of this table stand in the column {held!r}, and {unused[0]}= is for "
+            f"losses to be computed. Expected loss= with it, as in loss='squared_error'. Leave it "
+            f"out to take the losses as they are."
+        )
+
+
+def own_name(column: str) -> str | None:
+    """Call a model after its column, unless all columns of this kind are called so."""
+    return None if column in (*USUAL, LOSS) else column
 
 
 def flat(table: pd.DataFrame, asked: Asked) -> pd.DataFrame:
@@ -58,7 +110,7 @@ def flat(table: pd.DataFrame, asked: Asked) -> pd.DataFrame:
 def predictions_of(table: pd.DataFrame, asked: Asked) -> list[str]:
     """Find the columns of predictions."""
     if asked.prediction is None:
-        names = [n for n in (PREDICTION, "prediction", "pred", "oof_pred") if n in table.columns]
+        names = [name for name in USUAL if name in table.columns]
         if len(names) != 1:
             raise LogError(
                 f"the column of predictions is not known. Expected one called 'y_pred', or its "
@@ -76,7 +128,7 @@ def predictions_of(table: pd.DataFrame, asked: Asked) -> list[str]:
 def stacked(out: pd.DataFrame, table: pd.DataFrame, names: list[str], model: Any, to: str) -> Tidy:
     """Put columns of several models below each other."""
     if len(names) == 1:
-        return Tidy(out.assign(**{to: table[names[0]]}))
+        return Tidy(out.assign(**{to: table[names[0]]}), called=own_name(names[0]))
     if model is not None:
         raise LogError("model= and several columns both name models. Expected one of them.")
     parts = [out.assign(model=name, **{to: table[name]}) for name in names]
@@ -111,7 +163,7 @@ def scores(table: pd.DataFrame, asked: Asked) -> Tidy:
     if asked.higher_is_better is None:
         raise LogError(
             "scores do not say which way is better. Expected higher_is_better=True (accuracy, "
-            "R2, neg_…) or False (errors)."
+            "R2, neg_…), or higher_is_better=False (errors)."
         )
     table = flat(table, asked)
     found = next((name for name in ("split", "iteration", "Resample", "id") if name in table), None)

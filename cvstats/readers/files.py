@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterator, Mapping
 from io import TextIOWrapper
 from pathlib import Path
@@ -53,7 +54,7 @@ def table_of(path: Path, kind: str) -> pd.DataFrame:
     """Read a table."""
     check_size(path, MOST_JSON if kind == "json" else MOST_BYTES)
     if kind in ("csv", "tsv"):
-        return of_csv(path, "," if kind == "csv" else "\t")
+        return of_csv(path, kind)
     if kind == "arff":
         return of_arff(path)
     if kind == "parquet":
@@ -77,12 +78,13 @@ def check_size(path: Path, most: int) -> None:
         )
 
 
-def of_csv(path: Path, separator: str) -> pd.DataFrame:
+def of_csv(path: Path, kind: str) -> pd.DataFrame:
     """Read a CSV file: numbers to the last digit, labels such as 'None' as they stand."""
     with path.open("rb") as file:
         head = file.readline(1 << 20)
     if b"\0" in head:
         raise LogError(f"{path.name} is not text: its first line holds a zero byte.")
+    separator = separator_of(head, "," if kind == "csv" else "\t")
     if head.count(separator.encode()) > MOST_COLUMNS:
         raise LogError(f"{path.name} has over {MOST_COLUMNS:,} columns. Expected fewer.")
     with opened(path) as file:
@@ -92,10 +94,33 @@ def of_csv(path: Path, separator: str) -> pd.DataFrame:
         )  # fmt: skip
     if isinstance(table.index, pd.MultiIndex) or not table.index.equals(pd.RangeIndex(len(table))):
         raise LogError(f"the rows of {path.name} are longer than its header. Expected as many.")
+    refuse_decimal_commas(table, path, separator)
     numbers_of_rows = [name for name in table.columns if str(name).startswith("Unnamed: ")]
     if len(numbers_of_rows) == 1 and table.columns[0] == numbers_of_rows[0]:
         table = table.set_index(numbers_of_rows[0]).rename_axis(None)  # as R and pandas write it
     return table
+
+
+def separator_of(head: bytes, usual: str) -> str:
+    """Find what stands between the columns: what is usual, or else what the header line has."""
+    plain = re.sub(rb'"[^"]*"', b"", head)  # a quoted name may hold any of them
+    return next((mark for mark in (usual, ";", "\t", ",") if mark.encode() in plain), usual)
+
+
+def refuse_decimal_commas(table: pd.DataFrame, path: Path, separator: str) -> None:
+    """Refuse numbers that are written as in ``0,5``: labels and losses would be words."""
+    if separator == ",":
+        return
+    for name in table.columns:
+        if pd.api.types.is_numeric_dtype(table[name]):
+            continue
+        words = table[name].dropna().astype(str)
+        if len(words) and words.str.fullmatch(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?").all():
+            raise LogError(
+                f"the column {name!r} of {path.name} writes decimals with a comma, as in "
+                f"{words.iloc[0]}. Expected points. Read it as table = pandas.read_csv(path, "
+                f"sep={separator!r}, decimal=','), and then cvstats.read_log(table, …)."
+            )
 
 
 def of_parquet(path: Path) -> pd.DataFrame:

@@ -14,7 +14,7 @@ import xarray as xr
 
 from cvstats.design import LEVELS
 from cvstats.errors import LogError, listed
-from cvstats.readers import files, inspect_ai, lm_eval, saving
+from cvstats.readers import files, folders, inspect_ai, lm_eval, saving
 from cvstats.readers.asked import Asked
 from cvstats.readers.formats import CONTAINERS, FORMATS, SKLEARN, refuse_unused
 from cvstats.readers.tidy import Tidy
@@ -120,6 +120,10 @@ def loaded(source: Any, container: str | None, tool: str | None) -> Any:
                 with guarded("these samples"):
                     return lm_eval.of_records(source)
             return pd.DataFrame.from_records(list(source))
+    if isinstance(source, (list, tuple)) and not len(source):
+        raise LogError(
+            f"the {type(source).__name__} is empty. Expected paths of files, or records of a table."
+        )
     return source
 
 
@@ -129,15 +133,9 @@ def is_result(source: Mapping[Any, Any]) -> bool:
 
 
 def from_path(path: Path, container: str | None, tool: str | None) -> Any:
-    """Load one file, or a directory of samples."""
-    if path.is_dir() and container is None and path.suffix != ".zarr":
-        parts = lm_eval.files_of(path)
-        with guarded(path.name):
-            tables = {
-                model: pd.concat([lm_eval.of_file(file) for file in paths], ignore_index=True)
-                for model, paths in parts.items()
-            }
-        return Several(True, dict(tables))
+    """Load one file, or a folder of them."""
+    if path.is_dir() and container in (None, "parquet") and path.suffix != ".zarr":
+        return from_folder(path, tool)
     kind = container or files.kind_of(path)
     if not path.exists():
         raise LogError(f"{path.name} is not there. Expected the path of a file.")
@@ -162,6 +160,22 @@ def from_path(path: Path, container: str | None, tool: str | None) -> Any:
             if tool == "lm-eval" or (tool is None and lm_eval.is_sample(first)):
                 return lm_eval.of_file(path)
         return files.table_of(path, kind)
+
+
+def from_folder(folder: Path, tool: str | None) -> Any:
+    """Load the rows of one log from several files, or the samples of several models."""
+    parts = [] if tool == "lm-eval" else folders.parquet_in(folder)
+    if not parts:
+        return Several(True, dict(folders.samples_in(folder, tool == "lm-eval")))
+    saved: set[bool] = set()
+
+    def load(path: Path) -> Any:
+        found = from_path(path, "parquet", tool)
+        saved.add(isinstance(found, Saved))
+        return found.log if isinstance(found, Saved) else found
+
+    table = folders.rows_of(folder, parts, load)
+    return Saved(table) if saved == {True} else table
 
 
 def is_mapping_of_columns(value: Any) -> bool:

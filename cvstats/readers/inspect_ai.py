@@ -70,12 +70,13 @@ def inspect(table: pd.DataFrame, asked: Asked) -> Tidy:
         else pd.Series(False, index=table.index)
     )
     if failed.any() and asked.missing != "drop":
+        counted = "1 sample" if failed.sum() == 1 else f"{int(failed.sum()):,} samples"
         names = [
             f"id={row.id!r}, epoch={row.epoch!r}"
             for row in table.loc[failed, ["id", "epoch"]].head(3).itertuples()
         ]
         raise LogError(
-            f"{int(failed.sum()):,} samples ended in an error: "
+            f"{counted} ended in an error: "
             f"{listed(names, int(failed.sum()))}. Expected a score for each. Run them again, or "
             f"pass missing='drop' to leave them out."
         )

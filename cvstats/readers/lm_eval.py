@@ -34,21 +34,22 @@ def is_sample(record: Mapping[str, Any]) -> bool:
     return "doc_id" in record and bool({"doc_hash", "filtered_resps", "filter"} & set(record))
 
 
-def files_of(folder: Path) -> dict[str, list[Path]]:
-    """Find the newest samples of each model and task below a folder."""
+def files_of(folder: Path, deep: bool = True) -> dict[str, list[Path]]:
+    """Find the newest samples of each model and task below a folder.
+
+    Unless ``deep``, no further down than the tool itself puts them: what is searched may be
+    anybody's home.
+    """
+    name = "samples_*.jsonl"
+    near = [path for depth in ("", "*/", "*/*/") for path in folder.glob(depth + name)]
     found: dict[tuple[str, str], Path] = {}
-    for path in sorted(folder.rglob("samples_*.jsonl")):
+    for path in sorted(folder.rglob(name) if deep else near):
         match = NAME.fullmatch(path.stem)
         if match:
             found[path.parent.name, match["task"]] = path  # the date comes last: newest wins
     out: dict[str, list[Path]] = {}
     for (model, _), path in found.items():
         out.setdefault(model, []).append(path)
-    if not out:
-        raise LogError(
-            f"the directory {folder.name} holds no samples_*.jsonl. Expected the output of "
-            f"lm_eval --log_samples."
-        )
     return out
 
 

@@ -15,7 +15,7 @@ from cvstats.errors import LogError, listed
 from cvstats.readers import arrays, stores
 from cvstats.readers.coding import Coded, index_of, numbered
 from cvstats.readers.encoding import decode, encode, from_plain, to_plain
-from cvstats.readers.files import kind_of
+from cvstats.readers.files import SUFFIXES
 from cvstats.readers.words import guarded
 
 __all__ = ["load", "save"]
@@ -27,11 +27,12 @@ KINDS = ("csv", "jsonl", "parquet", "netcdf", "zarr")
 
 def save(log: object, path: Path) -> None:
     """Write a log; the suffix of the path says how."""
-    kind = kind_of(path)
+    kind = SUFFIXES.get(path.suffix.lower())
     if kind not in KINDS:
-        raise LogError(
-            f"save_log does not write {path.suffix}. Expected .parquet, .csv, .jsonl, .nc or .zarr."
-        )
+        which = f"save_log does not write {path.suffix}" if kind else (
+            f"{path.name} ends in {path.suffix or 'nothing'!r}, which save_log does not write"
+        )  # fmt: skip
+        raise LogError(f"{which}. Expected .parquet, .csv, .jsonl, .nc or .zarr.")
     if isinstance(log, (xr.DataArray, xr.Dataset)):
         if kind not in ("netcdf", "zarr"):
             raise LogError(

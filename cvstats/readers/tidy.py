@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ import pandas as pd
 from cvstats.design import LEVELS
 from cvstats.errors import MOST, LogError, listed, place, spelled
 from cvstats.readers.coding import Coded, coded, combined, first_rows, indexed
+from cvstats.readers.guessing import telling_apart
 from cvstats.types import IntArray
 
 __all__ = ["Assembled", "Tidy", "assembled"]
@@ -34,12 +35,18 @@ class Tidy:
         Facts to keep with the log.
     lost : str
         What the tool did not write down, in a sentence; empty if nothing.
+    spare : DataFrame, optional
+        Columns of which nothing was taken: one may tell apart what else is the same.
+    called : str, optional
+        What to call the one model of a table that names no model.
     """
 
     table: pd.DataFrame
     probabilities: Mapping[Hashable, str] = field(default_factory=dict)
     attrs: dict[str, Any] = field(default_factory=dict)
     lost: str = ""
+    spare: pd.DataFrame | None = None
+    called: str | None = None
 
 
 @dataclass(frozen=True)
@@ -64,7 +71,7 @@ def assembled(tidy: Tidy) -> Assembled:
     parts = {level: coded(table[level], level) for level in levels}
     models = names_of(table)
     rows = combined(list(parts.values()))
-    refuse_twice(table, parts, models, rows)
+    refuse_twice(table, parts, models, rows, tidy.spare)
     refuse_other_truths(table, parts)
     index = indexed(parts, first_rows(rows))
     columns: dict[str, Any] = {}
@@ -117,8 +124,9 @@ def names_of(table: pd.DataFrame) -> dict[Hashable, Any]:
 
 
 def refuse_twice(
-    table: pd.DataFrame, parts: Mapping[str, Coded], models: Mapping[Hashable, Any], rows: IntArray
-) -> None:
+    table: pd.DataFrame, parts: Mapping[str, Coded], models: Mapping[Hashable, Any],
+    rows: IntArray, spare: pd.DataFrame | None = None,
+) -> None:  # fmt: skip
     """Refuse an evaluation that a model has twice."""
     again = np.zeros(len(rows), dtype=bool)
     for mine in models.values():
@@ -130,8 +138,24 @@ def refuse_twice(
         raise LogError(
             f"an evaluation stands twice: {listed(shown, int(again.sum()))}. Expected each "
             f"({', '.join(names)}) once. Drop the copies, or name the column that tells them "
-            f"apart, such as repetition= or model=."
+            f"apart{apart(table, rows, spare, names)}."
         )
+
+
+def apart(
+    table: pd.DataFrame, rows: IntArray, spare: pd.DataFrame | None, names: Sequence[str]
+) -> str:
+    """Say which column tells evaluations apart, or which argument may name one."""
+    if spare is not None:
+        size = len(spare)  # models of columns of their own stand below each other
+        keys = pd.DataFrame({"row": rows[:size]})
+        if MODEL in table:
+            keys["model"] = table[MODEL].iloc[:size].to_numpy()
+        found = telling_apart(spare, keys, {*names, *([MODEL] if MODEL in table else [])})
+        if found:
+            return f": {found}"
+    others = [f"{name}=" for name in ("point", "repetition", MODEL) if name not in names]
+    return f", such as {' or '.join(others)}" if others else ""
 
 
 def label_of(table: pd.DataFrame, parts: Mapping[str, Coded], name: str, row: int) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cvstats.errors import LogError, listed
+from cvstats.errors import LogError, listed, nearest
 
 __all__ = ["brief", "guarded", "needed", "one_line", "require"]
 
@@ -78,5 +78,5 @@ def require(table: pd.DataFrame, columns: Iterable[str], tool: str) -> None:
     if lost:
         raise LogError(
             f"this is no {tool}: it has no column {listed(map(repr, lost))}. Found "
-            f"{listed(map(repr, table.columns))}."
+            f"{listed(map(repr, table.columns))}.{nearest(lost[0], table.columns)}"
         )

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from cvstats.reporting.facts import about, fragment
-from cvstats.reporting.page import report
+from cvstats.reporting.page import checked_path, report
 
-__all__ = ["about", "fragment", "report"]
+__all__ = ["about", "checked_path", "fragment", "report"]

@@ -16,7 +16,10 @@ from cvstats.plans.drawing import whole_number
 from cvstats.reporting.content import Figure, Settings, computed, sections
 from cvstats.reporting.facts import about, facts, first_section
 
-__all__ = ["report"]
+__all__ = ["checked_path", "report"]
+
+PAGES = (".html", ".htm", "")
+"""How the name of a page may end."""
 
 
 @overload
@@ -62,7 +65,8 @@ def report(
         Any loss log. ``attrs["long_name"]`` and ``attrs["units"]`` name the loss and its units,
         ``attrs["title"]`` the log.
     path : str or path, optional
-        Where to write the page, such as ``"report.html"``.
+        Where to write the page, such as ``"report.html"``: a name in ``.html`` or ``.htm``, or
+        without a suffix.
     title : str, optional
         The heading of the page.
     alpha : float, optional
@@ -161,6 +165,11 @@ def checked_path(path: object) -> Path:
     if not isinstance(path, (str, PathLike)):
         raise LogError(f"path={path!r} is no path. Expected one such as 'report.html', or None.")
     target = Path(path)
+    if target.suffix.lower() not in PAGES:
+        raise LogError(
+            f"{target.name} ends in {target.suffix!r}, and the report is a page of HTML. Expected "
+            f"a name such as {target.stem}.html; a browser prints that page as PDF."
+        )
     if target.is_dir():
         raise LogError(f"{str(target)!r} is a directory. Expected a file, such as 'report.html'.")
     if not target.parent.is_dir():

@@ -1,0 +1,165 @@
+"""Levels under other names, and means in place of losses, are doubted aloud."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import cvstats
+from cvstats.errors import LogError
+from cvstats.intervals.unused import meant
+from cvstats.results import Caution
+
+WORDS = "a level that is not used may name folds, sources or repetitions: see diagnose()"
+MEANS = "one loss in each fold or split, and no level 'point'"
+
+
+def by_subject(name="subject", n=100):
+    """Ten subjects of ten points, far apart, as they are when one is left out at a time."""
+    draw = np.random.default_rng(4)
+    groups = np.arange(n) // 10
+    index = pd.MultiIndex.from_arrays([groups, np.arange(n)], names=[name, "point"])
+    return pd.Series(draw.normal(size=10)[groups] + draw.normal(size=n), index)
+
+
+@pytest.mark.parametrize(
+    ("name", "level"),
+    [
+        *dict.fromkeys(
+            ("subject", "Subject", "subject_id", "patients", "group", "Groups", "sorce", "siteId",
+             "data source", "centre", "speaker"), "source",
+        ).items(),
+        *dict.fromkeys(("Fold", "folds", "cv_fold", "fold_id", "split"), "fold").items(),
+        *dict.fromkeys(("rep", "repeats", "seed", "repitition", "Epoch"), "repetition").items(),
+        *dict.fromkeys(("id", "idx", "row", "sample_id", "points"), "point").items(),
+    ],
+)  # fmt: skip
+def test_names_that_sound_like_a_level(name, level):
+    assert meant(name) == level
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["country", "county", "month", "carrier", "folder", "resource", "order", "route", "router",
+     "dataset", "x", "name", "data", "decade", "gold", "trial"],
+)  # fmt: skip
+def test_names_that_do_not(name):
+    assert meant(name) is None
+
+
+@pytest.mark.parametrize("name", ["subject", "Fold", "cv_fold", "seed"])
+def test_intervals_doubt_a_level_that_is_not_used(name):
+    log = by_subject(name)
+    several = pd.DataFrame({"a": log, "b": log + np.arange(100) % 7})
+    for result in (log.cvci.interval(), log.cvci.holdout(), log.cvci.wald()):
+        assert WORDS in result["caution"]
+    for table in (several.cvci.compare(), several.cvci.best_set(rng=0), several.cvci.wald()):
+        assert table["caution"].str.contains(WORDS, regex=False).all()
+    assert WORDS not in cvstats.wald(log, by=name)["caution"].iloc[0]
+    said = log.cvci.diagnose().set_index("code").loc["CVS021", "finding"]
+    assert f"level {name!r} has 10 labels and is not used" in said
+    assert f"level {name!r} is not used, and may name the" in repr(log.cvci)
+
+
+def test_the_level_by_its_name_is_what_was_meant():
+    log = by_subject()
+    code = repr(log.cvci).split("sources: ")[1].rstrip(">")
+    named = eval(code, {"log": log})
+    assert WORDS not in named.cvci.interval()["caution"]
+    assert "CVS021" not in set(named.cvci.diagnose()["code"])
+    assert named.cvci.interval()["se"] > 1.5 * log.cvci.interval()["se"]
+
+
+def test_coordinates_along_the_evaluations_are_doubted_too():
+    folds = ("point", np.arange(40) % 4)
+    array = xr.DataArray(np.arange(40.0) % 9, dims="point", coords={"folds": folds})
+    for log in (array, array.chunk()):
+        flags = log.cvci.wald()["caution"]
+        assert flags.dtype == np.int32
+        assert int(flags) & Caution.UNUSED_LEVEL
+    assert "log.rename({'folds': 'fold'})" in repr(array.cvci)
+    assert not int(array.rename(folds="fold").cvci.wald()["caution"]) & Caution.UNUSED_LEVEL
+
+
+def test_no_caution_where_nothing_is_in_doubt():
+    log = by_subject()
+    assert log.rename_axis(index={"subject": "country"}).cvci.interval()["caution"] == ""
+    alone = log.set_axis(pd.MultiIndex.from_arrays([range(100)] * 2, names=["subject", "point"]))
+    assert alone.cvci.interval()["caution"] == ""  # each subject has one point
+    one = log.set_axis(log.index.set_codes(np.zeros(100, int), level="subject"))
+    assert one.cvci.interval()["caution"] == ""
+    named = log.droplevel("point").rename_axis("fold").to_frame("a").assign(id=range(100))
+    table = named.set_index("id", append=True)["a"].cvci.wald()
+    assert WORDS not in table["caution"]  # the names of points change no number
+
+
+def test_means_of_folds_are_no_points():
+    log = by_subject("fold")
+    means = log.groupby("fold").mean()
+    for result in (means.cvci.wald(), means.cvci.corrected_t(train_size=90)):
+        assert MEANS in result["caution"]
+    assert MEANS not in means.cvci.cv_t()["caution"]
+    assert MEANS not in log.cvci.wald()["caution"]
+    array = xr.DataArray(means.to_numpy(), dims="fold")
+    flags = array.cvci.wald()["caution"]
+    assert flags.dtype == flags.attrs["flag_masks"].dtype == np.int32
+    masks = dict(zip(flags.attrs["flag_meanings"].split(), flags.attrs["flag_masks"], strict=True))
+    assert (flags & masks["one_each"]) != 0
+    assert MEANS in cvstats.to_markdown(array.cvci.wald())
+    means.attrs["holds"] = "scores"
+    result = means.cvci.corrected_t()
+    assert result["caution"] == ""
+    assert result["se"] == pytest.approx(np.sqrt((1 / 10 + 1 / 9) * means.var()), rel=1e-12)
+
+
+def test_advice_for_means_does_not_lead_into_the_trap():
+    index = pd.MultiIndex.from_product([range(3), range(5)], names=["repetition", "fold"])
+    log = pd.Series(np.arange(15.0), index)
+    with pytest.raises(LogError, match=r"say so with log.attrs\['holds'\] = 'scores'") as error:
+        log.cvci.wald()
+    assert "log.xs" not in str(error.value)
+    log.attrs["holds"] = "scores"
+    assert log.cvci.corrected_t()["n_splits"] == 15
+    with pytest.raises(LogError, match=r"Scores of splits are read by cvstats\.read_log\(frame, "):
+        cvstats.wald(np.array([0.8, 0.9]))
+    frame = pd.DataFrame({"fold": range(3), "score": [0.7, 0.8, 0.9]})
+    scores = cvstats.read_log(frame, format="scores", higher_is_better=True)
+    assert scores.cvci.corrected_t()["caution"] == ""
+
+
+def test_alpha_is_what_is_left_out():
+    words = "alpha is the share that is left out: 0.05 for a 95% interval"
+    log = by_subject("fold")
+    both = pd.DataFrame({"a": log, "b": log + np.arange(100) % 7})
+    assert words in log.cvci.wald(alpha=0.95)["caution"]
+    assert words in log.cvci.interval(alpha=0.51)["caution"]
+    assert words in both.cvci.compare(alpha=0.9)["caution"].iloc[0]
+    assert words in both.cvci.best_set(alpha=0.9, rng=0)["caution"].iloc[0]
+    for alpha in (0.05, 0.5):
+        assert words not in log.cvci.wald(alpha=alpha)["caution"]
+
+
+def test_as_log_loses_no_level_unseen():
+    table = by_subject().rename("loss").reset_index().rename(columns={"point": "trial"})
+    log = cvstats.as_log(table, point="trial")
+    assert list(log.index.names) == ["point", "subject"]
+    assert WORDS in log.cvci.interval()["caution"]
+    assert list(cvstats.as_log(table, point="trial", source="subject").index.names) == [
+        "source", "point",
+    ]  # fmt: skip
+    plain = table.rename(columns={"subject": "country"})
+    assert list(cvstats.as_log(plain, point="trial").index.names) == ["point"]
+    numbers = table.assign(seed=table["loss"], run=1)  # floats are no labels, and one is none
+    assert list(cvstats.as_log(numbers, point="trial").index.names) == ["point", "subject"]
+
+
+def test_as_log_keeps_of_stacked_models_what_they_share():
+    table = by_subject().rename("loss").reset_index()
+    long = pd.concat({"a": table, "b": table}, names=["model", None]).reset_index("model")
+    long["seed"] = (long["model"] == "a") * 7  # of the model, not of the evaluation
+    log = cvstats.as_log(long)
+    assert list(log.index.names) == ["point", "subject"]
+    assert log.shape == (100, 2)
+    assert not log.isna().any(axis=None)
