@@ -68,10 +68,20 @@ def each(work: Callable[[int], T], tasks: int) -> Iterator[T]:
     with ThreadPoolExecutor(max_workers=workers - 1) as pool:
         rest = iter(spans(tasks, min(max(1, tasks // (4 * workers)), LONGEST)))
         ahead = deque((span, pool.submit(piece, span)) for span in islice(rest, 2 * workers))
+        own: dict[tuple[int, int], list[T]] = {}
         while ahead:
-            span, started = ahead.popleft()
-            # What no other thread has begun this one does itself, rather than wait.
-            yield from piece(span) if started.cancel() else started.result()
+            span, first = ahead[0]
+            if span not in own and not first.done():
+                # Rather than wait this thread does a piece itself that no other has begun.
+                free = (other for other, begun in ahead if other not in own and begun.cancel())
+                taken = next(free, None)
+                if taken is None:
+                    first.exception()  # wait for it
+                else:
+                    own[taken] = piece(taken)
+                continue
+            ahead.popleft()
+            yield from own.pop(span) if span in own else first.result()
             ahead.extend((span, pool.submit(piece, span)) for span in islice(rest, 1))
 
 

@@ -178,6 +178,11 @@ BAD_LOGS = {
         "none of the index levels (cv, id) is known. Expected some of sample, outer, repetition, "
         "fold, source, point, count. Rename yours, as in log.rename_axis(index={'cv': 'fold'})",
     ),
+    "an unknown level whose name tells": (
+        lambda: one().rename_axis(["subject", "trial"]),
+        "Rename yours, as in log.rename_axis(index={'subject': 'source'}), or call "
+        "cvstats.as_log(log.reset_index(), source='subject', …).",
+    ),
     "unknown dimensions": (
         lambda: by_point(k_fold())
         .isel(repetition=0, drop=True)

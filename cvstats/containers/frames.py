@@ -16,6 +16,7 @@ from cvstats.chunked import Panels
 from cvstats.containers.log import Attrs
 from cvstats.design import LEVELS, Design, Grid, Level
 from cvstats.errors import LogError, is_number, listed, spelled
+from cvstats.intervals.unused import meant
 from cvstats.moments import Moments
 from cvstats.results import CAUTIONS, Result
 from cvstats.types import IntArray
@@ -92,9 +93,10 @@ def unknown_levels(names: list[Hashable]) -> LogError:
     if first is None:
         way = f"Name them: log.rename_axis(['fold', 'point']) for {len(names)} levels like these."
     else:
+        level = meant(str(first)) or "fold"
         way = (
-            f"Rename yours, as in log.rename_axis(index={{{spelled(first)}: 'fold'}}), or call "
-            f"cvstats.as_log(log.reset_index(), fold={spelled(first)}, …)."
+            f"Rename yours, as in log.rename_axis(index={{{spelled(first)}: {level!r}}}), or call "
+            f"cvstats.as_log(log.reset_index(), {level}={spelled(first)}, …)."
         )
     return LogError(
         f"none of the index levels ({have}) is known. Expected some of {', '.join(LEVELS)}. {way}"

@@ -1,0 +1,91 @@
+"""Threads over blocks: each task once, in order, by all threads that there are."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from cvstats.blocks import LONGEST, Scratch, each, pieced, spans
+
+
+@pytest.mark.parametrize("threads", ["1", "2", "4"])
+@pytest.mark.parametrize("tasks", [0, 1, 2, 7, 40, 8 * LONGEST])
+@pytest.mark.parametrize("slow", ["first", "odd", "none"])
+def test_each_task_is_done_once_and_answers_in_order(monkeypatch, threads, tasks, slow):
+    """Whichever thread waits for which: a task done twice would count its rows twice."""
+    monkeypatch.setenv("CVSTATS_THREADS", threads)
+    done = np.zeros(tasks, int)
+
+    def work(task: int) -> int:
+        if (slow == "first" and task == 0) or (slow == "odd" and tasks < 50 and task % 2):
+            time.sleep(0.002)
+        done[task] += 1
+        return task
+
+    assert list(each(work, tasks)) == list(range(tasks))
+    assert (done == 1).all()
+
+
+def test_all_threads_take_part_and_not_one_more(monkeypatch):
+    """Two tasks meet at a barrier: alone, a thread would wait there until the barrier breaks."""
+    monkeypatch.setenv("CVSTATS_THREADS", "2")
+    both = threading.Barrier(2, timeout=20)
+    who = set()
+
+    def work(task: int) -> None:
+        both.wait()
+        who.add(threading.get_ident())
+
+    list(each(work, 8))
+    assert len(who) == 2
+    assert threading.get_ident() in who
+
+
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_what_a_task_raises_reaches_who_asked(monkeypatch, threads):
+    monkeypatch.setenv("CVSTATS_THREADS", threads)
+
+    def work(task: int) -> int:
+        if task == 5:
+            raise ValueError("task five")
+        return task
+
+    found: list[int] = []
+    with pytest.raises(ValueError, match="task five"):
+        found.extend(each(work, 40))
+    assert found == list(range(len(found)))
+    assert len(found) <= 5
+
+
+def test_who_stops_asking_leaves_no_thread_behind(monkeypatch):
+    monkeypatch.setenv("CVSTATS_THREADS", "3")
+    before = threading.active_count()
+    answers = each(lambda task: task, 1_000)
+    assert next(answers) == 0
+    answers.close()
+    assert threading.active_count() == before
+
+
+def test_spans_cover_all_rows():
+    assert spans(7, 3) == [(0, 3), (3, 6), (6, 7)]
+    assert spans(0, 3) == []
+
+
+def test_long_blocks_are_worked_through_one_by_one():
+    assert pieced(1 << 18) > 1
+    assert pieced(1 << 22) == 1
+
+
+def test_scratch_is_used_again_by_its_thread_only():
+    scratch = Scratch()
+    mine = scratch.array("cells", 10, np.int32)
+    assert np.shares_memory(mine, scratch.array("cells", 6, np.int32))
+    assert not np.shares_memory(mine, scratch.array("cells", 20, np.int32))
+    other = []
+    thread = threading.Thread(target=lambda: other.append(scratch.array("cells", 5, np.int32)))
+    thread.start()
+    thread.join()
+    assert not np.shares_memory(other[0], scratch.array("cells", 20, np.int32))
