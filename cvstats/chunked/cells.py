@@ -77,12 +77,12 @@ def of_columns(design: Design, losses: Columns, by: Sequence[str]) -> Moments:
 def _tile(design: Design, losses: Columns, plan: Plan) -> int:
     """How many columns to read in one go."""
     most = SUMS // max(plan.size, 1)
+    rows = max(1, min(design.size, pieced(plan.rows) * plan.rows))
     if losses.across:
         return int(np.clip(most, ABREAST, 1024))
-    if not losses.down:  # each lies elsewhere, or is made
-        return 1
-    rows = min(design.size, pieced(plan.rows) * plan.rows)
-    return int(np.clip(NUMBERS // max(rows, 1), TILE, max(TILE, most)))
+    if losses.down:
+        return int(np.clip(NUMBERS // rows, TILE, max(TILE, most)))
+    return max(1, NUMBERS // 16 // rows)  # each is copied or made: by itself, but for short ones
 
 
 def _pooled(parts: list[State]) -> State:
