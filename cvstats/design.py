@@ -150,13 +150,16 @@ class Design:
         if plan_keys is not None:
             return self._sparse(by, plan_keys, start, stop)
         numbers = np.empty(stop - start, dtype=np.int32) if out is None else out
-        first, rest = (self.levels[by[0]].codes[start:stop], by[1:]) if by else (0, by)
-        numbers[:] = first
+        codes = [frozen(self.levels[name].codes[start:stop]) for name in by]
+        sizes = [len(self.levels[name].labels) for name in by]
+        if len(by) < 2:
+            numbers[:] = codes[0] if by else 0
+        else:
+            kernels.combine_two(numbers, codes[0], codes[1], sizes[1])
+        for code, size in zip(codes[2:], sizes[2:], strict=True):
+            kernels.combine(numbers, code, size)
         if self.present is not None:
             numbers[~self.present[start:stop]] = -1
-        for name in rest:
-            level = self.levels[name]
-            kernels.combine(numbers, frozen(level.codes[start:stop]), len(level.labels))
         return frozen(numbers)
 
     def _keys(self, by: Sequence[str], start: int, stop: int) -> NDArray[np.int64]:

@@ -46,10 +46,14 @@ FAR = 1e3
 def of_columns(design: Design, losses: Columns, by: Sequence[str]) -> Moments:
     """Moments of columns that are read, or made, one beside the other."""
     plan = design.plan(tuple(by))
+    tile = _tile(design, losses, plan)
+    tiles = [slice(*span) for span in spans(losses.width, tile)]
+    if losses.across:  # several blocks also where the rows are few and long
+        fewest = max(16 * plan.size, NUMBERS // min(tile, losses.width))
+        pieces = spans(design.size, min(plan.rows, fewest))
+    else:
+        pieces = spans(len(plan.counts), pieced(plan.rows) if losses.down else 1)
     read = _across if losses.across else _down
-    blocks = len(plan.counts)
-    pieces = spans(blocks, pieced(plan.rows) if losses.down and not losses.across else 1)
-    tiles = [slice(*span) for span in spans(losses.width, _tile(design, losses, plan))]
     scratch = Scratch()
 
     def work(task: int) -> State:
@@ -182,18 +186,19 @@ def _across(
     piece: tuple[int, int],
     scratch: Scratch,
 ) -> State:
-    """Read one block, many columns of a row at a time."""
-    counts, first = plan.counts[piece[0]], plan.first[piece[0]]
-    start, stop = piece[0] * plan.rows, min(piece[1] * plan.rows, design.size)
+    """Read some rows, many columns of a row at a time."""
+    start, stop = piece
     table, row, column = losses.tile(columns, start, stop)
     cells = _numbers(design, plan, start, stop, scratch)
+    counts, first = np.zeros((2, 1, plan.size), dtype=np.int64)
+    kernels.count(cells, stop - start, counts, first)
 
     def add(shift: FloatArray) -> tuple[FloatArray, FloatArray]:
-        sums = np.zeros((len(counts), 2, columns.stop - columns.start))
+        sums = np.zeros((plan.size, 2, columns.stop - columns.start))
         kernels.accumulate_wide(table, row, column, cells, shift, sums)
         return sums[:, 0], sums[:, 1]
 
-    among = table[row + first, column : column + columns.stop - columns.start]
-    shift = np.where((counts > 0)[:, None], among.astype(np.float64), 0.0)
-    count, mean, m2 = _about(counts, shift, add)
-    return count[None], mean[None], m2[None]
+    among = table[row + first[0], column : column + columns.stop - columns.start]
+    shift = np.where((counts[0] > 0)[:, None], among.astype(np.float64), 0.0)
+    _, mean, m2 = _about(counts[0], shift, add)
+    return counts.astype(np.float64), mean[None], m2[None]
