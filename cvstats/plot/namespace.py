@@ -6,8 +6,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from cvstats.api.running import Compared, Losses, Missing, Table
-from cvstats.containers import is_dask_frame
-from cvstats.errors import LogError
 from cvstats.plans.drawing import Rng
 from cvstats.plot.of_folds import folds, stability
 from cvstats.plot.of_intervals import forest
@@ -43,11 +41,6 @@ class Plots:
     """
 
     def __init__(self, losses: Losses) -> None:
-        if is_dask_frame(losses):
-            raise LogError(
-                "a plot shows numbers, and this is a frame of dask. Expected moments of it: "
-                "cvstats.plot.forest(cvstats.scan_dask(frame).compute())."
-            )
         self._losses = losses
 
     def __repr__(self) -> str:

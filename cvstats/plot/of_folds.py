@@ -20,6 +20,7 @@ from cvstats.plot.style import (
     above,
     canvas,
     few_enough,
+    in_memory,
     level_words,
     loss_words,
     name_x,
@@ -84,6 +85,7 @@ def folds(losses: Losses, *, missing: Missing = "raise", ax: Axes | None = None)
     >>> ax.get_xlabel()
     'repetition'
     """
+    in_memory(losses)
     table = tidy(moments(losses, missing=missing), losses)
     table = table[table["count"] > 0].dropna(subset="mean")
     fold = next((name for name in ("fold", "source") if name in table), None)
@@ -193,6 +195,7 @@ def stability(
     >>> ax.lines[0].get_xdata().tolist()
     [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
     """
+    in_memory(losses)
     checked_alpha(alpha)
     checked_choice("method", method, (*INTERVALS, None))
     log = read(losses, missing=missing)

@@ -15,6 +15,7 @@ from cvstats.plot.style import (
     MARKERS,
     above,
     canvas,
+    in_memory,
     level_words,
     loss_words,
     numbers,
@@ -88,6 +89,7 @@ def forest(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['wald, 95%', 'naive, 95%']
     """
+    in_memory(losses)
     tables = results(losses, methods, alpha, missing)
     rows = {name: rows_of(table, losses) for name, table in tables.items()}
     models = list(dict.fromkeys(name for table in rows.values() for name in table["model"]))

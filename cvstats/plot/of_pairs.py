@@ -23,6 +23,7 @@ from cvstats.plot.style import (
     canvas,
     column,
     few_enough,
+    in_memory,
     level_words,
     loss_words,
     name_x,
@@ -108,6 +109,7 @@ def comparison(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['random_forest\n− ridge', 'gradient_boosting\n− ridge']
     """
+    in_memory(losses)
     checked_choice("kind", kind, (*KINDS, None))
     table = tidy(
         compare(

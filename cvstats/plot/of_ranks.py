@@ -16,6 +16,7 @@ from cvstats.plot.style import (
     above,
     canvas,
     few_enough,
+    in_memory,
     level_words,
     name_x,
     rule,
@@ -84,6 +85,7 @@ def best_set(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['gradient_boosting', 'logistic_regression', 'naive_bayes']
     """
+    in_memory(losses)
     found = ranked(losses, alpha=alpha, center=center, n_draws=n_draws, rng=rng, missing=missing)
     table = tidy(found, losses)
     if table["model"].str.find(" · ").max() >= 0:

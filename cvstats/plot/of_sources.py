@@ -19,6 +19,7 @@ from cvstats.plot.style import (
     above,
     canvas,
     few_enough,
+    in_memory,
     level_words,
     loss_words,
     numbers,
@@ -84,6 +85,7 @@ def sources(
     >>> [label.get_text() for label in ax.get_yticklabels()][-2:]
     ['2013-12', 'new source']
     """
+    in_memory(losses)
     design = read(losses, missing=missing).design
     if not design.has("source"):
         raise LogError("the log has no level 'source' with two labels or more, so it has none.")

@@ -17,6 +17,7 @@ from cvstats.plot.style import (
     above,
     canvas,
     few_enough,
+    in_memory,
     loss_words,
     numbers,
     tidy,
@@ -87,6 +88,7 @@ def decomposition(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['ρ = 0', 'ρ = 0.1']
     """
+    in_memory(losses)
     values = [float(value) for value in rho]
     if not values:
         raise LogError("rho is empty. Expected a correlation, or several.")

@@ -13,7 +13,7 @@ import xarray as xr
 
 from cvstats.api.running import Losses
 from cvstats.api.showing import framed
-from cvstats.containers import Kept
+from cvstats.containers import Kept, is_dask_frame
 from cvstats.errors import LogError
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ __all__ = [
     "canvas",
     "column",
     "few_enough",
+    "in_memory",
     "level_words",
     "loss_words",
     "name_x",
@@ -46,6 +47,16 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 GREY = "#7A7A7A"
 MOST_ROWS = 60
 KNOWN = ("model", "other", "repetition", "fold", "source", "rho")
+
+
+def in_memory(losses: Losses) -> None:
+    """Refuse a frame that has no numbers yet, and say how to get them."""
+    if is_dask_frame(losses):
+        raise LogError(
+            "a plot shows numbers, and this is a frame of dask. Expected moments of it, as in: "
+            "cvstats.plot.forest(cvstats.scan_dask(frame).compute()); or the losses in memory: "
+            "cvstats.plot.forest(cvstats.as_log(frame.compute(), loss=…))."
+        )
 
 
 def canvas(ax: Axes | None, rows: float, *, width: float = 5.0) -> Axes:
