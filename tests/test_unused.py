@@ -83,6 +83,20 @@ def test_coordinates_along_the_evaluations_are_doubted_too():
     assert not int(array.rename(folds="fold").cvci.wald()["caution"]) & Caution.UNUSED_LEVEL
 
 
+def test_moments_remember_the_doubt(tmp_path):
+    log = by_subject()
+    first, second = (cvstats.Moments.of_log(part) for part in (log.iloc[:50], log.iloc[50:]))
+    (first + second).save(tmp_path / "both.npz")
+    for part in (first, first + second, cvstats.Moments.load(tmp_path / "both.npz")):
+        assert part.levels == ()
+        assert WORDS in part.holdout()["caution"]
+    named = cvstats.Moments.of_log(log, by="subject")  # asked for, so it is no oversight
+    assert WORDS not in cvstats.holdout(named, by="subject")["caution"].iloc[0]
+    assert WORDS in named.holdout()["caution"]
+    country = cvstats.Moments.of_log(log.rename_axis(index={"subject": "country"}))
+    assert country.holdout()["caution"] == ""
+
+
 def test_no_caution_where_nothing_is_in_doubt():
     log = by_subject()
     assert log.rename_axis(index={"subject": "country"}).cvci.interval()["caution"] == ""

@@ -24,6 +24,7 @@ from cvstats.design import LEVELS, SPLIT, Design, Level, Plan, Splits
 from cvstats.errors import LogError, listed, spelled
 from cvstats.levels import frozen
 from cvstats.moments import Moments
+from cvstats.results import Caution
 from cvstats.types import FloatArray, IntArray, Labels
 
 __all__ = [
@@ -283,12 +284,18 @@ class CellLog(Log):
     """A log whose moments were computed before.
 
     ``gaps`` holds those of the differences of all pairs of models, if they were kept, and
-    ``models`` the columns of the models, models by carried cells.
+    ``models`` the columns of the models, models by carried cells. ``doubt`` is what was
+    doubtful about levels that are not kept.
     """
 
     found: Moments = field(kw_only=True)
     gaps: Moments | None = field(kw_only=True, default=None)
     models: IntArray = field(kw_only=True)
+    doubt: Caution = field(kw_only=True, default=Caution(0))
+
+    def doubts(self) -> Caution:
+        """Add what is known of the log itself."""
+        return super().doubts() | self.doubt
 
     def moments(self, by: Sequence[str], losses: Columns | None = None) -> Moments:
         """Merge the cells that these levels do not tell apart."""

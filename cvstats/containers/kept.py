@@ -29,6 +29,7 @@ from cvstats.containers.reading import read, unread
 from cvstats.design import LEVELS
 from cvstats.errors import LogError, listed
 from cvstats.moments import Moments
+from cvstats.results import Caution
 from cvstats.types import IntArray
 
 __all__ = ["Kept", "kept_of", "model_columns"]
@@ -78,6 +79,8 @@ class Kept:
         What the attrs of all batches say.
     within : str
         A level without which an evaluation would stand several times: these are several logs.
+    doubt : Caution
+        What was doubtful about the levels of the log, of which not all are kept.
     """
 
     cells: Moments
@@ -89,6 +92,7 @@ class Kept:
     dropped: int | None = None
     notes: Notes = field(default_factory=Notes)
     within: str = ""
+    doubt: Caution = Caution(0)
 
     @property
     def models(self) -> list[Hashable]:
@@ -157,7 +161,7 @@ class Kept:
         return replace(
             self, cells=cells, prints=prints, gaps=gaps, batches=self.batches + other.batches,
             dropped=sum(known) if known else None, notes=self.notes & other.notes,
-            within=self.within or other.within,
+            within=self.within or other.within, doubt=self.doubt | other.doubt,
         )  # fmt: skip
 
     def __radd__(self: K, other: object) -> K:
@@ -179,7 +183,7 @@ class Kept:
             attrs["mixed"] = mixed
         return CellLog(
             design, CellPanels(cells.mean.shape[1], WORDS), self.labels, attrs,
-            found=cells, gaps=gaps, models=model_columns(self.labels),
+            found=cells, gaps=gaps, models=model_columns(self.labels), doubt=self.doubt,
         )  # fmt: skip
 
 
@@ -228,6 +232,7 @@ def kept_of(
     return kind(
         plain(cells), log.labels, "point" in log.design.levels, prints_of(log.design, levels),
         gaps, 1, log.attrs.get("n_dropped"), Notes.of(log.noted), within,
+        replace(log, used=levels).doubts() & Caution.UNUSED_LEVEL,
     )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from cvstats.containers.kept_notes import Notes
 from cvstats.containers.log import Labels
 from cvstats.errors import LogError, NoSuchFile
 from cvstats.moments import Moments
+from cvstats.results import Caution
 
 __all__ = ["load", "save"]
 
@@ -43,6 +44,7 @@ def save(part: Kept, path: str | os.PathLike[str]) -> None:
         "notes": {name: spelled_out(value) for name, value in part.notes.shared.items()},
         "mixed": list(part.notes.mixed),
         "within": part.within,
+        "doubt": int(part.doubt),
     }
     if part.prints is not None:
         arrays["prints"] = part.prints
@@ -79,7 +81,7 @@ def load(kind: type[K], path: str | os.PathLike[str]) -> K:
         told["pointed"], arrays.get("prints"), gaps, told["batches"], told["dropped"],
         Notes({name: read_out(value) for name, value in told.get("notes", {}).items()},
               tuple(told.get("mixed", ()))),
-        told.get("within", ""),
+        told.get("within", ""), Caution(told.get("doubt", 0)),
     )  # fmt: skip
 
 
