@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from cvstats.containers import kept_files, lazy_frames, scanning_files
+from cvstats.containers import scanning_files
 from cvstats.containers.apart import apart
 from cvstats.containers.cells import CellLog, CellPanels
 from cvstats.containers.grouping import Groups, stack
-from cvstats.containers.kept import Kept, kept_of
-from cvstats.containers.kept_arrays import kept_of_array
-from cvstats.containers.lazy import is_lazy, lazily, lazy_table
-from cvstats.containers.lazy_frames import later
-from cvstats.containers.lazy_kind import is_dask_frame
-from cvstats.containers.lazy_panels import LazyPanels
+from cvstats.containers.kept import files as kept_files
+from cvstats.containers.kept.arrays import kept_of_array
+from cvstats.containers.kept.batches import Kept, kept_of
+from cvstats.containers.lazy import frames as lazy_frames
+from cvstats.containers.lazy.arrays import is_lazy, lazily, lazy_table
+from cvstats.containers.lazy.frames import later
+from cvstats.containers.lazy.kind import is_dask_frame
+from cvstats.containers.lazy.panels import LazyPanels
 from cvstats.containers.log import Log, Table
 from cvstats.containers.reading import dropped, read
 from cvstats.containers.stacking import Axis, label_stacked

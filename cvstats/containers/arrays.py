@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from cvstats.chunked import Panels
 from cvstats.containers.frames import facts_about
-from cvstats.containers.lazy_evaluated import unlabelled
-from cvstats.containers.lazy_panels import LazyPanels
+from cvstats.containers.lazy.evaluated import unlabelled
+from cvstats.containers.lazy.panels import LazyPanels
 from cvstats.containers.log import Attrs
 from cvstats.design import LEVELS, Design, Grid, Level
 from cvstats.errors import LogError, listed

@@ -14,8 +14,8 @@ from cvstats.blocks import BLOCK, spans
 from cvstats.containers import arrays, frames
 from cvstats.containers.apart import apart
 from cvstats.containers.cells import CellPanels
-from cvstats.containers.lazy_kind import is_dask_frame
-from cvstats.containers.lazy_panels import LazyPanels
+from cvstats.containers.lazy.kind import is_dask_frame
+from cvstats.containers.lazy.panels import LazyPanels
 from cvstats.containers.log import Log
 from cvstats.design import LEVELS, Design
 from cvstats.errors import LogError, checked_choice

@@ -13,8 +13,8 @@ import pandas as pd
 
 from cvstats.chunked import Panels
 from cvstats.containers.frames import FrameLabels, numbers
-from cvstats.containers.kept import Kept, kept_of
-from cvstats.containers.kept_beside import side_by_side
+from cvstats.containers.kept.batches import Kept, kept_of
+from cvstats.containers.kept.beside import side_by_side
 from cvstats.containers.log import Log
 from cvstats.containers.reading import unread
 from cvstats.design import LEVELS, Design, Level

@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cvstats.containers.kept import Kept
+from cvstats.containers.kept.batches import Kept
 from cvstats.containers.scanning import (
     Parts,
     added,

@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from cvstats.containers.cells import CellPanels
-from cvstats.containers.lazy_evaluated import Layout, assumed_rows, design_at
+from cvstats.containers.lazy.evaluated import Layout, assumed_rows, design_at
 from cvstats.design import LEVELS, Design, Grid, Level
 
 __all__ = ["LazyPanels"]

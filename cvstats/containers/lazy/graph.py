@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.containers.lazy_blocks import Part, Rows, block_moments, block_rows, merged
-from cvstats.containers.lazy_evaluated import Layout, agreed, design_at, joined_rows
-from cvstats.containers.lazy_panels import LazyPanels
-from cvstats.containers.lazy_template import Run, Template, template_of
+from cvstats.containers.lazy.blocks import Part, Rows, block_moments, block_rows, merged
+from cvstats.containers.lazy.evaluated import Layout, agreed, design_at, joined_rows
+from cvstats.containers.lazy.panels import LazyPanels
+from cvstats.containers.lazy.template import Run, Template, template_of
 from cvstats.containers.log import Log
 from cvstats.design import Grid
 from cvstats.types import IntArray

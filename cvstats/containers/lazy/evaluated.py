@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.containers.lazy_blocks import Names, Rows, column_name, masked_somewhere, named
+from cvstats.containers.lazy.blocks import Names, Rows, column_name, masked_somewhere, named
 from cvstats.design import LEVELS, SPLIT, Design, Grid, Level
 from cvstats.errors import LogError
 from cvstats.types import IntArray

@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from cvstats.containers.cells import prints_of
-from cvstats.containers.kept import Kept, every_gap, levels_of, plain, read_apart
-from cvstats.containers.kept_notes import Notes
-from cvstats.containers.lazy import lazy_template_of
-from cvstats.containers.lazy_evaluated import design_at
-from cvstats.containers.lazy_graph import lazy_cells, lazy_rows, needed
-from cvstats.containers.lazy_panels import LazyPanels
+from cvstats.containers.kept.batches import Kept, every_gap, levels_of, plain, read_apart
+from cvstats.containers.kept.notes import Notes
+from cvstats.containers.lazy.arrays import lazy_template_of
+from cvstats.containers.lazy.evaluated import design_at
+from cvstats.containers.lazy.graph import lazy_cells, lazy_rows, needed
+from cvstats.containers.lazy.panels import LazyPanels
 from cvstats.containers.log import Log
 from cvstats.design import Design
 from cvstats.errors import LogError

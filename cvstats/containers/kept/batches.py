@@ -22,7 +22,7 @@ from cvstats.containers.cells import (
     prints_of,
 )
 from cvstats.containers.frames import FrameLabels
-from cvstats.containers.kept_notes import Notes
+from cvstats.containers.kept.notes import Notes
 from cvstats.containers.log import Labels, Log
 from cvstats.containers.pairing import aligned
 from cvstats.containers.reading import read, unread

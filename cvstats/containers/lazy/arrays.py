@@ -18,9 +18,9 @@ import xarray as xr
 from cvstats.containers.arrays import IN_LOSS_UNITS, caution_attrs
 from cvstats.containers.cells import CellLog
 from cvstats.containers.grouping import Groups
-from cvstats.containers.lazy_graph import lazy_cells, lazy_template, needed
-from cvstats.containers.lazy_panels import LazyPanels
-from cvstats.containers.lazy_template import Run, Template, sketch
+from cvstats.containers.lazy.graph import lazy_cells, lazy_template, needed
+from cvstats.containers.lazy.panels import LazyPanels
+from cvstats.containers.lazy.template import Run, Template, sketch
 from cvstats.containers.log import Log, doubted, facts_of
 from cvstats.containers.stacking import Axis
 from cvstats.errors import LogError

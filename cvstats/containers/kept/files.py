@@ -16,8 +16,8 @@ import xarray as xr
 
 from cvstats.containers.arrays import ArrayLabels
 from cvstats.containers.frames import FrameLabels
-from cvstats.containers.kept import Kept
-from cvstats.containers.kept_notes import Notes
+from cvstats.containers.kept.batches import Kept
+from cvstats.containers.kept.notes import Notes
 from cvstats.containers.log import Labels
 from cvstats.errors import LogError, NoSuchFile
 from cvstats.moments import Moments

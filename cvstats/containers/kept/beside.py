@@ -13,7 +13,7 @@ import pandas as pd
 
 from cvstats.containers.cells import as_index, canonical, in_order
 from cvstats.containers.frames import FrameLabels
-from cvstats.containers.kept import Kept
+from cvstats.containers.kept.batches import Kept
 from cvstats.errors import LogError, place
 
 __all__ = ["side_by_side"]

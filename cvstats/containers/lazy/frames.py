@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from cvstats.containers.kept import Kept
-from cvstats.containers.lazy_graph import FAN
+from cvstats.containers.kept.batches import Kept
+from cvstats.containers.lazy.graph import FAN
 from cvstats.containers.scanning import added, check_stacked, columns_of, part_of, whole_of
 from cvstats.design import LEVELS
 from cvstats.errors import LogError, listed

@@ -1,0 +1,1 @@
+"""Moments in place of losses: made of batches, added up, written to files."""
