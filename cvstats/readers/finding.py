@@ -14,10 +14,11 @@ import xarray as xr
 
 from cvstats.design import LEVELS
 from cvstats.errors import LogError, listed
-from cvstats.readers import files, folders, inspect_ai, lm_eval, saving
+from cvstats.readers import files, folders, saving
 from cvstats.readers.asked import Asked
 from cvstats.readers.formats import CONTAINERS, FORMATS, SKLEARN, refuse_unused
 from cvstats.readers.tidy import Tidy
+from cvstats.readers.tools import inspect_ai, lm_eval
 from cvstats.readers.words import guarded
 
 __all__ = ["read"]

@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 
 from cvstats.errors import LogError, listed
-from cvstats.readers import files, lm_eval
+from cvstats.readers import files
+from cvstats.readers.tools import lm_eval
 from cvstats.readers.words import guarded
 
 __all__ = ["parquet_in", "rows_of", "samples_in"]

@@ -8,10 +8,12 @@ from typing import Any
 
 from cvstats.design import LEVELS
 from cvstats.errors import LogError, choice
-from cvstats.readers import (
+from cvstats.readers import columns
+from cvstats.readers.asked import Asked
+from cvstats.readers.tidy import Tidy
+from cvstats.readers.tools import (
     autogluon,
     caret,
-    columns,
     inspect_ai,
     lm_eval,
     mlr3,
@@ -20,8 +22,6 @@ from cvstats.readers import (
     scikit,
     tidymodels,
 )
-from cvstats.readers.asked import Asked
-from cvstats.readers.tidy import Tidy
 
 __all__ = ["CONTAINERS", "FORMATS", "SKLEARN", "named_format", "refuse_unused"]
 
