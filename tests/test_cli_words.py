@@ -108,7 +108,7 @@ def test_scores_of_random_splits(capsys, files):
     words = "interval scores.csv --read-as scores --repetition run --higher-is-better"
     status, _, err = run(capsys, words)
     assert status == 2
-    assert "cvstats interval FILE --read-as scores --n-train 90 --n-test 10" in err
+    assert "cvstats interval scores.csv --read-as scores --n-train 90 --n-test 10" in err
     status, out, _ = run(capsys, f"{words} --n-train 90 --n-test 10 --format csv")
     log = cvstats.read_log(
         "scores.csv",
@@ -137,12 +137,12 @@ def test_the_class_of_a_probability(capsys, files):
     [
         ("interval odd", "or say it, as in --read-as csv"),
         ("interval odd --read-as abacus", "--read-as abacus is not known"),
-        ("interval odd.csv", "Type which is which: cvstats interval FILE --metric err --fold split "
-         "--model model --point id"),
+        ("interval odd.csv", "Type which is which: cvstats interval odd.csv --metric err --fold "
+         "split --model model --point id"),
         ("compare odd.csv --loss err --fold split", "apart: --point id."),
         ("diagnose odd.csv --loss err --fold splt", "Perhaps you meant 'split'"),
         ("interval plain.csv --prediction ridge", "its name: --metric; or --truth, --prediction"),
-        ("interval plain.csv --prediction ridge", "cvstats interval FILE --truth …"),
+        ("interval plain.csv --prediction ridge", "cvstats interval plain.csv --truth …"),
         ("interval plain.csv --filter f", "does not use --filter"),
         ("interval both.csv --truth y", "Expected --loss with them, as in --loss squared_error"),
         ("interval both.csv --prediction lasso", "and --prediction names 'lasso'"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,13 @@ import xarray as xr
 from cvstats.api.assembling import facts, logged, loss_column
 from cvstats.errors import LogError, choice
 from cvstats.readers import Asked, Tidy, assembled, named_format, read, save
+from cvstats.readers.outcomes import refuse_other_outcomes
 from cvstats.readers.words import brief, guarded
 
 __all__ = ["read_log", "read_predictions", "save_log"]
+
+LONGEST = 60
+"""Up to how many characters of a path a message repeats."""
 
 
 def read_log(
@@ -85,7 +90,8 @@ def read_log(
         of losses of other tables.
     higher_is_better : bool, optional
         Whether a score is better when it is higher. A score s of ``lm-eval`` or ``inspect``
-        becomes the loss 1 - s, one of ``scores`` the loss -s.
+        becomes the loss 1 - s, one of ``scores`` the loss -s. Of other tables 1 - s where all
+        scores are from 0 to 1, else -s; ``attrs["loss"]`` says which.
     n_train : float or sequence, optional
         On how many points each model was trained, for `cvstats.corrected_t`. Known for
         scikit-learn.
@@ -124,6 +130,10 @@ def read_log(
     files can crash, are tried in a process of their own. A text file may have 16 GiB, a JSON
     document 2 GiB, a line 64 MiB, a table 10,000 columns and 2^30 values.
 
+    A column that is named much like a level that nobody named, such as ``Hospital`` or
+    ``CV Split``, stays as an index level of that name, which results then have a caution about
+    (``format="columns"``: a table of no known tool).
+
     Numbered splits are read as folds if every point is in one of them, as repeated folds if
     every point is in r of them and once in each r-th part, and as random splits otherwise.
 
@@ -154,9 +164,10 @@ def read_log(
             loss, truth, prediction, model, filter, metric, higher_is_better, missing,
             {"sample": sample, "outer": outer, "repetition": repetition, "fold": fold,
              "source": source, "point": point, "count": count},
-            {"X": X, "y": y, "groups": groups, "cv": cv},
+            {"X": X, "y": y, "groups": groups, "cv": cv}, path_or_object,
         )  # fmt: skip
         tool, found = read(path_or_object, named_format(format), asked)
+        refuse_other_outcomes(found, asked, positive, threshold)
         options = {"quantile": quantile, "threshold": threshold, "positive": positive}
         log = logged(found, asked, options)
         if isinstance(found, Tidy):
@@ -232,7 +243,7 @@ def read_predictions(
             None, truth, prediction, model, None, None, None, "raise",
             {"sample": sample, "outer": outer, "repetition": repetition, "fold": fold,
              "source": source, "point": point, "count": count},
-            {"X": X, "y": y, "groups": groups, "cv": cv},
+            {"X": X, "y": y, "groups": groups, "cv": cv}, path_or_object,
         )  # fmt: skip
         # Any loss says that predictions are wanted, where a table holds losses beside them.
         tool, found = read(
@@ -309,12 +320,21 @@ def save_log(log: pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset, path: An
 def asking(
     loss: Any, truth: Any, prediction: Any, model: Any, filter: Any, metric: Any,
     higher_is_better: bool | None, missing: str, levels: dict[str, str | None],
-    data: dict[str, Any],
+    data: dict[str, Any], where: Any,
 ) -> Asked:  # fmt: skip
     """Gather the options of a call."""
     if missing not in ("raise", "drop"):
         raise choice("missing", missing, ("raise", "drop"))
     named = {level: name for level, name in levels.items() if name is not None}
     return Asked(
-        loss, truth, prediction, model, named, data, filter, metric, higher_is_better, missing
-    )
+        loss, truth, prediction, model, named, data, filter, metric, higher_is_better, missing,
+        file_of(where),
+    )  # fmt: skip
+
+
+def file_of(where: Any) -> str | None:
+    """Name a file as it was named, or without its folders where these are many."""
+    if not isinstance(where, (str, PathLike)):
+        return None
+    path = Path(where)
+    return str(path) if len(str(path)) <= LONGEST else path.name

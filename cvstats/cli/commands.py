@@ -6,12 +6,14 @@ from pathlib import Path
 from textwrap import fill
 from typing import Literal, TypeAlias
 
+import pandas as pd
+
 from cvstats import reporting
 from cvstats.api import choosing, comparing, diagnosing
 from cvstats.api.files import save_log
 from cvstats.api.running import Compared, Missing
-from cvstats.cli.printing import Format, printed
-from cvstats.cli.reading import Reading, log_in, titled
+from cvstats.cli.printing import Format, printed, spoken
+from cvstats.cli.reading import Reading, log_in, tell_dropped, titled
 from cvstats.cli.writing import refuse_input
 
 __all__ = ["Shell", "compare", "convert", "diagnose", "interval", "methods", "report"]
@@ -56,6 +58,7 @@ def interval(
     result = choosing.interval(
         log_in([file, *more], reading, missing), method=method, alpha=alpha, missing=missing
     )
+    tell_dropped(result.attrs)
     print(printed(result, format, ["reason", "target", "guarantee", "reference"]))
 
 
@@ -109,6 +112,7 @@ def compare(
         alternative=alternative, adjust=None if adjust == "none" else adjust, alpha=alpha, rng=seed,
         missing=missing,
     )  # fmt: skip
+    tell_dropped(result.attrs)
     print(printed(result, format, ["target", "guarantee", "reference"]))
 
 
@@ -151,6 +155,8 @@ def report(
     log = log_in([file, *more], reading, missing)
     if title is None and "title" not in log.attrs:
         title = f"Cross-validated error in {titled([file, *more])}"
+    if missing == "drop" and isinstance(log, (pd.Series, pd.DataFrame)):
+        tell_dropped({"n_dropped": int(pd.DataFrame(log).isna().any(axis=1).sum())})
     written = reporting.report(log, output, title=title, alpha=alpha, seed=seed, missing=missing)
     print(f"wrote {written}")
 
@@ -224,7 +230,7 @@ def diagnose(
     for row in table.to_dict("records"):
         about = f"{row['model']}: " if row["model"] else ""
         print(hanging(row["code"], f"{about}{row['finding']} ({row['value']:.3g}).", 8))
-        print(hanging("", row["advice"], 8))
+        print(hanging("", spoken(row["advice"]), 8))
     if table.empty:
         print("no diagnostic found anything")
 

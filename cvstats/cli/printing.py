@@ -14,7 +14,7 @@ import pandas as pd
 from cvstats.api.showing import framed, text_table, to_markdown
 from cvstats.cli.demo import aligned
 
-__all__ = ["Format", "printed"]
+__all__ = ["Format", "printed", "spoken"]
 
 Format: TypeAlias = Literal["table", "json", "csv", "markdown"]
 WIDTH = 96
@@ -36,12 +36,19 @@ def printed(result: Any, format: Format, facts: Sequence[str]) -> str:
     caution = rows[0].index("caution") if "caution" in rows[0] else None
     notes = []
     if caution is not None:  # too long for a column
-        notes = [f"caution, {row[0]}: {row[caution]}." for row in rows[1:] if row[caution]]
+        notes = [f"caution, {row[0]}: {spoken(row[caution])}." for row in rows[1:] if row[caution]]
         rows = [[cell for i, cell in enumerate(row) if i != caution] for row in rows]
     names = len(table.index.names)
     told = [f"{name}: {table.attrs[name]}." for name in facts if table.attrs.get(name)]
     shown = [joined(row, names) for row in rows]
     return "\n".join([aligned(shown), "", *(fill(words, WIDTH) for words in [*told, *notes])])
+
+
+def spoken(words: str) -> str:
+    """Say as an option what a caution or an advice says as Python."""
+    holds = "log.attrs['holds'] = 'scores'"
+    words = words.replace(holds, f"--read-as scores (or {holds} in Python)")
+    return words.replace("see diagnose()", "see cvstats diagnose")
 
 
 def joined(row: Sequence[str], names: int) -> list[str]:

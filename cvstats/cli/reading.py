@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -10,9 +12,16 @@ from typing import Any
 from cvstats.api.files import read_log
 from cvstats.api.running import Missing
 from cvstats.cli.progress import reading
-from cvstats.errors import LogError
+from cvstats.design import LEVELS
+from cvstats.errors import LogError, nearest
+from cvstats.intervals.unused import meant
+from cvstats.readers.files import SUFFIXES
+from cvstats.readers.headings import heading
 
-__all__ = ["Reading", "log_in", "named_files", "titled"]
+__all__ = ["Reading", "log_in", "named_files", "tell_dropped", "titled"]
+
+LOOKS = {"fold": "folds", "source": "groups", "repetition": "repetitions"}
+"""What a column looks like that is called much like a level."""
 
 
 @dataclass(frozen=True)
@@ -33,25 +42,25 @@ class Reading:
     model
         The column that names the model.
     sample
-        The column of the level sample.
+        The column that says which data set was resampled; 0 is the data themselves.
     outer
-        The column of the level outer.
+        For nested cross-validation: the column of the fold that was held out besides --fold.
     repetition
-        The column of the level repetition.
+        The column of the repetition: the random split, seed or run.
     fold
-        The column of the level fold.
+        The column of the fold in which the point was tested.
     source
-        The column of the level source.
+        The column of the group that the point is of: patient, site, month.
     point
-        The column of the level point.
+        The column that names the point, the same for every model: the id of a row.
     count
-        The column of the level count.
+        For the bootstrap: the column of how often the point was trained on; 0 is out of bag.
     filter
         For lm-evaluation-harness and inspect: which filter.
     metric
         Which score or column of losses.
     higher_is_better
-        Whether more of a score is better.
+        Whether more of a score is better; it is turned into a loss then.
     n_train
         On how many points each model was trained.
     n_test
@@ -100,9 +109,8 @@ def log_in(files: Sequence[Path], how: Reading | None, missing: Missing = "raise
     if "positive" in given:
         given["positive"] = label(given["positive"])
     named = named_files(files)
-    for _, path in named:
-        if not path.exists():
-            raise LogError(f"there is no file {str(path)!r}. Expected a log, such as log.parquet.")
+    if not all(path.exists() for _, path in named):
+        raise absent([path for _, path in named], models or [])
     source: Any = {name: str(path) for name, path in named}
     if len(source) < len(named):
         names = [name for name, _ in named]
@@ -116,7 +124,53 @@ def log_in(files: Sequence[Path], how: Reading | None, missing: Missing = "raise
         source = str(path)  # its models keep their names
     largest = max((path for _, path in named), key=lambda path: path.stat().st_size)
     with reading(largest, wanted):
-        return read_log(source, format=given.pop("read_as", None), missing=missing, **given)
+        log = read_log(source, format=given.pop("read_as", None), missing=missing, **given)
+    tell_unused(log, Path(source).name if isinstance(source, str) else "dict")
+    return log
+
+
+def absent(paths: Sequence[Path], models: Sequence[str]) -> LogError:
+    """Say which file is not there: a column stood in its place, or its name was mistyped."""
+    lost = next(path for path in paths if not path.exists())
+    there = next((path for path in paths if path.exists()), None)
+    columns = [] if there is None else heading(there)
+    if str(lost) in columns:
+        every = [*models, *(str(path) for path in paths if str(path) in columns)]
+        once = " ".join(f"--prediction {shlex.quote(name)}" for name in dict.fromkeys(every))
+        return LogError(
+            f"{str(lost)!r} is a column, and no file. Expected files; write --prediction once for "
+            f"each model, as in {once}."
+        )
+    folder = lost.parent
+    beside = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    near = nearest(lost.name, [name for name in beside if Path(name).suffix in SUFFIXES])
+    return LogError(f"there is no file {str(lost)!r}. Expected a log, such as log.parquet.{near}")
+
+
+def tell_unused(log: Any, read_from: str) -> None:
+    """Name columns that look like a level and were not named: a log is another one without them."""
+    index = getattr(log, "index", None)
+    if index is None or log.attrs.get("read_from") != read_from:
+        return  # an array; or a log that was saved, of which no column can be named
+    for name in index.names:
+        level = None if name in LEVELS else meant(str(name))
+        if level not in LOOKS or level in index.names:
+            continue
+        if level == "source" and index.get_level_values(name).nunique() == len(index):
+            continue
+        option = f"--{level} {shlex.quote(name)}"
+        warnings.warn(
+            f"the column {name!r} looks like {LOOKS[level]} and is not used: {option}",
+            stacklevel=2,
+        )
+
+
+def tell_dropped(attrs: Mapping[Any, Any]) -> None:
+    """Say how many evaluations a result leaves out."""
+    number = attrs.get("n_dropped") or 0
+    if number:
+        counted = "1 evaluation" if number == 1 else f"{number:,} evaluations"
+        warnings.warn(f"{counted} left out: some model misses its loss", stacklevel=2)
 
 
 def label(word: str) -> str | float:

@@ -68,9 +68,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
         own = isinstance(error, LogError)
-        return refused(as_options(str(error), command) if own else str(error))
+        return refused(as_options(str(error), command, files_in(words)) if own else str(error))
+    files = files_in(words) if noted else []
     for note in noted:
-        said = as_options(" ".join(str(note.message).split()), command)
+        said = as_options(" ".join(str(note.message).split()), command, files)
         print("cvstats: note:", said, file=sys.stderr)
     return 0
 
@@ -83,6 +84,8 @@ def application() -> cyclopts.App:
         name="cvstats",
         help=HELP,
         version=version("cvstats"),
+        # An option that takes several values needs none that empties it.
+        default_parameter=cyclopts.Parameter(negative_iterable=()),
     )
     # What reading needs stands in one class; its fields are options of every command.
     cyclopts.Parameter(name="*")(Reading)
@@ -120,6 +123,16 @@ def application() -> cyclopts.App:
             print(app.generate_completion(shell=shell))
 
     return app
+
+
+def files_in(words: Sequence[str]) -> list[str]:
+    """Take the files out of the words that were typed, for the calls that messages show."""
+    _, bound, _ = application().parse_args(list(words), exit_on_error=False, print_error=False)
+    told = bound.arguments
+    paths = [told.get("file"), *told.get("more", ())]
+    if words[0] == "convert":
+        paths.append(told.get("output"))
+    return [str(path) for path in paths if path is not None]
 
 
 def refused(words: str) -> int:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from inspect import signature
 
 from cvstats.cli import commands
+from cvstats.cli.printing import spoken
 from cvstats.cli.reading import Reading
 from cvstats.design import LEVELS
 
@@ -25,27 +26,36 @@ NO_OPTIONS = ("file", "more", "output", "reading", "progress", "read_as")
 VALUE = r"(?:'[^']*'|\"[^\"]*\"|…|[\w+-]+(?:\.\w+)*)"
 ADVICE = r"(?:as in|name:|apart:|such as) "
 """What stands before a level that is to be typed; elsewhere ``fold=2`` is a label of the log."""
-CALL = r"(?:cvstats\.)?\b(?:read_log|interval)\((?:[^()]|\([^()]*\))*\)"
+CALL = r"(?:cvstats\.)?\b(?:read_log|interval|losses|as_log)\((?:[^()]|\([^()]*\))*\)"
 OF_LABELS = (*LEVELS, "model")
+INSTEAD = {
+    "; or cvstats.read_predictions": "",
+    ", or a function (truth, prediction) -> losses": "",
+    "Pass a probability for each class with classes=.": "",
+    ", None.": ".",  # to leave an option out
+    "pass the other log, as in a.cvci.compare(b), or a frame with a column for each model (an "
+    "array with a dimension 'model')": "repeat --prediction, once for each model, or name a "
+    "second file",
+}
+"""What is said of Python only, and what a command says instead."""
 
 
-def as_options(words: str, command: str | None) -> str:
+def as_options(words: str, command: str | None, files: Sequence[str] = ()) -> str:
     """Turn calls and arguments of Python in a message into what one types in a shell.
 
-    What the command has no option for stays as it is.
+    What the command has no option for stays as it is. ``files`` are those that were typed.
     """
     if command not in COMMANDS:
         return words
     options = options_of(command)
     parts = re.split(f"({CALL})", words)
     every = [in_options(part, options) for part in parts]
-    every[1::2] = [typed(call, command, options) for call in parts[1::2]]
+    every[1::2] = [typed(call, command, options, files) for call in parts[1::2]]
     words = "".join(every)
-    words = words.replace("; or cvstats.read_predictions", "")
-    words = words.replace(", or a function (truth, prediction) -> losses", "")
-    words = words.replace(", None.", ".")  # to leave an option out
-    words = words.replace("cvstats.methods(losses)", "cvstats methods FILE")
-    return re.sub(r"\b(?:cvstats\.)?save_log\b", "cvstats convert", words)
+    for said, instead in INSTEAD.items():
+        words = words.replace(said, instead)
+    words = words.replace("cvstats.methods(losses)", f"cvstats methods {shell(files)}")
+    return spoken(re.sub(r"\b(?:cvstats\.)?save_log\b", "cvstats convert", words))
 
 
 def in_options(words: str, options: Mapping[str, str]) -> str:
@@ -67,7 +77,9 @@ def options_of(command: str) -> Mapping[str, str]:
     return {**options, "format": "--read-as"}
 
 
-def typed(call: str, command: str, options: Mapping[str, str]) -> str:
+def typed(
+    call: str, command: str, options: Mapping[str, str], read: Sequence[str]
+) -> str:  # fmt: skip
     """Write a call as a command; as it is, where it needs more than a command takes."""
     function, _, arguments = call.removeprefix("cvstats.").partition("(")
     shown = function if function in COMMANDS else command
@@ -78,7 +90,13 @@ def typed(call: str, command: str, options: Mapping[str, str]) -> str:
     if not names or any(name not in options for name in names):
         return f"in Python, {call}"
     pairs = re.findall(rf"\w+=(?:\[[^\]]*\]|{VALUE})", arguments)
-    return " ".join([f"cvstats {shown} FILE", *(given(pair, options) for pair in pairs)])
+    start = f"cvstats {shown} {shell(read)}"
+    return " ".join([start, *(given(pair, options) for pair in pairs)])
+
+
+def shell(files: Sequence[str]) -> str:
+    """Write the files that were typed as one types them."""
+    return " ".join(map(shlex.quote, files)) or "FILE"
 
 
 def given(arguments: str, options: Mapping[str, str]) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any
+
+from cvstats.errors import LogError, is_several
 
 __all__ = ["Asked"]
 
@@ -25,6 +27,8 @@ class Asked:
         ``X``, ``y``, ``groups`` and ``cv``, for tools that do not store them.
     filter, metric, higher_is_better, missing : optional
         Which of several answers and scores, which way is better, and what failed samples do.
+    path : str, optional
+        The file as it was named, for calls that messages show.
     """
 
     loss: str | Callable[[Any, Any], Any] | None = None
@@ -37,6 +41,14 @@ class Asked:
     metric: str | None = None
     higher_is_better: bool | None = None
     missing: str = "raise"
+    path: str | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        """Refuse several columns where one is meant."""
+        one = ("loss", "metric", "truth", "model")
+        for name, value in ({name: getattr(self, name) for name in one} | self.levels).items():
+            if is_several(value) or not isinstance(value, Hashable):
+                raise LogError(several_columns(name, value))
 
     @property
     def wanted(self) -> str | None:
@@ -51,3 +63,17 @@ class Asked:
         named = [name for name in singles if getattr(self, name) is not None]
         data = [name for name, value in self.data.items() if value is not None]
         return [*named, *self.levels, *data]
+
+
+def several_columns(name: str, value: Any) -> str:
+    """Say what to call where each model has a column of its own."""
+    if is_several(value) and len(value) == 1:
+        return f"{name}={value!r} is no name. Expected that of one column: {name}={value[0]!r}."
+    said = f"{name}={value!r} names several columns. Expected one."
+    if name not in ("loss", "metric"):
+        return said
+    return (
+        f"{said} Where each model has a column of losses, call cvstats.as_log(frame, "
+        f"loss={list(map(str, value))!r}, …); where it has one of predictions, pass "
+        f"prediction=[…], and one loss."
+    )

@@ -6,18 +6,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from cvstats.design import LEVELS
 from cvstats.errors import LogError, nearest
 from cvstats.pointwise import LOSSES, unknown_loss
 from cvstats.readers.asked import Asked
+from cvstats.readers.besides import sounding_like
 from cvstats.readers.guessing import call_for
 from cvstats.readers.labels import put
 from cvstats.readers.tidy import LOSS, MODEL, PREDICTION, TRUTH, Tidy
 from cvstats.readers.words import require
 
-__all__ = ["columns", "scores"]
+__all__ = ["columns", "scores", "turned"]
 
 USUAL = (PREDICTION, "prediction", "pred", "oof_pred")
 """What a column of predictions is called where nobody says so."""
@@ -47,8 +49,22 @@ def evaluations(table: pd.DataFrame, asked: Asked) -> Tidy:
     if named is not None:
         require(table, [named], "table with this model=")
         out["model"] = table[named]
+    if asked.truth is not None:
+        require(table, [asked.truth], "table with this truth=")
     truth = asked.truth or next((n for n in (TRUTH, "truth") if n in table.columns), None)
     check_losses(table, asked)
+    roles = (named, truth, asked.wanted, *predicted(asked))
+    kept = sounding_like(table, {*levels.values(), *roles}, levels) if levels else []
+    out = out.assign(**{name: table[name] for name in kept})
+    found = values_of(table, asked, out, truth, named, [*levels.values(), *kept])
+    return replace(found, kept=kept)
+
+
+def values_of(
+    table: pd.DataFrame, asked: Asked, out: pd.DataFrame, truth: str | None, named: str | None,
+    used: list[str],
+) -> Tidy:  # fmt: skip
+    """Add losses, or truth and predictions, to the levels and models that are known."""
     wanted = asked.metric or LOSS
     if isinstance(asked.loss, str) and asked.loss in table.columns:
         wanted = asked.loss  # the name of a column and not of a function
@@ -57,8 +73,8 @@ def evaluations(table: pd.DataFrame, asked: Asked) -> Tidy:
         return Tidy(
             out.assign(loss=table[wanted]), attrs={"loss": wanted}, called=own_name(wanted)
         )  # fmt: skip
-    if truth is None or truth not in table.columns:
-        return wide(table, asked, out, [*levels.values(), named])
+    if truth is None:
+        return wide(table, asked, out, [*used, named])
     guesses = predictions_of(table, asked)
     out["y_true"] = table[truth]
     return stacked(out, table, guesses, named, "y_pred")
@@ -117,12 +133,43 @@ def predictions_of(table: pd.DataFrame, asked: Asked) -> list[str]:
                 f"name: prediction=. {call_for(table, asked)}."
             )
         return names
-    if isinstance(asked.prediction, str) or not isinstance(asked.prediction, Sequence):
-        names = [str(asked.prediction)]
-    else:
-        names = [str(name) for name in asked.prediction]
+    names = predicted(asked)
     require(table, names, "table with these predictions")
     return names
+
+
+def predicted(asked: Asked) -> list[str]:
+    """List the columns of predictions that were named."""
+    if asked.prediction is None:
+        return []
+    if isinstance(asked.prediction, str) or not isinstance(asked.prediction, Sequence):
+        return [str(asked.prediction)]
+    return [str(name) for name in asked.prediction]
+
+
+def turned(tidy: Tidy, higher_is_better: bool | None) -> Tidy:
+    """Turn scores into losses: shares s into 1 - s, as for other tools, and all else into -s."""
+    if higher_is_better is None:
+        return tidy
+    if LOSS not in tidy.table:
+        raise LogError(
+            "higher_is_better= is for scores that a table holds, and here losses are computed of "
+            "predictions. Leave it out."
+        )
+    held = tidy.table[LOSS]
+    values = pd.to_numeric(held, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+    if not higher_is_better or (np.isnan(values) & held.notna()).any():
+        return tidy  # what is no number is refused where losses are
+    there = values[~np.isnan(values)]
+    share = bool(((there >= 0) & (there <= 1)).all())
+    name = tidy.attrs.get("loss", "score")
+    loss = f"1 - {name}" if share else f"-{name}"
+    return replace(
+        tidy,
+        table=tidy.table.assign(loss=1 - values if share else 0 - values),
+        attrs={**tidy.attrs, "loss": loss},
+        called=loss if tidy.called == name else tidy.called,
+    )
 
 
 def stacked(out: pd.DataFrame, table: pd.DataFrame, names: list[str], model: Any, to: str) -> Tidy:

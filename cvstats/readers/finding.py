@@ -16,6 +16,7 @@ from cvstats.design import LEVELS
 from cvstats.errors import LogError, listed
 from cvstats.readers import files, folders, saving
 from cvstats.readers.asked import Asked
+from cvstats.readers.columns import turned
 from cvstats.readers.formats import CONTAINERS, FORMATS, SKLEARN, refuse_unused
 from cvstats.readers.tidy import Tidy
 from cvstats.readers.tools import inspect_ai, lm_eval
@@ -45,7 +46,8 @@ def read(source: Any, name: str | None, asked: Asked) -> tuple[str, Any]:
     tool = recognised(found, tool)
     refuse_unused(f"format={tool!r}", asked, FORMATS[tool].takes)
     with guarded(f"this object (as format={tool!r})"):
-        return tool, FORMATS[tool].reader(as_table(found, tool), asked)
+        tidy = FORMATS[tool].reader(as_table(found, tool), asked)
+        return tool, turned(tidy, asked.higher_is_better) if tool == "columns" else tidy
 
 
 @dataclass(frozen=True)
@@ -282,7 +284,9 @@ def several(found: Several, tool: str | None, asked: Asked) -> tuple[str, Tidy]:
             "the files have different levels, and so no evaluations in common. Expected the same "
             "design in each."
         )
-    return names[0], Tidy(table, chances[0] if same else {}, attrs, lost)
+    kept = [name for name in tidies[0].kept if all(name in tidy.kept for tidy in tidies)]
+    every = Tidy(table, chances[0] if same else {}, attrs, lost, kept=kept)
+    return names[0], turned(every, asked.higher_is_better) if names[0] == "columns" else every
 
 
 def named(tidy: Tidy, key: str, by_key: bool, which: str) -> Tidy:

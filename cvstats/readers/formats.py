@@ -68,7 +68,7 @@ FORMATS = {
     ),
     "nixtla": Format(nixtla.nixtla, ("truth", "prediction"), sets("unique_id ds cutoff")),
     "scores": Format(columns.scores, (*GENERAL[2:], "higher_is_better", *LEVELS)),
-    "columns": Format(columns.columns, (*GENERAL, *LEVELS)),
+    "columns": Format(columns.columns, (*GENERAL, "higher_is_better", *LEVELS)),
 }
 """The readers by the names of their formats."""
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -23,7 +24,10 @@ LIKELY = {
     "point": r"(?:^|_)id$|^id(?:_|$)|(?:^|_)row|index|case|record|sample",
     "source": r"source|site|subject|patient|group|cluster|center|centre|hospital|user|month",
 }
-"""How the columns of each option are often called; what comes first chooses first."""
+"""How the columns of each option are often called, in small letters with underscores; what comes
+first chooses first."""
+BY_NAME = ("fold", "repetition", "truth", "prediction", "model")
+"""The options whose columns are known by their names alone."""
 LOSSES = r"loss|error|(?:^|_)(?:err|se|ae|mae|rmse|mse)$"
 FIRST = ("truth", "prediction", "metric", "loss")
 
@@ -46,12 +50,13 @@ def call_for(table: pd.DataFrame, asked: Asked) -> str:
     known = {"truth", "prediction", "metric", "loss"} & set(found)
     metric = None if known else first(LOSSES, free)
     losses = metric or asked.metric or held
-    for option, pattern in LIKELY.items():
+    for option in BY_NAME:
         if option not in found and not (losses and option in ("truth", "prediction")):
-            name = first(pattern, free)
+            name = first(LIKELY[option], free)
             if name is not None and name != metric:
                 found[option] = name
                 free.pop(name)
+    found |= points_and_sources(table, [name for name in free if name != metric], found)
     if metric is not None:
         found["metric"] = metric
     elif not losses:
@@ -63,7 +68,42 @@ def call_for(table: pd.DataFrame, asked: Asked) -> str:
     if not losses:
         loss = asked.loss if isinstance(asked.loss, str) else "squared_error"
         words.append(f"loss={loss!r}")
-    return f"The columns are {shown}{more}. Type which is which: read_log(path, {', '.join(words)})"
+    file = "path" if asked.path is None else repr(asked.path)
+    return (
+        f"The columns are {shown}{more}. Type which is which: read_log({file}, {', '.join(words)})"
+    )
+
+
+def points_and_sources(
+    table: pd.DataFrame, free: Collection[str], found: Mapping[str, Any]
+) -> dict[str, str]:
+    """Guess which column names the points and which their groups.
+
+    A label that stands once names a point, whatever its column is called, and one that repeats
+    may name a group: ``patient_id`` is either. Of each model, or repetition, a point stands once.
+    """
+    taken = {str(found[name]) for name in ("model", "repetition") if name in found}
+    by = [at for at, name in enumerate(map(str, table.columns)) if name in taken]
+    points = [name for name in free if matches(LIKELY["point"], name)]
+    groups = [name for name in free if matches(LIKELY["source"], name)]
+    single = [name for name in (*points, *groups) if once_each(table, name, by)]
+    guessed: dict[str, str] = {}
+    if "point" not in found:
+        others = [name for name in points if name not in groups]
+        guessed |= dict(zip(["point"], [*single, *others], strict=False))
+    if "source" not in found:
+        repeated = [name for name in groups if name not in single]
+        guessed |= dict(zip(["source"], repeated, strict=False))
+    return guessed
+
+
+def once_each(table: pd.DataFrame, name: str, by: Collection[int]) -> bool:
+    """Whether each label of a column stands once (within the columns ``by``)."""
+    at = [*map(str, table.columns)].index(name)
+    try:
+        return not table.iloc[:, [*by, at]].duplicated().any()
+    except TypeError:  # lists or mappings, which name nothing
+        return False
 
 
 def telling_apart(spare: pd.DataFrame, keys: pd.DataFrame, known: Collection[str]) -> str:
@@ -85,4 +125,10 @@ def telling_apart(spare: pd.DataFrame, keys: pd.DataFrame, known: Collection[str
 
 def first(pattern: str, names: Collection[str]) -> str | None:
     """Find the first name that matches."""
-    return next((name for name in names if re.search(pattern, name, re.IGNORECASE)), None)
+    return next((name for name in names if matches(pattern, name)), None)
+
+
+def matches(pattern: str, name: str) -> bool:
+    """Whether a name is of a kind, however it is written: ``Patient ID`` is ``patient_id``."""
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
+    return re.search(pattern, re.sub(r"\W+", "_", apart).strip("_").lower()) is not None

@@ -11,7 +11,8 @@ import pandas as pd
 
 from cvstats.design import LEVELS
 from cvstats.errors import MOST, LogError, listed, place, spelled
-from cvstats.readers.coding import Coded, coded, combined, first_rows, indexed
+from cvstats.readers.besides import same_within
+from cvstats.readers.coding import Coded, coded, combined, first_rows, indexed, numbered
 from cvstats.readers.guessing import telling_apart
 from cvstats.types import IntArray
 
@@ -39,6 +40,8 @@ class Tidy:
         Columns of which nothing was taken: one may tell apart what else is the same.
     called : str, optional
         What to call the one model of a table that names no model.
+    kept : sequence of str
+        Columns that sound like a level that nobody named, to stay as levels of their own names.
     """
 
     table: pd.DataFrame
@@ -47,6 +50,7 @@ class Tidy:
     lost: str = ""
     spare: pd.DataFrame | None = None
     called: str | None = None
+    kept: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,10 @@ def assembled(tidy: Tidy) -> Assembled:
     rows = combined(list(parts.values()))
     refuse_twice(table, parts, models, rows, tidy.spare)
     refuse_other_truths(table, parts)
-    index = indexed(parts, first_rows(rows))
+    first = first_rows(rows)
+    beside = {name: numbered(table[name]) for name in tidy.kept}
+    beside = {name: it for name, it in beside.items() if same_within(it[0], rows, first)}
+    index = indexed({**parts, **beside}, first)
     columns: dict[str, Any] = {}
     if TRUTH in table:
         columns[TRUTH] = spread(table[TRUTH], rows, len(index))

@@ -1,0 +1,228 @@
+"""The command on a table of patients: what it says to somebody who has read nothing."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cvstats
+from cvstats import cli
+from cvstats.readers.headings import heading
+
+MODELS = ["Pred (LinReg)", "Pred (XGB)"]
+PREDICTED = ["--truth", "True Value", "--loss", "squared_error"]
+BOTH = [*PREDICTED, "--prediction", MODELS[0], "--prediction", MODELS[1]]
+POINT, FOLD, SOURCE = ["--point", "Patient ID"], ["--fold", "CV Split"], ["--source", "Hospital"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(8)
+    truth = rng.normal(50, 15, 60).round(2)
+    rows = {
+        "Patient ID": [f"P{i:04d}" for i in range(60)],
+        "CV Split": np.arange(60) % 5 + 1,
+        "Hospital": rng.choice(list("ABCD"), 60),
+        "True Value": truth,
+    }
+    table = pd.DataFrame(rows).assign(**{name: truth + rng.normal(0, 5, 60) for name in MODELS})
+    table.to_csv("preds.csv", index=False)
+    gap = table.copy()
+    gap.loc[3, MODELS[1]] = np.nan
+    gap.to_csv("gap.csv", index=False)
+    gap.loc[7, MODELS[0]] = np.nan
+    gap.to_csv("gaps.csv", index=False)
+    table.assign(
+        Outcome=np.where(truth > 50, "yes", "no"), Prob=1 / (1 + np.exp((50 - truth) / 15))
+    ).to_csv("prob.csv", index=False)
+    acc = rng.integers(0, 2, 60)
+    table[["Patient ID", "CV Split"]].assign(acc=acc).to_csv("acc.csv", index=False)
+    scores = pd.DataFrame({"fold": range(5), "auc": rng.random(5), "f1": rng.random(5)})
+    scores.to_csv("scores.csv", index=False)
+    return tmp_path
+
+
+def run(capsys, *words):
+    status = cli.main(list(words))
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def refused(capsys, *words):
+    status, out, err = run(capsys, *words)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "read_log" not in err
+    return err
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+
+def test_no_label_is_guessed(capsys, folder):
+    words = ["--truth", "Outcome", "--prediction", "Prob", "--loss", "brier", *POINT, *FOLD]
+    said = refused(capsys, "interval", "prob.csv", *words)
+    assert said.endswith("Expected which label the probability is of: --positive yes or "
+                         "--positive no.\n")  # fmt: skip
+    assert "classes=" not in said
+    said = refused(
+        capsys, "interval", "prob.csv", "--truth", "True Value", *words[2:]
+    )  # fmt: skip
+    assert "--loss brier is for two classes, and the column 'True Value' has" in said
+    assert said.endswith("take --loss squared_error or --loss absolute_error.\n")
+    words[1] = "Hospital"
+    said = refused(capsys, "interval", "prob.csv", *words)
+    assert "in Python, cvstats.losses(table, prediction=[…], classes=[…])" in said
+    status, _, _ = run(capsys, "interval", "prob.csv", "--truth", "Outcome", *words[2:], *SOURCE,
+                       "--positive", "yes")  # fmt: skip
+    assert status == 0
+
+
+def test_the_call_names_the_file(capsys, folder):
+    said = refused(capsys, "interval", "preds.csv")
+    call = (
+        "preds.csv --truth 'True Value' --prediction 'Pred (LinReg)' --fold 'CV Split' --point "
+        "'Patient ID' --source Hospital --loss squared_error."
+    )
+    assert f"Type which is which: cvstats interval {call}" in said
+    said = refused(capsys, "convert", "preds.csv", "my log.parquet")
+    assert f"cvstats convert preds.csv 'my log.parquet' {call.removeprefix('preds.csv ')}" in said
+
+
+def test_a_misspelt_truth(capsys, folder):
+    words = ["--truth", "True Valu", *PREDICTED[2:], "--prediction", MODELS[0], *POINT]
+    said = refused(capsys, "interval", "preds.csv", *words)
+    assert "no column 'True Valu'" in said
+    assert said.endswith("Perhaps you meant 'True Value'.\n")
+
+
+def test_one_model_is_not_compared(capsys, folder):
+    words = [*PREDICTED, "--prediction", MODELS[0], *POINT, *FOLD, *SOURCE]
+    said = refused(capsys, "compare", "preds.csv", *words)
+    assert "repeat --prediction, once for each model, or name a second file." in said
+    assert "cvci" not in said
+
+
+def test_columns_in_the_place_of_files(capsys, folder):
+    words = ["compare", "preds.csv", *PREDICTED, *POINT, *FOLD, "--prediction", *MODELS]
+    said = refused(capsys, *words)
+    assert "'Pred (XGB)' is a column, and no file" in said
+    assert said.endswith("write --prediction once for each model, as in --prediction "
+                         "'Pred (LinReg)' --prediction 'Pred (XGB)'.\n")  # fmt: skip
+
+
+def test_a_mistyped_file(capsys, folder):
+    said = refused(capsys, "interval", "pred.csv")
+    assert said == (
+        "cvstats: there is no file 'pred.csv'. Expected a log, such as log.parquet. Perhaps you "
+        "meant 'preds.csv'.\n"
+    )
+    assert "Perhaps" not in refused(capsys, "interval", "zzzzzz.parquet")
+    assert "Perhaps" not in refused(capsys, "interval", "nowhere/preds.csv")
+    assert "'gap.csv'" in refused(capsys, "compare", "x=preds.csv", "y=gapp.csv")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
+def test_the_names_of_columns(folder, suffix):
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow", reason="the extra io is not installed")
+    table, path = pd.read_csv("preds.csv"), folder / f"table{suffix}"
+    if suffix == ".jsonl":
+        table.to_json(path, orient="records", lines=True)
+    elif suffix == ".parquet":
+        table.to_parquet(path)
+    else:
+        table.to_csv(path, sep="\t" if suffix == ".tsv" else ";", index=False)
+    assert heading(path) == list(table)
+    path.write_bytes(b"\xff\xfe\0")
+    assert MODELS[0] not in heading(path)
+    (folder / "table.zarr").mkdir()
+    assert heading(folder / "table.zarr") == []
+    log = table.set_index("Patient ID")[MODELS].rename_axis("point")
+    cvstats.save_log(log, folder / "log.csv")
+    assert heading(folder / "log.csv") == ["point", *MODELS]
+
+
+# --- what is told beside the result ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("format", ["table", "csv", "json", "markdown"])
+@pytest.mark.parametrize("command", ["interval", "compare"])
+def test_evaluations_left_out_are_counted(capsys, folder, command, format):
+    words = [*BOTH, *POINT, *FOLD, *SOURCE, "--missing", "drop", "--format", format]
+    _, out, err = run(capsys, command, "gap.csv", *words)
+    assert err == "cvstats: note: 1 evaluation left out: some model misses its loss\n"
+    assert "left out" not in out
+    _, _, err = run(capsys, command, "gaps.csv", *words)
+    assert err == "cvstats: note: 2 evaluations left out: some model misses its loss\n"
+    _, _, err = run(capsys, command, "preds.csv", *words)
+    assert err == ""
+
+
+def test_a_report_counts_them_too(capsys, folder):
+    words = [*BOTH, *POINT, *FOLD, *SOURCE, "--missing", "drop"]
+    _, _, err = run(capsys, "report", "gaps.csv", *words)
+    assert "2 evaluations left out: some model misses its loss" in err
+
+
+def test_columns_that_look_like_levels(capsys, folder):
+    note = "cvstats: note: the column {!r} looks like {} and is not used: {}\n"
+    fold = note.format("CV Split", "folds", "--fold 'CV Split'")
+    group = note.format("Hospital", "groups", "--source Hospital")
+    for command in ("interval", "compare", "methods", "diagnose", "report"):
+        assert run(capsys, command, "preds.csv", *BOTH, *POINT)[2] == fold + group
+    assert run(capsys, "interval", "preds.csv", *BOTH, *POINT, *FOLD)[2] == group
+    assert run(capsys, "interval", "preds.csv", *BOTH, *POINT, *FOLD, *SOURCE)[2] == ""
+    _, _, err = run(capsys, "interval", "a=preds.csv", "b=preds.csv", *BOTH, *POINT, *FOLD)
+    assert err == group
+    # A label for each row is no group.
+    table = pd.read_csv("preds.csv").assign(id=range(60)).drop(columns=["Hospital", "CV Split"])
+    table.to_csv("single.csv", index=False)
+    assert run(capsys, "interval", "single.csv", *BOTH, "--point", "id")[2] == ""
+
+
+def test_of_a_saved_log_no_column_can_be_named(capsys, folder):
+    run(capsys, "convert", "preds.csv", "log.csv", *BOTH, *POINT)
+    status, out, err = run(capsys, "interval", "log.csv")
+    assert (status, err) == (0, "")
+    assert "a level that is not used may name folds" in out
+
+
+def test_scores_of_points_are_turned(capsys, folder):
+    words = ["--metric", "acc", "--higher-is-better", *POINT, *FOLD, "--format", "csv"]
+    _, out, _ = run(capsys, "interval", "acc.csv", *words)
+    table = pd.read_csv(io.StringIO(out))
+    accuracy = pd.read_csv("acc.csv")["acc"].mean()
+    assert table["estimate"].tolist() == pytest.approx([1 - accuracy], rel=1e-12)
+
+
+def test_scores_of_folds_are_read_as_scores(capsys, folder):
+    _, out, _ = run(capsys, "interval", "scores.csv")
+    assert "say so with --read-as scores (or log.attrs['holds'] =" in " ".join(out.split())
+    words = ["--read-as", "scores", "--higher-is-better", "--n-train", "80", "--n-test", "20"]
+    status, out, _ = run(capsys, "interval", "scores.csv", *words)
+    assert status == 0
+    assert "n_train" in out
+
+
+# --- help -----------------------------------------------------------------------------------------
+
+
+def test_help_says_what_each_level_is(capsys, folder, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    _, out, _ = run(capsys, "interval", "--help")
+    assert "of the level" not in out
+    assert "--empty" not in out
+    lines = {line.split()[1]: line for line in out.splitlines() if line.startswith("│ --")}
+    for option, words in {
+        "--source": "patient, site, month",
+        "--sample": "which data set was resampled",
+        "--outer": "nested cross-validation",
+        "--count": "bootstrap",
+        "--point": "the same for every model",
+        "--repetition": "random split, seed or run",
+    }.items():
+        assert words in lines[option]
