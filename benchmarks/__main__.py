@@ -54,6 +54,7 @@ def of_processes(scale: Scale) -> Iterator[Row]:
     for rows in scale.rows:
         yield from processes.memory("series", rows)
     if scale.processes > 1:
+        yield from processes.memory("cells", *cases.CELLS)
         yield from processes.memory("frame", *scale.frame)
         yield from processes.memory("grid", *scale.grid)
 

@@ -22,6 +22,9 @@ CHECKED, FIRST, SPEED_UP = 2.0, 6.0, 1 / 30
 OVERHEAD = 1e-3
 """Seconds that a call may take beyond the arithmetic."""
 
+CELLS = 5 * 10**6, 500, 120
+"""Rows, repetitions and folds of a log of many cells."""
+
 ROWS, FRAME, PAIRS, GRID = 10**7, (10**5, 100), (10**5, 200), (1_000, 10**5)
 """The sizes that the bounds are meant for."""
 

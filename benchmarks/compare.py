@@ -83,9 +83,11 @@ class Side:
         path = os.pathsep.join([str(runner), str(tree)])
         self.environment = {**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
         self.environment.pop("PYTHONDONTWRITEBYTECODE", None)  # both keep what they compile
+        # A pipe that nobody reads would stop the process once it is full.
+        self.errors = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115
         self.process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.worker"], cwd=runner, env=self.environment,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True,
         )  # fmt: skip
         self.tree, self.runner = tree, runner
 
@@ -107,7 +109,9 @@ class Side:
         """Read one answer."""
         line = self.process.stdout.readline() if self.process.stdout else ""
         if not line:
-            words = self.process.stderr.read().strip() if self.process.stderr else ""
+            self.process.wait()
+            self.errors.seek(0)
+            words = self.errors.read().strip()
             raise Problem(f"a process ended early: {words.splitlines()[-1] if words else 'killed'}")
         told = json.loads(line)
         if "problem" in told:
@@ -141,9 +145,10 @@ class Side:
         return float(done.stdout)
 
     def close(self) -> None:
-        """End the process and its pipes."""
+        """End the process, its pipes and what it said."""
         self.process.kill()
         self.process.communicate()
+        self.errors.close()
 
 
 @dataclass

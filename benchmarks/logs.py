@@ -38,6 +38,26 @@ def series(rows: int, repetitions: int = 10) -> pd.Series:
     )
 
 
+def crowded(rows: int, repetitions: int, folds: int) -> pd.Series:
+    """Repetitions of many random folds: as many cells as both have labels together."""
+    rng = np.random.default_rng(6)
+    points = rows // repetitions
+    kind = np.int32 if points > 32_767 else np.int16
+    fold = np.tile(np.arange(points) % folds, (repetitions, 1)).astype(np.int16)
+    index = pd.MultiIndex(
+        levels=[range(repetitions), range(folds), range(points)],
+        codes=[
+            np.repeat(np.arange(repetitions, dtype=np.int16), points),
+            rng.permuted(fold, axis=1, out=fold).reshape(-1),
+            np.tile(np.arange(points, dtype=kind), repetitions),
+        ],
+        names=["repetition", "fold", "point"],
+        verify_integrity=False,
+    )
+    values = rng.standard_normal(points * repetitions)
+    return pd.Series(values, index=index, name="model", copy=False)
+
+
 def frame(points: int, models: int, *, order: str) -> pd.DataFrame:
     """One partition, a column per model; rows (C) or columns (F) in one piece."""
     values = np.empty((points, models) if order == "C" else (models, points))

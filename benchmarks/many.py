@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import combinations
@@ -23,6 +21,7 @@ from scipy import stats
 import cvstats
 from benchmarks import logs, table
 from benchmarks.memory import forget_peak, peak
+from benchmarks.processes import printed
 from benchmarks.table import Row
 from benchmarks.timing import in_turns, seconds
 
@@ -78,19 +77,10 @@ def loops(points: int, models: int) -> Iterator[Row]:
 def memory(points: int, models: int) -> Iterator[Row]:
     """Tell what a call takes beyond its log; the bound is one more block of losses."""
     for work in CALLS:
-        command = [
-            sys.executable,
-            "-m",
-            "benchmarks.many",
-            "--peak",
-            work,
-            str(points),
-            str(models),
-        ]
-        done = subprocess.run(command, capture_output=True, check=True, text=True)
+        found = printed("-m", "benchmarks.many", "--peak", work, str(points), str(models))
         yield Row(
             f"memory of {work}", f"{points:,} x {models:,} models", "",
-            json.loads(done.stdout), bound=max(64.0, points * models * 8 / 1e6), unit="MB",
+            json.loads(found), bound=max(64.0, points * models * 8 / 1e6), unit="MB",
             absolute=True,
         )  # fmt: skip
 

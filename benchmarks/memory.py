@@ -19,13 +19,22 @@ STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 MAKE: dict[str, Callable[..., Any]] = {
     "series": logs.series,
+    "cells": logs.crowded,
     "frame": lambda points, models: logs.frame(points, models, order="C"),
     "grid": lambda points, cells: logs.grid(points, cells, dtype="float32"),
 }
-WARM = {"series": (400_000,), "frame": (40_000, 20), "grid": (1_000, 1_000)}
+WARM = {
+    "series": (400_000,),
+    "cells": (400_000, 500, 120),
+    "frame": (40_000, 20),
+    "grid": (1_000, 1_000),
+}
 """Sizes of a log that loads the same kernels: its codes are of the same types."""
 
-WORDS = {"series": "{:,} rows", "frame": "{:,} x {} models", "grid": "{:,} x {:,} cells, float32"}
+WORDS = {
+    "series": "{:,} rows", "cells": "{:,} rows, {} x {} folds", "frame": "{:,} x {} models",
+    "grid": "{:,} x {:,} cells, float32",
+}  # fmt: skip
 
 
 def peak() -> float:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import tracemalloc
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -20,7 +19,7 @@ import pandas as pd
 import cvstats
 from benchmarks import logs, table
 from benchmarks.cases import row
-from benchmarks.memory import MEGABYTE, forget_peak, peak
+from benchmarks.memory import beyond
 from benchmarks.processes import printed
 from benchmarks.table import Row
 
@@ -91,16 +90,7 @@ def memory(name: str, rows: int, sources: int) -> dict[str, float]:
     call, folds = CALLS[name]
     call(grouped(max(rows // 25, 10 * sources), sources, folds))
     losses = grouped(rows, sources, folds)
-    forget_peak()
-    before = peak()
-    call(losses)
-    found = {"resident": peak() - before}
-    fresh = logs.unseen(losses)
-    tracemalloc.start()
-    call(fresh)
-    found["traced"] = tracemalloc.get_traced_memory()[1] / MEGABYTE
-    tracemalloc.stop()
-    return found
+    return beyond(losses, lambda: logs.unseen(losses), call)
 
 
 def main() -> None:

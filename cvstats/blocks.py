@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BLOCK", "PIECE", "Scratch", "each", "pieced", "spans"]
+__all__ = ["BLOCK", "NUMBER", "PIECE", "Scratch", "each", "is_count", "pieced", "spans"]
 
 BLOCK = 1 << 18
 """Rows worked on at once: their cell numbers stay in the processor's cache."""
@@ -29,17 +29,28 @@ PIECE = 4
 LONGEST = 32
 """Tasks that one thread takes at once, at the most."""
 
+NUMBER = "CVSTATS_THREADS"
+"""The environment variable that sets the number of threads."""
+
 T = TypeVar("T")
 
 
 def threads() -> int:
-    """Count the threads: as asked for, else one a core that this process may use."""
-    asked = os.environ.get("CVSTATS_THREADS", "")
-    if asked.isdigit() and int(asked) > 0:
+    """Count the threads: as asked for, else one a core that this process may use.
+
+    Who asks for no number at all is told so by `chunked`, as moments are made.
+    """
+    asked = os.environ.get(NUMBER, "")
+    if is_count(asked):
         return int(asked)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def is_count(text: str) -> bool:
+    """Whether a text is a whole number of 1 or more."""
+    return text.strip().isdecimal() and int(text) > 0
 
 
 def spans(size: int, rows: int) -> list[tuple[int, int]]:
@@ -65,11 +76,14 @@ def each(work: Callable[[int], T], tasks: int) -> Iterator[T]:
     def piece(span: tuple[int, int]) -> list[T]:
         return [work(task) for task in range(*span)]
 
+    answers: list[T] = []
     with ThreadPoolExecutor(max_workers=workers - 1) as pool:
         rest = iter(spans(tasks, min(max(1, tasks // (4 * workers)), LONGEST)))
         ahead = deque((span, pool.submit(piece, span)) for span in islice(rest, 2 * workers))
         own: dict[tuple[int, int], list[T]] = {}
         while ahead:
+            yield from answers
+            answers = []
             span, first = ahead[0]
             if span not in own and not first.done():
                 # Rather than wait this thread does a piece itself that no other has begun.
@@ -81,8 +95,11 @@ def each(work: Callable[[int], T], tasks: int) -> Iterator[T]:
                     own[taken] = piece(taken)
                 continue
             ahead.popleft()
-            yield from own.pop(span) if span in own else first.result()
+            answers = own.pop(span) if span in own else first.result()
             ahead.extend((span, pool.submit(piece, span)) for span in islice(rest, 1))
+    # Who takes just as many answers as there are tasks leaves a generator behind. Had it a pool
+    # to shut down as it is thrown away, Python would swallow a Ctrl-C that comes meanwhile.
+    yield from answers
 
 
 class Scratch(threading.local):

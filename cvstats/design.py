@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from cvstats import kernels
 from cvstats.blocks import BLOCK, PIECE, Scratch, each, pieced, spans
 from cvstats.errors import MOST, LogError, listed, place, spelled
-from cvstats.levels import Grid, Level, frozen
-from cvstats.types import MaskArray
+from cvstats.levels import Codes, Counts, Grid, Keys, Level, Plan, coarser, counted, frozen
+from cvstats.types import IntArray, MaskArray
 
-__all__ = ["LEVELS", "Design", "Grid", "Level", "Plan", "Splits"]
+__all__ = ["LEVELS", "Design", "Grid", "Keys", "Level", "Plan", "Splits"]
 
 LEVELS = ("sample", "outer", "repetition", "fold", "source", "point", "count")
 
@@ -30,44 +30,11 @@ FINE = 1 << 16
 WINDOW = 1 << 24
 """Bytes of the table that marks which points a split has seen."""
 
+TABLE = 1 << 21
+"""Counts of the rows of a cell in a block that are remembered, at the most."""
 
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """How the rows fall into cells, block by block.
-
-    ``counts[b, k]`` is the number of rows of block ``b`` in cell ``k`` and ``first[b, k]`` the
-    first of them. ``keys`` lists the cells that occur where the product of all labels would
-    be too many; otherwise it is None and every product has its number.
-    """
-
-    by: tuple[str, ...]
-    sizes: tuple[int, ...]
-    size: int
-    rows: int
-    keys: NDArray[np.int64] | None
-    counts: NDArray[np.int64]
-    first: NDArray[np.int64]
-
-    @cached_property
-    def total(self) -> NDArray[np.int64]:
-        """Rows of each cell over all blocks."""
-        total: NDArray[np.int64] = self.counts.sum(axis=0)
-        return total
-
-    @cached_property
-    def used(self) -> NDArray[np.int64]:
-        """The numbers of the cells that hold any row."""
-        return np.flatnonzero(self.total)
-
-
-def coarser(plan: Plan, by: tuple[str, ...]) -> Plan:
-    """Make the plan of a few levels from one that has one level more at the end."""
-    shape = (len(plan.counts), math.prod(plan.sizes[: len(by)]), -1)
-    counts = plan.counts.reshape(shape)
-    first = np.where(counts > 0, plan.first.reshape(shape), np.iinfo(np.int64).max).min(axis=2)
-    total = counts.sum(axis=2)
-    first[total == 0] = 0
-    return Plan(by, plan.sizes[: len(by)], total.shape[1], plan.rows, None, total, first)
+SPARSE = 4, 1 << 16
+"""Labels that many times the rows, and that many at the least, hardly all occur."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,10 +95,10 @@ class Design:
         label = spelled(labels[int(self.plan((level,)).used[0])])
         return self.taking.format(label=label, level=level)
 
-    def place(self, row: int) -> str:
-        """One row in words."""
-        labels = {}
-        for name in self.identity() or tuple(self.levels):
+    def place(self, row: int, also: str | None = None) -> str:
+        """One row in words; ``also`` by a level that tells no evaluations apart."""
+        labels, known = {}, self.identity() or tuple(self.levels)
+        for name in known if also is None or also in known else (also, *known):
             level = self.levels[name]
             code = int(level.block(row, row + 1)[0])
             labels[name] = level.labels[code] if code >= 0 else None
@@ -146,9 +113,9 @@ class Design:
 
         ``out`` is memory to put them into.
         """
-        plan_keys = self.facts.get(("keys", tuple(by)))
-        if plan_keys is not None:
-            return self._sparse(by, plan_keys, start, stop)
+        keys: Keys | None = self.facts.get(("keys", tuple(by)))
+        if keys is not None:
+            return frozen(keys.find(self._codes(by, start, stop)).astype(np.int32))
         numbers = np.empty(stop - start, dtype=np.int32) if out is None else out
         codes = [frozen(self.levels[name].codes[start:stop]) for name in by]
         sizes = [len(self.levels[name].labels) for name in by]
@@ -162,31 +129,20 @@ class Design:
             numbers[~self.present[start:stop]] = -1
         return frozen(numbers)
 
-    def _keys(self, by: Sequence[str], start: int, stop: int) -> NDArray[np.int64]:
-        keys = np.zeros(stop - start, dtype=np.int64)
-        here = np.ones(stop - start, dtype=bool)
+    def _codes(self, by: Sequence[str], start: int, stop: int) -> Codes:
+        """Lay the codes of some rows out, a line for each level; -1 where nothing is."""
+        lines = [self.levels[name].block(start, stop) for name in by]
+        codes = np.array(lines, dtype=np.int32).reshape(len(by), stop - start)
         if self.present is not None:
-            here &= self.present[start:stop]
-        for name in by:
-            codes = self.levels[name].block(start, stop)
-            keys = keys * len(self.levels[name].labels) + codes
-            here &= codes >= 0
-        return np.where(here, keys, -1)
-
-    def _sparse(
-        self, by: Sequence[str], occurring: NDArray[np.int64], start: int, stop: int
-    ) -> NDArray[np.int32]:
-        keys = self._keys(by, start, stop)
-        numbers = np.searchsorted(occurring, keys)
-        return frozen(np.where(keys >= 0, numbers, -1).astype(np.int32))
+            codes[:, ~self.present[start:stop]] = -1
+        return codes
 
     def plan(self, by: tuple[str, ...]) -> Plan:
         """How the rows fall into the cells of some levels (remembered)."""
         if ("plan", by) not in self.facts:
             finer = self.facts.get(("plan", (*by, "fold")))
-            self.facts["plan", by] = (
-                self._plan(by) if finer is None or finer.keys is not None else coarser(finer, by)
-            )
+            known = None if finer is None else coarser(finer, by)
+            self.facts["plan", by] = known or self._plan(by)
         plan: Plan = self.facts["plan", by]
         return plan
 
@@ -195,41 +151,60 @@ class Design:
         return math.prod(len(self.levels[name].labels) for name in by)
 
     def _plan(self, by: tuple[str, ...]) -> Plan:
-        size = self.product(by)
-        keys = None
-        if size > max(4 * self.size, 1 << 16):
-            every = [self._keys(by, *span) for span in spans(self.size, BLOCK)]
-            keys = np.unique(np.concatenate([np.unique(part) for part in every]))
-            keys = keys[keys >= 0]
+        sizes = tuple(len(self.levels[name].labels) for name in by)
+        size, keys = math.prod(sizes), None
+        if size > min(self._most(), np.iinfo(np.int32).max):
+            blocks = spans(self.size, BLOCK)
+            keys = Keys.of(sizes, lambda: (self._codes(by, *span) for span in blocks))
             self.facts["keys", by] = keys
             size = len(keys)
         rows = BLOCK
         while rows < 16 * size and rows < self.size:
             rows *= 2
+        total, kept = self._count(by, rows, size)
+        return Plan(by, sizes, rows, total, keys, kept)
+
+    def _most(self) -> int:
+        """How many labels may be without being far more than the rows."""
+        times, least = SPARSE
+        return max(times * self.size, least)
+
+    def _count(
+        self, by: tuple[str, ...], rows: int, size: int
+    ) -> tuple[NDArray[np.int64], tuple[Counts, Counts] | None]:
+        """Count the rows of each cell; also block by block, where that is no large table."""
         blocks = spans(self.size, rows)
-        counts = np.zeros((len(blocks), size), dtype=np.int64)
-        first = np.zeros((len(blocks), size), dtype=np.int64)
-        scratch = Scratch()
-
         pieces = spans(len(blocks), pieced(rows))
+        found: list[tuple[Counts, Counts]] = []
+        keep = len(blocks) * size <= max(TABLE, size)
+        total = np.zeros(size, dtype=np.int64)
+        scratch, adding = Scratch(), threading.Lock()
 
-        def work(p: int) -> None:
-            here = slice(*pieces[p])
-            start, stop = blocks[here][0][0], blocks[here][-1][1]
+        def work(p: int) -> tuple[Counts, Counts] | None:
+            start, stop = blocks[pieces[p][0]][0], blocks[pieces[p][1] - 1][1]
             cells = self.cells(by, start, stop, scratch.array("cells", stop - start, np.int32))
-            kernels.count(cells, rows, counts[here], first[here])
+            counts, first = counted(rows, cells, size)
+            with adding:  # whole numbers: in any order
+                np.add(total, counts.sum(axis=0, dtype=np.int64), out=total)
+            return (counts, first) if keep else None
 
-        for _ in each(work, len(pieces)):
-            pass
-        sizes = tuple(len(self.levels[name].labels) for name in by)
-        return Plan(by, sizes, size, rows, keys, counts, first)
+        found = [part for part in each(work, len(pieces)) if part is not None]
+        if not keep:
+            return total, None
+        none = np.zeros((0, size), dtype=np.int32)
+        counts, first = (
+            np.concatenate([none, *(part[which] for part in found)]) for which in (0, 1)
+        )
+        return total, (counts, first)
 
     def codes_of(self, plan: Plan) -> NDArray[np.int64]:
         """For each used cell of a plan the codes of its labels, a column for each level."""
-        number = plan.used if plan.keys is None else plan.keys[plan.used]
+        if plan.keys is not None:
+            return plan.keys.codes()
+        number = plan.used
         codes = np.zeros((len(number), len(plan.by)), dtype=np.int64)
         for at in reversed(range(len(plan.by))):
-            number, codes[:, at] = np.divmod(number, len(self.levels[plan.by[at]].labels))
+            number, codes[:, at] = np.divmod(number, plan.sizes[at])
         return codes
 
     # --- checks ---------------------------------------------------------------------------
@@ -237,12 +212,12 @@ class Design:
     def splits(self) -> Splits:
         """Check that each evaluation stands once, and count points (remembered)."""
         if "splits" not in self.facts:
-            self._check_labels([name for name in self.identity() if name != "point"])
+            self.check_labels([name for name in self.identity() if name != "point"])
             self.facts["splits"] = self._splits()
         splits: Splits = self.facts["splits"]
         return splits
 
-    def _check_labels(self, names: Sequence[str]) -> None:
+    def check_labels(self, names: Sequence[str]) -> None:
         """Every evaluation needs a label on every known level."""
         for name in names:
             codes = self.levels[name].codes
@@ -255,7 +230,7 @@ class Design:
                 if len(bad):
                     raise LogError(
                         f"level {name!r} has no label (NaN) in row {start + bad[0]:,}: "
-                        f"{self.place(start + int(bad[0]))}. Expected a label for every "
+                        f"{self.place(start + int(bad[0]), name)}. Expected a label for every "
                         f"evaluation. Give these rows a label, or drop them: "
                         f"log[log.index.get_level_values({name!r}).notna()]."
                     )
@@ -272,11 +247,25 @@ class Design:
             unique, points = self._seen(by, scoped)
             if unique:
                 return Splits(rows[rows > 0], points)
-        self._check_labels(("point",))
+        self.check_labels(("point",))
         raise self._repeated(by)
 
+    def pointed(self) -> Level:
+        """Take the points; of labels that hardly all occur, as after a filter, those that do."""
+        level = self.levels["point"]
+        if len(level.labels) <= self._most():
+            return level
+        if "pointed" not in self.facts:
+            codes = level.block(0, self.size)
+            used, few = np.unique(codes, return_inverse=True)
+            gone = int(np.searchsorted(used, 0))
+            few = few.reshape(-1).astype(np.int32) - np.int32(gone)
+            self.facts["pointed"] = Level(range(len(used) - gone), np.maximum(few, -1))
+        found: Level = self.facts["pointed"]
+        return found
+
     def _point_codes(self, offset: NDArray[np.int64] | None, start: int, stop: int) -> Any:
-        codes = self.levels["point"].block(start, stop)
+        codes = self.pointed().block(start, stop)
         if offset is None:
             return codes
         scoped = codes + offset[self.levels["source"].block(start, stop)]
@@ -289,7 +278,7 @@ class Design:
         are as many as the rows, no two rows shared a place. With ``scoped`` the points are
         numbered within their sources.
         """
-        width, offset = len(self.levels["point"].labels), None
+        width, offset = len(self.pointed().labels), None
         if scoped:
             offset, width = self._scopes()
         plan = self.plan(by)
@@ -326,7 +315,7 @@ class Design:
 
     def _scopes(self) -> tuple[NDArray[np.int64], int]:
         """Where the points of each source start when they are numbered source by source."""
-        source, point = self.levels["source"], self.levels["point"]
+        source, point = self.levels["source"], self.pointed()
         width = np.zeros(len(source.labels), dtype=np.int64)
         for start, stop in spans(self.size, BLOCK):
             np.maximum.at(width, source.block(start, stop), point.block(start, stop) + 1)
@@ -335,8 +324,7 @@ class Design:
     def _repeated(self, by: tuple[str, ...]) -> LogError:
         """Words for rows that share a split and a point."""
         names = (*by, "point", *(["source"] if "source" in self.levels else []))
-        keys = self._keys(names, 0, self.size)
-        full = self._keys(self.identity(), 0, self.size)
+        keys, full = self._every(names), self._every(self.identity())
         order = np.lexsort((np.arange(self.size), full, keys))  # copies become neighbours
         order = order[keys[order] >= 0]
         again = np.flatnonzero(np.diff(keys[order]) == 0)
@@ -353,6 +341,13 @@ class Design:
             f"label each as a repetition of its own, as in cvstats.as_log(frame, "
             f"repetition='split'); if the points of different sources share their names, add "
             f"the level 'source'."
+        )
+
+    def _every(self, names: Sequence[str]) -> IntArray:
+        """Give each row of the log a number for what it has of some levels."""
+        codes = self._codes(names, 0, self.size)
+        return Keys.of([len(self.levels[name].labels) for name in names], lambda: [codes]).find(
+            codes
         )
 
     def _duplicates(self, same: list[tuple[int, int]]) -> LogError:

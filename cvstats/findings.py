@@ -78,7 +78,7 @@ CODES: Mapping[str, Code] = {
     "CVS005": Code(
         "Outliers carry the variance",
         "share of the sum of squares in the top 1% of the losses",
-        "above 1/3, from 100 losses on",
+        "above 1/2, from 100 losses on",
         "Look at these points first. The standard error rests on them, so check the data, or "
         "use a loss that is less sensitive, such as the absolute error.",
     ),

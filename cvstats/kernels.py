@@ -4,14 +4,15 @@ Nothing here checks anything. A negative code means "not here". Sums are kept in
 about a shift that lies among the values. Four lanes take turns, so that a run of rows of one
 cell need not wait for its own last addition.
 
-The compiled code is kept on disk; with the environment variable ``CVSTATS_CACHE=0`` each
-process compiles anew.
+The compiled code is kept on disk where that is possible, and else in memory; with the environment
+variable ``CVSTATS_CACHE=0`` each process compiles anew.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -37,26 +38,48 @@ __all__ = [
 ]
 
 LANES = 4
+"""Sums that take turns for one cell."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.signedinteger[Any]]
 F = TypeVar("F", bound=Callable[..., None])
 
 
-def compiled(reorder: bool = False) -> Callable[[F], F]:
+class Kernel:
+    """A compiled loop that outlives a cache that is full, or damaged.
+
+    Reading and writing machine code happens at the first call with arguments of some types. If
+    that fails, in whatever way, the loop is compiled once more without a cache; a failure of its
+    own then shows again.
+    """
+
+    def __init__(self, loop: Callable[..., None], freedom: set[str] | bool) -> None:
+        self.py_func, self.freedom = loop, freedom
+        self.fast = njit(nogil=True, cache=True, fastmath=freedom)(loop)
+
+    def __call__(self, *arguments: object) -> None:
+        """Run the loop."""
+        try:
+            self.fast(*arguments)
+        except Exception:  # what a damaged file raises is not to be foreseen
+            self.fast = njit(nogil=True, fastmath=self.freedom)(self.py_func)
+            self.fast(*arguments)
+
+
+def compiled(reorder: bool = False, inner: bool = False) -> Callable[[F], F]:
     """Compile without the interpreter lock, keeping the machine code on disk where possible.
 
-    ``reorder`` lets the compiler change the order of additions, so that it can use vectors.
+    ``reorder`` lets the compiler change the order of additions, so that it can use vectors. What
+    is ``inner`` is called by other loops only, and kept as a part of these.
     """
     keep = os.environ.get("CVSTATS_CACHE", "1").lower() not in {"0", "false", "no", "off"}
-    freedom = {"reassoc", "contract"} if reorder else False
+    freedom: set[str] | bool = {"reassoc", "contract"} if reorder else False
 
     def compile_(loop: F) -> F:
-        try:
-            fast = njit(nogil=True, cache=keep, fastmath=freedom)(loop)
-        except RuntimeError:  # no folder can be written: neither the package's nor the user's
-            fast = njit(nogil=True, fastmath=freedom)(loop)
-        return cast(F, fast)
+        if keep and not inner:
+            with suppress(RuntimeError):  # no folder can be written: not the package's, nor another
+                return cast(F, Kernel(loop, freedom))
+        return cast(F, njit(nogil=True, fastmath=freedom)(loop))
 
     return compile_
 
@@ -73,7 +96,7 @@ def combine(cells: Ints, codes: Ints, size: int) -> None:
 
 @compiled()
 def combine_two(cells: Ints, codes: Ints, others: Ints, size: int) -> None:
-    """Do the same for the first two levels, in one go: ``cells = codes * size + others``."""
+    """Make cell numbers of the codes of two levels: ``cells = codes * size + others``."""
     factor, nowhere = np.int32(size), np.int32(-1)
     for i in range(cells.shape[0]):
         code, other = np.int32(codes[i]), np.int32(others[i])
@@ -121,7 +144,7 @@ def fingerprint(
             sums[cells[i]] += hashes[points[i]]
 
 
-@compiled(reorder=True)
+@compiled(reorder=True, inner=True)
 def accumulate_one(values: Floats, shift: float, sums: Floats) -> None:
     """Add ``x - shift`` and its square where all rows are of one cell, in any order."""
     total = square = 0.0
@@ -133,40 +156,44 @@ def accumulate_one(values: Floats, shift: float, sums: Floats) -> None:
     sums[1] += square
 
 
-@compiled()
+@compiled(inner=True)
 def accumulate_common(values: Floats, cells: Ints, shift: float, sums: Floats) -> None:
-    """Do the same for rows of many cells, about one shift.
+    """Add ``x - shift`` and its square to the sums of the row's cell; the shift is one for all.
 
     ``sums`` has ``LANES`` pairs for each cell: a sum and a sum of squares, side by side so
     that the processor adds both at once.
     """
     rows = values.shape[0]
-    whole = rows - rows % 4
-    for i in range(0, whole, 4):
-        for lane in range(4):
+    whole = rows - rows % LANES
+    for i in range(0, whole, LANES):
+        for lane in range(LANES):
             k = cells[i + lane]
             if k >= 0:
                 d = values[i + lane] - shift
-                at = (np.int64(k) * 4 + lane) * 2
+                at = (np.int64(k) * LANES + lane) * 2
                 sums[at] += d
                 sums[at + 1] += d * d
     for i in range(whole, rows):
         k = cells[i]
         if k >= 0:
             d = values[i] - shift
-            sums[np.int64(k) * 8] += d
-            sums[np.int64(k) * 8 + 1] += d * d
+            at = np.int64(k) * LANES * 2
+            sums[at] += d
+            sums[at + 1] += d * d
 
 
-@compiled()
+@compiled(inner=True)
 def accumulate_apart(values: Floats, cells: Ints, shift: Floats, sums: Floats) -> None:
-    """Do the same about a shift for each cell."""
+    """Add ``x - shift`` and its square to the sums of the row's cell, which has its own shift.
+
+    ``sums`` has ``LANES`` pairs for each cell, as for `accumulate_common`.
+    """
     rows = values.shape[0]
     for i in range(rows):
         k = cells[i]
         if k >= 0:
             d = values[i] - shift[k]
-            at = (np.int64(k) * 4 + i % 4) * 2
+            at = (np.int64(k) * LANES + i % LANES) * 2
             sums[at] += d
             sums[at + 1] += d * d
 
@@ -183,7 +210,7 @@ def accumulate(
     shift: Floats,
     sums: Floats,
 ) -> None:
-    """Do the same for blocks of ``rows`` of columns that lie one after the other.
+    """Add losses less a shift, and their squares, in blocks of ``rows`` of some columns.
 
     ``table`` has a line for each column; ``column`` and ``row`` say where to start in it and
     ``size`` how many rows there are. ``only`` has for each block the cell that all of its rows
@@ -196,7 +223,8 @@ def accumulate(
             values = table[column + j][row + start : row + stop]
             about, here, k = shift[b, j], sums[b, j], only[b]
             if k >= 0:
-                accumulate_one(values, about[k % len(about)], here[8 * k : 8 * k + 2])
+                at = LANES * 2 * k
+                accumulate_one(values, about[k % len(about)], here[at : at + 2])
             elif len(about) == 1:
                 accumulate_common(values, cells[start:stop], about[0], here)
             else:
@@ -207,8 +235,9 @@ def accumulate(
 def accumulate_wide(
     table: Floats, row: int, column: int, cells: Ints, shift: Floats, sums: Floats
 ) -> None:
-    """Do the same for columns side by side, from a row and a column of ``table`` onwards.
+    """Add losses less a shift, and their squares, of columns side by side.
 
+    ``row`` and ``column`` say where to start in ``table``, which has a line for each row.
     ``shift`` has shape (cells, columns), ``sums`` (cells, 2, columns).
     """
     width = shift.shape[1]
@@ -264,7 +293,10 @@ def centre_down(
 def centre_across(
     table: Floats, rows: Ints, columns: Ints, level: Floats, part: Floats, middle: Floats
 ) -> None:
-    """Do the same where ``table`` and ``part`` have a line for each row."""
+    """Take some rows of some columns, less the level, the row's mean and then the column's.
+
+    ``table`` and ``part`` have a line for each row. ``middle`` gets the columns' means.
+    """
     n, models = part.shape
     middle[:] = 0.0
     for i in range(n):
@@ -316,7 +348,11 @@ def residuals_down(
 def residuals_across(
     table: Floats, row: int, cells: Ints, columns: Ints, mean: Floats, part: Floats, rest: Floats
 ) -> None:
-    """Do the same where ``table`` and ``part`` have a line for each row."""
+    """Take rows of some columns less the mean of their cell; rows of no cell become zero.
+
+    ``table`` and ``part`` have a line for each row, ``mean`` a row for each cell. What the
+    residuals of each column sum to is added to ``rest``.
+    """
     for i in range(part.shape[0]):
         k = 0 if cells.shape[0] == 0 else cells[i]
         line, out = table[row + i], part[i]

@@ -8,13 +8,13 @@ merge exactly (Chan, Golub and LeVeque, doi:10.1080/00031305.1983.10483115).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from cvstats.blocks import spans
+from cvstats.design import Keys
 from cvstats.types import FloatArray, IntArray, Labels
 
 __all__ = ["Moments", "State", "pool"]
@@ -51,14 +51,8 @@ def sorted_sum(terms: FloatArray) -> FloatArray:
 
 def distinct(key: IntArray, sizes: Sequence[int]) -> tuple[IntArray, IntArray]:
     """Sort the different rows of a table of codes; also find each row among them."""
-    if math.prod(sizes) >= np.iinfo(np.int64).max:
-        rows, group = np.unique(key, axis=0, return_inverse=True)
-        return rows, group.reshape(-1)
-    number = np.zeros(len(key), dtype=np.int64)
-    for codes, size in zip(key.T, sizes, strict=True):
-        number = number * size + codes
-    _, first, group = np.unique(number, return_index=True, return_inverse=True)
-    return key[first], group.reshape(-1)
+    keys = Keys.of(sizes, lambda: [key.T])
+    return keys.codes(), keys.find(key.T)
 
 
 def same_range(one: Labels, two: Labels) -> bool:
@@ -169,9 +163,9 @@ class Moments:
         keep = [self.levels.index(level) for level in levels]
         if keep == list(range(len(self.levels))):
             return self
-        codes, group = np.unique(self.codes[:, keep], axis=0, return_inverse=True)
-        count, mean, m2 = self._pooled(group.reshape(-1), len(codes))
         labels = tuple(self.labels[i] for i in keep)
+        codes, group = distinct(self.codes[:, keep], [len(names) for names in labels])
+        count, mean, m2 = self._pooled(group, len(codes))
         return Moments(tuple(levels), labels, codes, count, mean, m2)
 
     def groups(self, level: str) -> list[Moments]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.errors import LogError, is_number, listed, nearest, plainly, spelled
+from cvstats.errors import MOST, LogError, is_number, listed, nearest, plainly, spelled
 from cvstats.types import FloatArray
 
 __all__ = ["LOSSES", "LossOptions", "checked_loss", "pointwise"]
@@ -312,10 +312,8 @@ def signs(truth: Values, options: LossOptions) -> FloatArray:
     if positive is None:
         if not set(labels) <= {0, 1} and not set(labels) <= {-1, 1}:
             raise LogError(
-                f"the truth has the labels {listed(map(repr, labels))}. Expected 0 and 1 (or -1 "
-                f"and 1, or booleans) where one probability or score is predicted. Name the label "
-                f"that it is for: positive={labels[0]!r}; or pass a probability for each class "
-                f"with classes=."
+                f"the truth has {named_labels(labels)}. Expected 0 and 1 (or -1 and 1, or "
+                f"booleans) where one probability or score is predicted. {which_label(labels)}"
             )
         positive = 1
     elif len(labels) > 2:
@@ -329,6 +327,23 @@ def signs(truth: Values, options: LossOptions) -> FloatArray:
             f"{labels[1]!r}."
         )
     return np.where(np.asarray(truth == positive), 1.0, -1.0) * there
+
+
+def named_labels(labels: Sequence[Any]) -> str:
+    """Name a few labels; of many, say how many there are."""
+    many = len(labels) > MOST
+    return f"{len(labels):,} values" if many else f"the labels {listed(map(repr, labels))}"
+
+
+def which_label(labels: Sequence[Any]) -> str:
+    """Ask which of two labels a probability is of, and guess none; of more ask for all."""
+    if len(labels) == 2:
+        either = " or ".join(f"positive={label!r}" for label in labels)
+        return f"Say which label it is of: {either}."
+    return (
+        "Pass a probability for each class with classes=; for numbers take a loss such as "
+        "squared_error."
+    )
 
 
 def one_hot(

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 
 import matplotlib as mpl
@@ -35,15 +36,52 @@ def logged(name):
 
 
 @cache
-def many():
+def many(number=12):
     rng = np.random.default_rng(1)
     base = rng.exponential(size=300)
     index = pd.MultiIndex.from_arrays(
         [np.arange(300) % 10, np.arange(300)], names=["fold", "point"]
     )
     return pd.DataFrame(
-        {f"model_{k}": base + rng.normal(0.03 * k, 0.3, 300) for k in range(12)}, index=index
+        {f"model_{k}": base + rng.normal(0.03 * k, 0.3, 300) for k in range(number)}, index=index
     )
+
+
+def in_view(axis):
+    """The labels of ticks that are drawn."""
+    low, high = sorted(axis.get_view_interval())
+    at = zip(axis.get_majorticklocs(), axis.get_ticklabels(), strict=True)
+    return [label for place, label in at if low <= place <= high]
+
+
+def legible(ax):
+    """Assert that no two texts of a figure that was laid out overlap, and that none is cut off."""
+    figure, legend = ax.figure, ax.get_legend()
+    texts = [
+        *in_view(ax.xaxis), *in_view(ax.yaxis), ax.xaxis.label, ax.yaxis.label, *ax.texts,
+        ax.xaxis.get_offset_text(), ax.yaxis.get_offset_text(),
+        *([] if legend is None else legend.get_texts()),
+        *(other.yaxis.label for other in figure.axes if other is not ax),  # of a colour bar
+        *(other.yaxis.get_offset_text() for other in figure.axes if other is not ax),
+    ]  # fmt: skip
+    boxes = [
+        (text.get_text(), text.get_window_extent())
+        for text in texts
+        if text.get_text() and text.get_visible()
+    ]
+    assert len(boxes) > 4
+    if legend is not None:
+        assert legend.get_window_extent().x0 >= -1
+    page = figure.bbox
+    for words, box in boxes:
+        assert box.x0 >= -1, words
+        assert box.x1 <= page.x1 + 2, words  # less than the room above capital letters
+        assert box.y0 >= -1, words
+        assert box.y1 <= page.y1 + 1, words
+    for (one, a), (two, b) in combinations(boxes, 2):
+        across = min(a.x1, b.x1) - max(a.x0, b.x0)
+        along = min(a.y1, b.y1) - max(a.y0, b.y0)
+        assert across <= 1 or along <= 1, (one, two)
 
 
 CASES = {

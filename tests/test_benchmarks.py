@@ -94,12 +94,15 @@ def test_logs_are_random_partitions(module):
         frame = logs.frame(50, 3, order=order)
         assert frame.to_numpy().flags[f"{order}_CONTIGUOUS"]
         assert cvstats.wald(frame)["n_folds"].tolist() == [10, 10, 10]
+    assert cvstats.wald(logs.crowded(6_000, 30, 20))["n_folds"] == 20
     grid = logs.grid(30, 4, dtype="float32")
     assert grid.dtype == "float32"
     assert cvstats.wald(grid).sizes == {"cell": 4}
 
 
-@pytest.mark.parametrize("kind", [("series", 2_000), ("frame", 50, 3), ("grid", 30, 4)])
+@pytest.mark.parametrize(
+    "kind", [("series", 2_000), ("cells", 6_000, 30, 20), ("frame", 50, 3), ("grid", 30, 4)]
+)
 def test_memory_is_measured_twice(module, kind):
     found = module("memory").main(*kind)
     assert found["log"].startswith(f"{kind[1]:,} ")

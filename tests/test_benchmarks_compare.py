@@ -130,6 +130,15 @@ def test_a_process_that_dies_is_one_line_and_nothing_is_left(
     assert "a process ended early: RuntimeError: no such worker" in line
 
 
+def test_a_process_that_says_much_does_not_stop(repository, compare, monkeypatch, capsys):
+    worker = compare.ROOT / "benchmarks" / "worker.py"
+    text = worker.read_text("utf-8")
+    loud = "import sys\nsys.stderr.write('a warning\\n' * 50_000)\n"
+    worker.write_text(text.replace("import json\nimport sys\n", f"import json\n{loud}"), "utf-8")
+    run(compare, monkeypatch, "HEAD~1", "HEAD", "--only", "wald within-fold, 100 rows", *TINY)
+    assert "wald within-fold, 100 rows" in capsys.readouterr().out
+
+
 def test_another_package_than_that_of_the_commit_is_refused(
     repository, compare, monkeypatch, capsys
 ):

@@ -20,8 +20,8 @@ def many(monkeypatch):
     return importlib.import_module("benchmarks.many")
 
 
-def test_the_smallest_run_prints_a_row_for_each_case(many, monkeypatch, capsys):
-    monkeypatch.chdir(ROOT)
+def test_the_smallest_run_prints_a_row_for_each_case(many, monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)  # from any folder
     monkeypatch.setattr(sys, "argv", ["many", "--tiny"])
     many.main()
     lines = capsys.readouterr().out.splitlines()

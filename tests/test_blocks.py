@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import cvstats
+from cvstats import LogError
 from cvstats.blocks import LONGEST, Scratch, each, pieced, spans
 
 
@@ -67,6 +71,37 @@ def test_who_stops_asking_leaves_no_thread_behind(monkeypatch):
     assert next(answers) == 0
     answers.close()
     assert threading.active_count() == before
+
+
+def test_who_takes_all_answers_and_asks_no_more_leaves_no_thread_behind(monkeypatch):
+    """A pool that is shut down as its generator is thrown away swallows a Ctrl-C."""
+    monkeypatch.setenv("CVSTATS_THREADS", "3")
+    before = threading.active_count()
+    for tasks in (2, 7, 1_000):
+        answers = each(lambda task: task, tasks)
+        assert [next(answers) for _ in range(tasks)] == list(range(tasks))
+        assert threading.active_count() == before
+
+
+PLAIN = pd.Series(np.arange(6.0), pd.Index(range(6), name="point"))
+
+
+@pytest.mark.parametrize("asked", ["abc", "0", "-1", "1.5", "two", "²"])
+def test_a_number_of_threads_that_is_none(monkeypatch, asked):
+    monkeypatch.setenv("CVSTATS_THREADS", asked)
+    words = (
+        f"the environment variable CVSTATS_THREADS is '{asked}'. Expected a whole number of 1 or "
+        f"more. Type export CVSTATS_THREADS=2; or unset CVSTATS_THREADS, for a thread on each core."
+    )
+    with pytest.raises(LogError, match=f"^{re.escape(words)}$"):
+        cvstats.naive(PLAIN)
+
+
+@pytest.mark.parametrize("asked", ["1", " 2 ", "64", "", " "])
+def test_a_number_of_threads(monkeypatch, asked):
+    expected = cvstats.naive(PLAIN)
+    monkeypatch.setenv("CVSTATS_THREADS", asked)
+    pd.testing.assert_series_equal(cvstats.naive(PLAIN), expected)
 
 
 def test_spans_cover_all_rows():

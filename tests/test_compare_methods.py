@@ -226,3 +226,34 @@ def test_methods_have_the_signature_of_their_function(name):
     ]
     assert [p.annotation for p in ours] == [p.annotation for p in theirs]
     assert "losses :" not in method.__doc__
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    {
+        "wald": "wald", "holdout": "holdout", "corrected_t": "wald", "five_by_two": "wald",
+        "out_of_source": "wald", "conservative_z": "conservative_z", "nested_cv": "nested_cv",
+        "replace_one": "replace_one", "bootstrap_oob": "bootstrap_oob",
+    }.items(),
+)  # fmt: skip
+def test_without_a_method_the_design_chooses(name, expected):
+    log = LOGS[name]()
+    usual = cvstats.compare(log, adjust=None)
+    assert usual.attrs["interval_method"] == expected
+    pd.testing.assert_frame_equal(usual, cvstats.compare(log, adjust=None, method=expected))
+
+
+def test_random_splits_and_scores_are_compared_by_corrected_t():
+    log = from_plan(plans.subsampling(20, ratio=0.9, rng=0))
+    with pytest.raises(LogError, match="how many points each model was trained on"):
+        cvstats.compare(log)
+    log.attrs["n_train"] = 36
+    assert cvstats.compare(log).attrs["interval_method"] == "corrected_t"
+    assert log["a"].cvci.equivalence(log["b"], margin=9.0)["equivalent"].all()
+    scores = log.groupby("repetition").mean()
+    scores.attrs = {"holds": "scores", "n_train": 36, "n_test": 4}
+    table = cvstats.compare(scores, reference="a")
+    assert table.attrs["interval_method"] == "corrected_t"
+    assert table["se"].tolist() == pytest.approx(
+        [np.sqrt((1 / 20 + 4 / 36) * (scores[m] - scores["a"]).var()) for m in "bc"], rel=1e-12
+    )

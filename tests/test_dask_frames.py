@@ -252,3 +252,50 @@ def test_what_is_said_of_a_frame():
             "<cvci: a frame of dask in 5 partitions, by 'repetition', 'fold', 'source', 'point'; "
             "2 models>"
         )
+
+
+# --- logs of one frame --------------------------------------------------------------------------
+
+NAMED = {"loss": MODELS, "fold": "split", "source": "site", "point": "id"}
+LOGS = {
+    "itself": {}, "folds": {"fold": "half"}, "sources": {"source": "month"},
+    "one model": {"loss": ["ridge"]}, "the other": {"loss": ["forest"]},
+    "turned": {"loss": MODELS[::-1]},
+}  # fmt: skip
+ASKED = {
+    "wald": cvstats.wald,
+    "alpha": partial(cvstats.wald, alpha=0.1),
+    "within": partial(cvstats.wald, variance="within-fold"),
+    "cv_t": cvstats.cv_t,
+    "corrected_t": cvstats.corrected_t,
+    "size": partial(cvstats.corrected_t, train_size=70),
+    "clustered": cvstats.clustered,
+    "moments": cvstats.moments,
+    "by source": partial(cvstats.naive, by="source"),
+}
+GAPS = {name: partial(ASKED[name], missing="drop") for name in ("wald", "moments", "clustered")}
+
+
+def several(frame):
+    """Ask several logs of one frame several questions."""
+    logs = {name: cvstats.as_log(frame, **NAMED | named) for name, named in LOGS.items()}
+    lazy = {(name, call): ask(log) for name, log in logs.items() for call, ask in ASKED.items()}
+    gaps = cvstats.as_log(frame, **NAMED | {"loss": ["ridge", "gap"]})
+    return lazy | {("gap", call): ask(gaps) for call, ask in GAPS.items()}
+
+
+same = partial(pd.testing.assert_frame_equal, check_like=True)
+
+
+def test_several_logs_of_one_frame_computed_together():
+    whole = table().rename(columns={"fold": "split", "source": "site", "point": "id"})
+    whole["half"], whole["gap"] = whole["id"] % 2, whole["forest"].where(whole["id"] != 3)
+    frame = parted(whole, 3)
+    lazy, again = several(frame), several(frame)
+    with now():
+        together = dict(zip(lazy, dask.compute(*lazy.values()), strict=True))
+        for asked, answer in lazy.items():
+            same(together[asked], answer.compute(), rtol=0)
+            assert moments_tasks(answer) == moments_tasks(again[asked]), asked
+    for asked, answer in several(whole).items():
+        same(together[asked], answer, rtol=1e-11)

@@ -68,9 +68,9 @@ def check_plan(design, codes, by):
     for b, block in enumerate(blocks):
         for number, key in names.items():
             at = [i - block.start for i in block if keys[i] == key]
-            assert plan.counts[b, number] == len(at)
+            assert plan.blocks[0][b, number] == len(at)
             if at:
-                assert plan.first[b, number] == at[0]
+                assert plan.blocks[1][b, number] == at[0]
     return plan
 
 

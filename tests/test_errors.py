@@ -253,10 +253,13 @@ def test_many_pairs_name_the_loss_too(value, words):
 
 
 def test_a_masked_model_spoils_its_own_pairs_only():
-    log = dense(k_fold(models="abcdefgh"))
-    table = compare(log.where(log["model"] != "c"))
-    mine = (table["model"] == "c") | (table["other"] == "c")
-    np.testing.assert_array_equal(np.isnan(table["se"]), mine)
+    log = dense(k_fold(models="abcdefgh")).expand_dims(lat=[1, 2])
+    gap = (log["model"] == "c") & (log["lat"] == 2)
+    table = compare(log.where(~gap))
+    mine = ((table["model"] == "c") | (table["other"] == "c")) & (table["lat"] == 2)
+    np.testing.assert_array_equal(np.isnan(table["se"].transpose(*mine.dims)), mine)
+    with pytest.raises(LogError, match="model 'c' has no loss at all"):
+        compare(log.where(log["model"] != "c"))
 
 
 @pytest.mark.skipif(find_spec("dask") is None, reason="needs dask")

@@ -296,3 +296,64 @@ def test_no_folder_can_be_written(tmp_path):
     assert where.parent == package
     assert se == pytest.approx(EXPECTED, rel=1e-14)
     assert not any(tmp_path.rglob("*.nbi"))
+
+
+LOOP = """
+import numpy as np
+from cvstats.kernels import compiled
+
+@compiled()
+def double(values):
+    for i in range(len(values)):
+        values[i] *= 2
+
+@compiled()
+def divide(values):
+    values[0] //= values[1]
+"""
+
+CALL = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import numpy as np
+import loops
+values = np.arange(4)
+loops.double(values)
+print(values.tolist())
+try:
+    loops.divide(np.zeros(2, dtype=int))
+except ZeroDivisionError:
+    print("divided by zero")
+"""
+
+
+def harmed(kept, harm):
+    """Do to the files of the cache what a full disk, or a crash, does."""
+    for file in kept.rglob("*.nb?"):
+        if harm == "index" and file.suffix == ".nbi":
+            file.write_bytes(b"")
+        if harm == "code" and file.suffix == ".nbc":
+            file.write_bytes(file.read_bytes()[:200])
+        if harm == "words" and file.suffix == ".nbi":
+            file.write_bytes(b"no index at all")
+
+
+@pytest.mark.parametrize("harm", ["index", "code", "words", "full"])
+def test_a_cache_that_fails_costs_time_and_nothing_else(tmp_path, harm):
+    (tmp_path / "loops.py").write_text(LOOP)
+    kept = tmp_path / "kept"
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(kept), "CVSTATS_CACHE": "1"}
+    for turn in range(2):
+        if turn and harm == "full":  # no file can be replaced where a folder stands
+            for file in list(kept.rglob("*.nb?")):
+                file.unlink()
+                (file / "x").mkdir(parents=True)
+        elif turn:
+            harmed(kept, harm)
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", CALL, str(tmp_path)],
+            env=environment, cwd=tmp_path, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.stderr == ""
+        assert done.stdout.splitlines() == ["[0, 2, 4, 6]", "divided by zero"]
+        assert any(kept.rglob("*.nbi"))

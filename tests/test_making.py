@@ -33,7 +33,8 @@ def test_one_column_gives_a_series_of_its_name(frame):
     got = cvstats.losses(frame)
     expected = ((frame["y_true"] - frame["y_pred"]) ** 2).rename("y_pred")
     pd.testing.assert_series_equal(got, expected)
-    assert got.attrs == {}  # what is said of the predictions need not be true of their losses
+    # What is said of the predictions need not be true of their losses.
+    assert got.attrs == {"loss": "squared_error"}
 
 
 def test_a_list_gives_a_column_for_each_model(frame):
@@ -225,3 +226,39 @@ def test_other_containers_are_refused(thing):
     words = f"a {type(thing).__name__} holds no named predictions. Expected a DataFrame or a Data"
     with pytest.raises(LogError, match=words):
         cvstats.losses(thing)
+
+
+def test_columns_with_the_names_of_levels_become_the_index():
+    table = pd.DataFrame(
+        {"fold": [0, 1, 0, 1], "point": list("abcd"), "y_true": [1.0, 2, 3, 4], "y_pred": 2.0}
+    )
+    before = table.copy(deep=True)
+    log = cvstats.losses(table)
+    assert log.index.names == ["fold", "point"]
+    assert log.index.tolist() == [(0, "a"), (1, "b"), (0, "c"), (1, "d")]
+    assert log.attrs == {"loss": "squared_error"}
+    assert cvstats.losses(table.set_index("point")).index.names == ["point"]  # the index is meant
+    named = table.set_index(pd.Index(range(4), name="row"))
+    assert cvstats.losses(named).index.names == ["row", "fold", "point"]
+    assert cvstats.losses(table, truth="fold", prediction="y_pred").index.names == ["point"]
+    pd.testing.assert_frame_equal(table, before)
+
+
+def test_columns_that_sound_like_levels_are_not_lost_unseen():
+    table = pd.DataFrame({"CV Split": np.arange(40) % 4, "Hospital": list("ab") * 20})
+    table = table.assign(y_true=np.arange(40.0), y_pred=np.arange(40.0) ** 1.1)
+    log = cvstats.losses(table)
+    assert log.index.names == ["CV Split", "Hospital"]
+    with pytest.raises(LogError, match=r"rename_axis\(index=\{'CV Split': 'fold'\}\)"):
+        log.cvci.wald()
+    log = cvstats.losses(table.assign(point=range(40)))
+    assert log.index.names == ["point", "CV Split", "Hospital"]
+    assert "a level that is not used" in log.cvci.holdout()["caution"]
+
+
+def test_predictions_are_no_losses_and_the_words_say_what_is():
+    table = pd.DataFrame({"fold": [0, 1], "y_true": [1.0, 2], "y_pred": 2.0})
+    with pytest.raises(LogError, match=r"become losses by cvstats\.read_log\(frame, truth=…"):
+        cvstats.as_log(table)
+    log = cvstats.read_log(table, truth="y_true", prediction="y_pred", loss="squared_error")
+    assert log.tolist() == [1.0, 0.0]

@@ -122,6 +122,42 @@ def test_labels_of_any_type(tmp_path, name):
     )  # fmt: skip
 
 
+NUMBERS = {
+    "int8": np.array([-90, -30, 30, 90], np.int8),
+    "int16": np.array([-32_768, -1, 5, 200], np.int16),
+    "uint8": np.array([0, 100, 200, 255], np.uint8),
+    "the ends of int64": np.array([-(2**63), -(2**63) + 1, 2**63 - 2, 2**63 - 1]),
+    "the start of int64": np.arange(4) + np.iinfo(np.int64).min,
+    "the end of int64": np.iinfo(np.int64).max - np.arange(4),
+    "the end of uint64": np.arange(4, dtype=np.uint64) + np.uint64(2**64 - 4),
+    "the middle of uint64": np.arange(4, dtype=np.uint64) + np.uint64(2**63 - 2),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("level", ["source", "point"])
+def test_whole_numbers_of_any_size_are_labels(tmp_path, name, level):
+    labels = NUMBERS[name]
+    frame = pd.DataFrame({
+        "source": np.repeat(labels, 50) if level == "source" else np.repeat([1, 2, 3, 4], 50),
+        "point": np.arange(200) if level == "source" else np.tile(labels, 50),
+        "repetition": 0 if level == "source" else np.tile(np.repeat(range(50), 4), 1),
+        "loss": np.arange(200.0) ** 0.5,
+    })  # fmt: skip
+    if level == "point":
+        frame["source"] = np.tile([1, 2, 3, 4], 50)
+    frame.to_parquet(tmp_path / "log.parquet")
+    found = cvstats.scan_parquet(tmp_path / "log.parquet", batch_size=60)
+    expected = cvstats.as_log(frame, loss="loss").cvci.moments(by="source")
+    pd.testing.assert_frame_equal(
+        found.moments(by="source"), expected, check_index_type=False, rtol=1e-12
+    )
+    np.testing.assert_array_equal(
+        found.log().design.prints,
+        cvstats.Moments.of_log(cvstats.as_log(frame, loss="loss")).log().design.prints,
+    )
+
+
 def test_other_names_and_other_columns(tmp_path):
     whole = table().rename(columns={"fold": "split", "ridge": "se"})
     whole["month"] = pd.Categorical(["may", "june"] * (len(whole) // 2))

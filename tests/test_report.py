@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from html.parser import HTMLParser
 
 import html5lib
 import matplotlib as mpl
@@ -13,43 +12,17 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from pages import Page
 from plotted import logged, many
 
 import cvstats
+from cvstats import cli
 from cvstats.errors import LogError
 from cvstats.reporting import figures
 
 SCRIPT = "<script>alert(1)</script>"
 HTML = "{http://www.w3.org/1999/xhtml}"
 SVG = "{http://www.w3.org/2000/svg}"
-
-
-class Page(HTMLParser):
-    """What a browser would find: tags with their attributes, and text by tag."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.stack, self.text = [], [], {}
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        if tag not in ("meta", "use", "path", "br"):
-            self.stack.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag):
-        while self.stack and self.stack.pop() != tag:
-            pass
-
-    def handle_data(self, data):
-        for tag in self.stack:
-            self.text.setdefault(tag, []).append(data)
-
-    def words(self, tag):
-        return " ".join("".join(self.text.get(tag, [])).split())
 
 
 @pytest.fixture(scope="module")
@@ -377,3 +350,30 @@ def test_tables_refuse_what_they_cannot_show():
                 write(log)
     parts = cvstats.decompose(logged("flights"), by="source")
     assert cvstats.to_markdown(parts).count("|") > 20
+
+
+def test_the_page_says_what_it_is_about(tmp_path, capsys):
+    table = pd.DataFrame({"fold": np.arange(60) % 5, "id": range(60), "y": np.arange(60.0)})
+    table = table.assign(tree=table["y"] * 1.1, net=table["y"] ** 1.01)
+    table.loc[3, "tree"] = np.nan
+    table.to_csv(tmp_path / "my preds.csv", index=False)
+    words = [
+        "report", str(tmp_path / "my preds.csv"), "--output", str(tmp_path / "page.html"),
+        "--loss", "squared_error", "--truth", "y", "--prediction", "tree", "--prediction", "net",
+        "--point", "id", "--missing", "drop",
+    ]  # fmt: skip
+    assert cli.main(words) == 0
+    page = Page((tmp_path / "page.html").read_text("utf-8"))
+    assert "squared error, smaller is better" in page.words("td")
+    assert "my preds.csv" in page.words("td")
+    assert "1 evaluation is left out for all models" in page.words("p")
+    call = page.words("code")
+    assert call.startswith("cvstats report '")
+    assert "--prediction tree --prediction net" in call
+    assert "naive interval" in page.words("figcaption")
+    assert "with one repetition it has nearly the same limits" in page.words("figcaption")
+    capsys.readouterr()
+
+
+def test_repetitions_make_the_naive_interval_another(texts):
+    assert "nearly the same limits" not in texts["diabetes"]

@@ -266,8 +266,21 @@ def test_words_lead_to_what_can_be_typed():
     folds = folds[outer == fold].droplevel("outer")
     folds.iloc[0] = np.nan
     with pytest.raises(LogError, match="or of folds with points left out, does not tell"):
-        cvstats.corrected_t(folds, missing="drop")
+        cvstats.corrected_t(folds.iloc[1:])
     assert cvstats.corrected_t(folds, train_size=10, missing="drop")["n_train"] == 10
+
+
+def test_evaluations_left_out_were_trained_on():
+    draw = np.random.default_rng(5)
+    index = pd.MultiIndex.from_arrays([np.arange(40) // 8, np.arange(40)], names=["fold", "point"])
+    log = pd.Series(draw.normal(size=40), index)
+    log[log.index.get_level_values("fold") == 2] = np.nan  # the whole fold failed
+    assert log.cvci.corrected_t(missing="drop")["n_train"] == 32
+    again = pd.concat({r: log.sample(frac=1, random_state=r) for r in (0, 1)}, names=["repetition"])
+    again.iloc[3] = np.nan
+    result = again.cvci.corrected_t(missing="drop")
+    assert result["n_train"] == 32
+    assert result["n_splits"] == again.dropna().groupby(["repetition", "fold"]).ngroups
 
 
 def test_samples_below_zero_are_none():

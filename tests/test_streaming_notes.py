@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -157,3 +159,71 @@ def test_no_file(tmp_path):
     (tmp_path / "empty").write_bytes(b"")
     with pytest.raises(LogError, match="does not hold moments"):
         Moments.load(tmp_path / "empty")
+
+
+# --- files and levels -----------------------------------------------------------------------------
+
+
+def folded(rows=600) -> pd.DataFrame:
+    rng = np.random.default_rng(5)
+    index = pd.MultiIndex.from_arrays(
+        [np.repeat([0, 1], rows // 2), rng.integers(0, 3, rows), np.tile(range(rows // 2), 2)],
+        names=["repetition", "fold", "point"],
+    )
+    return pd.DataFrame(rng.normal(size=(rows, 2)), index=index, columns=["a", "b"])
+
+
+def test_levels_in_another_order_are_the_same_levels():
+    frame = folded()
+    one = Moments.of_log(frame.iloc[:250], by=("fold", "repetition"), pairs=True)
+    two = Moments.of_log(frame.iloc[250:], by=("repetition", "fold"), pairs=True)
+    for both, levels in ((one + two, one.levels), (two + one, two.levels)):
+        assert both.levels == levels
+        pd.testing.assert_frame_equal(both.wald(), cvstats.wald(frame), rtol=1e-12)
+        pd.testing.assert_frame_equal(both.compare(), cvstats.compare(frame), rtol=1e-12)
+        cells = both.moments(by=("fold", "repetition"))
+        pd.testing.assert_frame_equal(
+            cells.sort_index(), frame.cvci.moments(by=("fold", "repetition")).sort_index(),
+            rtol=1e-12,
+        )  # fmt: skip
+    with pytest.raises(LogError, match="different levels"):
+        one + Moments.of_log(frame, by=("fold",), pairs=True)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [b"[1]", b"3", b"null", b'{"format": "cvstats moments 1"}', b"{}", b'{"format": []}',
+     b'{"format": "cvstats moments 1", "gaps": null, "cells": {"labels": 3, "levels": 1}}'],
+)  # fmt: skip
+def test_odd_text_in_a_file_is_refused_in_words(tmp_path, told):
+    path = tmp_path / "odd.npz"
+    np.savez(path, told=np.frombuffer(told, dtype=np.uint8))
+    with pytest.raises(LogError, match="does not hold moments. Expected a file that Moments.save"):
+        Moments.load(path)
+    np.save(tmp_path / "array.npy", np.arange(3))
+    with pytest.raises(LogError, match="does not hold moments"):
+        Moments.load(tmp_path / "array.npy")
+
+
+def test_threads_may_save_to_one_path(tmp_path):
+    moments, path = Moments.of_log(folded()), tmp_path / "same.npz"
+
+    def save(_: int) -> None:
+        moments.save(path)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(save, range(80)))  # an error in one of them shows here
+    assert [file.name for file in tmp_path.iterdir()] == ["same.npz"]
+    pd.testing.assert_frame_equal(Moments.load(path).wald(), moments.wald())
+    plain = tmp_path / "plain"
+    plain.touch()
+    assert path.stat().st_mode == plain.stat().st_mode  # as any file of this user
+
+
+@pytest.mark.parametrize(("level", "rtol"), [(0, 1e-14), (1e3, 3e-14), (1e6, 3e-11), (1e9, 3e-8)])
+def test_digits_are_what_the_page_of_moments_says(level, rtol):
+    log = folded()["a"] + level
+    rng = np.random.default_rng(6)
+    parts = np.array_split(rng.permutation(len(log)), 40)
+    whole = sum(Moments.of_log(log.iloc[rows]) for rows in parts)
+    assert whole.wald()["se"] == pytest.approx(cvstats.wald(log)["se"], rel=rtol)

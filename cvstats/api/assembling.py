@@ -15,6 +15,7 @@ from cvstats.api.measuring import losses
 from cvstats.containers.pairing import aligned
 from cvstats.errors import LogError, listed, nearest
 from cvstats.readers import Asked, Assembled, Tidy, assembled
+from cvstats.readers.numeric import refuse_commas, refuse_no_numbers
 from cvstats.readers.words import guarded
 
 __all__ = ["facts", "logged", "loss_column"]
@@ -33,13 +34,13 @@ def logged(found: Any, asked: Asked, options: dict[str, Any]) -> Any:
         parts = assembled(found)
     held = loss_column(parts)
     if held is None:
-        return losses_of(parts, asked.loss, options, found.called)
+        return losses_of(parts, asked, options, found.called)
     if any(value is not None for value in options.values()):
         raise LogError(
             "quantile=, threshold= and positive= are for predictions, and these are not."
         )
     refuse_second_loss(asked.loss, found)
-    return log_of(held, parts, found.called)
+    return log_of(held, parts, found.called, asked.path)
 
 
 def loss_column(parts: Assembled) -> list[str] | None:
@@ -60,11 +61,14 @@ def refuse_second_loss(loss: Any, found: Tidy) -> None:
         )
 
 
-def log_of(held: list[str], parts: Assembled, called: str | None) -> pd.Series | pd.DataFrame:
+def log_of(
+    held: list[str], parts: Assembled, called: str | None, path: str | None
+) -> pd.Series | pd.DataFrame:
     """Turn columns of losses into numbers."""
     with guarded("the column of losses"):
         columns = {}
         for model, name in zip(parts.models, held, strict=True):
+            refuse_no_numbers(parts.frame[name], called or name, path)
             values = pd.to_numeric(parts.frame[name]).astype(np.float64)
             if np.isinf(values.to_numpy()).any():
                 raise LogError(f"a loss of {name!r} is infinite. Expected finite numbers.")
@@ -79,9 +83,10 @@ def log_of(held: list[str], parts: Assembled, called: str | None) -> pd.Series |
 
 
 def losses_of(
-    parts: Assembled, loss: Any, options: dict[str, Any], called: str | None
+    parts: Assembled, asked: Asked, options: dict[str, Any], called: str | None
 ) -> Any:  # fmt: skip
     """Compute the losses of predictions."""
+    loss = asked.loss
     if loss is None:
         raise LogError(
             "there are predictions here, and no losses. Expected which loss to compute: "
@@ -107,8 +112,13 @@ def losses_of(
     if callable(loss):
         made = losses(parts.frame, prediction=columns, loss=loss, **options)
     else:
-        with guarded("the predictions"):
-            made = losses(parts.frame, prediction=columns, loss=loss, **options)
+        used = ["y_true", *parts.responses.values()]
+        try:
+            with guarded("the predictions"):
+                made = losses(parts.frame, prediction=columns, loss=loss, **options)
+        except LogError:
+            refuse_commas([(name, parts.frame[name]) for name in used], asked.path)
+            raise
     if one:
         return made.iloc[:, 0]
     made.columns.name = "model"

@@ -118,7 +118,9 @@ def compare(
         compared. With neither, all pairs are.
     method : str, optional
         The interval that gives the standard error and the law of the statistic. Without it:
-        ``"wald"``, or ``"holdout"`` where the log has one fold.
+        ``"wald"`` for folds and sources left out, ``"holdout"`` for one test set, and for
+        another design what `interval` chooses, or ``"bootstrap_oob"`` if that has no
+        differences.
     options : mapping, optional
         Options of that method by name, such as ``{"variance": "within-fold"}`` for `wald`,
         ``{"train_size": 90}`` for `corrected_t` or ``{"test": "f"}`` for `five_by_two`.

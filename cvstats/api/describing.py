@@ -66,7 +66,7 @@ def moments(losses: Losses, *, by: str | Sequence[str] = BY, missing: Missing = 
     Raises
     ------
     LogError
-        If a level is not in the log.
+        If a level is not in the log, or an evaluation has no label (NaN) of it.
 
     Notes
     -----
@@ -106,6 +106,7 @@ def moments(losses: Losses, *, by: str | Sequence[str] = BY, missing: Missing = 
         )
     if is_lazy(log):
         return lazy_table(log, names)
+    log.design.check_labels(names)
     found = log.moments(names)
     return log.labels.cells(found, {"method": "moments", **log.attrs})
 

@@ -13,15 +13,13 @@ import pandas as pd
 import xarray as xr
 
 from cvstats.api.assembling import facts, logged, loss_column
-from cvstats.errors import LogError, choice
+from cvstats.errors import LogError, choice, spelled
 from cvstats.readers import Asked, Tidy, assembled, named_format, read, save
 from cvstats.readers.outcomes import refuse_other_outcomes
-from cvstats.readers.words import brief, guarded
+from cvstats.readers.paths import LONGEST, path_of, shortened
+from cvstats.readers.words import brief, guarded, one_line
 
 __all__ = ["read_log", "read_predictions", "save_log"]
-
-LONGEST = 60
-"""Up to how many characters of a path a message repeats."""
 
 
 def read_log(
@@ -310,11 +308,20 @@ def save_log(log: pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset, path: An
     ...     cvstats.read_log(path).equals(losses)
     True
     """
+    if not isinstance(path, (str, PathLike)):
+        raise LogError(
+            f"the path is {spelled(path)}, of the type {type(path).__name__}. Expected text or a "
+            f"path, as in save_log(log, 'losses.parquet')."
+        )
     where = Path(path)
     try:
         save(log, where)
     except OSError as error:
-        raise LogError(f"{where.name} could not be written: {error.strerror}.") from None
+        why = error.strerror or one_line(error)
+        raise LogError(
+            f"{shortened(where.name)} could not be written: {why}. Expected a path where one may "
+            f"write."
+        ) from None
 
 
 def asking(
@@ -336,5 +343,5 @@ def file_of(where: Any) -> str | None:
     """Name a file as it was named, or without its folders where these are many."""
     if not isinstance(where, (str, PathLike)):
         return None
-    path = Path(where)
+    path = path_of(where)
     return str(path) if len(str(path)) <= LONGEST else path.name

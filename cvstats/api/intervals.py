@@ -238,7 +238,7 @@ def naive(
     >>> log = cvstats.datasets.load("diabetes")
     >>> losses = cvstats.losses(log, prediction="ridge")
     >>> print(losses.cvci.naive()["caution"])
-    takes dependent losses for independent ones: too narrow; use wald
+    takes every loss for a new point: too narrow with repetitions, and no promise; use wald
     """
     checked_alpha(alpha)
     return answered(losses, partial(run_naive, alpha=alpha), by=by, missing=missing)

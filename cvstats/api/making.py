@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from cvstats.api.levelling import kept_besides
 from cvstats.api.measuring import is_name, single
 from cvstats.containers import is_dask_frame, lazy_frames
 from cvstats.design import LEVELS
 from cvstats.errors import MOST, LogError, listed, nearest, place
-from cvstats.intervals.unused import meant
 
 __all__ = ["as_log"]
 
@@ -125,35 +125,6 @@ def as_log(
     return indexed[columns[0]] if alone else indexed
 
 
-LABELS = ("boolean", "categorical", "integer", "string")
-"""Kinds of values that can name something."""
-
-
-def kept_besides(
-    frame: pd.DataFrame, names: Sequence[str], levels: Mapping[str, str], stacked: bool
-) -> list[str]:
-    """Find columns that sound like a level that nobody named, so that they are not lost unseen.
-
-    They stay as levels under their own names if they are labels that vary, and the same for all
-    models of an evaluation where these stand below each other.
-    """
-    taken = {*names, *levels.values()}
-    kept = []
-    for column in frame.columns:
-        level = meant(column) if isinstance(column, str) and column not in taken else None
-        if level in (None, "point", *levels) or list(frame.columns).count(column) > 1:
-            continue
-        labels = frame[column]
-        if pd.api.types.infer_dtype(labels) not in LABELS or labels.nunique() < 2:
-            continue
-        if stacked:
-            each = frame.groupby(list(levels.values()), dropna=False, observed=True)[column]
-            if (each.nunique(dropna=False) > 1).any():
-                continue
-        kept.append(column)
-    return kept
-
-
 def no_frame(given: object) -> LogError:
     """Say how something else than a table becomes a log."""
     name, once = type(given).__name__, "is a log once these bear the names of levels:"
@@ -185,6 +156,12 @@ def out_of_index(frame: pd.DataFrame, asked: Sequence[str]) -> pd.DataFrame:
     return frame.reset_index(found) if found else frame
 
 
+PREDICTIONS = (
+    " Predictions become losses by cvstats.read_log(frame, truth=…, prediction=…, loss=…, fold=…, "
+    "point=…)."
+)
+
+
 def check_roles(frame: pd.DataFrame, names: Sequence[str], levels: Sequence[str]) -> None:
     """Refuse a column that is not there, is there twice, or is a loss and a level at once."""
     for column in (*names, *levels):
@@ -192,6 +169,7 @@ def check_roles(frame: pd.DataFrame, names: Sequence[str], levels: Sequence[str]
             raise LogError(
                 f"there is no column {column!r}. Expected one of the frame's columns: "
                 f"{listed(map(repr, frame.columns))}.{nearest(column, frame.columns)}"
+                + (PREDICTIONS if column == "loss" else "")
             )
         if list(frame.columns).count(column) > 1:
             raise LogError(f"several columns are called {column!r}. Expected one. Rename them.")

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from cvstats.api.levelling import levelled
 from cvstats.containers import is_dask_frame, lazy_frames
 from cvstats.errors import LogError, listed, nearest
 from cvstats.pointwise import LossOptions, checked_loss, pointwise
@@ -37,8 +38,9 @@ def losses(
     Parameters
     ----------
     predictions : DataFrame or Dataset
-        Truth and predictions as columns (variables), with the levels of a loss log. A frame of
-        dask stays lazy; its levels are columns, and stay so.
+        Truth and predictions as columns (variables), with the levels of a loss log. Where the
+        index of a frame names no level, columns with the names of levels become its index. A
+        frame of dask stays lazy; its levels are columns, and stay so.
     truth : hashable, optional
         The column of the truth.
     prediction : hashable, sequence or mapping, optional
@@ -63,7 +65,8 @@ def losses(
     -------
     Series, DataFrame, DataArray or Dataset
         For one column of predictions a Series (DataArray), else a column (variable) for each
-        model, with the index of the predictions.
+        model, with the levels of the predictions. The attrs name the loss: ``loss`` of a frame,
+        ``long_name`` of an array.
 
     Raises
     ------
@@ -108,6 +111,8 @@ def losses(
             threshold=threshold, classes=classes, positive=positive,
         )  # fmt: skip
         return lazy_frames.mapped(predictions, ask, needed, [*map(str, chosen)])
+    if isinstance(predictions, pd.DataFrame):
+        predictions = levelled(predictions, needed)
     values: dict[Hashable, Any] = {}
     for model, columns in chosen.items():
         if isinstance(predictions, pd.DataFrame):
@@ -115,12 +120,20 @@ def losses(
         else:
             values[model] = of_dataset(predictions, truth, columns, loss, options)
     several = classes is None and not single(prediction)
+    named: dict[Hashable | None, Any] = {
+        "loss": loss if isinstance(loss, str) else getattr(loss, "__name__", "loss")
+    }
     if not several and not isinstance(prediction, Mapping):
         ((name, only),) = values.items()
-        return only.rename(name)
+        only = only.rename(name)
+        if isinstance(only, pd.Series):
+            only.attrs = named
+        return only
     if isinstance(predictions, xr.Dataset):
         return xr.Dataset(values)
-    return pd.DataFrame(values, index=predictions.index)
+    table = pd.DataFrame(values, index=predictions.index)
+    table.attrs = named
+    return table
 
 
 def require_columns(predictions: pd.DataFrame | xr.Dataset, names: Iterable[Hashable]) -> None:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from cvstats.api.choosing import chosen_for
 from cvstats.api.options import checked_words
 from cvstats.api.rounding import exact
 from cvstats.api.running import RUNNERS, Losses, folds_per_repetition
@@ -184,8 +185,17 @@ def checked_options(method: str | None, options: Options) -> dict[str, Any]:
 
 
 def usual(log: Log) -> str:
-    """Name the interval for a log of test sets: one of them, or folds."""
-    return "holdout" if folds_per_repetition(log) == 1 else "wald"
+    """Name the interval for differences: of one test set, of folds, or of another design.
+
+    Sources left out are folds here, as for `wald`: the models differ on these sources.
+    """
+    try:
+        method = chosen_for(log)[0]
+    except LogError:  # nothing fits: the words of one of the two say what is missing
+        method = "holdout"
+    if method in ("holdout", "wald", "out_of_source"):
+        return "holdout" if folds_per_repetition(log) == 1 else "wald"
+    return method if method in RUNNERS else "bootstrap_oob"
 
 
 def based(

@@ -143,21 +143,13 @@ def best_set(
     if n < 2:
         raise LogError("best_set needs at least two points and this log has 1.")
     columns = columns_of(log)
-    parts = []
+    found: dict[str, NDArray[Any]] = {"estimate": estimate, **no_losses(log.panels.width)}
     for cell, squares, apart, same in spreads(used, columns, center):
-        parts.append(
-            no_losses(len(cell))
-            if np.isnan(apart).any()
-            else may_be_best(
-                apart, squares, same, n=n, alpha=alpha, n_draws=n_draws, seed=seed,
-                screening=screening,
-            )
-        )  # fmt: skip
-    found: dict[str, NDArray[Any]] = {"estimate": estimate}
-    for name in ("p_value", "in_set", "lower_rank", "upper_rank", "statistic", "caution"):
-        table = np.stack([part[name] for part in parts], axis=1)
-        found[name] = np.empty(log.panels.width, dtype=table.dtype)
-        found[name][columns] = table
+        part = may_be_best(
+            apart, squares, same, n=n, alpha=alpha, n_draws=n_draws, seed=seed, screening=screening
+        )
+        for name, values in part.items():
+            found[name][cell] = values
     for name, count in {"n_points": n, "n_folds": folds, "n_repetitions": repetitions}.items():
         found[name] = np.full(log.panels.width, count)
     caution = found.pop("caution")
@@ -175,7 +167,10 @@ def best_set(
 def spreads(
     log: Log, columns: IntArray, center: str
 ) -> Iterator[tuple[IntArray, FloatArray, FloatArray, IntArray]]:
-    """Yield for each carried cell its columns, the spread of differences, means and twins."""
+    """Yield for each carried cell its columns, the spread of differences, means and twins.
+
+    Models that are masked there are none of its columns, nor is a cell where all are.
+    """
     by = by_fold(log) if center == "fold" and folds_per_repetition(log) > 1 else by_repetition(log)
     found = log.moments(by)
     if center == "fold" and found.count.min() < 2:
@@ -184,7 +179,10 @@ def spreads(
             "point (leave-one-out?). Use center='global'."
         )
     whole = found.over(())
-    for cell in columns.T:
+    for every in columns.T:
+        cell = every[~np.isnan(whole.mean[0, every])]
+        if len(cell) == 0:
+            continue
         cross, apart = products(log, cell, found)
         level = levels_of(whole.mean[0, cell], cross.diagonal(), float(whole.count[0]))
         yield cell, *exactly(log, cell, by, cross, apart, ROUNDING * level)

@@ -87,7 +87,7 @@ def checked_train_size(train_size: object) -> None:
 def train_sizes(log: Log, found: Moments, train_size: TrainSize) -> FloatArray:
     """Find how many points each model was trained on, or ask."""
     count = len(found.count)
-    if train_size is None and layouts.partitioned(log.design):
+    if train_size is None and layouts.partitioned(log.complete or log.design):
         return left_by_folds(log, found)
     if train_size is None:
         train_size = log.noted.get(NOTED)  # as evaluate leaves it
@@ -108,12 +108,15 @@ def train_sizes(log: Log, found: Moments, train_size: TrainSize) -> FloatArray:
 def left_by_folds(log: Log, found: Moments) -> FloatArray:
     """Count what each fold leaves of its repetition: the points that its model was trained on.
 
-    A part of a log may hold some points of each fold only; the models were trained on all.
+    A part of a log may hold some points of each fold only, and so may a log of which evaluations
+    were left out; the models were trained on all.
     """
     design, codes, count = log.design, found.codes, found.count
     here: IntArray = np.arange(len(count))
+    whole = log.complete
     if isinstance(design, PartDesign) and trained_together(design.groups, found.levels):
         whole = design.groups.design
+    if whole is not None:
         plan = whole.plan(found.levels)
         codes, count = whole.codes_of(plan), plan.total[plan.used].astype(np.float64)
         keys, mine = (np.ravel_multi_index(part.T, plan.sizes) for part in (codes, found.codes))

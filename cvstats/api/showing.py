@@ -18,6 +18,9 @@ from cvstats.errors import LogError
 __all__ = ["Digits", "cells", "framed", "row_names", "text_table", "to_latex", "to_markdown"]
 
 Digits: TypeAlias = int | Literal["auto"] | None
+LONG = 9
+"""With more decimals a number is written with its power of ten."""
+
 UNIT = ("estimate", "difference", "se", "lower", "upper", "mean", "tau", "tau_lower", "tau_upper")
 """Columns in the unit of the loss: they share their decimals."""
 
@@ -138,6 +141,8 @@ def word(value: Any, column: str, places: int | None, digits: Digits) -> str:
         return repr(number)
     if column.startswith("p_"):
         return "<0.001" if number < 0.001 else f"{number:.3f}"
+    if digits == "auto" and column in UNIT and places > LONG and number != 0:
+        return f"{number:.{max(0, floor(log10(abs(number))) + places)}e}"
     if column in UNIT or digits != "auto":
         return f"{number:,.{places}f}"
     return f"{number:,.0f}" if number == int(number) and abs(number) < 1e9 else f"{number:.4g}"

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 import numpy as np
 
-from cvstats.blocks import BLOCK, spans
+from cvstats.blocks import BLOCK, NUMBER, is_count, spans
 from cvstats.chunked import pairs
 from cvstats.chunked.cells import of_columns
 from cvstats.chunked.columns import Columns, Differences
 from cvstats.design import Design
+from cvstats.errors import LogError
 from cvstats.moments import Moments
 
 __all__ = ["all_binary", "moments"]
@@ -20,10 +22,26 @@ def moments(design: Design, losses: Columns, by: Sequence[str]) -> Moments:
     """Moments of every column in every cell, in one pass over the losses.
 
     Many pairs of few models come from the models' co-moments, not from a column for each.
+
+    Raises
+    ------
+    LogError
+        If the environment asks for a number of threads that is none.
     """
+    check_threads()
     if isinstance(losses, Differences) and pairs.worth(design, losses, by):
         return pairs.of_pairs(design, losses, by)
     return of_columns(design, losses, by)
+
+
+def check_threads() -> None:
+    """Refuse a number of threads that is none; blocks, which count them, have no words."""
+    asked = os.environ.get(NUMBER, "")
+    if asked.strip() and not is_count(asked):
+        raise LogError(
+            f"the environment variable {NUMBER} is {asked!r}. Expected a whole number of 1 or "
+            f"more. Type export {NUMBER}=2; or unset {NUMBER}, for a thread on each core."
+        )
 
 
 def all_binary(design: Design, losses: Columns) -> bool:

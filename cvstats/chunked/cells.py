@@ -7,7 +7,8 @@ the number of threads nor an exchange of whole blocks changes a bit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,10 @@ from numpy.typing import NDArray
 from cvstats import kernels
 from cvstats.blocks import Scratch, each, pieced, spans
 from cvstats.chunked.columns import Columns
-from cvstats.design import Design, Plan
+from cvstats.design import Design
+from cvstats.levels import Counts, Plan, counted
 from cvstats.moments import Moments, State, pool
-from cvstats.types import FloatArray, IntArray
+from cvstats.types import FloatArray
 
 __all__ = ["of_columns"]
 
@@ -34,7 +36,13 @@ SUMS = 10_000
 """Sums that a thread adds to at once, about: they should stay in the processor's cache."""
 
 BATCH = 64
-"""Blocks whose moments are kept until they are merged."""
+"""Blocks whose moments are kept until they are merged, at the most."""
+
+KEPT = 1 << 19
+"""Numbers that the moments of these blocks may take, about: fewer blocks where cells are many."""
+
+WAITING = 1 << 21
+"""Numbers that tasks may have found before their turn comes, at the most."""
 
 CROWDED = 64
 """With fewer rows a cell than this, each cell has a shift of its own from the start."""
@@ -52,7 +60,7 @@ def of_columns(design: Design, losses: Columns, by: Sequence[str]) -> Moments:
         fewest = max(16 * plan.size, NUMBERS // min(tile, losses.width))
         pieces = spans(design.size, min(plan.rows, fewest))
     else:
-        pieces = spans(len(plan.counts), pieced(plan.rows) if losses.down else 1)
+        pieces = spans(-(-design.size // plan.rows), pieced(plan.rows) if losses.down else 1)
     read = _across if losses.across else _down
     scratch = Scratch()
 
@@ -60,7 +68,10 @@ def of_columns(design: Design, losses: Columns, by: Sequence[str]) -> Moments:
         t, p = divmod(task, len(pieces))
         return read(design, losses, plan, tiles[t], pieces[p], scratch)
 
-    results = each(work, len(tiles) * len(pieces))
+    numbers = 3 * plan.size * min(tile, losses.width)
+    batch = int(np.clip(KEPT // max(numbers, 1), 2, BATCH))
+    blocks = pieces[0][1] if pieces and losses.down else 1
+    results = rounds(work, len(tiles) * len(pieces), WAITING // max(numbers * blocks, 1))
     used = plan.used
     mean = np.empty((len(used), losses.width))
     m2 = np.empty((len(used), losses.width))
@@ -68,7 +79,7 @@ def of_columns(design: Design, losses: Columns, by: Sequence[str]) -> Moments:
         parts: list[State] = []
         for _ in pieces:
             parts.append(next(results))
-            if sum(len(count) for count, _, _ in parts) >= BATCH:
+            if sum(len(count) for count, _, _ in parts) >= batch:
                 parts = [_pooled(parts)]
         _, mean_here, m2_here = _pooled(parts)
         mean[:, columns] = mean_here[0, used]
@@ -76,6 +87,17 @@ def of_columns(design: Design, losses: Columns, by: Sequence[str]) -> Moments:
     labels = tuple(design.levels[name].labels for name in plan.by)
     count = plan.total[used].astype(np.float64)
     return Moments(plan.by, labels, design.codes_of(plan), count, mean, m2)
+
+
+def rounds(work: Callable[[int], State], tasks: int, most: int) -> Iterator[State]:
+    """Yield the results of all tasks in order; fewer than so many wait for their turn."""
+    for start, stop in spans(tasks, max(most, 1)):
+        yield from each(partial(_later, work, start), stop - start)
+
+
+def _later(work: Callable[[int], State], start: int, task: int) -> State:
+    """Do a task of a round that starts at some task."""
+    return work(start + task)
 
 
 def _tile(design: Design, losses: Columns, plan: Plan) -> int:
@@ -105,8 +127,18 @@ def _numbers(
     return design.cells(plan.by, start, stop, out)
 
 
+def _blocks(
+    design: Design, plan: Plan, piece: tuple[int, int], rows: tuple[int, int], scratch: Scratch
+) -> tuple[Counts, Counts]:
+    """Count the rows of each cell in some blocks, and find the first; remembered if few."""
+    if plan.blocks is None:
+        return counted(plan.rows, _numbers(design, plan, *rows, scratch), plan.size)
+    counts, first = plan.blocks
+    return counts[slice(*piece)], first[slice(*piece)]
+
+
 def _state(
-    counts: IntArray, shift: FloatArray, sums: FloatArray, squares: FloatArray
+    counts: Counts, shift: FloatArray, sums: FloatArray, squares: FloatArray
 ) -> tuple[State, NDArray[np.bool_]]:
     """Turn sums about a shift into means and squared deviations about them.
 
@@ -121,7 +153,7 @@ def _state(
 
 
 def _about(
-    counts: IntArray, shift: FloatArray, add: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+    counts: Counts, shift: FloatArray, add: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 ) -> State:
     """Add about a shift for each cell; where that is far, once more about the means."""
     with np.errstate(invalid="ignore", over="ignore"):  # named later, by label
@@ -146,8 +178,8 @@ def _down(
     The losses of a block are first taken about one of its losses, which is fastest. Where that
     lies far from some cell, they are taken anew, about a loss of each cell.
     """
-    counts, first = plan.counts[slice(*piece)], plan.first[slice(*piece)]
     start, stop = piece[0] * plan.rows, min(piece[1] * plan.rows, design.size)
+    counts, first = _blocks(design, plan, piece, (start, stop), scratch)
     table, column, row = losses.lines(columns, start, stop)
     begin = row + np.arange(len(counts)) * plan.rows
     width = columns.stop - columns.start
@@ -190,8 +222,7 @@ def _across(
     start, stop = piece
     table, row, column = losses.tile(columns, start, stop)
     cells = _numbers(design, plan, start, stop, scratch)
-    counts, first = np.zeros((2, 1, plan.size), dtype=np.int64)
-    kernels.count(cells, stop - start, counts, first)
+    counts, first = counted(stop - start, cells, plan.size)
 
     def add(shift: FloatArray) -> tuple[FloatArray, FloatArray]:
         sums = np.zeros((plan.size, 2, columns.stop - columns.start))

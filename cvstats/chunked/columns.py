@@ -148,6 +148,7 @@ class Differences:
     def tile(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
         """Take some rows of neighbouring pairs, a line for each row."""
         rows = self.panels.tables[0][start:stop]
-        left = rows[:, self.left[columns]].astype(np.float64, copy=False)
+        sides = (rows[:, side[columns]] for side in (self.left, self.right))
+        left, right = (side.astype(np.float64, copy=False) for side in sides)
         with np.errstate(invalid="ignore"):
-            return frozen(left - rows[:, self.right[columns]]), 0, 0
+            return frozen(left - right), 0, 0

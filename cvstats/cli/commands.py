@@ -11,7 +11,7 @@ import pandas as pd
 from cvstats import reporting
 from cvstats.api import choosing, comparing, diagnosing
 from cvstats.api.files import save_log
-from cvstats.api.running import Compared, Missing
+from cvstats.api.running import Compared, Missing, checked_alpha
 from cvstats.cli.printing import Format, printed, spoken
 from cvstats.cli.reading import Reading, log_in, tell_dropped, titled
 from cvstats.cli.writing import refuse_input
@@ -126,6 +126,7 @@ def report(
     seed: int = 0,
     missing: Missing = "raise",
     reading: Reading | None = None,
+    typed: str = "cvstats report",
 ) -> None:
     """Write one page about the log: intervals, comparisons, plots, and what to doubt.
 
@@ -149,7 +150,10 @@ def report(
         Whether a missing loss is an error, or leaves the evaluation out.
     reading
         How to read the file.
+    typed
+        The command itself, to stand on the page.
     """
+    checked_alpha(alpha)
     reporting.checked_path(output)
     refuse_input(output, [file, *more])
     log = log_in([file, *more], reading, missing)
@@ -157,7 +161,8 @@ def report(
         title = f"Cross-validated error in {titled([file, *more])}"
     if missing == "drop" and isinstance(log, (pd.Series, pd.DataFrame)):
         tell_dropped({"n_dropped": int(pd.DataFrame(log).isna().any(axis=1).sum())})
-    written = reporting.report(log, output, title=title, alpha=alpha, seed=seed, missing=missing)
+    settings = reporting.Settings(alpha, seed, missing)
+    written = reporting.reported(log, output, title, settings, typed)
     print(f"wrote {written}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import warnings
 from collections.abc import Sequence
@@ -59,9 +60,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings(record=True) as noted:
             warnings.simplefilter("always", UserWarning)
-            application()(
-                words, exit_on_error=False, print_error=False, result_action="return_value"
+            run, bound, told = application().parse_args(
+                words, exit_on_error=False, print_error=False
             )
+            typed = {"typed": shlex.join(["cvstats", *words])} if "typed" in told else {}
+            run(*bound.args, **bound.kwargs, **typed)
     except (cyclopts.CycloptsError, LogError, OSError, ImportError) as error:
         if isinstance(error, BrokenPipeError):
             # Whoever read the output had enough of it, such as ``head``.
@@ -91,6 +94,8 @@ def application() -> cyclopts.App:
     cyclopts.Parameter(name="*")(Reading)
     short: Any = Annotated[Path, cyclopts.Parameter(name=("--output", "-o"))]
     commands.report.__annotations__["output"] = short
+    untyped: Any = Annotated[str, cyclopts.Parameter(parse=False)]  # `main` passes it
+    commands.report.__annotations__["typed"] = untyped
     app.command(demo)
     for command in (
         commands.interval,

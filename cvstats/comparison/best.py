@@ -137,14 +137,12 @@ def among(
 
 
 def no_losses(m: int) -> Found:
-    """Answer for a masked carried cell."""
-    nothing = np.full(m, np.nan)
-    zeros = np.zeros(m, dtype=np.int64)
+    """Answer for models that are masked in a carried cell."""
     return {
-        "statistic": nothing,
-        "p_value": nothing,
+        "p_value": np.full(m, np.nan),
         "in_set": np.zeros(m, dtype=bool),
-        "lower_rank": zeros,
-        "upper_rank": zeros,
+        "lower_rank": np.zeros(m, dtype=np.int64),
+        "upper_rank": np.zeros(m, dtype=np.int64),
+        "statistic": np.full(m, np.nan),
         "caution": np.full(m, np.int64(Caution.NO_LOSSES)),
     }

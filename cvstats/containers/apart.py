@@ -54,10 +54,10 @@ class Apart(Design):
     def splits(self) -> Splits:
         """Check that each evaluation stands once, within its part if it must be (remembered)."""
         if ("labelled", self.name) not in self.facts:
-            self._check_labels((self.name,))
+            self.check_labels((self.name,))
             self.facts["labelled", self.name] = True
         if "splits" not in self.facts and ("splits", self.name) not in self.facts:
-            self._check_labels([name for name in self.identity() if name != "point"])
+            self.check_labels([name for name in self.identity() if name != "point"])
             self._checked()
         found: Splits = self.facts.get("splits") or self.facts["splits", self.name]
         return found
@@ -70,7 +70,7 @@ class Apart(Design):
             if found is not None:
                 self.facts["splits" if within == by else ("splits", self.name)] = found
                 return
-        self._check_labels(("point",))
+        self.check_labels(("point",))
         raise self._repeated(wider)
 
     def _unique(self, by: tuple[str, ...]) -> Splits | None:
@@ -95,13 +95,18 @@ class Apart(Design):
         """
         if ("points", self.name) not in self.facts:
             self.facts["points", self.name] = self._points()
-        found: tuple[IntArray, str | None] = self.facts["points", self.name]
-        return found
+        counts, moved = self.facts["points", self.name]
+        if moved is None:
+            return counts, None
+        row, code = moved  # in words only now: an index may get other labels
+        other = spelled(self.levels[self.name].labels[code])
+        return counts, f"the point at {self.place(row)} stands in {self.name}={other} too"
 
-    def _points(self) -> tuple[IntArray, str | None]:
+    def _points(self) -> tuple[IntArray, tuple[int, int] | None]:
+        """Count them; also find the row of such a point, and the code of another of its labels."""
         if "scoped" not in self.facts:
             self._unique(tuple(level for level in self.identity() if level in SPLIT))
-        offset, width = None, len(self.levels["point"].labels)
+        offset, width = None, len(self.pointed().labels)
         if self.facts.get("scoped"):
             offset, width = self._scopes()
         owner = np.full(width, -1, dtype=np.int32)
@@ -110,10 +115,8 @@ class Apart(Design):
         for rows, points, labels in self._rows(offset):
             moved = np.flatnonzero(owner[points] != labels)
             if len(moved):
-                place = self.place(int(rows[moved[0]]))
-                other = self.levels[self.name].labels[int(owner[points[moved[0]]])]
-                words = f"the point at {place} stands in {self.name}={spelled(other)} too"
-                return self._shared(offset, width), words
+                place = int(rows[moved[0]]), int(owner[points[moved[0]]])
+                return self._shared(offset, width), place
         size = len(self.levels[self.name].labels)
         return np.bincount(owner[owner >= 0], minlength=size).astype(np.int64), None
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from cvstats.chunked import Panels
 from cvstats.containers.frames import facts_about
 from cvstats.containers.lazy.evaluated import unlabelled
-from cvstats.containers.lazy.panels import LazyPanels
-from cvstats.containers.log import Attrs
+from cvstats.containers.lazy.panels import LazyPanels, check_sizes
+from cvstats.containers.log import Attrs, refuse_same_names
 from cvstats.design import LEVELS, Design, Grid, Level
 from cvstats.errors import LogError, listed
 from cvstats.moments import Moments
@@ -44,6 +44,7 @@ def level_dims(log: xr.DataArray, also: object = None) -> tuple[Hashable, ...]:
 
     ``also`` is a dimension of logs that stand beside each other, if there is one of this name.
     """
+    check_sizes(log)
     found: set[Hashable] = {dim for dim in log.dims if dim in LEVELS}
     for name, coord in log.coords.items():
         if name in LEVELS:
@@ -351,6 +352,7 @@ class ArrayLabels:
         flags = result.caution.reshape(sizes).astype(np.int32)
         variables["caution"] = (dims, flags, caution_attrs())
         clean = {key: value for key, value in attrs.items() if value is not None}
+        refuse_same_names(variables, (*dims, *coords))
         return xr.Dataset(variables, coords=dict(coords), attrs=clean)
 
     def cells(self, found: Moments, attrs: Attrs) -> xr.Dataset:
@@ -369,6 +371,7 @@ class ArrayLabels:
             for level, labels in zip(found.levels, found.labels, strict=True)
         }
         units = {"units": self.units} if self.units else {}
+        refuse_same_names(("count", "mean", "var"), (*dims, *self.coords))
         return xr.Dataset(
             {
                 "count": (found.levels, count),

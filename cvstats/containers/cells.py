@@ -6,7 +6,7 @@ answered from the cells; what only single losses can answer is refused in words.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -19,13 +19,14 @@ from cvstats import kernels
 from cvstats.blocks import BLOCK, spans
 from cvstats.chunked import Columns, Differences, Panels
 from cvstats.containers.apart import Apart
+from cvstats.containers.hashing import Prints, as_index, hashed, hashes_of
 from cvstats.containers.log import Log
-from cvstats.design import LEVELS, SPLIT, Design, Level, Plan, Splits
+from cvstats.design import LEVELS, SPLIT, Design, Keys, Level, Plan, Splits
 from cvstats.errors import LogError, listed, spelled
-from cvstats.levels import frozen
+from cvstats.levels import Codes, frozen
 from cvstats.moments import Moments
 from cvstats.results import Caution
-from cvstats.types import FloatArray, IntArray, Labels
+from cvstats.types import FloatArray, IntArray
 
 __all__ = [
     "CellDesign",
@@ -38,8 +39,6 @@ __all__ = [
     "in_order",
     "prints_of",
 ]
-
-Prints = NDArray[np.uint64]
 
 
 def cell_levels(design: Design) -> tuple[str, ...]:
@@ -54,53 +53,6 @@ def cell_levels(design: Design) -> tuple[str, ...]:
     return tuple(name for name in found if name != "point")
 
 
-def as_index(labels: Labels) -> pd.Index:
-    """Make an index of labels, one entry for each, tuples too."""
-    if isinstance(labels, pd.Index):
-        return labels
-    if isinstance(labels, range):
-        return pd.RangeIndex(labels.start, labels.stop, labels.step)
-    return pd.Index(list(labels), tupleize_cols=False)
-
-
-def hashes_of(labels: Labels) -> Prints:
-    """Give each label a number that is as good as random, and the same in every process.
-
-    Equal labels have equal numbers, whatever the type of the array that holds them.
-    """
-    values = np.asarray(as_index(labels))
-    if values.dtype.kind in "biu":
-        return hashed(values.astype(np.int64))
-    if values.dtype.kind in "Mm":
-        return hashed(values.astype(f"{values.dtype.kind}8[ns]").astype(np.int64))
-    if values.dtype.kind == "f":
-        with np.errstate(invalid="ignore"):
-            whole = values.astype(np.int64)
-        return np.where(whole == values, hashed(whole), hashed(values))
-    things = values.tolist()
-    numbers = np.fromiter((isinstance(thing, int) for thing in things), bool, len(things))
-    found = np.empty(len(things), dtype=np.uint64)
-    found[numbers] = hashed(np.array([int(things[i]) for i in np.flatnonzero(numbers)], np.int64))
-    texts = np.empty(len(things) - int(numbers.sum()), dtype=object)
-    texts[:] = [text_of(things[i]) for i in np.flatnonzero(~numbers)]
-    found[~numbers] = hashed(texts)
-    return found
-
-
-def hashed(values: NDArray[Any]) -> Prints:
-    """Hash an array of numbers, or of texts."""
-    return np.asarray(pd.util.hash_array(values, categorize=False), dtype=np.uint64)
-
-
-def text_of(label: Any) -> str:
-    """Write a label as text; a set in one order, which Python changes from run to run."""
-    if isinstance(label, tuple | frozenset):
-        parts = [text_of(part) for part in label]
-        ordered = sorted(parts) if isinstance(label, frozenset) else parts
-        return f"{type(label).__name__}({', '.join(ordered)})"
-    return str(label)
-
-
 def prints_of(design: Design, by: tuple[str, ...]) -> Prints | None:
     """Sum the hashes of the points in each cell, modulo 2^64; None where points have no names.
 
@@ -110,18 +62,28 @@ def prints_of(design: Design, by: tuple[str, ...]) -> Prints | None:
     if "point" not in design.levels:
         return None
     plan = design.plan(by)
-    point = design.levels["point"]
-    labels = point.labels
-    hashes = None if isinstance(labels, range) else hashes_of(labels)
+    hash_of = hasher(design)
     sums = np.zeros(plan.size, dtype=np.uint64)
     for start, stop in spans(design.size, BLOCK):
-        cells, codes = design.cells(by, start, stop), point.block(start, stop)
-        if isinstance(labels, range):  # whole numbers need no table as long as the log
-            own = hashed(labels.start + labels.step * codes.astype(np.int64))
-            kernels.fingerprint(own, frozen(np.arange(len(own), dtype=np.int32)), cells, sums)
-        elif hashes is not None:
-            kernels.fingerprint(hashes, codes, cells, sums)
+        cells, codes = design.cells(by, start, stop), design.levels["point"].block(start, stop)
+        own = np.where(codes < 0, np.uint64(0), hash_of(codes))
+        kernels.fingerprint(own, frozen(np.arange(len(own), dtype=np.int32)), cells, sums)
     return sums[plan.used]
+
+
+def hasher(design: Design) -> Callable[[Codes], Prints]:
+    """Make what hashes the points of some rows, by their codes."""
+    level = design.levels["point"]
+    labels = level.labels
+    if isinstance(labels, range):  # whole numbers need no table as long as the log
+        start, step = labels.start, labels.step
+        return lambda codes: hashed(start + step * codes.astype(np.int64))
+    if len(labels) <= design.size:
+        hashes = hashes_of(labels)
+        return lambda codes: hashes[codes]
+    used = np.unique(level.block(0, design.size))  # after a filter there may be many more
+    few = hashes_of(as_index(labels).take(np.maximum(used, 0)))
+    return lambda codes: few[np.searchsorted(used, codes)]
 
 
 class CellPanels(Panels):
@@ -192,18 +154,17 @@ class CellDesign(Apart):
         unknown = [level for level in by if level not in self.whole.levels]
         if unknown:
             raise LogError(self.words)
-        sizes = tuple(len(self.levels[name].labels) for name in by)
-        keys, cell = np.unique(self._numbers(by, sizes), return_inverse=True)
-        counts = np.zeros((1, len(keys)), dtype=np.int64)
-        np.add.at(counts[0], cell.reshape(-1), self.whole.count.astype(np.int64))
-        rows = max(self.size, 1)
-        return Plan(by, sizes, len(keys), rows, keys, counts, np.zeros_like(counts))
+        keys, cell = self._numbered(by)
+        total = np.zeros(len(keys), dtype=np.int64)
+        np.add.at(total, cell, self.whole.count.astype(np.int64))
+        return Plan(by, keys.sizes, max(self.size, 1), total, keys)
 
-    def _numbers(self, by: tuple[str, ...], sizes: tuple[int, ...]) -> IntArray:
-        numbers = np.zeros(len(self.whole.count), dtype=np.int64)
-        for name, size in zip(by, sizes, strict=True):
-            numbers = numbers * size + self.whole.codes[:, self.whole.levels.index(name)]
-        return numbers
+    def _numbered(self, by: tuple[str, ...]) -> tuple[Keys, IntArray]:
+        """Merge the cells that these levels do not tell apart; also find each among them."""
+        sizes = [len(self.levels[name].labels) for name in by]
+        codes = self.whole.codes[:, [self.whole.levels.index(name) for name in by]].T
+        keys = Keys.of(sizes, lambda: [codes])
+        return keys, keys.find(codes)
 
     def cells(
         self, by: Sequence[str], start: int, stop: int, out: NDArray[np.int32] | None = None
@@ -244,10 +205,8 @@ class CellDesign(Apart):
         """Whether all splits hold the same points, among some cells."""
         if self.prints is None:
             return False
-        sizes = tuple(len(self.levels[name].labels) for name in by)
-        _, split = np.unique(self._numbers(by, sizes), return_inverse=True)
-        split = split.reshape(-1)
-        sums = np.zeros(split.max() + 1, dtype=np.uint64)
+        keys, split = self._numbered(by)
+        sums = np.zeros(len(keys), dtype=np.uint64)
         counts = np.zeros(len(sums))
         np.add.at(sums, split[rows], self.prints[rows])
         np.add.at(counts, split[rows], self.whole.count[rows])

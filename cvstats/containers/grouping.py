@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from cvstats.chunked import Columns, Panels
 from cvstats.containers.apart import Apart
 from cvstats.containers.log import Log
-from cvstats.design import SPLIT, Design, Grid, Level, Plan, Splits
+from cvstats.design import SPLIT, Design, Grid, Keys, Level, Plan, Splits
 from cvstats.errors import LogError, listed, spelled
 from cvstats.levels import Codes
 from cvstats.moments import Moments
@@ -85,11 +85,19 @@ class PartDesign(Design):
     def plan(self, by: tuple[str, ...]) -> Plan:
         """How the rows of the part fall into the cells of some levels (remembered)."""
         if ("plan", by) not in self.facts:
-            plan = self.groups.plan(self.at, by)
-            self.facts["plan", by] = plan
-            self.facts["keys", by] = plan.keys
+            self.facts["plan", by] = self.groups.plan(self.at, by)
         found: Plan = self.facts["plan", by]
         return found
+
+    def cells(
+        self, by: Sequence[str], start: int, stop: int, out: NDArray[np.int32] | None = None
+    ) -> NDArray[np.int32]:
+        """Find the cell number of some rows of the part."""
+        plan = self.plan(tuple(by))
+        if ("keys", plan.by) not in self.facts:
+            codes = self.codes_of(plan).T
+            self.facts["keys", plan.by] = Keys.of(plan.sizes, lambda: [codes])
+        return super().cells(by, start, stop, out)
 
     def number(self, level: str) -> int:
         """How many labels of a level occur; 1 where the level is absent."""
@@ -151,7 +159,7 @@ class Groups:
         self._panels = log.panels
         self._same = {entry.name: getattr(log, entry.name) for entry in fields(Log)}
         self._cuts: dict[tuple[str, ...], Cut] = {}
-        self._moments: dict[Any, tuple[Moments, IntArray]] = {}
+        self._moments: dict[Any, tuple[Moments, IntArray, Columns | None]] = {}
 
     @property
     def labels(self) -> list[Hashable]:
@@ -188,10 +196,7 @@ class Groups:
     def plan(self, at: int, by: tuple[str, ...]) -> Plan:
         """Cut the cells of a part out of the plan of the whole."""
         cut, here = self.cut(at, by)
-        counts = cut.counts[None, here]
-        rows = max(self.size(at), 1)
-        first = np.zeros_like(counts)
-        return Plan(by, cut.sizes, counts.shape[1], rows, cut.keys[here], counts, first)
+        return Plan(by, cut.sizes, max(self.size(at), 1), cut.counts[here])
 
     def cell_codes(self, at: int, by: tuple[str, ...]) -> IntArray:
         """Cut the codes of the cells of a part out of those of the whole."""
@@ -211,10 +216,7 @@ class Groups:
         codes = self.design.codes_of(whole)
         sizes = tuple(len(self.design.levels[level].labels) for level in by)
         asked = codes[:, [levels.index(level) for level in by]]
-        keys = np.zeros(len(codes), dtype=np.int64)
-        for at, size in enumerate(sizes):
-            keys = keys * size + asked[:, at]
-        return Cut(self.starts(codes[:, 0]), sizes, asked, keys, whole.total[whole.used])
+        return Cut(self.starts(codes[:, 0]), sizes, asked, whole.total[whole.used])
 
     def whole_splits(self) -> bool:
         """Whether every split of every part tests all points of the part."""
@@ -242,8 +244,9 @@ class Groups:
         key = (levels, id(losses) if losses is not None else None)
         if key not in self._moments:
             whole = self.log.moments(levels, losses)
-            self._moments[key] = whole, self.starts(whole.codes[:, 0])
-        whole, starts = self._moments[key]
+            # Keep the losses too: the number of an object may be used again when it is gone.
+            self._moments[key] = whole, self.starts(whole.codes[:, 0]), losses
+        whole, starts, _ = self._moments[key]
         here = slice(starts[at], starts[at + 1])
         keep = [levels.index(level) for level in by]
         return Moments(
@@ -297,7 +300,6 @@ class Cut:
     starts: IntArray
     sizes: tuple[int, ...]
     codes: IntArray
-    keys: IntArray
     counts: IntArray
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
@@ -16,14 +16,15 @@ from cvstats import chunked
 from cvstats.blocks import BLOCK, spans
 from cvstats.chunked import Columns, Differences, Panels
 from cvstats.design import Design
-from cvstats.errors import MOST, LogError, listed
+from cvstats.errors import MOST, LogError, listed, spelled
 from cvstats.intervals.registry import METHODS, OF_SCORES
 from cvstats.intervals.unused import one_each, unused
+from cvstats.levels import Grid
 from cvstats.moments import Moments
 from cvstats.results import Caution, Result
-from cvstats.types import FloatArray, IntArray
+from cvstats.types import FloatArray, IntArray, MaskArray
 
-__all__ = ["Labels", "Log", "Table", "doubted", "facts_of"]
+__all__ = ["Labels", "Log", "Table", "doubted", "facts_of", "refuse_same_names"]
 
 Attrs = Mapping[str, Any]
 
@@ -63,6 +64,10 @@ class Labels(Protocol):
         """Label moments cell by cell."""
 
 
+LEAST = 1e-146
+"""The squares of smaller deviations are no normal floating-point numbers any more."""
+
+
 @cache
 def own_version() -> str:
     """Look up the version of the installed package."""
@@ -80,16 +85,29 @@ def facts_of(result: Result) -> dict[str, Any]:
     return facts | {"reference": method.reference, "cvstats_version": own_version()}
 
 
+def refuse_same_names(numbers: Iterable[str], carried: Iterable[Hashable]) -> None:
+    """Refuse a dimension or coordinate that has the name of a number of the result."""
+    both = sorted(set(numbers).intersection(carried), key=str)
+    if both:
+        raise LogError(
+            f"the log carries a dimension or coordinate {both[0]!r}, and so is a number of the "
+            f"result called. Expected another name. Rename yours: "
+            f"log.rename({{{both[0]!r}: 'my_{both[0]}'}})."
+        )
+
+
 def doubted(result: Result, doubt: Caution) -> Result:
     """Add to a result what is doubtful about its log, and about the level that was asked for."""
     if result.attrs.get("interval_method", result.method) in TAKE_MEANS:
         doubt &= ~Caution.ONE_EACH
     if float(result.attrs.get("alpha", 0)) > 0.5:
         doubt |= Caution.LARGE_ALPHA
-    if not doubt:
-        return result
     losses = (result.caution & np.int64(Caution.NO_LOSSES)) == 0
-    return replace(result, caution=np.where(losses, result.caution | int(doubt), result.caution))
+    columns = dict(result.columns)
+    if "n_points" in columns and not losses.all():
+        columns["n_points"] = np.where(losses, columns["n_points"], 0)
+    caution = np.where(losses, result.caution | int(doubt), result.caution)
+    return replace(result, columns=columns, caution=caution)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +130,8 @@ class Log:
         The attrs of the container; some methods look there for what they need besides losses.
     used : sequence of str or None, optional
         Levels beyond those that all methods know which were asked for by name.
+    complete : Design, optional
+        Which evaluation each row is, before evaluations were left out: what was trained on.
     """
 
     design: Design
@@ -121,6 +141,7 @@ class Log:
     other: Labels | None = None
     noted: Mapping[Hashable, Any] = field(default_factory=dict)
     used: Sequence[str | None] = ()
+    complete: Design | None = None
 
     def moments(self, by: Sequence[str], losses: Columns | None = None) -> Moments:
         """Compute moments by some levels, of the losses or of differences between them."""
@@ -129,6 +150,8 @@ class Log:
         bad = ~(np.isfinite(found.mean).all(axis=0) & np.isfinite(found.m2).all(axis=0))
         if bad.any():
             self._refuse(bad, chosen)
+        if losses is None:
+            self._refuse_digits_lost(found)
         return found
 
     def columns(self, losses: Columns | None = None) -> Iterator[FloatArray | None]:
@@ -162,6 +185,7 @@ class Log:
         if isinstance(losses, Differences):
             pairs = np.column_stack([losses.left[suspects], losses.right[suspects]])
         masked = set(self.masked().tolist())
+        self._refuse_empty(np.isin(np.arange(self.panels.width), [*masked]))
         for j in np.unique(pairs).tolist():
             if j not in masked:
                 rows, total = self._not_finite(j)
@@ -173,6 +197,39 @@ class Log:
                     f"the losses of {' or '.join(map(self.name, pair))} are too large to be "
                     f"squared. Expected numbers below 1e150. Divide them by a constant."
                 )
+
+    def _refuse_digits_lost(self, found: Moments) -> None:
+        """Refuse losses whose squares are no numbers any more, and integers that no float holds."""
+        largest = np.abs(found.mean).max(axis=0, initial=0.0)
+        tiny = (largest > 0) & (largest < LEAST) & (found.m2.sum(axis=0) < LEAST**2)
+        for j in np.flatnonzero(tiny).tolist():
+            values = self.panels.column(j, 0, self.design.size)
+            here = values if self.design.present is None else values[self.design.present]
+            if here.min() < here.max():
+                raise LogError(
+                    f"the losses of {self.name(j)} are too small to be squared. Expected numbers "
+                    f"above {LEAST:g}. Multiply them by a constant."
+                )
+        whole = [table.dtype.kind in "iu" for table in self.panels.tables]
+        for j in np.flatnonzero(largest >= 2.0**53).tolist() if any(whole) else ():
+            if np.repeat(whole, [table.shape[1] for table in self.panels.tables])[j]:
+                raise LogError(
+                    f"the losses of {self.name(j)} are whole numbers above 2^53, which lose their "
+                    f"last digits here. Expected smaller ones. Subtract a constant first."
+                )
+
+    def _refuse_empty(self, masked: MaskArray) -> None:
+        """Refuse a model without any loss beside one that has some: it is no masked cell."""
+        models = self.labels.models
+        gone = [bool(masked[self.labels.columns(model)].all()) for model in range(len(models))]
+        if any(gone) and not all(gone):
+            empty, full = spelled(models[gone.index(True)]), spelled(models[gone.index(False)])
+            raise LogError(
+                f"the models were not evaluated on the same points: model {empty} has no loss at "
+                f"all (NaN everywhere), and {full} has some. Expected every model on every "
+                f"evaluation. Leave that one out: losses.drop_sel(model={empty}), or "
+                f"losses.drop_vars({empty}) of a Dataset."
+            )
 
     def masked(self) -> IntArray:
         """Find the columns of carried cells in which every loss is missing."""
@@ -224,11 +281,24 @@ class Log:
         return LogError(
             f"the loss of {name} is missing (NaN) at {where}. Expected a number for every "
             f"evaluation. Fill the gap, or pass missing='drop' to leave these evaluations out."
+            f"{self._untested()}"
+        )
+
+    def _untested(self) -> str:
+        """Say how a table of random splits tells who was not tested in which of them."""
+        levels = [self.design.levels.get(name) for name in ("repetition", "point")]
+        if not all(level is not None and isinstance(level.codes, Grid) for level in levels):
+            return ""
+        return (
+            " If nothing was tested there, as in random splits, say so: log.stack(evaluation="
+            "('repetition', 'point')).dropna('evaluation', how='all')."
         )
 
     def label(self, result: Result) -> Table:
         """Label a result of the maths, in the shape of the container that came in."""
         self.refuse_scores(result)
+        if (empty := (result.caution & np.int64(Caution.NO_LOSSES)) != 0).any():
+            self._refuse_empty(empty)
         result = doubted(result, self.doubts())
         return self.labels.table(result, facts_of(result) | dict(self.attrs))
 

@@ -39,7 +39,14 @@ def same_kind(one: object, two: object) -> None:
     """Refuse logs in containers of two kinds."""
     if isinstance(two, type(one)):
         return
-    hint = f" A model is named by reference={two!r}." if isinstance(two, str) else ""
+    hint = ""
+    if isinstance(two, str):
+        hint = f" A model is named by reference={two!r}."
+    elif isinstance(two, np.ndarray | list | tuple):
+        hint = (
+            " Bare numbers have no labels to pair by. If they are in the order of the first log, "
+            "say so: pandas.Series(numbers, log.index), or array.copy(data=numbers)."
+        )
     raise LogError(
         f"a {type(one).__name__} cannot be compared to a {type(two).__name__}. Expected two "
         f"logs of one kind.{hint}"

@@ -98,7 +98,8 @@ def dropped(log: Log) -> Log:
         design = Design(
             design.levels, design.size, keep, taking=design.taking, scores=design.scores
         )
-    return replace(log, design=design, attrs={**log.attrs, "n_dropped": gone})
+    noted = {**log.attrs, "n_dropped": gone}
+    return replace(log, design=design, attrs=noted, complete=log.design if gone else None)
 
 
 @singledispatch

@@ -28,9 +28,6 @@ K = TypeVar("K", bound=Kept)
 Parts = dict[Hashable, K]
 """Moments of some rows: of each model that stands in them, or under None of all columns."""
 
-PLAIN = {"float", "double", *(f"{sign}int{size}" for sign in ("", "u") for size in (8, 16, 32, 64))}
-"""Arrow's names of the types that numpy has too."""
-
 
 @dataclass(frozen=True)
 class Columns:
@@ -129,9 +126,8 @@ def level_of(column: Any) -> Level:
         most = max(4 * len(whole), 1 << 10)
         if low >= 0 and high < most and dtype.kind == "i":
             return Level(range(high + 1), whole)
-        if high - low < most:
-            near = (whole - whole.dtype.type(low)).astype(np.int32)
-            return Level(range(low, high + 1), near)
+        if high - low < most and high < np.iinfo(np.int64).max:  # no range of pandas goes on
+            return Level(range(low, high + 1), (whole.astype(np.int64) - low).astype(np.int32))
     codes, names = pd.factorize(column)
     return Level(as_labels(names), codes)
 

@@ -167,6 +167,11 @@ def quadratic(
     checked_choice("estimator", estimator, ESTIMATORS)
     if bias is not None:
         three_numbers(bias)
+        if estimator != "theta_5":
+            raise LogError(
+                f"estimator={estimator!r} and bias={bias!r} both choose the estimator. Expected "
+                f"one of them. The bias of each estimator by name stands in attrs['bias']."
+            )
     part = components(moments, fold_weights)
     single = part.points == part.folds
     caution = np.zeros(len(part.mean), dtype=np.int64)

@@ -106,6 +106,11 @@ def out_of_source(moments: Moments, *, target: str, variance: str, alpha: float)
     """
     checked_choice("target", target, TARGETS)
     checked_choice("variance", variance, VARIANCES)
+    if target == "new_source" and variance != "theta_b":
+        raise LogError(
+            f"variance={variance!r} is for these sources, and a new one has its own. Expected "
+            f"target='these_sources' beside it, or no variance."
+        )
     part, points = by_source(moments)
     k = len(part.count)
     estimate, spread = mean_of_means(part)

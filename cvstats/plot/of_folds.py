@@ -14,18 +14,15 @@ from cvstats.api.running import INTERVALS, Losses, Missing, checked_alpha
 from cvstats.containers import Log, read
 from cvstats.design import Design
 from cvstats.errors import LogError, checked_choice
+from cvstats.plot.lettering import above, name_x, numbers, rule
 from cvstats.plot.style import (
     COLOURS,
     MARKERS,
-    above,
     canvas,
     few_enough,
     in_memory,
     level_words,
     loss_words,
-    name_x,
-    name_y,
-    rule,
     spread,
     tidy,
 )
@@ -121,9 +118,9 @@ def folds(losses: Losses, *, missing: Missing = "raise", ax: Axes | None = None)
     rule(ax, "x", labels)
     ax.set_xlim(-0.6, len(labels) - 0.4)
     name_x(ax, across)
-    name_y(ax, loss_words(losses, "mean "))
     if len(models) > 1:
         above(ax)
+    numbers(ax, loss_words(losses, "mean "), along="y")
     return ax
 
 
@@ -235,9 +232,9 @@ def stability(
 
     ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
     name_x(ax, "repetitions used")
-    name_y(ax, f"{loss_words(losses)}\n({target}, {level_words(alpha)})")
     if len(models) > 1:
         above(ax)
+    numbers(ax, loss_words(losses), f"({target}, {level_words(alpha)})", along="y")
     return ax
 
 

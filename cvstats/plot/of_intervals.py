@@ -9,18 +9,16 @@ import numpy as np
 
 from cvstats.api.choosing import interval, methods
 from cvstats.api.running import Losses, Missing, Table
+from cvstats.plot.lettering import above, numbers, rule
 from cvstats.plot.style import (
     COLOURS,
     GREY,
     MARKERS,
-    above,
     canvas,
     in_memory,
     level_words,
     loss_words,
-    numbers,
     rows_of,
-    rule,
     spread,
 )
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from textwrap import fill
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -14,24 +15,29 @@ from cvstats.api.running import Compared, Losses, Missing
 from cvstats.api.showing import cells
 from cvstats.errors import LogError, checked_choice
 from cvstats.plans.drawing import Rng
+from cvstats.plot.lettering import above, name_x, numbers, scaled
+from cvstats.plot.naming import told
 from cvstats.plot.of_intervals import draw
 from cvstats.plot.style import (
     COLOURS,
     GREY,
+    LETTER,
+    LINE,
     MOST_ROWS,
-    above,
+    TALLEST,
     canvas,
     column,
+    every,
     few_enough,
     in_memory,
+    letters,
     level_words,
     loss_words,
-    name_x,
-    numbers,
+    size,
+    tall,
     tidy,
-    told,
 )
-from cvstats.types import MaskArray
+from cvstats.types import FloatArray, MaskArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,6 +45,8 @@ if TYPE_CHECKING:
 __all__ = ["comparison"]
 
 KINDS = ("intervals", "matrix")
+BAR, BELOW = 70.0, 45.0
+"""Points that the colour bar takes beside a matrix, and the words below it."""
 MANY = 10
 """More pairs than these make a matrix, unless one asks for intervals."""
 
@@ -144,7 +152,7 @@ def intervals(
 ) -> Axes:  # fmt: skip
     """Draw a row for each pair."""
     few_enough(len(table), "pairs")
-    ax = canvas(ax, 1.6 * len(table))
+    ax = canvas(ax, max(3.0, 1.6 * len(table)))
     at = np.arange(len(table), dtype=float)
     ax.axvline(0, color="black", linewidth=0.9)
     words = evidence(alpha, adjust, len(table))
@@ -157,18 +165,31 @@ def intervals(
                 ax, table[here], at[here].tolist(), colour=colour, marker="o", filled=filled,
                 label=label, name="difference",
             )  # fmt: skip
-    first = told(list(table["model"]))
-    second = told(list(table["other"].astype(str)))
-    names = [
-        f"{a or 'the first'}\n− {b}" if b not in ("", "None") else "difference"
-        for a, b in zip(first, second, strict=True)
-    ]
-    ax.set_yticks(at, names)
+    name_pairs(ax, list(table["model"]), list(table["other"].astype(str)))
     ax.set_ylim(len(table) - 0.4, -0.6)
     what = loss_words(losses, "difference in ")
-    numbers(ax, f"{what}, {level_words(alpha)}", "← first is better")
+    # The level does not stand on a line of its own.
+    numbers(ax, f"{what},\N{NO-BREAK SPACE}{level_words(alpha)}", "← first is better")
     above(ax)
     return ax
+
+
+def name_pairs(ax: Axes, first: list[str], second: list[str]) -> None:
+    """Name each row, the other model on a second line; of too many rows, some on one line."""
+    pairs = len(first)
+    one_line = every(ax, pairs, lines=2) > 1
+    names = list(dict.fromkeys([*first, *second]))  # shortened together: one form for each
+    room = letters(ax, 0.42) - 2
+    short = dict(
+        zip(names, told(names, max(8, (room - 1) // 2 if one_line else room)), strict=True)
+    )
+    between = " − " if one_line else "\n− "
+    words = [
+        f"{short[a] or 'the first'}{between}{short[b]}" if b not in ("", "None") else "difference"
+        for a, b in zip(first, second, strict=True)
+    ]
+    some = slice(None, None, every(ax, pairs) if one_line else 1)
+    ax.set_yticks(range(pairs)[some], words[some])
 
 
 def matrix(
@@ -186,35 +207,79 @@ def matrix(
     found = table["difference"].to_numpy(dtype=float)
     values[i, j], values[j, i] = found, -found
     most = float(np.nanmax(np.abs(values))) or 1.0
-    ax = canvas(ax, max(9.0, 1.2 * len(models)))
-    wide = column(ax)  # before the colour bar takes a part of it
-    names = told(models, 16 if wide < 330 else 28)
-    room = (0.85 * wide - 5.5 * max(map(len, names)) - 40) / len(models)
+    ax, side = squared(models, ax)
     edges = np.arange(len(models) + 1) - 0.5
     image = ax.pcolormesh(edges, edges, values, cmap="RdBu_r", vmin=-most, vmax=most)
     ax.set_ylim(len(models) - 0.5, -0.5)
-    bar = ax.figure.colorbar(image, ax=ax)
-    high = 72 * ax.figure.bbox.height / ax.figure.dpi
-    words = fill(loss_words(losses, "row − column, "), max(14, int(0.5 * high / 5)))
+    writing, power = scaled(-most, most)
+    bar = ax.figure.colorbar(image, ax=ax, format=writing)
+    words = fill(loss_words(losses, "row − column, ") + power, max(14, int(0.9 * side[1] / 5)))
     bar.set_label(words, fontsize="small", labelpad=2)
     bar.ax.tick_params(labelsize="small")
     bar.outline.set_visible(False)
     if bar.solids is not None:
         bar.solids.set(rasterized=False, edgecolor="face")  # an SVG without pixels
     texts = cells(table)["difference"].to_list()
-    written = max(map(len, texts)) * 5.2 <= room
+    wide, high = (length / len(models) for length in side)
+    if max(map(len, texts)) * 5.6 + 2 <= wide and high > 10:
+        write(ax, i, j, texts, clear, values)
+        mark = "bold"
+    else:
+        dot(ax, i[clear], j[clear], values, min(4.0, 0.8 * wide, 0.8 * high))
+        mark = "dot"
+    name_x(ax, f"{mark}: {evidence(alpha, adjust, len(table))}", "blue: the row is better")
+    return ax
+
+
+def write(ax: Axes, i: Any, j: Any, texts: list[str], clear: MaskArray, values: FloatArray) -> None:
+    """Write each difference in its cell, and with the other sign in the mirrored one."""
+    dark = np.abs(values) > 0.6 * np.nanmax(np.abs(values))
     for one, two, text, sure in zip(i, j, texts, clear, strict=True):
         mirrored = text[1:] if text.startswith("-") else f"-{text}"
         for y, x, label in ((one, two, text), (two, one, mirrored)):
-            shade = "white" if abs(values[y, x]) > 0.6 * most else "black"
-            if written:
-                weight = "bold" if sure else "normal"
-                ax.text(x, y, label.replace("-", "−"), ha="center", va="center", color=shade,
-                        fontsize=8, fontweight=weight)  # fmt: skip
-            elif sure:
-                ax.plot(x, y, marker=".", color=shade, markersize=4)
-    ax.set_yticks(range(len(models)), names)
-    ax.set_xticks(range(len(models)), names, rotation=90)
-    mark = "bold" if written else "dot"
-    name_x(ax, f"{mark}: {evidence(alpha, adjust, len(table))}", "blue: the row is better")
-    return ax
+            ax.text(
+                x, y, label.replace("-", "−"), ha="center", va="center", fontsize=8,
+                color="white" if dark[y, x] else "black", fontweight="bold" if sure else "normal",
+            )  # fmt: skip
+
+
+def dot(ax: Axes, i: Any, j: Any, values: FloatArray, size: float) -> None:
+    """Put a dot into cells and their mirror images, as large as a cell has room for."""
+    y, x = np.concatenate([i, j]), np.concatenate([j, i])
+    dark = np.abs(values[y, x]) > 0.6 * np.nanmax(np.abs(values))
+    for here, colour in ((dark, "white"), (~dark, "black")):
+        if here.any():
+            ax.plot(
+                x[here], y[here], linestyle="none", marker=".", color=colour, markersize=size
+            )  # fmt: skip
+
+
+def squared(models: list[str], ax: Axes | None) -> tuple[Axes, tuple[float, float]]:
+    """Name the rows and columns of a matrix as far as there is room; measure its sides in points.
+
+    A figure of our own has a row of writing for each model, and cells about as high as wide.
+    """
+    number = len(models)
+    if ax is None:
+        most = 28 if number < 20 else 20  # many names are better short
+        beside = LETTER["medium"] * max(map(len, told(models, most))) + 10
+        square = max(190.0, (40.0 if number <= 8 else 13.0) * number)  # room for numbers, or names
+        wide = min(72 * TALLEST, max(360.0, square + beside + BAR))
+        square = min(wide - beside - BAR, 72 * TALLEST - beside - BELOW)
+        ax = canvas(None, ((square + beside + BELOW) / 72 - 1.3) / 0.27, width=wide / 72)
+    else:
+        ax = canvas(ax, number)
+        most = 16 if column(ax) < 330 else 28
+    names = told(models, most)
+    writing = size(ax) if number < 20 else "small"
+    ax.tick_params(labelsize=writing)
+    beside = LETTER[writing] * max(map(len, names)) + 10
+    side = column(ax) - beside - BAR, tall(ax) - beside - BELOW
+    if ax.figure.get_layout_engine() is None:  # then the Axes stays, but for the colour bar's part
+        box = ax.get_window_extent()
+        side = 72 / ax.figure.dpi * 0.8 * box.width, 72 / ax.figure.dpi * box.height
+    side = max(30.0, side[0]), max(30.0, side[1])
+    some = slice(None, None, math.ceil(LINE[writing] * number / min(side)))
+    ax.set_yticks(range(number)[some], names[some])
+    ax.set_xticks(range(number)[some], names[some], rotation=90)
+    return ax, side

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -10,16 +11,15 @@ from cvstats.api.ranking import best_set as ranked
 from cvstats.api.running import Losses, Missing
 from cvstats.errors import LogError
 from cvstats.plans.drawing import Rng
+from cvstats.plot.lettering import above, name_x, rule
 from cvstats.plot.style import (
     COLOURS,
     GREY,
-    above,
     canvas,
     few_enough,
     in_memory,
+    letters,
     level_words,
-    name_x,
-    rule,
     tidy,
 )
 
@@ -111,10 +111,24 @@ def best_set(
             )  # fmt: skip
     rule(ax, "y", list(table["model"]))
     ax.set_ylim(len(table) - 0.5, -0.5)
-    ax.set_xlim(0.6, len(table) + 0.4)
-    from matplotlib.ticker import MaxNLocator
-
-    ax.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
-    name_x(ax, "rank by mean loss, 1 is best", f"({level_words(alpha)}, all ranks at once)")
+    aside = max(0.4, 0.025 * len(table))  # no mark stands on the frame
+    ax.set_xlim(1 - aside, len(table) + aside)
+    ax.set_xticks(ticks(len(table), letters(ax, 0.5) // 3))
+    name_x(
+        ax,
+        "rank by mean loss, 1\N{NO-BREAK SPACE}is\N{NO-BREAK SPACE}best",
+        f"({level_words(alpha)}, all ranks at once)",
+    )
     above(ax)
     return ax
+
+
+def ticks(last: int, most: int) -> list[int]:
+    """Choose ranks to write below the axis: the first always, then even steps."""
+    step = next(
+        step
+        for power in count()
+        for step in (10**power, 2 * 10**power, 5 * 10**power)
+        if (last - 1) / step < most
+    )
+    return list(range(1, last + 1, step)) if step < 5 else [1, *range(step, last + 1, step)]

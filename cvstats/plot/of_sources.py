@@ -11,19 +11,17 @@ from cvstats.api.running import Losses, Missing
 from cvstats.api.sourcing import clustered, out_of_source
 from cvstats.containers import read
 from cvstats.errors import LogError
+from cvstats.plot.lettering import above, numbers, rule
 from cvstats.plot.of_folds import distinct
 from cvstats.plot.of_intervals import draw
 from cvstats.plot.style import (
     COLOURS,
     MARKERS,
-    above,
     canvas,
     few_enough,
     in_memory,
     level_words,
     loss_words,
-    numbers,
-    rule,
     spread,
     tidy,
 )

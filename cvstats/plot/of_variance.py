@@ -11,17 +11,18 @@ from cvstats.api.describing import decompose
 from cvstats.api.intervals import wald
 from cvstats.api.running import Losses, Missing
 from cvstats.errors import LogError
+from cvstats.plot.lettering import above, numbers
+from cvstats.plot.naming import told
 from cvstats.plot.style import (
     COLOURS,
     GREY,
-    above,
     canvas,
+    every,
     few_enough,
     in_memory,
+    letters,
     loss_words,
-    numbers,
     tidy,
-    told,
 )
 
 if TYPE_CHECKING:
@@ -89,14 +90,14 @@ def decomposition(
     ['ρ = 0', 'ρ = 0.1']
     """
     in_memory(losses)
-    values = [float(value) for value in rho]
+    values = list(dict.fromkeys(float(value) for value in rho))
     if not values:
         raise LogError("rho is empty. Expected a correlation, or several.")
     table = tidy(decompose(losses, rho=values, missing=missing), losses)
     used = tidy(wald(losses, missing=missing), losses)
     models = list(dict.fromkeys(table["model"]))
     few_enough(len(models) * len(values), "bars")
-    step = len(values) + (0.8 if len(models) > 1 else 0.0)
+    step = len(values) + (0.8 if len(models) > 1 and len(values) > 1 else 0.0)
     at = np.array(
         [
             models.index(model) * step + values.index(value)
@@ -130,14 +131,28 @@ def decomposition(
         color=COLOURS[1], label="θ, their sum",
     )  # fmt: skip
     ax.axvline(0, color="black", linewidth=0.8)
-    named = len(models) > 1
-    words = [
-        f"{model}, ρ = {value:g}" if named and value == values[0] else f"ρ = {value:g}"
-        for model, value in zip(table["model"], table["rho"], strict=True)
-    ]
-    order = np.argsort(at)
-    ax.set_yticks(at[order], told([words[i] for i in order]))
     ax.set_ylim(at.max() + 0.6, -0.6)
-    numbers(ax, loss_words(losses, "variance of the mean ", power=2))
+    bars = name_bars(ax, models, values, step)
+    numbers(ax, loss_words(losses, "variance of the mean ", power=2), *bars)
     above(ax, [*ax.containers, *marks])
     return ax
+
+
+def name_bars(ax: Axes, models: list[str], values: list[float], step: float) -> list[str]:
+    """Name each bar; where they are too narrow, each model, and return what its bars are."""
+    bars = [f"ρ = {value:g}" for value in values]
+    end = f", {bars[0]}"
+    short = told(models, max(8, letters(ax, 0.42) - len(end)))
+    if len(models) == 1:
+        some = slice(None, None, every(ax, len(bars)))
+        ax.set_yticks(range(len(bars))[some], bars[some])
+        return []
+    if every(ax, len(models) * step) == 1:
+        places = [i * step + j for i in range(len(models)) for j in range(len(bars))]
+        ax.set_yticks(places, [word for name in short for word in (f"{name}{end}", *bars[1:])])
+        return []
+    some = slice(None, None, every(ax, len(models)))
+    middles = np.arange(len(models)) * step + (len(values) - 1) / 2
+    ax.set_yticks(middles[some], short[some])
+    told_of = ", ".join(f"{value:g}" for value in values)
+    return [f"ρ = {told_of}" + (" downwards" if len(values) > 1 else "")]

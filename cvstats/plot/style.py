@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -14,7 +12,8 @@ import xarray as xr
 from cvstats.api.running import Losses
 from cvstats.api.showing import framed
 from cvstats.containers import Kept, is_dask_frame
-from cvstats.errors import LogError
+from cvstats.errors import LogError, is_several
+from cvstats.plot.naming import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,23 +21,24 @@ if TYPE_CHECKING:
 __all__ = [
     "COLOURS",
     "GREY",
+    "LETTER",
+    "LINE",
     "MARKERS",
     "MOST_ROWS",
-    "above",
+    "TALLEST",
     "canvas",
     "column",
+    "every",
     "few_enough",
     "in_memory",
+    "letters",
     "level_words",
     "loss_words",
-    "name_x",
-    "name_y",
-    "numbers",
     "rows_of",
-    "rule",
+    "size",
     "spread",
+    "tall",
     "tidy",
-    "told",
 ]
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -46,6 +46,8 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 GREY = "#7A7A7A"
 MOST_ROWS = 60
+TALLEST = 12.0
+"""No figure is higher, in inches."""
 KNOWN = ("model", "other", "repetition", "fold", "source", "rho")
 
 
@@ -66,10 +68,26 @@ def canvas(ax: Axes | None, rows: float, *, width: float = 5.0) -> Axes:
             import matplotlib.pyplot as plt
         except ModuleNotFoundError as error:
             raise needs_matplotlib() from error
-        height = min(12.0, 1.3 + 0.27 * rows)
+        height = min(TALLEST, 1.3 + 0.27 * rows)
         ax = plt.subplots(figsize=(width, height), layout="constrained")[1]
+    else:
+        checked_axes(ax)
     ax.tick_params(labelsize=size(ax))
     return ax
+
+
+def checked_axes(ax: object) -> None:
+    """Refuse what one cannot draw on, and say how to come by an Axes."""
+    try:
+        from matplotlib.axes import Axes
+    except ModuleNotFoundError as error:
+        raise needs_matplotlib() from error
+    if isinstance(ax, Axes):
+        return
+    several = is_several(ax)
+    got = "several things" if several else f"a {type(ax).__name__}"
+    way = "Choose one, as in ax=axes[0]" if several else "Type: figure, ax = plt.subplots()"
+    raise LogError(f"ax= is {got}. Expected the Axes of matplotlib to draw on. {way}.")
 
 
 def column(ax: Axes) -> float:
@@ -78,14 +96,32 @@ def column(ax: Axes) -> float:
     return float(72 * inches * min(1.0, ax.get_position(original=True).width / 0.775))
 
 
-def size(ax: Axes) -> str:
+def tall(ax: Axes) -> float:
+    """Height in points of the row in which an Axes stands, its labels included."""
+    inches = ax.figure.bbox.height / ax.figure.dpi
+    return float(72 * inches * min(1.0, ax.get_position(original=True).height / 0.77))
+
+
+def size(ax: Axes) -> Literal["small", "medium"]:
     """Choose the size of writing: smaller in a narrow column."""
     return "small" if column(ax) < 330 else "medium"
 
 
+LETTER = {"small": 5.0, "medium": 5.9}
+"""Width in points of a letter, for most words."""
+LINE = {"small": 9.5, "medium": 11.5}
+"""Height in points of a line."""
+
+
 def letters(ax: Axes, share: float) -> int:
     """Count the letters of that size that stand side by side in a share of the column."""
-    return max(8, int(share * column(ax) / (5.0 if size(ax) == "small" else 5.9)))
+    return max(8, int(share * column(ax) / LETTER[size(ax)]))
+
+
+def every(ax: Axes, rows: float, lines: int = 1) -> int:
+    """Of so many rows, choose which have a label: all, or each second, third, …, without touch."""
+    free = max(30.0, tall(ax) - 75)  # legend, numbers and what they are
+    return max(1, math.ceil(lines * LINE[size(ax)] * rows / free))
 
 
 def needs_matplotlib() -> ModuleNotFoundError:
@@ -107,7 +143,7 @@ def attrs_of(losses: Losses) -> dict[Any, Any]:
 def loss_words(losses: Losses, before: str = "", *, power: int = 1) -> str:
     """Put the loss into words for an axis: its long name, and its units in brackets."""
     attrs = attrs_of(losses)
-    name = plain(str(attrs.get("long_name", "loss")).replace("_", " "))
+    name = plain(str(attrs.get("long_name") or attrs.get("loss") or "loss").replace("_", " "))
     units = plain(str(attrs.get("units", "")))
     if units in ("", "1", "None"):
         return f"{before}{name}"
@@ -176,88 +212,6 @@ def rows_of(result: Any, losses: Losses) -> pd.DataFrame:
     table = tidy(result, losses)
     few_enough(len(table), "rows")
     return table
-
-
-def told(names: Sequence[str], most: int = 28) -> list[str]:
-    """Shorten names that leave no room for the plot, in their middle."""
-    tail = most * 2 // 5
-    short = (
-        name if len(name) <= most else f"{name[: most - tail - 1]}…{name[-tail:]}"
-        for name in map(str, names)
-    )
-    return [plain(name) for name in short]
-
-
-def plain(words: str) -> str:
-    """Keep dollar signs from being read as the marks of a formula."""
-    return words.replace("$", r"\$")
-
-
-def rule(ax: Axes, along: Literal["x", "y"], labels: Sequence[Any]) -> None:
-    """Label places 0, 1, 2, … by names; of too many, by a few of them."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
-
-    names = told([str(label) for label in labels], letters(ax, 0.42))
-    axis = ax.xaxis if along == "x" else ax.yaxis
-    room = letters(ax, 0.7)
-    if along == "y" or sum(len(name) + 2 for name in names) <= room:
-        axis.set_major_locator(FixedLocator(list(range(len(names)))))
-    else:
-        most = max(1, room // (2 + max(map(len, names))) - 1)
-        axis.set_major_locator(MaxNLocator(nbins=most, integer=True))
-
-    def name(value: float, _: Any = None) -> str:
-        at = round(value)
-        return names[at] if 0 <= at < len(names) and math.isclose(at, value) else ""
-
-    axis.set_major_formatter(FuncFormatter(name))
-
-
-def above(ax: Axes, handles: Sequence[Any] | None = None) -> None:
-    """Put the legend above the plot, where no data are, in as few lines as fit."""
-    found, words = ax.get_legend_handles_labels()
-    shown = found if handles is None else list(handles)
-    words = words if handles is None else [str(handle.get_label()) for handle in shown]
-    words = [plain(word) for word in words]
-    widths = [5.0 * len(word) + 34 for word in words]
-    columns, room = len(words), 0.97 * column(ax)
-    if sum(widths) > room:
-        columns = max(1, int(room / max(widths)))
-    ax.legend(
-        shown, words, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=columns, frameon=False,
-        fontsize="small", borderaxespad=0.2, handletextpad=0.4, columnspacing=1.2,
-    )  # fmt: skip
-
-
-def name_x(ax: Axes, *lines: str) -> None:
-    """Say what the horizontal axis shows, in lines that fit."""
-    most = letters(ax, 0.62)
-    ax.set_xlabel("\n".join(fill(line, most) for line in lines), fontsize=size(ax))
-
-
-def name_y(ax: Axes, words: str) -> None:
-    """Say what the vertical axis shows."""
-    ax.set_ylabel(words, fontsize=size(ax))
-
-
-POWERS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-def numbers(ax: Axes, *lines: str) -> None:
-    """Keep the numbers below the plot few and short, their power of ten in the label."""
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-
-    most = float(np.abs(ax.get_xlim()).max())
-    power = math.floor(math.log10(most)) if most > 0 and math.isfinite(most) else 0
-    power = power // 3 * 3 if power >= 5 or power < -3 else 0
-    first, *rest = lines
-    if power:
-        first = f"{first}, in\N{NO-BREAK SPACE}10{str(power).translate(POWERS)}"
-        scale = 10.0**power
-        words = FuncFormatter(lambda value, _: f"{value / scale:.6g}".replace("-", "−"))
-        ax.xaxis.set_major_formatter(words)
-    name_x(ax, first, *rest)
-    ax.xaxis.set_major_locator(MaxNLocator(nbins=3 if size(ax) == "small" else 4))
 
 
 def spread(number: int, width: float = 0.6) -> Any:

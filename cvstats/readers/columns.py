@@ -14,8 +14,10 @@ from cvstats.errors import LogError, nearest
 from cvstats.pointwise import LOSSES, unknown_loss
 from cvstats.readers.asked import Asked
 from cvstats.readers.besides import sounding_like
+from cvstats.readers.files import NESTED
 from cvstats.readers.guessing import call_for
 from cvstats.readers.labels import put
+from cvstats.readers.numeric import refuse_no_numbers
 from cvstats.readers.tidy import LOSS, MODEL, PREDICTION, TRUTH, Tidy
 from cvstats.readers.words import require
 
@@ -27,6 +29,7 @@ USUAL = (PREDICTION, "prediction", "pred", "oof_pred")
 
 def columns(table: pd.DataFrame, asked: Asked) -> Tidy:
     """Read a table with a row for each evaluation: losses, or truth and predictions."""
+    refuse_nested(table, asked)
     table = flat(table, asked)
     tidy = evaluations(table, asked)
     if not set(LEVELS) & set(tidy.table.columns):
@@ -37,6 +40,23 @@ def columns(table: pd.DataFrame, asked: Asked) -> Tidy:
     used: list[str | None] = [asked.levels.get(level, level) for level in LEVELS]
     used += [asked.model, MODEL, asked.truth, TRUTH, asked.metric, asked.wanted, LOSS]
     return replace(tidy, spare=table[[name for name in table.columns if name not in used]])
+
+
+def refuse_nested(table: pd.DataFrame, asked: Asked) -> None:
+    """Refuse lists and objects where a label or a number is meant: without them it is another log.
+
+    What no level and no option names is left out.
+    """
+    nested = table.attrs.get(NESTED, {})
+    roles = (asked.model or MODEL, asked.truth or TRUTH, asked.metric or LOSS, asked.wanted)
+    named = [*(asked.levels.get(level, level) for level in LEVELS), *roles, *predicted(asked)]
+    for name in named if nested else ():
+        if name in nested:
+            raise LogError(
+                f"the column {name!r} holds lists or objects, as in {nested[name]}. Expected a "
+                f"name or a number in each row. Make text of them, row[{name!r}] = "
+                f"json.dumps(row[{name!r}]), or rename the column if it is something else."
+            )
 
 
 def evaluations(table: pd.DataFrame, asked: Asked) -> Tidy:
@@ -147,7 +167,7 @@ def predicted(asked: Asked) -> list[str]:
     return [str(name) for name in asked.prediction]
 
 
-def turned(tidy: Tidy, higher_is_better: bool | None) -> Tidy:
+def turned(tidy: Tidy, higher_is_better: bool | None, path: str | None) -> Tidy:
     """Turn scores into losses: shares s into 1 - s, as for other tools, and all else into -s."""
     if higher_is_better is None:
         return tidy
@@ -157,6 +177,7 @@ def turned(tidy: Tidy, higher_is_better: bool | None) -> Tidy:
             "predictions. Leave it out."
         )
     held = tidy.table[LOSS]
+    refuse_no_numbers(held, tidy.attrs.get("loss", LOSS), path)
     values = pd.to_numeric(held, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
     if not higher_is_better or (np.isnan(values) & held.notna()).any():
         return tidy  # what is no number is refused where losses are

@@ -20,8 +20,11 @@ Note = dict[str, Any]
 ISO: dict[str, Any] = {"s": pd.Timestamp, "a": datetime.date, "e": datetime.datetime}
 
 
-def to_plain(value: Any, what: str = "a label") -> Any:
-    """Turn a value into what JSON can hold; a dict with one key ``~…`` marks the others."""
+def to_plain(value: Any, what: str = "a label", way: str = "") -> Any:
+    """Turn a value into what JSON can hold; a dict with one key ``~…`` marks the others.
+
+    ``way`` is what an error says at its end.
+    """
     if isinstance(value, np.generic):
         value = value.item() if value.dtype.kind in "biufU" else pd.Timestamp(str(value))
     if value is None or isinstance(value, (bool, int, str)):
@@ -44,7 +47,7 @@ def to_plain(value: Any, what: str = "a label") -> Any:
             return {f"~{tag}": value.isoformat()}
     raise LogError(
         f"{what} is a {type(value).__name__}, which cannot be written to a file. Expected numbers, "
-        f"text, dates, and lists or tuples of these."
+        f"text, dates, and lists or tuples of these.{way}"
     )
 
 
@@ -88,16 +91,22 @@ def numeric(name: str, kinds: str) -> np.dtype[Any]:
     return dtype
 
 
-def encode(values: Any, what: str) -> tuple[np.ndarray[Any, Any], Note]:
-    """Turn a column into an array of numbers, or an object array of text, and a note."""
+def encode(values: Any, what: str, mend: str = "") -> tuple[np.ndarray[Any, Any], Note]:
+    """Turn a column into an array of numbers, or an object array of text, and a note.
+
+    ``mend`` is what to type to turn labels that cannot be written into text.
+    """
     dtype = values.dtype
     if isinstance(dtype, pd.CategoricalDtype):
-        inner, note = encode(dtype.categories, what)
+        inner, note = encode(dtype.categories, what, mend)
         categories = {"values": to_plain(inner.tolist()), **note}
         codes = pd.Categorical(values).codes.astype(np.int32)
         return codes, {"kind": "category", "ordered": bool(dtype.ordered), "of": categories}
     if isinstance(dtype, np.dtype) and dtype.kind == "c":
-        raise LogError(f"{what} has the type {dtype}, which cannot be written to a file.")
+        raise LogError(
+            f"{what} has the type {dtype}, which cannot be written to a file. Expected real "
+            f"numbers, text or dates."
+        )
     if isinstance(dtype, np.dtype) and dtype.kind in "biuf" and dtype.itemsize <= 8:
         return np.asarray(values), {"kind": "number", "dtype": dtype.name}
     column = pd.Index(values) if isinstance(values, np.ndarray) else values
@@ -106,16 +115,20 @@ def encode(values: Any, what: str) -> tuple[np.ndarray[Any, Any], Note]:
         return whole, {"kind": "time", "dtype": f"datetime64[{dtype.unit}]", "tz": str(dtype.tz)}
     if isinstance(dtype, np.dtype) and dtype.kind in "mM":
         return np.asarray(values).view(np.int64), {"kind": "time", "dtype": dtype.name}
+    way = f" As text: {mend}" if mend else ""
     if isinstance(dtype, (pd.PeriodDtype, pd.IntervalDtype, pd.SparseDtype)) or (
         isinstance(dtype, np.dtype) and dtype.kind not in "OUT"
     ):
-        raise LogError(f"{what} has the type {dtype}, which cannot be written to a file.")
+        raise LogError(
+            f"{what} has the type {dtype}, which cannot be written to a file. Expected numbers, "
+            f"text or dates.{way}"
+        )
     objects = np.asarray(column.astype(object), dtype=object)
     own = isinstance(dtype, np.dtype) and dtype.kind != "O"
     name = dtype.str if own else str(dtype)
     if all(type(value) is str for value in objects):
         return objects, {"kind": "text", "dtype": name}
-    plain = [json.dumps(to_plain(value, f"a value of {what}")) for value in objects]
+    plain = [json.dumps(to_plain(value, f"a value of {what}", way)) for value in objects]
     return np.array(plain, dtype=object), {"kind": "json", "dtype": name}
 
 

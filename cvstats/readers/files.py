@@ -13,10 +13,11 @@ from typing import Any
 import pandas as pd
 
 from cvstats.errors import LogError
+from cvstats.readers.numeric import decimal_comma
 from cvstats.readers.watching import opened
 from cvstats.readers.words import needed
 
-__all__ = ["EXACT", "MOST_CELLS", "SUFFIXES", "json_of", "kind_of", "records", "table_of"]
+__all__ = ["EXACT", "MOST_CELLS", "NESTED", "SUFFIXES", "TEXT", "json_of", "kind_of", "records", "table_of"]
 
 MOST_BYTES = 16 << 30
 """A text file may have 16 GiB."""
@@ -27,6 +28,9 @@ MOST_CELLS = 1 << 30
 MOST_COLUMNS = 10_000
 LONGEST_LINE = 64 << 20
 """A line may have 64 MiB."""
+
+NESTED = "nested"
+"""The entry of a table's attrs about columns that hold lists or objects: the last of each."""
 
 OLD = tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1)
 EXACT: dict[str, Any] = {"float_precision": "round_trip"} if OLD else {}
@@ -39,12 +43,17 @@ SUFFIXES = {
 }  # fmt: skip
 
 
+TEXT = ("csv", "tsv", "jsonl", "json", "arff")
+"""The kinds of files that are text."""
+
+
 def kind_of(path: Path) -> str:
     """Tell the kind of a file by its suffix."""
     kind = SUFFIXES.get(path.suffix.lower())
     if kind is None:
+        has = f"ends in {path.suffix!r}, which names" if path.suffix else "has no suffix, and so"
         raise LogError(
-            f"{path.name} ends in {path.suffix or 'nothing'!r}, which names no kind of file. "
+            f"{path.name} {has} no kind of file. "
             f"Expected one of {', '.join(SUFFIXES)}; or say it, as in format='csv'."
         )
     return kind
@@ -108,17 +117,19 @@ def separator_of(head: bytes, usual: str) -> str:
 
 
 def refuse_decimal_commas(table: pd.DataFrame, path: Path, separator: str) -> None:
-    """Refuse numbers that are written as in ``0,5``: labels and losses would be words."""
+    """Refuse numbers that are written as in ``0,5``: labels and losses would be words.
+
+    Between commas they are in quotes, and may be labels: whoever needs numbers refuses them.
+    """
     if separator == ",":
         return
     for name in table.columns:
-        if pd.api.types.is_numeric_dtype(table[name]):
-            continue
-        words = table[name].dropna().astype(str)
-        if len(words) and words.str.fullmatch(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?").all():
+        column = table[name]
+        found = None if pd.api.types.is_numeric_dtype(column) else decimal_comma(column)
+        if found is not None:
             raise LogError(
                 f"the column {name!r} of {path.name} writes decimals with a comma, as in "
-                f"{words.iloc[0]}. Expected points. Read it as table = pandas.read_csv(path, "
+                f"{found}. Expected points. Read it as table = pandas.read_csv(path, "
                 f"sep={separator!r}, decimal=','), and then cvstats.read_log(table, …)."
             )
 
@@ -183,16 +194,22 @@ def json_of(path: Path) -> Any:
 
 
 def of_records(path: Path) -> pd.DataFrame:
-    """Read a JSONL file as a table; lists and objects inside rows are left out."""
+    """Read a JSONL file as a table; lists and objects inside rows are left out, and noted."""
     rows = []
     names: dict[str, None] = {}
+    nested: dict[str, Any] = {}
     for record in records(path):
         row = {key: value for key, value in record.items() if not isinstance(value, (dict, list))}
+        if len(row) < len(record) and len(nested) < MOST_COLUMNS:
+            nested |= {key: value for key, value in record.items() if key not in row}
         names |= dict.fromkeys(row)
         if len(names) > MOST_COLUMNS:
             raise LogError(f"{path.name} has over {MOST_COLUMNS:,} columns. Expected fewer.")
         rows.append(row)
-    return pd.DataFrame.from_records(rows, columns=list(names))
+    table = pd.DataFrame.from_records(rows, columns=list(names))
+    if nested:
+        table.attrs[NESTED] = {key: shown(json.dumps(value)) for key, value in nested.items()}
+    return table
 
 
 def of_arff(path: Path) -> pd.DataFrame:

@@ -18,6 +18,7 @@ from cvstats.readers import files, folders, saving
 from cvstats.readers.asked import Asked
 from cvstats.readers.columns import turned
 from cvstats.readers.formats import CONTAINERS, FORMATS, SKLEARN, refuse_unused
+from cvstats.readers.paths import path_of, refuse_packed, refuse_stream
 from cvstats.readers.tidy import Tidy
 from cvstats.readers.tools import inspect_ai, lm_eval
 from cvstats.readers.words import guarded
@@ -47,7 +48,7 @@ def read(source: Any, name: str | None, asked: Asked) -> tuple[str, Any]:
     refuse_unused(f"format={tool!r}", asked, FORMATS[tool].takes)
     with guarded(f"this object (as format={tool!r})"):
         tidy = FORMATS[tool].reader(as_table(found, tool), asked)
-        return tool, turned(tidy, asked.higher_is_better) if tool == "columns" else tidy
+        return tool, turned(tidy, asked.higher_is_better, asked.path) if tool == "columns" else tidy
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def is_log(found: Any) -> bool:
 def loaded(source: Any, container: str | None, tool: str | None) -> Any:
     """Load a file; leave an object as it is."""
     if isinstance(source, (str, PathLike)):
-        return from_path(Path(source), container, tool)
+        return from_path(path_of(source), container, tool)
     if isinstance(source, Mapping) and len(source) and not is_result(source):
         kinds: tuple[Any, ...] = (str, PathLike, pd.DataFrame, Mapping)
         if tool in ("cross_val_predict", "autogluon", *SKLEARN):
@@ -116,7 +117,7 @@ def loaded(source: Any, container: str | None, tool: str | None) -> Any:
             return Several(True, inner)
     if isinstance(source, (list, tuple)) and len(source):
         if all(isinstance(part, (str, PathLike)) for part in source):
-            paths = [Path(part) for part in source]
+            paths = [path_of(part) for part in source]
             return Several(False, {str(p): from_path(p, container, tool) for p in paths})
         if all(isinstance(part, Mapping) for part in source):
             if lm_eval.is_sample(source[0]):
@@ -139,7 +140,10 @@ def from_path(path: Path, container: str | None, tool: str | None) -> Any:
     """Load one file, or a folder of them."""
     if path.is_dir() and container in (None, "parquet") and path.suffix != ".zarr":
         return from_folder(path, tool)
+    refuse_stream(path)
+    refuse_packed(path, False)  # x.csv.gz, which is of no kind
     kind = container or files.kind_of(path)
+    refuse_packed(path, kind in files.TEXT)
     if not path.exists():
         raise LogError(f"{path.name} is not there. Expected the path of a file.")
     if kind == "eval":
@@ -152,6 +156,7 @@ def from_path(path: Path, container: str | None, tool: str | None) -> Any:
     with guarded(path.name):
         if kind == "json":
             document = files.json_of(path)
+            inspect_ai.refuse_head(document)
             if not is_mapping_of_columns(document) and not inspect_ai.is_log(document):
                 raise LogError(
                     f"{path.name} is neither a log of inspect nor an object of columns. Expected "
@@ -233,6 +238,7 @@ def as_table(found: Any, tool: str) -> Any:
     if isinstance(found, Mapping):
         if inspect_ai.is_log(found):
             return inspect_ai.of_log(found)
+        inspect_ai.refuse_head(found)
         if is_mapping_of_columns(found):
             lengths = {str(name): len(values) for name, values in found.items()}
             if len(set(lengths.values())) > 1:
@@ -246,9 +252,22 @@ def as_table(found: Any, tool: str) -> Any:
                     for name, v in found.items()
                 }
             )
-    raise LogError(
-        f"a {type(found).__name__} cannot be read. Expected a path, a table, a mapping of "
-        f"columns, or the result of scikit-learn's cross_validate."
+    raise unknown(found)
+
+
+def unknown(found: Any) -> LogError:
+    """Words for an object that no reader takes, and the call that makes one of it."""
+    library = type(found).__module__.partition(".")[0]
+    kind = type(found).__name__ if library == "builtins" else f"{library} {type(found).__name__}"
+    ways = {
+        "to_pandas": "Make it one of pandas: read_log(table.to_pandas(), …).",
+        "compute": "Bring it into memory: read_log(table.compute(), …).",
+        "read": "Pass the path of the file, or a table: pandas.read_csv(file).",
+    }
+    way = next((f" {words}" for name, words in ways.items() if hasattr(found, name)), "")
+    return LogError(
+        f"a {kind} cannot be read. Expected a path, a table of pandas, a mapping of columns, or "
+        f"the result of scikit-learn's cross_validate.{way}"
     )
 
 
@@ -286,7 +305,7 @@ def several(found: Several, tool: str | None, asked: Asked) -> tuple[str, Tidy]:
         )
     kept = [name for name in tidies[0].kept if all(name in tidy.kept for tidy in tidies)]
     every = Tidy(table, chances[0] if same else {}, attrs, lost, kept=kept)
-    return names[0], turned(every, asked.higher_is_better) if names[0] == "columns" else every
+    return names[0], turned(every, asked.higher_is_better, asked.path) if names[0] == "columns" else every
 
 
 def named(tidy: Tidy, key: str, by_key: bool, which: str) -> Tidy:

@@ -16,6 +16,7 @@ from cvstats.readers import arrays, stores
 from cvstats.readers.coding import Coded, index_of, numbered
 from cvstats.readers.encoding import decode, encode, from_plain, to_plain
 from cvstats.readers.files import SUFFIXES
+from cvstats.readers.replacing import replacing, written
 from cvstats.readers.words import guarded
 
 __all__ = ["load", "save"]
@@ -27,12 +28,7 @@ KINDS = ("csv", "jsonl", "parquet", "netcdf", "zarr")
 
 def save(log: object, path: Path) -> None:
     """Write a log; the suffix of the path says how."""
-    kind = SUFFIXES.get(path.suffix.lower())
-    if kind not in KINDS:
-        which = f"save_log does not write {path.suffix}" if kind else (
-            f"{path.name} ends in {path.suffix or 'nothing'!r}, which save_log does not write"
-        )  # fmt: skip
-        raise LogError(f"{which}. Expected .parquet, .csv, .jsonl, .nc or .zarr.")
+    kind = kind_to_write(path)
     if isinstance(log, (xr.DataArray, xr.Dataset)):
         if kind not in ("netcdf", "zarr"):
             raise LogError(
@@ -45,7 +41,8 @@ def save(log: object, path: Path) -> None:
         if kind in TEXT:
             readable(columns, header)
         if kind not in ("netcdf", "zarr"):
-            stores.WRITERS[kind](columns, json.dumps(header), path)
+            with replacing(path) as beside, written(columns, path):
+                stores.WRITERS[kind](columns, json.dumps(header), beside)
             return
         levels = [note["field"] for note in header["index"]]
         fields = arrays.of_columns(columns, levels)
@@ -54,7 +51,27 @@ def save(log: object, path: Path) -> None:
             f"a {type(log).__name__} is not a loss log. Expected a Series, DataFrame, DataArray "
             f"or Dataset."
         )
-    stores.write_dataset(fields, json.dumps({"cvstats_log": VERSION, **header}), path, kind)
+    note = json.dumps({"cvstats_log": VERSION, **header})
+    values = {str(name): variable.values for name, variable in fields.variables.items()}
+    with replacing(path) as beside, written(values, path):
+        stores.write_dataset(fields, note, beside, kind)
+
+
+def kind_to_write(path: Path) -> str:
+    """Tell by its suffix how a file is written; refuse a directory that is something else."""
+    kind = SUFFIXES.get(path.suffix.lower())
+    if kind not in KINDS:
+        which = f"save_log does not write {path.suffix}" if kind else (
+            f"{path.name} ends in {path.suffix!r}, which save_log does not write" if path.suffix
+            else f"{str(path)!r} has no suffix, and the suffix says what to write"
+        )  # fmt: skip
+        example = f", as in {path.name}.parquet" if path.name and not path.suffix else ""
+        raise LogError(f"{which}. Expected .parquet, .csv, .jsonl, .nc or .zarr{example}.")
+    if kind == "zarr" and path.exists() and not stores.is_store(path):
+        raise LogError(f"{path.name} is there and is no Zarr store. Choose another name.")
+    if kind != "zarr" and path.is_dir():
+        raise LogError(f"{path.name} is there and is a directory. Choose another name.")
+    return kind
 
 
 def load(path: Path, kind: str) -> Any:
@@ -96,7 +113,10 @@ def apart(log: pd.Series | pd.DataFrame) -> tuple[dict[str, Any], dict[str, Any]
     if not len(frame) or not frame.shape[1]:
         raise LogError("the log is empty. Expected at least one loss.")
     if isinstance(frame.columns, pd.MultiIndex):
-        raise LogError("the columns have several levels. Expected one: the models.")
+        raise LogError(
+            "the columns have several levels. Expected one: the models. Type "
+            "log.columns = ['/'.join(map(str, name)) for name in log.columns]."
+        )
     index = frame.index
     labels = [index.get_level_values(i) for i in range(index.nlevels)]
     named: list[tuple[Hashable, Any]] = [
@@ -107,7 +127,7 @@ def apart(log: pd.Series | pd.DataFrame) -> tuple[dict[str, Any], dict[str, Any]
     notes = []
     for i, (name, values) in enumerate(named):
         field = str(name) if usable(name, fields) else f"column_{i}"
-        array, note = encode(plain(values), field)
+        array, note = encode(plain(values), field, as_text(log, i))
         fields[field] = array
         notes.append({"field": field, "name": to_plain(name), **note})
     header = {
@@ -121,6 +141,20 @@ def apart(log: pd.Series | pd.DataFrame) -> tuple[dict[str, Any], dict[str, Any]
         "attrs": to_plain(dict(log.attrs), "an entry of attrs"),
     }
     return fields, header
+
+
+def as_text(log: pd.Series | pd.DataFrame, at: int) -> str:
+    """Say how a level, or a column after the levels, is made text."""
+    levels = log.index.nlevels
+    if at >= levels:
+        what = "log" if isinstance(log, pd.Series) else f"log[{log.columns[at - levels]!r}]"
+        return f"{what} = {what}.astype(str)"
+    if not isinstance(log.index, pd.MultiIndex):
+        return "log.index = log.index.astype(str)"
+    name = log.index.names[at]
+    level = at if name is None else name
+    labels = f"log.index.levels[{at}].astype(str)"
+    return f"log.index = log.index.set_levels({labels}, level={level!r})"
 
 
 def plain(values: Any) -> Any:

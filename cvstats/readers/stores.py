@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -20,7 +19,9 @@ from cvstats.readers.probing import probe, safe_store
 from cvstats.readers.watching import opened, share_read
 from cvstats.readers.words import needed
 
-__all__ = ["HEADER", "READERS", "WRITERS", "header_of", "read_dataset", "write_dataset"]
+__all__ = [
+    "HEADER", "READERS", "WRITERS", "header_of", "is_store", "read_dataset", "write_dataset",
+]  # fmt: skip
 
 HEADER = "cvstats_header"
 MARK = "# cvstats: "
@@ -211,14 +212,15 @@ def write_dataset(dataset: xr.Dataset, header: str, path: Path, kind: str) -> No
         whole.to_netcdf(path, engine="h5netcdf", encoding=blank)
         return
     needed("zarr", "Zarr")
-    if path.exists():
-        if path.is_file() or not any((path / name).exists() for name in (".zgroup", "zarr.json")):
-            raise LogError(f"{path.name} is there and is no Zarr store. Choose another name.")
-        shutil.rmtree(path)
     # Zstandard, since a damaged chunk of Blosc, the default, can crash whoever reads it.
     zstd = needed("numcodecs", "Zarr").Zstd(level=3)
     packed = {name: {"compressors": (zstd,)} for name in whole.variables}
     whole.to_zarr(path, mode="w", zarr_format=2, consolidated=True, encoding=packed)
+
+
+def is_store(path: Path) -> bool:
+    """Whether a directory describes itself as a Zarr store."""
+    return any((path / name).is_file() for name in (".zgroup", ".zarray", "zarr.json"))
 
 
 def read_dataset(path: Path, kind: str) -> tuple[xr.Dataset, str | None]:
@@ -255,6 +257,12 @@ def refuse_executing(path: Path) -> None:
     """Refuse a Zarr store with a codec that is not known to move bytes only."""
     if not path.is_dir():
         raise LogError(f"{path.name} is no directory. Expected a Zarr store.")
+    if not is_store(path):
+        empty = "an empty directory" if not any(path.iterdir()) else "no Zarr store"
+        raise LogError(
+            f"{path.name} is {empty}: it has no .zgroup and no zarr.json. Expected a Zarr store, "
+            f"as save_log writes one."
+        )
     metadata = (".zarray", ".zmetadata", "zarr.json", ".zgroup", ".zattrs")
     for file in path.rglob("*"):
         if file.name in metadata and file.is_file():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from cvstats.reporting.content import Settings
 from cvstats.reporting.facts import about, fragment
-from cvstats.reporting.page import checked_path, report
+from cvstats.reporting.page import checked_path, report, reported
 
-__all__ = ["about", "checked_path", "fragment", "report"]
+__all__ = ["Settings", "about", "checked_path", "fragment", "report", "reported"]

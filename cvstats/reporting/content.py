@@ -9,8 +9,6 @@ from functools import partial
 from importlib.metadata import version
 from typing import Any
 
-import pandas as pd
-
 from cvstats import plot
 from cvstats.api.choosing import interval, methods
 from cvstats.api.comparing import compare
@@ -33,8 +31,8 @@ HEADS = {
     "p_value": "p",
     "p_adjusted": "p, adjusted",
     "in_set": "in the set",
-    "lower_rank": "lowest rank",
-    "upper_rank": "highest rank",
+    "lower_rank": "best rank",
+    "upper_rank": "worst rank",
     "i2": "I²",
     "q": "Q",
     "tau_lower": "tau, lower",
@@ -158,18 +156,26 @@ def of_intervals(losses: Losses, settings: Settings) -> Section:
     ]
     if facts.get("suggestion"):
         section.paragraphs.append(f"For a next experiment: {facts['suggestion']}.")
+    if left_out := facts.get("n_dropped"):
+        one = left_out == 1
+        section.paragraphs.append(
+            f"{left_out:,} {'evaluation is' if one else 'evaluations are'} left out for all "
+            f"models, because some model has no loss there."
+        )
     numbers = ["estimate", "lower", "upper", "se"]
     section.parts.append(
         grid(result, f"Mean loss of each model with its {settings.level} interval", numbers)
     )
     rows = len(framed(result))
+    once = facts["method"] == "wald" and not read(losses).design.has("repetition")
+    nearly = ", though with one repetition it has nearly the same limits" if once else ""
     draw_into(
         section, "forest",
         partial(plot.forest, losses, alpha=settings.alpha, missing=settings.missing),
         title="Intervals of all models", height=min(8.0, 1.1 + 0.36 * rows),
         words="Marks are estimates, lines reach from the lower to the upper limit of the table "
-        "above. What is grey is the naive interval, for comparison only: it takes all losses "
-        "for independent and promises nothing.",
+        "above. What is grey is the naive interval, for comparison only: it takes every loss for "
+        f"a new point and promises nothing{nearly}.",
     )  # fmt: skip
     return section
 
@@ -231,14 +237,14 @@ def of_best(losses: Losses, settings: Settings) -> Section:
     section.paragraphs.append(
         f"{number:,} of {len(frame):,} models cannot be told from the best. Each best model is "
         f"among them with a probability of about {settings.level}; more points would leave fewer. "
-        f"Ranks lie between the lowest and the highest one, for all models at once."
+        f"Each rank lies between the best and the worst of the table, for all models at once."
     )
     numbers = ["estimate", "in_set", "lower_rank", "upper_rank", "p_value"]
     section.parts.append(grid(frame, "Models that may be the best", numbers))
     draw_into(
         section, "best", partial(plot.best_set, losses, **options), title="Ranks of the models",
         height=min(8.0, 1.2 + 0.28 * len(frame)),
-        words="A line reaches from the lowest to the highest rank, a mark stands at the rank of "
+        words="A line reaches from the best to the worst rank, a mark stands at the rank of "
         "the mean loss. Full marks are the models that may be the best.",
     )  # fmt: skip
     return section
@@ -336,9 +342,8 @@ def of_diagnosis(losses: Losses) -> Section:
         f"the guide, page Diagnostics."
     )
     for row in found.to_dict("records"):
-        value = "" if pd.isna(row["value"]) else f" ({row['value']:,.3g})"
         about = row["model"] or "the log"
-        words = f"{about}: {row['finding']}{value}."
+        words = f"{about}: {row['finding']}."
         section.findings.append((row["code"], words, row["advice"]))
     return section
 

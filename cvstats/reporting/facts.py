@@ -37,9 +37,12 @@ def facts(losses: Losses) -> list[tuple[str, str]]:
     if isinstance(losses, xr.Dataset):
         attrs = {**next(iter(losses.data_vars.values())).attrs, **attrs}
     rows = [(key.replace("_", " "), str(attrs[key])) for key in ("title", "source") if key in attrs]
-    if "long_name" in attrs or "units" in attrs:
+    if "read_from" in attrs:
+        rows.append(("read from", str(attrs["read_from"])))
+    loss = attrs.get("long_name") or str(attrs.get("loss", "")).replace("_", " ")
+    if loss or attrs.get("units"):
         units = f" in {attrs['units']}" if attrs.get("units") else ""
-        rows.append(("loss", f"{attrs.get('long_name', 'loss')}{units}, smaller is better"))
+        rows.append(("loss", f"{loss or 'loss'}{units}, smaller is better"))
     names = ["(no name)" if name is None else str(name) for name in log.labels.models]
     more = f", and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     rows.append((f"models ({len(names):,})", ", ".join(names[:MOST_NAMES]) + more))

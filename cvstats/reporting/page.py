@@ -16,7 +16,7 @@ from cvstats.plans.drawing import whole_number
 from cvstats.reporting.content import Figure, Settings, computed, sections
 from cvstats.reporting.facts import about, facts, first_section
 
-__all__ = ["checked_path", "report"]
+__all__ = ["checked_path", "report", "reported"]
 
 PAGES = (".html", ".htm", "")
 """How the name of a page may end."""
@@ -107,8 +107,25 @@ def report(
     >>> page.splitlines()[0]
     '<!DOCTYPE html>'
     """
+    options = [] if path is None else [f"{str(path)!r}"]
+    options += [f"title={title!r}"] if title else []
+    options += [f"alpha={alpha!r}"] if alpha != 0.05 else []
+    options += [f"seed={seed!r}"] if seed else []
+    options += [f"missing={missing!r}"] if missing != "raise" else []
+    call = f"losses.cvci.report({', '.join(options)})"
     checked_alpha(alpha)
-    whole_number("seed", seed, 0)
+    return reported(losses, path, title, Settings(alpha, seed, missing), call)
+
+
+def reported(
+    losses: Losses,
+    path: str | PathLike[str] | None,
+    title: str | None,
+    settings: Settings,
+    call: str,
+) -> str | Path:
+    """Make the page and write it; ``call`` is what somebody types to get it again."""
+    whole_number("seed", settings.seed, 0)
     if not (title is None or isinstance(title, str)):
         raise LogError(f"title={title!r} is no title. Expected text.")
     for package in ("jinja2", "matplotlib"):
@@ -122,33 +139,8 @@ def report(
             f"cvstats.report(cvstats.read_log({str(losses)!r}), …)."
         )
     target = None if path is None else checked_path(path)
-    read(losses, missing=missing).moments(())  # names the first loss that is missing
-    settings = Settings(alpha, seed, missing)
-    made = list(sections(losses, settings))
-    named = title or str(losses.attrs.get("title", "Cross-validated error"))
-    options = [] if path is None else [f"{str(path)!r}"]
-    options += [f"title={title!r}"] if title else []
-    options += [f"alpha={alpha:g}"] if alpha != 0.05 else []
-    options += [f"seed={seed}"] if seed else []
-    options += [f"missing={missing!r}"] if missing != "raise" else []
-    import jinja2
-
-    environment = jinja2.Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
-    )
-    environment.tests["figure"] = lambda part: isinstance(part, Figure)
-    templates = files("cvstats.reporting").joinpath("templates")
-    page = environment.from_string(
-        templates.joinpath("report.html.j2").read_text(encoding="utf-8")
-    ).render(
-        title=named,
-        line=about(losses),
-        style=templates.joinpath("report.css").read_text(encoding="utf-8"),
-        first=first_section(facts(losses), about(losses)),
-        sections=made,
-        how=computed(losses, made, f"losses.cvci.report({', '.join(options)})"),
-        today=date.today().isoformat(),
-    )
+    read(losses, missing=settings.missing).moments(())  # names the first loss that is missing
+    page = rendered(losses, title, settings, call)
     if target is None:
         return page
     try:
@@ -158,6 +150,30 @@ def report(
             f"the report could not be written to {str(target)!r}: {error.strerror}."
         ) from error
     return target
+
+
+def rendered(losses: Losses, title: str | None, settings: Settings, call: str) -> str:
+    """Fill the template."""
+    import jinja2
+
+    made = list(sections(losses, settings))
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    environment.tests["figure"] = lambda part: isinstance(part, Figure)
+    templates = files("cvstats.reporting").joinpath("templates")
+    page: str = environment.from_string(
+        templates.joinpath("report.html.j2").read_text(encoding="utf-8")
+    ).render(
+        title=title or str(losses.attrs.get("title", "Cross-validated error")),
+        line=about(losses),
+        style=templates.joinpath("report.css").read_text(encoding="utf-8"),
+        first=first_section(facts(losses), about(losses)),
+        sections=made,
+        how=computed(losses, made, call),
+        today=date.today().isoformat(),
+    )
+    return page
 
 
 def checked_path(path: object) -> Path:

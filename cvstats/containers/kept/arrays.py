@@ -11,10 +11,10 @@ import numpy as np
 from cvstats.containers.cells import prints_of
 from cvstats.containers.kept.batches import Kept, every_gap, levels_of, plain, read_apart
 from cvstats.containers.kept.notes import Notes
-from cvstats.containers.lazy.arrays import lazy_template_of
+from cvstats.containers.lazy.arrays import lazy_template_of, told_later
 from cvstats.containers.lazy.evaluated import design_at
-from cvstats.containers.lazy.graph import lazy_cells, lazy_rows, needed
-from cvstats.containers.lazy.panels import LazyPanels
+from cvstats.containers.lazy.graph import lazy_cells, lazy_rows
+from cvstats.containers.lazy.naming import needed
 from cvstats.containers.log import Log
 from cvstats.design import Design
 from cvstats.errors import LogError
@@ -61,26 +61,20 @@ def kept_of_array(
     if gaps is not None:
         every_gap(log, len(log.design.plan(levels).used))
         logs.append(read_apart(gaps, by, missing)[0])
-    rows = None
-    if isinstance(log.panels, LazyPanels) and log.panels.told_later:
-        rows = lazy_rows(log.panels)
+    panels = told_later(log)
+    rows = None if panels is None else lazy_rows(panels)
     *computed, found = needed().compute(*(tables(each, levels) for each in logs), rows)
     design, dropped = log.design, None
-    if isinstance(log.panels, LazyPanels) and found is not None:
-        design = design_at(log.panels.layout, found[0])
-        dropped = found[1] if log.panels.drop else None
+    if panels is not None:
+        design = design_at(panels.layout, found[0])
+        dropped = len(found[1]) - len(found[0]) if panels.drop else None
         design.splits()
-    moments = [moments_at(design, levels, arrays, found is not None) for arrays in computed]
+    moments = [moments_at(design, levels, arrays, panels is not None) for arrays in computed]
     return kind(
         moments[0], log.labels, "point" in design.levels, prints_of(design, levels),
         moments[1] if gaps is not None else None, 1, dropped, Notes.of(log.noted),
         within,
     )  # fmt: skip
-
-
-def later(log: Log) -> bool:
-    """Whether it is for the losses to tell what was evaluated."""
-    return isinstance(log.panels, LazyPanels) and log.panels.told_later
 
 
 def moments_at(
@@ -111,7 +105,7 @@ def tables(log: Log, levels: tuple[str, ...]) -> dict[str, Any]:
     template, _ = lazy_template_of(log, unknown[0] if unknown else None)
     template = replace(template, by=None)
     kinds = dict.fromkeys(("mean", "m2"), np.dtype(np.float64))
-    if later(log):
+    if told_later(log) is not None:
         shape = tuple(len(log.design.levels[name].labels) for name in levels)
         return lazy_cells(log, template, Raw(levels, shape), kinds, shape)
     cells = len(log.design.plan(levels).used)

@@ -26,7 +26,7 @@ from cvstats.containers.kept.notes import Notes
 from cvstats.containers.log import Labels, Log
 from cvstats.containers.pairing import aligned
 from cvstats.containers.reading import read, unread
-from cvstats.design import LEVELS
+from cvstats.design import LEVELS, Keys
 from cvstats.errors import LogError, listed
 from cvstats.moments import Moments
 from cvstats.results import Caution
@@ -132,6 +132,8 @@ class Kept:
         """Add another batch of the same log: models are matched by name, cells by label."""
         if not isinstance(other, Kept):
             return NotImplemented
+        if set(self.levels) == set(other.levels):
+            other = other.by(self.levels)
         if self.levels != other.levels or self.pointed != other.pointed:
             raise LogError(
                 f"the batches have different levels: {told_levels(self)} and "
@@ -163,6 +165,13 @@ class Kept:
             dropped=sum(known) if known else None, notes=self.notes & other.notes,
             within=self.within or other.within, doubt=self.doubt | other.doubt,
         )  # fmt: skip
+
+    def by(self: K, levels: tuple[str, ...]) -> K:
+        """Name the same levels in another order."""
+        if levels == self.levels:
+            return self
+        gaps = None if self.gaps is None else reordered(self.gaps, levels)
+        return replace(self, cells=reordered(self.cells, levels), gaps=gaps)
 
     def __radd__(self: K, other: object) -> K:
         """Let ``sum`` start from its 0."""
@@ -219,13 +228,8 @@ def kept_of(
             "points. Expected losses. Ask the log itself: it is short."
         )
     levels = levels_of(log, by)
+    log.design.check_labels(levels)
     cells = log.moments(levels)
-    lost = log.design.size if log.design.present is None else int(log.design.present.sum())
-    if int(cells.count.sum()) < lost:
-        raise LogError(
-            f"some evaluations have no label (NaN) of {listed(map(repr, levels))}. Expected a "
-            f"label for every evaluation."
-        )
     gaps = None
     if pairs:
         gaps = plain(log.moments(levels, every_gap(log, len(cells.count))))
@@ -285,6 +289,13 @@ def plain(found: Moments) -> Moments:
         used, codes[:, i] = np.unique(found.codes[:, i], return_inverse=True)
         labels.append(tuple(as_index(names).take(used)))
     return replace(found, labels=tuple(labels), codes=codes)
+
+
+def reordered(found: Moments, levels: tuple[str, ...]) -> Moments:
+    """Name the levels of cells in another order."""
+    at = [found.levels.index(level) for level in levels]
+    labels = tuple(found.labels[i] for i in at)
+    return replace(found, levels=levels, labels=labels, codes=found.codes[:, at])
 
 
 def picked(found: Moments, columns: IntArray) -> Moments:
@@ -365,14 +376,12 @@ def turned(part: Kept, pairs: Sequence[tuple[int, int]]) -> Moments:
 
 def rows_of(whole: Moments, part: Moments) -> IntArray:
     """Find the cells of a part among those of a sum that holds it."""
-    keys = np.zeros(len(whole.count), dtype=np.int64)
-    mine = np.zeros(len(part.count), dtype=np.int64)
+    mine = np.empty_like(part.codes)
     for i, labels in enumerate(whole.labels):
         place = {label: code for code, label in enumerate(labels)}
         codes = np.array([place[label] for label in part.labels[i]], dtype=np.int64)
-        keys = keys * len(labels) + whole.codes[:, i]
-        mine = mine * len(labels) + codes[part.codes[:, i]]
-    return np.searchsorted(keys, mine)
+        mine[:, i] = codes[part.codes[:, i]]
+    return Keys.of([len(labels) for labels in whole.labels], lambda: [whole.codes.T]).find(mine.T)
 
 
 def same_masks(one: Kept, means: Any) -> None:

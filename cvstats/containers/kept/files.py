@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
+from uuid import uuid4
 
 import numpy as np
 import pandas as pd
@@ -26,6 +27,9 @@ from cvstats.results import Caution
 __all__ = ["load", "save"]
 
 FORMAT = "cvstats moments 1"
+
+FOREIGN = ValueError, KeyError, EOFError, AttributeError, TypeError, IndexError
+"""What reading a file that holds something else may raise."""
 
 K = TypeVar("K", bound=Kept)
 
@@ -50,9 +54,9 @@ def save(part: Kept, path: str | os.PathLike[str]) -> None:
         arrays["prints"] = part.prints
     arrays["told"] = np.frombuffer(json.dumps(told).encode(), dtype=np.uint8)
     target = path_of(path)
-    unfinished = target.with_name(f"{target.name}.part{os.getpid()}")
+    unfinished = target.with_name(f"{target.name}.part{uuid4().hex}")  # one of this call's own
     try:
-        with unfinished.open("wb") as file:
+        with unfinished.open("xb") as file:
             np.savez(file, **arrays)
         unfinished.replace(target)
     finally:
@@ -69,12 +73,16 @@ def load(kind: type[K], path: str | os.PathLike[str]) -> K:
     )
     try:
         with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        told = json.loads(arrays["told"].tobytes().decode())
-    except (ValueError, KeyError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+            return kept_in(kind, {name: file[name] for name in file.files})
+    except (*FOREIGN, zipfile.BadZipFile) as error:
         raise words from error
-    if told.get("format") != FORMAT:
-        raise words
+
+
+def kept_in(kind: type[K], arrays: Mapping[str, Any]) -> K:
+    """Put moments together again; what was not written by `save` fails in one of many ways."""
+    told = json.loads(arrays["told"].tobytes().decode())
+    if told["format"] != FORMAT:
+        raise ValueError(told["format"])
     gaps = None if told["gaps"] is None else get_moments(arrays, "gaps", told["gaps"])
     return kind(
         get_moments(arrays, "cells", told["cells"]), get_labels(arrays, told["labels"]),

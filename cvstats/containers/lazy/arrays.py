@@ -18,15 +18,16 @@ import xarray as xr
 from cvstats.containers.arrays import IN_LOSS_UNITS, caution_attrs
 from cvstats.containers.cells import CellLog
 from cvstats.containers.grouping import Groups
-from cvstats.containers.lazy.graph import lazy_cells, lazy_template, needed
+from cvstats.containers.lazy.graph import lazy_cells, lazy_template
+from cvstats.containers.lazy.naming import needed
 from cvstats.containers.lazy.panels import LazyPanels
 from cvstats.containers.lazy.template import Run, Template, sketch
-from cvstats.containers.log import Log, doubted, facts_of
+from cvstats.containers.log import Log, doubted, facts_of, refuse_same_names
 from cvstats.containers.stacking import Axis
 from cvstats.errors import LogError
 from cvstats.results import Caution, Result
 
-__all__ = ["is_lazy", "lazily", "lazy_table", "lazy_template_of"]
+__all__ = ["is_lazy", "lazily", "lazy_table", "lazy_template_of", "told_later"]
 
 
 def is_lazy(log: Log) -> bool:
@@ -34,9 +35,10 @@ def is_lazy(log: Log) -> bool:
     return isinstance(log.panels, LazyPanels)
 
 
-def told_later(log: Log) -> bool:
-    """Whether it is for the losses to tell what was evaluated."""
-    return isinstance(log.panels, LazyPanels) and log.panels.told_later
+def told_later(log: Log) -> LazyPanels | None:
+    """Give the losses if it is for them to tell what was evaluated, and else nothing."""
+    panels = log.panels
+    return panels if isinstance(panels, LazyPanels) and panels.told_later else None
 
 
 def lazy_template_of(log: Log, by: str | None, width: int = 1) -> tuple[Template, CellLog]:
@@ -124,6 +126,7 @@ def labelled(
         facts = {"units": units} if units and name in IN_LOSS_UNITS else {}
         variables[name] = (dims, values, caution_attrs() if name == "caution" else facts)
     clean = {key: value for key, value in attrs.items() if value is not None}
+    refuse_same_names(variables, (*dims, *coords))
     return xr.Dataset(variables, coords=coords, attrs=clean)
 
 
@@ -137,9 +140,9 @@ def lazy_table(log: Log, by: tuple[str, ...]) -> xr.Dataset:
     axes = [(name, list(names)) for name, names in zip(by, found.labels, strict=True)]
     table = labelled(log, axes, arrays, {"method": "moments", **log.attrs})
     count: Any = spread_count(found, shape)
-    if isinstance(log.panels, LazyPanels) and log.panels.told_later:
+    if (panels := told_later(log)) is not None:
         dask = needed()
-        later = dask.delayed(count_of, pure=True)(lazy_template(log.panels, template), by, shape)
+        later = dask.delayed(count_of, pure=True)(lazy_template(panels, template), by, shape)
         count = dask.array.from_delayed(later, shape, dtype=np.int64)
     table = table.assign(count=(by, count))[["count", "mean", "var"]]
     return with_dropped(log, template, table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -19,7 +20,6 @@ from cvstats.types import IntArray
 
 __all__ = [
     "Names",
-    "Part",
     "Rows",
     "block_moments",
     "block_rows",
@@ -46,14 +46,6 @@ class Rows:
     seen: tuple[bool, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Part:
-    """The moments of a chunk or of several, and of a chunk what was evaluated in it."""
-
-    moments: Moments
-    rows: Rows | None = None
-
-
 def block_rows(values: NDArray[Any], tested: int, nan_tells: bool) -> Rows:
     """Find the evaluations in one chunk; a carried cell without any loss misses nothing."""
     table = flat(values, tested)
@@ -69,8 +61,8 @@ def block_rows(values: NDArray[Any], tested: int, nan_tells: bool) -> Rows:
 
 def flat(values: NDArray[Any], tested: int) -> NDArray[Any]:
     """Lay a chunk out, evaluations by carried cells."""
-    rows = int(np.prod(values.shape[:tested], dtype=np.int64))
-    table = np.asarray(values).reshape(rows, -1)
+    rows, width = math.prod(values.shape[:tested]), math.prod(values.shape[tested:])
+    table = np.asarray(values).reshape(rows, width)
     return table.view(np.uint8) if table.dtype.kind == "b" else table
 
 
@@ -84,7 +76,7 @@ def block_moments(
     nan_tells: bool = False,
     paired: bool = False,
     kept: Rows | None = None,
-) -> Part:
+) -> Moments:
     """Compute the moments of the cells in one chunk, whose first dimensions hold evaluations.
 
     With ``nan_tells`` the rows without any loss are no evaluations; with ``kept`` only rows
@@ -96,20 +88,18 @@ def block_moments(
         wide = [shape[axis] if axis in axes else 1 for axis in range(tested)]
         keys = keys * size + base.reshape(wide)
     table, number = flat(values, tested), keys.reshape(-1)
-    rows: Rows | None = None
     picked: IntArray | None = None
     if kept is not None:
         picked = kept.whole
     elif nan_tells:
-        rows = block_rows(values, tested, nan_tells)
-        picked = rows.some
+        picked = block_rows(values, tested, nan_tells).some
     if picked is not None and len(picked) < len(table):
         table, number = table[picked], number[picked]
     labels = tuple(range(size) for size in sizes)
     if not len(table):
         nothing = np.zeros((0, table.shape[1]))
         none = np.zeros((0, len(levels)), dtype=np.int64)
-        return Part(Moments(levels, labels, none, np.zeros(0), nothing, nothing), rows)
+        return Moments(levels, labels, none, np.zeros(0), nothing, nothing)
     used, cell = np.unique(number, return_inverse=True)
     design = Design({"cell": Level(range(len(used)), cell.reshape(-1).astype(np.int32))}, len(cell))
     found = chunked.moments(design, Panels((table,)), ("cell",))
@@ -120,7 +110,7 @@ def block_moments(
     rest = used
     for at in reversed(range(len(levels))):
         rest, keyed[:, at] = np.divmod(rest, sizes[at])
-    return Part(Moments(levels, labels, keyed, found.count, found.mean, found.m2), rows)
+    return Moments(levels, labels, keyed, found.count, found.mean, found.m2)
 
 
 def checked(
@@ -181,14 +171,14 @@ def masked_somewhere(whose: str) -> LogError:
     )
 
 
-def merged(parts: Sequence[Part], names: Names) -> Part:
+def merged(parts: Sequence[Moments], names: Names) -> Moments:
     """Add up the moments of chunks; a carried cell is masked in all of them or in none."""
-    known = [part.moments for part in parts if len(part.moments.count)]
+    known = [part for part in parts if len(part.count)]
     if not known:
-        return Part(parts[0].moments)
+        return parts[0]
     masks = [np.asarray(np.isnan(moments.mean).any(axis=0)) for moments in known]
     for mask in masks[1:]:
         apart = np.flatnonzero(mask != masks[0])
         if len(apart):
             raise masked_somewhere(column_name(int(apart[0]), names))
-    return Part(reduce(Moments.__add__, known))
+    return reduce(Moments.__add__, known)

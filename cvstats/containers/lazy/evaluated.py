@@ -84,40 +84,44 @@ def joined_rows(
     layout: Layout,
     carried: Sequence[Names],
     drop: bool,
-) -> tuple[IntArray, int]:
-    """Find the places of all evaluations in the whole array; also count the dropped ones.
+) -> tuple[IntArray, IntArray]:
+    """Find the places of all evaluations in the whole array; also with the dropped ones.
 
     Raises
     ------
     LogError
         If a carried cell has losses in one chunk and none in another, or nothing is left.
     """
-    found: list[IntArray] = []
-    some = 0
-    for part, block in zip(parts, blocks, strict=True):
-        some += len(part.some)
-        local = part.whole if drop else part.some
-        sizes = tuple(part_.stop - part_.start for part_ in block)
-        at = np.unravel_index(local, sizes)
-        places = [own + axis.start for own, axis in zip(at, block, strict=True)]
-        found.append(np.ravel_multi_index(places, layout.shape).astype(np.int64))
+    some = [places_of(part.some, block, layout) for part, block in zip(parts, blocks, strict=True)]
+    found = some
+    if drop:
+        pairs = zip(parts, blocks, strict=True)
+        found = [places_of(part.whole, block, layout) for part, block in pairs]
     mask = [part.seen for part, rows in zip(parts, found, strict=True) if len(rows)]
     for chunk, cells in enumerate(carried):
         if len({seen[chunk] for seen in mask}) > 1:
             raise masked_somewhere(column_name(0, cells))
-    rows = np.sort(np.concatenate(found))
+    rows, every = np.sort(np.concatenate(found)), np.sort(np.concatenate(some))
     if not len(rows):
         raise LogError(
             "missing='drop' leaves nothing: every evaluation is missing for some model. Expected "
             "some that all models have. Leave out the models that have no losses."
-            if some else "the log is empty. Expected at least one loss."
+            if len(every) else "the log is empty. Expected at least one loss."
         )  # fmt: skip
     for name in layout.levels:
         lost = np.flatnonzero(layout.codes(name, rows) < 0) if name in LEVELS else ()
         if len(lost):
             where = design_at(layout, rows[lost[:1]]).place(0)
             raise unlabelled(name, where)
-    return rows, some - len(rows) if drop else 0
+    return rows, every
+
+
+def places_of(rows: IntArray, block: Sequence[slice], layout: Layout) -> IntArray:
+    """Find the places of some rows of a chunk in the whole array."""
+    at = np.unravel_index(rows, tuple(axis.stop - axis.start for axis in block))
+    whole = [own + axis.start for own, axis in zip(at, block, strict=True)]
+    places: IntArray = np.ravel_multi_index(whole, layout.shape).astype(np.int64)
+    return places
 
 
 def unlabelled(name: str, where: str) -> LogError:

@@ -3,37 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.containers.lazy.blocks import Part, Rows, block_moments, block_rows, merged
+from cvstats.containers.lazy.blocks import block_moments, block_rows, merged
 from cvstats.containers.lazy.evaluated import Layout, agreed, design_at, joined_rows
+from cvstats.containers.lazy.naming import needed, token_of
 from cvstats.containers.lazy.panels import LazyPanels
-from cvstats.containers.lazy.template import Run, Template, template_of
+from cvstats.containers.lazy.template import Run, Template, complete_of, template_of
 from cvstats.containers.log import Log
 from cvstats.design import Grid
+from cvstats.moments import Moments
 from cvstats.types import IntArray
 
-__all__ = ["FAN", "lazy_cells", "lazy_rows", "lazy_template", "needed"]
+__all__ = ["FAN", "lazy_cells", "lazy_rows", "lazy_template"]
 
 FAN = 8
 """So many parts are added up in one task."""
-
-
-def needed() -> Any:
-    """Import dask, or say which extra brings it."""
-    try:
-        import dask.array
-        import dask.base
-    except ImportError as error:
-        raise ImportError(
-            "lazy arrays need dask. Install it: pip install 'cvstats[dask]'."
-        ) from error
-    return dask
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +40,7 @@ class Chunks:
         """Find the chunks of the losses."""
         data = panels.array.data
         spans = [np.concatenate([[0], np.cumsum(sizes)]) for sizes in data.chunks]
-        flags = panels.nan_tells, panels.drop, panels.paired
-        token = needed().base.tokenize(data.name, data.chunks, flags)
+        token = token_of(panels.token, panels.nan_tells, panels.drop, panels.paired)
         return cls(panels, spans, data.to_delayed(optimize_graph=False), token)
 
     @property
@@ -91,14 +80,7 @@ class Chunks:
 # --- what was evaluated -----------------------------------------------------------------------
 
 
-def rows_of(part: Part) -> Rows:
-    """Take what was evaluated in a chunk."""
-    if part.rows is None:
-        raise TypeError("this chunk was not asked what was evaluated in it")
-    return part.rows
-
-
-def beside(chunks: Chunks, e: tuple[int, ...]) -> Any:
+def agreed_rows(chunks: Chunks, e: tuple[int, ...]) -> Any:
     """Find what was evaluated in the chunks that hold the same evaluations."""
     delayed, panels = needed().delayed, chunks.panels
     find, carried = delayed(block_rows, pure=True), chunks.numbers(carried=True)
@@ -116,37 +98,45 @@ def beside(chunks: Chunks, e: tuple[int, ...]) -> Any:
 
 
 def lazy_rows(panels: LazyPanels) -> Any:
-    """Find the places of all evaluations, and count the dropped ones, when computed."""
+    """Find the places of all evaluations, also with the dropped ones, when computed."""
     chunks = Chunks.of(panels)
     every = chunks.numbers(carried=False)
     carried = [chunks.carried_names(c) for c in chunks.numbers(carried=True)]
-    layout = needed().delayed(panels.layout, name=chunks.key("layout", ()), traverse=False)
     return needed().delayed(joined_rows, pure=True)(
-        [beside(chunks, e) for e in every], [chunks.here(e) for e in every], layout, carried,
-        panels.drop, dask_key_name=chunks.key("evaluated", ()),
+        [agreed_rows(chunks, e) for e in every], [chunks.here(e) for e in every],
+        lazy_layout(panels), carried, panels.drop,
+        dask_key_name=chunks.key("evaluated", (), panels.layout_token),
     )  # fmt: skip
 
 
-def known_at_last(found: tuple[IntArray, int], layout: Layout, like: Template) -> Template:
+def lazy_layout(panels: LazyPanels) -> Any:
+    """Send the layout once."""
+    name = f"cvstats-layout-{panels.layout_token}"
+    return needed().delayed(panels.layout, name=name, traverse=False)
+
+
+def known_at_last(found: tuple[IntArray, IntArray], layout: Layout, like: Template) -> Template:
     """Make the template of what was evaluated indeed; all checks of a design are done here."""
-    rows, dropped = found
-    return template_of(design_at(layout, rows), like, dropped)
+    rows, every = found
+    known = template_of(design_at(layout, rows), like)
+    dropped = len(every) - len(rows)
+    if not dropped:
+        return known
+    return replace(known, dropped=dropped, complete=complete_of(design_at(layout, every), like))
 
 
 def lazy_template(panels: LazyPanels, template: Template) -> Any:
     """Send the template once; where losses tell what was evaluated, wait for them."""
-    delayed, base = needed().delayed, needed().base
-    token = base.tokenize(
-        panels.array.data.name, template.levels, template.by, sorted(template.asked()),
-        panels.nan_tells, panels.drop, [*map(str, template.noted.items())],
-    )  # fmt: skip
-    known = delayed(template, name=f"cvstats-design-{token}", traverse=False)
+    delayed = needed().delayed
+    template = replace(template, facts=dict(template.facts))  # what is asked later has no name
+    known = delayed(template, name=f"cvstats-design-{token_of(template)}", traverse=False)
     if not panels.told_later:
         return known
-    layout = delayed(panels.layout, name=Chunks.of(panels).key("layout", ()), traverse=False)
+    rows, layout = lazy_rows(panels), lazy_layout(panels)
     return delayed(known_at_last, pure=True)(
-        lazy_rows(panels), layout, known, dask_key_name=f"cvstats-known-{token}"
-    )
+        rows, layout, known,
+        dask_key_name=f"cvstats-known-{token_of(rows.key, layout.key, known.key)}",
+    )  # fmt: skip
 
 
 # --- moments ----------------------------------------------------------------------------------
@@ -158,9 +148,11 @@ def cells_of(panels: LazyPanels, levels: tuple[str, ...]) -> tuple[str, Any]:
     grids = [panels.layout.levels[name].codes for name in levels]
     parts = [(g.axes, g.base) if isinstance(g, Grid) else ((0,), g) for g in grids]
     sizes = tuple(len(panels.layout.levels[name].labels) for name in levels)
-    token = needed().base.tokenize(chunks.token, levels, sizes, parts)
+    token = token_of(chunks.token, levels, sizes, parts)
     work, add = delayed(block_moments, pure=True), delayed(merged, pure=True)
-    kept = {e: beside(chunks, e) if panels.drop else None for e in chunks.numbers(carried=False)}
+    kept = {
+        e: agreed_rows(chunks, e) if panels.drop else None for e in chunks.numbers(carried=False)
+    }
     found = np.empty(panels.array.data.numblocks[chunks.tested :], dtype=object)
     for c in chunks.numbers(carried=True):
         tasks = []
@@ -199,9 +191,9 @@ def cut(axes: tuple[int, ...], base: Any, here: Sequence[slice]) -> tuple[Any, .
     return axes, np.ascontiguousarray(base[tuple(here[axis] for axis in axes)])
 
 
-def finished(part: Part, template: Template, run: Run, shape: tuple[int, ...]) -> Any:
+def finished(found: Moments, template: Template, run: Run, shape: tuple[int, ...]) -> Any:
     """Run a method on the moments of some columns; its numbers over the carried cells."""
-    result = template.answer(run, template.log(template.filled(part.moments)))
+    result = template.answer(run, template.log(template.filled(found)))
     columns = {name: np.asarray(values) for name, values in result.columns.items()}
     columns["caution"] = result.caution.astype(np.int32)
     return {name: values.reshape(shape) for name, values in columns.items()}
@@ -221,10 +213,10 @@ def lazy_cells(
         raise TypeError("the losses are in memory")
     token, found = cells_of(panels, template.levels)
     chunks = panels.array.data.chunks[len(panels.dims) :]
-    token = dask.base.tokenize(token, run, template.by, leading)
+    known = lazy_template(panels, template)
+    token = token_of(token, known.key, run, leading, kinds)
     finish = dask.delayed(finished, pure=True)
     pick = dask.delayed(dict.__getitem__, pure=True)
-    known = lazy_template(panels, template)
     blocks: dict[str, NDArray[Any]] = {name: np.empty(found.shape, dtype=object) for name in kinds}
     for c in np.ndindex(found.shape):
         shape = (*leading, *(sizes[at] for sizes, at in zip(chunks, c, strict=True)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,11 @@ import xarray as xr
 
 from cvstats.containers.cells import CellPanels
 from cvstats.containers.lazy.evaluated import Layout, assumed_rows, design_at
+from cvstats.containers.lazy.naming import token_of
 from cvstats.design import LEVELS, Design, Grid, Level
+from cvstats.errors import LogError, listed
 
-__all__ = ["LazyPanels"]
+__all__ = ["LazyPanels", "check_sizes"]
 
 LAZY = (
     "this array is lazy (dask), and this needs its losses one by one. Lazily there are methods "
@@ -69,6 +72,17 @@ class LazyPanels(CellPanels):
             object.__setattr__(same, name, value)
         return same
 
+    @cached_property
+    def token(self) -> str:
+        """A name for the losses and the labels along them; how they are read is no part of it."""
+        data, names = self.array.data, self.names([slice(None)] * self.array.ndim)
+        return token_of(data.name, data.chunks, self.dims, names)
+
+    @cached_property
+    def layout_token(self) -> str:
+        """A name for how the evaluations lie: every level, its labels and codes."""
+        return token_of(self.layout)
+
     @property
     def told_later(self) -> bool:
         """Whether what was evaluated is known when the losses are, and not before."""
@@ -85,7 +99,7 @@ class LazyPanels(CellPanels):
         """Name each dimension and its labels within a chunk."""
         return [
             (dim, self.array.indexes[dim][part] if dim in self.array.indexes
-             else range(part.start, part.stop))
+             else range(self.array.sizes[dim])[part])
             for dim, part in zip(self.array.dims, here, strict=True)
         ]  # fmt: skip
 
@@ -102,3 +116,14 @@ def gaps(level: tuple[str, Level]) -> bool:
     name, (stored) = level[0], level[1].codes
     base = stored.base if isinstance(stored, Grid) else np.asarray(stored)
     return name in LEVELS and base is not None and int(base.min(initial=0)) < 0
+
+
+def check_sizes(log: xr.DataArray) -> None:
+    """Refuse chunks of dask that have no known size, as those of ``losses[losses > 0]``."""
+    dims = [dim for dim, size in log.sizes.items() if math.isnan(size)]
+    if dims:
+        raise LogError(
+            f"the chunks of this array along {listed(map(repr, dims))} have no known size (dask). "
+            f"Expected sizes that are known before the losses are. Type "
+            f"log = log.copy(data=log.data.compute_chunk_sizes())."
+        )

@@ -18,7 +18,7 @@ from cvstats.moments import Moments
 from cvstats.results import Result
 from cvstats.types import FloatArray, IntArray
 
-__all__ = ["Run", "Template", "sketch", "template_of"]
+__all__ = ["Run", "Template", "complete_of", "sketch", "template_of"]
 
 WORDS = (
     "This needs losses one by one, and a lazy array gives the counts, means and squared "
@@ -61,6 +61,8 @@ class Template:
         Codes and counts of all cells, where chunks do not tell them.
     dropped : int
         How many evaluations were left out.
+    complete : Template, optional
+        The same of all evaluations, where some were left out.
     """
 
     levels: tuple[str, ...]
@@ -72,6 +74,7 @@ class Template:
     noted: Mapping[Hashable, Any]
     cells: tuple[IntArray, FloatArray] | None = None
     dropped: int = 0
+    complete: Template | None = None
 
     def asked(self) -> list[str]:
         """List the levels of which the points under each label were asked for."""
@@ -97,14 +100,20 @@ class Template:
             self.levels, self.labels, found.codes, found.count, found.mean, found.m2
         )  # fmt: skip
         if design is None:
-            design = CellDesign.of(cells, None, self.pointed, WORDS)
-            design.facts.update(self.facts)
+            design = self.design(cells)
         width = cells.mean.shape[1]
-        labels = Chunk([None])
+        labels, every = Chunk([None]), self.complete
         return CellLog(
             design, CellPanels(width, WORDS), labels, found=cells,
             models=np.arange(width)[None, :], noted=self.noted,
+            complete=None if every is None else every.design(every.whole()),
         )  # fmt: skip
+
+    def design(self, cells: Moments) -> CellDesign:
+        """Make the design of some cells, which knows what is known."""
+        design = CellDesign.of(cells, None, self.pointed, WORDS)
+        design.facts.update(self.facts)
+        return design
 
     def answer(self, run: Run, log: Log) -> Result:
         """Ask the log, or each of its parts."""
@@ -179,7 +188,7 @@ def sketch(
     return template, template.log(found, whole)
 
 
-def template_of(design: Design, like: Template, dropped: int) -> Template:
+def template_of(design: Design, like: Template) -> Template:
     """Make the template of a design that is known at last, asked what another one was asked."""
     for name in like.asked():
         apart(design, name).splits()
@@ -188,4 +197,12 @@ def template_of(design: Design, like: Template, dropped: int) -> Template:
         apart(sketched.design, name).points()
     facts = {key: value for key, value in template.facts.items() if key[0] != "plan"}
     cells = sketched.found.codes, sketched.found.count
-    return replace(template, facts=facts, parts=like.parts, cells=cells, dropped=dropped)
+    return replace(template, facts=facts, parts=like.parts, cells=cells)
+
+
+def complete_of(design: Design, like: Template) -> Template | None:
+    """Make the template of all evaluations; None where only those that were kept are a log."""
+    try:
+        return template_of(design, like)
+    except LogError:
+        return None

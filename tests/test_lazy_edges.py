@@ -1,0 +1,113 @@
+"""Arrays at the edge: chunks that are empty or of no known size, and numbers of every type."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import cvstats
+from cvstats import LogError
+
+dask = pytest.importorskip("dask", reason="the extra dask is not installed")
+pytest.importorskip("dask.array", reason="the extra dask is not installed")
+
+now = partial(dask.config.set, scheduler="synchronous")
+
+
+def gridded(losses, kind="lat"):
+    """Losses of points in folds, over a map or for several models."""
+    points = np.arange(len(losses))
+    coords = {"fold": ("point", points % 5), "source": ("point", points % 3)}
+    return xr.DataArray(losses, coords, ("point", kind))
+
+
+def tabled(losses):
+    """A dense table of which NaN tells what was evaluated."""
+    return xr.DataArray(losses, {"model": list("abc")}, ("repetition", "fold", "point", "model"))
+
+
+# --- chunks ---------------------------------------------------------------------------------------
+
+MAP = np.random.default_rng(0).normal(size=(100, 6))
+FOLD = np.random.default_rng(1).permuted(np.tile(np.arange(20) % 4, (2, 1)), axis=1)
+TABLE = np.where(FOLD[:, None] == np.arange(4)[:, None], MAP[:20, 0], np.nan)[..., None]
+TABLE = TABLE * [1.0, 2.0, -1.0]
+
+EMPTY = {
+    "first": (gridded, MAP, ((0, 50, 50), (6,))),
+    "between": (gridded, MAP, ((50, 0, 50), (3, 3))),
+    "last": (gridded, MAP, ((100, 0), (6,))),
+    "of cells": (gridded, MAP, ((50, 50), (0, 3, 3))),
+    "of both": (gridded, MAP, ((0, 100), (3, 0, 3))),
+    "of repetitions": (tabled, TABLE, ((0, 1, 1), (4,), (20,), (3,))),
+    "of folds": (tabled, TABLE, ((2,), (0, 4), (20,), (3,))),
+    "of points": (tabled, TABLE, ((2,), (4,), (0, 10, 10), (3,))),
+    "of models": (tabled, TABLE, ((2,), (4,), (20,), (0, 3))),
+    "of all": (tabled, TABLE, ((2, 0), (2, 0, 2), (20, 0), (1, 0, 2))),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_empty_chunks(name):
+    make, losses, chunks = EMPTY[name]
+    log = make(losses)
+    lazy = make(dask.array.from_array(losses, chunks=chunks))
+    dropped = partial(cvstats.wald, missing="drop")
+    with now():
+        for ask in (cvstats.wald, cvstats.moments, cvstats.decompose, dropped):
+            found = ask(lazy).compute().drop_vars("n_dropped", errors="ignore")
+            xr.testing.assert_allclose(found, ask(log), rtol=1e-11)
+        kept = cvstats.Moments.of_log(lazy)
+    xr.testing.assert_allclose(kept.wald(), cvstats.wald(log), rtol=1e-11)
+
+
+@pytest.mark.parametrize("dims", [("point",), ("point", "lat"), ("lat", "point")])
+def test_chunks_of_no_known_size(dims):
+    some = dask.array.from_array(MAP[:, 0], chunks=30) > 0
+    data = dask.array.from_array(MAP, chunks=30)
+    shapes = {("point",): data[:, 0][some], ("point", "lat"): data[some],
+              ("lat", "point"): data.T[:, some]}  # fmt: skip
+    log = xr.DataArray(shapes[dims], dims=dims)
+    words = (
+        r"the chunks of this array along 'point' have no known size \(dask\). Expected sizes .*"
+        r"Type log = log.copy\(data=log.data.compute_chunk_sizes\(\)\)"
+    )
+    for ask in (cvstats.holdout, cvstats.moments, cvstats.Moments.of_log, cvstats.interval):
+        with pytest.raises(LogError, match=words):
+            ask(log)
+    with pytest.raises(LogError, match=words):
+        cvstats.compare(log, log**2)
+    with now():
+        log = log.copy(data=log.data.compute_chunk_sizes())
+        found = cvstats.holdout(log).compute()
+        xr.testing.assert_allclose(found, cvstats.holdout(log.compute()), rtol=1e-12)
+
+
+# --- types ----------------------------------------------------------------------------------------
+
+TYPES = ["longdouble", "float64", "float32", "float16", "int8", "uint8", "int64", "uint64", "bool"]
+WIDE = np.abs(3 * np.random.default_rng(0).normal(size=(300, 20)))
+
+COMPARED = {
+    "reference": partial(cvstats.compare, reference=0),
+    "all pairs": cvstats.compare,
+    "max-t": partial(cvstats.compare, adjust="max-t", rng=0, n_draws=100),
+    "wald": cvstats.wald,
+    "lazy": lambda log: cvstats.compare(log.chunk(point=77), reference=0).compute(),
+}
+
+
+@pytest.mark.parametrize("order", "CF")
+@pytest.mark.parametrize("kind", TYPES)
+def test_differences_are_taken_in_double_precision(kind, order):
+    """Whatever the type, its numbers are doubles before they are subtracted."""
+    values = np.asarray(WIDE > 1 if kind == "bool" else WIDE.astype(kind), order=order)
+    log = gridded(values, "model")
+    with now():
+        for name, ask in COMPARED.items():
+            found, wanted = ask(log), ask(log.astype(np.float64))
+            xr.testing.assert_allclose(found, wanted, rtol=1e-10)
+            assert all(found[v].dtype == wanted[v].dtype for v in wanted), name

@@ -1,0 +1,263 @@
+"""Names of lazy tasks: tasks of one name do the same, whatever logs are computed together."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import cvstats
+from cvstats import LogError
+from cvstats.containers.lazy.naming import token_of
+
+dask = pytest.importorskip("dask", reason="the extra dask is not installed")
+pytest.importorskip("dask.array", reason="the extra dask is not installed")
+
+now = partial(dask.config.set, scheduler="synchronous")
+
+# --- arrays: logs over the same losses ------------------------------------------------------------
+
+LOSSES = np.random.default_rng(0).normal(size=(200, 2))
+SPLITS = {"fold": None, "without": "source"}
+"""A log of random splits, which does not tell how many points a model was trained on."""
+
+
+def rows(
+    data, *, repetitions=4, fold=5, source=4, months=2, points="p", models="ab", height=None,
+    n_train=50, units="K", name=None, without=None,
+):  # fmt: skip
+    """Losses row by row, their levels as coordinates."""
+    number = len(LOSSES) // repetitions
+    point = np.tile(np.arange(number), repetitions)
+    levels = {
+        "repetition": np.repeat(np.arange(repetitions), number), "source": point % source,
+        "point": [f"{points}{i}" for i in point], "month": point * months // number,
+    }  # fmt: skip
+    levels |= {} if fold is None else {"fold": point % fold}
+    levels = {name: labels for name, labels in levels.items() if name != without}
+    coords = {level: ("row", labels) for level, labels in levels.items()}
+    coords |= {"model": list(models)} | ({} if height is None else {"height": ("model", height)})
+    noted = {"n_train": n_train, "units": units}
+    return xr.DataArray(data, coords, ("row", "model"), attrs=noted, name=name)
+
+
+FOLD = np.random.default_rng(1).permuted(np.tile(np.arange(20) % 4, (2, 1)), axis=1)
+DENSE = np.where(FOLD[:, None] == np.arange(4)[:, None], LOSSES[:20, 0], np.nan)[..., None]
+DENSE = DENSE * [1.0, 2.0]
+DENSE[:, :, 7, 1] = np.nan
+
+
+def dense(data, *, source=4, points="p", models="ab", n_train=50):
+    """A table with NaN where nothing was evaluated; the second model misses a point."""
+    coords = {
+        "source": ("point", np.arange(20) % source), "model": list(models),
+        "point": [f"{points}{i}" for i in range(20)],
+    }  # fmt: skip
+    return xr.DataArray(
+        data, coords, ("repetition", "fold", "point", "model"), attrs={"n_train": n_train}
+    )
+
+
+SQUARE = LOSSES.reshape(20, 20)
+TURNED = (np.arange(20) + np.arange(20)[:, None] // 7) % 4
+
+
+def square(data, *, fold=TURNED, dims=("repetition", "point"), lat=0):
+    """As many repetitions as points, so that the table of folds is as large as its transpose."""
+    log = xr.DataArray(data, dims=dims)
+    if dims[0] == "repetition":
+        return log.assign_coords(fold=(dims, fold))
+    return log.assign_coords(fold=("point", fold[0]), lat=np.arange(20) + lat)
+
+
+drop = {"missing": "drop"}
+METHODS = {
+    "wald": cvstats.wald,
+    "within": partial(cvstats.wald, variance="within-fold"),
+    "alpha": partial(cvstats.wald, alpha=0.1),
+    "less": partial(cvstats.wald, alternative="less"),
+    "cv_t": cvstats.cv_t,
+    "by month": partial(cvstats.naive, by="month"),
+    "by source": partial(cvstats.naive, by="source"),
+    "corrected_t": cvstats.corrected_t,
+    "size": partial(cvstats.corrected_t, train_size=77),
+    "clustered": cvstats.clustered,
+    "moments": cvstats.moments,
+    "moments by source": partial(cvstats.moments, by="source"),
+    "curve": partial(cvstats.decompose, rho=[0.0, 0.1]),
+    "another curve": partial(cvstats.decompose, rho=[0.0, 0.2]),
+    "compare": cvstats.compare,
+    "compare, corrected": partial(cvstats.compare, method="corrected_t"),
+    "rope": partial(cvstats.rope, margin=0.1),
+    "rope, wider": partial(cvstats.rope, margin=0.2),
+    "wald, drop": partial(cvstats.wald, **drop),
+    "corrected_t, drop": partial(cvstats.corrected_t, **drop),
+    "clustered, drop": partial(cvstats.clustered, **drop),
+    "moments, drop": partial(cvstats.moments, by="source", **drop),
+    "by source, drop": partial(cvstats.naive, by="source", **drop),
+    "one model": lambda log: cvstats.clustered(log.isel(model=0)),
+}
+FOLDED = [name for name in METHODS if name != "one model"]
+DROPPED = [name for name in METHODS if "drop" in name]
+USUAL = ["wald", "clustered", "by month", "moments by source"]
+
+LAYOUTS = {
+    "rows": (rows, LOSSES, (60, 2), [
+        ({}, FOLDED), ({"fold": 10}, USUAL), ({"source": 7}, USUAL), ({"points": "q"}, USUAL),
+        ({"repetitions": 2}, USUAL), ({"months": 5}, USUAL), ({"models": "ac"}, USUAL),
+        ({"height": [1.0, 2.0]}, USUAL), ({"units": "m"}, USUAL), ({"name": "loss"}, USUAL),
+    ]),
+    "splits": (rows, LOSSES, (60, 2), [
+        (SPLITS | change, ["corrected_t", "size"])
+        for change in ({}, {"n_train": 5000}, {"repetitions": 2}, {"points": "q"})
+    ]),
+    "dense": (dense, DENSE, (1, 4, 10, 2), [
+        (change, [*DROPPED, "one model"])
+        for change in ({}, {"source": 7}, {"source": 2}, {"points": "q"}, {"models": "ac"},
+                       {"n_train": 5000})
+    ]),
+    "square": (square, SQUARE, (7, 7), [
+        (change, ["corrected_t", "moments"] if "dims" not in change else ["cv_t", "moments"])
+        for change in ({}, {"fold": TURNED.T}, {"dims": ("point", "lat")},
+                       {"dims": ("point", "lat"), "lat": 3})
+    ]),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=LAYOUTS)
+def layout(request):
+    return request.param
+
+
+def answers(layout, lazily):
+    """Ask variants of a log; the lazy ones look at one array of losses."""
+    make, losses, chunks, asked = LAYOUTS[layout]
+    data = dask.array.from_array(losses, chunks=chunks) if lazily else losses
+    logs = [(make(data, **change), names) for change, names in asked]
+    return {(at, name): METHODS[name](log)
+            for at, (log, names) in enumerate(logs) for name in names}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def lazy(layout):
+    return answers(layout, lazily=True)
+
+
+def plain(table):
+    """How many were dropped is told by a variable where the answer is lazy, and else by attrs."""
+    table = table.drop_vars("n_dropped", errors="ignore")
+    table.attrs.pop("n_dropped", None)
+    return table
+
+
+def test_computed_together_as_alone_and_as_in_memory(layout, lazy):
+    with now():
+        together = dict(zip(lazy, dask.compute(*lazy.values()), strict=True))
+        for asked, table in lazy.items():
+            xr.testing.assert_identical(together[asked], table.compute())
+    for asked, table in answers(layout, lazily=False).items():
+        found, table = plain(together[asked]), plain(table)
+        xr.testing.assert_allclose(found, table, rtol=1e-9, atol=1e-12)
+        assert found.attrs == table.attrs
+
+
+def test_tasks_of_one_name_do_the_same(lazy):
+    known = {}
+    for asked, table in lazy.items():
+        for key, task in dict(table.__dask_graph__()).items():
+            if "cvstats" in str(key):
+                content = dask.base.tokenize(task)
+                told, who = known.setdefault(key, (content, asked))
+                assert told == content, (key, who, asked)
+
+
+def test_the_same_question_has_the_same_tasks(layout, lazy):
+    for asked, table in answers(layout, lazily=True).items():
+        assert set(table.__dask_graph__()) == set(lazy[asked].__dask_graph__()), asked
+
+
+def tasks(table, kind):
+    """The names of its tasks of one kind."""
+    return {key for key in table.__dask_graph__() if f"cvstats-{kind}" in str(key)}
+
+
+def test_logs_that_differ_in_attrs_share_their_moments():
+    data = dask.array.from_array(LOSSES, chunks=(60, 2))
+    one, two = (rows(data, n_train=n, **SPLITS).cvci.corrected_t() for n in (50, 5000))
+    assert len(tasks(one, "cells")) == 4
+    assert tasks(one, "cells") == tasks(two, "cells")
+    assert not tasks(one, "result") & tasks(two, "result")
+
+
+def test_two_variables_of_one_dataset():
+    data = dask.array.from_array(LOSSES, chunks=(60, 2))
+    few, many = (rows(data, n_train=n, **SPLITS).cvci.corrected_t()["se"] for n in (50, 5000))
+    with now():
+        both = xr.Dataset({"few": few, "many": many}).compute()
+        xr.testing.assert_equal(both["few"], few.compute())
+        xr.testing.assert_equal(both["many"], many.compute())
+    assert (both["few"] > 1.3 * both["many"]).all()
+
+
+def test_the_words_name_the_labels_of_their_own_log():
+    """Which row is refused is a matter of the losses, and its name one of the log."""
+    gap = LOSSES.copy()
+    gap[3, 0] = np.nan
+    data = dask.array.from_array(gap, chunks=(60, 2))
+    logs = [xr.DataArray(data, {"point": [f"{p}{i}" for i in range(200)]}, ("point", "model"))
+            for p in "pq"]  # fmt: skip
+    tables = [cvstats.holdout(log) for log in logs]
+    merged = dict(tables[0].__dask_graph__()) | dict(tables[1].__dask_graph__())
+    for table, name in zip(tables, "pq", strict=True):
+        with pytest.raises(LogError, match=f"at point='{name}3'"):
+            dask.get(merged, sorted(tasks(table, "result")))
+
+
+def test_long_notes_that_differ_in_the_middle():
+    """Printed, an array is shortened to its ends."""
+    sizes = np.full((2, 2_000), 50)
+    sizes[1, 1_000] = 5_000
+    data = dask.array.from_array(np.random.default_rng(0).normal(size=(2_000, 2)), chunks=(500, 2))
+    one, two = (
+        cvstats.naive(xr.DataArray(data, dims=("repetition", "point"), attrs={"n_train": n}))
+        for n in sizes
+    )
+    assert not tasks(one, "result") & tasks(two, "result")
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+TABLE = np.arange(9).reshape(3, 3)
+DIFFERENT = [
+    1, 1.0, True, "1", None, (1,), [1], {"a": 1, "b": 2}, {"b": 2, "a": 1},
+    TABLE, TABLE.T, TABLE.astype(float), TABLE.reshape(9), np.arange(1_000_000),
+    np.where(np.arange(1_000_000) == 500_000, 0, np.arange(1_000_000)),
+    np.array(["a-b", "c"], dtype=object), np.array(["a", "b-c"], dtype=object),
+    np.array(["a-b", "c"]), np.array(["a", 1], dtype=object), np.array(["a", "1"], dtype=object),
+    pd.Index(["a-b", "c"]), pd.Index(["a", "b-c"]), pd.Index(["a-b", "c"], name="x"),
+    pd.CategoricalIndex(["a-b", "c"]), pd.CategoricalIndex(["a", "b-c"]),
+    pd.CategoricalIndex(["a", "b-c"], ordered=True), pd.RangeIndex(2), pd.RangeIndex(1, 3),
+    pd.date_range("2020-01-01", periods=2), pd.date_range("2020-01-01", periods=2, tz="UTC"),
+    pd.MultiIndex.from_product([[0, 1], [2, 3]], names=["fold", "point"]),
+    pd.MultiIndex.from_product([[0, 1], [2, 3]], names=["source", "point"]),
+    partial(cvstats.wald, alpha=0.1), partial(cvstats.wald, alpha=0.2), partial(cvstats.naive),
+    partial(cvstats.wald, TABLE), partial(cvstats.wald, TABLE.T),
+]  # fmt: skip
+
+
+def test_different_things_have_different_names():
+    for one, two in combinations(range(len(DIFFERENT)), 2):
+        assert token_of(DIFFERENT[one]) != token_of(DIFFERENT[two]), (one, two)
+    assert token_of(1, 2) != token_of((1, 2))
+
+
+def test_equal_things_have_one_name():
+    assert token_of(TABLE) == token_of(np.asfortranarray(TABLE))
+    assert token_of(np.arange(20)[::2]) == token_of(2 * np.arange(10))
+    texts = [f"p{i}" for i in range(10)]
+    assert token_of(pd.Index(texts)) == token_of(pd.Index(["x", *texts])[1:])
+    assert token_of(partial(cvstats.wald, alpha=0.1)) == token_of(partial(cvstats.wald, alpha=0.1))

@@ -1,0 +1,236 @@
+"""Levels with many labels, with labels that never occur, and with rows that have none."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+
+import numpy as np
+import oracle
+import pandas as pd
+import pytest
+
+import cvstats
+from cvstats import LogError, Moments
+from cvstats import design as designs
+from cvstats.chunked import cells
+from cvstats.containers.grouping import Groups
+from cvstats.containers.kept.batches import rows_of
+from cvstats.containers.reading import read
+from cvstats.levels import Keys
+
+BY = list("abcde")
+
+
+def crowded(labels: int, n: int = 2_000) -> pd.Series:
+    """Five levels whose labels have more products than 64 bits can number."""
+    rng = np.random.default_rng(0)
+    codes = [rng.integers(0, labels, n) for _ in BY]
+    index = pd.MultiIndex(
+        levels=[range(labels)] * 5 + [range(n)], codes=[*codes, np.arange(n)], names=[*BY, "point"]
+    )
+    return pd.Series(rng.normal(size=n), index=index)
+
+
+@pytest.mark.parametrize("labels", [3, 20_000, 65_536])
+def test_no_row_is_lost_where_cells_are_too_many_to_number(labels):
+    log = crowded(labels)
+    expected = log.groupby(level=BY).agg(["count", "mean"]).sort_index()
+    for found in (log.cvci.moments(by=BY), Moments.of_log(log, by=BY).moments(by=BY)):
+        pd.testing.assert_frame_equal(
+            found[["count", "mean"]].sort_index(), expected, check_names=False,
+            check_index_type=False,
+        )  # fmt: skip
+
+
+def test_cells_that_differ_in_a_high_digit_only():
+    names = ["sample", "outer", "repetition", "fold", "source"]
+    zeros = np.zeros(4, dtype=int)
+    index = pd.MultiIndex(
+        levels=[np.arange(1 << 16)] * 5 + [np.arange(4)],
+        codes=[np.array([0, 1, 0, 1]), *[zeros] * 4, np.arange(4)], names=[*names, "point"],
+    )  # fmt: skip
+    log = pd.Series([0.0, 10.0, 0.0, 10.0], index=index)
+    assert log.cvci.moments(by=names)["mean"].tolist() == [0.0, 10.0]
+    parts = [Moments.of_log(log.iloc[rows], by=names) for rows in ([0, 1], [2, 3])]
+    whole = parts[0] + parts[1]
+    assert whole.cells.count.tolist() == [2, 2]
+    assert rows_of(whole.cells, parts[1].cells).tolist() == [0, 1]
+
+
+def test_repeated_rows_are_named_among_many_labels():
+    log = crowded(65_536)
+    twice = pd.concat([log, log.iloc[7:8]])
+    twice.index = twice.index.set_names(
+        ["sample", "outer", "repetition", "fold", "source", "point"]
+    )
+    with pytest.raises(LogError, match=r"the same evaluation stands twice: .*rows 7 and 2,000"):
+        cvstats.wald(twice)
+
+
+def test_the_parts_of_a_log_of_many_labels():
+    log = crowded(65_536)
+    site = pd.Index(np.arange(len(log)) % 2, name="site")
+    log = log.to_frame("loss").set_index(site, append=True)["loss"]
+    groups = Groups(read(log, by="site"), "site")
+    for at in (0, 1):
+        design = groups.part(at).design
+        own = design.codes_of(design.plan(tuple(BY)))
+        found = own[design.cells(BY, 0, design.size)]
+        codes = [log.index.codes[log.index.names.index(name)][at::2] for name in BY]
+        np.testing.assert_array_equal(found, np.stack(codes, axis=1))
+
+
+@pytest.mark.parametrize("size", [3, 1 << 20, (1 << 31) - 1])
+def test_keys_are_places_in_the_order_of_codes(size):
+    rng = np.random.default_rng(1)
+    codes = rng.integers(0, 3, (4, 200)) * ((size - 1) // 2)
+    codes[0, ::7] = -1
+    keys = Keys.of([size] * 4, lambda: [codes[:, :90], codes[:, 90:]])
+    rows = sorted({tuple(row) for row in codes.T.tolist() if min(row) >= 0})
+    assert keys.codes().tolist() == [list(row) for row in rows]
+    places = [rows.index(tuple(row)) if min(row) >= 0 else -1 for row in codes.T.tolist()]
+    assert keys.find(codes).tolist() == places
+
+
+def test_a_product_that_32_bits_do_not_hold_takes_the_sparse_way(monkeypatch):
+    design = designs.Design(
+        {name: designs.Level(range(1 << 16), np.array([0, 65_535], np.int32)) for name in "ab"}, 2
+    )
+    monkeypatch.setattr(designs, "SPARSE", (4, 1 << 40))
+    assert design.plan(("a", "b")).total.tolist() == [1, 1]
+
+
+# --- labels that never occur ----------------------------------------------------------------------
+
+
+def filtered(labels: int, repetitions: int = 20, n: int = 100) -> pd.Series:
+    """What is left of a long log after a filter: few rows, and all of its labels."""
+    rng = np.random.default_rng(2)
+    points = np.sort(rng.permutation(labels)[:n])
+    index = pd.MultiIndex(
+        levels=[range(repetitions), np.arange(labels)],
+        codes=[np.repeat(np.arange(repetitions), n), np.tile(points, repetitions)],
+        names=["repetition", "point"], verify_integrity=False,
+    )  # fmt: skip
+    return pd.Series(rng.normal(size=len(index)), index=index)
+
+
+def test_labels_that_never_occur_change_nothing_and_cost_little():
+    log = filtered(5_000_000)
+    plain = log.copy()
+    plain.index = log.index.remove_unused_levels()
+    expected = cvstats.corrected_t(plain, train_size=100)
+    start = time.perf_counter()
+    tracemalloc.start()
+    pd.testing.assert_series_equal(cvstats.corrected_t(log, train_size=100), expected)
+    memory = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert memory < 4e6
+    assert time.perf_counter() - start < 2
+    assert Moments.of_log(log).prints.tolist() == Moments.of_log(plain).prints.tolist()
+
+
+def test_points_of_sources_with_labels_that_never_occur():
+    log = filtered(400_000)
+    source = log.index.get_level_values("point") % 5
+    log = log.to_frame("loss").set_index(source.rename("source"), append=True)["loss"]
+    plain = log.copy()
+    plain.index = log.index.remove_unused_levels()
+    pd.testing.assert_series_equal(cvstats.clustered(log), cvstats.clustered(plain))
+
+
+# --- rows without a label -------------------------------------------------------------------------
+
+
+def with_site(labels) -> pd.Series:
+    index = pd.MultiIndex.from_arrays([range(300), labels], names=["point", "site"])
+    return pd.Series(np.arange(300.0), index=index)
+
+
+@pytest.mark.parametrize("gaps", [10, 300])
+@pytest.mark.parametrize(
+    "ask",
+    [cvstats.moments, cvstats.holdout, Moments.of_log],
+    ids=["moments", "holdout", "of_log"],
+)
+def test_rows_without_a_label_are_refused_everywhere_in_the_same_words(gaps, ask):
+    log = with_site(np.where(np.arange(300) < gaps, np.nan, 1.0))
+    words = (
+        r"^level 'site' has no label \(NaN\) in row 0: site=None, point=0\. "
+        r"Expected a label for every evaluation\. Give these rows a label, or drop them: "
+        r"log\[log\.index\.get_level_values\('site'\)\.notna\(\)\]\.$"
+    )
+    with pytest.raises(LogError, match=words):
+        ask(log, by="site")
+    assert cvstats.moments(log, by=())["count"].sum() == 300
+
+
+# --- what is remembered ---------------------------------------------------------------------------
+
+
+def test_words_follow_the_labels_of_an_index():
+    index = pd.MultiIndex.from_arrays(
+        [np.arange(100) % 2, np.arange(100) // 2, np.arange(100) % 10],
+        names=["repetition", "point", "source"],
+    )
+    log = pd.Series(np.arange(100.0), index=index)
+    with pytest.raises(LogError, match=r"source=0, point=0 stands in source=1 too"):
+        cvstats.clustered(log)
+    log.index = log.index.set_levels(list("abcdefghij"), level="source")
+    with pytest.raises(LogError, match=r"source='a', point=0 stands in source='b' too"):
+        cvstats.clustered(log)
+
+
+# --- many cells -----------------------------------------------------------------------------------
+
+
+def many_cells(rows: int, repetitions: int, folds: int) -> pd.Series:
+    rng = np.random.default_rng(3)
+    points = rows // repetitions
+    index = pd.MultiIndex(
+        levels=[range(repetitions), range(folds), range(points)],
+        codes=[
+            np.repeat(np.arange(repetitions, dtype=np.int16), points),
+            np.tile((np.arange(points) % folds).astype(np.int8), repetitions),
+            np.tile(np.arange(points, dtype=np.int32), repetitions),
+        ],
+        names=["repetition", "fold", "point"], verify_integrity=False,
+    )  # fmt: skip
+    return pd.Series(rng.normal(size=rows), index=index)
+
+
+def test_memory_is_bounded_by_the_cells_and_not_by_the_rows(monkeypatch):
+    """Blocks of many cells are merged early, and their counts are not remembered."""
+    cvstats.wald(many_cells(20_000, 50, 20), variance="within-fold")  # loads the kernels
+    monkeypatch.setenv("CVSTATS_THREADS", "1")
+    peaks = []
+    for rows in (3_000_000, 6_000_000):
+        log = many_cells(rows, 250, 60)
+        tracemalloc.start()
+        cvstats.wald(log, variance="within-fold")
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.3 * peaks[0]
+    assert peaks[1] < 24e6
+
+
+@pytest.mark.parametrize("table", [0, 1 << 21])
+@pytest.mark.parametrize("kept", [1, 1 << 19])
+def test_early_merges_and_forgotten_counts_change_no_answer(monkeypatch, table, kept):
+    monkeypatch.setattr(designs, "BLOCK", 64)
+    monkeypatch.setattr(designs, "TABLE", table)
+    monkeypatch.setattr(cells, "KEPT", kept)
+    rng = np.random.default_rng(4)
+    index = pd.MultiIndex.from_arrays(
+        [rng.integers(0, 3, 5_000), np.arange(5_000)], names=["fold", "point"]
+    )
+    log = pd.Series(rng.normal(size=5_000) + 1e6, index=index)
+    expected = oracle.wald(oracle.log(log.tolist(), fold=index.codes[0].tolist()), "within-fold")
+    found = []
+    for threads in ("1", "2", "5"):
+        monkeypatch.setenv("CVSTATS_THREADS", threads)
+        log.index = index.copy(deep=True)
+        found.append(cvstats.wald(log, variance="within-fold")["se"])
+    assert found[0] == found[1] == found[2]
+    assert found[0] == pytest.approx(expected.se, rel=1e-9)

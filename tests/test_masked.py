@@ -1,0 +1,138 @@
+"""Cells of a grid where nothing was measured, and models that were not evaluated at all."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import cvstats
+from cvstats.errors import LogError
+
+SHAPE = {"point": 40, "lat": 3}
+
+
+def grid(**more):
+    draw = np.random.default_rng(8)
+    sizes = {**SHAPE, **more}
+    coords = {"fold": ("point", np.arange(40) % 5), "point": np.arange(40)}
+    return xr.DataArray(draw.gamma(2.0, size=tuple(sizes.values())), dims=[*sizes], coords=coords)
+
+
+def masked(log, **cells):
+    ((dim, at),) = cells.items()
+    return log.where(log[dim] != at)
+
+
+def test_a_masked_cell_has_no_points():
+    log = masked(grid().assign_coords(lat=[0, 1, 2]), lat=1)
+    for result in (log.cvci.wald(), log.cvci.naive(), log.chunk(lat=1).cvci.wald().compute()):
+        assert result["n_points"].values.tolist() == [40, 0, 40]
+        assert np.isnan(result["estimate"].values).tolist() == [False, True, False]
+
+
+def test_diagnose_and_report_take_masked_grids(tmp_path):
+    log = masked(grid(model=2).assign_coords(lat=[0, 1, 2], model=["a", "b"]), lat=1)
+    twins = xr.concat([log.sel(model="a"), log.sel(model="a")], "model", coords="minimal")
+    twins = twins.assign_coords(model=["a", "b"]).transpose("point", "lat", "model")
+    assert "CVS019" not in set(log.cvci.diagnose()["code"])
+    assert "CVS019" in set(twins.cvci.diagnose()["code"])
+    page = log.cvci.report(tmp_path / "page.html").read_text("utf-8")
+    assert "no losses here" in page
+
+
+@pytest.mark.parametrize("kind", ["array", "dataset"])
+def test_a_model_without_losses_is_no_masked_cell(kind):
+    log = masked(grid(model=3).assign_coords(model=list("abc")), model="b")
+    if kind == "dataset":
+        log = log.to_dataset("model")
+    words = "model 'b' has no loss at all .NaN everywhere., and 'a' has some"
+    for call in (cvstats.wald, cvstats.cv_t, cvstats.compare):
+        with pytest.raises(LogError, match=words):
+            call(log)
+    with pytest.raises(LogError, match=words):
+        cvstats.best_set(log, rng=0)
+    rest = log.drop_sel(model="b") if kind == "array" else log.drop_vars("b")
+    assert not np.isnan(rest.cvci.wald()["se"]).any()
+
+
+def test_the_best_of_those_that_have_losses():
+    log = grid(model=3).assign_coords(model=list("abc"), lat=[0, 1, 2])
+    log = log + xr.DataArray([0.0, 0.5, 1.0], dims="model")
+    some = log.where((log["model"] != "b") | (log["lat"] != 1))
+    result = some.cvci.best_set(rng=0)
+    assert result["p_value"].isnull().sum() == 1
+    assert int(result.sel(model="b", lat=1)["lower_rank"]) == 0
+    pair = log.sel(model=["a", "c"]).cvci.best_set(rng=0)
+    rest = result.sel(model=["a", "c"], lat=1)
+    for name in ("estimate", "p_value", "in_set", "lower_rank", "upper_rank", "statistic"):
+        np.testing.assert_allclose(rest[name], pair.sel(lat=1)[name], rtol=1e-12)
+    xr.testing.assert_allclose(result.sel(lat=[0, 2]), log.cvci.best_set(rng=0).sel(lat=[0, 2]))
+
+
+def test_a_lazy_model_without_losses_has_no_numbers():
+    log = masked(grid(model=3).assign_coords(model=list("abc")), model="b").chunk(lat=1)
+    result = log.cvci.wald().compute()
+    assert np.isnan(result["estimate"]).all("lat").values.tolist() == [False, True, False]
+    assert (result["n_points"] == 0).all("lat").values.tolist() == [False, True, False]
+
+
+def test_a_grid_without_any_losses_stays_a_grid():
+    log = grid(model=2).assign_coords(model=list("ab")) * np.nan
+    result = log.cvci.wald()
+    assert np.isnan(result["estimate"]).all()
+    assert (result["n_points"] == 0).all()
+
+
+def test_losses_too_small_to_be_squared_are_refused():
+    index = pd.MultiIndex.from_arrays([np.arange(40) % 5, range(40)], names=["fold", "point"])
+    log = pd.Series(np.random.default_rng(1).gamma(2.0, size=40), index)
+    expected = log.cvci.wald()["se"]
+    assert (log * 1e-140).cvci.wald()["se"] == pytest.approx(expected * 1e-140, rel=1e-12)
+    for scale in (1e-160, 1e-200, 1e-320):
+        with pytest.raises(LogError, match="too small to be squared.* Multiply them by"):
+            (log * scale).cvci.wald()
+    assert (log * 0).cvci.wald()["se"] == 0
+    assert (log * 0 + 1e-200).cvci.moments()["var"].eq(0).all()  # the same everywhere
+
+
+def test_whole_numbers_too_large_for_floats_are_refused():
+    index = pd.MultiIndex.from_arrays([np.arange(40) % 5, range(40)], names=["fold", "point"])
+    for log in (
+        pd.Series(np.arange(40) + 2**60, index),
+        xr.DataArray(np.arange(40) + 2**60, dims="point"),
+    ):
+        with pytest.raises(
+            LogError, match=r"whole numbers above 2\^53.* Subtract a constant first"
+        ):
+            log.cvci.wald() if isinstance(log, pd.Series) else log.cvci.holdout()
+    near = pd.Series(np.arange(40) + 2**50, index)
+    assert near.cvci.wald()["se"] == (near - 2**50).cvci.wald()["se"]
+
+
+@pytest.mark.parametrize("name", ["estimate", "caution", "mean", "se"])
+def test_carried_names_that_results_have_are_refused(name):
+    log = grid().rename(lat=name).assign_coords({name: [10, 20, 30]})
+    call = cvstats.moments if name == "mean" else cvstats.wald
+    way = rf"Rename yours: log.rename\(\{{'{name}': 'my_{name}'\}}\)"
+    for each in (log, log.chunk({name: 1}), log.expand_dims(model=["a", "b"])):
+        with pytest.raises(LogError, match=way):
+            call(each)
+    assert call(log.rename({name: f"my_{name}"}))[name].sizes == (
+        {"fold": 5, "my_mean": 3} if name == "mean" else {f"my_{name}": 3}
+    )
+
+
+def test_a_table_of_random_splits_is_told_how_to_say_so():
+    draw = np.random.default_rng(3)
+    pairs = [(split, p) for split in range(20) for p in draw.permutation(30)[:6]]
+    index = pd.MultiIndex.from_tuples(pairs, names=["repetition", "point"])
+    log = pd.Series(draw.gamma(2.0, size=120), index)
+    table = log.to_xarray()
+    with pytest.raises(LogError) as caught:
+        table.cvci.corrected_t(train_size=24)
+    code = str(caught.value).split("say so: ")[1].rstrip(".")
+    said = eval(code, {"log": table})
+    expected = log.cvci.corrected_t(train_size=24)["se"]
+    assert float(said.cvci.corrected_t(train_size=24)["se"]) == pytest.approx(expected, rel=1e-13)

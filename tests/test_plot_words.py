@@ -1,0 +1,306 @@
+"""The writing around plots: names told apart, legends within the figure, numbers in few digits."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.figure import Figure
+from plotted import in_view, legible, logged, many
+
+from cvstats import plot
+from cvstats.errors import LogError
+from cvstats.plot.lettering import scaled
+from cvstats.plot.naming import plain, told
+from cvstats.plot.of_ranks import ticks
+
+NAMED = "resnet50-imagenet-pretrained-lr0.{:03d}-wd0.0001-seed1-ema"
+TWO = [NAMED.format(1), NAMED.format(10)]
+LONG = [NAMED.format(k) + "-long" * 4 for k in range(5)]
+
+
+def log(names, scale=1.0, shift=0.0, repetitions=2):
+    """Losses of models with these names, with folds and repetitions."""
+    rng = np.random.default_rng(3)
+    levels = [range(repetitions), range(40)]
+    index = pd.MultiIndex.from_product(levels, names=["repetition", "point"])
+    index = pd.MultiIndex.from_arrays(
+        [
+            index.get_level_values(0),
+            index.get_level_values(1) % 4,
+            index.get_level_values(1) % 4,
+            index.get_level_values(1),
+        ],
+        names=["repetition", "fold", "source", "point"],
+    )
+    base = rng.exponential(size=len(index))
+    models = {
+        name: scale * (shift + base + rng.normal(0.1 * k, 0.3, len(index)))
+        for k, name in enumerate(names)
+    }
+    losses = pd.DataFrame(models, index=index)
+    losses.attrs = {"long_name": "squared_error", "units": "score²"}
+    return losses
+
+
+DRAWN = {
+    "forest": lambda names, ax, **of: plot.forest(log(names, **of), ax=ax),
+    "folds": lambda names, ax, **of: plot.folds(log(names, **of).droplevel("source"), ax=ax),
+    "stability": lambda names, ax, **of: plot.stability(
+        log(names, **of).droplevel("source"), ax=ax
+    ),
+    "sources": lambda names, ax, **of: plot.sources(log(names, **of).xs(0), ax=ax),
+    "decomposition": lambda names, ax, **of: plot.decomposition(
+        log(names, **of).xs(0).droplevel("source"), ax=ax
+    ),
+    "comparison": lambda names, ax, **of: plot.comparison(
+        log(names, **of), reference=names[0], ax=ax
+    ),
+    "matrix": lambda names, ax, **of: plot.comparison(log(names, **of), kind="matrix", ax=ax),
+    "best_set": lambda names, ax, **of: plot.best_set(
+        log(names, **of).xs(0).droplevel("source"), rng=0, ax=ax
+    ),
+}
+
+
+def narrow(height=3.6):
+    return Figure(figsize=(3.3, height), dpi=72, layout="constrained").subplots()
+
+
+def laid_out(ax):
+    ax.figure.set_dpi(72)
+    ax.figure.draw_without_rendering()
+    return ax
+
+
+def words(artists):
+    return [text.get_text() for text in artists if text.get_text()]
+
+
+# --- names -----------------------------------------------------------------------------------
+
+
+@given(
+    middles=st.lists(st.text(max_size=30), min_size=1, max_size=12),
+    start=st.text("ab-_ $", max_size=60),
+    end=st.text("yz-_ $", max_size=60),
+    most=st.integers(8, 40),
+)
+def test_names_that_differ_look_different(middles, start, end, most):
+    names = [start + middle + end for middle in middles]
+    short = told(names, most)
+    assert len(set(short)) == len(set(names))
+    assert len(short) == len(names)
+    for name, form in zip(names, short, strict=True):
+        assert len(form.replace(r"\$", "$")) <= most
+        assert len(name) > most or "…" in form or form == plain(name)
+    assert told(names, 200) == [plain(name) for name in names]
+
+
+@given(
+    rates=st.lists(st.integers(0, 999), min_size=1, max_size=6, unique=True),
+    seeds=st.lists(st.integers(0, 99), min_size=1, max_size=4, unique=True),
+    most=st.sampled_from([8, 11, 16, 20, 25, 28]),
+)
+def test_names_of_a_grid_look_different(rates, seeds, most):
+    names = [f"{NAMED.format(rate)}-s{seed}" for rate in rates for seed in seeds]
+    short = told(names, most)
+    assert len(set(short)) == len(names)
+    assert max(map(len, short)) <= most
+
+
+def test_a_short_name_keeps_the_words_that_differ():
+    assert told(TWO) == ["resnet50…lr0.001-wd0.0001…", "resnet50…lr0.010-wd0.0001…"]
+    assert told(TWO, 16) == ["…lr0.001…seed1…", "…lr0.010…seed1…"]
+    assert told(["ridge", TWO[0]]) == ["ridge", "resnet50-imagene…1-seed1-ema"]
+    assert told(["a" * 50 + "1" + "b" * 50, "a" * 50 + "2" + "b" * 50], 12) == [
+        "…aaaa1bbbbb…", "…aaaa2bbbbb…",
+    ]  # fmt: skip
+    assert told(TWO * 2) == told(TWO) * 2  # the same name, the same form
+
+
+def test_the_last_resort_is_a_number():
+    names = [f"{'p' * 20}{a}{'q' * 20}{b}{'r' * 20}" for a in "xy" for b in "xy"]
+    assert told(names, 12) == ["pppppppp…(1)", "pppppppp…(2)", "pppppppp…(3)", "pppppppp…(4)"]
+    assert told([*names, "pppppppp…(2)"], 12)[1] == "pppppppp…(7)"  # not one that is taken
+
+
+@pytest.mark.parametrize("name", ["forest", "best_set", "comparison", "decomposition", "matrix"])
+@pytest.mark.parametrize("narrow_one", [True, False])
+def test_rows_of_two_long_names_differ(name, narrow_one):
+    ax = laid_out(DRAWN[name](TWO, narrow() if narrow_one else None))
+    rows = [text for text in words(ax.get_yticklabels()) if not text.startswith("ρ")]
+    if name == "comparison":
+        rows = rows[0].split("\n− ")
+    assert len(rows) == 2
+    assert rows[0] != rows[1]
+    assert all("lr0.0" in row for row in rows)
+    legible(ax)
+    plt.close("all")
+
+
+# --- legends ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", ["constrained", None])
+@pytest.mark.parametrize("width", [3.3, 5.0])
+@pytest.mark.parametrize("name", ["folds", "stability", "sources"])
+def test_a_legend_of_long_names_stays_within_the_figure(name, width, layout):
+    figure = Figure(figsize=(width, 4.0), layout=layout)
+    ax = DRAWN[name](LONG, figure.subplots())
+    figure.draw_without_rendering()  # warns where a plot has no room
+    box = ax.get_legend().get_window_extent()
+    assert box.x0 >= 0
+    assert box.x1 <= figure.bbox.x1 + 1
+    if layout:
+        assert box.y1 <= figure.bbox.y1 + 1
+    shown = words(ax.get_legend().get_texts())
+    assert len(set(shown)) == 5
+    assert all(f"lr0.{k:03d}" in text for k, text in enumerate(shown))
+
+
+# --- numbers ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize(("scale", "power"), [(1e12, "10¹²"), (-1e12, "10¹²"), (1e-6, "10⁻⁶")])
+def test_powers_of_ten_stand_in_the_label(name, scale, power):
+    ax = laid_out(DRAWN[name](["a", "b", "c"], narrow(), scale=scale))
+    legible(ax)
+    axes = [ax, *(other for other in ax.figure.axes if other is not ax)]
+    for axis in (axis for each in axes for axis in (each.xaxis, each.yaxis)):
+        assert axis.get_offset_text().get_text() == ""
+    labels = " ".join(f"{each.get_xlabel()} {each.get_ylabel()}" for each in axes)
+    if name in ("forest", "folds", "stability", "sources"):
+        assert f"in\N{NO-BREAK SPACE}{power}" in labels
+    elif name != "best_set":
+        assert "in\N{NO-BREAK SPACE}10" in labels  # of differences, or squared
+    plt.close("all")
+
+
+@pytest.mark.parametrize("name", ["forest", "folds"])
+@pytest.mark.parametrize(("shift", "taken"), [(1e9, "minus"), (-1e9, "plus")])
+def test_a_large_base_stands_in_the_label(name, shift, taken):
+    ax = laid_out(DRAWN[name](["a", "b"], narrow(), shift=shift))
+    axis, label = (ax.xaxis, ax.get_xlabel()) if name == "forest" else (ax.yaxis, ax.get_ylabel())
+    assert f"{taken}\N{NO-BREAK SPACE}" in label
+    shown = words(in_view(axis))
+    assert len(set(shown)) == len(shown) > 1
+    assert max(map(len, shown)) <= 6
+    legible(ax)
+
+
+def test_numbers_between_limits():
+    for low, high, label, words in (
+        (0.0, 2e12, ", in 10¹²", "1.5"),
+        (-2e12, -1e12, ", in 10¹²", "−1.5"),
+        (1e9 + 1, 1e9 + 2, ", minus 1,000,000,002", "−0.5"),
+        (-1e9 - 1, -1e9 + 1, ", plus 1,000,000,000", "0"),
+        (1e12 + 1e6, 1e12 + 3e6, ", minus 1,000,000,000,000, in 10⁶", "2"),
+    ):
+        writing, told_of = scaled(low, high)
+        assert told_of.replace("\N{NO-BREAK SPACE}", " ") == label
+        assert writing((low + high) / 2 if "−1" not in words else -1.5e12) in (words, "1")
+    for low, high in ((0.0, 1.0), (0.0, 0.0), (-np.inf, 1.0), (1.0, 1.0)):
+        assert scaled(low, high)[1] == ""
+    assert scaled(0.0, 5e-324)[1] == ", in\N{NO-BREAK SPACE}10⁻³⁰⁰"
+
+
+@pytest.mark.parametrize("ax", [None, "narrow"])
+def test_a_level_stands_on_no_line_of_its_own(ax):
+    drawn = DRAWN["comparison"](["a", "b"], narrow() if ax else None)
+    lines = drawn.get_xlabel().split("\n")
+    assert not any(line.strip(" ,").endswith("%") and len(line) < 6 for line in lines)
+    assert "[score²],\N{NO-BREAK SPACE}95%" in drawn.get_xlabel()
+    plt.close("all")
+
+
+# --- many models -----------------------------------------------------------------------------
+
+
+def test_a_matrix_of_sixty_models_is_square_and_names_each():
+    ax = laid_out(plot.comparison(many(60)))
+    legible(ax)
+    box = ax.get_window_extent()
+    assert 0.8 < box.width / box.height < 1.25
+    assert words(ax.get_yticklabels()) == words(ax.get_xticklabels()) == list(many(60).columns)
+    plt.close(ax.figure)
+    small = laid_out(plot.comparison(many(60), ax=narrow()))
+    legible(small)
+    shown = words(small.get_yticklabels())
+    assert 4 < len(shown) < 20  # some of them
+    assert words(small.get_xticklabels()) == shown
+    for place, name in zip(small.get_yticks(), shown, strict=True):
+        assert name == f"model_{place}"
+
+
+@pytest.mark.parametrize("name", ["forest", "best_set", "reference", "decomposition"])
+@pytest.mark.parametrize("narrow_one", [True, False])
+def test_sixty_rows_are_named_as_far_as_there_is_room(name, narrow_one):
+    ax = narrow() if narrow_one else None
+    if name == "reference":
+        ax = plot.comparison(many(60), reference="model_0", ax=ax)
+    elif name == "best_set":
+        ax = plot.best_set(many(60), rng=0, ax=ax)
+    elif name == "decomposition":
+        ax = plot.decomposition(many(60), rho=[0.1], ax=ax)
+    else:
+        ax = plot.forest(many(60), ax=ax)
+    laid_out(ax)
+    legible(ax)
+    shown = words(ax.get_yticklabels())
+    assert 8 < len(shown) < 20 if narrow_one else len(shown) >= 59
+    plt.close("all")
+
+
+def test_the_last_row_keeps_its_name():
+    months = logged("flights_by_month")
+    ax = laid_out(plot.sources(months, ax=narrow(2.0)))
+    shown = words(in_view(ax.yaxis))
+    assert shown[-1] == "new source"
+    assert len(shown) < 10
+    legible(ax)
+
+
+def test_bars_too_narrow_for_names_are_told_below():
+    ax = laid_out(DRAWN["decomposition"]([f"model_{k}" for k in range(7)], narrow(3.0)))
+    assert words(ax.get_yticklabels()) == [f"model_{k}" for k in range(7)]
+    assert "ρ = 0, 0.1, 0.2, 0.3" in ax.get_xlabel()
+    legible(ax)
+
+
+def test_rank_one_has_a_tick_and_stands_off_the_frame():
+    for ax in (plot.best_set(many(60), rng=0), plot.best_set(many(60), rng=0, ax=narrow())):
+        laid_out(ax)
+        assert ax.get_xticks()[0] == 1
+        assert words(ax.get_xticklabels())[0] == "1"
+        mark = ax.transData.transform((1, 0))[0] - 3 / 72 * ax.figure.dpi
+        assert mark > ax.get_window_extent().x0
+        assert "1\N{NO-BREAK SPACE}is\N{NO-BREAK SPACE}best" in ax.get_xlabel()
+    plt.close("all")
+    assert ticks(2, 10) == [1, 2]
+    assert ticks(12, 10) == [1, 3, 5, 7, 9, 11]
+    assert ticks(60, 7) == [1, 10, 20, 30, 40, 50, 60]
+    assert ticks(30, 7) == [1, 5, 10, 15, 20, 25, 30]
+
+
+# --- where to draw ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ax", "got", "way"),
+    [
+        (3, "a int", r"figure, ax = plt\.subplots\(\)"),
+        (Figure(), "a Figure", r"figure, ax = plt\.subplots\(\)"),
+        (Figure().subplots(1, 2), "several things", r"ax=axes\[0\]"),
+        ([], "several things", r"ax=axes\[0\]"),
+    ],
+)
+@pytest.mark.parametrize("name", DRAWN)
+def test_what_is_no_axes_is_told(name, ax, got, way):
+    words = rf"ax= is {got}\. Expected the Axes of matplotlib to draw on\. .*{way}\.$"
+    with pytest.raises(LogError, match=words):
+        DRAWN[name](["a", "b"], ax)
