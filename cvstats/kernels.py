@@ -33,6 +33,7 @@ __all__ = [
     "count",
     "fingerprint",
     "mark",
+    "meet",
     "residuals_across",
     "residuals_down",
 ]
@@ -42,7 +43,12 @@ LANES = 4
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.signedinteger[Any]]
+Hashes = NDArray[np.uint64]
 F = TypeVar("F", bound=Callable[..., None])
+
+
+GOLDEN, FIRST, SECOND = map(np.uint64, (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+"""Of the generator SplitMix64 (Steele, Lea and Flood, 2014)."""
 
 
 class Kernel:
@@ -135,13 +141,29 @@ def mark(
 
 
 @compiled()
-def fingerprint(
-    hashes: NDArray[np.uint64], points: Ints, cells: Ints, sums: NDArray[np.uint64]
-) -> None:
+def fingerprint(hashes: Hashes, points: Ints, cells: Ints, sums: Hashes) -> None:
     """Add the hash of each row's point to the sum of its cell, modulo 2^64."""
     for i in range(cells.shape[0]):
         if cells[i] >= 0 and points[i] >= 0:
-            sums[cells[i]] += hashes[points[i]]
+            sums[cells[i]] += hashes[i]
+
+
+@compiled()
+def meet(
+    hashes: Hashes, points: Ints, cells: Ints, limit: np.uint64, met: Hashes, number: Ints
+) -> None:
+    """Mix the hash of each row (SplitMix64), and note those below a limit, and how many."""
+    found = 0
+    for i in range(cells.shape[0]):
+        if cells[i] >= 0 and points[i] >= 0:
+            z = hashes[i] + GOLDEN
+            z = (z ^ (z >> np.uint64(30))) * FIRST
+            z = (z ^ (z >> np.uint64(27))) * SECOND
+            z = z ^ (z >> np.uint64(31))
+            if z < limit:
+                met[found] = z
+                found += 1
+    number[0] = found
 
 
 @compiled(reorder=True, inner=True)

@@ -73,7 +73,7 @@ def test_methods_read_the_frame_once():
     pd.testing.assert_frame_equal(wald, log.cvci.wald(), rtol=1e-12)
     pd.testing.assert_frame_equal(cv_t, log.cvci.cv_t(), rtol=1e-12)
     pd.testing.assert_frame_equal(parts, log.cvci.compare(), rtol=1e-11)
-    assert wald.attrs["checked"].startswith("within each of 5 batches")
+    assert wald.attrs["checked"].startswith("within each of 5 batches and across them")
 
 
 def moments_tasks(*answers):

@@ -68,12 +68,12 @@ def test_a_lazy_array_knows_its_training_sizes():
 @pytest.mark.parametrize("other", [{"n_train": 50}, {}, {"n_train": 40.0}])
 def test_batches_that_differ_are_told(tmp_path, other):
     log = splits()
-    one, two = log.iloc[:70].copy(), log.iloc[70:].copy()
+    one, two, last = log.iloc[1:70].copy(), log.iloc[70:].copy(), log.iloc[:1].copy()
     two.attrs = {"loss": "squared_error", **other}
     moments = Moments.of_log(one) + Moments.of_log(two)
     assert moments.attrs == {"loss": "squared_error"}
     moments.save(tmp_path / "kept")
-    more = moments + Moments.of_log(one.iloc[:1])
+    more = moments + Moments.of_log(last)
     for kept in (moments, Moments.load(tmp_path / "kept"), more):
         with pytest.raises(LogError, match="Pass it: corrected_t"):
             kept.corrected_t()
@@ -84,7 +84,7 @@ def test_batches_that_differ_are_told(tmp_path, other):
 def test_what_plain_text_cannot_hold_is_left_out(tmp_path):
     log = splits(numbers=[1, 2.5, None, True], nested={"a": [1, {"b": (1, 2)}]}, odd=object(),
                  frame=log_frame(), none=None, nan=float("nan"))  # fmt: skip
-    moments = Moments.of_log(log) + Moments.of_log(log)
+    moments = Moments.of_log(log.iloc[:50]) + Moments.of_log(log.iloc[50:])
     assert set(moments.attrs) == {"loss", "n_train", "numbers", "nested", "none", "nan"}
     moments.save(tmp_path / "kept")
     again = Moments.load(tmp_path / "kept").attrs

@@ -112,12 +112,14 @@ def losses_of(
     if callable(loss):
         made = losses(parts.frame, prediction=columns, loss=loss, **options)
     else:
-        used = ["y_true", *parts.responses.values()]
+        used = {asked.truth or "y_true": "y_true"} | {
+            str(model or called or name): name for model, name in parts.responses.items()
+        }
         try:
             with guarded("the predictions"):
                 made = losses(parts.frame, prediction=columns, loss=loss, **options)
         except LogError:
-            refuse_commas([(name, parts.frame[name]) for name in used], asked.path)
+            refuse_commas([(word, parts.frame[name]) for word, name in used.items()], asked.path)
             raise
     if one:
         return made.iloc[:, 0]

@@ -99,7 +99,8 @@ def read_log(
         As in `cvstats.losses`. With ``positive``, a loss of probabilities takes the one of
         that class.
     missing : {"raise", "drop"}, optional
-        Whether samples of inspect that ended in an error are refused or left out.
+        Whether samples of inspect that ended in an error are refused or left out; what was left
+        out of one epoch is left out of all.
 
     Returns
     -------
@@ -119,7 +120,8 @@ def read_log(
     Warns
     -----
     UserWarning
-        If the tool has not written down what an interval needs.
+        If the tool has not written down what an interval needs, its run did not get to its end,
+        or the newest of several runs was taken.
 
     Notes
     -----
@@ -169,8 +171,8 @@ def read_log(
         options = {"quantile": quantile, "threshold": threshold, "positive": positive}
         log = logged(found, asked, options)
         if isinstance(found, Tidy):
-            if found.lost:
-                warnings.warn(found.lost + ".", stacklevel=2)
+            for said in found.doubts:
+                warnings.warn(said + ".", stacklevel=2)
             log.attrs = facts(path_or_object, tool, found, loss, n_train, n_test)
         return log
 
@@ -249,8 +251,8 @@ def read_predictions(
         )
         if not isinstance(found, Tidy):
             raise LogError("this file is a log that save_log wrote. Read it with read_log.")
-        if found.lost:
-            warnings.warn(found.lost + ".", stacklevel=2)
+        for said in found.doubts:
+            warnings.warn(said + ".", stacklevel=2)
         with guarded("this table"):
             parts = assembled(found)
         if loss_column(parts) is not None:
@@ -283,7 +285,7 @@ def save_log(log: pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset, path: An
     ------
     LogError
         If a label or an attribute is nothing that a file can hold: text, numbers, dates, and
-        lists, tuples and mappings of these.
+        lists, tuples and mappings of these. A file that is there then stays as it was.
     ImportError
         If a package of the extra ``io`` is needed and not there.
 

@@ -7,12 +7,9 @@ from collections.abc import Hashable, Mapping, Sequence
 import pandas as pd
 
 from cvstats.design import LEVELS
-from cvstats.intervals.unused import meant
+from cvstats.intervals.unused import can_name, sounding_like
 
 __all__ = ["kept_besides", "levelled"]
-
-LABELS = ("boolean", "categorical", "integer", "string")
-"""Kinds of values that can name something."""
 
 
 def kept_besides(
@@ -23,14 +20,10 @@ def kept_besides(
     They stay as levels under their own names if they are labels that vary, and the same for all
     models of an evaluation where these stand below each other.
     """
-    taken = {*names, *levels.values()}
     kept = []
-    for column in frame.columns:
-        level = meant(column) if isinstance(column, str) and column not in taken else None
-        if level in (None, "point", *levels) or list(frame.columns).count(column) > 1:
-            continue
+    for column in sounding_like(frame.columns, {*names, *levels.values()}, levels):
         labels = frame[column]
-        if pd.api.types.infer_dtype(labels) not in LABELS or labels.nunique() < 2:
+        if not can_name(pd.api.types.infer_dtype(labels), labels.nunique()):
             continue
         if stacked:
             each = frame.groupby(list(levels.values()), dropna=False, observed=True)[column]

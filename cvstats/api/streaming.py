@@ -54,8 +54,10 @@ class Moments(Kept):
     times their spread from zero, and to one digit less for each further factor of ten (11 digits
     at a million times, 8 at 1e9). Models are matched by name.
     Each batch is checked as any log is. Across batches it is checked that all repetitions test
-    the same points, by sums of hashes of their labels. That an evaluation stands in two batches
-    is not noticed in a log of one repetition; ``attrs["checked"]`` of a result says so.
+    the same points, by sums of hashes of their labels, and that no evaluation stands in two
+    batches, by the hashes of the evaluations: of all up to 65,536, and of so many in a longer log.
+    There a batch that was added twice is found, and a few evaluations may not be. Nothing is
+    known again where points have no names. ``attrs["checked"]`` of a result says what was done.
     What the ``attrs`` of all batches say is kept, such as ``n_train`` and ``units``; where they
     differ, ``attrs["mixed"]`` of a result names them. Losses in different units are refused.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Sequence
 from textwrap import fill
 from typing import Any, Literal, TypeAlias
@@ -31,7 +32,8 @@ def printed(result: Any, format: Format, facts: Sequence[str]) -> str:
     if format == "json":
         records = (table if plain else table.reset_index()).to_dict("records")
         attrs = {str(key): value for key, value in table.attrs.items()}
-        return json.dumps(cleaned({**attrs, "rows": records}), indent=2, ensure_ascii=False)
+        everything = cleaned({**attrs, "rows": records})
+        return json.dumps(everything, indent=2, ensure_ascii=not any_letter())
     rows, _ = text_table(table, None, "auto")
     caution = rows[0].index("caution") if "caution" in rows[0] else None
     notes = []
@@ -42,6 +44,12 @@ def printed(result: Any, format: Format, facts: Sequence[str]) -> str:
     told = [f"{name}: {table.attrs[name]}." for name in facts if table.attrs.get(name)]
     shown = [joined(row, names) for row in rows]
     return "\n".join([aligned(shown), "", *(fill(words, WIDTH) for words in [*told, *notes])])
+
+
+def any_letter() -> bool:
+    """Whether standard output takes any letter, or some have to be written as escapes."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    return encoding.lower().replace("-", "").startswith("utf")
 
 
 def spoken(words: str) -> str:

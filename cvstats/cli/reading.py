@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import warnings
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,7 @@ from cvstats.errors import LogError, nearest
 from cvstats.intervals.unused import meant
 from cvstats.readers.files import SUFFIXES
 from cvstats.readers.headings import heading
+from cvstats.readers.paths import path_of, refuse_stream, shortened
 
 __all__ = ["Reading", "log_in", "named_files", "tell_dropped", "titled"]
 
@@ -109,6 +111,8 @@ def log_in(files: Sequence[Path], how: Reading | None, missing: Missing = "raise
     if "positive" in given:
         given["positive"] = label(given["positive"])
     named = named_files(files)
+    for _, path in named:
+        refuse_stream(path_of(path))
     if not all(path.exists() for _, path in named):
         raise absent([path for _, path in named], models or [])
     source: Any = {name: str(path) for name, path in named}
@@ -125,7 +129,10 @@ def log_in(files: Sequence[Path], how: Reading | None, missing: Missing = "raise
     largest = max((path for _, path in named), key=lambda path: path.stat().st_size)
     with reading(largest, wanted):
         log = read_log(source, format=given.pop("read_as", None), missing=missing, **given)
-    tell_unused(log, Path(source).name if isinstance(source, str) else "dict")
+    read_from = Path(source).name if isinstance(source, str) else "dict"
+    if log.attrs.get("read_from") == read_from:  # of a saved log nothing is news
+        tell_unused(log)
+        tell_errored(log.attrs)
     return log
 
 
@@ -144,14 +151,16 @@ def absent(paths: Sequence[Path], models: Sequence[str]) -> LogError:
     folder = lost.parent
     beside = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     near = nearest(lost.name, [name for name in beside if Path(name).suffix in SUFFIXES])
-    return LogError(f"there is no file {str(lost)!r}. Expected a log, such as log.parquet.{near}")
+    return LogError(
+        f"there is no file {shortened(str(lost))}. Expected a log, such as log.parquet.{near}"
+    )
 
 
-def tell_unused(log: Any, read_from: str) -> None:
+def tell_unused(log: Any) -> None:
     """Name columns that look like a level and were not named: a log is another one without them."""
-    index = getattr(log, "index", None)
-    if index is None or log.attrs.get("read_from") != read_from:
-        return  # an array; or a log that was saved, of which no column can be named
+    if not hasattr(log, "index"):
+        return  # an array
+    index = log.index
     for name in index.names:
         level = None if name in LEVELS else meant(str(name))
         if level not in LOOKS or level in index.names:
@@ -165,12 +174,27 @@ def tell_unused(log: Any, read_from: str) -> None:
         )
 
 
+def tell_errored(attrs: Mapping[Any, Any]) -> None:
+    """Say how many samples were not read because of an error, in this epoch or another one."""
+    errored, gaps = attrs.get("n_errored", 0), attrs.get("n_incomplete", 0)
+    said = [f"{counted(errored, 'sample')} ended in an error"] if errored else []
+    if gaps:
+        said.append(f"{counted(gaps, 'sample')} with a gap left out of every epoch")
+    if said:
+        warnings.warn("; ".join(said), stacklevel=2)
+
+
+def counted(number: int, what: str) -> str:
+    """Write a number with what it counts."""
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
 def tell_dropped(attrs: Mapping[Any, Any]) -> None:
     """Say how many evaluations a result leaves out."""
     number = attrs.get("n_dropped") or 0
     if number:
-        counted = "1 evaluation" if number == 1 else f"{number:,} evaluations"
-        warnings.warn(f"{counted} left out: some model misses its loss", stacklevel=2)
+        left_out = f"{counted(number, 'evaluation')} left out"
+        warnings.warn(f"{left_out}: some model misses its loss", stacklevel=2)
 
 
 def label(word: str) -> str | float:
@@ -191,7 +215,7 @@ def named_files(files: Sequence[Path]) -> list[tuple[str, Path]]:
 def split(file: Path) -> tuple[str, Path]:
     """Take NAME=FILE apart; a file without a name gives its own to the model."""
     name, equals, path = str(file).partition("=")
-    if not equals or file.exists():
+    if not equals or os.path.exists(file):  # also of a name that no file can have
         return file.stem, file
     return name, Path(path)
 

@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from importlib.metadata import version
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +17,7 @@ from cvstats.cli.demo import demo
 from cvstats.cli.reading import Reading
 from cvstats.cli.wording import as_options
 from cvstats.errors import LogError
+from cvstats.readers.paths import shortened
 
 if TYPE_CHECKING:
     import cyclopts
@@ -56,6 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError:
         return refused("the command line needs cyclopts; type: pip install 'cvstats[cli]'")
     words = sys.argv[1:] if arguments is None else list(arguments)
+    print_any_letter()
     command = words[0] if words else None
     try:
         with warnings.catch_warnings(record=True) as noted:
@@ -70,13 +73,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # Whoever read the output had enough of it, such as ``head``.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
-        own = isinstance(error, LogError)
-        return refused(as_options(str(error), command, files_in(words)) if own else str(error))
+        return refused(in_words(error, words))
     files = files_in(words) if noted else []
     for note in noted:
         said = as_options(" ".join(str(note.message).split()), command, files)
         print("cvstats: note:", said, file=sys.stderr)
     return 0
+
+
+def print_any_letter() -> None:
+    """Print a question mark for each letter that the terminal, or a pipe, has no byte for."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+
+
+def in_words(error: Exception, words: Sequence[str]) -> str:
+    """Say what is wrong in the words of the shell."""
+    if isinstance(error, LogError):
+        return as_options(str(error), words[0] if words else None, files_in(words))
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{shortened(str(error.filename))}: {error.strerror}"
+    if "-" in words and str(error).replace('"', "").endswith(": -."):
+        return (
+            "standard input is not read, and - is no file. Expected the path of a file: save it "
+            "to one first"
+        )
+    return str(error)
 
 
 def application() -> cyclopts.App:

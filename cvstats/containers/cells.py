@@ -6,7 +6,7 @@ answered from the cells; what only single losses can answer is refused in words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -15,15 +15,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cvstats import kernels
-from cvstats.blocks import BLOCK, spans
 from cvstats.chunked import Columns, Differences, Panels
 from cvstats.containers.apart import Apart
-from cvstats.containers.hashing import Prints, as_index, hashed, hashes_of
+from cvstats.containers.hashing import Prints, as_index
 from cvstats.containers.log import Log
 from cvstats.design import LEVELS, SPLIT, Design, Keys, Level, Plan, Splits
 from cvstats.errors import LogError, listed, spelled
-from cvstats.levels import Codes, frozen
 from cvstats.moments import Moments
 from cvstats.results import Caution
 from cvstats.types import FloatArray, IntArray
@@ -37,7 +34,6 @@ __all__ = [
     "canonical",
     "cell_levels",
     "in_order",
-    "prints_of",
 ]
 
 
@@ -51,39 +47,6 @@ def cell_levels(design: Design) -> tuple[str, ...]:
             "of it."
         )
     return tuple(name for name in found if name != "point")
-
-
-def prints_of(design: Design, by: tuple[str, ...]) -> Prints | None:
-    """Sum the hashes of the points in each cell, modulo 2^64; None where points have no names.
-
-    Sums add up over batches, and two sets of points that differ have different sums but for
-    one chance in 2^64. So they tell whether repetitions test the same points.
-    """
-    if "point" not in design.levels:
-        return None
-    plan = design.plan(by)
-    hash_of = hasher(design)
-    sums = np.zeros(plan.size, dtype=np.uint64)
-    for start, stop in spans(design.size, BLOCK):
-        cells, codes = design.cells(by, start, stop), design.levels["point"].block(start, stop)
-        own = np.where(codes < 0, np.uint64(0), hash_of(codes))
-        kernels.fingerprint(own, frozen(np.arange(len(own), dtype=np.int32)), cells, sums)
-    return sums[plan.used]
-
-
-def hasher(design: Design) -> Callable[[Codes], Prints]:
-    """Make what hashes the points of some rows, by their codes."""
-    level = design.levels["point"]
-    labels = level.labels
-    if isinstance(labels, range):  # whole numbers need no table as long as the log
-        start, step = labels.start, labels.step
-        return lambda codes: hashed(start + step * codes.astype(np.int64))
-    if len(labels) <= design.size:
-        hashes = hashes_of(labels)
-        return lambda codes: hashes[codes]
-    used = np.unique(level.block(0, design.size))  # after a filter there may be many more
-    few = hashes_of(as_index(labels).take(np.maximum(used, 0)))
-    return lambda codes: few[np.searchsorted(used, codes)]
 
 
 class CellPanels(Panels):

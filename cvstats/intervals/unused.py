@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Hashable, Iterable
 from difflib import get_close_matches
 
 from cvstats.design import LEVELS, Design
 from cvstats.errors import plainly
 from cvstats.intervals.layouts import fold_level, folds_guessed
 
-__all__ = ["meant", "one_each", "renaming", "unused"]
+__all__ = ["can_name", "meant", "one_each", "renaming", "sounding_like", "unused"]
 
 SYNONYMS = {
     "source": (
@@ -26,6 +26,9 @@ SYNONYMS = {
 MEANT = {word: level for level, words in SYNONYMS.items() for word in (level, *words)}
 ALONE = dict.fromkeys(("id", "idx", "index", "sample-id", "obs-id"), "point")
 """Names that mean something as a whole; beside other words these say nothing."""
+
+LABELS = ("boolean", "categorical", "integer", "string")
+"""Kinds of values that can name something, as pandas calls them."""
 
 BESIDES = {"cv", "data", "id", "idx", "index", "key", "label", "name", "no", "nr", "num", "number"}
 
@@ -47,6 +50,29 @@ def meant(name: str) -> str | None:
             return MEANT[spelling]
     near = get_close_matches(word, SYNONYMS, n=1, cutoff=NEAR)
     return near[0] if near else None
+
+
+def sounding_like(
+    columns: Iterable[Hashable], taken: Collection[Hashable], levels: Collection[str]
+) -> list[str]:
+    """Find columns that are called much like a level that nobody named.
+
+    ``taken`` are columns that are something already, ``levels`` those that the table has.
+    """
+    every = list(columns)
+    return [
+        name
+        for name in every
+        if isinstance(name, str)
+        and name not in taken
+        and meant(name) not in (None, "point", *levels)
+        and every.count(name) == 1
+    ]
+
+
+def can_name(kind: str, different: int) -> bool:
+    """Whether values of a kind, of which so many are different, may be the labels of a level."""
+    return kind in LABELS and different > 1
 
 
 def unused(design: Design, used: Collection[str | None] = ()) -> dict[str, str]:

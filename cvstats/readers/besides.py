@@ -5,32 +5,24 @@ A result then has a caution about them, and the command line says which option n
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Hashable
 
 import pandas as pd
 
-from cvstats.intervals.unused import meant
+from cvstats.intervals.unused import can_name, sounding_like
 from cvstats.types import IntArray
 
-__all__ = ["same_within", "sounding_like"]
-
-LABELS = ("boolean", "categorical", "integer", "string")
-"""Kinds of values that can name something."""
+__all__ = ["same_within", "worth_keeping"]
 
 
-def sounding_like(
-    table: pd.DataFrame, taken: Collection[object], levels: Collection[str]
+def worth_keeping(
+    table: pd.DataFrame, taken: Collection[Hashable], levels: Collection[str]
 ) -> list[str]:
     """Find columns of labels that vary, and are called much like a level that nobody named."""
     return [
         name
-        for name in table.columns
-        if isinstance(name, str)
-        and name not in taken
-        and meant(name) not in (None, "point", *levels)
-        and list(table.columns).count(name) == 1
-        and pd.api.types.infer_dtype(table[name]) in LABELS
-        and table[name].nunique() > 1
+        for name in sounding_like(table.columns, taken, levels)
+        if can_name(pd.api.types.infer_dtype(table[name]), table[name].nunique())
     ]
 
 

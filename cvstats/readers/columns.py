@@ -13,7 +13,7 @@ from cvstats.design import LEVELS
 from cvstats.errors import LogError, nearest
 from cvstats.pointwise import LOSSES, unknown_loss
 from cvstats.readers.asked import Asked
-from cvstats.readers.besides import sounding_like
+from cvstats.readers.besides import worth_keeping
 from cvstats.readers.files import NESTED
 from cvstats.readers.guessing import call_for
 from cvstats.readers.labels import put
@@ -74,7 +74,7 @@ def evaluations(table: pd.DataFrame, asked: Asked) -> Tidy:
     truth = asked.truth or next((n for n in (TRUTH, "truth") if n in table.columns), None)
     check_losses(table, asked)
     roles = (named, truth, asked.wanted, *predicted(asked))
-    kept = sounding_like(table, {*levels.values(), *roles}, levels) if levels else []
+    kept = worth_keeping(table, {*levels.values(), *roles}, levels) if levels else []
     out = out.assign(**{name: table[name] for name in kept})
     found = values_of(table, asked, out, truth, named, [*levels.values(), *kept])
     return replace(found, kept=kept)

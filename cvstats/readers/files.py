@@ -17,7 +17,17 @@ from cvstats.readers.numeric import decimal_comma
 from cvstats.readers.watching import opened
 from cvstats.readers.words import needed
 
-__all__ = ["EXACT", "MOST_CELLS", "NESTED", "SUFFIXES", "TEXT", "json_of", "kind_of", "records", "table_of"]
+__all__ = [
+    "EXACT",
+    "MOST_CELLS",
+    "NESTED",
+    "SUFFIXES",
+    "TEXT",
+    "json_of",
+    "kind_of",
+    "records",
+    "table_of",
+]
 
 MOST_BYTES = 16 << 30
 """A text file may have 16 GiB."""

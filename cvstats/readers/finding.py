@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 
 from cvstats.design import LEVELS
 from cvstats.errors import LogError, listed
 from cvstats.readers import files, folders, saving
 from cvstats.readers.asked import Asked
+from cvstats.readers.collected import (
+    Saved,
+    Several,
+    flattened,
+    is_saved,
+    named,
+    saved_logs,
+    together,
+)  # fmt: skip
 from cvstats.readers.columns import turned
 from cvstats.readers.formats import CONTAINERS, FORMATS, SKLEARN, refuse_unused
 from cvstats.readers.paths import path_of, refuse_packed, refuse_stream
@@ -43,54 +51,13 @@ def read(source: Any, name: str | None, asked: Asked) -> tuple[str, Any]:
     if tool is None and is_log(found) and asked == Asked(data=asked.data):
         return "cvstats", found
     if isinstance(found, Several):
-        return several(found, tool, asked)
+        return together(read_each(flattened(found), tool, asked), found, asked)
     tool = recognised(found, tool)
     refuse_unused(f"format={tool!r}", asked, FORMATS[tool].takes)
     with guarded(f"this object (as format={tool!r})"):
         tidy = FORMATS[tool].reader(as_table(found, tool), asked)
+        tidy = replace(tidy, takes=FORMATS[tool].takes)
         return tool, turned(tidy, asked.higher_is_better, asked.path) if tool == "columns" else tidy
-
-
-@dataclass(frozen=True)
-class Saved:
-    """A log that `save_log` wrote."""
-
-    log: Any
-
-
-@dataclass(frozen=True)
-class Several:
-    """Objects of several models, or files that hold them."""
-
-    named: bool
-    parts: dict[str, Any]
-
-
-def is_saved(found: Any) -> bool:
-    """Whether this is a log that needs no reader of a tool."""
-    return isinstance(found, (Saved, xr.DataArray, xr.Dataset))
-
-
-def saved_logs(found: Several, tool: str | None) -> dict[str, Any]:
-    """Name the logs of several files, each of which was saved by `save_log` or is an array."""
-    others = [key for key, part in found.parts.items() if not is_saved(part)]
-    if others or tool is not None:
-        saved = next(key for key, part in found.parts.items() if is_saved(part))
-        other = f"{Path(others[0]).name!r} is not" if others else f"format={tool!r} is of a tool"
-        raise LogError(
-            f"{Path(saved).name!r} is a log of cvstats, and {other}. Expected files of one kind: "
-            f"save the others as logs first, with cvstats.save_log."
-        )
-    logs: dict[str, Any] = {}
-    for key, part in found.parts.items():
-        name = key if found.named else Path(key).stem
-        if name in logs:
-            raise LogError(
-                f"two files are called {name!r}, and models are named after their files. Expected "
-                f"a name for each, as in read_log({{'ridge': 'a/{name}.csv', …}})."
-            )
-        logs[name] = part.log if isinstance(part, Saved) else part
-    return logs
 
 
 def is_log(found: Any) -> bool:
@@ -271,49 +238,14 @@ def unknown(found: Any) -> LogError:
     )
 
 
-def several(found: Several, tool: str | None, asked: Asked) -> tuple[str, Tidy]:
-    """Read several objects, and put their models below each other."""
-    tidies: list[Tidy] = []
-    names: list[str] = []
+def read_each(found: Several, tool: str | None, asked: Asked) -> list[tuple[str, Tidy]]:
+    """Read each of several objects: the name of its format, and its table with a model."""
+    read: list[tuple[str, Tidy]] = []
     for key, part in found.parts.items():
-        if isinstance(part, Several):
-            raise LogError(
-                f"{Path(key).name!r} holds several models. Expected a file for each model, or "
-                f"this directory alone."
-            )
         which = recognised(part, tool)
-        refuse_unused(f"format={which!r}", asked, FORMATS[which].takes)
+        form = FORMATS[which]
+        refuse_unused(f"format={which!r}", asked, form.takes)
         with guarded(f"{Path(key).name} (as format={which!r})"):
-            tidy = FORMATS[which].reader(as_table(part, which), asked)
-        tidies.append(named(tidy, key, found.named, which))
-        names.append(which)
-    if len(set(names)) > 1:
-        raise LogError(f"these are of several formats: {listed(sorted(set(names)))}. Expected one.")
-    chances = [tidy.probabilities for tidy in tidies]
-    same = all(dict(one) == dict(chances[0]) for one in chances)
-    table = pd.concat([tidy.table for tidy in tidies], ignore_index=True)
-    sizes = [tidy.attrs.get("n_train") for tidy in tidies]
-    attrs = dict(tidies[0].attrs)
-    if any(size != sizes[0] for size in sizes):
-        attrs.pop("n_train")
-    lost = tidies[0].lost
-    levels = {frozenset(set(tidy.table.columns) & set(LEVELS)) for tidy in tidies}
-    if len(levels) > 1:
-        raise LogError(
-            "the files have different levels, and so no evaluations in common. Expected the same "
-            "design in each."
-        )
-    kept = [name for name in tidies[0].kept if all(name in tidy.kept for tidy in tidies)]
-    every = Tidy(table, chances[0] if same else {}, attrs, lost, kept=kept)
-    return names[0], turned(every, asked.higher_is_better, asked.path) if names[0] == "columns" else every
-
-
-def named(tidy: Tidy, key: str, by_key: bool, which: str) -> Tidy:
-    """Give the rows of one object the name of its model."""
-    table = tidy.table
-    own = "model" in table and (not by_key or table["model"].nunique() > 1)
-    if own and by_key and which != "lm-eval":
-        table = table.assign(model=key + "/" + table["model"].astype(str))
-    elif not own:
-        table = table.assign(model=key if by_key else Path(key).stem)
-    return replace(tidy, table=table)
+            tidy = form.reader(as_table(part, which), asked)
+        read.append((which, named(replace(tidy, takes=form.takes), key, found.named, which)))
+    return read

@@ -69,10 +69,7 @@ def samples_in(folder: Path, told: bool) -> Mapping[str, pd.DataFrame]:
                "Parquet files in folders below it are read by cvstats.scan_parquet(path).")
         )  # fmt: skip
     with guarded(name_of(folder)):
-        return {
-            model: pd.concat([lm_eval.of_file(file) for file in paths], ignore_index=True)
-            for model, paths in parts.items()
-        }
+        return {model: lm_eval.newest(folder, tasks) for model, tasks in parts.items()}
 
 
 def name_of(folder: Path) -> str:

@@ -48,8 +48,8 @@ def refuse_commas(columns: Iterable[tuple[str, pd.Series]], path: str | None) ->
             continue
         csv = path is not None and Path(path).suffix.lower() in (".csv", ".tsv")
         way = (
-            "Read the file as table = pandas.read_csv(path, decimal=','), and then "
-            "cvstats.read_log(table, …)."
+            "Read the file as table = pandas.read_csv(path, decimal=',') (or thousands=',' if it "
+            "is that), and then cvstats.read_log(table, …)."
             if csv
             else f"Type table[{name!r}] = table[{name!r}].str.replace(',', '.').astype(float)."
         )

@@ -36,21 +36,35 @@ class Tidy:
         Facts to keep with the log.
     lost : str
         What the tool did not write down, in a sentence; empty if nothing.
+    note : str
+        What was chosen without being asked for, in a sentence.
     spare : DataFrame, optional
         Columns of which nothing was taken: one may tell apart what else is the same.
     called : str, optional
         What to call the one model of a table that names no model.
     kept : sequence of str
         Columns that sound like a level that nobody named, to stay as levels of their own names.
+    takes : sequence of str, optional
+        The options of the format, as far as advice may name them; any otherwise.
+    twice : str, optional
+        What to do where several files hold the same evaluations.
     """
 
     table: pd.DataFrame
     probabilities: Mapping[Hashable, str] = field(default_factory=dict)
     attrs: dict[str, Any] = field(default_factory=dict)
     lost: str = ""
+    note: str = ""
     spare: pd.DataFrame | None = None
     called: str | None = None
     kept: Sequence[str] = ()
+    takes: Sequence[str] | None = None
+    twice: str = ""
+
+    @property
+    def doubts(self) -> list[str]:
+        """What whoever reads this has to be told."""
+        return [said for said in (self.lost, self.note) if said]
 
 
 @dataclass(frozen=True)
@@ -75,7 +89,7 @@ def assembled(tidy: Tidy) -> Assembled:
     parts = {level: coded(table[level], level) for level in levels}
     models = names_of(table)
     rows = combined(list(parts.values()))
-    refuse_twice(table, parts, models, rows, tidy.spare)
+    refuse_twice(tidy, table, parts, models, rows)
     refuse_other_truths(table, parts)
     first = first_rows(rows)
     beside = {name: numbered(table[name]) for name in tidy.kept}
@@ -131,8 +145,8 @@ def names_of(table: pd.DataFrame) -> dict[Hashable, Any]:
 
 
 def refuse_twice(
-    table: pd.DataFrame, parts: Mapping[str, Coded], models: Mapping[Hashable, Any],
-    rows: IntArray, spare: pd.DataFrame | None = None,
+    tidy: Tidy, table: pd.DataFrame, parts: Mapping[str, Coded], models: Mapping[Hashable, Any],
+    rows: IntArray,
 ) -> None:  # fmt: skip
     """Refuse an evaluation that a model has twice."""
     again = np.zeros(len(rows), dtype=bool)
@@ -144,15 +158,14 @@ def refuse_twice(
         shown = [place({name: label_of(table, parts, name, row) for name in names}) for row in some]
         raise LogError(
             f"an evaluation stands twice: {listed(shown, int(again.sum()))}. Expected each "
-            f"({', '.join(names)}) once. Drop the copies, or name the column that tells them "
-            f"apart{apart(table, rows, spare, names)}."
+            f"({', '.join(names)}) once. {tidy.twice or apart(tidy, table, rows, names)}."
         )
 
 
-def apart(
-    table: pd.DataFrame, rows: IntArray, spare: pd.DataFrame | None, names: Sequence[str]
-) -> str:
+def apart(tidy: Tidy, table: pd.DataFrame, rows: IntArray, names: Sequence[str]) -> str:
     """Say which column tells evaluations apart, or which argument may name one."""
+    spare, drop = tidy.spare, "Drop the copies"
+    advice = f"{drop}, or name the column that tells them apart"
     if spare is not None:
         size = len(spare)  # models of columns of their own stand below each other
         keys = pd.DataFrame({"row": rows[:size]})
@@ -160,9 +173,13 @@ def apart(
             keys["model"] = table[MODEL].iloc[:size].to_numpy()
         found = telling_apart(spare, keys, {*names, *([MODEL] if MODEL in table else [])})
         if found:
-            return f": {found}"
-    others = [f"{name}=" for name in ("point", "repetition", MODEL) if name not in names]
-    return f", such as {' or '.join(others)}" if others else ""
+            return f"{advice}: {found}"
+    every = [name for name in ("point", "repetition", MODEL) if name not in names]
+    taken = [name for name in every if tidy.takes is None or name in tidy.takes]
+    others = " or ".join(f"{name}=" for name in taken)
+    if others:
+        return f"{advice}, such as {others}"
+    return drop if every else advice
 
 
 def label_of(table: pd.DataFrame, parts: Mapping[str, Coded], name: str, row: int) -> Any:

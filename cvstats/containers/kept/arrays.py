@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from cvstats.containers.cells import prints_of
 from cvstats.containers.kept.batches import Kept, every_gap, levels_of, plain, read_apart
+from cvstats.containers.kept.met import met_in
 from cvstats.containers.kept.notes import Notes
 from cvstats.containers.lazy.arrays import lazy_template_of, told_later
 from cvstats.containers.lazy.evaluated import design_at
@@ -19,7 +19,7 @@ from cvstats.containers.log import Log
 from cvstats.design import Design
 from cvstats.errors import LogError
 from cvstats.moments import Moments
-from cvstats.results import Result
+from cvstats.results import Caution, Result
 from cvstats.types import FloatArray
 
 __all__ = ["kept_of_array"]
@@ -70,10 +70,11 @@ def kept_of_array(
         dropped = len(found[1]) - len(found[0]) if panels.drop else None
         design.splits()
     moments = [moments_at(design, levels, arrays, panels is not None) for arrays in computed]
+    prints, met = met_in(design, levels)
     return kind(
-        moments[0], log.labels, "point" in design.levels, prints_of(design, levels),
-        moments[1] if gaps is not None else None, 1, dropped, Notes.of(log.noted),
-        within,
+        moments[0], log.labels, "point" in design.levels, prints,
+        moments[1] if gaps is not None else None, 1, dropped, Notes.of(log.noted), within,
+        replace(log, used=levels).doubts() & Caution.UNUSED_LEVEL, met,
     )  # fmt: skip
 
 

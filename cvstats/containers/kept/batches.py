@@ -19,9 +19,9 @@ from cvstats.containers.cells import (
     as_index,
     cell_levels,
     in_order,
-    prints_of,
 )
 from cvstats.containers.frames import FrameLabels
+from cvstats.containers.kept.met import Met, met_in
 from cvstats.containers.kept.notes import Notes
 from cvstats.containers.log import Labels, Log
 from cvstats.containers.pairing import aligned
@@ -44,9 +44,12 @@ WORDS = (
     "deviations of cells. Expected the log itself."
 )
 
-UNCHECKED = (
-    "within each of {} batches, not across them: an evaluation that stands in two batches is "
-    "counted twice"
+WITHIN = "within each of {} batches"
+ACROSS = f"{WITHIN} and across them: no evaluation stands twice"
+UNNAMED = f"{WITHIN}, not across them: an evaluation that stands in two batches is counted twice"
+SAMPLED = (
+    f"{WITHIN}, and across them a sample of {{:,}} evaluations: a batch that was added twice is "
+    f"found, and a few evaluations that stand in two batches may not be"
 )
 
 
@@ -81,6 +84,8 @@ class Kept:
         A level without which an evaluation would stand several times: these are several logs.
     doubt : Caution
         What was doubtful about the levels of the log, of which not all are kept.
+    met : Met, optional
+        Some of the evaluations, so that those of two batches are known again.
     """
 
     cells: Moments
@@ -93,6 +98,7 @@ class Kept:
     notes: Notes = field(default_factory=Notes)
     within: str = ""
     doubt: Caution = Caution(0)
+    met: Met | None = None
 
     @property
     def models(self) -> list[Hashable]:
@@ -159,11 +165,12 @@ class Kept:
             for part in (self, other):
                 at = rows_of(cells, part.cells)
                 prints[at] += np.uint64(0) if part.prints is None else part.prints
+        met = None if self.met is None or other.met is None else self.met + other.met
         known = [part.dropped for part in (self, other) if part.dropped is not None]
         return replace(
             self, cells=cells, prints=prints, gaps=gaps, batches=self.batches + other.batches,
             dropped=sum(known) if known else None, notes=self.notes & other.notes,
-            within=self.within or other.within, doubt=self.doubt | other.doubt,
+            within=self.within or other.within, doubt=self.doubt | other.doubt, met=met,
         )  # fmt: skip
 
     def by(self: K, levels: tuple[str, ...]) -> K:
@@ -185,7 +192,7 @@ class Kept:
         design = CellDesign.of(cells, prints, self.pointed, WORDS, self.within)
         attrs: dict[str, Any] = {}
         if self.batches > 1:
-            attrs = {"n_batches": self.batches, "checked": UNCHECKED.format(f"{self.batches:,}")}
+            attrs = {"n_batches": self.batches, "checked": self._checked()}
         if self.dropped is not None:
             attrs["n_dropped"] = self.dropped
         if (mixed := self.notes.words()) is not None:
@@ -194,6 +201,16 @@ class Kept:
             design, CellPanels(cells.mean.shape[1], WORDS), self.labels, attrs,
             found=cells, gaps=gaps, models=model_columns(self.labels), doubt=self.doubt,
         )  # fmt: skip
+
+
+    def _checked(self) -> str:
+        """Say what was compared between batches."""
+        number = f"{self.batches:,}"
+        if self.met is None:
+            return UNNAMED.format(number)
+        if self.met.complete:
+            return ACROSS.format(number)
+        return SAMPLED.format(number, len(self.met.hashes))
 
 
 @unread.register
@@ -233,10 +250,11 @@ def kept_of(
     gaps = None
     if pairs:
         gaps = plain(log.moments(levels, every_gap(log, len(cells.count))))
+    prints, met = met_in(log.design, levels)
     return kind(
-        plain(cells), log.labels, "point" in log.design.levels, prints_of(log.design, levels),
-        gaps, 1, log.attrs.get("n_dropped"), Notes.of(log.noted), within,
-        replace(log, used=levels).doubts() & Caution.UNUSED_LEVEL,
+        plain(cells), log.labels, "point" in log.design.levels, prints, gaps, 1,
+        log.attrs.get("n_dropped"), Notes.of(log.noted), within,
+        replace(log, used=levels).doubts() & Caution.UNUSED_LEVEL, met,
     )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ import xarray as xr
 from cvstats.containers.arrays import ArrayLabels
 from cvstats.containers.frames import FrameLabels
 from cvstats.containers.kept.batches import Kept
+from cvstats.containers.kept.met import ALL, Met
 from cvstats.containers.kept.notes import Notes
 from cvstats.containers.log import Labels
 from cvstats.errors import LogError, NoSuchFile
@@ -52,6 +53,9 @@ def save(part: Kept, path: str | os.PathLike[str]) -> None:
     }
     if part.prints is not None:
         arrays["prints"] = part.prints
+    if part.met is not None:
+        arrays["met"] = part.met.hashes
+        told["limit"] = part.met.limit
     arrays["told"] = np.frombuffer(json.dumps(told).encode(), dtype=np.uint8)
     target = path_of(path)
     unfinished = target.with_name(f"{target.name}.part{uuid4().hex}")  # one of this call's own
@@ -90,6 +94,7 @@ def kept_in(kind: type[K], arrays: Mapping[str, Any]) -> K:
         Notes({name: read_out(value) for name, value in told.get("notes", {}).items()},
               tuple(told.get("mixed", ()))),
         told.get("within", ""), Caution(told.get("doubt", 0)),
+        Met(arrays["met"], told.get("limit", ALL)) if "met" in arrays else None,
     )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
-"""Which evaluations were met: all of a short log, a sample of a long one.
+"""Which points were met in each cell, by a sum; and which evaluations, by their hashes.
 
-An evaluation has a hash, and the smallest hashes are kept. What stands in two batches has the same
-hash in both, so that it is found if it is among these; of copies of whole batches many are.
+Of a short log all hashes are kept, of a long one the smallest. What stands in two batches has one
+hash, and is found if it is among those; of a batch that is added twice many are.
 """
 
 from __future__ import annotations
@@ -11,30 +11,34 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cvstats import kernels
 from cvstats.blocks import BLOCK, spans
-from cvstats.containers.hashing import Prints, hashes_of
-from cvstats.design import SPLIT, Design
+from cvstats.containers.hashing import Prints, as_index, hashed, hashes_of
+from cvstats.design import LEVELS, SPLIT, Design
 from cvstats.errors import LogError
-from cvstats.levels import Codes
+from cvstats.levels import Codes, Grid
 
-__all__ = ["Met", "met_in"]
+__all__ = ["ALL", "Met", "met_in"]
 
 KEPT = 1 << 16
 """So many evaluations are remembered, in half a megabyte."""
 
-ALL = 1 << 64
+ALL = (1 << 64) - 1
+
+ODD = np.uint64(0xD6E8FEB86659FD93)
+"""Tells the label of one level from the same label of another."""
 
 
 @dataclass(frozen=True, eq=False)
 class Met:
-    """The hashes of some evaluations: those below a limit, in ascending order.
+    """The hashes of some evaluations: the smallest ones, in ascending order.
 
     Parameters
     ----------
     hashes : array of uint64
         One for each evaluation, distinct.
     limit : int
-        No evaluation with a smaller hash was left out; 2^64 if none was at all.
+        No evaluation with a smaller hash was left out; 2^64 - 1 if none was at all.
     """
 
     hashes: Prints
@@ -48,24 +52,18 @@ class Met:
     def __add__(self, other: Met) -> Met:
         """Remember the evaluations of two batches, which share none."""
         limit = min(self.limit, other.limit)
-        looked = [below(part.hashes, limit) for part in (self, other)]
+        looked = [part.hashes[: np.searchsorted(part.hashes, limit)] for part in (self, other)]
         both = np.sort(np.concatenate(looked), kind="stable")  # two runs, merged in one pass
         again = int(np.count_nonzero(both[1:] == both[:-1]))
         if again:
-            fewest = min(map(len, looked))
-            of = "" if self.complete and other.complete else f" of {fewest:,} that were looked at"
+            of = "" if limit == ALL else f" of {min(map(len, looked)):,} that were looked at"
             raise LogError(
                 f"an evaluation stands in two batches: {again:,}{of}. Expected each evaluation "
-                f"once. Has a batch been added twice, or a fold been written by two jobs? Where "
-                f"each batch numbers its points anew, give them names of their own, or none: "
+                f"once. Was a batch added twice, or a fold written by two jobs? Where each batch "
+                f"numbers its points anew, give them names of their own, or none: "
                 f"batch.droplevel('point')."
             )
         return smallest(both, limit)
-
-
-def below(hashes: Prints, limit: int) -> Prints:
-    """Take those below a limit."""
-    return hashes if limit == ALL else hashes[: np.searchsorted(hashes, np.uint64(limit))]
 
 
 def smallest(hashes: Prints, limit: int) -> Met:
@@ -75,37 +73,57 @@ def smallest(hashes: Prints, limit: int) -> Met:
     return Met(hashes[:KEPT].copy(), int(hashes[KEPT]))
 
 
-def met_in(design: Design, hash_of: Callable[[Codes], Prints], within: str) -> Met:
-    """Hash the evaluations of a batch: who was tested in which split of which source.
+def met_in(design: Design, by: tuple[str, ...]) -> tuple[Prints | None, Met | None]:
+    """Hash the points of a batch in one pass; nothing where they have no names.
 
-    ``hash_of`` hashes points by their codes, and ``within`` is a level that tells several logs
-    apart. Folds do not count: a point in two of them is there twice.
+    Returns
+    -------
+    array of uint64, shape (cells,)
+        The sum of the hashes of the points in each cell, modulo 2^64. Sums add up over batches,
+        and two sets of points that differ have different sums but for one chance in 2^64. So
+        they tell whether repetitions test the same points.
+    Met
+        Who was evaluated in which split of which source, and of which label of other levels that
+        were asked for, as they may tell several logs apart. Folds do not count: a point in two
+        of them is there twice. None where points are places along a dimension without labels.
     """
-    names = [name for name in (*SPLIT, "source", within) if name in design.levels]
+    if "point" not in design.levels:
+        return None, None
+    plan = design.plan(by)
+    hash_of = hasher(design)
+    others = (name for name in by if name not in LEVELS)
+    names = [name for name in (*SPLIT, "source", *others) if name in design.levels]
     salts = [hashes_of(design.levels[name].labels) for name in names]
-    found = np.empty(0, dtype=np.uint64)
-    limit = ALL
+    sums = np.zeros(plan.size, dtype=np.uint64)
+    met, number = np.empty(BLOCK, dtype=np.uint64), np.zeros(1, dtype=np.int64)
+    found, limit = np.empty(0, dtype=np.uint64), ALL
     for start, stop in spans(design.size, BLOCK):
-        points = design.levels["point"].block(start, stop)
+        cells, points = design.cells(by, start, stop), design.levels["point"].block(start, stop)
         key = hash_of(points)
+        kernels.fingerprint(key, points, cells, sums)
         for name, salt in zip(names, salts, strict=True):
-            key = mixed(key) ^ salt[design.levels[name].block(start, stop)]
-        key = mixed(key)
-        if design.present is not None:
-            key = key[design.present[start:stop]]
-        fresh = key if limit == ALL else key[key < np.uint64(limit)]
-        found = np.concatenate([found, fresh])
+            key = key * ODD ^ salt[design.levels[name].block(start, stop)]
+        kernels.meet(key, points, cells, np.uint64(limit), met, number)
+        found = np.concatenate([found, met[: number[0]]])
         if len(found) > 2 * KEPT:
-            found = np.partition(found, KEPT)[: KEPT + 1]
-            limit = int(found[KEPT])
-            found = found[:KEPT]
-    return smallest(np.sort(found), limit)
+            found = np.partition(found, KEPT)
+            limit, found = int(found[KEPT]), found[:KEPT]
+    point = design.levels["point"]
+    if isinstance(point.labels, range) and isinstance(point.codes, Grid):
+        return sums[plan.used], None  # places in an array, which each batch numbers anew
+    return sums[plan.used], smallest(np.sort(found), limit)
 
 
-def mixed(values: Prints) -> Prints:
-    """Mix the bits of numbers, one to one (the finalizer of SplitMix64)."""
-    z = values + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: Prints = z ^ (z >> np.uint64(31))
-    return mixed
+def hasher(design: Design) -> Callable[[Codes], Prints]:
+    """Make what hashes the points of some rows, by their codes."""
+    level = design.levels["point"]
+    labels = level.labels
+    if isinstance(labels, range):  # whole numbers need no table as long as the log
+        start, step = labels.start, labels.step
+        return lambda codes: hashed(start + step * codes.astype(np.int64))
+    if len(labels) <= design.size:
+        hashes = hashes_of(labels)
+        return lambda codes: hashes[codes]
+    used = np.unique(level.block(0, design.size))  # after a filter there may be many more
+    few = hashes_of(as_index(labels).take(np.maximum(used, 0)))
+    return lambda codes: few[np.searchsorted(used, codes)]

@@ -15,9 +15,13 @@ from cvstats.readers.asked import Asked
 from cvstats.readers.tidy import Tidy
 from cvstats.readers.words import require
 
-__all__ = ["inspect", "is_log", "of_archive", "of_log"]
+__all__ = ["inspect", "is_log", "of_archive", "of_log", "refuse_head"]
 
 LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
+UNFINISHED = ("cancelled", "error")
+LOST = "lost"
+"""The entry of a table's attrs about what its log does not hold."""
+SAMPLE = ("task_name", "id")
 WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 
@@ -56,32 +60,127 @@ def of_log(log: Mapping[str, Any]) -> pd.DataFrame:
             if isinstance(value, (str, int, float, bool)):
                 row[f"metadata_{name}"] = value
         rows.append(row)
-    return pd.DataFrame(rows, columns=list(dict.fromkeys(key for row in rows for key in row)))
+    if not rows:
+        raise LogError("this log of inspect has no samples. Expected at least one.")
+    table = pd.DataFrame(rows, columns=list(dict.fromkeys(key for row in rows for key in row)))
+    if log.get("status") in UNFINISHED:
+        table.attrs[LOST] = unfinished(log, head, len(rows))
+    return table
+
+
+def unfinished(log: Mapping[str, Any], head: Mapping[str, Any], number: int) -> str:
+    """Say that a run did not get to its end, and how many samples there should be."""
+    results, data, config = (
+        part if isinstance(part, dict) else {}
+        for part in (log.get("results"), head.get("dataset"), head.get("config"))
+    )
+    every = results.get("total_samples")
+    if not isinstance(every, int) and isinstance(data.get("samples"), int):
+        epochs = config.get("epochs")
+        every = data["samples"] * (epochs if isinstance(epochs, int) else 1)
+    of = f" of {every:,}" if isinstance(every, int) and every >= number else ""
+    return (
+        f"this run of inspect did not get to its end (status {log['status']!r}): {number:,}{of} "
+        f"samples are here, and these need not be like the others"
+    )
+
+
+def refuse_head(value: object) -> None:
+    """Refuse a log that was read, or written, without its samples."""
+    if isinstance(value, Mapping) and {"eval", "status"} <= set(value) and "samples" not in value:
+        raise LogError(
+            "this is the head of a log of inspect, without its samples. Expected the whole log: "
+            "read the file itself, or read_eval_log(path) without header_only=True."
+        )
 
 
 def inspect(table: pd.DataFrame, asked: Asked) -> Tidy:
     """Turn scores into losses; a sample is known by its ``id`` and not by that of the run."""
     require(table, ["id", "epoch"], "table of inspect's samples_df()")
+    lost: list[str] = [table.attrs[LOST]] if LOST in table.attrs else []
     table = table.reset_index(drop=True)
+    failed = failures(table)
     score = score_of(table, asked)
-    failed = (
+    refuse_failures(table, failed, asked)
+    kept = table[~failed].reset_index(drop=True)
+    attrs: dict[str, Any] = {}
+    if failed.any():
+        attrs["n_errored"] = int(failed.sum())
+    whole = complete(kept, models_of(kept, asked))
+    if not whole.all() and asked.missing == "drop":
+        attrs["n_incomplete"] = samples_in(kept[~whole])
+        kept = kept[whole].reset_index(drop=True)
+        if not len(kept):
+            raise LogError(
+                "no sample has a score in every epoch. Expected some. Keep one epoch, as in "
+                "samples[samples['epoch'] == 1]."
+            )
+    elif not whole.all():
+        lost.append(
+            f"{samples_in(kept[~whole]):,} samples lack an epoch that others have, and would count "
+            f"less; missing='drop' leaves them out"
+        )
+    higher = asked.higher_is_better is not False
+    attrs["loss"] = f"1 - {score}" if higher else score
+    return Tidy(losses_of(kept, score, higher, asked), {}, attrs, "; ".join(lost))
+
+
+def failures(table: pd.DataFrame) -> pd.Series:
+    """Find the samples that ended in an error."""
+    return (
         table["error"].notna() & (table["error"].astype(str).str.strip() != "")
         if "error" in table
         else pd.Series(False, index=table.index)
     )
-    if failed.any() and asked.missing != "drop":
-        counted = "1 sample" if failed.sum() == 1 else f"{int(failed.sum()):,} samples"
-        names = [
-            f"id={row.id!r}, epoch={row.epoch!r}"
-            for row in table.loc[failed, ["id", "epoch"]].head(3).itertuples()
-        ]
-        raise LogError(
-            f"{counted} ended in an error: "
-            f"{listed(names, int(failed.sum()))}. Expected a score for each. Run them again, or "
-            f"pass missing='drop' to leave them out."
-        )
-    kept = table[~failed].reset_index(drop=True)
-    higher = asked.higher_is_better is not False
+
+
+def refuse_failures(table: pd.DataFrame, failed: pd.Series, asked: Asked) -> None:
+    """Refuse samples without a score, unless they are to be left out."""
+    number = int(failed.sum())
+    if len(table) and number == len(table):
+        raise LogError(every_failed(number))
+    if not number or asked.missing == "drop":
+        return
+    counted = "1 sample" if number == 1 else f"{number:,} samples"
+    names = [
+        f"id={row.id!r}, epoch={row.epoch!r}"
+        for row in table.loc[failed, ["id", "epoch"]].head(3).itertuples()
+    ]
+    raise LogError(
+        f"{counted} ended in an error: {listed(names, number)}. Expected a score for each. Run "
+        f"them again, or pass missing='drop' to leave them out."
+    )
+
+
+def every_failed(number: int) -> str:
+    """Say that there is nothing to be read."""
+    return (
+        f"no sample has a score: all {number:,} ended in an error. Expected a score for each. Run "
+        f"them again."
+    )
+
+
+def complete(kept: pd.DataFrame, models: pd.Series | None) -> pd.Series:
+    """Find the samples that have a score in every epoch of their model.
+
+    One with fewer answers would weigh less, and the epochs would no longer be the same test set.
+    """
+    if kept["epoch"].nunique() < 2:
+        return pd.Series(True, index=kept.index)
+    model = pd.Series("", index=kept.index) if models is None else models
+    by = [model.rename("its model"), *(kept[name] for name in SAMPLE if name in kept)]
+    need = kept["epoch"].groupby(by[0], dropna=False).transform("nunique")
+    return kept["epoch"].groupby(by, dropna=False).transform("nunique") == need
+
+
+def samples_in(kept: pd.DataFrame) -> int:
+    """Count samples, however many epochs they have."""
+    names = [name for name in (*SAMPLE, "eval_id", "model") if name in kept]
+    return len(kept[names].drop_duplicates())
+
+
+def losses_of(kept: pd.DataFrame, score: str, higher: bool, asked: Asked) -> pd.DataFrame:
+    """Turn scores into losses, with the names of samples, epochs, models and sources."""
     values = pd.Series([number(value, score) for value in kept[score]], dtype=float)
     if np.isinf(values).any():
         raise LogError(f"a value of {score!r} is infinite. Expected finite scores.")
@@ -97,10 +196,7 @@ def inspect(table: pd.DataFrame, asked: Asked) -> Tidy:
         out["source"] = kept[source]
     elif "task_name" in kept and kept["task_name"].nunique() > 1:
         out["source"] = kept["task_name"]
-    attrs: dict[str, Any] = {"loss": f"1 - {score}" if higher else score}
-    if failed.any():
-        attrs["n_errored"] = int(failed.sum())
-    return Tidy(out, {}, attrs)
+    return out
 
 
 def score_of(table: pd.DataFrame, asked: Asked) -> str:
@@ -115,10 +211,18 @@ def score_of(table: pd.DataFrame, asked: Asked) -> str:
                 f"{', '.join(map(repr, every[:10])) or 'the scores, and there are none'}."
             )
         return name
+    if not every:
+        failed = int(failures(table).sum())
+        raise LogError(
+            every_failed(failed)
+            if failed and failed == len(table)
+            else f"no sample has a score ({failed:,} of {len(table):,} ended in an error). "
+            f"Expected a log that was scored: inspect score FILE."
+        )
     if len(every) != 1:
         raise LogError(
             f"the samples have {len(every)} scores: {listed(map(repr, every))}. Expected one of "
-            f"them: metric={(every or ['score_match'])[0]!r}."
+            f"them: metric={every[0]!r}."
         )
     return every[0]
 

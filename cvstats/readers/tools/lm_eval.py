@@ -14,7 +14,7 @@ from cvstats.readers.asked import Asked
 from cvstats.readers.files import records
 from cvstats.readers.tidy import Tidy
 
-__all__ = ["files_of", "is_sample", "lm_eval", "of_file"]
+__all__ = ["files_of", "is_sample", "lm_eval", "newest", "of_file"]
 
 NAME = re.compile(r"samples_(?P<task>.+?)(?:_\d{4}-\d{2}-\d{2}T[\d.:-]+)?")
 OWN = (
@@ -26,6 +26,8 @@ HIGHER = (
     "pass@1", "pass_at_1", "contains", "bleu", "rouge1", "rouge2", "rougeL", "mcc",
     "likelihood_diff",
 )  # fmt: skip
+OLDER = "older runs"
+"""The entry of a table's attrs: for each file that was read, how many older ones were not."""
 LOWER = ("brier_score", "perplexity", "ter", "wer")
 
 
@@ -34,23 +36,33 @@ def is_sample(record: Mapping[str, Any]) -> bool:
     return "doc_id" in record and bool({"doc_hash", "filtered_resps", "filter"} & set(record))
 
 
-def files_of(folder: Path, deep: bool = True) -> dict[str, list[Path]]:
-    """Find the newest samples of each model and task below a folder.
+def files_of(folder: Path, deep: bool = True) -> dict[str, list[list[Path]]]:
+    """Find the samples of each model and task below a folder, from the oldest run to the newest.
 
     Unless ``deep``, no further down than the tool itself puts them: what is searched may be
     anybody's home.
     """
     name = "samples_*.jsonl"
     near = [path for depth in ("", "*/", "*/*/") for path in folder.glob(depth + name)]
-    found: dict[tuple[str, str], Path] = {}
-    for path in sorted(folder.rglob(name) if deep else near):
+    found: dict[tuple[str, str], list[Path]] = {}
+    # The date stands at the end of the name, below whatever folder the run was put.
+    for path in sorted(folder.rglob(name) if deep else near, key=lambda path: path.name):
         match = NAME.fullmatch(path.stem)
         if match:
-            found[path.parent.name, match["task"]] = path  # the date comes last: newest wins
-    out: dict[str, list[Path]] = {}
-    for (model, _), path in found.items():
-        out.setdefault(model, []).append(path)
+            found.setdefault((path.parent.name, match["task"]), []).append(path)
+    out: dict[str, list[list[Path]]] = {}
+    for (model, _), runs in sorted(found.items()):
+        out.setdefault(model, []).append(runs)
     return out
+
+
+def newest(folder: Path, tasks: list[list[Path]]) -> pd.DataFrame:
+    """Read the newest run of each task, and note which files these are and what is older."""
+    table = pd.concat([of_file(runs[-1]) for runs in tasks], ignore_index=True)
+    older = {str(runs[-1].relative_to(folder)): len(runs) - 1 for runs in tasks if len(runs) > 1}
+    if older:
+        table.attrs[OLDER] = older
+    return table
 
 
 def of_file(path: Path) -> pd.DataFrame:
@@ -82,6 +94,7 @@ def of_records(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
 
 def lm_eval(table: pd.DataFrame, asked: Asked) -> Tidy:
     """Turn the scores of samples into losses, joined by what the documents say."""
+    older: dict[str, int] = table.attrs.get(OLDER, {})
     if not len(table):
         raise LogError("there are no samples. Expected at least one.")
     table = one_filter(table, asked)
@@ -99,9 +112,13 @@ def lm_eval(table: pd.DataFrame, asked: Asked) -> Tidy:
     if "task" in table and table["task"].nunique() > 1:
         out["source"] = table["task"]
     attrs = {"loss": score if lower else f"1 - {score}"}
+    if older:
+        attrs["read_from"] = ", ".join(older)
     if "filter" in table and len(table):
         attrs["filter"] = str(table["filter"].iloc[0])
-    return Tidy(out, {}, attrs)
+    runs = [f"{name} (of {number + 1} runs)" for name, number in older.items()]
+    note = f"the newest run is read where a task has several: {listed(runs)}" if runs else ""
+    return Tidy(out, {}, attrs, note=note)
 
 
 def one_filter(table: pd.DataFrame, asked: Asked) -> pd.DataFrame:
