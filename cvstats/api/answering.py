@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from cvstats.api.recentring import recentred
 from cvstats.containers import (
     Axis,
     Groups,
@@ -54,11 +55,11 @@ def answered(
         return lazily(log, run, by=by, axis=axis)
     axes: list[Axis] = []
     if by is None:
-        result = run(log)
+        result = recentred(run, log)
     else:
         groups = Groups(log, by)
         together = at_once(groups) if at_once is not None else None
-        result = groups.answers(run) if together is None else together
+        result = groups.answers(partial(recentred, run)) if together is None else together
         axes.append((by, groups.labels))
     if axis is not None:
         axes.append(axis)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from cvstats.api.answering import answered
 from cvstats.api.options import checked_words
+from cvstats.api.recentring import about_level, far
 from cvstats.api.running import (
     Losses,
     Missing,
@@ -233,7 +235,7 @@ def decompose(
         groups = independent_logs(losses, independent, missing)
         return groups.log.label(run_independent(groups, fold_weights))
 
-    def run(log: Log) -> Result:
+    def parts(log: Log) -> Result:
         require("decompose", log.design)
         found = log.moments(by_fold(log))
         return stack(
@@ -242,6 +244,14 @@ def decompose(
                 for value in values
             ]
         )
+
+    def run(log: Log) -> Result:
+        found = parts(log)
+        if not far(log):
+            return found
+        level = log.moments(()).mean[0]
+        near, _ = about_level(parts, log, level)
+        return replace(found, columns={**near.columns, "theta_1": found.columns["theta_1"]})
 
     return answered(losses, run, by=by, missing=missing, axis=axis)
 

@@ -1,13 +1,14 @@
 """Kernels over blocks of rows and tiles of columns, and their moments merged in order."""
 
 from cvstats.chunked.asked import all_binary, moments
-from cvstats.chunked.columns import Columns, Differences, Panels
+from cvstats.chunked.columns import Columns, Differences, Panels, Shifted
 from cvstats.chunked.pairs import co_moments, cross_products
 
 __all__ = [
     "Columns",
     "Differences",
     "Panels",
+    "Shifted",
     "all_binary",
     "co_moments",
     "cross_products",
