@@ -121,10 +121,15 @@ def test_samples_that_ended_in_an_error_are_left_out_when_asked(
     status, _, err = run(capsys, files, monkeypatch, *words)
     assert status == 2
     assert "pass --missing drop to leave them out" in err
-    status, out, _ = run(capsys, files, monkeypatch, *words, "--missing", "drop")
+    status, out, err = run(capsys, files, monkeypatch, *words, "--missing", "drop")
     assert status == 0
-    assert "20 points, 2 repetitions" in out
-    assert len(cvstats.read_log(tmp_path / "log.csv")) == 39
+    assert "19 points, 2 repetitions" in out
+    assert err == (
+        "cvstats: note: 1 sample ended in an error; 1 sample with a gap left out of every epoch\n"
+    )
+    assert len(cvstats.read_log(tmp_path / "log.csv")) == 38
+    status, _, err = run(capsys, files, monkeypatch, "interval", str(tmp_path / "log.csv"))
+    assert (status, err) == (0, "")  # the saved log is complete as it stands
 
 
 def test_logs_of_several_files_in_python(files):

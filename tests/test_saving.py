@@ -216,6 +216,8 @@ def test_a_compressed_multiindex_is_decoded(tmp_path):
     ("log", "name", "words"),
     [
         (pd.Series([1.0]), "log.xlsx", "ends in '.xlsx'"),
+        (pd.Series([1.0]), "log", "has no suffix.*, as in log.parquet"),
+        (pd.Series([1.0]), "folder.csv", "is there and is a directory"),
         (pd.Series([1.0]), "log.arff", "does not write .arff"),
         (pd.Series([], dtype=float), "log.csv", "the log is empty"),
         ([1.0], "log.csv", "a list is not a loss log"),
@@ -229,6 +231,7 @@ def test_a_compressed_multiindex_is_decoded(tmp_path):
     ],
 )
 def test_what_cannot_be_written_is_named(tmp_path, log, name, words):
+    (tmp_path / "folder.csv").mkdir()
     with pytest.raises(LogError, match=words):
         cvstats.save_log(log, tmp_path / name)
 

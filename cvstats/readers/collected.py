@@ -14,6 +14,7 @@ from cvstats.design import LEVELS
 from cvstats.errors import LogError, listed
 from cvstats.readers.asked import Asked
 from cvstats.readers.columns import turned
+from cvstats.readers.paths import LONGEST
 from cvstats.readers.tidy import Tidy
 
 __all__ = ["Saved", "Several", "flattened", "is_saved", "named", "saved_logs", "together"]
@@ -101,7 +102,7 @@ def together(
         chances[0] if same else {},
         facts_of(tidies),
         told(list(found.parts), [tidy.lost for tidy in tidies]),
-        told(list(found.parts), [tidy.note for tidy in tidies]),
+        "; ".join(tidy.note for tidy in tidies if tidy.note),
         kept=[name for name in tidies[0].kept if all(name in tidy.kept for tidy in tidies)],
         takes=tidies[0].takes,
         twice="" if found.named else name_them(list(found.parts)),
@@ -138,10 +139,10 @@ def told(keys: Sequence[str], words: Sequence[str]) -> str:
 
 def name_them(files: Sequence[str]) -> str:
     """Say how files of the same model are told apart, such as two runs of it."""
-    some = ", ".join(
-        f"{name}: {file!r}" for name, file in zip(("'first'", "'second'"), files, strict=False)
-    )
-    return f"Leave one file out, or name the models: read_log({{{some}, …}}, …)"
+    short = [file if len(file) <= LONGEST else Path(file).name for file in files]
+    pairs = zip(("'first'", "'second'"), short, strict=False)
+    some = [f"{name}: {file!r}" for name, file in pairs] + ["…"] * (len(files) > 2)
+    return f"Leave one file out, or name the models: read_log({{{', '.join(some)}}}, …)"
 
 
 def named(tidy: Tidy, key: str, by_key: bool, which: str) -> Tidy:

@@ -225,7 +225,11 @@ def as_table(found: Any, tool: str) -> Any:
 def unknown(found: Any) -> LogError:
     """Words for an object that no reader takes, and the call that makes one of it."""
     library = type(found).__module__.partition(".")[0]
-    kind = type(found).__name__ if library == "builtins" else f"{library} {type(found).__name__}"
+    kind = (
+        type(found).__name__
+        if library in ("builtins", "_io")
+        else f"{library} {type(found).__name__}"
+    )
     ways = {
         "to_pandas": "Make it one of pandas: read_log(table.to_pandas(), …).",
         "compute": "Bring it into memory: read_log(table.compute(), …).",

@@ -46,17 +46,27 @@ def refuse_commas(columns: Iterable[tuple[str, pd.Series]], path: str | None) ->
         found = None if pd.api.types.is_numeric_dtype(values) else decimal_comma(values)
         if found is None:
             continue
-        csv = path is not None and Path(path).suffix.lower() in (".csv", ".tsv")
-        way = (
-            "Read the file as table = pandas.read_csv(path, decimal=',') (or thousands=',' if it "
-            "is that), and then cvstats.read_log(table, …)."
-            if csv
-            else f"Type table[{name!r}] = table[{name!r}].str.replace(',', '.').astype(float)."
-        )
         raise LogError(
             f"the column {name!r} writes decimals with a comma, as in {found!r}. Expected points. "
-            f"{way}"
+            f"{way_to_read(name, path)}"
         )
+
+
+def way_to_read(name: str, path: str | None) -> str:
+    """Say how a column with decimal commas becomes one of numbers."""
+    kind = "" if path is None else Path(path).suffix.lower()
+    if kind in (".csv", ".tsv"):
+        return (
+            "Read it as table = pandas.read_csv(path, decimal=',') (thousands=',' if they are "
+            "no decimals), and then cvstats.read_log(table, …)."
+        )
+    mended = f"table[{name!r}] = table[{name!r}].str.replace(',', '.').astype(float)"
+    if kind in (".jsonl", ".ndjson"):
+        return (
+            f"Read it as table = pandas.read_json(path, lines=True), type {mended}, and then "
+            f"cvstats.read_log(table, …)."
+        )
+    return f"Type {mended}."
 
 
 def decimal_comma(values: pd.Series) -> str | None:

@@ -45,7 +45,8 @@ def save(log: object, path: Path) -> None:
                 stores.WRITERS[kind](columns, json.dumps(header), beside)
             return
         levels = [note["field"] for note in header["index"]]
-        fields = arrays.of_columns(columns, levels)
+        with written(columns, path):
+            fields = arrays.of_columns(columns, levels)
     else:
         raise LogError(
             f"a {type(log).__name__} is not a loss log. Expected a Series, DataFrame, DataArray "

@@ -202,7 +202,6 @@ class Kept:
             found=cells, gaps=gaps, models=model_columns(self.labels), doubt=self.doubt,
         )  # fmt: skip
 
-
     def _checked(self) -> str:
         """Say what was compared between batches."""
         number = f"{self.batches:,}"

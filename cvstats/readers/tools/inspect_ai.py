@@ -116,9 +116,11 @@ def inspect(table: pd.DataFrame, asked: Asked) -> Tidy:
                 "samples[samples['epoch'] == 1]."
             )
     elif not whole.all():
+        gaps = samples_in(kept[~whole])
+        lack = "1 sample lacks" if gaps == 1 else f"{gaps:,} samples lack"
         lost.append(
-            f"{samples_in(kept[~whole]):,} samples lack an epoch that others have, and would count "
-            f"less; missing='drop' leaves them out"
+            f"{lack} an epoch that others have, and would count less; missing='drop' leaves out "
+            f"what has such gaps"
         )
     higher = asked.higher_is_better is not False
     attrs["loss"] = f"1 - {score}" if higher else score

@@ -59,7 +59,11 @@ def files_of(folder: Path, deep: bool = True) -> dict[str, list[list[Path]]]:
 def newest(folder: Path, tasks: list[list[Path]]) -> pd.DataFrame:
     """Read the newest run of each task, and note which files these are and what is older."""
     table = pd.concat([of_file(runs[-1]) for runs in tasks], ignore_index=True)
-    older = {str(runs[-1].relative_to(folder)): len(runs) - 1 for runs in tasks if len(runs) > 1}
+    older = {
+        f"{folder.absolute().name}/{runs[-1].relative_to(folder).as_posix()}": len(runs) - 1
+        for runs in tasks
+        if len(runs) > 1
+    }
     if older:
         table.attrs[OLDER] = older
     return table
@@ -116,9 +120,8 @@ def lm_eval(table: pd.DataFrame, asked: Asked) -> Tidy:
         attrs["read_from"] = ", ".join(older)
     if "filter" in table and len(table):
         attrs["filter"] = str(table["filter"].iloc[0])
-    runs = [f"{name} (of {number + 1} runs)" for name, number in older.items()]
-    note = f"the newest run is read where a task has several: {listed(runs)}" if runs else ""
-    return Tidy(out, {}, attrs, note=note)
+    read = [f"{name} (the newest of {number + 1} runs)" for name, number in older.items()]
+    return Tidy(out, {}, attrs, note=f"read was {listed(read)}" if read else "")
 
 
 def one_filter(table: pd.DataFrame, asked: Asked) -> pd.DataFrame:
