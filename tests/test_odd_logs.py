@@ -135,8 +135,10 @@ REFUSED = {
     "a word among objects": (lambda: objects("n/a"), "type is object, the first is 'n/a'", TEXT),
     "decimals": (lambda: FRAME.map(Decimal), "the first is Decimal('0.63696", TEXT),
     "categories": (lambda: FRAME.round(1).astype("category"), "the first is 0.6.", NUMBER),
-    "complex": (lambda: FRAME.astype(complex), "complex128, the first is (0.6369", TEXT),
-    "durations": (lambda: pd.to_timedelta(FRAME["a"]), "the losses of 'a' are not numbers", TEXT),
+    "complex": (lambda: FRAME.astype(complex), "complex128, the first is (0.6369", "abs(log)"),
+    "durations": (
+        lambda: pd.to_timedelta(FRAME["a"]), "the losses of 'a' are not numbers", "total_seconds()",
+    ),
     "no name": (
         lambda: FRAME["a"].astype(str).rename(None), "the losses of the log are not numbers", TEXT,
     ),

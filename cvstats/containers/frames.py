@@ -103,6 +103,14 @@ def unknown_levels(names: list[Hashable]) -> LogError:
     )
 
 
+OTHERS = {
+    "c": "abs(log)",
+    "m": "log.dt.total_seconds()",
+    "M": "(log - log.min()).dt.total_seconds()",
+}
+"""How values of other kinds become numbers."""
+
+
 def numbers(column: pd.Series) -> NDArray[Any]:
     """Take the numbers of a column, without a copy where pandas keeps plain numbers."""
     dtype = column.dtype
@@ -117,6 +125,7 @@ def numbers(column: pd.Series) -> NDArray[Any]:
     first, way = column.iloc[0], "log.astype(float)"
     if stray is not None:
         first, way = stray, "pd.to_numeric"
+    way = OTHERS.get(getattr(dtype, "kind", "O"), way)
     name = "the log" if column.name is None else repr(column.name)
     raise LogError(
         f"the losses of {name} are not numbers: their type is {dtype}, the first is "

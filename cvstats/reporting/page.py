@@ -111,7 +111,7 @@ def report(
     options += [f"title={title!r}"] if title else []
     options += [f"alpha={alpha!r}"] if alpha != 0.05 else []
     options += [f"seed={seed!r}"] if seed else []
-    options += [f"missing={missing!r}"] if missing != "raise" else []
+    options += [f"missing={missing!r}"] if isinstance(missing, str) and missing != "raise" else []
     call = f"losses.cvci.report({', '.join(options)})"
     checked_alpha(alpha)
     return reported(losses, path, title, Settings(alpha, seed, missing), call)
