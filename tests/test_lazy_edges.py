@@ -111,3 +111,17 @@ def test_differences_are_taken_in_double_precision(kind, order):
             found, wanted = ask(log), ask(log.astype(np.float64))
             xr.testing.assert_allclose(found, wanted, rtol=1e-10)
             assert all(found[v].dtype == wanted[v].dtype for v in wanted), name
+
+
+def test_many_labels_of_many_levels():
+    """The product of the numbers of labels passes 2^63."""
+    draw, size = np.random.default_rng(6), 70_000
+    levels = ("sample", "outer", "repetition", "fold")
+    labels = {name: ("row", draw.permutation(size)) for name in levels}
+    log = xr.DataArray(draw.normal(size=size), {**labels, "point": ("row", range(size))}, "row")
+    with now():
+        lazy = cvstats.Moments.of_log(log.chunk(row=20_000), by=levels)
+    whole = cvstats.Moments.of_log(log, by=levels)
+    assert lazy.n_losses == len(lazy.cells.count) == size
+    for name in ("codes", "mean"):
+        np.testing.assert_array_equal(getattr(lazy.cells, name), getattr(whole.cells, name))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cvstats import chunked
 from cvstats.chunked import Panels
-from cvstats.design import Design, Level
+from cvstats.design import Design, Keys, Level
 from cvstats.errors import LogError, place
 from cvstats.moments import Moments
 from cvstats.types import IntArray
@@ -83,34 +83,31 @@ def block_moments(
     that no model misses are.
     """
     shape = values.shape[:tested]
-    keys = np.zeros(shape, dtype=np.int64)
-    for (axes, base), size in zip(codes, sizes, strict=True):
+    table = flat(values, tested)
+    digits = np.empty((len(levels), len(table)), dtype=np.int32)
+    for line, (axes, base) in zip(digits, codes, strict=True):
         wide = [shape[axis] if axis in axes else 1 for axis in range(tested)]
-        keys = keys * size + base.reshape(wide)
-    table, number = flat(values, tested), keys.reshape(-1)
+        line.reshape(shape)[...] = base.reshape(wide)
     picked: IntArray | None = None
     if kept is not None:
         picked = kept.whole
     elif nan_tells:
         picked = block_rows(values, tested, nan_tells).some
     if picked is not None and len(picked) < len(table):
-        table, number = table[picked], number[picked]
+        table, digits = table[picked], digits[:, picked]
     labels = tuple(range(size) for size in sizes)
     if not len(table):
         nothing = np.zeros((0, table.shape[1]))
         none = np.zeros((0, len(levels)), dtype=np.int64)
         return Moments(levels, labels, none, np.zeros(0), nothing, nothing)
-    used, cell = np.unique(number, return_inverse=True)
-    design = Design({"cell": Level(range(len(used)), cell.reshape(-1).astype(np.int32))}, len(cell))
+    keys = Keys.of(sizes, lambda: [digits])
+    cell = Level(range(len(keys)), keys.find(digits).astype(np.int32))
+    design = Design({"cell": cell}, len(table))
     found = chunked.moments(design, Panels((table,)), ("cell",))
     bad = ~(np.isfinite(found.mean).all(axis=0) & np.isfinite(found.m2).all(axis=0))
     for column in np.flatnonzero(bad).tolist():
         checked(table[:, column], column, names, tested, picked, paired)
-    keyed = np.empty((len(used), len(levels)), dtype=np.int64)
-    rest = used
-    for at in reversed(range(len(levels))):
-        rest, keyed[:, at] = np.divmod(rest, sizes[at])
-    return Moments(levels, labels, keyed, found.count, found.mean, found.m2)
+    return Moments(levels, labels, keys.codes(), found.count, found.mean, found.m2)
 
 
 def checked(
