@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntFlag
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,16 @@ from scipy import special
 from cvstats.errors import checked_choice
 from cvstats.types import FloatArray, IntArray
 
-__all__ = ["ALTERNATIVES", "CAUTIONS", "Caution", "Result", "half_widths", "interval", "quantile"]
+__all__ = [
+    "ALTERNATIVES",
+    "CAUTIONS",
+    "Caution",
+    "Result",
+    "caution_attrs",
+    "half_widths",
+    "interval",
+    "quantile",
+]
 
 ALTERNATIVES = ("two-sided", "less", "greater")
 
@@ -100,6 +110,26 @@ CAUTIONS: Mapping[Caution, str] = {
     "points that were drawn may be missing",
     Caution.OTHER_TEST_SIZE: "halves and data are not tested on equally many points",
 }
+
+
+@cache
+def flags_told() -> dict[str, Any]:
+    """Describe the flags as CF does for a variable of independent flags."""
+    masks = np.array([int(flag) for flag in Caution], dtype=np.int64).astype(np.int32)
+    return {
+        "long_name": "reasons to doubt the interval",
+        "flag_masks": masks,
+        "flag_meanings": " ".join(str(flag.name).lower() for flag in Caution),
+        "flag_descriptions": "; ".join(
+            f"{mask}: {CAUTIONS[flag]}" for flag, mask in zip(Caution, masks, strict=True)
+        ),
+    }
+
+
+def caution_attrs() -> dict[str, Any]:
+    """Give each result a description of its own."""
+    told = flags_told()
+    return {**told, "flag_masks": told["flag_masks"].copy()}
 
 
 @dataclass(frozen=True, eq=False)

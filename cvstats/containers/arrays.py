@@ -20,12 +20,11 @@ from cvstats.containers.log import Attrs, refuse_same_names
 from cvstats.design import LEVELS, Design, Grid, Level
 from cvstats.errors import LogError, listed
 from cvstats.moments import Moments
-from cvstats.results import CAUTIONS, Caution, Result
+from cvstats.results import Result, caution_attrs
 from cvstats.types import IntArray
 
 __all__ = [
     "ArrayLabels",
-    "caution_attrs",
     "in_memory",
     "laid_out",
     "level_dims",
@@ -85,7 +84,8 @@ def no_numbers(log: xr.DataArray) -> LogError:
 def panel_of(log: xr.DataArray, dims: tuple[Hashable, ...]) -> NDArray[Any]:
     """Lay the losses out, evaluations by carried cells; a view where memory allows."""
     carried = tuple(dim for dim in log.dims if dim not in dims)
-    values = log.transpose(*dims, *carried).values
+    ordered = log.dims == (*dims, *carried)
+    values = (log if ordered else log.transpose(*dims, *carried)).values
     rows, width = math.prod(values.shape[: len(dims)]), math.prod(values.shape[len(dims) :])
     table = values.reshape(rows, width)
     return table.view(np.uint8) if table.dtype.kind == "b" else table
@@ -97,11 +97,14 @@ def in_memory(log: xr.DataArray, dims: tuple[Hashable, ...]) -> xr.DataArray:
     ``log.chunk()`` makes coordinates lazy that lie in memory, so this is no work, and it is done
     right here and on no cluster.
     """
+    known = log.indexes
     lazy = {
         name: coord
         for name, coord in log.coords.items()
-        if coord.chunks is not None and set(coord.dims) & set(dims)
+        if name not in known and coord.chunks is not None and set(coord.dims) & set(dims)
     }
+    if not lazy:
+        return log
     levels = [name for name, coord in lazy.items() if set(coord.dims) <= set(dims)]
     loaded = {name: lazy[name].variable.compute(scheduler="synchronous") for name in levels}
     return log.drop_vars([name for name in lazy if name not in levels]).assign_coords(loaded)
@@ -142,8 +145,9 @@ def levels_along(
     """Find the levels of an array by name, and one more dimension."""
     shape = tuple(log.sizes[dim] for dim in dims)
     levels: dict[str, Level] = {}
+    indexes = dict(log.indexes)
     for dim in dims:
-        index = log.indexes.get(dim)
+        index = indexes.get(dim)
         if isinstance(index, pd.MultiIndex):
             for i, name in enumerate(index.names):
                 axis = (dims.index(dim),)
@@ -152,7 +156,7 @@ def levels_along(
                 levels[str(name)] = Level(index.levels[i], stored)
     for name in dict.fromkeys((*log.coords, *dims)):
         if str(name) not in levels and (name in LEVELS or name in log.coords or name == also):
-            level = level_of(log, name, dims, shape)
+            level = level_of(log, name, dims, shape, indexes.get(name))
             if level is not None:
                 levels[str(name)] = level
     return levels
@@ -209,22 +213,24 @@ def labelled(
 
 
 def level_of(
-    log: xr.DataArray, name: Hashable, dims: tuple[Hashable, ...], shape: tuple[int, ...]
+    log: xr.DataArray,
+    name: Hashable,
+    dims: tuple[Hashable, ...],
+    shape: tuple[int, ...],
+    index: pd.Index | None,
 ) -> Level | None:
     """Read one coordinate as a level; None where it does not vary over the evaluations."""
     if name in dims and name not in log.coords:
         return Level(range(log.sizes[name]), Grid((dims.index(name),), shape))
-    coord = log.coords[name]
-    if isinstance(log.indexes.get(name), pd.MultiIndex):
+    if isinstance(index, pd.MultiIndex):
         return None  # its levels have been read
+    coord = log.coords[name]
     along = tuple(dim for dim in dims if dim in coord.dims)
     if not along or set(coord.dims) - set(dims):
         return None
-    if coord.ndim == 1 and isinstance(log.indexes.get(name), pd.Index):
-        index = log.indexes[name]
-        if index.is_unique and not index.hasnans:
-            return Level(index, Grid((dims.index(along[0]),), shape))
-    values = coord.transpose(*along).values
+    if coord.ndim == 1 and index is not None and index.is_unique and not index.hasnans:
+        return Level(index, Grid((dims.index(along[0]),), shape))
+    values = (coord if coord.dims == along else coord.transpose(*along)).values
     codes, labels = pd.factorize(values.reshape(-1))
     base = codes.astype(np.int32).reshape(values.shape)
     return Level(labels, Grid(tuple(dims.index(dim) for dim in along), shape, base))
@@ -381,16 +387,3 @@ class ArrayLabels:
             coords={**dict(self.coords), **coords},
             attrs=dict(attrs),
         )
-
-
-def caution_attrs() -> dict[str, Any]:
-    """Describe the flags as CF does for a variable of independent flags."""
-    masks = np.array([int(flag) for flag in Caution], dtype=np.int64).astype(np.int32)
-    return {
-        "long_name": "reasons to doubt the interval",
-        "flag_masks": masks,
-        "flag_meanings": " ".join(str(flag.name).lower() for flag in Caution),
-        "flag_descriptions": "; ".join(
-            f"{mask}: {CAUTIONS[flag]}" for flag, mask in zip(Caution, masks, strict=True)
-        ),
-    }

@@ -139,8 +139,8 @@ def panels_of(log: pd.Series | pd.DataFrame) -> Panels:
     """Take the losses as they lie in memory: one block where pandas keeps one, else columns."""
     if isinstance(log, pd.Series):
         return Panels((numbers(log)[:, None],))
-    plain = {dtype for dtype in log.dtypes if isinstance(dtype, np.dtype) and dtype.kind in "fiu"}
-    if len(plain) == 1 and log.dtypes.nunique() == 1:
+    first, *others = set(log.dtypes)
+    if not others and isinstance(first, np.dtype) and first.kind in "fiu" and log.shape[1] > 1:
         # A single block shows in one row: pandas then hands out views, and need not copy.
         head = log.iloc[:1]
         if np.shares_memory(head.to_numpy(), head.iloc[:, 0].to_numpy()):
@@ -152,6 +152,12 @@ def panels_of(log: pd.Series | pd.DataFrame) -> Panels:
 def sentence(flags: int) -> str:
     """Put the cautions of one row into words."""
     return "; ".join(text for flag, text in CAUTIONS.items() if flags & flag)
+
+
+@cache
+def names_of(columns: tuple[str, ...]) -> pd.Index:
+    """Make an index of the names of columns."""
+    return pd.Index(columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,14 +198,20 @@ class FrameLabels:
     def table(self, result: Result, attrs: Attrs) -> pd.Series | pd.DataFrame:
         """Show columns as the method gives them, and what to doubt."""
         index = self.columns_axis
-        table = body(result, pd.RangeIndex(1) if index is None else index)
-        if index is not None:
-            if index.nlevels == 1 and index.name is None:
-                table.index.name = "model"
-            table.attrs = copied(attrs)
-            return table
-        row = table.iloc[0]
-        row.name = self.models[0]
+        if index is None:
+            return self._row(result, attrs)
+        table = body(result, index)
+        if index.nlevels == 1 and index.name is None:
+            table.index.name = "model"
+        table.attrs = copied(attrs)
+        return table
+
+    def _row(self, result: Result, attrs: Attrs) -> pd.Series:
+        """Show the one row; a table would take several times as long to make."""
+        entries = [column[0] for column in result.columns.values()]
+        entries.append(sentence(int(result.caution[0])))
+        index = names_of((*result.columns, "caution")).view()
+        row = pd.Series(entries, index=index, name=self.models[0], dtype=object)
         row.attrs = copied(attrs)
         return row
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from cvstats.containers.arrays import IN_LOSS_UNITS, caution_attrs
+from cvstats.containers.arrays import IN_LOSS_UNITS
 from cvstats.containers.cells import CellLog
 from cvstats.containers.grouping import Groups
 from cvstats.containers.lazy.graph import lazy_cells, lazy_template
@@ -25,7 +25,7 @@ from cvstats.containers.lazy.template import Run, Template, sketch
 from cvstats.containers.log import Log, doubted, facts_of, refuse_same_names
 from cvstats.containers.stacking import Axis
 from cvstats.errors import LogError
-from cvstats.results import Caution, Result
+from cvstats.results import Caution, Result, caution_attrs
 
 __all__ = ["is_lazy", "lazily", "lazy_table", "lazy_template_of", "told_later"]
 
