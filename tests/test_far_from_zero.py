@@ -89,3 +89,18 @@ def test_nested_folds_and_their_errors():
         assert found[name] - LEVEL == pytest.approx(expected[name], abs=3e-7)
     assert found["se"] == pytest.approx(expected["se"], rel=1e-6)
     assert found["bias"] == pytest.approx(expected["bias"], rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["cv_t", "quadratic", "decompose"])
+def test_parts_keep_theirs(name):
+    near, _ = near_and_far(n=20_000, models=2)
+    near["region"] = np.where(np.arange(20_000) % 3 == 0, "south", "north")
+    near = near.set_index("region", append=True)
+    call = getattr(cvstats, name)
+    expected, found = call(near, by="region"), call(near + LEVEL, by="region")
+    alone = call((near + LEVEL).xs("south", level="region"))
+    kept = [c for c in found if c not in ("estimate", "lower", "upper", "caution", "theta_1")]
+    pd.testing.assert_frame_equal(found[kept], expected[kept], rtol=1e-6)
+    pd.testing.assert_frame_equal(found.loc["south", kept], alone[kept], rtol=1e-9)
+    if "estimate" in found:
+        np.testing.assert_allclose(found["estimate"] - LEVEL, expected["estimate"], atol=3e-7)

@@ -53,14 +53,14 @@ def answered(
             run = partial(run_labelled, run, named)
     if is_lazy(log):
         return lazily(log, run, by=by, axis=axis)
-    axes: list[Axis] = []
-    if by is None:
-        result = recentred(run, log)
-    else:
-        groups = Groups(log, by)
+
+    def ask_parts(log: Log) -> Result:
+        groups = Groups(log, str(by))
         together = at_once(groups) if at_once is not None else None
-        result = groups.answers(partial(recentred, run)) if together is None else together
-        axes.append((by, groups.labels))
+        return groups.answers(run) if together is None else together
+
+    result = recentred(run if by is None else ask_parts, log)
+    axes: list[Axis] = [] if by is None else [(by, Groups(log, by).labels)]
     if axis is not None:
         axes.append(axis)
     return label_stacked(log, axes, result) if axes else log.label(result)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
@@ -11,7 +10,6 @@ import numpy as np
 
 from cvstats.api.answering import answered
 from cvstats.api.options import checked_words
-from cvstats.api.recentring import about_level, far
 from cvstats.api.running import (
     Losses,
     Missing,
@@ -235,7 +233,7 @@ def decompose(
         groups = independent_logs(losses, independent, missing)
         return groups.log.label(run_independent(groups, fold_weights))
 
-    def parts(log: Log) -> Result:
+    def run(log: Log) -> Result:
         require("decompose", log.design)
         found = log.moments(by_fold(log))
         return stack(
@@ -244,14 +242,6 @@ def decompose(
                 for value in values
             ]
         )
-
-    def run(log: Log) -> Result:
-        found = parts(log)
-        if not far(log):
-            return found
-        level = log.moments(()).mean[0]
-        near, _ = about_level(parts, log, level)
-        return replace(found, columns={**near.columns, "theta_1": found.columns["theta_1"]})
 
     return answered(losses, run, by=by, missing=missing, axis=axis)
 

@@ -17,7 +17,7 @@ from cvstats.containers import Log
 from cvstats.results import Caution, Result
 from cvstats.types import FloatArray
 
-__all__ = ["about_level", "far", "recentred"]
+__all__ = ["recentred"]
 
 FAR = 1e5
 """So many standard deviations from zero, cell means still keep ten digits of their differences."""
@@ -32,36 +32,48 @@ LOCATIONS = ("estimate", "lower", "upper", "err_ncv", "err_cv")
 """Columns that lie where the losses do."""
 
 
-def recentred(run: Callable[[Log], Result], log: Log) -> Result:
-    """Run a method on the losses, or on what they are less their level where that is far away."""
-    result = run(log)
-    if result.method not in BETWEEN or type(log.panels) is not Panels:
+def recentred(ask: Callable[[Log], Result], log: Log) -> Result:
+    """Ask about the losses, or about what they are less their level where that is far away.
+
+    The answer may be about several parts of the log, one below the other.
+    """
+    result = ask(log)
+    if type(log.panels) is not Panels:
+        return result
+    if result.method == "decompose":
+        level = level_of(log)
+        if not (np.abs(level) > FAR * spread_of(log)).any():
+            return result
+        near = ask(less(log, level))  # theta_1 has the level in it
+        return replace(near, columns={**near.columns, "theta_1": result.columns["theta_1"]})
+    if result.method not in BETWEEN:
         return result
     estimate, se = result.columns["estimate"], result.columns["se"]
     spread = se * np.sqrt(int(log.design.splits().rows.max()))
     squared = (result.caution & np.int64(Caution.MEAN_DOMINATED)) != 0
     if squared.any() or not (np.abs(estimate) > FAR * spread).any():
         return result
-    again, level = about_level(run, log, estimate)
-    columns = dict(again.columns)
+    level = level_of(log)
+    near = ask(less(log, level))
+    columns = dict(near.columns)
     for name in LOCATIONS:
         if name in columns:
-            columns[name] = columns[name] + level
-    return replace(again, columns=columns)
+            columns[name] = (columns[name].reshape(-1, len(level)) + level).reshape(-1)
+    return replace(near, columns=columns)
 
 
-def far(log: Log) -> bool:
-    """Whether the losses of some column lie far from zero."""
-    if type(log.panels) is not Panels:
-        return False
+def level_of(log: Log) -> FloatArray:
+    """Find the mean of each column; 0 where there is none."""
+    mean = log.moments(()).mean[0]
+    return np.where(np.isfinite(mean), mean, 0.0)
+
+
+def spread_of(log: Log) -> FloatArray:
+    """Find the standard deviation of each column."""
     whole = log.moments(())
-    spread = np.sqrt(whole.m2[0] / whole.count[0])
-    return bool((np.abs(whole.mean[0]) > FAR * spread).any())
+    return np.asarray(np.sqrt(whole.m2[0] / whole.count[0]))
 
 
-def about_level(
-    run: Callable[[Log], Result], log: Log, level: FloatArray
-) -> tuple[Result, FloatArray]:
-    """Run a method on losses less a level, one for each column; NaN is none."""
-    level = np.where(np.isfinite(level), level, 0.0)
-    return run(replace(log, panels=Shifted(log.panels.tables, level))), level
+def less(log: Log, level: FloatArray) -> Log:
+    """Take a level from the losses of each column."""
+    return replace(log, panels=Shifted(log.panels.tables, level))
