@@ -75,7 +75,7 @@ def legible(ax):
     page = figure.bbox
     for words, box in boxes:
         assert box.x0 >= -1, words
-        assert box.x1 <= page.x1 + 2, words  # less than the room above capital letters
+        assert box.x1 <= page.x1 + 2.5, words  # less than the room above capitals
         assert box.y0 >= -1, words
         assert box.y1 <= page.y1 + 1, words
     for (one, a), (two, b) in combinations(boxes, 2):

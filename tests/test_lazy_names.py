@@ -16,6 +16,7 @@ from cvstats.containers.lazy.naming import token_of
 
 dask = pytest.importorskip("dask", reason="the extra dask is not installed")
 pytest.importorskip("dask.array", reason="the extra dask is not installed")
+pytest.importorskip("dask.optimization", reason="the extra dask is not installed")
 
 now = partial(dask.config.set, scheduler="synchronous")
 
@@ -213,8 +214,10 @@ def test_the_words_name_the_labels_of_their_own_log():
     tables = [cvstats.holdout(log) for log in logs]
     merged = dict(tables[0].__dask_graph__()) | dict(tables[1].__dask_graph__())
     for table, name in zip(tables, "pq", strict=True):
+        wanted = sorted(tasks(table, "result"))
+        needed, _ = dask.optimization.cull(merged, wanted)  # older schedulers run all they get
         with pytest.raises(LogError, match=f"at point='{name}3'"):
-            dask.get(merged, sorted(tasks(table, "result")))
+            dask.get(needed, wanted)
 
 
 def test_long_notes_that_differ_in_the_middle():
