@@ -74,8 +74,8 @@ CAUTIONS: Mapping[Caution, str] = {
     Caution.ZERO_VARIANCE: "the estimated variance is zero: the interval is a point",
     Caution.CLAMPED: "the variance estimate was negative and was replaced by its floor",
     Caution.NEGATIVE_VARIANCE: "the variance estimate is negative: no interval",
-    Caution.NAIVE_POINTS: "takes every loss for a new point: too narrow with "
-    " repetitions, and no promise; use wald",
+    Caution.NAIVE_POINTS: "takes every loss for a new point: too narrow with repetitions, and no "
+    "promise; use wald",
     Caution.NAIVE_FOLDS: "takes dependent fold means for independent ones; use wald",
     Caution.ONE_FOLD: "one fold is a single test set: holdout is made for it",
     Caution.UNUSED_LEVEL: "a level that is not used may name folds, sources or repetitions: see "
