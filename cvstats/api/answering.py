@@ -53,17 +53,27 @@ def answered(
             run = partial(run_labelled, run, named)
     if is_lazy(log):
         return lazily(log, run, by=by, axis=axis)
-
-    def ask_parts(log: Log) -> Result:
-        groups = Groups(log, str(by))
-        together = at_once(groups) if at_once is not None else None
-        return groups.answers(run) if together is None else together
-
-    result = recentred(run if by is None else ask_parts, log)
-    axes: list[Axis] = [] if by is None else [(by, Groups(log, by).labels)]
+    axes: list[Axis] = []
+    asked: Callable[[Log], Result] = run
+    if by is not None:
+        axes.append((by, Groups(log, by).labels))
+        asked = partial(run_on_parts, run, at_once, by)
     if axis is not None:
         axes.append(axis)
+    result = recentred(asked, log)
     return label_stacked(log, axes, result) if axes else log.label(result)
+
+
+def run_on_parts(
+    run: Callable[[Log], Result],
+    at_once: Callable[[Groups], Result | None] | None,
+    by: str,
+    log: Log,
+) -> Result:
+    """Run a method on the part for each label of a level, on all parts together if it can."""
+    groups = Groups(log, by)
+    together = at_once(groups) if at_once is not None else None
+    return groups.answers(run) if together is None else together
 
 
 def run_labelled(run: Callable[[Log], Result], name: str, log: Log) -> Result:

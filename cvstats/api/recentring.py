@@ -41,8 +41,8 @@ def recentred(ask: Callable[[Log], Result], log: Log) -> Result:
     if type(log.panels) is not Panels:
         return result
     if result.method == "decompose":
-        level = level_of(log)
-        if not (np.abs(level) > FAR * spread_of(log)).any():
+        level, spread = level_of(log)
+        if not (np.abs(level) > FAR * spread).any():
             return result
         near = ask(less(log, level))  # theta_1 has the level in it
         return replace(near, columns={**near.columns, "theta_1": result.columns["theta_1"]})
@@ -53,7 +53,7 @@ def recentred(ask: Callable[[Log], Result], log: Log) -> Result:
     squared = (result.caution & np.int64(Caution.MEAN_DOMINATED)) != 0
     if squared.any() or not (np.abs(estimate) > FAR * spread).any():
         return result
-    level = level_of(log)
+    level, _ = level_of(log)
     near = ask(less(log, level))
     columns = dict(near.columns)
     for name in LOCATIONS:
@@ -62,16 +62,11 @@ def recentred(ask: Callable[[Log], Result], log: Log) -> Result:
     return replace(near, columns=columns)
 
 
-def level_of(log: Log) -> FloatArray:
-    """Find the mean of each column; 0 where there is none."""
-    mean = log.moments(()).mean[0]
-    return np.where(np.isfinite(mean), mean, 0.0)
-
-
-def spread_of(log: Log) -> FloatArray:
-    """Find the standard deviation of each column."""
+def level_of(log: Log) -> tuple[FloatArray, FloatArray]:
+    """Find the mean of each column, 0 where there is none, and its standard deviation."""
     whole = log.moments(())
-    return np.asarray(np.sqrt(whole.m2[0] / whole.count[0]))
+    mean = whole.mean[0]
+    return np.where(np.isfinite(mean), mean, 0.0), np.sqrt(whole.m2[0] / whole.count[0])
 
 
 def less(log: Log, level: FloatArray) -> Log:
