@@ -157,7 +157,7 @@ class Log:
     def columns(self, losses: Columns | None = None) -> Iterator[FloatArray | None]:
         """Give the columns whole, one at a time, their losses finite; None for a masked cell."""
         chosen = losses if losses is not None else self.panels
-        gone = np.isin(np.arange(self.panels.width), self.masked())
+        gone = self._gone()
         if isinstance(losses, Differences):
             gone = gone[losses.left] | gone[losses.right]
         for j in range(chosen.width):
@@ -184,15 +184,15 @@ class Log:
         pairs = suspects[:, None]
         if isinstance(losses, Differences):
             pairs = np.column_stack([losses.left[suspects], losses.right[suspects]])
-        masked = set(self.masked().tolist())
-        self._refuse_empty(np.isin(np.arange(self.panels.width), [*masked]))
+        gone = self._gone()
+        self._refuse_empty(gone)
         for j in np.unique(pairs).tolist():
-            if j not in masked:
+            if not gone[j]:
                 rows, total = self._not_finite(j)
                 if total:
                     raise self._words(j, rows, total)
         for pair in pairs.tolist():
-            if masked.isdisjoint(pair):
+            if not gone[pair].any():
                 raise LogError(
                     f"the losses of {' or '.join(map(self.name, pair))} are too large to be "
                     f"squared. Expected numbers below 1e150. Divide them by a constant."
@@ -210,9 +210,8 @@ class Log:
                     f"the losses of {self.name(j)} are too small to be squared. Expected numbers "
                     f"above {LEAST:g}. Multiply them by a constant."
                 )
-        whole = [table.dtype.kind in "iu" for table in self.panels.tables]
-        for j in np.flatnonzero(largest >= 2.0**53).tolist() if any(whole) else ():
-            if np.repeat(whole, [table.shape[1] for table in self.panels.tables])[j]:
+        for j in np.flatnonzero(largest >= 2.0**53).tolist():
+            if self.panels.find(j)[0].dtype.kind in "iu":
                 raise LogError(
                     f"the losses of {self.name(j)} are whole numbers above 2^53, which lose their "
                     f"last digits here. Expected smaller ones. Subtract a constant first."
@@ -247,6 +246,10 @@ class Log:
                 left = left[part.all(axis=0)]
             parts.append(left + sum(before.shape[1] for before in self.panels.tables[: len(parts)]))
         return np.concatenate(parts)
+
+    def _gone(self) -> MaskArray:
+        """Mark the columns in which every loss is missing."""
+        return np.isin(np.arange(self.panels.width), self.masked())
 
     def _not_finite(self, j: int) -> tuple[list[int], int]:
         """Find the first rows of a column that are not finite, and count them."""
