@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cvstats.errors import MOST, LogError, is_number, listed, nearest, plainly, spelled
 from cvstats.types import FloatArray
 
-__all__ = ["LOSSES", "LossOptions", "checked_loss", "pointwise"]
+__all__ = ["LOSSES", "LossOptions", "checked_loss", "loss_name", "pointwise"]
 
 Values = NDArray[Any]
 NUMBERS = (Real, Decimal, np.bool_)
@@ -205,6 +205,11 @@ def checked_loss(loss: object, options: LossOptions) -> None:
         )
     if not isinstance(options.positive, Hashable):
         raise LogError(f"positive={options.positive!r} is no label. Expected one of the truth.")
+
+
+def loss_name(loss: object) -> str:
+    """Name a loss: by its word, or a function by its own name."""
+    return str(loss if isinstance(loss, str) else getattr(loss, "__name__", "loss"))
 
 
 def unknown_loss(loss: object) -> LogError:

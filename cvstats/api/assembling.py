@@ -14,6 +14,7 @@ import xarray as xr
 from cvstats.api.measuring import losses
 from cvstats.containers.pairing import aligned
 from cvstats.errors import LogError, listed, nearest
+from cvstats.pointwise import loss_name
 from cvstats.readers import Asked, Assembled, Tidy, assembled
 from cvstats.readers.numeric import refuse_commas, refuse_no_numbers
 from cvstats.readers.words import guarded
@@ -54,10 +55,9 @@ def refuse_second_loss(loss: Any, found: Tidy) -> None:
     """Refuse to compute a loss of losses."""
     held = str(found.attrs.get("loss", "loss"))
     if loss is not None and not (isinstance(loss, str) and loss in held):
-        name = loss if isinstance(loss, str) else getattr(loss, "__name__", "loss")
         raise LogError(
-            f"there are losses here already ({held}), and no predictions of which {name!r} could "
-            f"be computed. Leave loss= out."
+            f"there are losses here already ({held}), and no predictions of which "
+            f"{loss_name(loss)!r} could be computed. Leave loss= out."
         )
 
 
@@ -196,7 +196,7 @@ def facts(
         "format": tool,
     }
     if loss is not None:
-        attrs["loss"] = loss if isinstance(loss, str) else getattr(loss, "__name__", "loss")
+        attrs["loss"] = loss_name(loss)
     attrs.update(found.attrs)
     if n_train is not None:
         attrs["n_train"] = n_train if np.isscalar(n_train) else [float(n) for n in n_train]

@@ -13,7 +13,7 @@ import xarray as xr
 from cvstats.api.levelling import levelled
 from cvstats.containers import is_dask_frame, lazy_frames
 from cvstats.errors import LogError, listed, nearest
-from cvstats.pointwise import LossOptions, checked_loss, pointwise
+from cvstats.pointwise import LossOptions, checked_loss, loss_name, pointwise
 
 __all__ = ["is_name", "losses", "single"]
 
@@ -120,9 +120,7 @@ def losses(
         else:
             values[model] = of_dataset(predictions, truth, columns, loss, options)
     several = classes is None and not single(prediction)
-    named: dict[Hashable | None, Any] = {
-        "loss": loss if isinstance(loss, str) else getattr(loss, "__name__", "loss")
-    }
+    named: dict[Hashable | None, Any] = {"loss": loss_name(loss)}
     if not several and not isinstance(prediction, Mapping):
         ((name, only),) = values.items()
         only = only.rename(name)

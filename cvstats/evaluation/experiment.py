@@ -21,6 +21,7 @@ from cvstats.evaluation.fitting import Answer, Question, answer, asked
 from cvstats.evaluation.layout import Layout, index_of, laid_out, table_of
 from cvstats.plans import BoundPlan, Fit, Plan
 from cvstats.plans.drawing import is_whole
+from cvstats.pointwise import loss_name
 from cvstats.types import FloatArray, IntArray
 
 __all__ = ["evaluate"]
@@ -165,7 +166,7 @@ def evaluate(
     log.attrs = {
         "plan": str(bound.plan),
         "n_fits": bound.n_fits,
-        "loss": loss if isinstance(loss, str) else getattr(loss, "__name__", "loss"),
+        "loss": loss_name(loss),
     }
     log.attrs |= training_sizes(layout) | book.no_information("sample" in bound.plan.levels)
     return log
