@@ -345,10 +345,8 @@ class Design:
 
     def _every(self, names: Sequence[str]) -> IntArray:
         """Give each row of the log a number for what it has of some levels."""
-        codes = self._codes(names, 0, self.size)
-        return Keys.of([len(self.levels[name].labels) for name in names], lambda: [codes]).find(
-            codes
-        )
+        sizes = [len(self.levels[name].labels) for name in names]
+        return Keys.numbered(sizes, self._codes(names, 0, self.size))[1]
 
     def _duplicates(self, same: list[tuple[int, int]]) -> LogError:
         shown = [f"{self.place(one)} (rows {one:,} and {two:,})" for two, one in same[:MOST]]

@@ -91,6 +91,12 @@ class Keys:
         found._list(len(sizes), parts)
         return found
 
+    @classmethod
+    def numbered(cls, sizes: Sequence[int], codes: Codes) -> tuple[Keys, IntArray]:
+        """Find what occurs among rows, a line of codes for each level; also number each row."""
+        found = cls.of(sizes, lambda: [codes])
+        return found, found.find(codes)
+
     def __len__(self) -> int:
         """Count the combinations."""
         return len(self.tables[len(self.sizes)])

@@ -51,8 +51,8 @@ def sorted_sum(terms: FloatArray) -> FloatArray:
 
 def distinct(key: IntArray, sizes: Sequence[int]) -> tuple[IntArray, IntArray]:
     """Sort the different rows of a table of codes; also find each row among them."""
-    keys = Keys.of(sizes, lambda: [key.T])
-    return keys.codes(), keys.find(key.T)
+    keys, group = Keys.numbered(sizes, key.T)
+    return keys.codes(), group
 
 
 def same_range(one: Labels, two: Labels) -> bool:

@@ -126,8 +126,7 @@ class CellDesign(Apart):
         """Merge the cells that these levels do not tell apart; also find each among them."""
         sizes = [len(self.levels[name].labels) for name in by]
         codes = self.whole.codes[:, [self.whole.levels.index(name) for name in by]].T
-        keys = Keys.of(sizes, lambda: [codes])
-        return keys, keys.find(codes)
+        return Keys.numbered(sizes, codes)
 
     def cells(
         self, by: Sequence[str], start: int, stop: int, out: NDArray[np.int32] | None = None

@@ -100,9 +100,8 @@ def block_moments(
         nothing = np.zeros((0, table.shape[1]))
         none = np.zeros((0, len(levels)), dtype=np.int64)
         return Moments(levels, labels, none, np.zeros(0), nothing, nothing)
-    keys = Keys.of(sizes, lambda: [digits])
-    cell = Level(range(len(keys)), keys.find(digits).astype(np.int32))
-    design = Design({"cell": cell}, len(table))
+    keys, cell = Keys.numbered(sizes, digits)
+    design = Design({"cell": Level(range(len(keys)), cell.astype(np.int32))}, len(table))
     found = chunked.moments(design, Panels((table,)), ("cell",))
     bad = ~(np.isfinite(found.mean).all(axis=0) & np.isfinite(found.m2).all(axis=0))
     for column in np.flatnonzero(bad).tolist():
