@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from cvstats.containers.kept.batches import Kept, every_gap, levels_of, plain, read_apart
+from cvstats.containers.kept.batches import Kept, every_gap, levels_of, plain, read_apart, unheeded
 from cvstats.containers.kept.met import met_in
 from cvstats.containers.kept.notes import Notes
 from cvstats.containers.lazy.arrays import lazy_template_of, told_later
@@ -19,7 +19,7 @@ from cvstats.containers.log import Log
 from cvstats.design import Design
 from cvstats.errors import LogError
 from cvstats.moments import Moments
-from cvstats.results import Caution, Result
+from cvstats.results import Result
 from cvstats.types import FloatArray
 
 __all__ = ["kept_of_array"]
@@ -74,7 +74,7 @@ def kept_of_array(
     return kind(
         moments[0], log.labels, "point" in design.levels, prints,
         moments[1] if gaps is not None else None, 1, dropped, Notes.of(log.noted), within,
-        replace(log, used=levels).doubts() & Caution.UNUSED_LEVEL, met,
+        unheeded(log, levels), met,
     )  # fmt: skip
 
 

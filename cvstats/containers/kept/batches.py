@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
-import pandas as pd
 
 from cvstats.chunked import Differences
 from cvstats.containers.arrays import ArrayLabels
@@ -21,12 +20,13 @@ from cvstats.containers.cells import (
     in_order,
 )
 from cvstats.containers.frames import FrameLabels
+from cvstats.containers.kept.matching import matched, picked, reordered, rows_of
 from cvstats.containers.kept.met import Met, met_in
 from cvstats.containers.kept.notes import Notes
 from cvstats.containers.log import Labels, Log
 from cvstats.containers.pairing import aligned
 from cvstats.containers.reading import read, unread
-from cvstats.design import LEVELS, Keys
+from cvstats.design import LEVELS
 from cvstats.errors import LogError, listed
 from cvstats.moments import Moments
 from cvstats.results import Caution
@@ -252,8 +252,7 @@ def kept_of(
     prints, met = met_in(log.design, levels)
     return kind(
         plain(cells), log.labels, "point" in log.design.levels, prints, gaps, 1,
-        log.attrs.get("n_dropped"), Notes.of(log.noted), within,
-        replace(log, used=levels).doubts() & Caution.UNUSED_LEVEL, met,
+        log.attrs.get("n_dropped"), Notes.of(log.noted), within, unheeded(log, levels), met,
     )  # fmt: skip
 
 
@@ -282,6 +281,11 @@ def levels_of(log: Log, by: str | Sequence[str] | None) -> tuple[str, ...]:
     return names
 
 
+def unheeded(log: Log, levels: tuple[str, ...]) -> Caution:
+    """Say whether the log has a level that is not kept, and that sounds like one of ours."""
+    return replace(log, used=levels).doubts() & Caution.UNUSED_LEVEL
+
+
 def every_gap(log: Log, cells: int) -> Differences:
     """Pair all models with each other, in each carried cell."""
     columns = model_columns(log.labels)
@@ -306,58 +310,6 @@ def plain(found: Moments) -> Moments:
         used, codes[:, i] = np.unique(found.codes[:, i], return_inverse=True)
         labels.append(tuple(as_index(names).take(used)))
     return replace(found, labels=tuple(labels), codes=codes)
-
-
-def reordered(found: Moments, levels: tuple[str, ...]) -> Moments:
-    """Name the levels of cells in another order."""
-    at = [found.levels.index(level) for level in levels]
-    labels = tuple(found.labels[i] for i in at)
-    return replace(found, levels=levels, labels=labels, codes=found.codes[:, at])
-
-
-def picked(found: Moments, columns: IntArray) -> Moments:
-    """Take some columns in some order."""
-    return replace(found, mean=found.mean[:, columns], m2=found.m2[:, columns])
-
-
-def matched(one: Labels, two: Labels) -> tuple[IntArray, list[tuple[int, int]]]:
-    """Find the models of one batch in another, and so the pairs; the grids must be the same."""
-    mine, yours = list(one.models), list(two.models)
-    if type(one) is not type(two) or (
-        isinstance(one, FrameLabels)
-        and isinstance(two, FrameLabels)
-        and (one.columns_axis is None) != (two.columns_axis is None)
-    ):
-        raise LogError(
-            "the batches come from containers of different kinds. Expected all from Series, from "
-            "DataFrames, from DataArrays or from Datasets."
-        )
-    if len(mine) != len(yours) or set(mine) != set(yours):
-        raise LogError(
-            f"the batches hold different models: {listed(map(repr, mine))} in one, "
-            f"{listed(map(repr, yours))} in the other. Expected the same names in each batch."
-        )
-    if isinstance(one, ArrayLabels) and isinstance(two, ArrayLabels):
-        same_grid(one, two)
-    order = [yours.index(model) for model in mine]
-    pairs = [(order[i], order[j]) for i in range(len(mine)) for j in range(i + 1, len(mine))]
-    return np.array(order, dtype=np.int64), pairs
-
-
-def same_grid(one: ArrayLabels, two: ArrayLabels) -> None:
-    """Refuse batches whose carried dimensions differ in order, size or labels."""
-    for dim in dict.fromkeys((*one.dims, *two.dims)):
-        mine, yours = (
-            pd.Index(labels.coords[dim].values) if dim in labels.coords and dim != "model" else None
-            for labels in (one, two)
-        )
-        alike = mine is yours if mine is None or yours is None else mine.equals(yours)
-        if one.dims != two.dims or one.sizes != two.sizes or not alike:
-            raise LogError(
-                f"the batches lie on different grids along {dim!r}: {one.dims} of sizes "
-                f"{one.sizes} and {two.dims} of sizes {two.sizes}. Expected the same carried "
-                f"dimensions and labels in each batch, in one order."
-            )
 
 
 def same_units(one: Kept, two: Kept) -> None:
@@ -389,16 +341,6 @@ def turned(part: Kept, pairs: Sequence[tuple[int, int]]) -> Moments:
     left, right = (own[[pair[side] for pair in pairs]].reshape(-1) for side in (0, 1))
     found = log.moments(part.levels, Differences(log.panels, left, right))
     return plain(found)
-
-
-def rows_of(whole: Moments, part: Moments) -> IntArray:
-    """Find the cells of a part among those of a sum that holds it."""
-    mine = np.empty_like(part.codes)
-    for i, labels in enumerate(whole.labels):
-        place = {label: code for code, label in enumerate(labels)}
-        codes = np.array([place[label] for label in part.labels[i]], dtype=np.int64)
-        mine[:, i] = codes[part.codes[:, i]]
-    return Keys.of([len(labels) for labels in whole.labels], lambda: [whole.codes.T]).find(mine.T)
 
 
 def same_masks(one: Kept, means: Any) -> None:
