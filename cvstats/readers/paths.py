@@ -23,9 +23,9 @@ MAGIC = {
 """With which bytes packed files begin."""
 
 
-def shortened(text: str) -> str:
-    """Show the beginning of a path."""
-    return repr(text if len(text) <= LONGEST else text[:LONGEST] + "…")
+def shortened(text: str, most: int = LONGEST) -> str:
+    """Show the beginning of a path, or of another text."""
+    return repr(text if len(text) <= most else text[:most] + "…")
 
 
 def path_of(given: str | PathLike[str]) -> Path:

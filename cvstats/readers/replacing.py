@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from cvstats.errors import LogError
+from cvstats.readers.paths import shortened
 from cvstats.readers.words import one_line
 
 __all__ = ["replacing", "written"]
@@ -76,7 +77,7 @@ def odd_text(columns: Mapping[str, np.ndarray[Any, Any]], other: str) -> str:
             text = str(value)
             if text.isascii() and "\0" not in text:
                 continue
-            shown = repr(text if len(text) <= LONGEST else text[:LONGEST] + "…")
+            shown = shortened(text, LONGEST)
             try:
                 text.encode()
             except UnicodeEncodeError:
