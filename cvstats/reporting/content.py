@@ -166,13 +166,13 @@ def of_intervals(losses: Losses, settings: Settings) -> Section:
     section.parts.append(
         grid(result, f"Mean loss of each model with its {settings.level} interval", numbers)
     )
-    rows = len(framed(result))
-    once = facts["method"] == "wald" and not read(losses).design.has("repetition")
+    table = framed(result)
+    once = facts["method"] == "wald" and bool((table["n_repetitions"] == 1).all())
     nearly = ", though with one repetition it has nearly the same limits" if once else ""
     draw_into(
         section, "forest",
         partial(plot.forest, losses, alpha=settings.alpha, missing=settings.missing),
-        title="Intervals of all models", height=min(8.0, 1.1 + 0.36 * rows),
+        title="Intervals of all models", height=min(8.0, 1.1 + 0.36 * len(table)),
         words="Marks are estimates, lines reach from the lower to the upper limit of the table "
         "above. What is grey is the naive interval, for comparison only: it takes every loss for "
         f"a new point and promises nothing{nearly}.",
