@@ -7,12 +7,12 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
+from patients import MODELS, outcomes, patients
 
 import cvstats
 from cvstats import cli
 from cvstats.readers.headings import heading
 
-MODELS = ["Pred (LinReg)", "Pred (XGB)"]
 PREDICTED = ["--truth", "True Value", "--loss", "squared_error"]
 BOTH = [*PREDICTED, "--prediction", MODELS[0], "--prediction", MODELS[1]]
 POINT, FOLD, SOURCE = ["--point", "Patient ID"], ["--fold", "CV Split"], ["--source", "Hospital"]
@@ -22,23 +22,14 @@ POINT, FOLD, SOURCE = ["--point", "Patient ID"], ["--fold", "CV Split"], ["--sou
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(8)
-    truth = rng.normal(50, 15, 60).round(2)
-    rows = {
-        "Patient ID": [f"P{i:04d}" for i in range(60)],
-        "CV Split": np.arange(60) % 5 + 1,
-        "Hospital": rng.choice(list("ABCD"), 60),
-        "True Value": truth,
-    }
-    table = pd.DataFrame(rows).assign(**{name: truth + rng.normal(0, 5, 60) for name in MODELS})
+    table = patients(rng)
     table.to_csv("preds.csv", index=False)
     gap = table.copy()
     gap.loc[3, MODELS[1]] = np.nan
     gap.to_csv("gap.csv", index=False)
     gap.loc[7, MODELS[0]] = np.nan
     gap.to_csv("gaps.csv", index=False)
-    table.assign(
-        Outcome=np.where(truth > 50, "yes", "no"), Prob=1 / (1 + np.exp((50 - truth) / 15))
-    ).to_csv("prob.csv", index=False)
+    outcomes(table).to_csv("prob.csv", index=False)
     acc = rng.integers(0, 2, 60)
     table[["Patient ID", "CV Split"]].assign(acc=acc).to_csv("acc.csv", index=False)
     scores = pd.DataFrame({"fold": range(5), "auc": rng.random(5), "f1": rng.random(5)})

@@ -5,32 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from patients import MODELS, outcomes, patients
 
 import cvstats
 from cvstats.errors import LogError
 
 CALL = {"fold": "CV Split", "point": "Patient ID", "source": "Hospital"}
-MODELS = ["Pred (LinReg)", "Pred (XGB)"]
 
 
 @pytest.fixture
 def table():
-    rng = np.random.default_rng(8)
-    truth = rng.normal(50, 15, 60).round(2)
-    rows = {
-        "Patient ID": [f"P{i:04d}" for i in range(60)],
-        "CV Split": np.arange(60) % 5 + 1,
-        "Hospital": rng.choice(list("ABCD"), 60),
-        "True Value": truth,
-    }
-    return pd.DataFrame(rows).assign(**{name: truth + rng.normal(0, 5, 60) for name in MODELS})
+    return patients(np.random.default_rng(8))
 
 
 @pytest.fixture
 def answers(table):
-    yes = np.where(table["True Value"] > 50, "yes", "no")
-    chance = 1 / (1 + np.exp((50 - table["True Value"]) / 15))
-    return table.drop(columns=MODELS).assign(Outcome=yes, Prob=chance)
+    return outcomes(table.drop(columns=MODELS))
 
 
 def refused(table, **options):
