@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
+from cvstats.core.types import FloatArray
 from cvstats.errors import plainly
-from cvstats.types import FloatArray
 
 __all__ = [
     "CODES",

@@ -12,7 +12,7 @@ import pytest
 
 import cvstats
 from cvstats import LogError
-from cvstats.blocks import LONGEST, Scratch, each, pieced, spans
+from cvstats.core.threads import LONGEST, Scratch, each, pieced, spans
 
 
 @pytest.mark.parametrize("threads", ["1", "2", "4"])

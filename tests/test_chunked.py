@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvstats import blocks, chunked
-from cvstats import design as designs
-from cvstats.chunked import Differences, Panels, all_binary, asked, cells, pairs
-from cvstats.design import Design, Level
+from cvstats.core import chunked
+from cvstats.core import design as designs
+from cvstats.core import threads as blocks
+from cvstats.core.chunked import Differences, Panels, all_binary, asked, cells, pairs
+from cvstats.core.design import Design, Level
 
 some = settings(max_examples=40, deadline=None)
 BYS = [(), ("fold",), ("repetition", "fold")]

@@ -11,7 +11,7 @@ from patients import MODELS, outcomes, patients
 
 import cvstats
 from cvstats import cli
-from cvstats.readers.headings import heading
+from cvstats.io.headings import heading
 
 PREDICTED = ["--truth", "True Value", "--loss", "squared_error"]
 BOTH = [*PREDICTED, "--prediction", MODELS[0], "--prediction", MODELS[1]]

@@ -12,9 +12,9 @@ import pytest
 import cvstats
 from cvstats import plans
 from cvstats.api.running import RUNNERS
-from cvstats.comparison import paired
+from cvstats.comparisons import paired
+from cvstats.core.result import Result
 from cvstats.errors import LogError
-from cvstats.results import Result
 
 RNG = np.random.default_rng(61)
 ALTERNATIVES = ["two-sided", "less", "greater"]

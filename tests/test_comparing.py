@@ -16,7 +16,7 @@ from statsmodels.stats.multitest import multipletests
 from strategies import close, logs, shuffled
 
 import cvstats
-from cvstats.comparison.paired import adjusted
+from cvstats.comparisons.paired import adjusted
 from cvstats.errors import LogError
 
 some = settings(max_examples=40, deadline=None)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvstats import design as designs
 from cvstats.containers.frames import facts_about
-from cvstats.design import Design, Grid, Level
+from cvstats.core import design as designs
+from cvstats.core.design import Design, Grid, Level
 from cvstats.errors import LogError
 
 some = settings(max_examples=80, deadline=None)

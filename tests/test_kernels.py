@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cvstats
-from cvstats import kernels
+from cvstats.core import kernels
 
 some = settings(max_examples=60, deadline=None)
 EPS = np.finfo(float).eps
@@ -300,7 +300,7 @@ def test_no_folder_can_be_written(tmp_path):
 
 LOOP = """
 import numpy as np
-from cvstats.kernels import compiled
+from cvstats.core.kernels import compiled
 
 @compiled()
 def double(values):

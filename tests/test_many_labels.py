@@ -12,12 +12,12 @@ import pytest
 
 import cvstats
 from cvstats import LogError, Moments
-from cvstats import design as designs
-from cvstats.chunked import cells
 from cvstats.containers.grouping import Groups
 from cvstats.containers.kept.batches import rows_of
 from cvstats.containers.reading import read
-from cvstats.levels import Keys
+from cvstats.core import design as designs
+from cvstats.core.chunked import cells
+from cvstats.core.levels import Keys
 
 BY = list("abcde")
 

@@ -12,9 +12,9 @@ import xarray as xr
 from scipy import stats
 
 import cvstats
-from cvstats.comparison import joint
+from cvstats.comparisons import joint
+from cvstats.core.result import Result
 from cvstats.errors import LogError
-from cvstats.results import Result
 
 ALTERNATIVES = ["two-sided", "less", "greater"]
 TESTS = ["difference", "se", "lower", "upper", "statistic", "p_value", "p_adjusted"]

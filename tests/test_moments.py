@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from strategies import close, logs, losses, shuffled
 
 from cvstats.containers import read
-from cvstats.moments import Moments, pool
+from cvstats.core.moments import Moments, pool
 
 some = settings(max_examples=40, deadline=None)
 

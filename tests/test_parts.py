@@ -10,7 +10,7 @@ from strategies import ARRAYS
 
 import cvstats
 from cvstats.containers import Groups, read
-from cvstats.design import Design
+from cvstats.core.design import Design
 
 
 def zero_one():

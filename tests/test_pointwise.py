@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import cvstats
 from cvstats.errors import LogError
-from cvstats.pointwise import LOSSES, TAKES
+from cvstats.loss_functions import LOSSES, TAKES
 
 metrics = pytest.importorskip("sklearn.metrics")
 

@@ -11,7 +11,7 @@ import pytest
 
 import cvstats
 from cvstats.errors import LogError
-from cvstats.readers import archives
+from cvstats.io import archives
 
 SAMPLES = [
     {"id": "a", "epoch": 1, "scores": {"match": {"value": "C"}}},

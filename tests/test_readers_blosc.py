@@ -13,7 +13,7 @@ from packaging.version import Version
 
 import cvstats
 from cvstats.errors import LogError
-from cvstats.readers import probing, unpacking
+from cvstats.io import probing, unpacking
 
 pytestmark = pytest.mark.skipif(
     Version(xr.__version__) < Version("2025.1.1"), reason="older ones cannot write with zarr 3"

@@ -12,7 +12,7 @@ from packaging.version import Version
 
 import cvstats
 from cvstats.errors import LogError
-from cvstats.readers import stores
+from cvstats.io import stores
 
 ZARR = pytest.param(
     "zarr",

@@ -90,7 +90,7 @@ def test_a_folder_of_too_much(tmp_path, table, monkeypatch):
     pytest.importorskip("pyarrow", reason="the extra io is not installed")
     for name in "abc":
         table.to_parquet(tmp_path / f"{name}.parquet")
-    monkeypatch.setattr("cvstats.readers.files.MOST_CELLS", 100)
+    monkeypatch.setattr("cvstats.io.files.MOST_CELLS", 100)
     assert "over 100 values. Read them in batches: cvstats.scan_parquet(path)" in refused(tmp_path)
 
 

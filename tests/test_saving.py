@@ -340,7 +340,7 @@ def test_a_header_that_lies_is_refused(tmp_path):
 
 @pytest.mark.parametrize("suffix", ["parquet", "nc", "zarr"])
 def test_without_the_extra_the_error_names_it(tmp_path, suffix, monkeypatch):
-    from cvstats.readers import words
+    from cvstats.io import words
 
     def absent(module):
         raise ImportError(module)

@@ -8,9 +8,9 @@ import pytest
 import xarray as xr
 
 import cvstats
+from cvstats.core.result import Caution
 from cvstats.errors import LogError
 from cvstats.intervals.unused import meant
-from cvstats.results import Caution
 
 WORDS = "a level that is not used may name folds, sources or repetitions: see diagnose()"
 MEANS = "one loss in each fold or split, and no level 'point'"

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from cvstats.api.pairs import Options
     from cvstats.api.running import Alternative, Compared, Losses, Missing, Table
     from cvstats.api.running_resampled import TrainSize
-    from cvstats.comparison.margins import Margin
+    from cvstats.comparisons.margins import Margin
     from cvstats.plans.drawing import Rng
 
 __all__ = ["Comparisons"]

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from cvstats.api.running import Alternative
-from cvstats.comparison import joint
-from cvstats.comparison.paired import degrees, limits, symmetric
+from cvstats.comparisons import joint
+from cvstats.comparisons.paired import degrees, limits, symmetric
+from cvstats.core.result import Result
+from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError
-from cvstats.results import Result
-from cvstats.types import FloatArray, IntArray
 
 __all__ = ["checked_law", "simultaneous", "with_adjusted"]
 

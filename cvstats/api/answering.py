@@ -20,7 +20,7 @@ from cvstats.containers import (
     lazily,
     read,
 )
-from cvstats.results import Result
+from cvstats.core.result import Result
 
 __all__ = ["answered"]
 

@@ -14,10 +14,10 @@ import xarray as xr
 from cvstats.api.measuring import losses
 from cvstats.containers.pairing import aligned
 from cvstats.errors import LogError, listed, nearest
-from cvstats.pointwise import loss_name
-from cvstats.readers import Asked, Assembled, Tidy, assembled
-from cvstats.readers.numeric import refuse_commas, refuse_no_numbers
-from cvstats.readers.words import guarded
+from cvstats.io import Asked, Assembled, Tidy, assembled
+from cvstats.io.numeric import refuse_commas, refuse_no_numbers
+from cvstats.io.words import guarded
+from cvstats.loss_functions import loss_name
 
 __all__ = ["facts", "logged", "loss_column"]
 

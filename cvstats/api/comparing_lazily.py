@@ -14,12 +14,12 @@ from cvstats.api.adjusting import simultaneous, with_adjusted
 from cvstats.api.pairs import pairs_of, usual
 from cvstats.api.rounding import exact
 from cvstats.api.running import RUNNERS, Alternative, Losses
-from cvstats.comparison.paired import adjusted, tested
+from cvstats.comparisons.paired import adjusted, tested
 from cvstats.containers import LazyPanels, Log, lazily, read
 from cvstats.containers.pairing import minus, subtracted
+from cvstats.core.result import Result
+from cvstats.core.types import IntArray
 from cvstats.errors import LogError
-from cvstats.results import Result
-from cvstats.types import IntArray
 
 __all__ = [
     "all_gaps",

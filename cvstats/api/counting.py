@@ -10,13 +10,13 @@ import numpy as np
 
 from cvstats.api.pairs import columns_of, every_two, paired
 from cvstats.api.running import Losses, Missing, Table
-from cvstats.chunked import all_binary
-from cvstats.comparison import discordance
-from cvstats.comparison.paired import ADJUSTMENTS, adjusted
+from cvstats.comparisons import discordance
+from cvstats.comparisons.paired import ADJUSTMENTS, adjusted
 from cvstats.containers import Log, read
+from cvstats.core.chunked import all_binary
+from cvstats.core.result import Caution, Result
 from cvstats.errors import LogError, checked_choice, checked_flag
 from cvstats.intervals.registry import require
-from cvstats.results import Caution, Result
 
 __all__ = ["cochran_q", "mcnemar"]
 

@@ -30,11 +30,11 @@ from cvstats.containers import (
     read,
     stack,
 )
+from cvstats.core.result import Result
 from cvstats.errors import LogError, is_several, listed, nearest
 from cvstats.intervals import quadratic
 from cvstats.intervals.registry import require
 from cvstats.intervals.unused import renaming, unused
-from cvstats.results import Result
 
 __all__ = ["decompose", "moments"]
 

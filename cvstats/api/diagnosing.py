@@ -15,9 +15,10 @@ from cvstats.api.running import (
     by_repetition,
     folds_per_repetition,
 )
-from cvstats.chunked import all_binary
 from cvstats.containers import Log, read
-from cvstats.design import Design
+from cvstats.core.chunked import all_binary
+from cvstats.core.design import Design
+from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError
 from cvstats.findings import (
     Finding,
@@ -30,7 +31,6 @@ from cvstats.findings import (
 from cvstats.intervals import layouts
 from cvstats.intervals.registry import METHODS
 from cvstats.intervals.unused import one_each, renaming, unused
-from cvstats.types import FloatArray, IntArray
 
 __all__ = ["diagnose"]
 

@@ -14,10 +14,10 @@ import xarray as xr
 
 from cvstats.api.assembling import facts, logged, loss_column
 from cvstats.errors import LogError, choice, spelled
-from cvstats.readers import Asked, Tidy, assembled, named_format, read, save
-from cvstats.readers.outcomes import refuse_other_outcomes
-from cvstats.readers.paths import LONGEST, path_of, shortened
-from cvstats.readers.words import brief, guarded, one_line
+from cvstats.io import Asked, Tidy, assembled, named_format, read, save
+from cvstats.io.outcomes import refuse_other_outcomes
+from cvstats.io.paths import LONGEST, path_of, shortened
+from cvstats.io.words import brief, guarded, one_line
 
 __all__ = ["read_log", "read_predictions", "save_log"]
 

@@ -13,7 +13,7 @@ import xarray as xr
 from cvstats.api.levelling import kept_besides
 from cvstats.api.measuring import is_name, single
 from cvstats.containers import is_dask_frame, lazy_frames
-from cvstats.design import LEVELS
+from cvstats.core.design import LEVELS
 from cvstats.errors import MOST, LogError, listed, nearest, place
 
 __all__ = ["as_log"]

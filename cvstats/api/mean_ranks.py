@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from cvstats.api.pairs import columns_of
 from cvstats.api.running import Losses, Missing, Table, checked_alpha
-from cvstats.comparison import ranks
+from cvstats.comparisons import ranks
 from cvstats.containers import Log, is_dask_frame, later, read
+from cvstats.core.result import Caution, Result
+from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_choice, checked_level, listed
-from cvstats.results import Caution, Result
-from cvstats.types import FloatArray, IntArray
 
 __all__ = ["friedman", "nemenyi"]
 

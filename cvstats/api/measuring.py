@@ -13,7 +13,7 @@ import xarray as xr
 from cvstats.api.levelling import levelled
 from cvstats.containers import is_dask_frame, lazy_frames
 from cvstats.errors import LogError, listed, nearest
-from cvstats.pointwise import LossOptions, checked_loss, loss_name, pointwise
+from cvstats.loss_functions import LossOptions, checked_loss, loss_name, pointwise
 
 __all__ = ["is_name", "losses", "single"]
 

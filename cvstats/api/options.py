@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cvstats.api.running import checked_alpha
+from cvstats.core.result import ALTERNATIVES
 from cvstats.errors import checked_choice
 from cvstats.intervals import (
     bootstrap,
@@ -18,7 +19,6 @@ from cvstats.intervals import (
     splits,
     wald,
 )
-from cvstats.results import ALTERNATIVES
 
 __all__ = ["WORDS", "checked", "checked_words"]
 

@@ -15,16 +15,16 @@ from cvstats.api.options import checked_words
 from cvstats.api.rounding import exact
 from cvstats.api.running import RUNNERS, Losses, folds_per_repetition
 from cvstats.api.running_resampled import checked_train_size
-from cvstats.chunked import Differences, Panels, cross_products
 from cvstats.containers import Log, dropped, read
 from cvstats.containers.pairing import aligned
 from cvstats.containers.reading import MISSING
-from cvstats.design import Design, Level
+from cvstats.core.chunked import Differences, Panels, cross_products
+from cvstats.core.design import Design, Level
+from cvstats.core.moments import Moments
+from cvstats.core.result import Result
+from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import MOST, LogError, checked_choice, listed, looked_up, nearest
 from cvstats.intervals.registry import require
-from cvstats.moments import Moments
-from cvstats.results import Result
-from cvstats.types import FloatArray, IntArray
 
 __all__ = [
     "Options",

@@ -17,12 +17,12 @@ from cvstats.api.running import (
     checked_alpha,
     checked_numbers,
 )
-from cvstats.chunked import Differences
-from cvstats.comparison.planning import parts_of_variance, planned
+from cvstats.comparisons.planning import parts_of_variance, planned
 from cvstats.containers import Log, is_dask_frame, later
+from cvstats.core.chunked import Differences
+from cvstats.core.result import ALTERNATIVES, Result
+from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, NotGiven, checked_choice
-from cvstats.results import ALTERNATIVES, Result
-from cvstats.types import FloatArray
 
 __all__ = ["power"]
 

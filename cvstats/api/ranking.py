@@ -19,14 +19,14 @@ from cvstats.api.running import (
     checked_alpha,
     folds_per_repetition,
 )
-from cvstats.comparison.best import CENTERS, checked_screening, may_be_best, no_losses
-from cvstats.comparison.joint import checked_draws
+from cvstats.comparisons.best import CENTERS, checked_screening, may_be_best, no_losses
+from cvstats.comparisons.joint import checked_draws
 from cvstats.containers import Log, read
+from cvstats.core.result import Caution, Result
+from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_choice
 from cvstats.intervals.registry import require
 from cvstats.plans.drawing import Rng, checked_rng, seed_of
-from cvstats.results import Caution, Result
-from cvstats.types import FloatArray, IntArray
 
 __all__ = ["best_set"]
 

@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 from cvstats.containers import Log, read
 from cvstats.containers.arrays import ArrayLabels
 from cvstats.containers.pairing import partners
-from cvstats.design import LEVELS
+from cvstats.core.design import LEVELS
+from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, is_number, listed, spelled
-from cvstats.types import FloatArray
 
 __all__ = ["Rates", "leave_one_out_means", "no_information_of"]
 

@@ -12,10 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from cvstats.chunked import Panels, Shifted
 from cvstats.containers import Log
-from cvstats.results import Caution, Result
-from cvstats.types import FloatArray
+from cvstats.core.chunked import Panels, Shifted
+from cvstats.core.result import Caution, Result
+from cvstats.core.types import FloatArray
 
 __all__ = ["recentred"]
 

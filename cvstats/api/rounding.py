@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from cvstats.api.running import by_repetition
-from cvstats.chunked import Differences
-from cvstats.comparison.paired import symmetric
+from cvstats.comparisons.paired import symmetric
 from cvstats.containers import CellLog, Log
-from cvstats.results import Caution, Result
-from cvstats.types import FloatArray, MaskArray
+from cvstats.core.chunked import Differences
+from cvstats.core.result import Caution, Result
+from cvstats.core.types import FloatArray, MaskArray
 
 __all__ = ["ROUNDING", "exact", "levels_of"]
 

@@ -26,13 +26,13 @@ from cvstats.api.running_resampled import (
     run_replace_one,
 )
 from cvstats.api.running_sources import run_clustered, run_out_of_source
-from cvstats.chunked import Columns, all_binary
 from cvstats.containers import Kept, Log, Table
+from cvstats.core.chunked import Columns, all_binary
+from cvstats.core.result import Caution, Result
 from cvstats.errors import LogError, is_number, is_several
 from cvstats.intervals import quadratic as quadratics
 from cvstats.intervals import splits, wald
 from cvstats.intervals.registry import fold_level, require
-from cvstats.results import Caution, Result
 
 __all__ = [
     "INTERVALS",

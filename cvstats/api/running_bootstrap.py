@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from cvstats.api.rates import Rates, no_information_of
-from cvstats.chunked import Columns
 from cvstats.containers import Log
 from cvstats.containers.resamples import Resample, draws, resamples, without_undrawn
+from cvstats.core.chunked import Columns
+from cvstats.core.result import Caution, Result
+from cvstats.core.types import FloatArray
 from cvstats.errors import checked_choice
 from cvstats.intervals import bootstrap
 from cvstats.intervals.registry import require
-from cvstats.results import Caution, Result
-from cvstats.types import FloatArray
 
 __all__ = [
     "run_bootstrap_632",

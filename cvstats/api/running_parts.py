@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from cvstats.containers import Groups
+from cvstats.core.result import Caution, Result
+from cvstats.core.types import IntArray
 from cvstats.intervals import wald
 from cvstats.intervals.registry import fold_level
-from cvstats.results import Caution, Result
-from cvstats.types import IntArray
 
 __all__ = ["wald_of_parts"]
 

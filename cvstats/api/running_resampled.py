@@ -10,16 +10,16 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from cvstats.chunked import Columns
 from cvstats.containers import Groups, Log
 from cvstats.containers.grouping import PartDesign
-from cvstats.design import LEVELS
+from cvstats.core.chunked import Columns
+from cvstats.core.design import LEVELS
+from cvstats.core.moments import Moments
+from cvstats.core.result import Caution, Result
+from cvstats.core.types import FloatArray, IntArray, Labels
 from cvstats.errors import LogError, is_number, is_several, listed, place
 from cvstats.intervals import layouts, nested, replace_one, resampled
 from cvstats.intervals.registry import require
-from cvstats.moments import Moments
-from cvstats.results import Caution, Result
-from cvstats.types import FloatArray, IntArray, Labels
 
 __all__ = [
     "TrainSize",

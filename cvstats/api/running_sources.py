@@ -6,16 +6,16 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from cvstats.chunked import Columns
 from cvstats.containers import Groups, Log, apart, read
-from cvstats.design import LEVELS
+from cvstats.core.chunked import Columns
+from cvstats.core.design import LEVELS
+from cvstats.core.moments import Moments
+from cvstats.core.result import Result
+from cvstats.core.types import IntArray
 from cvstats.errors import LogError, checked_level, listed, looked_up, nearest, spelled
 from cvstats.intervals import heterogeneity, independent, source_layouts, sources
 from cvstats.intervals.needs import plain
 from cvstats.intervals.registry import METHODS, require
-from cvstats.moments import Moments
-from cvstats.results import Result
-from cvstats.types import IntArray
 
 __all__ = [
     "independent_logs",

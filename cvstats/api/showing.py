@@ -12,7 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from cvstats.containers.frames import sentence
-from cvstats.design import LEVELS
+from cvstats.core.design import LEVELS
 from cvstats.errors import LogError
 
 __all__ = ["Digits", "cells", "framed", "row_names", "text_table", "to_latex", "to_markdown"]

@@ -30,8 +30,8 @@ from cvstats.containers import (
     lazy_frames,
     scanning_files,
 )
+from cvstats.core.moments import Moments as Cells
 from cvstats.errors import LogError
-from cvstats.moments import Moments as Cells
 
 __all__ = ["Moments", "scan_dask", "scan_parquet"]
 

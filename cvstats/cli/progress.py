@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cvstats.readers.watching import watched
+from cvstats.io.watching import watched
 
 __all__ = ["reading"]
 

@@ -13,12 +13,12 @@ from typing import Any
 from cvstats.api.files import read_log
 from cvstats.api.running import Missing
 from cvstats.cli.progress import reading
-from cvstats.design import LEVELS
+from cvstats.core.design import LEVELS
 from cvstats.errors import LogError, nearest
 from cvstats.intervals.unused import meant
-from cvstats.readers.files import SUFFIXES
-from cvstats.readers.headings import heading
-from cvstats.readers.paths import path_of, refuse_stream, shortened
+from cvstats.io.files import SUFFIXES
+from cvstats.io.headings import heading
+from cvstats.io.paths import path_of, refuse_stream, shortened
 
 __all__ = ["Reading", "log_in", "named_files", "tell_dropped", "titled"]
 

@@ -17,7 +17,7 @@ from cvstats.cli.demo import demo
 from cvstats.cli.reading import Reading
 from cvstats.cli.wording import as_options
 from cvstats.errors import LogError
-from cvstats.readers.paths import shortened
+from cvstats.io.paths import shortened
 
 if TYPE_CHECKING:
     import cyclopts

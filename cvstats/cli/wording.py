@@ -11,7 +11,7 @@ from inspect import signature
 from cvstats.cli import commands
 from cvstats.cli.printing import spoken
 from cvstats.cli.reading import Reading
-from cvstats.design import LEVELS
+from cvstats.core.design import LEVELS
 
 __all__ = ["as_options"]
 

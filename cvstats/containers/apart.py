@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from cvstats.blocks import BLOCK, spans
-from cvstats.design import LEVELS, SPLIT, WINDOW, Design, Splits
+from cvstats.core.design import LEVELS, SPLIT, WINDOW, Design, Splits
+from cvstats.core.threads import BLOCK, spans
+from cvstats.core.types import IntArray
 from cvstats.errors import LogError, listed, nearest, spelled
-from cvstats.types import IntArray
 
 __all__ = ["Apart", "apart"]
 

@@ -12,16 +12,16 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from cvstats.chunked import Panels
 from cvstats.containers.frames import facts_about
 from cvstats.containers.lazy.evaluated import unlabelled
 from cvstats.containers.lazy.panels import LazyPanels, check_sizes
 from cvstats.containers.log import Attrs, refuse_same_names
-from cvstats.design import LEVELS, Design, Grid, Level
+from cvstats.core.chunked import Panels
+from cvstats.core.design import LEVELS, Design, Grid, Level
+from cvstats.core.moments import Moments
+from cvstats.core.result import Result, caution_attrs
+from cvstats.core.types import IntArray
 from cvstats.errors import LogError, listed
-from cvstats.moments import Moments
-from cvstats.results import Result, caution_attrs
-from cvstats.types import IntArray
 
 __all__ = [
     "ArrayLabels",

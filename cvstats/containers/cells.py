@@ -15,15 +15,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cvstats.chunked import Columns, Differences, Panels
 from cvstats.containers.apart import Apart
 from cvstats.containers.hashing import Prints, as_index
 from cvstats.containers.log import Log
-from cvstats.design import LEVELS, SPLIT, Design, Keys, Level, Plan, Splits
+from cvstats.core.chunked import Columns, Differences, Panels
+from cvstats.core.design import LEVELS, SPLIT, Design, Keys, Level, Plan, Splits
+from cvstats.core.moments import Moments
+from cvstats.core.result import Caution
+from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, listed, spelled
-from cvstats.moments import Moments
-from cvstats.results import Caution
-from cvstats.types import FloatArray, IntArray
 
 __all__ = [
     "CellDesign",

@@ -12,14 +12,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cvstats.chunked import Panels
 from cvstats.containers.log import Attrs
-from cvstats.design import LEVELS, Design, Grid, Level
+from cvstats.core.chunked import Panels
+from cvstats.core.design import LEVELS, Design, Grid, Level
+from cvstats.core.moments import Moments
+from cvstats.core.result import CAUTIONS, Result
+from cvstats.core.types import IntArray
 from cvstats.errors import LogError, is_number, listed, spelled
 from cvstats.intervals.unused import meant
-from cvstats.moments import Moments
-from cvstats.results import CAUTIONS, Result
-from cvstats.types import IntArray
 
 __all__ = ["FrameLabels", "design_of", "numbers", "panels_of", "sentence"]
 

@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.chunked import Columns, Panels
 from cvstats.containers.apart import Apart
 from cvstats.containers.log import Log
-from cvstats.design import SPLIT, Design, Grid, Keys, Level, Plan, Splits
+from cvstats.core.chunked import Columns, Panels
+from cvstats.core.design import SPLIT, Design, Grid, Keys, Level, Plan, Splits
+from cvstats.core.levels import Codes
+from cvstats.core.moments import Moments
+from cvstats.core.result import Result
+from cvstats.core.types import IntArray
 from cvstats.errors import LogError, listed, spelled
-from cvstats.levels import Codes
-from cvstats.moments import Moments
-from cvstats.results import Result
-from cvstats.types import IntArray
 
 __all__ = ["Groups", "Part", "PartDesign", "stack"]
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cvstats.types import Labels
+from cvstats.core.types import Labels
 
 __all__ = ["Prints", "as_index", "hashed", "hashes_of"]
 

@@ -12,17 +12,17 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats import chunked
-from cvstats.blocks import BLOCK, spans
-from cvstats.chunked import Columns, Differences, Panels
-from cvstats.design import Design
+from cvstats.core import chunked
+from cvstats.core.chunked import Columns, Differences, Panels
+from cvstats.core.design import Design
+from cvstats.core.levels import Grid
+from cvstats.core.moments import Moments
+from cvstats.core.result import Caution, Result
+from cvstats.core.threads import BLOCK, spans
+from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import MOST, LogError, listed, spelled
 from cvstats.intervals.registry import METHODS, OF_SCORES
 from cvstats.intervals.unused import one_each, unused
-from cvstats.levels import Grid
-from cvstats.moments import Moments
-from cvstats.results import Caution, Result
-from cvstats.types import FloatArray, IntArray, MaskArray
 
 __all__ = ["Labels", "Log", "Table", "doubted", "facts_of", "refuse_same_names"]
 

@@ -12,7 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from cvstats.containers import arrays, frames
-from cvstats.design import LEVELS
+from cvstats.core.design import LEVELS
 from cvstats.errors import MOST, LogError, listed, place, spelled
 
 __all__ = ["against", "aligned", "every_pair", "subtracted"]

@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.blocks import BLOCK, spans
 from cvstats.containers import arrays, frames
 from cvstats.containers.apart import apart
 from cvstats.containers.cells import CellPanels
 from cvstats.containers.lazy.kind import is_dask_frame
 from cvstats.containers.lazy.panels import LazyPanels
 from cvstats.containers.log import Log
-from cvstats.design import LEVELS, Design
+from cvstats.core.design import LEVELS, Design
+from cvstats.core.threads import BLOCK, spans
 from cvstats.errors import LogError, checked_choice
 
 __all__ = ["MISSING", "dropped", "read"]

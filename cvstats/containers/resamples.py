@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from cvstats.containers.arrays import evaluated
 from cvstats.containers.log import Log
-from cvstats.design import Design
+from cvstats.core.design import Design
+from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import MOST, LogError, listed, place
 from cvstats.intervals.bootstrap import Bags
 from cvstats.intervals.bootstrap_layouts import code_of, counts_of, own_fit, remembered
-from cvstats.types import FloatArray, IntArray, MaskArray
 
 __all__ = ["Draws", "Resample", "draws", "resamples", "without_undrawn"]
 

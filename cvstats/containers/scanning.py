@@ -11,15 +11,15 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from cvstats.chunked import Panels
 from cvstats.containers.frames import FrameLabels, numbers
 from cvstats.containers.kept.batches import Kept, kept_of
 from cvstats.containers.kept.beside import side_by_side
 from cvstats.containers.log import Log
 from cvstats.containers.reading import unread
-from cvstats.design import LEVELS, Design, Level
+from cvstats.core.chunked import Panels
+from cvstats.core.design import LEVELS, Design, Level
+from cvstats.core.types import Labels
 from cvstats.errors import LogError, listed
-from cvstats.types import Labels
 
 __all__ = ["Columns", "Parts", "added", "check_stacked", "columns_of", "part_of", "whole_of"]
 

@@ -13,7 +13,7 @@ import xarray as xr
 from cvstats.containers.arrays import ArrayLabels
 from cvstats.containers.frames import FrameLabels, body, copied
 from cvstats.containers.log import Attrs, Labels, Log, Table, doubted, facts_of
-from cvstats.results import Result
+from cvstats.core.result import Result
 
 __all__ = ["Axis", "label_stacked"]
 

@@ -16,12 +16,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.evaluation.data import Data
 from cvstats.evaluation.fingerprint import mark
 from cvstats.evaluation.fitting import Answer, Question
 from cvstats.plans import BoundPlan
-from cvstats.types import FloatArray
 
 __all__ = ["Checkpoint"]
 

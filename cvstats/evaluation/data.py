@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from cvstats.core.types import IntArray
 from cvstats.errors import LogError, spelled
-from cvstats.types import IntArray
 
 __all__ = ["Data", "Values", "named", "read_data", "rows_of"]
 

@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, NotGiven, checked_flag, place
 from cvstats.evaluation.checkpoint import Checkpoint
 from cvstats.evaluation.data import Data, read_data
 from cvstats.evaluation.fitting import Answer, Question, answer, asked
 from cvstats.evaluation.layout import Layout, index_of, laid_out, table_of
+from cvstats.loss_functions import loss_name
 from cvstats.plans import BoundPlan, Fit, Plan
 from cvstats.plans.drawing import is_whole
-from cvstats.pointwise import loss_name
-from cvstats.types import FloatArray, IntArray
 
 __all__ = ["evaluate"]
 

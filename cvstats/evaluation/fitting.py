@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError
 from cvstats.evaluation.data import Values, rows_of
 from cvstats.evaluation.information import no_information
+from cvstats.loss_functions import LossOptions, checked_loss, pointwise
 from cvstats.plans import Fit
-from cvstats.pointwise import LossOptions, checked_loss, pointwise
-from cvstats.types import FloatArray, IntArray
 
 __all__ = ["Answer", "Loss", "Question", "answer", "asked"]
 

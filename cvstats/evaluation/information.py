@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.pointwise import LossOptions, pointwise
-from cvstats.types import FloatArray
+from cvstats.core.types import FloatArray
+from cvstats.loss_functions import LossOptions, pointwise
 
 __all__ = ["no_information"]
 

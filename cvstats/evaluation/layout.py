@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from cvstats.core.types import FloatArray, IntArray
 from cvstats.evaluation.data import Data
 from cvstats.plans import BoundPlan, Fit
-from cvstats.types import FloatArray, IntArray
 
 __all__ = ["Layout", "index_of", "laid_out"]
 

@@ -14,9 +14,9 @@ from functools import cached_property
 
 import numpy as np
 
+from cvstats.core.result import Caution, Result, interval
+from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, checked_choice
-from cvstats.results import Caution, Result, interval
-from cvstats.types import FloatArray, IntArray, MaskArray
 
 __all__ = [
     "CORRECTIONS",

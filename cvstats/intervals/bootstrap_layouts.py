@@ -9,10 +9,10 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from cvstats.design import Design
+from cvstats.core.design import Design
+from cvstats.core.types import IntArray
 from cvstats.errors import listed, spelled
 from cvstats.intervals.layouts import cells
-from cvstats.types import IntArray
 
 __all__ = [
     "bootstrap",

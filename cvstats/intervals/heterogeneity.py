@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from cvstats.core.moments import Moments
+from cvstats.core.result import Caution, Result
+from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, checked_choice, listed, spelled
-from cvstats.moments import Moments
-from cvstats.results import Caution, Result
-from cvstats.types import FloatArray
 
 __all__ = ["VARIANCES", "heterogeneity", "q_profile", "scatter"]
 

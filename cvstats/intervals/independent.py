@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cvstats.core.moments import Moments
+from cvstats.core.result import Caution, Result
+from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, listed, spelled
 from cvstats.intervals.quadratic import Components, averaged, components
-from cvstats.moments import Moments
-from cvstats.results import Caution, Result
-from cvstats.types import FloatArray, IntArray
 
 __all__ = ["independent", "independent_sources", "table"]
 

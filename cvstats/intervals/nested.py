@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from cvstats.core.moments import Moments
+from cvstats.core.result import Caution, Result, interval
+from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import checked_choice
-from cvstats.moments import Moments
-from cvstats.results import Caution, Result, interval
-from cvstats.types import FloatArray, MaskArray
 
 __all__ = ["BIAS_CORRECTIONS", "nested_cv"]
 

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cvstats.core.moments import Moments
+from cvstats.core.result import Caution, Result, interval
+from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, checked_choice
 from cvstats.intervals.wald import FOLD_WEIGHTS
-from cvstats.moments import Moments
-from cvstats.results import Caution, Result, interval
-from cvstats.types import FloatArray
 
 __all__ = ["ESTIMATORS", "Components", "averaged", "components", "decompose", "quadratic"]
 

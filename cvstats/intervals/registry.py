@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from cvstats.design import Design
+from cvstats.core.design import Design
 from cvstats.errors import LogError
 from cvstats.intervals import bootstrap_layouts, layouts
 from cvstats.intervals.layouts import fold_level

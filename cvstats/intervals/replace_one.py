@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from cvstats.core.moments import Moments
+from cvstats.core.result import Caution, Result, interval
+from cvstats.core.types import IntArray
 from cvstats.errors import checked_choice
-from cvstats.moments import Moments
-from cvstats.results import Caution, Result, interval
-from cvstats.types import IntArray
 
 __all__ = ["CONSTANTS", "replace_one"]
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 from scipy import special
 
+from cvstats.core.moments import Moments
+from cvstats.core.result import Caution, Result, interval
+from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_choice
-from cvstats.moments import Moments
-from cvstats.results import Caution, Result, interval
-from cvstats.types import FloatArray, IntArray
 
 __all__ = ["TESTS", "conservative_z", "corrected_t", "five_by_two"]
 

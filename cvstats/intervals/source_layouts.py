@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from cvstats.design import Design
+from cvstats.core.design import Design
+from cvstats.core.types import IntArray
 from cvstats.errors import listed, spelled
 from cvstats.intervals.layouts import fold_level
-from cvstats.types import IntArray
 
 __all__ = ["across_folds", "clusters", "no_level", "one_source_out"]
 

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cvstats.core.moments import Moments
+from cvstats.core.result import Caution, Result, interval
+from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_choice, listed, spelled
-from cvstats.moments import Moments
-from cvstats.results import Caution, Result, interval
-from cvstats.types import FloatArray, IntArray
 
 __all__ = [
     "CORRECTIONS",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
+from cvstats.core.moments import Moments
+from cvstats.core.result import Caution, Result, interval, quantile
+from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, checked_choice
-from cvstats.moments import Moments
-from cvstats.results import Caution, Result, interval, quantile
-from cvstats.types import FloatArray
 
 __all__ = ["HOLDOUT", "holdout"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from cvstats.core.moments import Moments
+from cvstats.core.result import Caution, Result, interval
+from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_choice
-from cvstats.moments import Moments
-from cvstats.results import Caution, Result, interval
-from cvstats.types import FloatArray, IntArray
 
 __all__ = ["FOLD_WEIGHTS", "VARIANCES", "cells_needed", "cv_t", "naive", "wald", "wald_of_parts"]
 

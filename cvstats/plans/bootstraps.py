@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cvstats.core.types import IntArray
 from cvstats.errors import LogError
 from cvstats.plans.drawing import Mixing, Points, Rng, generator, seed_of, whole_number
 from cvstats.plans.plan import Evaluation, Fit, Plan
-from cvstats.types import IntArray
 
 __all__ = ["bootstrap", "case_bootstrap", "two_stage"]
 

@@ -8,8 +8,8 @@ from typing import Any, Literal, SupportsIndex, TypeAlias, TypeGuard
 
 import numpy as np
 
+from cvstats.core.types import IntArray
 from cvstats.errors import LogError, checked_flag
-from cvstats.types import IntArray
 
 __all__ = [
     "Mixing",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cvstats.core.types import IntArray
 from cvstats.errors import LogError
 from cvstats.plans.drawing import (
     Mixing,
@@ -20,7 +21,6 @@ from cvstats.plans.drawing import (
 )
 from cvstats.plans.folds import check_folds
 from cvstats.plans.plan import Evaluation, Fit, Plan, listed_options
-from cvstats.types import IntArray
 
 __all__ = ["nested_cv", "replace_one"]
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from cvstats.core.types import IntArray
 from cvstats.errors import LogError, spelled
 from cvstats.plans.drawing import Mixing, Points, coded, whole_number
-from cvstats.types import IntArray
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cvstats.core.types import IntArray
 from cvstats.errors import LogError
 from cvstats.plans.drawing import (
     Mixing,
@@ -21,7 +22,6 @@ from cvstats.plans.drawing import (
     whole_number,
 )
 from cvstats.plans.plan import Evaluation, Fit, Plan
-from cvstats.types import IntArray
 
 __all__ = ["holdout", "paired_subsampling", "subsampling"]
 

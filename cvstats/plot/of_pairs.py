@@ -13,6 +13,7 @@ import pandas as pd
 from cvstats.api.comparing import compare
 from cvstats.api.running import Compared, Losses, Missing
 from cvstats.api.showing import cells
+from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, checked_choice
 from cvstats.plans.drawing import Rng
 from cvstats.plot.lettering import above, name_x, numbers, scaled
@@ -37,7 +38,6 @@ from cvstats.plot.style import (
     tall,
     tidy,
 )
-from cvstats.types import FloatArray, MaskArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -19,7 +19,7 @@ from cvstats.api.running import Losses, Missing
 from cvstats.api.showing import cells, framed, row_names
 from cvstats.api.sourcing import clustered, heterogeneity, out_of_source
 from cvstats.containers import read
-from cvstats.design import Design
+from cvstats.core.design import Design
 from cvstats.errors import LogError
 from cvstats.reporting.figures import drawn
 

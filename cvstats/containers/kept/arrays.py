@@ -16,11 +16,11 @@ from cvstats.containers.lazy.evaluated import design_at
 from cvstats.containers.lazy.graph import lazy_cells, lazy_rows
 from cvstats.containers.lazy.naming import needed
 from cvstats.containers.log import Log
-from cvstats.design import Design
+from cvstats.core.design import Design
+from cvstats.core.moments import Moments
+from cvstats.core.result import Result
+from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
-from cvstats.moments import Moments
-from cvstats.results import Result
-from cvstats.types import FloatArray
 
 __all__ = ["kept_of_array"]
 

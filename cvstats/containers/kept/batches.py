@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from cvstats.chunked import Differences
 from cvstats.containers.arrays import ArrayLabels
 from cvstats.containers.cells import (
     CellDesign,
@@ -26,11 +25,12 @@ from cvstats.containers.kept.notes import Notes
 from cvstats.containers.log import Labels, Log
 from cvstats.containers.pairing import aligned
 from cvstats.containers.reading import read, unread
-from cvstats.design import LEVELS
+from cvstats.core.chunked import Differences
+from cvstats.core.design import LEVELS
+from cvstats.core.moments import Moments
+from cvstats.core.result import Caution
+from cvstats.core.types import IntArray
 from cvstats.errors import LogError, listed
-from cvstats.moments import Moments
-from cvstats.results import Caution
-from cvstats.types import IntArray
 
 __all__ = ["Kept", "kept_of", "model_columns"]
 

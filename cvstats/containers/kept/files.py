@@ -21,9 +21,9 @@ from cvstats.containers.kept.batches import Kept
 from cvstats.containers.kept.met import ALL, Met
 from cvstats.containers.kept.notes import Notes
 from cvstats.containers.log import Labels
+from cvstats.core.moments import Moments
+from cvstats.core.result import Caution
 from cvstats.errors import LogError, NoSuchFile
-from cvstats.moments import Moments
-from cvstats.results import Caution
 
 __all__ = ["load", "save"]
 

@@ -10,10 +10,10 @@ import pandas as pd
 from cvstats.containers.arrays import ArrayLabels
 from cvstats.containers.frames import FrameLabels
 from cvstats.containers.log import Labels
-from cvstats.design import Keys
+from cvstats.core.design import Keys
+from cvstats.core.moments import Moments
+from cvstats.core.types import IntArray
 from cvstats.errors import LogError, listed
-from cvstats.moments import Moments
-from cvstats.types import IntArray
 
 __all__ = ["matched", "picked", "reordered", "rows_of"]
 

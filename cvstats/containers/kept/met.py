@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cvstats import kernels
-from cvstats.blocks import BLOCK, spans
 from cvstats.containers.hashing import Prints, as_index, hashed, hashes_of
-from cvstats.design import LEVELS, SPLIT, Design
+from cvstats.core import kernels
+from cvstats.core.design import LEVELS, SPLIT, Design
+from cvstats.core.levels import Codes, Grid
+from cvstats.core.threads import BLOCK, spans
 from cvstats.errors import LogError
-from cvstats.levels import Codes, Grid
 
 __all__ = ["ALL", "Met", "met_in"]
 

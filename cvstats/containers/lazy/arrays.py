@@ -24,8 +24,8 @@ from cvstats.containers.lazy.panels import LazyPanels
 from cvstats.containers.lazy.template import Run, Template, sketch
 from cvstats.containers.log import Log, doubted, facts_of, refuse_same_names
 from cvstats.containers.stacking import Axis
+from cvstats.core.result import Caution, Result, caution_attrs
 from cvstats.errors import LogError
-from cvstats.results import Caution, Result, caution_attrs
 
 __all__ = ["is_lazy", "lazily", "lazy_table", "lazy_template_of", "told_later"]
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats import chunked
-from cvstats.chunked import Panels
-from cvstats.design import Design, Keys, Level
+from cvstats.core import chunked
+from cvstats.core.chunked import Panels
+from cvstats.core.design import Design, Keys, Level
+from cvstats.core.moments import Moments
+from cvstats.core.types import IntArray
 from cvstats.errors import LogError, place
-from cvstats.moments import Moments
-from cvstats.types import IntArray
 
 __all__ = [
     "Names",

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvstats.containers.lazy.blocks import Names, Rows, column_name, masked_somewhere, named
-from cvstats.design import LEVELS, SPLIT, Design, Grid, Level
+from cvstats.core.design import LEVELS, SPLIT, Design, Grid, Level
+from cvstats.core.types import IntArray
 from cvstats.errors import LogError
-from cvstats.types import IntArray
 
 __all__ = ["Layout", "agreed", "assumed_rows", "design_at", "joined_rows", "unlabelled"]
 

@@ -11,7 +11,7 @@ import pandas as pd
 from cvstats.containers.kept.batches import Kept
 from cvstats.containers.lazy.graph import FAN
 from cvstats.containers.scanning import added, check_stacked, columns_of, part_of, whole_of
-from cvstats.design import LEVELS
+from cvstats.core.design import LEVELS
 from cvstats.errors import LogError, listed
 
 __all__ = ["later", "mapped", "relabelled", "scan_dask", "told"]

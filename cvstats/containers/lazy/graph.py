@@ -16,9 +16,9 @@ from cvstats.containers.lazy.naming import needed, token_of
 from cvstats.containers.lazy.panels import LazyPanels
 from cvstats.containers.lazy.template import Run, Template, complete_of, template_of
 from cvstats.containers.log import Log
-from cvstats.design import Grid
-from cvstats.moments import Moments
-from cvstats.types import IntArray
+from cvstats.core.design import Grid
+from cvstats.core.moments import Moments
+from cvstats.core.types import IntArray
 
 __all__ = ["FAN", "lazy_cells", "lazy_rows", "lazy_template"]
 

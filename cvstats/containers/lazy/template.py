@@ -12,11 +12,11 @@ from cvstats.containers.apart import apart
 from cvstats.containers.cells import CellDesign, CellLog, CellPanels, cell_levels
 from cvstats.containers.grouping import Groups
 from cvstats.containers.log import Attrs, Log, Table
-from cvstats.design import Design
+from cvstats.core.design import Design
+from cvstats.core.moments import Moments
+from cvstats.core.result import Result
+from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, listed, spelled
-from cvstats.moments import Moments
-from cvstats.results import Result
-from cvstats.types import FloatArray, IntArray
 
 __all__ = ["Run", "Template", "complete_of", "sketch", "template_of"]
 

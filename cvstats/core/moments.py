@@ -1,0 +1,216 @@
+"""Counts, means and centred second moments of cells, and how they merge.
+
+A cell holds the losses that share a key: one repetition and fold, one source, and so on. It
+is kept as ``(count, mean, m2)`` with ``m2`` the sum of squared deviations from the mean, so
+that nothing is lost when the losses are large and their spread is small. Two cells of one key
+merge exactly (Chan, Golub and LeVeque, doi:10.1080/00031305.1983.10483115).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cvstats.core.design import Keys
+from cvstats.core.threads import spans
+from cvstats.core.types import FloatArray, IntArray, Labels
+
+__all__ = ["Moments", "State", "pool"]
+
+TILE = 1 << 17
+"""Numbers merged in one go: what is made on the way stays small and in the cache."""
+
+State = tuple[FloatArray, FloatArray, FloatArray]
+
+
+def pool(count: FloatArray, mean: FloatArray, m2: FloatArray) -> State:
+    """Merge the same cells seen in several blocks of a log.
+
+    ``count`` has shape (blocks, cells), ``mean`` and ``m2`` (blocks, cells, columns). A block
+    may miss a cell; a cell that all of them miss comes out with count 0 and mean 0. The order
+    of the blocks changes nothing: what is added is sorted first.
+    """
+    if len(count) == 1:
+        return count[0], mean[0], m2[0]
+    total = count.sum(axis=0)
+    origin = np.where((count > 0)[:, :, None], mean, np.inf).min(axis=0)
+    origin = np.where((total > 0)[:, None], origin, 0.0)
+    n = count[:, :, None]
+    pooled = origin + sorted_sum(n * (mean - origin)) / np.maximum(total, 1)[:, None]
+    apart = mean - pooled
+    return total, pooled, sorted_sum(m2 + n * apart * apart)
+
+
+def sorted_sum(terms: FloatArray) -> FloatArray:
+    """Sum over the first axis, from the smallest term to the largest whatever their order."""
+    total: FloatArray = np.sort(terms, axis=0).sum(axis=0)
+    return total
+
+
+def distinct(key: IntArray, sizes: Sequence[int]) -> tuple[IntArray, IntArray]:
+    """Sort the different rows of a table of codes; also find each row among them."""
+    keys, group = Keys.numbered(sizes, key.T)
+    return keys.codes(), group
+
+
+def same_range(one: Labels, two: Labels) -> bool:
+    """Whether two lists of labels are one range, so that codes say the same in both."""
+    return isinstance(one, range) and isinstance(two, range) and one == two
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """The moments of a log: a row per cell, a column per model (or carried grid cell).
+
+    Parameters
+    ----------
+    levels : tuple of str
+        The levels whose labels make up the key of a cell, such as ``("repetition", "fold")``.
+    labels : tuple of sequences
+        For each level its labels.
+    codes : array of int, shape (cells, levels)
+        For each cell the position of its labels in ``labels``.
+    count : array, shape (cells,)
+        Number of losses in each cell, never zero.
+    mean, m2 : array, shape (cells, columns)
+        Mean loss, and sum of squared deviations from it (in squared units of the loss).
+
+    Notes
+    -----
+    ``one + two`` merges the moments of two parts of a log, cell by cell, matching labels. No
+    check reaches across the parts: a point that stands in both is counted twice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cvstats.core.moments import Moments
+    >>> a = Moments.of(np.array([1.0, 2.0, 6.0]), np.array(["x", "x", "y"]), "fold")
+    >>> b = Moments.of(np.array([3.0]), np.array(["x"]), "fold")
+    >>> whole = a + b
+    >>> whole.count, whole.mean[:, 0], whole.m2[:, 0]
+    (array([3., 1.]), array([2., 6.]), array([2., 0.]))
+    """
+
+    levels: tuple[str, ...]
+    labels: tuple[Labels, ...]
+    codes: IntArray
+    count: FloatArray
+    mean: FloatArray
+    m2: FloatArray
+
+    @classmethod
+    def of(cls, values: FloatArray, key: Sequence[Hashable], level: str) -> Moments:
+        """Moments of a few losses that are in memory, keyed by one level.
+
+        Parameters
+        ----------
+        values : array, shape (losses,) or (losses, columns)
+            The losses.
+        key : sequence, shape (losses,)
+            The label of each loss.
+        level : str
+            What the labels are labels of.
+
+        Returns
+        -------
+        Moments
+            One cell for each label, in the order of their first appearance.
+        """
+        table = np.asarray(values, dtype=np.float64).reshape(len(key), -1)
+        place: dict[Hashable, int] = {}
+        cells = np.array([place.setdefault(label, len(place)) for label in key], dtype=np.int64)
+        size = len(key)
+        rows = cls(
+            ("row",), (range(size),), np.arange(size)[:, None],
+            np.ones(size), table, np.zeros_like(table),
+        )  # fmt: skip
+        count, mean, m2 = rows._pooled(cells, len(place))
+        labels = tuple(key[i] for i in np.unique(cells, return_index=True)[1])
+        return cls((level,), (labels,), np.arange(len(place))[:, None], count, mean, m2)
+
+    def _pooled(self, group: IntArray, size: int) -> State:
+        """Merge the cells of each group, about the mean of its first cell."""
+        order = np.argsort(group, kind="stable")
+        starts = np.searchsorted(group[order], np.arange(size))
+        n = self.count[order][:, None]
+        total = np.add.reduceat(n, starts)
+        pooled = np.empty((size, self.mean.shape[1]))
+        m2 = np.empty_like(pooled)
+        for span in spans(self.mean.shape[1], max(1, TILE // len(order))):
+            tile = slice(*span)
+            mean = self.mean[order, tile]
+            apart = mean - mean[starts][group[order]]
+            pooled[:, tile] = mean[starts] + np.add.reduceat(n * apart, starts) / total
+            apart = mean - pooled[group[order], tile]
+            m2[:, tile] = np.add.reduceat(self.m2[order, tile] + n * apart * apart, starts)
+        return total[:, 0], pooled, m2
+
+    def over(self, levels: Sequence[str]) -> Moments:
+        """Merge cells until only ``levels`` tell them apart.
+
+        Parameters
+        ----------
+        levels : sequence of str
+            Some of this object's levels; none of them gives a single cell.
+
+        Returns
+        -------
+        Moments
+            Cells sorted by the positions of their labels.
+        """
+        keep = [self.levels.index(level) for level in levels]
+        if keep == list(range(len(self.levels))):
+            return self
+        labels = tuple(self.labels[i] for i in keep)
+        codes, group = distinct(self.codes[:, keep], [len(names) for names in labels])
+        count, mean, m2 = self._pooled(group, len(codes))
+        return Moments(tuple(levels), labels, codes, count, mean, m2)
+
+    def groups(self, level: str) -> list[Moments]:
+        """Split the cells by the labels of one level, which is then no longer a level."""
+        at = self.levels.index(level)
+        rest = [i for i in range(len(self.levels)) if i != at]
+        levels = tuple(self.levels[i] for i in rest)
+        labels = tuple(self.labels[i] for i in rest)
+        parts = []
+        for code in np.unique(self.codes[:, at]):
+            rows = self.codes[:, at] == code
+            parts.append(
+                Moments(
+                    levels, labels, self.codes[rows][:, rest],
+                    self.count[rows], self.mean[rows], self.m2[rows],
+                )
+            )  # fmt: skip
+        return parts
+
+    def __add__(self, other: Moments) -> Moments:
+        """Merge the moments of two parts of a log, matching labels."""
+        if self.levels != other.levels:
+            raise ValueError(f"moments by {self.levels} do not add to moments by {other.levels}")
+        labels: list[Labels] = []
+        codes = []
+        for i in range(len(self.levels)):
+            if self.labels[i] is other.labels[i] or same_range(self.labels[i], other.labels[i]):
+                labels.append(self.labels[i])
+                codes.append(np.concatenate([self.codes[:, i], other.codes[:, i]]))
+                continue
+            place = {label: code for code, label in enumerate(self.labels[i])}
+            moved = [place.setdefault(label, len(place)) for label in other.labels[i]]
+            labels.append(tuple(place))
+            codes.append(
+                np.concatenate(
+                    [self.codes[:, i], np.asarray(moved, dtype=np.int64)[other.codes[:, i]]]
+                )
+            )
+        count = np.concatenate([self.count, other.count])
+        key = np.column_stack(codes) if codes else np.zeros((len(count), 0), dtype=np.int64)
+        cells, group = distinct(key, [len(names) for names in labels])
+        both = Moments(
+            self.levels, tuple(labels), key, count,
+            np.concatenate([self.mean, other.mean]), np.concatenate([self.m2, other.m2]),
+        )  # fmt: skip
+        return Moments(
+            self.levels, tuple(labels), cells, *both._pooled(group.reshape(-1), len(cells))
+        )

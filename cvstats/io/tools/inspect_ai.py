@@ -1,0 +1,267 @@
+"""Inspect: its logs, packed or in JSON, and the table of ``samples_df()``, by sample and epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cvstats.errors import LogError, listed
+from cvstats.io.archives import documents
+from cvstats.io.asked import Asked
+from cvstats.io.tidy import Tidy
+from cvstats.io.words import require
+
+__all__ = ["inspect", "is_log", "of_archive", "of_log", "refuse_head"]
+
+LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
+UNFINISHED = ("cancelled", "error")
+LOST = "lost"
+"""The entry of a table's attrs about what its log does not hold."""
+SAMPLE = ("task_name", "id")
+WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+
+
+def of_archive(path: Path) -> pd.DataFrame:
+    """Read an archive, as inspect writes it."""
+    head, samples = documents(path)
+    return of_log({**head, "samples": samples})
+
+
+def is_log(value: object) -> bool:
+    """Whether a JSON document is a log."""
+    return isinstance(value, Mapping) and {"eval", "samples"} <= set(value)
+
+
+def of_log(log: Mapping[str, Any]) -> pd.DataFrame:
+    """Lay the samples of a log out as `samples_df` does."""
+    head, samples = log.get("eval"), log["samples"]
+    if not isinstance(head, dict) or not isinstance(samples, (list, Iterator)):
+        raise LogError("this log of inspect has no list of samples. Expected a finished log.")
+    if log.get("status") == "started":
+        raise LogError("this log of inspect is of a run that did not end. Expected a finished log.")
+    rows: list[dict[str, Any]] = []
+    for sample in samples:
+        if not isinstance(sample, dict):
+            raise LogError(f"sample {len(rows):,} of this log is no object. Expected one.")
+        row = {"id": sample.get("id"), "epoch": sample.get("epoch")}
+        row |= {"eval_id": head.get("eval_id"), "model": head.get("model")}
+        row |= {"task_name": head.get("task")}
+        error = sample.get("error")
+        row["error"] = error.get("message", "error") if isinstance(error, dict) else error
+        scores = sample.get("scores")
+        for name, score in scores.items() if isinstance(scores, dict) else ():
+            row[f"score_{name}"] = score.get("value") if isinstance(score, dict) else score
+        metadata = sample.get("metadata")
+        for name, value in metadata.items() if isinstance(metadata, dict) else ():
+            if isinstance(value, (str, int, float, bool)):
+                row[f"metadata_{name}"] = value
+        rows.append(row)
+    if not rows:
+        raise LogError("this log of inspect has no samples. Expected at least one.")
+    table = pd.DataFrame(rows, columns=list(dict.fromkeys(key for row in rows for key in row)))
+    if log.get("status") in UNFINISHED:
+        table.attrs[LOST] = unfinished(log, head, len(rows))
+    return table
+
+
+def unfinished(log: Mapping[str, Any], head: Mapping[str, Any], number: int) -> str:
+    """Say that a run did not get to its end, and how many samples there should be."""
+    results, data, config = (
+        part if isinstance(part, dict) else {}
+        for part in (log.get("results"), head.get("dataset"), head.get("config"))
+    )
+    every = results.get("total_samples")
+    if not isinstance(every, int) and isinstance(data.get("samples"), int):
+        epochs = config.get("epochs")
+        every = data["samples"] * (epochs if isinstance(epochs, int) else 1)
+    of = f" of {every:,}" if isinstance(every, int) and every >= number else ""
+    return (
+        f"this run of inspect did not get to its end (status {log['status']!r}): {number:,}{of} "
+        f"samples are here, and these need not be like the others"
+    )
+
+
+def refuse_head(value: object) -> None:
+    """Refuse a log that was read, or written, without its samples."""
+    if isinstance(value, Mapping) and {"eval", "status"} <= set(value) and "samples" not in value:
+        raise LogError(
+            "this is the head of a log of inspect, without its samples. Expected the whole log: "
+            "read the file itself, or read_eval_log(path) without header_only=True."
+        )
+
+
+def inspect(table: pd.DataFrame, asked: Asked) -> Tidy:
+    """Turn scores into losses; a sample is known by its ``id`` and not by that of the run."""
+    require(table, ["id", "epoch"], "table of inspect's samples_df()")
+    lost: list[str] = [table.attrs[LOST]] if LOST in table.attrs else []
+    table = table.reset_index(drop=True)
+    failed = failures(table)
+    score = score_of(table, asked)
+    refuse_failures(table, failed, asked)
+    kept = table[~failed].reset_index(drop=True)
+    attrs: dict[str, Any] = {}
+    if failed.any():
+        attrs["n_errored"] = int(failed.sum())
+    whole = complete(kept, models_of(kept, asked))
+    if not whole.all() and asked.missing == "drop":
+        attrs["n_incomplete"] = samples_in(kept[~whole])
+        kept = kept[whole].reset_index(drop=True)
+        if not len(kept):
+            raise LogError(
+                "no sample has a score in every epoch. Expected some. Keep one epoch, as in "
+                "samples[samples['epoch'] == 1]."
+            )
+    elif not whole.all():
+        gaps = samples_in(kept[~whole])
+        lack = "1 sample lacks" if gaps == 1 else f"{gaps:,} samples lack"
+        lost.append(
+            f"{lack} an epoch that others have, and would count less; missing='drop' leaves out "
+            f"what has such gaps"
+        )
+    higher = asked.higher_is_better is not False
+    attrs["loss"] = f"1 - {score}" if higher else score
+    return Tidy(losses_of(kept, score, higher, asked), {}, attrs, "; ".join(lost))
+
+
+def failures(table: pd.DataFrame) -> pd.Series:
+    """Find the samples that ended in an error."""
+    return (
+        table["error"].notna() & (table["error"].astype(str).str.strip() != "")
+        if "error" in table
+        else pd.Series(False, index=table.index)
+    )
+
+
+def refuse_failures(table: pd.DataFrame, failed: pd.Series, asked: Asked) -> None:
+    """Refuse samples without a score, unless they are to be left out."""
+    number = int(failed.sum())
+    if len(table) and number == len(table):
+        raise LogError(every_failed(number))
+    if not number or asked.missing == "drop":
+        return
+    counted = "1 sample" if number == 1 else f"{number:,} samples"
+    names = [
+        f"id={row.id!r}, epoch={row.epoch!r}"
+        for row in table.loc[failed, ["id", "epoch"]].head(3).itertuples()
+    ]
+    raise LogError(
+        f"{counted} ended in an error: {listed(names, number)}. Expected a score for each. Run "
+        f"them again, or pass missing='drop' to leave them out."
+    )
+
+
+def every_failed(number: int) -> str:
+    """Say that there is nothing to be read."""
+    return (
+        f"no sample has a score: all {number:,} ended in an error. Expected a score for each. Run "
+        f"them again."
+    )
+
+
+def complete(kept: pd.DataFrame, models: pd.Series | None) -> pd.Series:
+    """Find the samples that have a score in every epoch of their model.
+
+    One with fewer answers would weigh less, and the epochs would no longer be the same test set.
+    """
+    if kept["epoch"].nunique() < 2:
+        return pd.Series(True, index=kept.index)
+    model = pd.Series("", index=kept.index) if models is None else models
+    by = [model.rename("its model"), *(kept[name] for name in SAMPLE if name in kept)]
+    need = kept["epoch"].groupby(by[0], dropna=False).transform("nunique")
+    return kept["epoch"].groupby(by, dropna=False).transform("nunique") == need
+
+
+def samples_in(kept: pd.DataFrame) -> int:
+    """Count samples, however many epochs they have."""
+    names = [name for name in (*SAMPLE, "eval_id", "model") if name in kept]
+    return len(kept[names].drop_duplicates())
+
+
+def losses_of(kept: pd.DataFrame, score: str, higher: bool, asked: Asked) -> pd.DataFrame:
+    """Turn scores into losses, with the names of samples, epochs, models and sources."""
+    values = pd.Series([number(value, score) for value in kept[score]], dtype=float)
+    if np.isinf(values).any():
+        raise LogError(f"a value of {score!r} is infinite. Expected finite scores.")
+    out = pd.DataFrame({"point": kept["id"], "loss": 1 - values if higher else values})
+    if kept["epoch"].nunique() > 1:
+        out["repetition"] = kept["epoch"]
+    names_of = models_of(kept, asked)
+    if names_of is not None:
+        out["model"] = names_of
+    source = asked.levels.get("source")
+    if source is not None:
+        require(kept, [source], "table with this source=")
+        out["source"] = kept[source]
+    elif "task_name" in kept and kept["task_name"].nunique() > 1:
+        out["source"] = kept["task_name"]
+    return out
+
+
+def score_of(table: pd.DataFrame, asked: Asked) -> str:
+    """Choose the column of scores."""
+    every = [str(name) for name in table.columns if str(name).startswith("score_")]
+    wanted = asked.wanted
+    if wanted is not None:
+        name = wanted if wanted in every else f"score_{wanted}"
+        if name not in every:
+            raise LogError(
+                f"there is no score {wanted!r}. Expected metric= to be one of "
+                f"{', '.join(map(repr, every[:10])) or 'the scores, and there are none'}."
+            )
+        return name
+    if not every:
+        failed = int(failures(table).sum())
+        raise LogError(
+            every_failed(failed)
+            if failed and failed == len(table)
+            else f"no sample has a score ({failed:,} of {len(table):,} ended in an error). "
+            f"Expected a log that was scored: inspect score FILE."
+        )
+    if len(every) != 1:
+        raise LogError(
+            f"the samples have {len(every)} scores: {listed(map(repr, every))}. Expected one of "
+            f"them: metric={every[0]!r}."
+        )
+    return every[0]
+
+
+def number(value: Any, score: str) -> float:
+    """Turn a grade into a number: C is 1, I 0, P a half, N (no answer) 0."""
+    if isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating)):
+        return float(value)
+    if value is None or value is pd.NA:
+        return float("nan")
+    if isinstance(value, str):
+        word = value.strip()
+        if word in LETTERS:
+            return LETTERS[word]
+        if word.lower() in WORDS:
+            return WORDS[word.lower()]
+        try:
+            return float(word)
+        except ValueError:
+            pass
+    raise LogError(
+        f"a value of {score!r} is {str(value)[:40]!r}. Expected a number or one of the grades C, "
+        f"I, P and N. A score of several numbers has a column for none of them: read one with "
+        f"samples_df first."
+    )
+
+
+def models_of(table: pd.DataFrame, asked: Asked) -> pd.Series | None:
+    """Name the models; runs of one model cannot be told apart from models."""
+    if asked.model is not None:
+        require(table, [asked.model], "table with this model=")
+        return table[asked.model]
+    if "model" in table:
+        return table["model"]
+    if "eval_id" in table and table["eval_id"].nunique() > 1:
+        raise LogError(
+            "the samples are of several runs, and the table does not name their models. Expected "
+            "a column 'model': samples.merge(evals_df(logs)[['eval_id', 'model']])."
+        )
+    return None

@@ -1,0 +1,378 @@
+"""Truth and prediction in, one loss for each point out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cvstats.core.types import FloatArray
+from cvstats.errors import MOST, LogError, is_number, listed, nearest, plainly, spelled
+
+__all__ = ["LOSSES", "LossOptions", "checked_loss", "loss_name", "pointwise"]
+
+Values = NDArray[Any]
+NUMBERS = (Real, Decimal, np.bool_)
+
+
+@dataclass(frozen=True)
+class LossOptions:
+    """What some losses need to know besides truth and prediction."""
+
+    quantile: float | None = None
+    threshold: float | None = None
+    classes: Sequence[Hashable] | None = None
+    positive: Hashable = None
+
+
+def squared_error(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
+    """Squared difference, in squared units of the truth."""
+    with np.errstate(over="ignore"):  # an infinite loss is refused where it is used
+        return difference(truth, prediction) ** 2
+
+
+def absolute_error(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
+    """Absolute difference, in units of the truth."""
+    return np.abs(difference(truth, prediction))
+
+
+def percentage_error(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
+    """Absolute difference as a share of the absolute truth: 0.1 is 10%."""
+    wrong = np.flatnonzero(floats(truth, "truth") == 0)
+    if len(wrong):
+        raise LogError(
+            f"percentage_error divides by the truth, which is 0 in row {wrong[0]:,} (and "
+            f"{len(wrong) - 1:,} more). Expected a truth other than 0. Use absolute_error."
+        )
+    return np.abs(difference(truth, prediction) / floats(truth, "truth"))
+
+
+def pinball(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
+    """Loss of a predicted quantile (Koenker and Bassett 1978, doi:10.2307/1913643)."""
+    level = level_of(options)
+    above = difference(truth, prediction)
+    return np.abs(np.where(above > 0, level, 1 - level) * above)
+
+
+def level_of(options: LossOptions) -> float:
+    """Read the level of a predicted quantile."""
+    level = options.quantile
+    if level is None or not is_number(level) or not 0 < level < 1:
+        raise LogError(
+            f"pinball needs the level of the predicted quantile, and got quantile={level!r}. "
+            f"Expected a number between 0 and 1, such as quantile=0.9."
+        )
+    return level
+
+
+def zero_one(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
+    """0 for the right label, 1 for a wrong one."""
+    if options.threshold is not None:
+        says_yes = probabilities(prediction) >= options.threshold
+        wrong = np.where(np.isnan(floats(prediction, "prediction")), np.nan, 1.0)
+        return np.where(says_yes == (signs(truth, options) > 0), 0.0, wrong) * known(truth)
+    if options.positive is not None:
+        raise LogError(
+            "zero_one compares labels, and needs positive= only for probabilities. Expected "
+            "threshold= with it, such as threshold=0.5."
+        )
+    refuse_other_kinds(truth, prediction)
+    if prediction.dtype.kind == "f" and truth.dtype.kind in "biuf":
+        between = np.flatnonzero((prediction > 0) & (prediction < 1))
+        if len(between) and set(np.unique(truth[known(truth) == 1])) <= {0, 1}:
+            raise LogError(
+                f"zero_one compares labels, and the predictions look like probabilities (row "
+                f"{between[0]:,}: {spelled(prediction[between[0]])}). Expected labels such as 0 "
+                f"and 1. Pass threshold=0.5, or use brier or log_loss."
+            )
+    wrong = np.asarray(truth != prediction, dtype=np.float64)
+    return wrong * known(truth) * known(prediction)
+
+
+def log_loss(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
+    """Minus the logarithm of the probability given to what happened, in nats."""
+    with np.errstate(divide="ignore"):
+        if prediction.ndim == 2:
+            _, given = one_hot(truth, prediction, options)
+            return 0.0 - np.log(given)  # and not -0.0 where the probability is 1
+        p = probabilities(prediction)
+        y = signs(truth, options)
+        return np.where(np.isnan(y), np.nan, 0.0 - np.where(y > 0, np.log(p), np.log1p(-p)))
+
+
+def brier(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
+    """Squared error of probabilities (Brier 1950).
+
+    For one probability ``(p - y)^2``; for a probability of each class the sum over classes,
+    which for two classes is twice as much.
+    """
+    if prediction.ndim == 2:
+        hot, _ = one_hot(truth, prediction, options)
+        total: FloatArray = ((probabilities(prediction) - hot) ** 2).sum(axis=1)
+        return total
+    y = (signs(truth, options) + 1) / 2
+    return (probabilities(prediction) - y) ** 2
+
+
+def hinge(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
+    """``max(0, 1 - y s)`` for a score s and y = 1 or -1."""
+    margin = 1 - signs(truth, options) * floats(prediction, "prediction")
+    return np.maximum(margin, 0.0)
+
+
+TAKES: dict[str, tuple[str, ...]] = {
+    "zero_one": ("threshold", "positive"),
+    "log_loss": ("classes", "positive"),
+    "brier": ("classes", "positive"),
+    "pinball": ("quantile",),
+    "hinge": ("positive",),
+}
+"""The options that each loss looks at."""
+
+LOSSES: dict[str, Callable[[Values, Values, LossOptions], FloatArray]] = {
+    "squared_error": squared_error,
+    "absolute_error": absolute_error,
+    "zero_one": zero_one,
+    "log_loss": log_loss,
+    "brier": brier,
+    "pinball": pinball,
+    "percentage_error": percentage_error,
+    "hinge": hinge,
+}
+
+
+OTHER_NAMES = {
+    **dict.fromkeys(("mse", "mean-squared-error", "l2", "squared"), "squared_error"),
+    **dict.fromkeys(("mae", "mean-absolute-error", "l1", "absolute"), "absolute_error"),
+    **dict.fromkeys(("mape", "mean-absolute-percentage-error"), "percentage_error"),
+    **dict.fromkeys(("logloss", "log", "nll", "cross-entropy", "deviance"), "log_loss"),
+    **dict.fromkeys(("0-1", "01", "error-rate", "misclassification", "error"), "zero_one"),
+    **dict.fromkeys(("quantile", "mean-pinball"), "pinball"),
+}
+"""What other programs call these losses, written plainly."""
+
+NO_MEAN = "It is no mean over points, so it has no loss of a point: take"
+SCORES = {
+    "accuracy": "1 - accuracy is the mean of loss='zero_one'.",
+    "r2": f"{NO_MEAN} loss='squared_error'.",
+    **dict.fromkeys(("auc", "roc-auc", "auroc"), f"{NO_MEAN} loss='brier' or loss='log_loss'."),
+    **dict.fromkeys(("f1", "precision", "recall", "balanced-accuracy"),
+                    f"{NO_MEAN} loss='zero_one'."),
+}  # fmt: skip
+"""Scores that people ask for, and what to take instead."""
+
+
+def pointwise(
+    truth: Values,
+    prediction: Values,
+    loss: str | Callable[[Any, Any], Any],
+    options: LossOptions,
+) -> FloatArray:
+    """One loss for each point, by name or by a function of one's own."""
+    if callable(loss):
+        checked_loss(loss, options)
+        values = floats(np.asarray(loss(read_only(truth), read_only(prediction))), "loss")
+        if values.shape != truth.shape:
+            raise LogError(
+                f"the loss function returned the shape {values.shape} for {len(truth):,} points. "
+                f"Expected one number for each point: do not average inside it."
+            )
+        return values
+    checked_loss(loss, options)
+    return LOSSES[loss](truth, prediction, options)
+
+
+def checked_loss(loss: object, options: LossOptions) -> None:
+    """Refuse a loss that nobody knows, and options that it lacks or does not look at."""
+    if callable(loss):
+        refuse_unused("a function of your own", options, ("classes",))
+        return
+    if not isinstance(loss, str) or loss not in LOSSES:
+        raise unknown_loss(loss)
+    refuse_unused(f"loss={loss!r}", options, TAKES.get(loss, ()))
+    if loss == "pinball":
+        level_of(options)
+    cut = options.threshold
+    if cut is not None and not (is_number(cut) and 0 <= cut <= 1):
+        raise LogError(
+            f"threshold={cut!r} is no probability. Expected a number from 0 to 1, such as "
+            f"threshold=0.5."
+        )
+    if not isinstance(options.positive, Hashable):
+        raise LogError(f"positive={options.positive!r} is no label. Expected one of the truth.")
+
+
+def loss_name(loss: object) -> str:
+    """Name a loss: by its word, or a function by its own name."""
+    return str(loss if isinstance(loss, str) else getattr(loss, "__name__", "loss"))
+
+
+def unknown_loss(loss: object) -> LogError:
+    """List the losses, and say which of them another name stands for."""
+    name = plainly(loss).removeprefix("neg-").removesuffix("-loss").removesuffix("-score")
+    known = f"{', '.join(map(repr, LOSSES))}, or a function (truth, prediction) -> losses"
+    if name in SCORES:
+        return LogError(
+            f"loss={loss!r} is a score, of which more is better, and a loss is better the "
+            f"smaller it is. Expected one of {known}. {SCORES[name]}"
+        )
+    meant = OTHER_NAMES.get(name)
+    hint = f" What you mean is loss={meant!r}." if meant else nearest(name, LOSSES)
+    if name in ("rmse", "root-mean-squared-error"):
+        hint = " Take loss='squared_error', and the square root of the estimate and its limits."
+    return LogError(f"loss={loss!r} is not known. Expected one of {known}.{hint}")
+
+
+def refuse_unused(who: str, options: LossOptions, taken: Sequence[str]) -> None:
+    """Refuse an option that would change nothing."""
+    for option in fields(options):
+        if getattr(options, option.name) is not None and option.name not in taken:
+            users = [name for name, takes in TAKES.items() if option.name in takes]
+            raise LogError(
+                f"{who} does not use {option.name}=. Expected it with loss="
+                f"{' or '.join(map(repr, users))} only. Leave it out, or choose that loss."
+            )
+
+
+def read_only(values: Values) -> Values:
+    """Look at the same memory without the right to write: it is the user's own table."""
+    view = values.view()
+    view.flags.writeable = False
+    return view
+
+
+def floats(values: Values, what: str) -> FloatArray:
+    """Take numbers as float64, or show the first thing that is none; text is no number."""
+    if values.dtype.kind in "biuf":
+        return np.asarray(values, dtype=np.float64)
+    if values.dtype == object:
+        stray = next((v for v in values.flat if v is not None and not isinstance(v, NUMBERS)), None)
+        if stray is None:
+            return np.asarray(values, dtype=np.float64)
+    else:
+        stray = values.flat[0] if values.size else values.dtype
+    shown = spelled(stray) if isinstance(stray, str) else str(stray)
+    raise LogError(
+        f"the {what} holds {shown}, which is no number. Expected numbers for this loss. "
+        f"Convert them with pd.to_numeric; for labels use loss='zero_one'."
+    )
+
+
+def difference(truth: Values, prediction: Values) -> FloatArray:
+    """Truth minus prediction."""
+    return floats(truth, "truth") - floats(prediction, "prediction")
+
+
+def known(values: Values) -> FloatArray:
+    """Give 1 where there is a value, NaN where there is none."""
+    if values.dtype == object:
+        missing = np.array([v is None or v != v for v in values], dtype=bool)
+    else:
+        missing = np.asarray(values != values)  # NaN and NaT
+    return np.where(missing, np.nan, 1.0)
+
+
+def refuse_other_kinds(truth: Values, prediction: Values) -> None:
+    """Refuse to compare text with numbers: every label would be wrong."""
+    kinds = []
+    for values in (truth, prediction):
+        labels = values[known(values) == 1]
+        plain = labels.dtype.kind not in "OU"
+        kinds.append({False} if plain and len(labels) else {isinstance(v, str) for v in labels})
+    if all(kinds) and not kinds[0] & kinds[1]:
+        here = (known(truth) * known(prediction)) == 1
+        row = int(np.flatnonzero(here)[0]) if here.any() else 0
+        raise LogError(
+            f"zero_one compares labels, and one of truth and prediction holds text, the other "
+            f"numbers (row {row:,}: {spelled(truth[row])} and {spelled(prediction[row])}). "
+            f"Expected the same labels in both. For probabilities pass threshold=0.5 and "
+            f"positive=."
+        )
+
+
+def probabilities(prediction: Values) -> FloatArray:
+    """Numbers from 0 to 1."""
+    p = floats(prediction, "prediction")
+    outside = np.argwhere((p < 0) | (p > 1))
+    if len(outside):
+        at = tuple(outside[0])
+        raise LogError(
+            f"a predicted probability is {spelled(p[at])} (row {at[0]:,}). Expected numbers from "
+            f"0 to 1. If these are scores, use hinge, or turn them into probabilities."
+        )
+    return p
+
+
+def signs(truth: Values, options: LossOptions) -> FloatArray:
+    """1 for the positive class, -1 for the other one, NaN where the truth is missing."""
+    there = known(truth)
+    here = truth[there == 1]
+    labels = list(dict.fromkeys(here)) if here.dtype == object else np.unique(here).tolist()
+    positive: Any = options.positive
+    if positive is None:
+        if not set(labels) <= {0, 1} and not set(labels) <= {-1, 1}:
+            raise LogError(
+                f"the truth has {named_labels(labels)}. Expected 0 and 1 (or -1 and 1, or "
+                f"booleans) where one probability or score is predicted. {which_label(labels)}"
+            )
+        positive = 1
+    elif len(labels) > 2:
+        raise LogError(
+            f"the truth has {len(labels)} labels. Expected two where one probability or score "
+            f"is predicted. Pass a probability for each class with classes=."
+        )
+    elif len(labels) == 2 and positive not in labels:
+        raise LogError(
+            f"positive={positive!r} is no label of the truth. Expected {labels[0]!r} or "
+            f"{labels[1]!r}."
+        )
+    return np.where(np.asarray(truth == positive), 1.0, -1.0) * there
+
+
+def named_labels(labels: Sequence[Any]) -> str:
+    """Name a few labels; of many, say how many there are."""
+    many = len(labels) > MOST
+    return f"{len(labels):,} values" if many else f"the labels {listed(map(repr, labels))}"
+
+
+def which_label(labels: Sequence[Any]) -> str:
+    """Ask which of two labels a probability is of, and guess none; of more ask for all."""
+    if len(labels) == 2:
+        either = " or ".join(f"positive={label!r}" for label in labels)
+        return f"Say which label it is of: {either}."
+    return (
+        "Pass a probability for each class with classes=; for numbers take a loss such as "
+        "squared_error."
+    )
+
+
+def one_hot(
+    truth: Values, prediction: Values, options: LossOptions
+) -> tuple[FloatArray, FloatArray]:
+    """Which class happened, as a table; and the probability given to it."""
+    classes = list(options.classes or ())
+    if options.positive is not None:
+        raise LogError("classes= and positive= both say what is predicted. Expected one of them.")
+    if len(set(classes)) < len(classes):
+        raise LogError(f"classes={classes!r} holds a label twice. Expected each class once.")
+    hot = np.column_stack([np.asarray(truth == label, dtype=np.float64) for label in classes])
+    stray = np.flatnonzero((hot.sum(axis=1) != 1) & ~np.isnan(known(truth)))
+    if len(stray):
+        raise LogError(
+            f"the truth is {spelled(truth[stray[0]])} in row {stray[0]:,}, which is none of "
+            f"classes={classes!r}. Expected the classes in the order of their columns."
+        )
+    p = probabilities(prediction)
+    off = np.flatnonzero(np.abs(p.sum(axis=1) - 1) > 1e-3)
+    if len(off):
+        raise LogError(
+            f"the probabilities of row {off[0]:,} add to {p[off[0]].sum():.6g}. Expected 1, with "
+            f"one column for each of classes={classes!r}."
+        )
+    there = known(truth)
+    return hot * there[:, None], (p * hot).sum(axis=1) * there
