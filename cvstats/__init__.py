@@ -21,161 +21,108 @@ from importlib import import_module as _import
 from importlib.metadata import version as _version
 from typing import TYPE_CHECKING
 
-from cvstats import accessor, errors
-from cvstats.errors import LogError
+from cvstats import accessor as accessor
+from cvstats import errors as errors
+from cvstats.errors import LogError as LogError
 from cvstats.errors import nearest as _nearest
 
-# What type checkers and editors read. Python imports a name when it is first asked for: a room of
-# the package is loaded by who uses it, and `import cvstats` stays as quick as its dependencies.
+# What type checkers and editors read. Python imports a name when it is first asked for: a module
+# is loaded by whoever uses it, and `import cvstats` stays as quick as its dependencies.
 if TYPE_CHECKING:
-    from cvstats import datasets, plans, plot
-    from cvstats.api.bootstrapping import bootstrap_632, bootstrap_oob
-    from cvstats.api.choosing import interval, methods
-    from cvstats.api.comparing import compare, difference
-    from cvstats.api.counting import cochran_q, mcnemar
-    from cvstats.api.describing import decompose, moments
-    from cvstats.api.diagnosing import diagnose
-    from cvstats.api.files import read_log, read_predictions, save_log
-    from cvstats.api.intervals import cv_t, holdout, naive, quadratic, wald
-    from cvstats.api.making import as_log
-    from cvstats.api.margins import equivalence, rope
-    from cvstats.api.mean_ranks import friedman, nemenyi
-    from cvstats.api.measuring import losses
-    from cvstats.api.percentiles import case_bootstrap, location_shifted, two_stage
-    from cvstats.api.planning import power
-    from cvstats.api.ranking import best_set
-    from cvstats.api.resampled import (
-        conservative_z,
-        corrected_t,
-        five_by_two,
-        nested_cv,
-        replace_one,
-    )
-    from cvstats.api.showing import to_latex, to_markdown
-    from cvstats.api.sourcing import clustered, heterogeneity, out_of_source
-    from cvstats.api.streaming import Moments, scan_dask, scan_parquet
-    from cvstats.api.studying import source_components, source_estimators
-    from cvstats.evaluation import evaluate
-    from cvstats.reporting import report
-
-__all__ = [
-    "LogError",
-    "Moments",
-    "accessor",
-    "as_log",
-    "best_set",
-    "bootstrap_632",
-    "bootstrap_oob",
-    "case_bootstrap",
-    "clustered",
-    "cochran_q",
-    "compare",
-    "conservative_z",
-    "corrected_t",
-    "cv_t",
-    "datasets",
-    "decompose",
-    "diagnose",
-    "difference",
-    "equivalence",
-    "errors",
-    "evaluate",
-    "five_by_two",
-    "friedman",
-    "heterogeneity",
-    "holdout",
-    "interval",
-    "location_shifted",
-    "losses",
-    "mcnemar",
-    "methods",
-    "moments",
-    "naive",
-    "nested_cv",
-    "nemenyi",
-    "out_of_source",
-    "plans",
-    "plot",
-    "power",
-    "quadratic",
-    "read_log",
-    "read_predictions",
-    "replace_one",
-    "report",
-    "rope",
-    "save_log",
-    "scan_dask",
-    "scan_parquet",
-    "source_components",
-    "source_estimators",
-    "to_latex",
-    "to_markdown",
-    "two_stage",
-    "wald",
-]
+    from cvstats import datasets as datasets
+    from cvstats import plans as plans
+    from cvstats import plot as plot
+    from cvstats.api.files import read_log as read_log
+    from cvstats.api.files import read_predictions as read_predictions
+    from cvstats.api.files import save_log as save_log
+    from cvstats.api.making import as_log as as_log
+    from cvstats.api.measuring import losses as losses
+    from cvstats.api.showing import to_latex as to_latex
+    from cvstats.api.showing import to_markdown as to_markdown
+    from cvstats.comparisons.best_set import best_set as best_set
+    from cvstats.comparisons.cochran_q import cochran_q as cochran_q
+    from cvstats.comparisons.compare import compare as compare
+    from cvstats.comparisons.difference import difference as difference
+    from cvstats.comparisons.equivalence import equivalence as equivalence
+    from cvstats.comparisons.friedman import friedman as friedman
+    from cvstats.comparisons.mcnemar import mcnemar as mcnemar
+    from cvstats.comparisons.nemenyi import nemenyi as nemenyi
+    from cvstats.comparisons.power import power as power
+    from cvstats.comparisons.rope import rope as rope
+    from cvstats.describe import moments as moments
+    from cvstats.diagnostics import diagnose as diagnose
+    from cvstats.evaluation import evaluate as evaluate
+    from cvstats.intervals.bootstrap_632 import bootstrap_632 as bootstrap_632
+    from cvstats.intervals.bootstrap_oob import bootstrap_oob as bootstrap_oob
+    from cvstats.intervals.case_bootstrap import case_bootstrap as case_bootstrap
+    from cvstats.intervals.clustered import clustered as clustered
+    from cvstats.intervals.conservative_z import conservative_z as conservative_z
+    from cvstats.intervals.corrected_t import corrected_t as corrected_t
+    from cvstats.intervals.cv_t import cv_t as cv_t
+    from cvstats.intervals.decompose import decompose as decompose
+    from cvstats.intervals.five_by_two import five_by_two as five_by_two
+    from cvstats.intervals.heterogeneity import heterogeneity as heterogeneity
+    from cvstats.intervals.holdout import holdout as holdout
+    from cvstats.intervals.location_shifted import location_shifted as location_shifted
+    from cvstats.intervals.naive import naive as naive
+    from cvstats.intervals.nested_cv import nested_cv as nested_cv
+    from cvstats.intervals.out_of_source import out_of_source as out_of_source
+    from cvstats.intervals.quadratic import quadratic as quadratic
+    from cvstats.intervals.replace_one import replace_one as replace_one
+    from cvstats.intervals.source_components import source_components as source_components
+    from cvstats.intervals.source_estimators import source_estimators as source_estimators
+    from cvstats.intervals.two_stage import two_stage as two_stage
+    from cvstats.intervals.wald import wald as wald
+    from cvstats.reporting import report as report
+    from cvstats.selection import interval as interval
+    from cvstats.selection import methods as methods
+    from cvstats.streaming import Moments as Moments
+    from cvstats.streaming import scan_dask as scan_dask
+    from cvstats.streaming import scan_parquet as scan_parquet
 
 __version__ = _version("cvstats")
 
-_ROOMS = {"datasets", "plans", "plot"}
-
-_HOMES = {
-    name: f"cvstats.{home}"
-    for home, names in {
-        "api.bootstrapping": ("bootstrap_632", "bootstrap_oob"),
-        "api.choosing": ("interval", "methods"),
-        "api.comparing": ("compare", "difference"),
-        "api.counting": ("cochran_q", "mcnemar"),
-        "api.describing": ("decompose", "moments"),
-        "api.diagnosing": ("diagnose",),
-        "api.files": ("read_log", "read_predictions", "save_log"),
-        "api.intervals": ("cv_t", "holdout", "naive", "quadratic", "wald"),
-        "api.making": ("as_log",),
-        "api.measuring": ("losses",),
-        "api.margins": ("equivalence", "rope"),
-        "api.mean_ranks": ("friedman", "nemenyi"),
-        "api.percentiles": ("case_bootstrap", "location_shifted", "two_stage"),
-        "api.planning": ("power",),
-        "api.ranking": ("best_set",),
-        "api.resampled": (
-            "conservative_z",
-            "corrected_t",
-            "five_by_two",
-            "nested_cv",
-            "replace_one",
-        ),
-        "api.showing": ("to_latex", "to_markdown"),
-        "api.sourcing": ("clustered", "heterogeneity", "out_of_source"),
-        "api.streaming": ("Moments", "scan_dask", "scan_parquet"),
-        "api.studying": ("source_components", "source_estimators"),
-        "evaluation": ("evaluate",),
-        "reporting": ("report",),
-    }.items()
-    for name in names
+_MODULES = {
+    **accessor.MODULES,
+    "Moments": "cvstats.streaming",
+    "as_log": "cvstats.api.making",
+    "evaluate": "cvstats.evaluation",
+    "losses": "cvstats.api.measuring",
+    "read_log": "cvstats.api.files",
+    "read_predictions": "cvstats.api.files",
+    "save_log": "cvstats.api.files",
+    "scan_dask": "cvstats.streaming",
+    "scan_parquet": "cvstats.streaming",
+    "to_latex": "cvstats.api.showing",
+    "to_markdown": "cvstats.api.showing",
 }
-"""The module of each name that is imported when it is first asked for, as written above."""
+"""The module of each public name; methods are found by the names of their files."""
+
+_SUBPACKAGES = ("datasets", "plans", "plot")
+
+__all__ = sorted(["LogError", "accessor", "errors", *_MODULES, *_SUBPACKAGES])
 
 
-def _asked_for(name: str) -> object:
-    """Import a public name, and keep it: Python asks only for names that are not there."""
-    if name in _ROOMS:
+def _find(name: str) -> object:
+    if name in _SUBPACKAGES:
         return _import(f"cvstats.{name}")
-    if name in _HOMES:
-        found = globals()[name] = vars(_import(_HOMES[name]))[name]
-        return found
-    raise AttributeError(f"module 'cvstats' has no attribute {name!r}.{_nearest(name, __all__)}")
+    if name not in _MODULES:
+        raise AttributeError(
+            f"module 'cvstats' has no attribute {name!r}.{_nearest(name, __all__)}"
+        )
+    found = globals()[name] = vars(_import(_MODULES[name]))[name]
+    return found
 
 
 if not TYPE_CHECKING:
-    # Hidden from type checkers, which would else believe that every name is there.
-    __getattr__ = _asked_for
+    # Hidden from type checkers, which would otherwise believe that every name exists.
+    __getattr__ = _find
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return [*__all__, "__doc__", "__file__", "__name__", "__path__", "__version__"]
 
 
-# The first interval shall not wait for numba and scipy, which come with these two.
+# The first interval does not wait for numba and scipy, which come with these two.
 _import("cvstats.core.chunked")
 _import("cvstats.core.result")
-# A module that was loaded is an attribute of its package; this one has the name of a function.
-globals().pop("moments", None)

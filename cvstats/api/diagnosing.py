@@ -28,9 +28,9 @@ from cvstats.findings import (
     points_for_skewness,
     tail_index,
 )
-from cvstats.intervals import layouts
+from cvstats.core import layout as layouts
 from cvstats.intervals.registry import METHODS
-from cvstats.intervals.unused import one_each, renaming, unused
+from cvstats.core.level_names import one_each, renaming, unused
 
 __all__ = ["diagnose"]
 

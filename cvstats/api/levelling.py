@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 import pandas as pd
 
 from cvstats.core.design import LEVELS
-from cvstats.intervals.unused import can_name, sounding_like
+from cvstats.core.level_names import can_name, sounding_like
 
 __all__ = ["kept_besides", "levelled"]
 

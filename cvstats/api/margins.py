@@ -18,7 +18,7 @@ from cvstats.containers import Log, is_dask_frame, later
 from cvstats.core.chunked import Differences
 from cvstats.core.result import Result
 from cvstats.errors import LogError
-from cvstats.intervals import layouts
+from cvstats.core import layout as layouts
 from cvstats.intervals.registry import require
 
 __all__ = ["equivalence", "rope"]

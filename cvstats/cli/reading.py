@@ -15,7 +15,7 @@ from cvstats.api.running import Missing
 from cvstats.cli.progress import reading
 from cvstats.core.design import LEVELS
 from cvstats.errors import LogError, nearest
-from cvstats.intervals.unused import meant
+from cvstats.core.level_names import meant
 from cvstats.io.files import SUFFIXES
 from cvstats.io.headings import heading
 from cvstats.io.paths import path_of, refuse_stream, shortened

@@ -1,1 +1,21 @@
-"""Paired comparisons: an interval of differences in, tests and adjusted p-values out."""
+"""Comparisons of models on paired losses, each in the module that has its name."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cvstats.intervals._method import Method
+
+__all__ = ["NAMES", "find_method"]
+
+NAMES = tuple(sorted(info.name for info in iter_modules(__path__) if info.name[0] != "_"))
+"""The comparisons by name."""
+
+
+def find_method(name: str) -> Method:
+    """Import a comparison and return its record."""
+    method: Method = import_module(f"{__name__}.{name}").METHOD
+    return method

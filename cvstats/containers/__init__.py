@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
+import pandas as pd
+import xarray as xr
+
 from cvstats.containers import scanning_files
 from cvstats.containers.apart import apart
 from cvstats.containers.cells import CellLog, CellPanels
@@ -18,6 +23,9 @@ from cvstats.containers.log import Log, Table
 from cvstats.containers.reading import dropped, read
 from cvstats.containers.stacking import Axis, label_stacked
 
+Losses: TypeAlias = pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset | Kept
+"""What a public function takes as a loss log."""
+
 __all__ = [
     "Axis",
     "CellLog",
@@ -26,6 +34,7 @@ __all__ = [
     "Kept",
     "LazyPanels",
     "Log",
+    "Losses",
     "Table",
     "apart",
     "dropped",

@@ -19,7 +19,7 @@ from cvstats.core.moments import Moments
 from cvstats.core.result import CAUTIONS, Result
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, is_number, listed, spelled
-from cvstats.intervals.unused import meant
+from cvstats.core.level_names import meant
 
 __all__ = ["FrameLabels", "design_of", "numbers", "panels_of", "sentence"]
 

@@ -21,15 +21,12 @@ from cvstats.core.result import Caution, Result
 from cvstats.core.threads import BLOCK, spans
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import MOST, LogError, listed, spelled
-from cvstats.intervals.registry import METHODS, OF_SCORES
-from cvstats.intervals.unused import one_each, unused
+from cvstats.core.layout import has_one_loss_per_split
+from cvstats.core.level_names import unused
 
 __all__ = ["Labels", "Log", "Table", "doubted", "facts_of", "refuse_same_names"]
 
 Attrs = Mapping[str, Any]
-
-TAKE_MEANS = ("conservative_z", "cv_t", "five_by_two", "friedman", "nemenyi")
-"""Methods to which the mean of a split says as much as its losses."""
 
 WINDOW = 1 << 20
 """Losses looked at together in search of masked cells."""
@@ -76,13 +73,10 @@ def own_version() -> str:
 
 def facts_of(result: Result) -> dict[str, Any]:
     """Gather the attrs of a labelled result: what was done, what it covers, and by whom."""
-    compared = result.attrs.get("interval_method")
-    method = METHODS[str(compared or result.method)]
     facts: dict[str, Any] = {"method": result.method, **result.attrs}
-    target = str(result.attrs.get("target", method.target))  # some methods have several
-    target = f"difference between the models in: {target}" if compared else target
-    facts |= {"target": target, "guarantee": result.attrs.get("guarantee", method.guarantee)}
-    return facts | {"reference": method.reference, "cvstats_version": own_version()}
+    if "interval_method" in result.attrs:
+        facts["target"] = f"difference between the models in: {facts['target']}"
+    return facts | {"cvstats_version": own_version()}
 
 
 def refuse_same_names(numbers: Iterable[str], carried: Iterable[Hashable]) -> None:
@@ -98,7 +92,7 @@ def refuse_same_names(numbers: Iterable[str], carried: Iterable[Hashable]) -> No
 
 def doubted(result: Result, doubt: Caution) -> Result:
     """Add to a result what is doubtful about its log, and about the level that was asked for."""
-    if result.attrs.get("interval_method", result.method) in TAKE_MEANS:
+    if result.takes_means:
         doubt &= ~Caution.ONE_EACH
     if float(result.attrs.get("alpha", 0)) > 0.5:
         doubt |= Caution.LARGE_ALPHA
@@ -299,7 +293,6 @@ class Log:
 
     def label(self, result: Result) -> Table:
         """Label a result of the maths, in the shape of the container that came in."""
-        self.refuse_scores(result)
         if (empty := (result.caution & np.int64(Caution.NO_LOSSES)) != 0).any():
             self._refuse_empty(empty)
         result = doubted(result, self.doubts())
@@ -307,7 +300,6 @@ class Log:
 
     def label_pairs(self, pairs: Sequence[tuple[Hashable, Hashable]], result: Result) -> Any:
         """Label a result for pairs of models, in the shape of the container that came in."""
-        self.refuse_scores(result)
         result = doubted(result, self.doubts())
         return self.labels.pairs(pairs, result, facts_of(result) | dict(self.attrs))
 
@@ -317,14 +309,4 @@ class Log:
         guesses = unused(self.design, self.used).values()
         if any(level != "point" for level in guesses):  # the names of points change no number
             doubt |= Caution.UNUSED_LEVEL
-        return doubt | Caution.ONE_EACH if one_each(self.design) else doubt
-
-    def refuse_scores(self, result: Result) -> None:
-        """Refuse methods for losses of points where the log holds one score for each split."""
-        method = str(result.attrs.get("interval_method") or result.method)
-        if self.noted.get("holds") == "scores" and method not in OF_SCORES:
-            raise LogError(
-                f"this log holds one score for each split, and {method} needs the losses of "
-                f"single points. Expected a method for split scores: corrected_t (with "
-                f"train_size=) or five_by_two; or predictions, see cvstats.read_predictions."
-            )
+        return doubt | Caution.ONE_EACH if has_one_loss_per_split(self.design) else doubt

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +15,166 @@ from numpy.typing import NDArray
 from cvstats.containers.arrays import evaluated
 from cvstats.containers.log import Log
 from cvstats.core.design import Design
+from cvstats.core.layout import count_cells
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import MOST, LogError, listed, place
-from cvstats.intervals.bootstrap import Bags
-from cvstats.intervals.bootstrap_layouts import code_of, counts_of, own_fit, remembered
 
 __all__ = ["Draws", "Resample", "draws", "resamples", "without_undrawn"]
+
+
+T = TypeVar("T")
+
+SLAB = 1 << 17
+"""Numbers that are worked on at once: they stay in the processor's cache."""
+
+
+@dataclass(frozen=True, eq=False)
+class BootstrapCounts:
+    """Who is in the samples of the fits of one data set.
+
+    Parameters
+    ----------
+    counts : array of int, shape (fits, points)
+        How often each point is in the sample that a fit was trained on.
+    here : array of bool, shape (fits, points), optional
+        Which evaluations there are; None where all are.
+    """
+
+    counts: IntArray
+    here: MaskArray | None = None
+
+    @property
+    def slabs(self) -> Iterator[slice]:
+        """Cut the fits into runs of a few."""
+        fits, points = self.counts.shape
+        step = max(1, SLAB // max(points, 1))
+        return (slice(start, start + step) for start in range(0, fits, step))
+
+    def out(self, slab: slice) -> MaskArray:
+        """Tell which evaluations of some fits are out of bag."""
+        out: MaskArray = self.counts[slab] == 0
+        return out if self.here is None else out & self.here[slab]
+
+    @cached_property
+    def times(self) -> FloatArray:
+        """How many fits have each point out of bag."""
+        total = np.zeros(self.counts.shape[1])
+        for slab in self.slabs:
+            total += self.out(slab).sum(axis=0)
+        return total
+
+    @cached_property
+    def share(self) -> FloatArray:
+        """Share of the points that each fit has out of bag."""
+        return np.concatenate([self.out(slab).mean(axis=1) for slab in self.slabs])
+
+    @cached_property
+    def usual(self) -> FloatArray:
+        """Mean count of each point."""
+        usual: FloatArray = self.counts.mean(axis=0)
+        return usual
+
+    @cached_property
+    def first(self) -> tuple[int, int]:
+        """Find an evaluation that is out of bag."""
+        point = int((self.times > 0).argmax())
+        for slab in self.slabs:
+            fits = np.flatnonzero(self.out(slab)[:, point])
+            if len(fits):
+                return slab.start + int(fits[0]), point
+        raise LogError("no point is out of bag. Expected evaluations of count 0.")
+
+    def covary(self, fits: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Sum, over the fits, the products of each point's counts with numbers of each fit.
+
+        ``fits`` has a row for each column of losses. Both factors are taken about their means.
+        The second array sums the squares of the products.
+        """
+        apart = fits - fits.mean(axis=1, keepdims=True)
+        products = np.zeros((len(fits), self.counts.shape[1]))
+        squares = np.zeros_like(products)
+        for slab in self.slabs:
+            drawn = self.counts[slab] - self.usual
+            products += apart[:, slab] @ drawn
+            squares += apart[:, slab] ** 2 @ np.square(drawn, out=drawn)
+        return products, squares
+
+
+def counts_of(design: Design) -> IntArray | None:
+    """Read the labels of ``count`` as numbers, by code; None where one that occurs is none."""
+    numbers, odd = counts_and_odd(design)
+    return None if odd else numbers
+
+
+def counts_and_odd(design: Design) -> tuple[IntArray, list[Hashable]]:
+    """Read the labels of ``count`` by code (-1: no count), and list those that occur and are none.
+
+    Labels of losses that were dropped are read too: they still tell who was drawn.
+    """
+    labels = design.levels["count"].labels
+    numbers = np.full(len(labels), -1, dtype=np.int64)
+    for code in range(len(labels)):
+        with suppress(TypeError, ValueError, OverflowError):
+            number = int(labels[code])
+            if number >= 0 and labels[code] == number:
+                numbers[code] = number
+    occurring = design.codes_of(design.plan(("count",)))[:, 0].tolist()
+    return numbers, [labels[code] for code in occurring if numbers[code] < 0]
+
+
+def code_of(design: Design, level: str, label: Hashable) -> int | None:
+    """Find the code of a label that occurs, such as repetition 0."""
+    labels = design.levels[level].labels
+    for code in design.codes_of(design.plan((level,)))[:, 0].tolist():
+        if labels[code] == label:
+            return int(code)
+    return None
+
+
+def remembered(design: Design, what: Hashable, make: Callable[[], T]) -> T:
+    """Look up what was found out about this index, if its labels are still the same.
+
+    What a design remembers goes by the codes of an index, which may get other labels.
+    """
+    labels = [np.asarray(level.labels) for level in design.levels.values()]
+    before, found = design.facts.get(what, ((), None))
+    if len(before) != len(labels) or not all(map(np.array_equal, before, labels)):
+        found = make()
+        design.facts[what] = labels, found
+    return cast(T, found)
+
+
+def tally(design: Design) -> tuple[IntArray, IntArray]:
+    """Tell, for each (sample, repetition), its codes and the rows of count 0, 1 and above."""
+    return remembered(design, "tally", partial(tallied, design))
+
+
+def tallied(design: Design) -> tuple[IntArray, IntArray]:
+    """Count them."""
+    numbers = counts_of(design)
+    codes, rows = count_cells(design, ("sample", "repetition", "count"))
+    key = codes[:, 0] * (codes[:, 1].max(initial=0) + 1) + codes[:, 1]
+    _, first, group = np.unique(key, return_index=True, return_inverse=True)
+    found = np.zeros((len(first), 3), dtype=np.int64)
+    if numbers is not None:
+        np.add.at(found, (group, np.minimum(numbers[codes[:, 2]], 2)), rows)
+    return codes[first, :2], found
+
+
+def own_fit(design: Design) -> int | None:
+    """Find repetition 0, the fit on the sample itself; None where there is none.
+
+    Counts of 0 beside others show that it is a bootstrap sample like the rest; and so do
+    counts above 1, if no repetition has a point out of bag.
+    """
+    code = code_of(design, "repetition", 0)
+    if code is None:
+        return None
+    groups, found = tally(design)
+    mine = found[groups[:, 1] == code]
+    drawn = np.any((mine[:, 0] > 0) & (mine[:, 1:].sum(axis=1) > 0))
+    again = mine[:, 2].any() and not found[:, 0].any()
+    return None if drawn or again else code
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,11 +187,11 @@ class Resample:
         The label of the data set on the level ``sample``.
     fits : sequence
         The labels of the bootstrap fits on the level ``repetition``.
-    bags : Bags
+    bags : BootstrapCounts
         The counts of the bootstrap fits.
     rows : array of int, shape (fits, points), or slice
         The row of each loss; a slice where they lie in this order.
-    own : Bags, optional
+    own : BootstrapCounts, optional
         The one fit on the data set itself; its counts are the weights of the points.
     own_rows : the same, shape (1, points), optional
         The rows of its losses.
@@ -44,9 +199,9 @@ class Resample:
 
     label: Hashable
     fits: Sequence[Hashable]
-    bags: Bags
+    bags: BootstrapCounts
     rows: IntArray | slice
-    own: Bags | None
+    own: BootstrapCounts | None
     own_rows: IntArray | slice | None
 
     def losses(self, values: FloatArray) -> FloatArray:
@@ -297,9 +452,9 @@ def laid_out(rows: Rows, s: int, part: IntArray | slice) -> Resample:
     return Resample(
         rows.sample.label(s),
         [rows.fit.label(int(b)) for b in fits[boots]],
-        Bags(counts[boots], None if tested is None else tested[boots]),
+        BootstrapCounts(counts[boots], None if tested is None else tested[boots]),
         in_order(table[boots]),
-        Bags(own, None if tested is None else tested[mine]) if len(mine) else None,
+        BootstrapCounts(own, None if tested is None else tested[mine]) if len(mine) else None,
         in_order(table[mine]) if len(mine) else None,
     )
 

@@ -23,7 +23,6 @@ Axis = tuple[str, Sequence[Hashable]]
 
 def label_stacked(log: Log, axes: Sequence[Axis], result: Result) -> Table:
     """Label a result that holds, for each combination of labels, a number for each column."""
-    log.refuse_scores(result)
     result = doubted(result, log.doubts())
     return stacked(log.labels, axes, result, facts_of(result) | dict(log.attrs))
 

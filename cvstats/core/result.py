@@ -146,12 +146,15 @@ class Result:
         Bits of `Caution`.
     attrs : mapping
         Single facts about the whole result.
+    takes_means : bool
+        Whether the mean of a split says as much to the method as its losses.
     """
 
     method: str
     columns: Mapping[str, NDArray[Any]]
     caution: IntArray
     attrs: Mapping[str, str | float | int] = field(default_factory=dict)
+    takes_means: bool = False
 
 
 def quantile(probability: float, df: float | None = None) -> float:

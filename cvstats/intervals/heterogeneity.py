@@ -7,26 +7,140 @@ follow chi-squared with G - 1 degrees of freedom.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from cvstats.containers import Log, Losses, Table
+from cvstats.core.chunked import Columns
+from cvstats.core.design import Design
 from cvstats.core.moments import Moments
 from cvstats.core.result import Caution, Result
 from cvstats.core.types import FloatArray
-from cvstats.errors import LogError, checked_choice, listed, spelled
+from cvstats.errors import LogError, listed, spelled
+from cvstats.intervals._groups import count_points, repeated_levels
+from cvstats.intervals._method import LogMethod
+from cvstats.intervals._requirements import groups, partition
+from cvstats.options import Missing
 
-__all__ = ["VARIANCES", "heterogeneity", "q_profile", "scatter"]
-
-VARIANCES = ("own", "pooled")
+__all__ = ["heterogeneity"]
 
 STEPS = 200
 """Newton steps at most; each at least doubles a tau^2 that is far too small."""
 
 
-def scatter(y: FloatArray, s2: FloatArray, tau2: FloatArray) -> tuple[FloatArray, FloatArray]:
+def heterogeneity(
+    losses: Losses,
+    *,
+    by: str = "source",
+    variance: Literal["own", "pooled"] = "own",
+    alpha: float = 0.05,
+    missing: Missing = "raise",
+) -> Table:
+    """Test whether groups differ by more than their points explain, and measure by how much.
+
+    The target is the standard deviation tau of the expected losses of groups drawn as these
+    were. With y_g the mean loss of group g and s_g its standard error, ``Q = sum_g (y_g -
+    y)^2 / s_g^2`` about the mean y weighted by ``1 / s_g^2``; without any difference it follows
+    chi-squared with G - 1 degrees of freedom.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        A log in which each point was tested once in every repetition, with a level that names
+        the groups. Losses in any unit.
+    by : str, optional
+        The level (or coordinate) whose labels are the groups.
+    variance : {"own", "pooled"}, optional
+        Whether ``s_g^2`` is the sample variance of the group's own losses over their number,
+        or takes the variance within groups to be one for all. The second allows groups of one
+        point, and groups in which all losses are the same.
+    alpha : float, optional
+        One minus the level of the interval for tau.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    Series, DataFrame or Dataset
+        ``q``, ``df``, ``p_value``; ``i2``, the share of the scatter of the y_g that the points
+        do not explain, ``max(0, 1 - df / Q)``; ``tau`` (DerSimonian and Laird) with
+        ``tau_lower`` and ``tau_upper`` (Q-profile) in the unit of the loss; ``n_groups`` and
+        ``caution``.
+
+    Raises
+    ------
+    LogError
+        If there is one group only, a point stands in several, or a group has no variance.
+
+    Notes
+    -----
+    Losses of a group are taken for independent given the group. tau below zero is shown as
+    zero, and ``caution`` says so; limits of zero and zero mean that the groups differ less
+    than chance alone would make them. On a log that leaves sources out, each group has a
+    model of its own, and tau is about both. Groups in the tens make a wide interval; the few
+    largest do not make it narrow.
+
+    References
+    ----------
+    Cochran (1954), Biometrics 10(1), 101-129, doi:10.2307/3001666.
+    DerSimonian and Laird (1986), doi:10.1016/0197-2456(86)90046-2.
+    Higgins and Thompson (2002), doi:10.1002/sim.1186.
+    Viechtbauer (2007), Statistics in Medicine 26(1), 37-52, doi:10.1002/sim.2514.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("flights_by_month")
+    >>> losses = cvstats.losses(log, prediction="naive_bayes", loss="brier")
+    >>> months = losses.cvci.heterogeneity()
+    >>> months[["q", "i2", "tau", "tau_lower", "tau_upper"]].astype(float).round(3)
+    q            359.272
+    i2             0.969
+    tau            0.027
+    tau_lower      0.019
+    tau_upper      0.048
+    Name: naive_bayes, dtype: float64
+    """
+    return METHOD(losses, by=by, variance=variance, alpha=alpha, missing=missing)
+
+
+def compute(log: Log, losses: Columns | None, *, by: str, variance: str, alpha: float) -> Result:
+    """Test and measure how the groups differ, repetitions averaged."""
+    cells = log.moments(repeated_levels(log, by), losses)
+    merged = cells.over((by,))
+    count_points(log, by, merged, "heterogeneity")
+    parts = cells.groups("repetition") if "repetition" in cells.levels else [cells]
+    y = merged.mean
+    s2 = squared_errors(parts, variance)
+    n_groups, width = y.shape
+    df = n_groups - 1
+    q, _ = cochran_q(y, s2, np.zeros(width))
+    w = 1 / s2
+    # DerSimonian and Laird (1986): E Q = df + tau^2 (sum w - sum w^2 / sum w)
+    raw = (q - df) / (w.sum(axis=0) - (w**2).sum(axis=0) / w.sum(axis=0))
+    lower, upper = (  # Viechtbauer (2007): the tau^2 under which Q is no surprise
+        np.sqrt(q_profile(y, s2, float(special.chdtri(df, tail))))
+        for tail in (alpha / 2, 1 - alpha / 2)
+    )
+    columns: dict[str, NDArray[Any]] = {
+        "q": q, "df": np.full(width, df), "p_value": special.chdtrc(df, q),
+        "i2": 1 - df / np.maximum(q, df),
+        "tau": np.sqrt(np.maximum(raw, 0.0)),
+    }  # fmt: skip
+    columns |= {"tau_lower": lower, "tau_upper": upper, "n_groups": np.full(width, n_groups)}
+    caution = np.where(raw < 0, np.int64(Caution.CLAMPED), np.int64(0))
+    missing = np.isnan(y).any(axis=0)
+    caution[missing] = Caution.NO_LOSSES
+    for name in ("i2", "tau_lower", "tau_upper"):
+        columns[name] = np.where(missing, np.nan, columns[name])
+    attrs: dict[str, str | float | int] = {"alpha": alpha, "by": by, "variance": variance}
+    return Result("heterogeneity", columns, caution, attrs)
+
+
+def cochran_q(y: FloatArray, s2: FloatArray, tau2: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Compute Q for groups that differ by ``tau2`` besides, and its negative slope in ``tau2``.
 
     ``y`` and ``s2`` have a row for each group, ``tau2`` a number for each column.
@@ -44,7 +158,7 @@ def q_profile(y: FloatArray, s2: FloatArray, level: float) -> FloatArray:
     """
     tau2 = np.zeros(y.shape[1])
     for _ in range(STEPS):
-        q, slope = scatter(y, s2, tau2)
+        q, slope = cochran_q(y, s2, tau2)
         step = np.divide(q - level, slope, out=np.zeros_like(q), where=(q > level) & (slope > 0))
         before, tau2 = tau2, tau2 + step
         if np.all((tau2 - before <= 1e-15 * tau2) | np.isnan(tau2)):
@@ -54,7 +168,6 @@ def q_profile(y: FloatArray, s2: FloatArray, level: float) -> FloatArray:
 
 def squared_errors(parts: list[Moments], variance: str) -> FloatArray:
     """Compute the squared standard error of each group's mean, averaged over repetitions."""
-    checked_choice("variance", variance, VARIANCES)
     errors = []
     for part in parts:
         n = part.count[:, None]
@@ -70,7 +183,7 @@ def squared_errors(parts: list[Moments], variance: str) -> FloatArray:
         lonely = np.flatnonzero(part.count < 2)
         if len(lonely):
             raise LogError(
-                f"{part.levels[0]} {named(part, lonely.tolist())} has one point, which has no "
+                f"{part.levels[0]} {join_groups(part, lonely.tolist())} has one point, which has no "
                 f"variance. Leave these groups out, or pass variance='pooled', which takes the "
                 f"points of all groups to vary alike."
             )
@@ -84,43 +197,32 @@ def squared_errors(parts: list[Moments], variance: str) -> FloatArray:
             else "or look at moments(losses): no group varies at all"
         )
         raise LogError(
-            f"all losses of {parts[0].levels[0]} {named(parts[0], flat.tolist())} are the same "
+            f"all losses of {parts[0].levels[0]} {join_groups(parts[0], flat.tolist())} are the same "
             f"for some model, so their standard error is 0 and Cochran's Q has no value. Leave "
             f"these groups out, {words}."
         )
     return squared
 
 
-def named(part: Moments, cells: list[int]) -> str:
+def join_groups(part: Moments, cells: list[int]) -> str:
     """Name the first of some groups."""
     return listed([spelled(part.labels[0][part.codes[cell, 0]]) for cell in cells])
 
 
-def heterogeneity(moments: Moments, *, by: str, variance: str, alpha: float) -> Result:
-    """Test and measure how groups differ; ``moments`` by group, or by repetition and group."""
-    parts = moments.groups("repetition") if "repetition" in moments.levels else [moments]
-    y = moments.over((by,)).mean
-    s2 = squared_errors(parts, variance)
-    groups, width = y.shape
-    df = groups - 1
-    q, _ = scatter(y, s2, np.zeros(width))
-    w = 1 / s2
-    # DerSimonian and Laird (1986): E Q = df + tau^2 (sum w - sum w^2 / sum w)
-    raw = (q - df) / (w.sum(axis=0) - (w**2).sum(axis=0) / w.sum(axis=0))
-    lower, upper = (  # Viechtbauer (2007): the tau^2 under which Q is no surprise
-        np.sqrt(q_profile(y, s2, float(special.chdtri(df, tail))))
-        for tail in (alpha / 2, 1 - alpha / 2)
-    )
-    columns: dict[str, NDArray[Any]] = {
-        "q": q, "df": np.full(width, df), "p_value": special.chdtrc(df, q),
-        "i2": 1 - df / np.maximum(q, df),
-        "tau": np.sqrt(np.maximum(raw, 0.0)),
-    }  # fmt: skip
-    columns |= {"tau_lower": lower, "tau_upper": upper, "n_groups": np.full(width, groups)}
-    caution = np.where(raw < 0, np.int64(Caution.CLAMPED), np.int64(0))
-    missing = np.isnan(y).any(axis=0)
-    caution[missing] = Caution.NO_LOSSES
-    for name in ("i2", "tau_lower", "tau_upper"):
-        columns[name] = np.where(missing, np.nan, columns[name])
-    attrs: dict[str, str | float | int] = {"alpha": alpha, "by": by, "variance": variance}
-    return Result("heterogeneity", columns, caution, attrs)
+def requirement(design: Design, by: str = "source") -> str | None:
+    """Ask for two groups or more, and for each point to be tested in every repetition."""
+    return groups(design, by) or partition(design)
+
+
+METHOD = LogMethod(
+    heterogeneity,
+    compute=compute,
+    requires=requirement,
+    needs="a level that names independent groups (source), two groups or more",
+    target="standard deviation of the expected losses of the groups",
+    guarantee="exact as the points of each group grow, for groups that differ normally",
+    fits="as the log has",
+    reference="Cochran (1954), doi:10.2307/3001666; DerSimonian and Laird (1986), "
+    "doi:10.1016/0197-2456(86)90046-2; Viechtbauer (2007), doi:10.1002/sim.2514",
+    level_option="by",
+)

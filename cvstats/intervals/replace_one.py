@@ -2,44 +2,126 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
-from cvstats.core.moments import Moments
+from cvstats.containers import Log, Losses, Table
+from cvstats.core.chunked import Columns
+from cvstats.core.layout import fewest_folds
 from cvstats.core.result import Caution, Result, interval
-from cvstats.core.types import IntArray
-from cvstats.errors import checked_choice
+from cvstats.intervals._method import IntervalMethod
+from cvstats.intervals._requirements import replaced_points
+from cvstats.intervals._splits import read_samples
+from cvstats.options import Missing
 
-__all__ = ["CONSTANTS", "replace_one"]
-
-CONSTANTS = ("efron-stein", "printed")
+__all__ = ["replace_one"]
 
 
 def replace_one(
-    moments: Moments,
-    samples: IntArray,
+    losses: Losses,
     *,
-    constant: str,
-    alpha: float,
-    n_points: int,
-    n_folds: int,
-    n_repetitions: int,
-) -> Result:
-    """Interval from one cell for each sample; ``samples`` numbers the cells.
+    constant: Literal["efron-stein", "printed"] = "efron-stein",
+    alpha: float = 0.05,
+    by: str | None = None,
+    missing: Missing = "raise",
+) -> Table:
+    """Replace-one cross-validation: a variance that includes the chance of the training data.
+
+    The target is the expected risk at the size of the training folds. The estimate is the mean
+    loss of cross-validation of the data (sample 0). Half of the data is cross-validated too,
+    with mean T_0 (sample 1), and again with its l-th point replaced by one of the other half,
+    T_l (sample 1 + l). The squared standard error is ``sum (T_0 - T_l)^2 / 4``.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        Levels ``sample`` (0, 1, …, 1 + n/2), ``fold``, ``point`` and, where several partitions
+        are averaged, ``repetition``.
+    constant : {"efron-stein", "printed"}, optional
+        The factor of the sum: 1/4, which is consistent, or 1/2, the formula as printed, which
+        doubles the variance and is here for reproduction only.
+    alpha : float, optional
+        One minus the level: 0.05 for a 95% interval.
+    by : str, optional
+        A level (or coordinate) for each of whose labels to give an interval of its own.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    Series, DataFrame or Dataset
+        ``estimate``, ``se``, ``lower``, ``upper`` in the unit of the loss, ``n_points``,
+        ``n_folds``, ``n_repetitions`` and ``caution``.
+
+    Raises
+    ------
+    LogError
+        If a point of the half was not replaced, a sample has no folds, or points are left out.
+
+    Notes
+    -----
+    Exact as n grows if the learner is stable in second order (what two points do together
+    fades faster than what each does), and slightly too wide at small n. For several partitions
+    there is no theorem.
+
+    References
+    ----------
+    Austern and Zhou (2020), Asymptotics of cross-validation, arXiv:2001.11111.
+
+    Examples
+    --------
+    >>> import cvstats, numpy as np
+    >>> from sklearn.dummy import DummyRegressor
+    >>> X, y = np.zeros((40, 1)), np.random.default_rng(1).normal(size=40)
+    >>> plan = cvstats.plans.replace_one(4, rng=1)
+    >>> losses = cvstats.evaluate(DummyRegressor(), X, y, plan=plan, progress=False)
+    >>> cvstats.replace_one(losses)[["estimate", "lower", "upper"]].astype(float).round(2)
+    estimate    1.04
+    lower       0.37
+    upper       1.71
+    Name: DummyRegressor, dtype: float64
+    """
+    return METHOD(losses, constant=constant, alpha=alpha, by=by, missing=missing)
+
+
+def compute(log: Log, losses: Columns | None, *, constant: str, alpha: float) -> Result:
+    """Sum how far the error of the half moves as each of its points is replaced.
 
     Sample 0 is the data, 1 the half, and each further one the half with one point replaced.
     Every run has the same points in each repetition, so its pooled mean is the mean of its
     repetitions.
     """
-    checked_choice("constant", constant, CONSTANTS)
-    mean = moments.mean[np.argsort(samples)]
+    cells = log.moments(("sample",), losses)
+    samples = read_samples(log, cells)
+    n_repetitions = log.design.number("repetition")
+    n_points = int(cells.count[samples == 0][0]) // n_repetitions
+    mean = cells.mean[np.argsort(samples)]
     total = ((mean[2:] - mean[1]) ** 2).sum(axis=0)
     # sigma^2 / n, with sigma^2 = (n / 4) total; the printed formula has n / 2
     variance = total / (4 if constant == "efron-stein" else 2)
-    extra = {"n_points": n_points, "n_folds": n_folds, "n_repetitions": n_repetitions}
     attrs = {"constant": constant}
     if constant == "printed":
         attrs["guarantee"] = "conservative: twice the variance that is right as the points grow"
     return interval(
-        "replace_one", mean[0], variance, alpha=alpha, extra=extra, attrs=attrs,
-        caution=Caution.FEW_POINTS if n_points < 30 else 0,
+        "replace_one", mean[0], variance, alpha=alpha,
+        extra={
+            "n_points": n_points, "n_folds": fewest_folds(log.design),
+            "n_repetitions": n_repetitions,
+        },
+        attrs=attrs, caution=Caution.FEW_POINTS if n_points < 30 else 0,
     )  # fmt: skip
+
+
+METHOD = IntervalMethod(
+    replace_one,
+    compute=compute,
+    requires=replaced_points,
+    needs="cross-validation of the data, of a half, and of the half with each point replaced in "
+    "turn (levels 'sample' and 'fold')",
+    target="expected risk at the size of the training folds",
+    guarantee="exact as the points grow for one partition, if the learner is stable in second "
+    "order; no theorem for several",
+    fits="2K + (n // 2)(K - 1) for each repetition",
+    reference="Austern and Zhou (2020), Asymptotics of cross-validation, arXiv:2001.11111",
+)

@@ -1,35 +1,155 @@
-"""Wald intervals of cross-validated error, and the two usual repairs that are none."""
+"""Wald interval of the cross-validated test error."""
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
+from cvstats.containers import Groups, Log, Losses, Table
+from cvstats.core.chunked import Columns
+from cvstats.core.layout import count_folds, fold_level, fold_levels, repetition_level
 from cvstats.core.moments import Moments
 from cvstats.core.result import Caution, Result, interval
 from cvstats.core.types import FloatArray, IntArray
-from cvstats.errors import LogError, checked_choice
+from cvstats.errors import LogError
+from cvstats.intervals._method import IntervalMethod
+from cvstats.intervals._references import BAYLE
+from cvstats.intervals._requirements import partition
+from cvstats.options import Alternative, Missing
 
-__all__ = ["FOLD_WEIGHTS", "VARIANCES", "cells_needed", "cv_t", "naive", "wald", "wald_of_parts"]
-
-VARIANCES = ("all-pairs", "within-fold")
-FOLD_WEIGHTS = ("size", "equal")
-
-
-def cells_needed(variance: str, fold_weights: str) -> bool:
-    """Whether fold labels matter; all-pairs weighted by size needs the merged cell only."""
-    checked_choice("variance", variance, VARIANCES)
-    checked_choice("fold_weights", fold_weights, FOLD_WEIGHTS)
-    return (variance, fold_weights) != ("all-pairs", "size")
+__all__ = ["wald"]
 
 
-def of_splits(
+def wald(
+    losses: Losses,
+    *,
+    variance: Literal["all-pairs", "within-fold"] = "all-pairs",
+    fold_weights: Literal["size", "equal"] = "size",
+    alternative: Alternative = "two-sided",
+    alpha: float = 0.05,
+    by: str | None = None,
+    missing: Missing = "raise",
+) -> Table:
+    """Wald interval for the cross-validated test error.
+
+    The target is the average test error of the models that this cross-validation trained:
+    ``R_n``, the mean over points of the loss that each fold's model has on new points. The
+    estimate is the mean R of all losses and the variance of the mean is ``sigma^2 / n`` with
+
+    - all-pairs: ``sigma^2 = (1/n) sum_i (e_i - R)^2``,
+    - within-fold: ``sigma^2 = sum_k (n_k / n) var_k``, with ``var_k`` the sample variance of
+      the losses of fold k.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        A K-fold partition, leave-one-out, or several repetitions of a partition of the same
+        points. Losses in any unit.
+    variance : {"all-pairs", "within-fold"}, optional
+        Deviations from the overall mean, or from the mean of each fold. The second needs two
+        points in each fold and rests on the weaker stability condition.
+    fold_weights : {"size", "equal"}, optional
+        How folds of different sizes count in ``sigma^2``: by their sizes, or all alike. The
+        estimate is the mean over points either way.
+    alternative : {"two-sided", "less", "greater"}, optional
+        ``"less"`` gives an upper limit only, ``"greater"`` a lower one.
+    alpha : float, optional
+        One minus the level: 0.05 for a 95% interval.
+    by : str, optional
+        A level (or coordinate) for each of whose labels to give an interval of its own.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    Series, DataFrame or Dataset
+        ``estimate``, ``se``, ``lower``, ``upper`` in the unit of the loss, ``n_points``,
+        ``n_folds``, ``n_repetitions`` and ``caution``; a row for each model, or variables
+        over the carried dimensions.
+
+    Raises
+    ------
+    LogError
+        If the repetitions do not test the same points, there is one point only, or a fold of
+        one point meets ``variance="within-fold"``.
+
+    Notes
+    -----
+    Exact as n grows, if the loss of the learner is stable under the exchange of one training
+    point (all-pairs asks a little more than within-fold). The target has the size of the
+    training folds, n (1 - 1/K), and does not contain the chance of the training data: for
+    the expected risk the interval is too narrow, clearly so for unstable learners such as
+    single trees.
+
+    With r repetitions the variances are averaged and divided by n, never by n times r: the
+    points are the same each time. This form is conservative beside the variance of the
+    losses averaged point by point.
+
+    References
+    ----------
+    Bayle, Bayle, Janson and Mackey (2020), Cross-validation confidence intervals for test
+    error, NeurIPS 33, arXiv:2007.12671.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("diabetes")
+    >>> losses = cvstats.losses(log, prediction=["ridge", "random_forest"])
+    >>> losses.cvci.wald()[["estimate", "se", "lower", "upper"]].round(1)
+                   estimate     se   lower   upper
+    model
+    ridge            3006.2  186.6  2640.4  3371.9
+    random_forest    3188.0  194.3  2807.1  3568.9
+    """
+    return METHOD(
+        losses, variance=variance, fold_weights=fold_weights, alternative=alternative,
+        alpha=alpha, by=by, missing=missing,
+    )  # fmt: skip
+
+
+def compute(
+    log: Log,
+    losses: Columns | None,
+    *,
+    variance: str,
+    fold_weights: str,
+    alternative: str,
+    alpha: float,
+) -> Result:
+    """Average the variances of the repetitions, divided by the points and never by more.
+
+    This is form B of the theory page. All-pairs weighted by size needs no folds.
+    """
+    by = repetition_level(log.design)
+    cells = log.moments(
+        by if (variance, fold_weights) == ("all-pairs", "size") else fold_levels(log.design), losses
+    )
+    splits = cells.over(by)
+    n_points, n_folds = int(splits.count[0]), count_folds(log.design)
+    if n_points < 2:
+        raise LogError("wald needs at least two points and this log has 1.")
+    caution = Caution.FEW_POINTS if n_points < 30 else Caution(0)
+    if n_folds == 1:
+        caution |= Caution.ONE_FOLD
+    elif "fold" not in log.design.levels:
+        caution |= Caution.SOURCES_AS_FOLDS
+    return interval(
+        "wald", cells.over(()).mean[0], variance_of_splits(cells, by, variance, fold_weights).mean(axis=0),
+        alpha=alpha, alternative=alternative,
+        extra={"n_points": n_points, "n_folds": n_folds, "n_repetitions": len(splits.count)},
+        caution=int(caution), attrs={"variance": variance, "fold_weights": fold_weights},
+    )  # fmt: skip
+
+
+def variance_of_splits(
     cells: Moments, splits: tuple[str, ...], variance: str, fold_weights: str
 ) -> FloatArray:
     """Variance of the mean loss of each split: a row for each, a number for each column.
 
     ``splits`` are the first levels of ``cells``, which are sorted by them; none for one split.
     """
-    starts = first_cells(cells, len(splits))
+    starts = find_first_cells(cells, len(splits))
     whole = cells.over(splits)
     at = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(cells.count)))
     n_k, n = cells.count[:, None], whole.count[at][:, None]
@@ -52,107 +172,73 @@ def of_splits(
     return variances
 
 
-def first_cells(cells: Moments, levels: int) -> IntArray:
+def find_first_cells(cells: Moments, levels: int) -> IntArray:
     """Find where a new label of the first levels begins among sorted cells."""
     new = np.any(np.diff(cells.codes[:, :levels], axis=0) != 0, axis=1)
     return np.concatenate([[0], np.flatnonzero(new) + 1]).astype(np.int64)
 
 
-def wald(
-    moments: Moments,
-    *,
-    variance: str,
-    fold_weights: str,
-    alternative: str,
-    alpha: float,
-    n_folds: int,
-    caution: int = 0,
-) -> Result:
-    """Interval for the average test error of the trained models.
-
-    Several repetitions: the mean of their variances, form B of the theory page. It is divided
-    by the number of points, never by points times repetitions.
-    """
-    by = ("repetition",) if "repetition" in moments.levels else ()
-    splits = moments.over(by)
-    n_points = int(splits.count[0])
-    if n_points < 2:
-        raise LogError("wald needs at least two points and this log has 1.")
-    variances = of_splits(moments, by, variance, fold_weights)
-    estimate = moments.over(()).mean[0]
-    extra = {"n_points": n_points, "n_folds": n_folds, "n_repetitions": len(splits.count)}
-    return interval(
-        "wald", estimate, variances.mean(axis=0), alpha=alpha, alternative=alternative,
-        extra=extra, caution=caution | (Caution.FEW_POINTS if n_points < 30 else 0),
-        attrs={"variance": variance, "fold_weights": fold_weights},
-    )  # fmt: skip
-
-
-def wald_of_parts(
-    cells: Moments,
-    *,
-    variance: str,
-    fold_weights: str,
-    alternative: str,
-    alpha: float,
-    n_folds: IntArray,
-    caution: IntArray,
-) -> Result:
-    """Do the same for each label of the first level of ``cells`` at once, one below the other.
-
-    ``n_folds`` and ``caution`` have a number for each label. Each has two points or more.
-    """
-    parts = cells.over(cells.levels[:1])
-    by = cells.levels[: 2 if "repetition" in cells.levels[1:2] else 1]
-    splits = cells.over(by)
-    starts = first_cells(splits, 1)
+def compute_groups(
+    groups: Groups, *, variance: str, fold_weights: str, alternative: str, alpha: float
+) -> Result | None:
+    """Compute the intervals of all groups from one pass, one below the other."""
+    levels, fold = groups.design.levels, fold_level(groups.design)
+    if any(level in levels for level in ("sample", "outer", "count")) or not groups.whole_splits():
+        return None
+    repeated = repetition_level(groups.design)
+    by = (*repeated, *((fold,) if fold is not None else ()))
+    folded = (variance, fold_weights) != ("all-pairs", "size")
+    cells = groups.log.moments(groups.first(by if folded else repeated))
+    splits = cells.over(tuple(dict.fromkeys((groups.name, *repeated))))
+    if (cells if variance == "within-fold" else splits).count.min() < 2:
+        return None
+    n_folds = count_folds_of_groups(groups, by)
+    caution = np.where(n_folds == 1, np.int64(Caution.ONE_FOLD), np.int64(0))
+    if "fold" not in levels:
+        caution[n_folds > 1] = np.int64(Caution.SOURCES_AS_FOLDS)
+    starts = find_first_cells(splits, 1)
     repetitions = np.diff(starts, append=len(splits.count))
-    each = np.add.reduceat(of_splits(cells, by, variance, fold_weights), starts)
+    each = variance_of_splits(cells, splits.levels, variance, fold_weights)
+    variances = np.add.reduceat(each, starts) / repetitions[:, None]
     n_points = splits.count[starts].astype(np.int64)
-    few = np.where(n_points < 30, np.int64(Caution.FEW_POINTS), np.int64(0))
+    caution |= np.where(n_points < 30, np.int64(Caution.FEW_POINTS), np.int64(0))
+    mean = cells.over(cells.levels[:1]).mean
 
     def spread(numbers: IntArray) -> IntArray:
-        return np.repeat(numbers, parts.mean.shape[1])
+        return np.repeat(numbers, mean.shape[1])
 
     return interval(
-        "wald", parts.mean.reshape(-1), (each / repetitions[:, None]).reshape(-1), alpha=alpha,
-        alternative=alternative, caution=spread(caution | few),
+        "wald", mean.reshape(-1), variances.reshape(-1), alpha=alpha, alternative=alternative,
         extra={
             "n_points": spread(n_points), "n_folds": spread(n_folds),
             "n_repetitions": spread(repetitions),
         },
-        attrs={"variance": variance, "fold_weights": fold_weights},
+        caution=spread(caution), attrs={"variance": variance, "fold_weights": fold_weights},
     )  # fmt: skip
 
 
-def naive(moments: Moments, *, alpha: float, n_folds: int) -> Result:
-    """All losses taken for independent: ``sd / sqrt(number of losses)``."""
-    n_repetitions = len(moments.count)
-    whole = moments.over(())
-    n = whole.count[0]
-    if n < 2:
-        raise LogError(f"naive needs at least two losses and this log has {n:.0f}.")
-    extra = {
-        "n_points": int(n) // n_repetitions, "n_folds": n_folds, "n_repetitions": n_repetitions,
-    }  # fmt: skip
-    return interval(
-        "naive", whole.mean[0], whole.m2[0] / ((n - 1) * n), alpha=alpha, extra=extra,
-        caution=Caution.NAIVE_POINTS,
-    )  # fmt: skip
+def count_folds_of_groups(groups: Groups, by: tuple[str, ...]) -> IntArray:
+    """Count the folds in the first repetition of each group; 1 where nothing names folds."""
+    if by in ((), ("repetition",)):
+        return np.ones(len(groups.codes), dtype=np.int64)
+    cut, _ = groups.cut(0, by)
+    starts, cells = cut.starts[:-1], np.diff(cut.starts)
+    if "repetition" not in by:
+        return cells
+    first = np.repeat(cut.codes[starts, 0], cells)
+    return np.add.reduceat((cut.codes[:, 0] == first).astype(np.int64), starts)
 
 
-def cv_t(moments: Moments, *, alpha: float, n_repetitions: int) -> Result:
-    """All fold means taken for independent: a t interval over them."""
-    k = len(moments.count)
-    origin = moments.mean[0]  # equal fold means then have a variance of exactly zero
-    apart = moments.mean - origin
-    estimate = origin + apart.mean(axis=0)
-    between = ((apart - apart.mean(axis=0)) ** 2).sum(axis=0) / (k - 1)
-    extra = {
-        "df": k - 1, "n_points": int(moments.count.sum()) // n_repetitions,
-        "n_folds": k // n_repetitions, "n_repetitions": n_repetitions,
-    }  # fmt: skip
-    return interval(
-        "cv_t", estimate, between / k, alpha=alpha, df=k - 1, extra=extra,
-        caution=Caution.NAIVE_FOLDS,
-    )  # fmt: skip
+METHOD = IntervalMethod(
+    wald,
+    compute=compute,
+    compute_groups=compute_groups,
+    requires=partition,
+    needs="a K-fold partition, leave-one-out, or several repetitions of it",
+    target="average test error of the models trained in this cross-validation",
+    guarantee="exact as the points grow, if the learner is stable; no promise about the risk at "
+    "the full sample size",
+    fits="K for each repetition",
+    reference=BAYLE,
+    plan="k_fold",
+)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Hashable
 import pandas as pd
 
 from cvstats.core.types import IntArray
-from cvstats.intervals.unused import can_name, sounding_like
+from cvstats.core.level_names import can_name, sounding_like
 
 __all__ = ["same_within", "worth_keeping"]
 

@@ -11,7 +11,7 @@ from cvstats.api.describing import understood
 from cvstats.api.running import Losses, folds_per_repetition
 from cvstats.containers import Log, read
 from cvstats.errors import LogError
-from cvstats.intervals import layouts
+from cvstats.core import layout as layouts
 
 __all__ = ["about", "facts", "first_section", "fragment"]
 

@@ -1,0 +1,123 @@
+"""What a log holds: the moments of its cells, and one line about its design."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from cvstats.containers import Losses, is_dask_frame, is_lazy, later, lazy_frames, lazy_table, read
+from cvstats.core.layout import count_folds
+from cvstats.core.level_names import renaming, unused
+from cvstats.errors import LogError, listed, nearest
+from cvstats.options import Missing
+
+__all__ = ["describe_log", "moments"]
+
+BY = ("repetition", "fold")
+
+
+def moments(losses: Losses, *, by: str | Sequence[str] = BY, missing: Missing = "raise") -> Any:
+    """Count, mean and variance of the losses in each cell of a log.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        Any loss log.
+    by : str or sequence of str, optional
+        The levels (or other index levels and coordinates) whose labels tell cells apart. The
+        default, repetition and fold, takes whichever of them the log has, and ``source``
+        where it has no fold.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    DataFrame or Dataset
+        ``count``, ``mean`` (unit of the loss) and ``var`` (its square; sample variance with
+        n - 1, NaN for a single loss), a row for each cell; with several models the first
+        index level names the model. For xarray, variables over the levels and the carried
+        dimensions.
+
+    Raises
+    ------
+    LogError
+        If a level is not in the log, or an evaluation has no label (NaN) of it.
+
+    Notes
+    -----
+    Computed in one pass about a mean of each cell, so that a large common offset of the
+    losses costs no digits.
+
+    References
+    ----------
+    Chan, Golub and LeVeque (1983), The American Statistician 37(3), 242-247,
+    doi:10.1080/00031305.1983.10483115.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("flights")
+    >>> losses = cvstats.losses(log, prediction="naive_bayes", loss="brier")
+    >>> losses.cvci.moments(by="fold").head(2).round(4)
+          count   mean     var
+    fold
+    0      2000  0.175  0.0482
+    1      2000  0.171  0.0486
+    """
+    if is_dask_frame(losses):
+        more = () if by == BY else (by,) if isinstance(by, str) else tuple(by)
+        return later(losses, partial(moments, by=by), levels=more, missing=missing)
+    log = read(losses, missing=missing)
+    known = log.design.levels
+    names = list_levels(by)
+    if all(isinstance(name, str) for name in names) and names == BY:
+        fold = "fold" if "fold" in known or "source" not in known else "source"
+        names = tuple(name for name in ("repetition", fold) if name in known)
+    unknown = [name for name in names if not isinstance(name, str) or name not in known]
+    if unknown:
+        raise LogError(
+            f"the log has no level {unknown[0]!r}. Expected some of its levels: "
+            f"{listed(map(repr, known)) or 'none'}.{nearest(unknown[0], known)}"
+        )
+    if is_lazy(log):
+        return lazy_table(log, names)
+    log.design.check_labels(names)
+    found = log.moments(names)
+    return log.labels.cells(found, {"method": "moments", **log.attrs})
+
+
+def list_levels(by: Any) -> tuple[Any, ...]:
+    """List the levels asked for, one or several."""
+    one = isinstance(by, str) or not isinstance(by, Iterable) or getattr(by, "ndim", 1) == 0
+    return (by,) if one else tuple(by)
+
+
+def describe_log(losses: Losses) -> str:
+    """Say in one line what was understood of a log, or why it is none; never an error."""
+    if is_dask_frame(losses):
+        return f"<cvci: {lazy_frames.told(losses)}>"
+    try:
+        log = read(losses)
+    except LogError as error:
+        return f"<cvci: {error}>"
+    design = log.design
+    points = design.splits().points
+    parts = [f"{points:,} points" if points is not None else f"{design.size:,} losses"]
+    fold = count_folds(design)
+    counts = {
+        "repetition": design.number("repetition"),
+        "fold": fold,
+        "source": design.number("source"),
+        "model": len(log.labels.models),
+    }
+    parts += [
+        f"{number:,} {name}{'s' if number > 1 else ''}"
+        for name, number in counts.items()
+        if number > 1 or name == "model"
+    ]
+    guesses = [
+        f"; level {name!r} is not used, and may name the {level}s: {renaming(design, name, level)}"
+        for name, level in unused(design).items()
+    ]
+    return f"<cvci: {', '.join(parts)}{''.join(guesses)}>"

@@ -1,0 +1,83 @@
+"""What methods for sources and other groups share: their points, and their moments."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cvstats.containers import Log, apart
+from cvstats.core.layout import repetition_level
+from cvstats.core.moments import Moments
+from cvstats.core.types import FloatArray, IntArray
+from cvstats.errors import LogError, listed, spelled
+
+__all__ = [
+    "average_sources",
+    "count_points",
+    "mean_of_means",
+    "repeated_levels",
+    "size_range",
+    "squared_errors_of_sources",
+]
+
+
+def repeated_levels(log: Log, *levels: str) -> tuple[str, ...]:
+    """Put the level of repetitions, where the log has one, before others."""
+    return (*repetition_level(log.design), *levels)
+
+
+def count_points(log: Log, by: str, cells: Moments, method: str) -> IntArray:
+    """Count the points of each group, each of which must belong to one group in all repetitions."""
+    splits = log.design.splits()
+    if len(splits.rows) == 1:
+        return cells.count.astype(np.int64)
+    counts, shared = apart(log.design, by).points()
+    if shared is not None:
+        raise LogError(
+            f"{method} needs groups that share no point, and {shared}. Expected {by!r} to be the "
+            f"same for a point in all repetitions. Name another level in by=, or take one "
+            f"repetition: {log.design.take('repetition')}."
+        )
+    return counts[cells.codes[:, 0]]
+
+
+def average_sources(cells: Moments) -> tuple[Moments, FloatArray]:
+    """Merge the repetitions of each source; also count the points in it."""
+    merged = cells.over(("source",))
+    repetitions = 1
+    if "repetition" in cells.levels:
+        repetitions = len(np.unique(cells.codes[:, cells.levels.index("repetition")]))
+    return merged, merged.count / repetitions
+
+
+def mean_of_means(part: Moments) -> tuple[FloatArray, FloatArray]:
+    """Give the mean of the source means, and their sample variance V_b, about the first mean."""
+    origin = part.mean[0]
+    apart = part.mean - origin
+    middle = apart.mean(axis=0)
+    return origin + middle, ((apart - middle) ** 2).sum(axis=0) / (len(apart) - 1)
+
+
+def squared_errors_of_sources(moments: Moments) -> FloatArray:
+    """Compute ``var_k / M_k`` of each source, averaged over repetitions.
+
+    Points come back in every repetition, so the mean is not divided by the repetitions.
+    """
+    lonely = np.flatnonzero(moments.count < 2)
+    if len(lonely):
+        at = moments.levels.index("source")
+        codes = np.unique(moments.codes[lonely, at]).tolist()
+        names = [spelled(moments.labels[at][code]) for code in codes]
+        raise LogError(
+            f"the variance within sources needs at least two points of each, and source "
+            f"{listed(names)} has one. Leave these sources out, or ask for "
+            f"target='new_source', which needs the means of the sources only."
+        )
+    each = moments.m2 / ((moments.count - 1) * moments.count)[:, None]
+    splits = Moments(moments.levels, moments.labels, moments.codes, np.ones(len(each)), each, each)
+    averaged: FloatArray = splits.over(("source",)).mean
+    return averaged
+
+
+def size_range(points: FloatArray | IntArray) -> dict[str, FloatArray | float]:
+    """Count the points of the smallest and of the largest source."""
+    return {"smallest": int(round(points.min())), "largest": int(round(points.max()))}

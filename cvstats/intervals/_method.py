@@ -1,0 +1,278 @@
+"""What a method declares about itself, and what follows from the declaration.
+
+Each module of this package that has no underscore in front of its name holds one method: the
+public function, the formula (``compute``) and the record ``METHOD``. Functions of the accessor,
+``compare(method=)``, ``interval()``, ``methods()``, moments and lazy arrays read the record;
+nothing else names the method.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any
+
+from cvstats.containers import (
+    Axis,
+    Groups,
+    Log,
+    Table,
+    apart,
+    is_dask_frame,
+    is_lazy,
+    label_stacked,
+    later,
+    lazily,
+    read,
+)
+from cvstats.core.chunked import Columns
+from cvstats.core.design import Design
+from cvstats.core.result import Result
+from cvstats.errors import LogError, checked_level
+from cvstats.options import check_alpha, check_choices, find_choices
+
+__all__ = ["IntervalMethod", "LogMethod", "Method", "apply_method"]
+
+SHARED = ("losses", "missing")
+"""Parameters that every public function has and no formula sees."""
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """The facts about one method, shown to users and checked before it runs.
+
+    Parameters
+    ----------
+    function : callable
+        The public function. Its name, signature and docstring are those of the method.
+    requires : callable
+        Takes the design of a log (and the label of ``level_option``, where the method has one)
+        and returns what is missing, in words, or None where the method applies.
+    needs, target, guarantee, fits, reference : str
+        The log it needs, what the result is about, what is promised, how many models have to be
+        fitted, and the source.
+    plan : str
+        The resampling plan that makes such a log, where ``requires`` does not name it.
+    models : int
+        How many models it needs at least.
+    of_losses : callable, optional
+        Takes the log and returns what is wrong with its losses, or None.
+    needs_losses : bool
+        Whether it looks at single losses, so that moments of cells are not enough.
+    needs_points : bool
+        Whether it averages each point over the repetitions, where there are several.
+    lazy : bool
+        Whether it is computed lazily on a lazy array.
+    takes_scores : bool
+        Whether one score per split is enough.
+    takes_means : bool
+        Whether the mean of a split says as much to it as the losses.
+    level_option : str, optional
+        The option that names a level of the log.
+    """
+
+    function: Callable[..., Any]
+    requires: Callable[..., str | None]
+    needs: str
+    target: str
+    guarantee: str
+    fits: str
+    reference: str
+    plan: str = ""
+    models: int = 1
+    of_losses: Callable[[Log], str | None] | None = None
+    needs_losses: bool = False
+    needs_points: bool = False
+    lazy: bool = True
+    takes_scores: bool = False
+    takes_means: bool = False
+    level_option: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the method is that of its function."""
+        return self.function.__name__
+
+    @cached_property
+    def defaults(self) -> dict[str, Any]:
+        """Options and their defaults, read off the public function."""
+        parameters = inspect.signature(self.function).parameters
+        return {name: p.default for name, p in parameters.items() if name not in SHARED}
+
+    @cached_property
+    def choices(self) -> dict[str, tuple[Any, ...]]:
+        """Options that take one of a few words, read off the annotations."""
+        return find_choices(self.function)
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        """Refuse options that no log could make right."""
+        if "alpha" in options:
+            check_alpha(options["alpha"])
+        check_choices(options, self.choices)
+        if self.level_option in options:
+            checked_level(str(self.level_option), options[self.level_option])
+
+    def problem(self, design: Design, options: Mapping[str, Any] | None = None) -> str | None:
+        """Say what is missing, and which plan makes it; None where the method applies."""
+        if design.scores and not self.takes_scores:
+            return (
+                "the log holds one score for each split, and no losses of single points. Choose "
+                "corrected_t or five_by_two, or read predictions instead of scores."
+            )
+        if self.level_option is None:
+            words = self.requires(design)
+        else:
+            words = self.requires(design, {**self.defaults, **(options or {})}[self.level_option])
+        if words is None or not self.plan or "cvstats.plans" in words:
+            return words
+        return f"{words} cvstats.plans.{self.plan} makes a log for {self.name}."
+
+    def require(self, design: Design, options: Mapping[str, Any] | None = None) -> None:
+        """Refuse a log that the method cannot answer for.
+
+        Raises
+        ------
+        LogError
+            What the method needs, what this log is, and what to type instead.
+        """
+        if (words := self.problem(design, options)) is not None:
+            raise LogError(f"{self.name} needs {self.needs}; {words}")
+
+    def add_facts(self, result: Result) -> Result:
+        """Add what every result of the method carries."""
+        facts = {"target": self.target, "guarantee": self.guarantee, "reference": self.reference}
+        return replace(result, attrs={**facts, **result.attrs}, takes_means=self.takes_means)
+
+
+@dataclass(frozen=True, eq=False)
+class LogMethod(Method):
+    """A method that computes a table of numbers from one log.
+
+    Parameters
+    ----------
+    compute : callable
+        The formula: takes a log, differences between its columns or None for its losses, and
+        the options of the public function; returns a `Result`.
+    compute_groups : callable, optional
+        The same for all groups of ``by=`` at once; returns None where some group has to be
+        computed by itself.
+    check : callable, optional
+        Takes the options by name and raises for those that the annotations do not rule out.
+    prepare : callable, optional
+        Takes the log and returns it without what the method has to ignore.
+    group_option : str
+        The option that names the level for each of whose labels to give an answer.
+    """
+
+    compute: Callable[..., Result] = field(kw_only=True)
+    compute_groups: Callable[..., Result | None] | None = None
+    check: Callable[[Mapping[str, Any]], None] | None = None
+    prepare: Callable[[Log], Log] | None = None
+    group_option: str = "by"
+
+    @cached_property
+    def defaults(self) -> dict[str, Any]:
+        """Options of the formula and their defaults, read off the public function."""
+        parameters = inspect.signature(self.function).parameters
+        skip = (*SHARED, self.group_option) if self.group_option != self.level_option else SHARED
+        return {name: p.default for name, p in parameters.items() if name not in skip}
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        """Refuse options that no log could make right."""
+        super().check_options(options)
+        if self.check is not None:
+            self.check(options)
+
+    def run(self, log: Log, losses: Columns | None = None, **options: Any) -> Result:
+        """Check that the log is one for this method, and compute."""
+        options = {**self.defaults, **options}
+        if self.prepare is not None:
+            log = self.prepare(log)
+        self.require(log.design, options)
+        result = self.compute(log, losses, **options)
+        return self.add_facts(result)
+
+    def run_groups(self, groups: Groups, **options: Any) -> Result | None:
+        """Compute all groups at once; None where some group has to be computed by itself."""
+        result = self.compute_groups(groups, **options) if self.compute_groups else None
+        return result and self.add_facts(result)
+
+    def __call__(self, losses: object, *, missing: str = "raise", **options: Any) -> Table:
+        """Apply the method to a log in any container; ``options`` are those of the function."""
+        groups = None
+        if self.group_option != self.level_option:
+            groups = options.pop(self.group_option, None)
+        self.check_options(options)
+        return apply_method(
+            losses, partial(self.run, **options), by=groups, missing=missing,
+            level=options[self.level_option] if self.level_option else None,
+            run_groups=partial(self.run_groups, **options) if self.compute_groups else None,
+            needs_losses=self.needs_losses,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class IntervalMethod(LogMethod):
+    """A method that returns an interval for each column of a log.
+
+    Parameters
+    ----------
+    for_differences : bool
+        Whether it also serves for the differences of two models, as ``compare(method=)``.
+    claims_too_much : bool
+        Whether it is kept to show what not to use.
+    """
+
+    for_differences: bool = True
+    claims_too_much: bool = False
+
+
+def apply_method(
+    losses: object,
+    run: Callable[[Log], Result],
+    *,
+    by: str | None = None,
+    level: str | None = None,
+    missing: str = "raise",
+    axis: Axis | None = None,
+    run_groups: Callable[[Groups], Result | None] | None = None,
+    needs_losses: bool = False,
+) -> Table:
+    """Read a log, run a method on it or on its part for each label of ``by``, and label the result.
+
+    ``level`` is another level whose labels the method needs, and ``axis`` names what it stacks in
+    its result. ``run_groups`` computes all parts together, or returns None if some part has to
+    be computed by itself.
+    """
+    if is_dask_frame(losses) and not needs_losses:
+        ask = partial(
+            apply_method, run=run, by=by, level=level, axis=axis, run_groups=run_groups
+        )  # fmt: skip
+        answer: Table = later(losses, ask, levels=(by, level), missing=missing)
+        return answer
+    log = replace(read(losses, missing=missing, by=by), used=(by, level))
+    if level is not None and level in log.design.levels:
+        if by is None or is_lazy(log):
+            apart(log.design, level).splits()  # every evaluation needs a label of it
+        else:
+            run = partial(run_labelled, run, level)
+    if is_lazy(log):
+        return lazily(log, run, by=by, axis=axis)
+    axes = [] if axis is None else [axis]
+    if by is None:
+        result = run(log)
+    else:
+        groups = Groups(log, by)
+        axes.insert(0, (by, groups.labels))
+        together = run_groups(groups) if run_groups is not None else None
+        result = groups.answers(run) if together is None else together
+    return label_stacked(log, axes, result) if axes else log.label(result)
+
+
+def run_labelled(run: Callable[[Log], Result], level: str, log: Log) -> Result:
+    """Run a method that needs a label of one more level at every evaluation."""
+    if level in log.design.levels:
+        apart(log.design, level).splits()
+    return run(log)

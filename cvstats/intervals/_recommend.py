@@ -1,0 +1,146 @@
+"""Which interval the design of a log calls for, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cvstats.containers import Log
+from cvstats.core.design import Design
+from cvstats.core.layout import (
+    covers_all_points,
+    fewest_folds,
+    find_across_folds,
+    fold_level,
+    folds_are_guessed,
+    is_partition,
+)
+from cvstats.errors import LogError
+from cvstats.intervals import find_method
+
+__all__ = ["recommend_method", "suggest_study"]
+
+STUDY = "Schulz-Kümpel, Fischer, Hornung, Boulesteix, Nagler and Bischl (2024), arXiv:2409.18836"
+
+SMALL = 100
+"""So many points are few for the study that compared the methods."""
+
+RATES = "no_information"
+"""Where the attrs of a log may hold the no-information rates."""
+
+
+def recommend_method(log: Log) -> tuple[str, str]:
+    """Choose by the design, and by whether there are losses of points at all.
+
+    Returns the name of the method and the reason.
+    """
+    design = log.design
+    resampled = next((choose for level, choose in RESAMPLED.items() if design.has(level)), None)
+    if resampled is not None:
+        method, reason = resampled(design)
+        if method == "bootstrap_632" and RATES not in log.noted:
+            method = "bootstrap_oob"
+            reason += f"; no no-information rate is in attrs[{RATES!r}], which .632+ needs"
+        return method, reason
+    if log.noted.get("holds") == "scores":
+        return "corrected_t", "one score for each split, and no losses of points"
+    return (
+        recommend_for_partition(design) if is_partition(design) else recommend_for_test_sets(design)
+    )
+
+
+def allows(design: Design, name: str) -> bool:
+    """Whether a method takes logs of this design."""
+    return find_method(name).problem(design) is None
+
+
+BOOTSTRAPS = {
+    "bootstrap_632": "bootstrap samples, and the fit on the sample itself (repetition 0)",
+    "bootstrap_oob": "bootstrap samples, without the fit on the sample itself",
+    "case_bootstrap": "bootstrap samples whose own points were left out in turn",
+}
+
+
+def recommend_for_bootstrap(design: Design) -> tuple[str, str]:
+    """Distinguish bootstrap logs by which fits there are, and which points were tested."""
+    if design.has("sample"):
+        return "two_stage", "bootstrap samples of bootstrap samples (levels 'sample' and 'count')"
+    name = next((name for name in BOOTSTRAPS if allows(design, name)), "bootstrap_oob")
+    return name, BOOTSTRAPS[name]
+
+
+def recommend_for_nested(_: Design) -> tuple[str, str]:
+    """Nested cross-validation has one method."""
+    return "nested_cv", "folds held out while the others are cross-validated (level 'outer')"
+
+
+def recommend_for_samples(design: Design) -> tuple[str, str]:
+    """Distinguish halves from replaced points, which are cross-validated in folds."""
+    if design.has("fold"):
+        return "replace_one", "cross-validation of a half with one point replaced at a time"
+    return "conservative_z", "random splits of the data and of its halves (level 'sample')"
+
+
+RESAMPLED: dict[str, Callable[[Design], tuple[str, str]]] = {
+    "count": recommend_for_bootstrap,
+    "outer": recommend_for_nested,
+    "sample": recommend_for_samples,
+}
+
+
+def recommend_for_partition(design: Design) -> tuple[str, str]:
+    """Choose for cross-validation: by folds or by sources, once or several times."""
+    by_source = design.has("source") and allows(design, "out_of_source")
+    if by_source or fold_level(design) == "source":
+        return "out_of_source", (
+            f"{design.number('source'):,} sources, left out one at a time (level 'source')"
+            + ("; no level is called 'fold'" if folds_are_guessed(design) else "")
+        )
+    k = fewest_folds(design)
+    repetitions = design.number("repetition")
+    points = design.splits().points
+    what = "leave-one-out" if k == points else f"a partition into {k:,} folds"
+    groups = ""
+    if design.has("source"):
+        split = find_across_folds(design, "source")
+        groups = "; sources occur in several folds, so they are taken as they are" if split else (
+            "; folds hold whole sources: for the error on new ones use clustered"
+        )  # fmt: skip
+    if repetitions == 1:
+        return "wald", f"{what}: every point is tested once{groups}"
+    each = "every point is tested once in each"
+    return "wald", f"{repetitions:,} repetitions of {what}: {each}{groups}"
+
+
+def recommend_for_test_sets(design: Design) -> tuple[str, str]:
+    """Choose between one test set, perhaps evaluated several times, and random splits."""
+    splits = design.splits()
+    if splits.points is None:
+        raise LogError(
+            f"the log has {len(splits.rows):,} repetitions and no level 'point', so "
+            f"random splits cannot be told from one test set evaluated several times. Add the identity of each "
+            f"point to the index, or choose: interval(losses, method='corrected_t')."
+        )
+    if covers_all_points(design):
+        again = f", evaluated {len(splits.rows):,} times" if len(splits.rows) > 1 else ""
+        return "holdout", f"one test set of {splits.points:,} points{again}"
+    return "corrected_t", (
+        f"random splits: {len(splits.rows):,} repetitions that each test some of the points"
+    )
+
+
+def suggest_study(design: Design) -> str:
+    """Say what the study recommends for so many points; nothing where they have no names."""
+    n = design.splits().points
+    if n is None:
+        return ""
+    if n <= SMALL:
+        what = (
+            "nested_cv with 5 folds and 25 repetitions or more, or conservative_z with 25 "
+            "divisions of 10 splits or more"
+        )
+    else:
+        what = (
+            "corrected_t on 25 random splits or more that train on 90% of the points, or "
+            "conservative_z with 10 divisions of 5 splits"
+        )
+    return f"for {n:,} points the comparison by {STUDY} recommends {what}"

@@ -1,0 +1,49 @@
+"""What methods for several test sets share: their means, their order and their sample numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cvstats.containers import Log
+from cvstats.core.moments import Moments
+from cvstats.core.types import FloatArray, IntArray, Labels
+
+__all__ = ["count_points", "mean_and_squares", "read_samples", "sort_cells"]
+
+
+def mean_and_squares(means: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean of the rows and sum of squares about it; exactly zero where all rows are equal."""
+    apart = means - means[0]
+    middle = apart.mean(axis=0)
+    return means[0] + middle, ((apart - middle) ** 2).sum(axis=0)
+
+
+def rank_labels(labels: Labels) -> IntArray:
+    """Rank labels by their size; labels without an order keep their places."""
+    names: list[Any] = list(labels)
+    try:
+        order = sorted(range(len(names)), key=lambda at: names[at])
+    except TypeError:
+        order = list(range(len(names)))
+    return np.argsort(order)
+
+
+def sort_cells(found: Moments) -> IntArray:
+    """Sort cells by the labels of their levels, the first level first."""
+    keys = [rank_labels(labels)[found.codes[:, i]] for i, labels in enumerate(found.labels)]
+    return np.lexsort(keys[::-1])
+
+
+def read_samples(log: Log, found: Moments) -> IntArray:
+    """Read the labels of ``sample`` of each cell as the numbers that they are."""
+    codes = found.codes[:, found.levels.index("sample")]
+    labels = log.design.levels["sample"].labels
+    return np.array([int(labels[code]) for code in codes.tolist()], dtype=np.int64)
+
+
+def count_points(log: Log) -> dict[str, FloatArray | float]:
+    """Count the points, where the log names them."""
+    points = log.design.splits().points
+    return {} if points is None else {"n_points": points}

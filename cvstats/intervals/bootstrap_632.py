@@ -1,0 +1,185 @@
+"""The .632 and .632+ errors, with the standard error of the leave-one-out bootstrap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from cvstats.containers import Log, Losses, Table
+from cvstats.containers.no_information import Rates, no_information_of
+from cvstats.containers.resamples import resamples
+from cvstats.core.chunked import Columns
+from cvstats.core.result import Caution, Result, interval
+from cvstats.core.types import FloatArray
+from cvstats.errors import checked_flag
+from cvstats.intervals._bootstrap import (
+    MonteCarlo,
+    apparent_error,
+    correct_errors,
+    estimate_out_of_bag,
+)
+from cvstats.intervals._method import IntervalMethod
+from cvstats.intervals._references import EFRON
+from cvstats.intervals._requirements import bootstrap_with_apparent_error
+from cvstats.options import Missing
+
+__all__ = ["bootstrap_632"]
+
+
+def bootstrap_632(
+    losses: Losses,
+    *,
+    plus: bool = True,
+    no_information: Rates | None = None,
+    monte_carlo: MonteCarlo = "kept",
+    alpha: float = 0.05,
+    missing: Missing = "raise",
+) -> Table:
+    """.632+ bootstrap: out-of-bag error, corrected for its smaller training samples.
+
+    The target is the expected risk at n points. The estimate is ``(1 - w) err + w Err1``, with
+    err the apparent error of the model fitted to the whole sample and Err1 the leave-one-out
+    bootstrap error of `bootstrap_oob`. For .632 the weight w is 0.632. For .632+ it is
+    ``0.632 / (1 - 0.368 R)``, where ``R = (Err1 - err) / (gamma - err)`` tells how far the
+    model overfits on the way to the no-information rate gamma. The standard error is that of
+    `bootstrap_oob` times estimate / Err1.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        As for `bootstrap_oob`, with repetition 0: the losses of the model fitted to the sample
+        itself, with a count of 1.
+    plus : bool, optional
+        Whether to compute .632+, or .632, which needs no gamma and is too small for models that
+        fit their training data perfectly.
+    no_information : float, mapping, sequence or array, optional
+        For .632+ the rate gamma: the mean loss over all n^2 pairs of a truth and a prediction of
+        the model fitted to the whole sample. A number for all models, or one for each, by name
+        or in their order; for an array of losses also an array over its carried dimensions.
+        Without it ``losses.attrs["no_information"]``, which `cvstats.evaluate` writes.
+    monte_carlo : {"kept", "removed"}, optional
+        See `bootstrap_oob`.
+    alpha : float, optional
+        One minus the level: 0.05 for a 95% interval.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    Series, DataFrame or Dataset
+        ``estimate``, ``se``, ``lower``, ``upper``, ``se_monte_carlo``, ``apparent`` (err),
+        ``out_of_bag`` (Err1), ``no_information`` (gamma), all in the unit of the loss;
+        ``overfitting`` (R), ``weight`` (w), ``n_points``, ``n_repetitions`` and ``caution``.
+
+    Raises
+    ------
+    LogError
+        If repetition 0 or gamma is missing, or for the reasons of `bootstrap_oob`.
+
+    Notes
+    -----
+    Heuristic; B + 1 fits. R is kept within 0 and 1, and Err1 at or below gamma where it enters
+    the estimate; ``caution`` tells when that was needed. The proportion of the standard errors
+    supposes that losses are positive: it is left out where Err1 is not, and makes this no
+    method for differences of two models; `bootstrap_oob` compares them.
+
+    References
+    ----------
+    Efron and Tibshirani (1997), Improvements on cross-validation: the .632+ bootstrap method,
+    JASA 92(438), 548-560, doi:10.1080/01621459.1997.10474007, equations 24-32.
+
+    Examples
+    --------
+    The nearest neighbour of 40 labels that are coin tosses, and so nobody can predict:
+
+    >>> import cvstats, numpy as np, pandas as pd
+    >>> rng = np.random.default_rng(2)
+    >>> x, y = rng.normal(size=40), rng.integers(0, 2, 40)
+    >>> counts = rng.multinomial(40, np.full(40, 1 / 40), size=500)
+    >>> counts = np.vstack([np.ones(40, dtype=int), counts])  # repetition 0 is the whole sample
+    >>> gaps = np.abs(x - x[:, None])
+    >>> nearest = [np.where(drawn > 0, gaps, np.inf).argmin(axis=1) for drawn in counts]
+    >>> loss = np.array([y[near] != y for near in nearest]).astype(float)
+    >>> index = pd.MultiIndex.from_product([range(501), range(40)], names=["repetition", "point"])
+    >>> log = pd.DataFrame({"count": counts.ravel(), "1-nn": loss.ravel()}, index=index)
+    >>> losses = log.set_index("count", append=True)["1-nn"]
+    >>> share = y.mean()
+    >>> result = losses.cvci.bootstrap_632(no_information=2 * share * (1 - share))
+    >>> result[["estimate", "apparent", "out_of_bag", "no_information"]].astype(float).round(3)
+    estimate          0.499
+    apparent          0.000
+    out_of_bag        0.511
+    no_information    0.499
+    Name: 1-nn, dtype: float64
+    >>> print(result["caution"])
+    the standard error, or the overfitting rate, was put at the end of its possible range
+    """
+    return METHOD(
+        losses, plus=plus, no_information=no_information, monte_carlo=monte_carlo, alpha=alpha,
+        missing=missing,
+    )  # fmt: skip
+
+
+def compute(
+    log: Log,
+    losses: Columns | None,
+    *,
+    plus: bool,
+    no_information: Rates | None,
+    monte_carlo: str,
+    alpha: float,
+) -> Result:
+    """Weigh apparent and out-of-bag error; the standard error is that of Err1, in proportion.
+
+    The proportion makes sense for errors, which are positive, and is left out for others.
+    """
+    rates = None
+    if plus:
+        rates = no_information_of(
+            log, no_information, method="bootstrap_632", without="plus=False (the .632 error)"
+        )
+    (data,) = resamples(log.design)
+    data.check_draws()
+    own: list[float] = []
+
+    def columns() -> Iterator[FloatArray | None]:
+        for values in log.columns(losses):
+            own.append(np.nan if values is None else apparent_error(data, values))
+            yield None if values is None else data.losses(values)
+
+    found = estimate_out_of_bag(data.bags, columns(), monte_carlo=monte_carlo)
+    n_repetitions, n_points = data.bags.counts.shape
+    apparent = np.array(own)
+    mixed = correct_errors(apparent, found.error, rates)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sensible = (found.error > 0) & (mixed.estimate >= 0)
+        ratio = np.where(sensible, mixed.estimate / found.error, 1.0)
+    caution = found.caution.copy()
+    caution[mixed.clipped] |= Caution.BOUNDED
+    correction = "632" if rates is None else "632+"
+    extra: dict[str, FloatArray | float] = {"se_monte_carlo": np.sqrt(found.noise) * ratio}
+    extra |= {"apparent": apparent, "out_of_bag": found.error}
+    if rates is not None:
+        extra |= {"no_information": rates, "overfitting": mixed.overfitting}
+    extra |= {"weight": mixed.weight, "n_points": n_points, "n_repetitions": n_repetitions}
+    return interval(
+        "bootstrap_632", mixed.estimate, found.variance * ratio**2, alpha=alpha, extra=extra,
+        caution=caution, attrs={"correction": correction, "monte_carlo": monte_carlo},
+    )  # fmt: skip
+
+
+METHOD = IntervalMethod(
+    bootstrap_632,
+    compute=compute,
+    check=lambda options: checked_flag("plus", options["plus"]),
+    requires=bootstrap_with_apparent_error,
+    needs="bootstrap samples with the losses of their points out of bag, and the fit on the sample "
+    "itself (levels 'repetition', 'point' and 'count')",
+    target="expected risk",
+    guarantee="heuristic: the standard error is that of bootstrap_oob, in proportion",
+    fits="B + 1",
+    reference=EFRON,
+    needs_losses=True,
+    for_differences=False,
+)

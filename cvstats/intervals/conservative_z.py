@@ -1,0 +1,131 @@
+"""Conservative Z interval of Nadeau and Bengio, from disjoint halves of the data."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cvstats.containers import Log, Losses, Table
+from cvstats.core.chunked import Columns
+from cvstats.core.layout import repetition_level
+from cvstats.core.result import Caution, Result, interval
+from cvstats.intervals._method import IntervalMethod
+from cvstats.intervals._references import NADEAU
+from cvstats.intervals._requirements import halves, halves_overlap
+from cvstats.intervals._splits import count_points, read_samples
+from cvstats.options import Missing
+
+__all__ = ["conservative_z"]
+
+
+def conservative_z(
+    losses: Losses, *, alpha: float = 0.05, by: str | None = None, missing: Missing = "raise"
+) -> Table:
+    """Conservative Z interval, from random splits of the data and of pairs of halves.
+
+    The target is the expected risk at the size of the training sets. The estimate is the mean
+    of the J split means of the data (sample 0). Each of R divisions cuts the data into two
+    halves, samples 2r - 1 and 2r; with a_r and b_r the means of the J splits of each half, the
+    variance is ``sum (a_r - b_r)^2 / (2 R)``.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        Levels ``sample`` (0, 1, …, 2R) and ``repetition`` (the splits of each sample). All test
+        sets are meant to have the same number of points.
+    alpha : float, optional
+        One minus the level: 0.05 for a 95% interval.
+    by : str, optional
+        A level (or coordinate) for each of whose labels to give an interval of its own.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    Series, DataFrame or Dataset
+        ``estimate``, ``se``, ``lower``, ``upper`` in the unit of the loss, ``n_divisions`` (R),
+        ``n_splits`` (J), ``n_test`` (points of a test set of the data), ``n_points`` where the
+        log has the level ``point``, and ``caution``.
+
+    Raises
+    ------
+    LogError
+        If a half is missing, a sample has several folds, or the labels of ``sample`` are not
+        the whole numbers from 0.
+
+    Notes
+    -----
+    Two halves share no point, so that their difference estimates the variance of such a mean
+    without bias, for training sets of less than half the points. That variance is the larger
+    one where an algorithm steadies with more data: conservative in expectation. ``caution``
+    tells of fewer than 10 divisions, and of halves that share a point: both make a poor variance.
+
+    References
+    ----------
+    Nadeau and Bengio (2003), Machine Learning 52, 239-281, doi:10.1023/A:1024068626366.
+
+    Examples
+    --------
+    >>> import cvstats, numpy as np
+    >>> from sklearn.dummy import DummyRegressor
+    >>> X, y = np.zeros((40, 1)), np.random.default_rng(1).normal(size=40)
+    >>> plan = cvstats.plans.paired_subsampling(10, 12, rng=1)
+    >>> losses = cvstats.evaluate(DummyRegressor(), X, y, plan=plan, progress=False)
+    >>> cvstats.conservative_z(losses)[["estimate", "se", "n_divisions"]].astype(float).round(2)
+    estimate        0.98
+    se              0.52
+    n_divisions    12.00
+    Name: DummyRegressor, dtype: float64
+    """
+    return METHOD(losses, alpha=alpha, by=by, missing=missing)
+
+
+def compute(log: Log, losses: Columns | None, *, alpha: float) -> Result:
+    """Average the squared differences between the means of the two halves of a division.
+
+    Nadeau and Bengio (2003): the halves 2r - 1 and 2r of division r share no point, so half
+    the squared difference of their means estimates the variance of either without bias.
+    """
+    cells = log.moments(("sample", *repetition_level(log.design)), losses)
+    samples = read_samples(log, cells)
+    overlap = halves_overlap(log.design)
+    which, group = np.unique(samples, return_inverse=True)
+    splits = np.bincount(group)
+    sums = np.zeros((len(which), cells.mean.shape[1]))
+    first = cells.mean[0]
+    np.add.at(sums, group, cells.mean - first)
+    means = sums / splits[:, None]  # mean of the split means of each sample, about the first
+    of_halves = means[which > 0]
+    apart = of_halves[::2] - of_halves[1::2]
+    r = len(apart)
+    tested = np.bincount(group, cells.count) / splits
+    off = np.abs(tested[which > 0] - tested[which == 0]).max()
+    caution = Caution.FEW_REPETITIONS if r < 10 else Caution(0)
+    other = np.any(splits != splits[which == 0])
+    if other or off > max(1.0, 0.1 * float(tested[which == 0][0])):
+        caution |= Caution.OTHER_TEST_SIZE
+    if overlap:
+        caution |= Caution.HALVES_OVERLAP
+    extra = {
+        "n_divisions": r, "n_splits": int(splits[which == 0][0]),
+        "n_test": float(tested[which == 0][0]), **count_points(log),
+    }  # fmt: skip
+    return interval(
+        "conservative_z", first + means[which == 0][0], (apart**2).sum(axis=0) / (2 * r),
+        alpha=alpha, extra=extra, caution=caution,
+    )  # fmt: skip
+
+
+METHOD = IntervalMethod(
+    conservative_z,
+    compute=compute,
+    requires=halves,
+    needs="random splits of the data and of the halves of one or more divisions (levels 'sample' "
+    "and 'repetition')",
+    target="expected risk at the size of the training sets",
+    guarantee="conservative in expectation: the variance is that of training sets of less than "
+    "half the points",
+    fits="J (2R + 1) for J splits and R divisions",
+    reference=NADEAU,
+    takes_scores=True,
+    takes_means=True,
+)

@@ -1,0 +1,304 @@
+"""Corrected resampled t interval of Nadeau and Bengio, and its form for repeated folds."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from numbers import Real
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from cvstats.containers import Groups, Log, Losses, Table
+from cvstats.containers.grouping import PartDesign
+from cvstats.core.chunked import Columns
+from cvstats.core.design import LEVELS
+from cvstats.core.layout import is_partition, split_levels
+from cvstats.core.moments import Moments
+from cvstats.core.result import Caution, Result, interval
+from cvstats.core.types import FloatArray, IntArray
+from cvstats.errors import LogError, is_number, is_several, listed, place
+from cvstats.intervals._method import IntervalMethod
+from cvstats.intervals._references import BOUCKAERT, NADEAU
+from cvstats.intervals._requirements import several_splits
+from cvstats.intervals._splits import count_points, mean_and_squares, sort_cells
+from cvstats.options import Missing
+
+__all__ = ["TrainSize", "corrected_t"]
+
+NOTED = "n_train"
+"""Where the attrs of a log may hold the training sizes."""
+
+
+class SizesByLabel(Protocol):
+    """Training sizes with a label for each, such as a Series."""
+
+    def items(self) -> Iterable[tuple[Any, Any]]:
+        """Give labels and sizes."""
+
+
+TrainSize: TypeAlias = float | Sequence[float] | Mapping[Hashable, float] | SizesByLabel | None
+
+
+def corrected_t(
+    losses: Losses,
+    *,
+    train_size: TrainSize = None,
+    alpha: float = 0.05,
+    by: str | None = None,
+    missing: Missing = "raise",
+) -> Table:
+    """Corrected resampled t interval, from random splits or the folds of cross-validation.
+
+    The target is the expected risk at the size of the training sets. With m_j the mean loss of
+    test set j of J, the estimate is the plain mean of the m_j and its variance is
+    ``(1/J + n_test / n_train) S^2``, where S^2 is their sample variance. The limits take
+    Student's t with J - 1 degrees of freedom.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        Random splits, each a ``repetition`` with a test set of its own, or a K-fold partition,
+        repeated or not. Any unit; losses that are one score for each split do as well.
+    train_size : float, sequence, mapping or Series, optional
+        On how many points each model was trained: one number, or one for each split, in the
+        order of their labels or by label. Folds tell it themselves: it is what they leave of
+        their repetition. Random splits do not, unless `cvstats.evaluate` made the log and noted
+        it in ``losses.attrs["n_train"]``.
+    alpha : float, optional
+        One minus the level: 0.05 for a 95% interval.
+    by : str, optional
+        A level (or coordinate) for each of whose labels to give an interval of its own.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    Series, DataFrame or Dataset
+        ``estimate`` (the mean over splits), ``se``, ``lower``, ``upper`` in the unit of the
+        loss, ``df``, ``n_splits`` (J), ``n_train`` and ``n_test`` (points of a training and a
+        test set, averaged over splits), ``n_points`` where the log has the level ``point``,
+        and ``caution``.
+
+    Raises
+    ------
+    LogError
+        If there are fewer than two test sets, or ``train_size`` is not given for random splits
+        or is no number of points.
+
+    Notes
+    -----
+    Heuristic: the correlation of the means of two test sets, which no log tells, is taken to
+    be ``n_test / (n_train + n_test)``. In the large comparisons the interval was slightly too
+    short. For test sets of different sizes the ratio is averaged over the splits. A log with
+    the level ``source`` and no ``fold`` is read as leaving sources out.
+
+    With ``by="source"`` and folds of several sources, the points of a part are tested by models
+    that were trained on all others, and n_train counts these.
+
+    References
+    ----------
+    Nadeau and Bengio (2003), Machine Learning 52, 239-281, doi:10.1023/A:1024068626366.
+    Bouckaert and Frank (2004), PAKDD, LNCS 3056, 3-12, doi:10.1007/978-3-540-24775-3_3.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("diabetes")
+    >>> losses = cvstats.losses(log, prediction="ridge")
+    >>> parts = ["estimate", "lower", "upper", "n_splits", "n_train"]
+    >>> losses.cvci.corrected_t()[parts].astype(float).round(0)
+    estimate    3007.0
+    lower       2592.0
+    upper       3423.0
+    n_splits     100.0
+    n_train      398.0
+    Name: ridge, dtype: float64
+    """
+    return METHOD(losses, train_size=train_size, alpha=alpha, by=by, missing=missing)
+
+
+def compute(log: Log, losses: Columns | None, *, train_size: TrainSize, alpha: float) -> Result:
+    """Correct the variance of the means of the test sets for what the training sets share.
+
+    Nadeau and Bengio (2003), the corrected resampled t; over the folds of several partitions
+    it is that of Bouckaert and Frank (2004). Unequal splits: the ratio is averaged over them.
+    """
+    by = split_levels(log.design)
+    cells = log.moments(by, losses)
+    if log.noted.get("holds") == "scores":
+        cells, train_size = read_scores(log, cells, train_size)
+    sizes = find_train_sizes(log, cells, train_size)
+    j = len(cells.count)
+    estimate, squares = mean_and_squares(cells.mean)
+    ratio = float(np.mean(cells.count / sizes))
+    return interval(
+        "corrected_t", estimate, (1 / j + ratio) * squares / (j - 1), alpha=alpha, df=j - 1,
+        extra={
+            "df": j - 1, "n_splits": j, "n_train": float(np.mean(sizes)),
+            "n_test": float(np.mean(cells.count)), **count_points(log),
+        },
+        caution=int(Caution.SOURCES_AS_FOLDS) if "source" in by else 0,
+    )  # fmt: skip
+
+
+def read_scores(log: Log, found: Moments, train_size: TrainSize) -> tuple[Moments, TrainSize]:
+    """Count the points behind each score of a split, which its one number does not tell.
+
+    Scores of equal folds need no numbers: that the ratio of tested to trained points is 1 to
+    K - 1 can be read off the folds.
+    """
+    tested = log.noted.get("n_test")
+    if train_size is None:
+        train_size = log.noted.get(NOTED)
+    if tested is not None:
+        return replace(found, count=np.full(len(found.count), float(tested))), train_size
+    if train_size is None and is_partition(log.design):
+        return found, None
+    raise LogError(
+        "corrected_t needs to know how many points are behind each score, in training and in "
+        "testing. Pass both to read_log: read_log(…, format='scores', n_train=90, n_test=10)."
+    )
+
+
+def has_labels(train_size: object) -> bool:
+    """Whether training sizes come with labels."""
+    return hasattr(train_size, "items")
+
+
+def check_train_size(train_size: object) -> None:
+    """Refuse what cannot be a number of points, or one for each split."""
+    if isinstance(train_size, Real) and is_number(train_size):
+        check_sizes(np.array([float(train_size)]))
+        return
+    several = is_several(train_size) or has_labels(train_size)
+    if train_size is not None and not several:
+        raise LogError(
+            f"train_size={train_size!r} is not known. Expected a number of points, or one for "
+            f"each split."
+        )
+
+
+def find_train_sizes(log: Log, found: Moments, train_size: TrainSize) -> FloatArray:
+    """Find how many points each model was trained on, or ask."""
+    count = len(found.count)
+    if train_size is None and is_partition(log.complete or log.design):
+        return count_left_by_folds(log, found)
+    if train_size is None:
+        train_size = log.noted.get(NOTED)  # as evaluate leaves it
+        if train_size is None or (np.ndim(train_size) == 1 and len(train_size) != count):
+            raise LogError(
+                "corrected_t needs to know how many points each model was trained on, and a log "
+                "of random splits, or of folds with points left out, does not tell. Pass it: "
+                "corrected_t(losses, train_size=90), one number for all splits or one for each."
+            )
+    check_train_size(train_size)  # the noted one, or one of compare's options
+    if isinstance(train_size, Real):
+        return check_sizes(np.full(count, float(train_size)))
+    if has_labels(train_size):
+        return check_sizes(sizes_by_label(found, dict(train_size.items())))
+    return check_sizes(sizes_in_order(found, train_size))
+
+
+def count_left_by_folds(log: Log, found: Moments) -> FloatArray:
+    """Count what each fold leaves of its repetition: the points that its model was trained on.
+
+    A part of a log may hold some points of each fold only, and so may a log of which evaluations
+    were left out; the models were trained on all.
+    """
+    design, codes, count = log.design, found.codes, found.count
+    here: IntArray = np.arange(len(count))
+    whole = log.complete
+    if isinstance(design, PartDesign) and share_models(design.groups, found.levels):
+        whole = design.groups.design
+    if whole is not None:
+        plan = whole.plan(found.levels)
+        codes, count = whole.codes_of(plan), plan.total[plan.used].astype(np.float64)
+        keys, mine = (np.ravel_multi_index(part.T, plan.sizes) for part in (codes, found.codes))
+        here = np.asarray(np.searchsorted(keys, mine))
+    repetition = codes[:, 0] if found.levels[0] == "repetition" else np.zeros_like(codes[:, 0])
+    left: FloatArray = np.bincount(repetition, count)[repetition] - count
+    return left[here]
+
+
+def share_models(groups: Groups, folds: tuple[str, ...]) -> bool:
+    """Whether the parts are points of one cross-validation, and no logs of their own.
+
+    Raises
+    ------
+    LogError
+        If that may be or not.
+    """
+    if not groups.shared(folds) or groups.name in LEVELS:
+        return groups.shared(folds)
+    if "splits" not in groups.design.facts:
+        return False  # points come back under other labels: logs that stand below each other
+    raise LogError(
+        f"corrected_t needs to know how many points each model was trained on, and each fold "
+        f"holds points of several labels of {groups.name!r}: nothing tells whether a model was "
+        f"trained on all of these or on those of one label. Pass it: corrected_t(losses, "
+        f"by={groups.name!r}, train_size=90), one number for all splits or one for each."
+    )
+
+
+def sizes_by_label(found: Moments, sizes: Mapping[Any, Any]) -> FloatArray:
+    """Look up the training size of each split by its labels."""
+    names = [
+        tuple(labels[code] for labels, code in zip(found.labels, codes, strict=True))
+        for codes in found.codes.tolist()
+    ]
+    keys = [name[0] if len(name) == 1 else name for name in names]
+    lost = [name for name, key in zip(names, keys, strict=True) if key not in sizes]
+    if lost:
+        shown = [place(dict(zip(found.levels, name, strict=True))) for name in lost[:3]]
+        raise LogError(
+            f"train_size has no number for {listed(shown, len(lost))}. Expected one for each split."
+        )
+    return to_floats([sizes[key] for key in keys])
+
+
+def sizes_in_order(found: Moments, sizes: Any) -> FloatArray:
+    """Hand training sizes out to the splits, in the order of their labels."""
+    if len(sizes) != len(found.count):
+        raise LogError(
+            f"train_size holds {len(sizes):,} numbers and the log has {len(found.count):,} "
+            f"splits. Expected one number for all, or one for each, in the order of their labels."
+        )
+    given = to_floats(sizes)
+    out = np.empty_like(given)
+    out[sort_cells(found)] = given
+    return out
+
+
+def to_floats(values: Sequence[Any] | np.ndarray[Any, Any]) -> FloatArray:
+    """Turn training sizes into floats."""
+    try:
+        return np.array([float(value) for value in values])
+    except (TypeError, ValueError):
+        raise LogError("train_size holds something that is not a number of points.") from None
+
+
+def check_sizes(sizes: FloatArray) -> FloatArray:
+    """Refuse training sizes that are not numbers of points."""
+    if not np.all(np.isfinite(sizes)) or np.any(sizes < 1):
+        bad = sizes[~(np.isfinite(sizes) & (sizes >= 1))][0]
+        raise LogError(
+            f"train_size holds {bad:g}. Expected the number of points that each model was trained "
+            f"on, 1 or more; a share of the points is not enough."
+        )
+    return sizes
+
+
+METHOD = IntervalMethod(
+    corrected_t,
+    compute=compute,
+    check=lambda options: check_train_size(options["train_size"]),
+    requires=several_splits,
+    needs="two random splits or more, or a (repeated) K-fold partition",
+    target="expected risk at the size of the training sets",
+    guarantee="heuristic: takes the correlation of two test sets to be the test share",
+    fits="1 for each split, K for each repetition",
+    reference=f"{NADEAU}; for repeated folds {BOUCKAERT}",
+    plan="subsampling",
+    takes_scores=True,
+)

@@ -1,0 +1,101 @@
+"""Naive t interval over fold means, kept to show what not to use."""
+
+from __future__ import annotations
+
+from cvstats.containers import Log, Losses, Table
+from cvstats.core.chunked import Columns
+from cvstats.core.layout import fold_levels
+from cvstats.core.result import Caution, Result, interval
+from cvstats.intervals._method import IntervalMethod
+from cvstats.intervals._references import BAYLE
+from cvstats.intervals._requirements import several_folds
+from cvstats.options import Missing
+
+__all__ = ["cv_t"]
+
+
+def cv_t(
+    losses: Losses, *, alpha: float = 0.05, by: str | None = None, missing: Missing = "raise"
+) -> Table:
+    """Fold means taken for independent: a t interval, kept for comparison.
+
+    The claimed target is the expected risk. The estimate is the mean of the K fold means m_k
+    and its standard error ``sqrt(sum (m_k - mean m)^2 / ((K - 1) K))``; the limits take
+    Student's t with K - 1 degrees of freedom. With repetitions K counts all folds of all of
+    them.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        A K-fold partition with K >= 2, or several repetitions of one.
+    alpha : float, optional
+        One minus the level: 0.05 for a 95% interval.
+    by : str, optional
+        A level (or coordinate) for each of whose labels to give an interval of its own.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    Series, DataFrame or Dataset
+        ``estimate`` (the mean over folds), ``se``, ``lower``, ``upper``, ``df``,
+        ``n_points``, ``n_folds``, ``n_repetitions`` and a ``caution`` that is never empty.
+
+    Raises
+    ------
+    LogError
+        If the log has fewer than two folds or is no partition.
+
+    Notes
+    -----
+    No guarantee. For one repetition the squared standard error misses the true variance by
+    the covariance gamma between losses of different folds, which one log cannot tell.
+
+    References
+    ----------
+    Bayle, Bayle, Janson and Mackey (2020), NeurIPS 33, arXiv:2007.12671.
+    Bengio and Grandvalet (2004), JMLR 5, 1089-1105.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("diabetes")
+    >>> losses = cvstats.losses(log, prediction="ridge")
+    >>> int(losses.xs(0, level="repetition").cvci.cv_t()["df"])
+    9
+    """
+    return METHOD(losses, alpha=alpha, by=by, missing=missing)
+
+
+def compute(log: Log, losses: Columns | None, *, alpha: float) -> Result:
+    """Take all fold means for independent."""
+    cells = log.moments(fold_levels(log.design), losses)
+    n_repetitions = log.design.number("repetition")
+    k = len(cells.count)
+    first = cells.mean[0]  # equal fold means then have a variance of exactly zero
+    apart = cells.mean - first
+    middle = apart.mean(axis=0)
+    between = ((apart - middle) ** 2).sum(axis=0) / (k - 1)
+    return interval(
+        "cv_t", first + middle, between / k, alpha=alpha, df=k - 1,
+        extra={
+            "df": k - 1, "n_points": int(cells.count.sum()) // n_repetitions,
+            "n_folds": k // n_repetitions, "n_repetitions": n_repetitions,
+        },
+        caution=Caution.NAIVE_FOLDS,
+    )  # fmt: skip
+
+
+METHOD = IntervalMethod(
+    cv_t,
+    compute=compute,
+    requires=several_folds,
+    needs="a K-fold partition with at least two folds",
+    target="claimed: the expected risk",
+    guarantee="none: dependent fold means are taken for independent ones",
+    fits="K for each repetition",
+    reference=BAYLE,
+    plan="k_fold",
+    takes_means=True,
+    claims_too_much=True,
+)

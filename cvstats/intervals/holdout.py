@@ -1,0 +1,163 @@
+"""Intervals from one test set."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+from scipy import special
+
+from cvstats.containers import Log, Losses, Table
+from cvstats.core.chunked import Columns, all_binary
+from cvstats.core.result import Caution, Result, quantile
+from cvstats.core.result import interval as symmetric_interval
+from cvstats.core.types import FloatArray
+from cvstats.errors import LogError
+from cvstats.intervals._method import IntervalMethod
+from cvstats.intervals._references import NADEAU
+from cvstats.intervals._requirements import one_test_set
+from cvstats.options import Missing
+
+__all__ = ["holdout"]
+
+
+def holdout(
+    losses: Losses,
+    *,
+    interval: Literal["wald", "t", "wilson", "clopper-pearson"] = "wald",
+    alpha: float = 0.05,
+    by: str | None = None,
+    missing: Missing = "raise",
+) -> Table:
+    """Interval for the risk of one trained model, from one test set.
+
+    The target is the mean loss that this very model would have over points drawn as the test
+    points were. The estimate is the mean m of the n test losses and its standard error
+    ``sqrt(sum (e_i - m)^2 / ((n - 1) n))``.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        A loss for each point of one test set, in any unit. Several repetitions on the same
+        points (seeds, epochs) are averaged point by point first.
+    interval : {"wald", "t", "wilson", "clopper-pearson"}, optional
+        The limits: normal or Student quantiles (n - 1 degrees of freedom); or, for losses of
+        0 and 1, Wilson's score interval or the exact one of Clopper and Pearson.
+    alpha : float, optional
+        One minus the level: 0.05 for a 95% interval.
+    by : str, optional
+        A level (or coordinate) for each of whose labels to give an interval of its own.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    Series, DataFrame or Dataset
+        ``estimate``, ``se``, ``lower``, ``upper`` in the unit of the loss, ``df`` for
+        ``"t"``, ``n_points``, ``n_repetitions`` and ``caution``; a row for each model, or
+        variables over the carried dimensions.
+
+    Raises
+    ------
+    LogError
+        If the log has several folds, fewer than two points, repetitions on different points,
+        or losses other than 0 and 1 for an interval of proportions.
+
+    Notes
+    -----
+    Exact as n grows, for independent test points. It does not cover what another training
+    set would have given, nor the model refitted on all the data. Where no loss is 1 the Wald
+    interval is a point; the two intervals for proportions keep a width.
+
+    References
+    ----------
+    Nadeau and Bengio (2003), Machine Learning 52, 239-281, doi:10.1023/A:1024068626366.
+    Wilson (1927), doi:10.1080/01621459.1927.10502953.
+    Clopper and Pearson (1934), doi:10.1093/biomet/26.4.404.
+
+    Examples
+    --------
+    >>> import cvstats, pandas as pd
+    >>> points = pd.RangeIndex(50, name="point")
+    >>> losses = pd.Series([0.0, 1.0, 0.0, 0.0, 1.0] * 10, index=points, name="tree")
+    >>> limits = cvstats.holdout(losses, interval="wilson")[["estimate", "lower", "upper"]]
+    >>> limits.astype(float).round(4)
+    estimate    0.4000
+    lower       0.2761
+    upper       0.5382
+    Name: tree, dtype: float64
+    """
+    return METHOD(losses, interval=interval, alpha=alpha, by=by, missing=missing)
+
+
+def compute(log: Log, losses: Columns | None, *, interval: str, alpha: float) -> Result:
+    """Average several repetitions point by point, then take the points for a sample."""
+    repetitions = log.design.number("repetition")
+    if repetitions > 1:
+        names = [name for name in ("source", "point") if name in log.design.levels]
+        points = log.moments(names, losses)
+        cell = replace(
+            points, count=np.ones_like(points.count), m2=np.zeros_like(points.m2)
+        ).over(())  # fmt: skip
+    else:
+        cell = log.moments((), losses)
+    proportion = PROPORTIONS.get(interval)
+    if proportion and (repetitions > 1 or not all_binary(log.design, losses or log.panels)):
+        found = f"{repetitions} repetitions" if repetitions > 1 else "other losses"
+        raise LogError(
+            f"interval={interval!r} needs losses that are 0 or 1, once for each point, and this "
+            f"log has {found}. Use interval='wald' or interval='t'."
+        )
+    n = cell.count[0]
+    if n < 2:
+        raise LogError(f"holdout needs at least two points and this log has {n:.0f}.")
+    df = n - 1 if interval == "t" else None
+    extra: dict[str, FloatArray | float] = {} if df is None else {"df": df}
+    result = symmetric_interval(
+        "holdout", cell.mean[0], cell.m2[0] / ((n - 1) * n), alpha=alpha, df=df,
+        extra=extra | {"n_points": int(n), "n_repetitions": repetitions},
+        caution=Caution.FEW_POINTS if n < 30 and interval == "wald" else 0,
+        attrs={"interval": interval},
+    )  # fmt: skip
+    if proportion is None:
+        return result
+    lower, upper = proportion(cell.mean[0], n, alpha)
+    # Both intervals have a width even where no loss, or every loss, is 1.
+    caution = result.caution & ~np.int64(Caution.ZERO_VARIANCE)
+    columns = {**result.columns, "lower": lower, "upper": upper}
+    return replace(result, columns=columns, caution=caution)
+
+
+def wilson(share: FloatArray, n: float, alpha: float) -> tuple[FloatArray, FloatArray]:
+    """Score interval of a proportion (Wilson 1927, doi:10.1080/01621459.1927.10502953)."""
+    z = -quantile(alpha / 2)
+    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    reach = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    return np.maximum(middle - reach, 0.0), np.minimum(middle + reach, 1.0)
+
+
+def clopper_pearson(share: FloatArray, n: float, alpha: float) -> tuple[FloatArray, FloatArray]:
+    """Exact interval of a proportion (Clopper and Pearson 1934, doi:10.1093/biomet/26.4.404)."""
+    ones = np.rint(share * n)
+    with np.errstate(invalid="ignore"):
+        lower = special.betaincinv(np.maximum(ones, 1), n - ones + 1, alpha / 2)
+        upper = special.betainccinv(ones + 1, np.maximum(n - ones, 1), alpha / 2)
+    return np.where(ones == 0, 0.0, lower), np.where(ones == n, 1.0, upper)
+
+
+PROPORTIONS = {"wilson": wilson, "clopper-pearson": clopper_pearson}
+"""Limits for losses of 0 and 1."""
+
+METHOD = IntervalMethod(
+    holdout,
+    compute=compute,
+    requires=one_test_set,
+    needs="one test set",
+    target="risk of the trained model, over points drawn as the test points were",
+    guarantee="exact as the test set grows, for independent test points",
+    fits="1",
+    reference=NADEAU,
+    plan="holdout",
+    needs_points=True,
+)

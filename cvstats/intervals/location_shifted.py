@@ -1,0 +1,159 @@
+"""Location-shifted bootstrap percentile interval of Noma and others (2021)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cvstats.containers import Log, Losses, Table
+from cvstats.containers.no_information import Rates, no_information_of
+from cvstats.containers.resamples import Resample, resamples
+from cvstats.core.chunked import Columns
+from cvstats.core.result import Caution, Result
+from cvstats.core.types import FloatArray
+from cvstats.intervals._bootstrap import (
+    Correction,
+    correct_by,
+    measure_of,
+    measure_samples,
+    never_out_caution,
+    percentile_interval,
+    weighted_means,
+)
+from cvstats.intervals._method import IntervalMethod
+from cvstats.intervals._references import NOMA
+from cvstats.intervals._requirements import bootstrap_with_apparent_error
+from cvstats.options import Missing
+
+__all__ = ["location_shifted"]
+
+
+def location_shifted(
+    losses: Losses,
+    *,
+    correction: Correction = "632+",
+    no_information: Rates | None = None,
+    alpha: float = 0.05,
+    missing: Missing = "raise",
+) -> Table:
+    """Location-shifted bootstrap: quantiles of apparent errors, moved to the corrected error.
+
+    The target is the expected risk. ``app_b`` is the apparent error of bootstrap fit b in its
+    own sample, a mean over points weighted by their counts. The limits are the quantiles of the
+    app_b at alpha/2 and 1 - alpha/2, plus ``estimate - err`` with err the apparent error of the
+    fit on the whole sample. The estimate is err, corrected for optimism.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        As for `bootstrap_632`: every point in each bootstrap sample, in bag and out of bag, and
+        repetition 0.
+    correction : {"632+", "632", "harrell"}, optional
+        The estimate: as in `bootstrap_632`; or err less the mean over b of app_b minus the
+        error of fit b on the whole sample.
+    no_information : float, mapping, sequence or array, optional
+        For "632+", as in `bootstrap_632`.
+    alpha : float, optional
+        One minus the level: 0.05 for a 95% interval.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    Series, DataFrame or Dataset
+        ``estimate``, ``se`` (NaN: quantiles have none), ``lower``, ``upper``, ``apparent``,
+        ``out_of_bag`` and ``no_information`` (as far as the correction has them), all in the
+        unit of the loss; ``n_points``, ``n_repetitions`` and ``caution``.
+
+    Raises
+    ------
+    LogError
+        If a level, repetition 0 or the no-information rate is missing, or points in a repetition.
+
+    Notes
+    -----
+    Heuristic; B + 1 fits. The spread is that of apparent errors: a model that fits its training
+    data perfectly has none, and the interval is then a point. The interval need not contain
+    the estimate, since bootstrap fits see each point more than once and their apparent errors
+    are smaller than err.
+
+    References
+    ----------
+    Noma, Shinozaki, Iba, Teramukai and Furukawa (2021), Confidence intervals of prediction
+    accuracy measures for multivariable prediction models based on the bootstrap-based optimism
+    correction methods, Statistics in Medicine 40(26), 5691-5701, doi:10.1002/sim.9148.
+
+    Examples
+    --------
+    >>> import cvstats, numpy as np, pandas as pd
+    >>> rng = np.random.default_rng(1)
+    >>> y = rng.normal(size=20)
+    >>> counts = rng.multinomial(20, np.full(20, 1 / 20), size=400)
+    >>> counts = np.vstack([np.ones(20, dtype=int), counts])
+    >>> loss = (y - counts @ y[:, None] / 20) ** 2
+    >>> index = pd.MultiIndex.from_product([range(401), range(20)], names=["repetition", "point"])
+    >>> log = pd.DataFrame({"count": counts.ravel(), "mean": loss.ravel()}, index=index)
+    >>> losses = log.set_index("count", append=True)["mean"]
+    >>> result = losses.cvci.location_shifted(no_information=y.var())
+    >>> result[["estimate", "lower", "upper"]].astype(float).round(3)
+    estimate    0.333
+    lower       0.162
+    upper       0.508
+    Name: mean, dtype: float64
+    """
+    return METHOD(
+        losses, correction=correction, no_information=no_information, alpha=alpha, missing=missing
+    )  # fmt: skip
+
+
+def compute(
+    log: Log,
+    losses: Columns | None,
+    *,
+    correction: str,
+    no_information: Rates | None,
+    alpha: float,
+) -> Result:
+    """Take percentiles of the apparent errors of the bootstrap fits, moved by the correction."""
+    rates = None
+    if correction == "632+":
+        rates = no_information_of(
+            log, no_information, method="location_shifted",
+            without="correction='632' or correction='harrell'",
+        )  # fmt: skip
+    (data,) = resamples(log.design)
+    error = measure_of(correction)
+
+    def measure(one: Resample, values: FloatArray) -> tuple[float, ...]:
+        own = weighted_means(one.bags, one.losses(values))
+        return (*error(one, values), *own.tolist())
+
+    found = measure_samples(log, losses, [data], measure, 2 + len(data.fits))[:, 0]
+    apparent, second, own = found[0], found[1], found[2:]
+    made = correct_by(correction, apparent, second, rates)
+    extra: dict[str, FloatArray | float] = {"apparent": apparent}
+    if correction != "harrell":
+        extra |= {"out_of_bag": second}
+    if rates is not None:
+        extra |= {"no_information": rates}
+    caution = np.full(len(apparent), never_out_caution([data], correction), dtype=np.int64)
+    caution[made.clipped] |= Caution.BOUNDED
+    extra |= {"n_points": data.bags.counts.shape[1], "n_repetitions": len(data.fits)}
+    return percentile_interval(
+        "location_shifted", made.estimate, own, shift=made.estimate - apparent, alpha=alpha,
+        extra=extra, caution=caution, attrs={"correction": correction},
+    )  # fmt: skip
+
+
+METHOD = IntervalMethod(
+    location_shifted,
+    compute=compute,
+    requires=bootstrap_with_apparent_error,
+    needs="bootstrap samples with the losses of their points in and out of bag, and the fit on the "
+    "sample itself (levels 'repetition', 'point' and 'count')",
+    target="expected risk",
+    guarantee="heuristic: the spread is that of apparent errors",
+    fits="B + 1",
+    reference=NOMA,
+    needs_losses=True,
+    for_differences=False,
+)

@@ -1,0 +1,99 @@
+"""Naive interval over all losses, kept to show what not to use."""
+
+from __future__ import annotations
+
+from cvstats.containers import Log, Losses, Table
+from cvstats.core.chunked import Columns
+from cvstats.core.layout import count_folds, repetition_level
+from cvstats.core.result import Caution, Result, interval
+from cvstats.errors import LogError
+from cvstats.intervals._method import IntervalMethod
+from cvstats.intervals._references import BATES
+from cvstats.intervals._requirements import partition
+from cvstats.options import Missing
+
+__all__ = ["naive"]
+
+
+def naive(
+    losses: Losses, *, alpha: float = 0.05, by: str | None = None, missing: Missing = "raise"
+) -> Table:
+    """All losses taken for independent: what many reports do, kept for comparison.
+
+    The claimed target is the expected risk. The estimate is the mean m of the N losses and
+    its standard error ``sqrt(sum (e_i - m)^2 / ((N - 1) N))``, with N the number of points
+    times repetitions.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        A K-fold partition of the points, or several repetitions of one.
+    alpha : float, optional
+        One minus the level: 0.05 for a 95% interval.
+    by : str, optional
+        A level (or coordinate) for each of whose labels to give an interval of its own.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    Series, DataFrame or Dataset
+        ``estimate``, ``se``, ``lower``, ``upper``, ``n_points``, ``n_folds``,
+        ``n_repetitions`` and a ``caution`` that is never empty.
+
+    Raises
+    ------
+    LogError
+        If the log is no partition.
+
+    Notes
+    -----
+    No guarantee. On one repetition the number is that of `wald` up to ``sqrt(n / (n - 1))``,
+    for a target that it does not cover. On r repetitions it shrinks with ``sqrt(r)`` although
+    no new point was seen.
+
+    References
+    ----------
+    Bates, Hastie and Tibshirani (2024), JASA 119(546), 1434-1445,
+    doi:10.1080/01621459.2023.2197686.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("diabetes")
+    >>> losses = cvstats.losses(log, prediction="ridge")
+    >>> print(losses.cvci.naive()["caution"])
+    takes every loss for a new point: too narrow with repetitions, and no promise; use wald
+    """
+    return METHOD(losses, alpha=alpha, by=by, missing=missing)
+
+
+def compute(log: Log, losses: Columns | None, *, alpha: float) -> Result:
+    """Take all losses for independent: ``sd / sqrt(number of losses)``."""
+    cells = log.moments(repetition_level(log.design), losses)
+    whole = cells.over(())
+    n = whole.count[0]
+    if n < 2:
+        raise LogError(f"naive needs at least two losses and this log has {n:.0f}.")
+    return interval(
+        "naive", whole.mean[0], whole.m2[0] / ((n - 1) * n), alpha=alpha,
+        extra={
+            "n_points": int(n) // len(cells.count), "n_folds": count_folds(log.design),
+            "n_repetitions": len(cells.count),
+        },
+        caution=Caution.NAIVE_POINTS,
+    )  # fmt: skip
+
+
+METHOD = IntervalMethod(
+    naive,
+    compute=compute,
+    requires=partition,
+    needs="a K-fold partition",
+    target="claimed: the expected risk",
+    guarantee="none: dependent losses are taken for independent ones",
+    fits="K for each repetition",
+    reference=BATES,
+    plan="k_fold",
+    claims_too_much=True,
+)

@@ -1,0 +1,187 @@
+"""Intervals from a log that leaves one source out at a time.
+
+Geras and Sutton (2013): source k holds M_k losses with mean m_k and sample variance var_k, and
+the estimate is the mean of the m_k. With sigma_k^2 the variance of a loss, omega_k the covariance
+of two losses of a source and gamma_kl that of losses of two sources, the variance of the estimate
+over data sets from the same sources is
+
+    theta = K^-2 [sum sigma_k^2 / M_k + sum (1 - 1/M_k) omega_k + sum_{k != l} gamma_kl].    (7)
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from cvstats.containers import Log, Losses, Table
+from cvstats.core.chunked import Columns
+from cvstats.core.result import Caution, Result, interval
+from cvstats.core.types import FloatArray
+from cvstats.errors import LogError
+from cvstats.intervals._groups import (
+    average_sources,
+    mean_of_means,
+    repeated_levels,
+    size_range,
+    squared_errors_of_sources,
+)
+from cvstats.intervals._method import IntervalMethod
+from cvstats.intervals._references import GERAS
+from cvstats.intervals._requirements import one_source_out
+from cvstats.options import Missing
+
+__all__ = ["out_of_source"]
+
+TARGETS = {
+    "new_source": "expected loss on a source that is not in the data, drawn as these were",
+    "these_sources": "mean over these sources of the loss on the one left out, on average over "
+    "data sets that they could have given",
+}
+GUARANTEES = {
+    "new_source": "exact as sources grow, if they are drawn independently",
+    "these_sources": "heuristic: the covariances of the losses are left out",
+}
+BIASES = {
+    "theta_a": "-K^-2 (sum_k omega_k + sum_kl gamma_kl)",
+    "theta_b": "K^-2 (sum_k [sigma_k^2 - (M_k + 1) omega_k] / M_k - sum_kl gamma_kl)",
+}
+"""Bias of each estimator of (7)."""
+
+FEW_SOURCES = 10
+FEW_POINTS = 30
+
+
+def out_of_source(
+    losses: Losses,
+    *,
+    target: Literal["new_source", "these_sources"] = "new_source",
+    variance: Literal["theta_b", "theta_a"] = "theta_b",
+    alpha: float = 0.05,
+    by: str | None = None,
+    missing: Missing = "raise",
+) -> Table:
+    """Interval for the error on a new source, or on the sources at hand.
+
+    Each of K sources (subjects, sites, months) was tested by a model trained on the others.
+    With m_k the mean loss of source k, var_k the sample variance of its M_k losses, and V_b the
+    sample variance of the m_k, the estimate is the plain mean of the m_k and its variance
+
+    - for a new source, drawn as these were: ``V_b / K``, with Student's t on K - 1 degrees of
+      freedom;
+    - for these sources, over data sets that they could give: ``theta_a = K^-2 sum_k var_k /
+      M_k`` or ``theta_b``, twice that, with normal quantiles.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        A log that leaves one source out at a time: level ``source``, and no level ``fold`` or
+        folds of one source each. Sources of any sizes; several repetitions (seeds) are
+        averaged source by source. Losses in any unit.
+    target : {"new_source", "these_sources"}, optional
+        What the interval is to cover.
+    variance : {"theta_b", "theta_a"}, optional
+        For these sources, which estimator. Both leave out the covariances of the losses;
+        theta_b makes up for some of that.
+    alpha : float, optional
+        One minus the level: 0.05 for a 95% interval.
+    by : str, optional
+        A level (or coordinate) for each of whose labels to give an interval of its own.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    Series, DataFrame or Dataset
+        ``estimate`` (the mean over sources), ``se``, ``lower``, ``upper`` in the unit of the
+        loss, ``df`` (new source), ``n_points``, ``n_sources``, the points of the ``smallest``
+        and the ``largest`` source, and ``caution``; a row for each model, or variables over
+        the carried dimensions. ``attrs["target"]`` says which target it was, and
+        ``attrs["bias"]`` the bias of the variance for these sources.
+
+    Raises
+    ------
+    LogError
+        If the log has no sources or one, if a source stands in several folds or a fold holds
+        several sources; for these sources also if a source has one point.
+
+    Notes
+    -----
+    The two targets differ by more than a name. As sources grow, the interval for these
+    sources shrinks to nothing, and the one for a new source does not: the sources are what was
+    sampled. The latter is exact as sources grow if they were drawn independently and the
+    models share most of their training data; under ten sources it leans on few numbers and
+    ``caution`` says so. The training sets lack one source, so the target is the error of
+    training with K - 1 of them.
+
+    References
+    ----------
+    Geras and Sutton (2013), Multiple-source cross-validation, ICML, PMLR 28(3), 1292-1300.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("flights_by_month")
+    >>> losses = cvstats.losses(log, prediction="naive_bayes", loss="brier")
+    >>> new = losses.cvci.out_of_source()[["estimate", "lower", "upper"]]
+    >>> new.astype(float).round(3)
+    estimate    0.175
+    lower       0.157
+    upper       0.193
+    Name: naive_bayes, dtype: float64
+    >>> these = losses.cvci.out_of_source(target="these_sources")[["lower", "upper"]]
+    >>> these.astype(float).round(3)
+    lower    0.171
+    upper    0.179
+    Name: naive_bayes, dtype: float64
+    """
+    return METHOD(
+        losses, target=target, variance=variance, alpha=alpha, by=by, missing=missing
+    )  # fmt: skip
+
+
+def compute(
+    log: Log, losses: Columns | None, *, target: str, variance: str, alpha: float
+) -> Result:
+    """Take the source means for a sample, or estimate (7)."""
+    if target == "new_source" and variance != "theta_b":
+        raise LogError(
+            f"variance={variance!r} is for target='these_sources': for a new source the variance "
+            f"of the source means is used. Pass both, or leave variance out."
+        )
+    cells = log.moments(repeated_levels(log, "source"), losses)
+    part, points = average_sources(cells)
+    k = len(part.count)
+    estimate, spread = mean_of_means(part)
+    n = int(round(points.sum()))
+    df = None
+    caution = Caution.FEW_SOURCES if k < FEW_SOURCES else Caution(0)
+    attrs: dict[str, str | float | int] = {
+        "target": TARGETS[target], "guarantee": GUARANTEES[target],
+    }  # fmt: skip
+    if target == "new_source":
+        squared, df = spread / k, k - 1
+    else:
+        squared = squared_errors_of_sources(cells).sum(axis=0) / k**2  # (11)
+        squared = squared if variance == "theta_a" else 2 * squared  # (12)
+        caution |= Caution.SOURCES_AS_FOLDS | (Caution.FEW_POINTS if n < FEW_POINTS else 0)
+        attrs |= {"variance": variance, "bias": BIASES[variance]}
+    extra: dict[str, FloatArray | float] = {} if df is None else {"df": df}
+    return interval(
+        "out_of_source", estimate, squared, alpha=alpha, df=df,
+        extra=extra | {"n_points": n, "n_sources": k, **size_range(points)},
+        caution=int(caution), attrs=attrs,
+    )  # fmt: skip
+
+
+METHOD = IntervalMethod(
+    out_of_source,
+    compute=compute,
+    requires=one_source_out,
+    needs="a log that leaves one source out at a time (level 'source'; no 'fold', or folds that "
+    "are sources)",
+    target="expected loss on a new source, or the mean loss on these sources (target=)",
+    guarantee="exact for a new source as sources grow, if they are drawn independently; heuristic "
+    "for these sources",
+    fits="one for each source",
+    reference=GERAS,
+    plan="leave_one_source_out",
+)

@@ -1,0 +1,132 @@
+"""Variances and covariances of losses, by source, from several independent logs."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cvstats.containers import Groups, Losses, Table, is_dask_frame, label_stacked, later
+from cvstats.core.result import Caution, Result
+from cvstats.core.types import IntArray
+from cvstats.intervals import find_method
+from cvstats.intervals._independent_logs import (
+    by_source,
+    check_logs,
+    moments_by_source,
+    read_independent_logs,
+)
+from cvstats.intervals._method import Method
+from cvstats.intervals._references import GERAS
+from cvstats.intervals._requirements import several_logs
+from cvstats.options import Missing
+
+__all__ = ["source_components"]
+
+
+def source_components(
+    losses: Losses, *, independent: str = "dataset", missing: Missing = "raise"
+) -> Table:
+    """Estimate variances and covariances of losses, by source, from several independent logs.
+
+    Each log leaves out the same sources, one at a time, on a data set of its own. The target
+    is the covariance of the losses: sigma_k^2 for a loss of source k, omega_k for two of its
+    losses, gamma_kl for losses of sources k and l. With C the sample covariance over the logs
+    of the source means, ``gamma_kl = C_kl``, ``omega_k = C_kk - mean(var_k) mean(1 / M_k)`` and
+    ``sigma_k^2 = omega_k + mean(var_k)``.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        Logs that leave one source out at a time, below each other: two or more, with the same
+        sources and two points or more in each.
+    independent : str, optional
+        The level (or coordinate) that tells the logs apart.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    DataFrame or Dataset
+        A row for each (source, other) and model, or dimensions of these names: ``covariance``
+        of the two source means, ``sigma2`` and ``omega`` where the two are one source,
+        ``gamma`` where they are not, raw and in squared units of the loss; ``n_logs`` and
+        ``caution``.
+
+    Raises
+    ------
+    LogError
+        If there is one log only, the level is one of repetitions, folds or points, a log does
+        not leave one source out at a time, or the logs differ in their sources.
+
+    Notes
+    -----
+    Unbiased for independent logs of one design, whatever their number; K sources have K (K - 1)
+    / 2 covariances, so that few logs tell each of them badly. `decompose` with ``independent=``
+    gives their means and the three parts of the variance of the mean.
+
+    References
+    ----------
+    Geras and Sutton (2013), Multiple-source cross-validation, ICML, PMLR 28(3), 1292-1300,
+    equations (6) and (7).
+
+    Examples
+    --------
+    >>> import cvstats, pandas as pd
+    >>> index = pd.MultiIndex.from_product(
+    ...     [[0, 1, 2], ["a", "b"], [0, 1]], names=["dataset", "source", "point"]
+    ... )
+    >>> losses = pd.Series([1.0, 3, 2, 2, 4, 2, 3, 5, 2, 4, 3, 3], index=index)
+    >>> table = losses.cvci.source_components(independent="dataset")
+    >>> table["gamma"].unstack("other")
+    other     a    b
+    source
+    a       NaN  0.5
+    b       0.5  NaN
+    """
+    if is_dask_frame(losses):
+        ask = partial(source_components, independent=independent)
+        answer: Table = later(losses, ask, levels=(independent,), missing=missing)
+        return answer
+    groups = read_independent_logs(losses, independent, missing)
+    check_logs(
+        find_method("out_of_source"), groups,
+        "source_components needs logs that leave one source out at a time",
+    )  # fmt: skip
+    result = compute(groups)
+    names = Groups(groups.log, "source").labels
+    return label_stacked(groups.log, [("source", names), ("other", names)], result)
+
+
+def compute(groups: Groups) -> Result:
+    """Estimate the components: a row for each pair of sources."""
+    each = by_source(moments_by_source(groups))
+    k, width = each.omega.shape
+    own: IntArray = np.arange(k)
+    gamma = each.covariance.copy()
+    gamma[own, own] = np.nan
+    sigma2, omega = np.full_like(gamma, np.nan), np.full_like(gamma, np.nan)
+    sigma2[own, own], omega[own, own] = each.sigma2, each.omega
+    columns: dict[str, NDArray[Any]] = {
+        "covariance": each.covariance, "sigma2": sigma2, "omega": omega, "gamma": gamma,
+    }  # fmt: skip
+    columns = {name: values.reshape(-1) for name, values in columns.items()}
+    columns["n_logs"] = np.full(k * k * width, each.logs)
+    caution = np.where(
+        np.isnan(columns["covariance"]), np.int64(Caution.NO_LOSSES), np.int64(0)
+    )  # fmt: skip
+    return METHOD.add_facts(Result("source_components", columns, caution))
+
+
+METHOD = Method(
+    source_components,
+    requires=several_logs,
+    needs="two independent logs or more, each leaving out the same sources one at a time",
+    target="variances and covariances of losses, by source",
+    guarantee="unbiased for independent logs of one design",
+    fits="one for each source and log",
+    reference=GERAS,
+    lazy=False,
+)

@@ -1,0 +1,217 @@
+"""Which interval for this log? The one that its design calls for, and what each method says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import pandas as pd
+
+from cvstats import comparisons, intervals
+from cvstats.containers import (
+    CellLog,
+    CellPanels,
+    Log,
+    Losses,
+    Table,
+    is_dask_frame,
+    is_lazy,
+    later,
+    lazily,
+    read,
+)
+from cvstats.core.result import Result
+from cvstats.errors import LogError, checked_choice
+from cvstats.intervals import find_method, interval_names
+from cvstats.intervals._method import IntervalMethod, Method
+from cvstats.intervals._recommend import recommend_method, suggest_study
+from cvstats.options import Missing, check_alpha
+
+__all__ = ["all_methods", "interval", "methods"]
+
+
+def all_methods() -> list[Method]:
+    """List the records of all methods: intervals first, then comparisons."""
+    found: list[Method] = [find_method(name) for name in intervals.NAMES]
+    found += [comparisons.find_method(name) for name in comparisons.NAMES]
+    return sorted(found, key=lambda method: not isinstance(method, IntervalMethod))
+
+
+def methods(losses: Losses) -> pd.DataFrame:
+    """List every method: whether this log allows it, and if not, what is missing.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        Any loss log.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by ``method``: ``applies`` (bool), ``why_not`` (empty, or what is missing and
+        which resampling plan makes it), ``target`` (what the interval is for), ``guarantee``,
+        ``fits`` (how many models have to be fitted), ``needs`` and ``reference``.
+        ``attrs["suggestion"]`` says what a large comparison of the methods recommends for this
+        number of points.
+
+    Raises
+    ------
+    LogError
+        If the log contradicts itself.
+
+    Notes
+    -----
+    A method applies if the levels of the log fit it. It may still ask for a number that no log
+    tells, such as the training size of random splits, and some options ask for more than the
+    method: two points in each fold, for instance.
+
+    References
+    ----------
+    Schulz-Kümpel, Fischer, Hornung, Boulesteix, Nagler and Bischl (2024), Constructing
+    confidence intervals for "the" generalization error, arXiv:2409.18836.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("diabetes")
+    >>> losses = cvstats.losses(log, prediction="ridge")
+    >>> table = cvstats.methods(losses)
+    >>> table.loc[["wald", "corrected_t", "nested_cv"], ["applies", "fits"]]
+                 applies                                 fits
+    method
+    wald            True                K for each repetition
+    corrected_t     True  1 for each split, K for each repetition
+    nested_cv      False    K (K + 1) / 2 for each repetition
+    """
+    if is_dask_frame(losses):
+        answer: pd.DataFrame = later(losses, methods)
+        return answer
+    log = read(losses)
+    rows = []
+    for method in all_methods():
+        words = method.problem(log.design) or find_problem_of_losses(method, log)
+        rows.append(
+            {
+                "method": method.name,
+                "applies": words is None,
+                "why_not": words or "",
+                "target": method.target,
+                "guarantee": method.guarantee,
+                "fits": method.fits,
+                "needs": method.needs,
+                "reference": method.reference,
+            }
+        )
+    table = pd.DataFrame(rows).set_index("method")
+    table.attrs = {"suggestion": suggest_study(log.design)}
+    return table
+
+
+def find_problem_of_losses(method: Method, log: Log) -> str | None:
+    """Say what a method asks of the losses themselves, beyond the design."""
+    if isinstance(log.panels, CellPanels) and (words := find_problem_of_cells(method, log)):
+        return words
+    models = len(log.labels.models)
+    if models < method.models:
+        return f"the log holds {models} model{'s' if models > 1 else ''}; {method.name} needs more."
+    return method.of_losses(log) if method.of_losses is not None else None
+
+
+def find_problem_of_cells(method: Method, log: Log) -> str | None:
+    """Say what moments of cells do not give, and a lazy array does not compute."""
+    lazy = is_lazy(log)
+    if method.needs_losses or (method.needs_points and log.design.number("repetition") > 1):
+        have = "this array is lazy" if lazy else "there are moments of cells only"
+        return f"it needs the losses one by one, and {have}. Use the log in memory."
+    if lazy and not method.lazy:
+        return (
+            f"it is not computed lazily. Aggregate first: "
+            f"cvstats.Moments.of_log(losses).{method.name}()."
+        )
+    shared = not isinstance(log, CellLog) or log.gaps is not None or len(log.labels.models) < 2
+    if method.models > 1 and not method.takes_scores and not shared:
+        return "these moments hold nothing that two models share. Make them with pairs=True."
+    return None
+
+
+def interval(
+    losses: Losses,
+    *,
+    method: str | None = None,
+    alpha: float = 0.05,
+    missing: Missing = "raise",
+) -> Table:
+    """Compute the interval that the design of this log calls for, and say why.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        Any loss log.
+    method : str, optional
+        The name of an interval, to take it with its usual options whatever the design calls
+        for. Without it: one test set gives `holdout`; K-fold cross-validation, leave-one-out
+        and their repetitions `wald`; random splits, and logs of one score for each split,
+        `corrected_t`; splits of the data and of its halves `conservative_z`; replaced points
+        `replace_one`; nested folds `nested_cv`; bootstrap samples ``bootstrap_632``, or
+        ``bootstrap_oob`` without the fit to the sample itself or without a no-information rate
+        in ``attrs``; sources left out ``out_of_source``.
+    alpha : float, optional
+        One minus the level: 0.05 for a 95% interval.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    Series, DataFrame or Dataset
+        The result of the method, with ``attrs["reason"]``, why it was this one, and
+        ``attrs["suggestion"]``, what a large comparison of the methods recommends for so many
+        points. A suggestion is never followed: it takes another log.
+
+    Raises
+    ------
+    LogError
+        If the method needs what the log does not have: the words say which level or number is
+        missing.
+
+    References
+    ----------
+    Schulz-Kümpel, Fischer, Hornung, Boulesteix, Nagler and Bischl (2024), Constructing
+    confidence intervals for "the" generalization error, arXiv:2409.18836.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("diabetes")
+    >>> losses = cvstats.losses(log, prediction="ridge")
+    >>> result = cvstats.interval(losses)
+    >>> print(result.attrs["method"], "-", result.attrs["reason"])
+    wald - 10 repetitions of a partition into 10 folds: every point is tested once in each
+    """
+    check_alpha(alpha)
+    checked_choice("method", method, (*interval_names(), None))
+    if is_dask_frame(losses):
+        ask = partial(interval, method=method, alpha=alpha)
+        answer: Table = later(losses, ask, missing=missing)
+        return answer
+    log = read(losses, missing=missing)
+    asked = method is not None
+    name, reason = (method, "asked for by name") if method is not None else recommend_method(log)
+    facts = {"reason": reason, "suggestion": suggest_study(log.design)}
+    run = partial(find_method(name).run, alpha=alpha)
+    if is_lazy(log):
+        run = run if asked else partial(run_if_recommended, name, alpha)
+        return lazily(log, run).assign_attrs(facts)
+    result = run(log)
+    return log.label(replace(result, attrs={**result.attrs, **facts}))
+
+
+def run_if_recommended(name: str, alpha: float, log: Log) -> Result:
+    """Run a method that was chosen before the evaluations were known, if it is still right."""
+    right, reason = recommend_method(log)
+    if right != name:
+        raise LogError(
+            f"interval finds {reason}, for which {right!r} is the method; before the losses of "
+            f"this lazy array were computed, {name!r} seemed to be. Pass it by name: "
+            f"interval(losses, method={right!r})."
+        )
+    return find_method(name).run(log, alpha=alpha)
