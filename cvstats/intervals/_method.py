@@ -111,8 +111,8 @@ class Method:
         if "alpha" in options:
             check_alpha(options["alpha"])
         check_choices(options, self.choices)
-        if self.level_option in options:
-            checked_level(str(self.level_option), options[self.level_option])
+        if self.level_option is not None and self.level_option in options:
+            checked_level(self.level_option, options[self.level_option])
 
     def problem(self, design: Design, options: Mapping[str, Any] | None = None) -> str | None:
         """Say what is missing, and which plan makes it; None where the method applies."""

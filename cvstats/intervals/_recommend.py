@@ -116,8 +116,8 @@ def recommend_for_test_sets(design: Design) -> tuple[str, str]:
     splits = design.splits()
     if splits.points is None:
         raise LogError(
-            f"the log has {len(splits.rows):,} repetitions and no level 'point', so "
-            f"random splits cannot be told from one test set evaluated several times. Add the identity of each "
+            f"the log has {len(splits.rows):,} repetitions and no level 'point', so random splits "
+            f"cannot be told from one test set evaluated several times. Add the identity of each "
             f"point to the index, or choose: interval(losses, method='corrected_t')."
         )
     if covers_all_points(design):

@@ -212,8 +212,8 @@ def one_source_out(design: Design) -> str | None:
     if (words := find_across_folds(design, "source")) is not None:
         return (
             f"{words}, so its models were trained on points of the source that tests them. "
-            f"Leave one source out at a time ({SOURCES_MADE[:-1]}), or ask about these sources: wald, or "
-            f"clustered."
+            f"Leave one source out at a time ({SOURCES_MADE[:-1]}), or ask about these sources: "
+            f"wald, or clustered."
         )
     codes, meets = pair_labels(design, "fold", "source")
     several = np.flatnonzero(meets > 1)
@@ -223,8 +223,8 @@ def one_source_out(design: Design) -> str | None:
         fold = spelled(design.levels["fold"].labels[codes[several[0], 1]])
         return (
             f"fold {fold} tests {len(names):,} sources ({listed(names)}). Expected one source in "
-            f"each fold; {SOURCES_MADE} Folds of whole sources answer other questions: clustered, for "
-            f"points of new sources; wald, for the models trained here."
+            f"each fold; {SOURCES_MADE} Folds of whole sources answer other questions: clustered, "
+            f"for points of new sources; wald, for the models trained here."
         )
     return partition(design)
 

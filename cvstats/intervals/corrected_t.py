@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -161,7 +161,7 @@ def read_scores(log: Log, found: Moments, train_size: TrainSize) -> tuple[Moment
     )
 
 
-def has_labels(train_size: object) -> bool:
+def has_labels(train_size: object) -> TypeGuard[SizesByLabel]:
     """Whether training sizes come with labels."""
     return hasattr(train_size, "items")
 

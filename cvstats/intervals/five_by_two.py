@@ -105,7 +105,7 @@ def five_by_two(
 
 
 def compute(log: Log, losses: Columns | None, *, test: str, alpha: float) -> Result:
-    """Compare the two folds of each repetition; the first fold is the one whose labels sort first."""
+    """Compare the two folds of each repetition; the first one is that whose labels sort first."""
     cells = log.moments(("repetition", "fold"), losses)
     order = sort_cells(cells)
     first = {

@@ -183,8 +183,8 @@ def squared_errors(parts: list[Moments], variance: str) -> FloatArray:
         lonely = np.flatnonzero(part.count < 2)
         if len(lonely):
             raise LogError(
-                f"{part.levels[0]} {join_groups(part, lonely.tolist())} has one point, which has no "
-                f"variance. Leave these groups out, or pass variance='pooled', which takes the "
+                f"{part.levels[0]} {join_groups(part, lonely.tolist())} has one point, which has "
+                f"no variance. Leave these groups out, or pass variance='pooled', which takes the "
                 f"points of all groups to vary alike."
             )
         errors.append(part.m2 / ((n - 1) * n))
@@ -197,9 +197,9 @@ def squared_errors(parts: list[Moments], variance: str) -> FloatArray:
             else "or look at moments(losses): no group varies at all"
         )
         raise LogError(
-            f"all losses of {parts[0].levels[0]} {join_groups(parts[0], flat.tolist())} are the same "
-            f"for some model, so their standard error is 0 and Cochran's Q has no value. Leave "
-            f"these groups out, {words}."
+            f"all losses of {parts[0].levels[0]} {join_groups(parts[0], flat.tolist())} are the "
+            f"same for some model, so their standard error is 0 and Cochran's Q has no value. "
+            f"Leave these groups out, {words}."
         )
     return squared
 

@@ -134,9 +134,10 @@ def compute(
         caution |= Caution.ONE_FOLD
     elif "fold" not in log.design.levels:
         caution |= Caution.SOURCES_AS_FOLDS
+    variances = variance_of_splits(cells, by, variance, fold_weights)
     return interval(
-        "wald", cells.over(()).mean[0], variance_of_splits(cells, by, variance, fold_weights).mean(axis=0),
-        alpha=alpha, alternative=alternative,
+        "wald", cells.over(()).mean[0], variances.mean(axis=0), alpha=alpha,
+        alternative=alternative,
         extra={"n_points": n_points, "n_folds": n_folds, "n_repetitions": len(splits.count)},
         caution=int(caution), attrs={"variance": variance, "fold_weights": fold_weights},
     )  # fmt: skip
