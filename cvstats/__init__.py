@@ -25,6 +25,7 @@ from cvstats import accessor as accessor
 from cvstats import errors as errors
 from cvstats.errors import LogError as LogError
 from cvstats.errors import nearest as _nearest
+from cvstats.registry import MODULES as _METHODS
 
 # What type checkers and editors read. Python imports a name when it is first asked for: a module
 # is loaded by whoever uses it, and `import cvstats` stays as quick as its dependencies.
@@ -83,7 +84,7 @@ if TYPE_CHECKING:
 __version__ = _version("cvstats")
 
 _MODULES = {
-    **accessor.MODULES,
+    **_METHODS,
     "Moments": "cvstats.streaming",
     "as_log": "cvstats.api.making",
     "evaluate": "cvstats.evaluation",

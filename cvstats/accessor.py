@@ -2,95 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 import sys
-from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 import xarray as xr
 
-from cvstats import comparisons, intervals
+from cvstats.registry import add_methods
 
 if TYPE_CHECKING:
     from cvstats.containers import Losses
     from cvstats.plot import Plots
 
-__all__ = ["CVAccessor", "LazyMethod", "find_function", "register_dask"]
-
-OTHERS = {
-    "diagnose": "diagnostics",
-    "interval": "selection",
-    "methods": "selection",
-    "moments": "describe",
-    "report": "reporting",
-}
-"""Functions of a log that are neither an interval nor a comparison, and their modules."""
-
-MODULES = {
-    **{name: f"cvstats.intervals.{name}" for name in intervals.NAMES},
-    **{name: f"cvstats.comparisons.{name}" for name in comparisons.NAMES},
-    **{name: f"cvstats.{module}" for name, module in OTHERS.items()},
-}
-"""Every function that takes a log, and the module that has it."""
-
-LOSSES_ENTRY = re.compile(r"^    losses : .*\n(?:^        .*\n)+", re.MULTILINE)
-
-
-def find_function(name: str) -> Callable[..., Any]:
-    """Import a function that takes a log."""
-    function: Callable[..., Any] = vars(import_module(MODULES[name]))[name]
-    return function
-
-
-class LazyMethod:
-    """A function as a method, with its signature and docstring, imported when it is looked up.
-
-    Until then neither the function nor anything that it needs is imported, so that
-    ``import cvstats`` stays quick.
-
-    Parameters
-    ----------
-    name : str
-        The name of the function.
-    attribute : str, optional
-        The attribute of the object that is the log; the object itself by default.
-    """
-
-    def __init__(self, name: str, attribute: str | None = None) -> None:
-        self._name, self._attribute = name, attribute
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        """Remember the class whose method this is."""
-        self._owner = owner
-
-    def __get__(self, instance: object | None, owner: type | None = None) -> Any:
-        """Put the method in the place of this object, and return it."""
-        method = make_method(find_function(self._name), self._attribute)
-        setattr(self._owner, self._name, method)
-        return method.__get__(instance, owner)
-
-
-def make_method(function: Callable[..., Any], attribute: str | None) -> Any:
-    """Make a method of a function whose first parameter is the log."""
-
-    def method(self: Any, *args: Any, **options: Any) -> Any:
-        return function(getattr(self, attribute) if attribute else self, *args, **options)
-
-    signature = inspect.signature(function)
-    first, *rest = signature.parameters.values()
-    parameters = [first.replace(name="self", annotation=inspect.Parameter.empty), *rest]
-    vars(method).update(
-        __name__=function.__name__,
-        __doc__=LOSSES_ENTRY.sub("", function.__doc__ or "", count=1),
-        __wrapped__=function,
-        __signature__=signature.replace(parameters=parameters),
-        __module__=function.__module__,
-    )
-    return method
-
+__all__ = ["CVAccessor", "register_dask"]
 
 class CVAccessor:
     """Confidence intervals and comparisons of the losses in this object.
@@ -135,10 +60,7 @@ class CVAccessor:
         return Plots(self._losses)
 
 
-for _name in MODULES:
-    _method = LazyMethod(_name, "_losses")
-    _method.__set_name__(CVAccessor, _name)
-    setattr(CVAccessor, _name, _method)
+add_methods(CVAccessor, "_losses")
 
 pd.api.extensions.register_series_accessor("cvci")(CVAccessor)
 pd.api.extensions.register_dataframe_accessor("cvci")(CVAccessor)

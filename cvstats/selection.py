@@ -7,7 +7,6 @@ from functools import partial
 
 import pandas as pd
 
-from cvstats import comparisons, intervals
 from cvstats.containers import (
     CellLog,
     CellPanels,
@@ -23,18 +22,12 @@ from cvstats.containers import (
 from cvstats.core.result import Result
 from cvstats.errors import LogError, checked_choice
 from cvstats.intervals import find_method, interval_names
-from cvstats.intervals._method import IntervalMethod, Method
+from cvstats.intervals._method import Method
 from cvstats.intervals._recommend import recommend_method, suggest_study
 from cvstats.options import Missing, check_alpha
+from cvstats.registry import list_methods
 
-__all__ = ["all_methods", "interval", "methods"]
-
-
-def all_methods() -> list[Method]:
-    """List the records of all methods: intervals first, then comparisons."""
-    found: list[Method] = [find_method(name) for name in intervals.NAMES]
-    found += [comparisons.find_method(name) for name in comparisons.NAMES]
-    return sorted(found, key=lambda method: not isinstance(method, IntervalMethod))
+__all__ = ["interval", "methods"]
 
 
 def methods(losses: Losses) -> pd.DataFrame:
@@ -88,7 +81,7 @@ def methods(losses: Losses) -> pd.DataFrame:
         return answer
     log = read(losses)
     rows = []
-    for method in all_methods():
+    for method in list_methods():
         words = method.problem(log.design) or find_problem_of_losses(method, log)
         rows.append(
             {

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cvstats.accessor import MODULES, LazyMethod
 from cvstats.api.comparing_lazily import all_gaps, lazy_losses
 from cvstats.containers import (
     Kept,
@@ -22,6 +21,7 @@ from cvstats.containers import (
 from cvstats.core.moments import Moments as Cells
 from cvstats.errors import LogError
 from cvstats.options import Missing
+from cvstats.registry import add_methods
 
 __all__ = ["Moments", "scan_dask", "scan_parquet"]
 
@@ -163,11 +163,7 @@ class Moments(Kept):
         return kept_files.load(cls, path)
 
 
-for _name in MODULES:
-    if _name not in ("diagnose", "report"):
-        _method = LazyMethod(_name)
-        _method.__set_name__(Moments, _name)
-        setattr(Moments, _name, _method)
+add_methods(Moments, without=("diagnose", "report"))
 
 
 def scan_parquet(

@@ -27,11 +27,9 @@ def find_method(name: str) -> LogMethod:
 
 def interval_names(*, for_differences: bool = False) -> list[str]:
     """List the methods that return intervals, or those that also serve for differences."""
-    from cvstats.intervals._method import IntervalMethod
-
     methods = [find_method(name) for name in NAMES]
     return [
         method.name
         for method in methods
-        if isinstance(method, IntervalMethod) and (method.for_differences or not for_differences)
+        if method.is_interval and (method.for_differences or not for_differences)
     ]

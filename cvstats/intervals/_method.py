@@ -90,6 +90,9 @@ class Method:
     takes_means: bool = False
     level_option: str | None = None
 
+    is_interval = False
+    """Whether it returns an interval for each model."""
+
     @property
     def name(self) -> str:
         """The name of the method is that of its function."""
@@ -164,6 +167,8 @@ class LogMethod(Method):
         Takes the log and returns it without what the method has to ignore.
     group_option : str
         The option that names the level for each of whose labels to give an answer.
+    for_differences : bool
+        Whether it also serves for the differences of two models, as ``compare(method=)``.
     """
 
     compute: Callable[..., Result] = field(kw_only=True)
@@ -171,6 +176,7 @@ class LogMethod(Method):
     check: Callable[[Mapping[str, Any]], None] | None = None
     prepare: Callable[[Log], Log] | None = None
     group_option: str = "by"
+    for_differences: bool = False
 
     @cached_property
     def defaults(self) -> dict[str, Any]:
@@ -219,14 +225,13 @@ class IntervalMethod(LogMethod):
 
     Parameters
     ----------
-    for_differences : bool
-        Whether it also serves for the differences of two models, as ``compare(method=)``.
     claims_too_much : bool
         Whether it is kept to show what not to use.
     """
 
     for_differences: bool = True
     claims_too_much: bool = False
+    is_interval = True
 
 
 def apply_method(
