@@ -142,8 +142,8 @@ LOGS = {
 
 
 @cache
-def log_named(name):
-    return LOGS[name]()
+def log_named(name, level=0.0):
+    return LOGS[name]() + level if level else LOGS[name]()
 
 
 def digest(log):
@@ -313,8 +313,52 @@ def rows_of(log):
     return dask.dataframe.from_pandas(table, npartitions=2, sort=False)
 
 
-def of_series(case, log):
+def chunks_of_points(log):
+    return by_point(log).chunk(point=7)
+
+
+def chunks_of_models(log):
+    return by_point(log).chunk(model=1)
+
+
+def dataset_by_point(log):
+    return as_dataset(by_point(log))
+
+
+def halves_of(log):
+    """Two batches, the first half of the rows and the second."""
+    return log.iloc[: len(log) // 2], log.iloc[len(log) // 2 :]
+
+
+def two_logs(log):
+    """Two logs below each other, the second with the losses in reverse order."""
+    return pd.concat({"x": log, "y": log[::-1].set_axis(log.index)}, names=["study"])
+
+
+@cache
+def built(build, name, level):
+    """A log in one container."""
+    return build(log_named(name, level))
+
+
+def of_whole(build):
+    """Make the call on the log in one container."""
+    return lambda case, level: call(case, built(build, case.log, level))
+
+
+def of_models(build):
+    """Make the call on the logs of the first two models, each in a container."""
+
+    def answered(case, level):
+        array = built(build, case.log, level)
+        return call(case, *(array.isel(model=at, drop=True) for at in range(2)))
+
+    return answered
+
+
+def of_series(case, level):
     """One model; two logs of one model each where they are compared."""
+    log = log_named(case.log, level)
     options = {
         key: value[log.columns[0]] if key == "no_information" else value
         for key, value in case.options.items()
@@ -326,37 +370,35 @@ def of_series(case, log):
     return call(case, first, options=options)
 
 
-def of_two_arrays(case, array):
-    first, second = (array.isel(model=at, drop=True) for at in range(2))
-    return call(case, first, second)
+def moments_options(case):
+    return {"by": case.cells and list(case.cells), "pairs": case.function in PAIRED}
 
 
-def of_moments(case, log):
-    pairs = case.function in PAIRED
-    half = len(log) // 2
-    parts = log.iloc[:half], log.iloc[half:]
-    by = case.cells and list(case.cells)
-    first, second = (cvstats.Moments.of_log(part, by=by, pairs=pairs) for part in parts)
+def of_moments(case, level):
+    first, second = (
+        cvstats.Moments.of_log(part, **moments_options(case))
+        for part in built(halves_of, case.log, level)
+    )
     return call(case, first + second)
 
 
-def of_scan(case, log):
-    by = case.cells and list(case.cells)
-    pairs = case.function in PAIRED
-    moments = cvstats.scan_dask(rows_of(log), loss=list(log.columns), by=by, pairs=pairs)
+def of_scan(case, level):
+    models = list(log_named(case.log).columns)
+    rows = built(rows_of, case.log, level)
+    moments = cvstats.scan_dask(rows, loss=models, **moments_options(case))
     return getattr(moments, case.function)(**case.options)
 
 
-def of_dask_frame(case, log):
+def of_dask_frame(case, level):
     cvstats.accessor.register_dask()
-    return getattr(rows_of(log).cvci, case.function)(**case.options)
+    return getattr(built(rows_of, case.log, level).cvci, case.function)(**case.options)
 
 
-def of_groups(case, log):
-    """Two logs below each other, one answer for each."""
-    both = pd.concat({"x": log, "y": log[::-1].set_axis(log.index)}, names=["study"])
+def of_groups(case, level):
+    """One answer for each of two logs."""
     per = "per" if case.function == "clustered" else "by"
-    return call(case, both, options={**case.options, per: "study"})
+    logs = built(two_logs, case.log, level)
+    return call(case, logs, options={**case.options, per: "study"})
 
 
 def call(case, *logs, options=None):
@@ -367,23 +409,23 @@ def call(case, *logs, options=None):
 
 CONTAINERS = {
     "series": of_series,
-    "frame": lambda case, log: call(case, log),
-    "array by point": lambda case, log: call(case, by_point(log)),
-    "dense array": lambda case, log: call(case, dense(log)),
-    "stacked array": lambda case, log: call(case, stacked(log)),
-    "dataset": lambda case, log: call(case, as_dataset(by_point(log))),
-    "dask by point": lambda case, log: call(case, by_point(log).chunk(point=7)),
-    "dask by model": lambda case, log: call(case, by_point(log).chunk(model=1)),
+    "frame": lambda case, level: call(case, log_named(case.log, level)),
+    "array by point": of_whole(by_point),
+    "dense array": of_whole(dense),
+    "stacked array": of_whole(stacked),
+    "dataset": of_whole(dataset_by_point),
+    "dask by point": of_whole(chunks_of_points),
+    "dask by model": of_whole(chunks_of_models),
     "dask frame": of_dask_frame,
     "scan_dask": of_scan,
     "moments": of_moments,
-    "two arrays": lambda case, log: of_two_arrays(case, by_point(log)),
-    "two dask arrays": lambda case, log: of_two_arrays(case, by_point(log).chunk(point=7)),
+    "two arrays": of_models(by_point),
+    "two dask arrays": of_models(chunks_of_points),
     "groups": of_groups,
 }
 
-FOR_VARIANTS = ("frame", "array by point", "dask by point", "moments", "groups")
-"""The containers of all cases but the first one of each function and log."""
+FOR_VARIANTS = ("frame", "dask by point", "moments", "groups")
+"""The containers of all cases but the first of each function and log; `interval` has these too."""
 
 AT_FAR_LEVEL = ("series", "frame", "dask by point", "scan_dask", "moments")
 """The containers of the cases whose losses lie far from zero."""
@@ -395,6 +437,8 @@ def applies(case, container):
         return case.function in GROUPED | {"clustered"}
     if container in ("two arrays", "two dask arrays"):
         return case.function in PAIRED and "reference" not in case.options
+    if case.function == "methods":
+        return container in ("frame", "moments")
     if container == "dense array":  # of counts it would be too large
         return "count" not in log_named(case.log).index.names
     return True
@@ -402,10 +446,9 @@ def applies(case, container):
 
 def answer(case, container, level=0.0):
     """Compute one answer in the form that is stored, or name the type of the refusal."""
-    log = log_named(case.log)
     try:
         with dask.config.set(scheduler="synchronous"):
-            (result,) = dask.compute(CONTAINERS[container](case, log + level if level else log))
+            (result,) = dask.compute(CONTAINERS[container](case, level))
     except Exception as error:  # refusals are part of the answers
         return {"refused": type(error).__name__}
     return normalized(result)
@@ -570,6 +613,7 @@ def accessors():
     }  # fmt: skip
 
 
+@cache
 def signatures():
     """All public signatures."""
     found = {"cvstats": callables_of(cvstats, cvstats.__all__)}
