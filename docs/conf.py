@@ -1,11 +1,15 @@
 """Settings of the documentation; building it needs no network."""
 
-from importlib import import_module
+import sys
 from importlib.metadata import version as installed_version
+from pathlib import Path
 
 import sphinx_autosummary_accessors
 
-import_module("cvstats")  # registers the accessors whose methods are documented
+sys.path.insert(0, str(Path(__file__).parent))
+from method_lists import write_lists  # noqa: E402  (imports cvstats, which registers .cvci)
+
+write_lists()
 
 project = "cvstats"
 author = "cvstats developers"
@@ -24,7 +28,7 @@ extensions = [
     "sphinx-mathjax-offline",
 ]
 templates_path = ["_templates", sphinx_autosummary_accessors.templates_path]
-exclude_patterns = ["_build", "_templates", "jupyter_execute"]
+exclude_patterns = ["_build", "generated", "_templates", "jupyter_execute"]
 
 # Pages are written in Markdown, formulas between dollar signs. MathJax, which sets them in the
 # reader's browser, is part of the built pages: they too are complete without a network.

@@ -1,0 +1,56 @@
+"""Lists and tables of the methods, written anew from their records for each build."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from cvstats import comparisons, intervals
+from cvstats.intervals._method import Method
+from cvstats.registry import MODULES, list_methods
+
+FOLDER = Path(__file__).parent / "generated"
+ACCESSORS = {"pandas": "DataFrame", "xarray": "DataArray"}
+
+
+def write_lists() -> None:
+    """Write a file for each list that a page includes."""
+    FOLDER.mkdir(exist_ok=True)
+    every = list_methods()
+    of_intervals = [method.name for method in every if method.is_interval]
+    others = [name for name in intervals.NAMES if name not in of_intervals]
+    texts = {
+        "intervals": autosummary("cvstats", "Intervals", of_intervals),
+        "statistics": autosummary("cvstats", "What a log contains", ["moments", *others]),
+        "comparisons": autosummary("cvstats", "Comparisons", comparisons.NAMES),
+        "methods": table(every),
+    }
+    for module, kind in ACCESSORS.items():
+        names = [f"{kind}.cvci.{name}" for name in MODULES]
+        texts[f"accessor_{module}"] = autosummary(
+            module, f"Accessor of {module}", names, template="autosummary/accessor_method.rst"
+        )
+    for name, text in texts.items():
+        path = FOLDER / f"{name}.md"
+        if not path.exists() or path.read_text("utf-8") != text:
+            path.write_text(text, "utf-8")
+
+
+def autosummary(module: str, caption: str, names: Iterable[str], template: str | None = None) -> str:
+    """Write an autosummary of some names."""
+    options = [f"   :caption: {caption}"] + ([f"   :template: {template}"] if template else [])
+    entries = [f"   {name}" for name in names]
+    lines = [
+        "```{eval-rst}", f".. currentmodule:: {module}", "", ".. autosummary::",
+        "   :toctree: generated/", *options, "", *entries, "```", "",
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def table(methods: Iterable[Method]) -> str:
+    """Write the table of all methods."""
+    lines = ["| method | log it needs | target | guarantee |", "|---|---|---|---|"]
+    for method in methods:
+        link = f"[`{method.name}`](api/generated/cvstats.{method.name}.rst)"
+        lines.append(f"| {link} | {method.needs} | {method.target} | {method.guarantee} |")
+    return "\n".join(lines) + "\n"
