@@ -9,7 +9,7 @@ import sphinx_autosummary_accessors
 sys.path.insert(0, str(Path(__file__).parent))
 from method_lists import write_lists  # noqa: E402  (imports cvstats, which registers .cvci)
 
-write_lists()
+lists = write_lists()
 
 project = "cvstats"
 author = "cvstats developers"
@@ -28,7 +28,7 @@ extensions = [
     "sphinx-mathjax-offline",
 ]
 templates_path = ["_templates", sphinx_autosummary_accessors.templates_path]
-exclude_patterns = ["_build", "generated", "_templates", "jupyter_execute"]
+exclude_patterns = ["_build", "api/_*", "_templates", "jupyter_execute"]
 
 # Pages are written in Markdown, formulas between dollar signs. MathJax, which sets them in the
 # reader's browser, is part of the built pages: they too are complete without a network.
@@ -44,7 +44,7 @@ nb_output_stderr = "warn"
 
 # The signature of a typed function says its types; the docstring says what they mean.
 autodoc_typehints = "none"
-autosummary_generate = True
+autosummary_generate = ["api/index.md", *lists]  # the pages that list functions
 numpydoc_show_class_members = False
 # Every docstring of the API pages passes every check of numpydoc, save these.
 numpydoc_validation_checks = {

@@ -9,13 +9,12 @@ from cvstats import comparisons, intervals
 from cvstats.intervals._method import Method
 from cvstats.registry import MODULES, list_methods
 
-FOLDER = Path(__file__).parent / "generated"
+FOLDER = Path(__file__).parent / "api"
 ACCESSORS = {"pandas": "DataFrame", "xarray": "DataArray"}
 
 
-def write_lists() -> None:
-    """Write a file for each list that a page includes."""
-    FOLDER.mkdir(exist_ok=True)
+def write_lists() -> list[str]:
+    """Write a file for each list that a page includes, and return their paths."""
     every = list_methods()
     of_intervals = [method.name for method in every if method.is_interval]
     others = [name for name in intervals.NAMES if name not in of_intervals]
@@ -31,12 +30,15 @@ def write_lists() -> None:
             module, f"Accessor of {module}", names, template="autosummary/accessor_method.rst"
         )
     for name, text in texts.items():
-        path = FOLDER / f"{name}.md"
+        path = FOLDER / f"_{name}.md"
         if not path.exists() or path.read_text("utf-8") != text:
             path.write_text(text, "utf-8")
+    return [f"api/_{name}.md" for name in texts]
 
 
-def autosummary(module: str, caption: str, names: Iterable[str], template: str | None = None) -> str:
+def autosummary(
+    module: str, caption: str, names: Iterable[str], template: str | None = None
+) -> str:
     """Write an autosummary of some names."""
     options = [f"   :caption: {caption}"] + ([f"   :template: {template}"] if template else [])
     entries = [f"   {name}" for name in names]
