@@ -12,7 +12,7 @@ import pytest
 from test_resampled import example
 
 import cvstats
-from cvstats import LogError, plans
+from cvstats import LogError, options, plans
 from cvstats.errors import nearest
 
 FUNCTIONS = {
@@ -107,7 +107,7 @@ def test_an_alpha_of_single_precision_loses_no_digits():
 
 
 WRONG = [
-    *[(name, {"rng": wrong}, f"rng={wrong!r} is no seed. Expected a whole number from 0, or a")
+    *[(name, {"rng": wrong}, f"rng={wrong!r} is not a seed. Expected a whole number from 0, or a")
       for name in ("compare", "best_set") for wrong in ("x", -1, 1.5, True, [1])],
     *[("compare", {"n_draws": wrong}, f"n_draws={wrong!r} is out of range. Expected a whole")
       for wrong in (-1, 0, 1.5, "many", True, None)],
@@ -208,3 +208,20 @@ def test_flags_of_plans(option):
 def test_an_option_that_nobody_has_stays_pythons_own_error(name):
     with pytest.raises(TypeError, match="unexpected keyword argument 'bogus'"):
         FUNCTIONS[name](log_of(), bogus=1)
+
+
+def example_function(
+    a: typing.Literal["x", "y"],
+    b: typing.Literal["z"] | None = None,
+    c: float | typing.Literal["auto"] = "auto",
+    d: str = "any",
+): ...
+
+
+def test_choices_are_read_off_the_annotations():
+    assert options.literal_choices(example_function) == {"a": ("x", "y"), "b": ("z", None)}
+    options.check_options(example_function, {"a": "y", "b": None, "c": "other", "d": "w", "e": 1})
+    with pytest.raises(LogError, match="a='z' is not known. Expected one of 'x', 'y'."):
+        options.check_options(example_function, {"a": "z"})
+    with pytest.raises(LogError, match="b='x' is not known. Expected one of 'z', None."):
+        options.check_options(example_function, {"b": "x"})

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from cvstats.api.running import Alternative, Compared, Losses, Missing, Table
     from cvstats.api.running_resampled import TrainSize
     from cvstats.comparisons.margins import Margin
-    from cvstats.plans.drawing import Rng
+    from cvstats.options import Rng
 
 __all__ = ["Comparisons"]
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from cvstats.api.rates import NAME
 from cvstats.api.recentring import recentred
-from cvstats.api.running import INTERVALS, Losses, Missing, Table, checked_alpha
+from cvstats.api.running import INTERVALS, Losses, Missing, Table
 from cvstats.containers import CellLog, CellPanels, Log, is_dask_frame, is_lazy, later, lazily, read
 from cvstats.core.chunked import all_binary
 from cvstats.core.design import Design
@@ -19,6 +19,7 @@ from cvstats.errors import LogError, checked_choice
 from cvstats.intervals import layouts
 from cvstats.intervals.registry import METHODS
 from cvstats.intervals.source_layouts import across_folds
+from cvstats.options import checked_alpha
 
 __all__ = ["interval", "methods"]
 

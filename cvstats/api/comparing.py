@@ -21,14 +21,14 @@ from cvstats.api.pairs import (
     pairs_of,
     usual,
 )
-from cvstats.api.running import Alternative, Compared, Losses, Missing, checked_alpha
+from cvstats.api.running import Alternative, Compared, Losses, Missing
 from cvstats.comparisons import joint
 from cvstats.comparisons.paired import ADJUSTMENTS, adjusted, tested
 from cvstats.containers import is_dask_frame, later, read
 from cvstats.containers.pairing import against, every_pair, subtracted
 from cvstats.core.result import ALTERNATIVES
 from cvstats.errors import LogError, checked_choice
-from cvstats.plans.drawing import Rng, checked_rng, seed_of, whole_number
+from cvstats.options import Rng, checked_alpha, checked_rng, seed_of, whole_number
 
 __all__ = ["compare", "difference"]
 

@@ -10,14 +10,7 @@ import numpy as np
 
 from cvstats.api.answering import answered
 from cvstats.api.options import checked_words
-from cvstats.api.running import (
-    Losses,
-    Missing,
-    Table,
-    by_fold,
-    checked_numbers,
-    folds_per_repetition,
-)
+from cvstats.api.running import Losses, Missing, Table, by_fold, folds_per_repetition
 from cvstats.api.running_sources import independent_logs, run_independent
 from cvstats.containers import (
     Axis,
@@ -35,6 +28,7 @@ from cvstats.errors import LogError, is_several, listed, nearest
 from cvstats.intervals import quadratic
 from cvstats.intervals.registry import require
 from cvstats.intervals.unused import renaming, unused
+from cvstats.options import checked_numbers
 
 __all__ = ["decompose", "moments"]
 

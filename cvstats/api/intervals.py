@@ -13,8 +13,6 @@ from cvstats.api.running import (
     Losses,
     Missing,
     Table,
-    checked_alpha,
-    checked_numbers,
     run_cv_t,
     run_holdout,
     run_naive,
@@ -23,6 +21,7 @@ from cvstats.api.running import (
 )
 from cvstats.api.running_parts import wald_of_parts
 from cvstats.intervals.quadratic import three_numbers
+from cvstats.options import checked_alpha, checked_numbers
 
 __all__ = ["cv_t", "holdout", "naive", "quadratic", "wald"]
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from cvstats.api.comparing_lazily import based_lazily, gaps_of, lazy_losses, of_pairs
 from cvstats.api.pairs import Options, based, checked_options, paired, usual
-from cvstats.api.running import Compared, Losses, Missing, checked_alpha, checked_numbers
+from cvstats.api.running import Compared, Losses, Missing
 from cvstats.api.running_resampled import TrainSize, checked_train_size, train_sizes
 from cvstats.comparisons.margins import Margin, checked_margin, equivalent, posterior
 from cvstats.containers import Log, is_dask_frame, later
@@ -20,6 +20,7 @@ from cvstats.core.result import Result
 from cvstats.errors import LogError
 from cvstats.intervals import layouts
 from cvstats.intervals.registry import require
+from cvstats.options import checked_alpha, checked_numbers
 
 __all__ = ["equivalence", "rope"]
 

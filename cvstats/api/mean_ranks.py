@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvstats.api.pairs import columns_of
-from cvstats.api.running import Losses, Missing, Table, checked_alpha
+from cvstats.api.running import Losses, Missing, Table
 from cvstats.comparisons import ranks
 from cvstats.containers import Log, is_dask_frame, later, read
 from cvstats.core.result import Caution, Result
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_choice, checked_level, listed
+from cvstats.options import checked_alpha
 
 __all__ = ["friedman", "nemenyi"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cvstats.api.running import checked_alpha
 from cvstats.core.result import ALTERNATIVES
 from cvstats.errors import checked_choice
 from cvstats.intervals import (
@@ -19,6 +18,7 @@ from cvstats.intervals import (
     splits,
     wald,
 )
+from cvstats.options import checked_alpha
 
 __all__ = ["WORDS", "checked", "checked_words"]
 

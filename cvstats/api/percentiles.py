@@ -8,13 +8,14 @@ from numpy.typing import ArrayLike
 
 from cvstats.api.options import checked
 from cvstats.api.rates import Rates, leave_one_out_means
-from cvstats.api.running import Losses, Missing, Table, checked_alpha
+from cvstats.api.running import Losses, Missing, Table
 from cvstats.api.running_bootstrap import (
     run_case_bootstrap,
     run_location_shifted,
     run_two_stage,
 )
 from cvstats.containers import read
+from cvstats.options import checked_alpha
 
 __all__ = ["Correction", "case_bootstrap", "location_shifted", "two_stage"]
 

@@ -9,20 +9,14 @@ from typing import Any
 
 from cvstats.api.comparing_lazily import based_lazily, gaps_of, lazy_losses, of_pairs
 from cvstats.api.pairs import averaged, based, paired, usual
-from cvstats.api.running import (
-    Alternative,
-    Losses,
-    Missing,
-    by_repetition,
-    checked_alpha,
-    checked_numbers,
-)
+from cvstats.api.running import Alternative, Losses, Missing, by_repetition
 from cvstats.comparisons.planning import parts_of_variance, planned
 from cvstats.containers import Log, is_dask_frame, later
 from cvstats.core.chunked import Differences
 from cvstats.core.result import ALTERNATIVES, Result
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, NotGiven, checked_choice
+from cvstats.options import checked_alpha, checked_numbers
 
 __all__ = ["power"]
 

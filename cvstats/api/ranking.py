@@ -10,15 +10,7 @@ from numpy.typing import NDArray
 
 from cvstats.api.pairs import averaged, columns_of, directly, products
 from cvstats.api.rounding import ROUNDING, levels_of
-from cvstats.api.running import (
-    Losses,
-    Missing,
-    Table,
-    by_fold,
-    by_repetition,
-    checked_alpha,
-    folds_per_repetition,
-)
+from cvstats.api.running import Losses, Missing, Table, by_fold, by_repetition, folds_per_repetition
 from cvstats.comparisons.best import CENTERS, checked_screening, may_be_best, no_losses
 from cvstats.comparisons.joint import checked_draws
 from cvstats.containers import Log, read
@@ -26,7 +18,7 @@ from cvstats.core.result import Caution, Result
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_choice
 from cvstats.intervals.registry import require
-from cvstats.plans.drawing import Rng, checked_rng, seed_of
+from cvstats.options import Rng, checked_alpha, checked_rng, seed_of
 
 __all__ = ["best_set"]
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from cvstats.api.answering import answered
 from cvstats.api.options import checked
-from cvstats.api.running import Losses, Missing, Table, checked_alpha
+from cvstats.api.running import Losses, Missing, Table
 from cvstats.api.running_resampled import (
     TrainSize,
     checked_train_size,
@@ -17,6 +17,7 @@ from cvstats.api.running_resampled import (
     run_nested_cv,
     run_replace_one,
 )
+from cvstats.options import checked_alpha
 
 __all__ = ["conservative_z", "corrected_t", "five_by_two", "nested_cv", "replace_one"]
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -29,7 +28,7 @@ from cvstats.api.running_sources import run_clustered, run_out_of_source
 from cvstats.containers import Kept, Log, Table
 from cvstats.core.chunked import Columns, all_binary
 from cvstats.core.result import Caution, Result
-from cvstats.errors import LogError, is_number, is_several
+from cvstats.errors import LogError
 from cvstats.intervals import quadratic as quadratics
 from cvstats.intervals import splits, wald
 from cvstats.intervals.registry import fold_level, require
@@ -42,8 +41,6 @@ __all__ = [
     "Losses",
     "Missing",
     "Table",
-    "checked_alpha",
-    "checked_numbers",
     "run_cv_t",
     "run_holdout",
     "run_naive",
@@ -70,25 +67,6 @@ Compared: TypeAlias = Literal[
     "bootstrap_oob",
 ]
 """The names in `RUNNERS`, for type checkers."""
-
-
-def checked_alpha(alpha: object) -> None:
-    """Refuse what is no error rate."""
-    if not isinstance(alpha, (float, np.floating)) or not 0 < alpha < 1:
-        raise LogError(
-            f"alpha={alpha!r} is out of range. Expected an error rate between 0 and 1, such as "
-            f"0.05 for a 95% interval."
-        )
-
-
-def checked_numbers(name: str, got: object, *, several: bool = False) -> None:
-    """Refuse what is no finite number, or with ``several`` no sequence of them."""
-    sequence = is_several(got)
-    values: list[Any] = list(got) if isinstance(got, Iterable) and sequence else [got]
-    finite = all(is_number(value) and math.isfinite(value) for value in values)
-    if several != sequence or not finite:
-        expected = "a sequence of finite numbers" if several else "a finite number"
-        raise LogError(f"{name}={got!r} is out of range. Expected {expected}.")
 
 
 def by_fold(log: Log) -> tuple[str, ...]:

@@ -10,10 +10,11 @@ import pandas as pd
 
 from cvstats.api.choosing import chosen
 from cvstats.api.describing import moments
-from cvstats.api.running import INTERVALS, Losses, Missing, checked_alpha
+from cvstats.api.running import INTERVALS, Losses, Missing
 from cvstats.containers import Log, read
 from cvstats.core.design import Design
 from cvstats.errors import LogError, checked_choice
+from cvstats.options import checked_alpha
 from cvstats.plot.lettering import above, name_x, numbers, rule
 from cvstats.plot.style import (
     COLOURS,

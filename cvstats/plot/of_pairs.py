@@ -15,7 +15,7 @@ from cvstats.api.running import Compared, Losses, Missing
 from cvstats.api.showing import cells
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, checked_choice
-from cvstats.plans.drawing import Rng
+from cvstats.options import Rng
 from cvstats.plot.lettering import above, name_x, numbers, scaled
 from cvstats.plot.naming import told
 from cvstats.plot.of_intervals import draw

@@ -9,10 +9,10 @@ from os import PathLike
 from pathlib import Path
 from typing import overload
 
-from cvstats.api.running import Losses, Missing, checked_alpha
+from cvstats.api.running import Losses, Missing
 from cvstats.containers import read
 from cvstats.errors import LogError
-from cvstats.plans.drawing import whole_number
+from cvstats.options import checked_alpha, whole_number
 from cvstats.reporting.content import Figure, Settings, computed, sections
 from cvstats.reporting.facts import about, facts, first_section
 

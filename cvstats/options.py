@@ -1,0 +1,125 @@
+"""Checks of the options that functions take, before any log is looked at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from types import NoneType, UnionType
+from typing import (
+    Any,
+    Literal,
+    SupportsIndex,
+    TypeAlias,
+    TypeGuard,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import numpy as np
+
+from cvstats.errors import LogError, checked_choice, is_number, is_several
+
+__all__ = [
+    "Rng",
+    "check_options",
+    "checked_alpha",
+    "checked_numbers",
+    "checked_rng",
+    "is_whole",
+    "seed_of",
+    "whole_number",
+]
+
+Rng: TypeAlias = int | np.integer[Any] | np.random.Generator | None
+
+
+# --- choices --------------------------------------------------------------------------------------
+
+
+def check_options(function: Callable[..., Any], options: Mapping[str, object]) -> None:
+    """Refuse a value that the `Literal` annotation of an option does not list.
+
+    Options without such an annotation, and other names, are not looked at: a function may pass
+    its ``locals()``.
+    """
+    for name, choices in literal_choices(function).items():
+        if name in options:
+            checked_choice(name, options[name], choices)
+
+
+@cache
+def literal_choices(function: Callable[..., Any]) -> dict[str, tuple[str | None, ...]]:
+    """Read the values that options may take off their annotations, None among them."""
+    found = {}
+    for name, hint in get_type_hints(function).items():
+        parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+        listed = [part for part in parts if get_origin(part) is Literal]
+        if listed and all(part in listed or part is NoneType for part in parts):
+            words = tuple(word for part in listed for word in get_args(part))
+            found[name] = (*words, None) if NoneType in parts else words
+    return found
+
+
+# --- numbers --------------------------------------------------------------------------------------
+
+
+def checked_alpha(alpha: object) -> None:
+    """Refuse what is not an error rate."""
+    if not isinstance(alpha, (float, np.floating)) or not 0 < alpha < 1:
+        raise LogError(
+            f"alpha={alpha!r} is out of range. Expected an error rate between 0 and 1, such as "
+            f"0.05 for a 95% interval."
+        )
+
+
+def checked_numbers(name: str, got: object, *, several: bool = False) -> None:
+    """Refuse what is not a finite number, or with ``several`` not a sequence of them."""
+    sequence = is_several(got)
+    values: list[Any] = list(got) if isinstance(got, Iterable) and sequence else [got]
+    finite = all(is_number(value) and math.isfinite(value) for value in values)
+    if several != sequence or not finite:
+        expected = "a sequence of finite numbers" if several else "a finite number"
+        raise LogError(f"{name}={got!r} is out of range. Expected {expected}.")
+
+
+def is_whole(value: object) -> TypeGuard[SupportsIndex]:
+    """Whether a value is a single whole number; True and False are not."""
+    numeric = isinstance(value, SupportsIndex)
+    return numeric and not isinstance(value, (bool, np.bool_, np.ndarray))
+
+
+def whole_number(name: str, value: object, least: int) -> int:
+    """Return an option that counts something, if it is a whole number and large enough."""
+    number = least - 1
+    if is_whole(value):
+        number = value.__index__()
+    if number < least:
+        raise LogError(f"{name}={value!r} is out of range. Expected a whole number from {least}.")
+    return number
+
+
+# --- random numbers -------------------------------------------------------------------------------
+
+
+def checked_rng(rng: object) -> None:
+    """Refuse what is neither a seed nor a generator; nothing is drawn."""
+    if rng is None or isinstance(rng, np.random.Generator):
+        return
+    if isinstance(rng, (bool, np.bool_)) or not isinstance(rng, (int, np.integer)) or rng < 0:
+        raise LogError(
+            f"rng={rng!r} is not a seed. Expected a whole number from 0, or a "
+            f"numpy.random.Generator."
+        )
+
+
+def seed_of(rng: Rng) -> int:
+    """Return the seed that was given, or draw one."""
+    checked_rng(rng)
+    if rng is None:
+        return int(np.random.default_rng().integers(1 << 32))
+    if isinstance(rng, np.random.Generator):
+        return int(rng.integers(1 << 32))
+    return int(rng)
