@@ -31,19 +31,13 @@ if TYPE_CHECKING:
     from cvstats import datasets, plans, plot
     from cvstats.api.bootstrapping import bootstrap_632, bootstrap_oob
     from cvstats.api.choosing import interval, methods
-    from cvstats.api.comparing import compare, difference
-    from cvstats.api.counting import cochran_q, mcnemar
     from cvstats.api.describing import decompose, moments
     from cvstats.api.diagnosing import diagnose
     from cvstats.api.files import read_log, read_predictions, save_log
     from cvstats.api.intervals import cv_t, holdout, naive, quadratic, wald
     from cvstats.api.making import as_log
-    from cvstats.api.margins import equivalence, rope
-    from cvstats.api.mean_ranks import friedman, nemenyi
     from cvstats.api.measuring import losses
     from cvstats.api.percentiles import case_bootstrap, location_shifted, two_stage
-    from cvstats.api.planning import power
-    from cvstats.api.ranking import best_set
     from cvstats.api.resampled import (
         conservative_z,
         corrected_t,
@@ -55,6 +49,16 @@ if TYPE_CHECKING:
     from cvstats.api.sourcing import clustered, heterogeneity, out_of_source
     from cvstats.api.streaming import Moments, scan_dask, scan_parquet
     from cvstats.api.studying import source_components, source_estimators
+    from cvstats.comparisons.best_set import best_set
+    from cvstats.comparisons.cochran_q import cochran_q
+    from cvstats.comparisons.compare import compare
+    from cvstats.comparisons.difference import difference
+    from cvstats.comparisons.equivalence import equivalence
+    from cvstats.comparisons.friedman import friedman
+    from cvstats.comparisons.mcnemar import mcnemar
+    from cvstats.comparisons.nemenyi import nemenyi
+    from cvstats.comparisons.power import power
+    from cvstats.comparisons.rope import rope
     from cvstats.evaluation import evaluate
     from cvstats.reporting import report
 
@@ -118,24 +122,31 @@ __version__ = _version("cvstats")
 
 _ROOMS = {"datasets", "plans", "plot"}
 
+_COMPARISONS = (
+    "best_set",
+    "cochran_q",
+    "compare",
+    "difference",
+    "equivalence",
+    "friedman",
+    "mcnemar",
+    "nemenyi",
+    "power",
+    "rope",
+)
+
 _HOMES = {
     name: f"cvstats.{home}"
     for home, names in {
         "api.bootstrapping": ("bootstrap_632", "bootstrap_oob"),
         "api.choosing": ("interval", "methods"),
-        "api.comparing": ("compare", "difference"),
-        "api.counting": ("cochran_q", "mcnemar"),
         "api.describing": ("decompose", "moments"),
         "api.diagnosing": ("diagnose",),
         "api.files": ("read_log", "read_predictions", "save_log"),
         "api.intervals": ("cv_t", "holdout", "naive", "quadratic", "wald"),
         "api.making": ("as_log",),
         "api.measuring": ("losses",),
-        "api.margins": ("equivalence", "rope"),
-        "api.mean_ranks": ("friedman", "nemenyi"),
         "api.percentiles": ("case_bootstrap", "location_shifted", "two_stage"),
-        "api.planning": ("power",),
-        "api.ranking": ("best_set",),
         "api.resampled": (
             "conservative_z",
             "corrected_t",
@@ -147,6 +158,7 @@ _HOMES = {
         "api.sourcing": ("clustered", "heterogeneity", "out_of_source"),
         "api.streaming": ("Moments", "scan_dask", "scan_parquet"),
         "api.studying": ("source_components", "source_estimators"),
+        **{f"comparisons.{name}": (name,) for name in _COMPARISONS},
         "evaluation": ("evaluate",),
         "reporting": ("report",),
     }.items()

@@ -23,11 +23,14 @@ import numpy as np
 from cvstats.errors import LogError, checked_choice, is_number, is_several
 
 __all__ = [
+    "Alternative",
+    "Missing",
     "Rng",
-    "check_options",
-    "checked_alpha",
-    "checked_numbers",
-    "checked_rng",
+    "check_alpha",
+    "check_choices",
+    "check_numbers",
+    "check_rng",
+    "find_choices",
     "is_whole",
     "seed_of",
     "whole_number",
@@ -36,37 +39,37 @@ __all__ = [
 Rng: TypeAlias = int | np.integer[Any] | np.random.Generator | None
 
 
+Alternative: TypeAlias = Literal["two-sided", "less", "greater"]
+Missing: TypeAlias = Literal["raise", "drop"]
+
+
 # --- choices --------------------------------------------------------------------------------------
 
 
-def check_options(function: Callable[..., Any], options: Mapping[str, object]) -> None:
-    """Refuse a value that the `Literal` annotation of an option does not list.
-
-    Options without such an annotation, and other names, are not looked at: a function may pass
-    its ``locals()``.
-    """
-    for name, choices in literal_choices(function).items():
-        if name in options:
-            checked_choice(name, options[name], choices)
-
-
 @cache
-def literal_choices(function: Callable[..., Any]) -> dict[str, tuple[str | None, ...]]:
-    """Read the values that options may take off their annotations, None among them."""
+def find_choices(function: Callable[..., Any]) -> dict[str, tuple[Any, ...]]:
+    """Read the allowed words of each option off the annotations: ``Literal["CR1", "CR3"]``."""
     found = {}
     for name, hint in get_type_hints(function).items():
         parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-        listed = [part for part in parts if get_origin(part) is Literal]
-        if listed and all(part in listed or part is NoneType for part in parts):
-            words = tuple(word for part in listed for word in get_args(part))
+        literals = [part for part in parts if get_origin(part) is Literal]
+        if literals and all(part in literals or part is NoneType for part in parts):
+            words = tuple(word for part in literals for word in get_args(part))
             found[name] = (*words, None) if NoneType in parts else words
     return found
+
+
+def check_choices(options: Mapping[str, Any], choices: Mapping[str, tuple[Any, ...]]) -> None:
+    """Refuse words that an option does not know; names without choices are not looked at."""
+    for name, allowed in choices.items():
+        if name in options:
+            checked_choice(name, options[name], allowed)
 
 
 # --- numbers --------------------------------------------------------------------------------------
 
 
-def checked_alpha(alpha: object) -> None:
+def check_alpha(alpha: object) -> None:
     """Refuse what is not an error rate."""
     if not isinstance(alpha, (float, np.floating)) or not 0 < alpha < 1:
         raise LogError(
@@ -75,7 +78,7 @@ def checked_alpha(alpha: object) -> None:
         )
 
 
-def checked_numbers(name: str, got: object, *, several: bool = False) -> None:
+def check_numbers(name: str, got: object, *, several: bool = False) -> None:
     """Refuse what is not a finite number, or with ``several`` not a sequence of them."""
     sequence = is_several(got)
     values: list[Any] = list(got) if isinstance(got, Iterable) and sequence else [got]
@@ -104,7 +107,7 @@ def whole_number(name: str, value: object, least: int) -> int:
 # --- random numbers -------------------------------------------------------------------------------
 
 
-def checked_rng(rng: object) -> None:
+def check_rng(rng: object) -> None:
     """Refuse what is neither a seed nor a generator; nothing is drawn."""
     if rng is None or isinstance(rng, np.random.Generator):
         return
@@ -117,7 +120,7 @@ def checked_rng(rng: object) -> None:
 
 def seed_of(rng: Rng) -> int:
     """Return the seed that was given, or draw one."""
-    checked_rng(rng)
+    check_rng(rng)
     if rng is None:
         return int(np.random.default_rng().integers(1 << 32))
     if isinstance(rng, np.random.Generator):

@@ -60,7 +60,7 @@ def test_there_are_options_to_look_at():
     found = {option for _, option, _ in OPTIONS}
     assert {"variance", "fold_weights", "alternative", "interval", "test", "bias_correction",
             "constant", "target", "estimator", "adjust", "missing", "correction", "center",
-            "method", "monte_carlo"} <= found  # fmt: skip
+            "monte_carlo"} <= found  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "option", "words"), OPTIONS)
@@ -122,6 +122,9 @@ WRONG = [
       for name in ("corrected_t", "rope") for wrong in (0, -3, 0.9)],
     *[(name, {"method": "wald", "options": wrong}, f"options={wrong!r} is not known. Expected the")
       for name in ("compare", "equivalence") for wrong in ("variance", 3, ["variance"])],
+    *[(name, {"method": wrong}, f"method={wrong!r} is not known. Expected one of 'holdout', 'wald'")
+      for name in ("compare", "equivalence") for wrong in ("nothing like it", 42, ["wald"], {})],
+    ("compare", {"method": "Wald "}, "Perhaps you meant 'wald'."),
     ("compare", {"method": "wald", "options": {"varianc": 1}}, "Perhaps you meant 'variance'."),
     ("compare", {"method": "wald", "options": {"variance": "within"}},
      "variance='within' is not known. Expected one of 'all-pairs', 'within-fold'."),
@@ -219,9 +222,10 @@ def example_function(
 
 
 def test_choices_are_read_off_the_annotations():
-    assert options.literal_choices(example_function) == {"a": ("x", "y"), "b": ("z", None)}
-    options.check_options(example_function, {"a": "y", "b": None, "c": "other", "d": "w", "e": 1})
+    choices = options.find_choices(example_function)
+    assert choices == {"a": ("x", "y"), "b": ("z", None)}
+    options.check_choices({"a": "y", "b": None, "c": "other", "d": "w", "e": 1}, choices)
     with pytest.raises(LogError, match="a='z' is not known. Expected one of 'x', 'y'."):
-        options.check_options(example_function, {"a": "z"})
+        options.check_choices({"a": "z"}, choices)
     with pytest.raises(LogError, match="b='x' is not known. Expected one of 'z', None."):
-        options.check_options(example_function, {"b": "x"})
+        options.check_choices({"b": "x"}, choices)

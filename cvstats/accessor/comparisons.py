@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from cvstats.accessor.telling import Holder, told_by
 
 if TYPE_CHECKING:
-    from cvstats.api.pairs import Options
-    from cvstats.api.running import Alternative, Compared, Losses, Missing, Table
+    from cvstats.api.running import Losses, Table
     from cvstats.api.running_resampled import TrainSize
-    from cvstats.comparisons.margins import Margin
-    from cvstats.options import Rng
+    from cvstats.comparisons._pairs import Options
+    from cvstats.comparisons.equivalence import Margin
+    from cvstats.options import Alternative, Missing, Rng
 
 __all__ = ["Comparisons"]
 
@@ -20,19 +20,19 @@ __all__ = ["Comparisons"]
 class Comparisons(Holder):
     """Methods that set models against each other."""
 
-    @told_by("cvstats.api.comparing")
+    @told_by("cvstats.comparisons.difference")
     def difference(self, other: Losses | None = None, *, reference: Hashable = None) -> Any:
-        from cvstats.api import comparing
+        from cvstats.comparisons.difference import difference
 
-        return comparing.difference(self._losses, other, reference=reference)
+        return difference(self._losses, other, reference=reference)
 
-    @told_by("cvstats.api.comparing")
+    @told_by("cvstats.comparisons.compare")
     def compare(
         self,
         other: Losses | None = None,
         *,
         reference: Hashable = None,
-        method: Compared | None = None,
+        method: str | None = None,
         options: Options = None,
         alternative: Alternative = "two-sided",
         adjust: Literal["holm", "bh", "max-t"] | None = "holm",
@@ -41,15 +41,15 @@ class Comparisons(Holder):
         rng: Rng = None,
         missing: Missing = "raise",
     ) -> Any:
-        from cvstats.api import comparing
+        from cvstats.comparisons.compare import compare
 
-        return comparing.compare(
+        return compare(
             self._losses, other, reference=reference, method=method, options=options,
             alternative=alternative, adjust=adjust, alpha=alpha, n_draws=n_draws, rng=rng,
             missing=missing,
         )  # fmt: skip
 
-    @told_by("cvstats.api.ranking")
+    @told_by("cvstats.comparisons.best_set")
     def best_set(
         self,
         *,
@@ -60,33 +60,33 @@ class Comparisons(Holder):
         screening: float | None = None,
         missing: Missing = "raise",
     ) -> Table:
-        from cvstats.api import ranking
+        from cvstats.comparisons.best_set import best_set
 
-        return ranking.best_set(
+        return best_set(
             self._losses, alpha=alpha, center=center, n_draws=n_draws, rng=rng,
             screening=screening, missing=missing,
         )  # fmt: skip
 
-    @told_by("cvstats.api.margins")
+    @told_by("cvstats.comparisons.equivalence")
     def equivalence(
         self,
         other: Losses | None = None,
         *,
         margin: Margin | None = None,
         reference: Hashable = None,
-        method: Compared | None = None,
+        method: str | None = None,
         options: Options = None,
         alpha: float = 0.05,
         missing: Missing = "raise",
     ) -> Any:
-        from cvstats.api import margins
+        from cvstats.comparisons.equivalence import equivalence
 
-        return margins.equivalence(
+        return equivalence(
             self._losses, other, margin=margin, reference=reference, method=method,
             options=options, alpha=alpha, missing=missing,
         )  # fmt: skip
 
-    @told_by("cvstats.api.margins")
+    @told_by("cvstats.comparisons.rope")
     def rope(
         self,
         other: Losses | None = None,
@@ -97,14 +97,14 @@ class Comparisons(Holder):
         train_size: TrainSize = None,
         missing: Missing = "raise",
     ) -> Any:
-        from cvstats.api import margins
+        from cvstats.comparisons.rope import rope
 
-        return margins.rope(
+        return rope(
             self._losses, other, margin=margin, reference=reference, rho=rho,
             train_size=train_size, missing=missing,
         )  # fmt: skip
 
-    @told_by("cvstats.api.counting")
+    @told_by("cvstats.comparisons.mcnemar")
     def mcnemar(
         self,
         other: Losses | None = None,
@@ -115,20 +115,20 @@ class Comparisons(Holder):
         adjust: Literal["holm", "bh"] | None = "holm",
         missing: Missing = "raise",
     ) -> Any:
-        from cvstats.api import counting
+        from cvstats.comparisons.mcnemar import mcnemar
 
-        return counting.mcnemar(
+        return mcnemar(
             self._losses, other, reference=reference, test=test, correction=correction,
             adjust=adjust, missing=missing,
         )  # fmt: skip
 
-    @told_by("cvstats.api.counting")
+    @told_by("cvstats.comparisons.cochran_q")
     def cochran_q(self, *, missing: Missing = "raise") -> Table:
-        from cvstats.api import counting
+        from cvstats.comparisons.cochran_q import cochran_q
 
-        return counting.cochran_q(self._losses, missing=missing)
+        return cochran_q(self._losses, missing=missing)
 
-    @told_by("cvstats.api.mean_ranks")
+    @told_by("cvstats.comparisons.friedman")
     def friedman(
         self,
         *,
@@ -137,19 +137,19 @@ class Comparisons(Holder):
         alpha: float = 0.05,
         missing: Missing = "raise",
     ) -> Table:
-        from cvstats.api import mean_ranks
+        from cvstats.comparisons.friedman import friedman
 
-        return mean_ranks.friedman(self._losses, by=by, test=test, alpha=alpha, missing=missing)
+        return friedman(self._losses, by=by, test=test, alpha=alpha, missing=missing)
 
-    @told_by("cvstats.api.mean_ranks")
+    @told_by("cvstats.comparisons.nemenyi")
     def nemenyi(
         self, *, by: str = "source", alpha: float = 0.05, missing: Missing = "raise"
     ) -> Any:
-        from cvstats.api import mean_ranks
+        from cvstats.comparisons.nemenyi import nemenyi
 
-        return mean_ranks.nemenyi(self._losses, by=by, alpha=alpha, missing=missing)
+        return nemenyi(self._losses, by=by, alpha=alpha, missing=missing)
 
-    @told_by("cvstats.api.planning")
+    @told_by("cvstats.comparisons.power")
     def power(
         self,
         other: Losses | None = None,
@@ -161,9 +161,9 @@ class Comparisons(Holder):
         alpha: float = 0.05,
         missing: Missing = "raise",
     ) -> Any:
-        from cvstats.api import planning
+        from cvstats.comparisons.power import power
 
-        return planning.power(
+        return power(
             self._losses, other, effect=effect, reference=reference, alternative=alternative,
             target_power=target_power, alpha=alpha, missing=missing,
         )  # fmt: skip

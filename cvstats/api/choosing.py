@@ -8,25 +8,24 @@ from functools import partial
 
 import pandas as pd
 
+from cvstats import comparisons
 from cvstats.api.rates import NAME
 from cvstats.api.recentring import recentred
 from cvstats.api.running import INTERVALS, Losses, Missing, Table
 from cvstats.containers import CellLog, CellPanels, Log, is_dask_frame, is_lazy, later, lazily, read
-from cvstats.core.chunked import all_binary
 from cvstats.core.design import Design
 from cvstats.core.result import Result
 from cvstats.errors import LogError, checked_choice
 from cvstats.intervals import layouts
+from cvstats.intervals._method import Method
 from cvstats.intervals.registry import METHODS
+from cvstats.intervals.registry import Method as IntervalMethod
 from cvstats.intervals.source_layouts import across_folds
-from cvstats.options import checked_alpha
+from cvstats.options import check_alpha
 
 __all__ = ["interval", "methods"]
 
 STUDY = "Schulz-Kümpel, Fischer, Hornung, Boulesteix, Nagler and Bischl (2024), arXiv:2409.18836"
-COMPARISONS = {"mcnemar": 2, "cochran_q": 2, "friedman": 3, "nemenyi": 3}
-"""Tests of models, and how many models each needs."""
-
 BOOTSTRAPPED = tuple(name for name, method in METHODS.items() if "'count'" in method.needs)
 ONE_BY_ONE = ("best_set", "mcnemar", "cochran_q", *BOOTSTRAPPED)
 """Methods that look at single losses, of which cells tell nothing."""
@@ -89,36 +88,44 @@ def methods(losses: Losses) -> pd.DataFrame:
         return answer
     log = read(losses)
     design = log.design
-    rows = []
-    for method in METHODS.values():
-        words = method.why_not(design) or of_losses(method.name, log)
-        rows.append(
-            {
-                "method": method.name,
-                "applies": words is None,
-                "why_not": words or "",
-                "target": method.target,
-                "guarantee": method.guarantee,
-                "fits": method.fits,
-                "needs": method.needs,
-                "reference": method.reference,
-            }
-        )
+    from cvstats.comparisons._pairs import any_log  # which chooses intervals by this module
+
+    records = [comparisons.find_method(name) for name in comparisons.NAMES]
+    own_demands = [record for record in records if record.requires is not any_log]
+    rows = [row_of(method, method.why_not(design), log) for method in METHODS.values()]
+    rows += [
+        row_of(method, method.problem(design) or of_losses(method, log), log)
+        for method in own_demands
+    ]
     table = pd.DataFrame(rows).set_index("method")
     table.attrs = {"suggestion": suggestion(design)}
     return table
 
 
-def of_losses(name: str, log: Log) -> str | None:
-    """Say what a test asks of the losses themselves, beyond the design."""
-    if isinstance(log.panels, CellPanels) and (words := of_cells(name, log)) is not None:
-        return words
+def row_of(method: Method | IntervalMethod, words: str | None, log: Log) -> dict[str, object]:
+    """Put the facts about one method and what the log lacks for it into one row."""
+    if words is None and isinstance(log.panels, CellPanels):
+        words = of_cells(method.name, log)
+    return {
+        "method": method.name,
+        "applies": words is None,
+        "why_not": words or "",
+        "target": method.target,
+        "guarantee": method.guarantee,
+        "fits": method.fits,
+        "needs": method.needs,
+        "reference": method.reference,
+    }
+
+
+def of_losses(method: Method, log: Log) -> str | None:
+    """Say what a comparison asks of the losses themselves, beyond the design."""
+    if isinstance(log.panels, CellPanels) and method.needs_losses:
+        return None  # it cannot look at them
     models = len(log.labels.models)
-    if name in COMPARISONS and models < COMPARISONS[name]:
-        return f"the log holds {models} model{'s' if models > 1 else ''}; {name} needs more."
-    if name in ("mcnemar", "cochran_q") and not all_binary(log.design, log.panels):
-        return "the losses are other than 0 and 1."
-    return None
+    if models < method.models:
+        return f"the log holds {models} model{'s' if models > 1 else ''}; {method.name} needs more."
+    return None if method.of_losses is None else method.of_losses(log)
 
 
 def of_cells(name: str, log: Log) -> str | None:
@@ -193,7 +200,7 @@ def interval(
     >>> print(result.attrs["method"], "-", result.attrs["reason"])
     wald - 10 repetitions of a partition into 10 folds: every point is tested once in each
     """
-    checked_alpha(alpha)
+    check_alpha(alpha)
     checked_choice("method", method, (*INTERVALS, None))
     if is_dask_frame(losses):
         answer: Table = later(

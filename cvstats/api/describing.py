@@ -28,7 +28,7 @@ from cvstats.errors import LogError, is_several, listed, nearest
 from cvstats.intervals import quadratic
 from cvstats.intervals.registry import require
 from cvstats.intervals.unused import renaming, unused
-from cvstats.options import checked_numbers
+from cvstats.options import check_numbers
 
 __all__ = ["decompose", "moments"]
 
@@ -209,7 +209,7 @@ def decompose(
     """
     values, axis = assumed_rho(rho)
     if gamma is not None:
-        checked_numbers("gamma", gamma)
+        check_numbers("gamma", gamma)
     if rho is not None and gamma is not None:
         raise LogError("rho and gamma say the same in two ways. Expected one of them.")
     checked_words("decompose", {"fold_weights": fold_weights})
@@ -245,7 +245,7 @@ def assumed_rho(rho: object) -> tuple[list[float | None], Axis | None]:
     if rho is None:
         return [None], None
     several = is_several(rho)
-    checked_numbers("rho", rho, several=several)
+    check_numbers("rho", rho, several=several)
     values = [float(value) for value in np.atleast_1d(np.asarray(rho, dtype=np.float64))]
     if not values:
         raise LogError("rho is empty. Expected a correlation, or several.")

@@ -21,7 +21,7 @@ from cvstats.api.running import (
 )
 from cvstats.api.running_parts import wald_of_parts
 from cvstats.intervals.quadratic import three_numbers
-from cvstats.options import checked_alpha, checked_numbers
+from cvstats.options import check_alpha, check_numbers
 
 __all__ = ["cv_t", "holdout", "naive", "quadratic", "wald"]
 
@@ -239,7 +239,7 @@ def naive(
     >>> print(losses.cvci.naive()["caution"])
     takes every loss for a new point: too narrow with repetitions, and no promise; use wald
     """
-    checked_alpha(alpha)
+    check_alpha(alpha)
     return answered(losses, partial(run_naive, alpha=alpha), by=by, missing=missing)
 
 
@@ -293,7 +293,7 @@ def cv_t(
     >>> int(losses.xs(0, level="repetition").cvci.cv_t()["df"])
     9
     """
-    checked_alpha(alpha)
+    check_alpha(alpha)
     return answered(losses, partial(run_cv_t, alpha=alpha), by=by, missing=missing)
 
 
@@ -378,6 +378,6 @@ def quadratic(
     }
     checked("quadratic", options)
     if bias is not None:
-        checked_numbers("bias", bias, several=True)
+        check_numbers("bias", bias, several=True)
         three_numbers(bias)
     return answered(losses, partial(run_quadratic, **options), by=by, missing=missing)

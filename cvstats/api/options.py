@@ -18,7 +18,7 @@ from cvstats.intervals import (
     splits,
     wald,
 )
-from cvstats.options import checked_alpha
+from cvstats.options import check_alpha
 
 __all__ = ["WORDS", "checked", "checked_words"]
 
@@ -47,7 +47,7 @@ WORDS: dict[str, dict[str, tuple[str | None, ...]]] = {
 
 def checked(method: str, options: Mapping[str, Any]) -> None:
     """Refuse options that no log could make right: ``alpha``, and words that are not known."""
-    checked_alpha(options["alpha"])
+    check_alpha(options["alpha"])
     checked_words(method, options)
 
 

@@ -15,7 +15,7 @@ from cvstats.api.running_bootstrap import (
     run_two_stage,
 )
 from cvstats.containers import read
-from cvstats.options import checked_alpha
+from cvstats.options import check_alpha
 
 __all__ = ["Correction", "case_bootstrap", "location_shifted", "two_stage"]
 
@@ -99,7 +99,7 @@ def case_bootstrap(
     bias        0.022
     Name: mean, dtype: float64
     """
-    checked_alpha(alpha)
+    check_alpha(alpha)
     log = read(losses, missing=missing)
     middle = None if leave_one_out is None else leave_one_out_means(log, leave_one_out, missing)
     return log.label(run_case_bootstrap(log, leave_one_out=middle, alpha=alpha))

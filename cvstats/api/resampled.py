@@ -17,7 +17,7 @@ from cvstats.api.running_resampled import (
     run_nested_cv,
     run_replace_one,
 )
-from cvstats.options import checked_alpha
+from cvstats.options import check_alpha
 
 __all__ = ["conservative_z", "corrected_t", "five_by_two", "nested_cv", "replace_one"]
 
@@ -97,7 +97,7 @@ def corrected_t(
     n_train      398.0
     Name: ridge, dtype: float64
     """
-    checked_alpha(alpha)
+    check_alpha(alpha)
     checked_train_size(train_size)
     run = partial(run_corrected_t, train_size=train_size, alpha=alpha)
     return answered(losses, run, by=by, missing=missing)
@@ -162,7 +162,7 @@ def conservative_z(
     n_divisions    12.00
     Name: DummyRegressor, dtype: float64
     """
-    checked_alpha(alpha)
+    check_alpha(alpha)
     run = partial(run_conservative_z, alpha=alpha)
     return answered(losses, run, by=by, missing=missing)
 

@@ -32,6 +32,7 @@ from cvstats.errors import LogError
 from cvstats.intervals import quadratic as quadratics
 from cvstats.intervals import splits, wald
 from cvstats.intervals.registry import fold_level, require
+from cvstats.options import Alternative, Missing
 
 __all__ = [
     "INTERVALS",
@@ -49,8 +50,6 @@ __all__ = [
 ]
 
 Losses: TypeAlias = pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset | Kept
-Alternative: TypeAlias = Literal["two-sided", "less", "greater"]
-Missing: TypeAlias = Literal["raise", "drop"]
 Compared: TypeAlias = Literal[
     "wald",
     "holdout",

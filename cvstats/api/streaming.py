@@ -9,18 +9,20 @@ from typing import Any
 
 from cvstats.api import (
     choosing,
-    comparing,
     describing,
     intervals,
-    margins,
-    mean_ranks,
-    planning,
     resampled,
     sourcing,
     studying,
 )
 from cvstats.api.comparing_lazily import all_gaps, lazy_losses
 from cvstats.api.running import Losses, Missing
+from cvstats.comparisons.compare import compare
+from cvstats.comparisons.equivalence import equivalence
+from cvstats.comparisons.friedman import friedman
+from cvstats.comparisons.nemenyi import nemenyi
+from cvstats.comparisons.power import power
+from cvstats.comparisons.rope import rope
 from cvstats.containers import (
     Kept,
     is_dask_frame,
@@ -192,12 +194,12 @@ class Moments(Kept):
     heterogeneity = sourcing.heterogeneity
     source_estimators = studying.source_estimators
     source_components = studying.source_components
-    compare = comparing.compare
-    equivalence = margins.equivalence
-    rope = margins.rope
-    power = planning.power
-    friedman = mean_ranks.friedman
-    nemenyi = mean_ranks.nemenyi
+    compare = compare
+    equivalence = equivalence
+    rope = rope
+    power = power
+    friedman = friedman
+    nemenyi = nemenyi
 
 
 def scan_parquet(

@@ -15,7 +15,7 @@ from cvstats.api.running import Compared, Missing
 from cvstats.cli.printing import Format, printed, spoken
 from cvstats.cli.reading import Reading, log_in, tell_dropped, titled
 from cvstats.cli.writing import refuse_input
-from cvstats.options import checked_alpha
+from cvstats.options import check_alpha
 
 __all__ = ["Shell", "compare", "convert", "diagnose", "interval", "methods", "report"]
 
@@ -154,7 +154,7 @@ def report(
     typed
         The command itself, to stand on the page.
     """
-    checked_alpha(alpha)
+    check_alpha(alpha)
     reporting.checked_path(output)
     refuse_input(output, [file, *more])
     log = log_in([file, *more], reading, missing)

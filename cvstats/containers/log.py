@@ -20,7 +20,7 @@ from cvstats.core.moments import Moments
 from cvstats.core.result import Caution, Result
 from cvstats.core.threads import BLOCK, spans
 from cvstats.core.types import FloatArray, IntArray, MaskArray
-from cvstats.errors import MOST, LogError, listed, spelled
+from cvstats.errors import MOST, LogError, listed, spelled, unpaired
 from cvstats.intervals.registry import METHODS, OF_SCORES
 from cvstats.intervals.unused import one_each, unused
 
@@ -77,8 +77,10 @@ def own_version() -> str:
 def facts_of(result: Result) -> dict[str, Any]:
     """Gather the attrs of a labelled result: what was done, what it covers, and by whom."""
     compared = result.attrs.get("interval_method")
-    method = METHODS[str(compared or result.method)]
+    method = METHODS.get(str(compared or result.method))
     facts: dict[str, Any] = {"method": result.method, **result.attrs}
+    if method is None:  # a comparison brings its own target, guarantee and reference
+        return facts | {"cvstats_version": own_version()}
     target = str(result.attrs.get("target", method.target))  # some methods have several
     target = f"difference between the models in: {target}" if compared else target
     facts |= {"target": target, "guarantee": result.attrs.get("guarantee", method.guarantee)}
@@ -223,11 +225,10 @@ class Log:
         gone = [bool(masked[self.labels.columns(model)].all()) for model in range(len(models))]
         if any(gone) and not all(gone):
             empty, full = spelled(models[gone.index(True)]), spelled(models[gone.index(False)])
-            raise LogError(
-                f"the models were not evaluated on the same points: model {empty} has no loss at "
-                f"all (NaN everywhere), and {full} has some. Expected every model on every "
-                f"evaluation. Leave that one out: losses.drop_sel(model={empty}), or "
-                f"losses.drop_vars({empty}) of a Dataset."
+            raise unpaired(
+                f"model {empty} has no loss at all (NaN everywhere), and {full} has some. "
+                f"Expected every model on every evaluation. Leave that one out: "
+                f"losses.drop_sel(model={empty}), or losses.drop_vars({empty}) of a Dataset."
             )
 
     def masked(self) -> IntArray:
@@ -275,11 +276,10 @@ class Log:
             )
         others = [i for i, value in enumerate(values) if np.isfinite(value)]
         if others:
-            return LogError(
-                f"the models were not evaluated on the same points: {name} has no loss (NaN) at "
-                f"{where}, where {self.name(others[0])} has one. Expected every model on "
-                f"every evaluation. Fill the gap, or pass missing='drop' to leave out each "
-                f"evaluation that any model misses."
+            return unpaired(
+                f"{name} has no loss (NaN) at {where}, where {self.name(others[0])} has one. "
+                f"Expected every model on every evaluation. Fill the gap, or pass missing='drop' "
+                f"to leave out each evaluation that any model misses."
             )
         return LogError(
             f"the loss of {name} is missing (NaN) at {where}. Expected a number for every "

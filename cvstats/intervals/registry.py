@@ -13,11 +13,9 @@ from cvstats.intervals.needs import (
     clusters,
     five_times_two,
     folds,
-    once,
     one_partition,
     one_source_out,
     partition,
-    plain,
     several_logs,
     splits,
     test_set,
@@ -86,11 +84,6 @@ VIECHTBAUER = (
     "Cochran (1954), doi:10.2307/3001666; DerSimonian and Laird (1986), "
     "doi:10.1016/0197-2456(86)90046-2; Viechtbauer (2007), doi:10.1002/sim.2514"
 )
-LEI = "Lei (2020), JASA 115(532), 1978-1997, doi:10.1080/01621459.2019.1672556"
-CORANI = "Corani and Benavoli (2015), Machine Learning 100, 285-304, doi:10.1007/s10994-015-5486-z"
-MCNEMAR = "McNemar (1947), Psychometrika 12, 153-157, doi:10.1007/BF02295996"
-COCHRAN = "Cochran (1950), Biometrika 37, 256-266, doi:10.1093/biomet/37.3-4.256"
-DEMSAR = "Demsar (2006), JMLR 7, 1-30"
 
 METHODS = {
     method.name: method
@@ -309,61 +302,6 @@ METHODS = {
             "as the log has",
             VIECHTBAUER,
             clusters,
-        ),
-        Method(
-            "best_set",
-            "one test set or a K-fold partition, repeated or not, and two models or more",
-            "the models with the smallest average test error of those trained in this "
-            "cross-validation",
-            "holds each best model as the points grow, if the learners are stable",
-            "K for each model and repetition",
-            LEI,
-            partition,
-        ),
-        Method(
-            "rope",
-            "two random splits or more, or a (repeated) K-fold partition",
-            "difference of the expected risks at the size of the training sets",
-            "heuristic: takes the correlation of two test sets to be the test share",
-            "1 for each split, K for each repetition",
-            CORANI,
-            splits,
-        ),
-        Method(
-            "mcnemar",
-            "losses of 0 and 1 of each point, evaluated once",
-            "difference of the error rates of the models that were trained",
-            "exact given the models; over several folds as the points grow",
-            "1 for a test set, K for folds",
-            MCNEMAR,
-            once,
-        ),
-        Method(
-            "cochran_q",
-            "losses of 0 and 1 of each point, evaluated once",
-            "differences of the error rates of the models that were trained",
-            "exact as the points grow on which models disagree",
-            "1 for a test set, K for folds",
-            COCHRAN,
-            once,
-        ),
-        Method(
-            "friedman",
-            "a level that names data sets, two or more, and three models or more",
-            "mean ranks of the models over data sets drawn as these were",
-            "exact as the data sets grow, if they are independent",
-            "as the log has",
-            DEMSAR,
-            plain,
-        ),
-        Method(
-            "nemenyi",
-            "a level that names data sets, two or more, and three models or more",
-            "differences of mean ranks over data sets drawn as these were",
-            "exact as the data sets grow, if they are independent",
-            "as the log has",
-            DEMSAR,
-            plain,
         ),
     )
 }
