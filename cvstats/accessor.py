@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CVAccessor", "register_dask"]
 
+
 class CVAccessor:
     """Confidence intervals and comparisons of the losses in this object.
 

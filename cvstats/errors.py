@@ -58,6 +58,11 @@ def listed(things: Iterable[object], total: int | None = None) -> str:
     return "; ".join(shown) + (f"; and {rest:,} more" if rest > 0 else "")
 
 
+def unpaired(details: str) -> LogError:
+    """Refuse to pair models; ``details`` say where they differ, and what to do."""
+    return LogError(f"the models were not evaluated on the same points: {details}")
+
+
 def choice(name: str, got: object, allowed: Iterable[object]) -> LogError:
     """Refuse an option that is none of a few words."""
     words = list(allowed)

@@ -1,10 +1,22 @@
-"""Checks of options that need no log: error rates, numbers, and words of a few."""
+"""Checks of the options that functions take, before any log is looked at."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
+from functools import cache
+from types import NoneType, UnionType
+from typing import (
+    Any,
+    Literal,
+    SupportsIndex,
+    TypeAlias,
+    TypeGuard,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 
@@ -13,14 +25,48 @@ from cvstats.errors import LogError, checked_choice, is_number, is_several
 __all__ = [
     "Alternative",
     "Missing",
+    "Rng",
     "check_alpha",
     "check_choices",
     "check_numbers",
+    "check_rng",
     "find_choices",
+    "is_whole",
+    "seed_of",
+    "whole_number",
 ]
+
+Rng: TypeAlias = int | np.integer[Any] | np.random.Generator | None
+
 
 Alternative: TypeAlias = Literal["two-sided", "less", "greater"]
 Missing: TypeAlias = Literal["raise", "drop"]
+
+
+# --- choices --------------------------------------------------------------------------------------
+
+
+@cache
+def find_choices(function: Callable[..., Any]) -> dict[str, tuple[Any, ...]]:
+    """Read the allowed words of each option off the annotations: ``Literal["CR1", "CR3"]``."""
+    found = {}
+    for name, hint in get_type_hints(function).items():
+        parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+        literals = [part for part in parts if get_origin(part) is Literal]
+        if literals and all(part in literals or part is NoneType for part in parts):
+            words = tuple(word for part in literals for word in get_args(part))
+            found[name] = (*words, None) if NoneType in parts else words
+    return found
+
+
+def check_choices(options: Mapping[str, Any], choices: Mapping[str, tuple[Any, ...]]) -> None:
+    """Refuse words that an option does not know; names without choices are not looked at."""
+    for name, allowed in choices.items():
+        if name in options:
+            checked_choice(name, options[name], allowed)
+
+
+# --- numbers --------------------------------------------------------------------------------------
 
 
 def check_alpha(alpha: object) -> None:
@@ -42,19 +88,41 @@ def check_numbers(name: str, got: object, *, several: bool = False) -> None:
         raise LogError(f"{name}={got!r} is out of range. Expected {expected}.")
 
 
-def find_choices(function: Callable[..., Any]) -> dict[str, tuple[Any, ...]]:
-    """Read the allowed words of each option off the annotations: ``Literal["CR1", "CR3"]``."""
-    found = {}
-    for name, hint in get_type_hints(function).items():
-        parts = (hint,) if get_origin(hint) is Literal else get_args(hint)
-        words = [word for part in parts if get_origin(part) is Literal for word in get_args(part)]
-        if words and all(get_origin(part) is Literal or part is type(None) for part in parts):
-            found[name] = (*words, None) if type(None) in parts else tuple(words)
-    return found
+def is_whole(value: object) -> TypeGuard[SupportsIndex]:
+    """Whether a value is a single whole number; True and False are not."""
+    numeric = isinstance(value, SupportsIndex)
+    return numeric and not isinstance(value, (bool, np.bool_, np.ndarray))
 
 
-def check_choices(options: Mapping[str, Any], choices: Mapping[str, tuple[Any, ...]]) -> None:
-    """Refuse words that an option does not know."""
-    for name, allowed in choices.items():
-        if name in options:
-            checked_choice(name, options[name], allowed)
+def whole_number(name: str, value: object, least: int) -> int:
+    """Return an option that counts something, if it is a whole number and large enough."""
+    number = least - 1
+    if is_whole(value):
+        number = value.__index__()
+    if number < least:
+        raise LogError(f"{name}={value!r} is out of range. Expected a whole number from {least}.")
+    return number
+
+
+# --- random numbers -------------------------------------------------------------------------------
+
+
+def check_rng(rng: object) -> None:
+    """Refuse what is neither a seed nor a generator; nothing is drawn."""
+    if rng is None or isinstance(rng, np.random.Generator):
+        return
+    if isinstance(rng, (bool, np.bool_)) or not isinstance(rng, (int, np.integer)) or rng < 0:
+        raise LogError(
+            f"rng={rng!r} is not a seed. Expected a whole number from 0, or a "
+            f"numpy.random.Generator."
+        )
+
+
+def seed_of(rng: Rng) -> int:
+    """Return the seed that was given, or draw one."""
+    check_rng(rng)
+    if rng is None:
+        return int(np.random.default_rng().integers(1 << 32))
+    if isinstance(rng, np.random.Generator):
+        return int(rng.integers(1 << 32))
+    return int(rng)

@@ -90,7 +90,9 @@ def make_method(function: Callable[..., Any], attribute: str | None) -> Any:
     return method
 
 
-def add_methods(owner: type, attribute: str | None = None, *, without: tuple[str, ...] = ()) -> None:
+def add_methods(
+    owner: type, attribute: str | None = None, *, without: tuple[str, ...] = ()
+) -> None:
     """Give a class every function that takes a log as a method.
 
     Parameters

@@ -15,8 +15,15 @@ from test_resampled import example
 
 import cvstats
 from cvstats.api.running import INTERVALS, RUNNERS, Compared
+from cvstats.comparisons import find_method
 from cvstats.errors import LogError
 from cvstats.intervals.registry import METHODS
+
+COMPARISONS = {
+    name: find_method(name)
+    for name in ("best_set", "cochran_q", "friedman", "mcnemar", "nemenyi", "rope")
+}
+"""Comparisons that ask for a design of their own."""
 
 
 def of(plan, models=1):
@@ -154,7 +161,7 @@ def test_what_applies_runs_and_what_does_not_says_why(kind):
     log = LOGS[kind][0]()
     log.attrs = {"n_train": 16, "no_information": 4.0}
     table = log.cvci.methods()
-    assert list(table.index) == list(METHODS)
+    assert list(table.index) == [*METHODS, *COMPARISONS]
     assert table["applies"].dtype == bool
     for name, row in table.iterrows():
         call = INTERVALS.get(name)
@@ -176,7 +183,7 @@ def test_what_applies_runs_and_what_does_not_says_why(kind):
 
 
 def test_every_method_of_the_registry_has_a_function_and_says_who_wrote_it():
-    for name, method in METHODS.items():
+    for name, method in {**METHODS, **COMPARISONS}.items():
         assert method.name == name
         assert re.search(r"(doi:10\.|arXiv:|PMLR|JMLR)", method.reference), name
         assert callable(getattr(cvstats, name)), name
@@ -285,4 +292,7 @@ def test_tests_of_models_ask_for_models():
     assert "holds 1 model" in table.loc["friedman", "why_not"]
     log = cvstats.datasets.load("flights")
     losses = cvstats.losses(log, prediction=log.attrs["models"], loss="brier")
-    assert "other than 0 and 1" in cvstats.methods(losses).loc["mcnemar", "why_not"]
+    assert (
+        "holds 0.00938961. Expected the zero-one loss"
+        in cvstats.methods(losses).loc["mcnemar", "why_not"]
+    )

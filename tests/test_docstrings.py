@@ -8,6 +8,7 @@ import pytest
 
 import cvstats
 from cvstats.accessor import CVAccessor
+from cvstats.comparisons import NAMES
 from cvstats.intervals.registry import METHODS
 
 ROOMS = {name: getattr(cvstats, name) for name in ("datasets", "plans", "plot")}
@@ -71,7 +72,7 @@ def test_every_parameter_is_told(name):
     assert names == list(inspect.signature(PUBLIC[name]).parameters)
 
 
-@pytest.mark.parametrize("name", sorted(METHODS))
+@pytest.mark.parametrize("name", sorted({*METHODS, *NAMES} - {"difference"}))
 def test_a_method_says_what_it_covers_and_how_it_is_computed(name):
     text = words(PUBLIC[name])
     summary = text.split("Parameters\n----------\n")[0] + text.split("\nNotes\n-----\n")[-1]

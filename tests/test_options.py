@@ -12,7 +12,7 @@ import pytest
 from test_resampled import example
 
 import cvstats
-from cvstats import LogError, plans
+from cvstats import LogError, options, plans
 from cvstats.errors import nearest
 
 FUNCTIONS = {
@@ -60,7 +60,7 @@ def test_there_are_options_to_look_at():
     found = {option for _, option, _ in OPTIONS}
     assert {"variance", "fold_weights", "alternative", "interval", "test", "bias_correction",
             "constant", "target", "estimator", "adjust", "missing", "correction", "center",
-            "method", "monte_carlo"} <= found  # fmt: skip
+            "monte_carlo"} <= found  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "option", "words"), OPTIONS)
@@ -107,7 +107,7 @@ def test_an_alpha_of_single_precision_loses_no_digits():
 
 
 WRONG = [
-    *[(name, {"rng": wrong}, f"rng={wrong!r} is no seed. Expected a whole number from 0, or a")
+    *[(name, {"rng": wrong}, f"rng={wrong!r} is not a seed. Expected a whole number from 0, or a")
       for name in ("compare", "best_set") for wrong in ("x", -1, 1.5, True, [1])],
     *[("compare", {"n_draws": wrong}, f"n_draws={wrong!r} is out of range. Expected a whole")
       for wrong in (-1, 0, 1.5, "many", True, None)],
@@ -122,6 +122,9 @@ WRONG = [
       for name in ("corrected_t", "rope") for wrong in (0, -3, 0.9)],
     *[(name, {"method": "wald", "options": wrong}, f"options={wrong!r} is not known. Expected the")
       for name in ("compare", "equivalence") for wrong in ("variance", 3, ["variance"])],
+    *[(name, {"method": wrong}, f"method={wrong!r} is not known. Expected one of 'holdout', 'wald'")
+      for name in ("compare", "equivalence") for wrong in ("nothing like it", 42, ["wald"], {})],
+    ("compare", {"method": "Wald "}, "Perhaps you meant 'wald'."),
     ("compare", {"method": "wald", "options": {"varianc": 1}}, "Perhaps you meant 'variance'."),
     ("compare", {"method": "wald", "options": {"variance": "within"}},
      "variance='within' is not known. Expected one of 'all-pairs', 'within-fold'."),
@@ -208,3 +211,21 @@ def test_flags_of_plans(option):
 def test_an_option_that_nobody_has_stays_pythons_own_error(name):
     with pytest.raises(TypeError, match="unexpected keyword argument 'bogus'"):
         FUNCTIONS[name](log_of(), bogus=1)
+
+
+def example_function(
+    a: typing.Literal["x", "y"],
+    b: typing.Literal["z"] | None = None,
+    c: float | typing.Literal["auto"] = "auto",
+    d: str = "any",
+): ...
+
+
+def test_choices_are_read_off_the_annotations():
+    choices = options.find_choices(example_function)
+    assert choices == {"a": ("x", "y"), "b": ("z", None)}
+    options.check_choices({"a": "y", "b": None, "c": "other", "d": "w", "e": 1}, choices)
+    with pytest.raises(LogError, match="a='z' is not known. Expected one of 'x', 'y'."):
+        options.check_choices({"a": "z"}, choices)
+    with pytest.raises(LogError, match="b='x' is not known. Expected one of 'z', None."):
+        options.check_choices({"b": "x"}, choices)

@@ -132,9 +132,9 @@ def test_seeds(name):
     fresh = make(None)  # draws a seed, prints it and keeps it
     assert drawn(fresh) == drawn(fresh) == drawn(make(dict(fresh.options)["rng"]))
     assert f"rng={dict(fresh.options)['rng']}" in repr(fresh)
-    with pytest.raises(LogError, match="is no seed"):
+    with pytest.raises(LogError, match="is not a seed"):
         make(-1)
-    with pytest.raises(LogError, match="is no seed"):
+    with pytest.raises(LogError, match="is not a seed"):
         make(1.5)
 
 

@@ -10,16 +10,21 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from cvstats.api.adjusting import simultaneous, with_adjusted
-from cvstats.api.pairs import pairs_of, usual
-from cvstats.api.rounding import exact
-from cvstats.api.running import RUNNERS, Alternative, Losses
-from cvstats.comparisons.paired import adjusted, tested
-from cvstats.containers import LazyPanels, Log, lazily, read
+from cvstats.comparisons._max_t import adjust_max_t, check_one_cell
+from cvstats.comparisons._multiplicity import adjust_p_values
+from cvstats.comparisons._pairs import (
+    check_one_partner,
+    choose_pairs,
+    default_method,
+    run_interval,
+    zero_rounding_noise,
+)
+from cvstats.containers import LazyPanels, Log, Losses, lazily, read
 from cvstats.containers.pairing import minus, subtracted
 from cvstats.core.result import Result
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError
+from cvstats.options import Alternative
 
 __all__ = [
     "all_gaps",
@@ -69,8 +74,7 @@ def gaps_of(
     losses: Losses, other: Losses | None, reference: Hashable, missing: str, every: bool = False
 ) -> Gaps:
     """Subtract models; with ``every`` all pairs follow those that were asked for."""
-    if other is not None and reference is not None:
-        raise LogError("other and reference both name what to compare with. Expected one of them.")
+    check_one_partner(other, reference)
     if other is not None:
         if every:
             raise LogError(
@@ -85,7 +89,7 @@ def gaps_of(
         gaps = gaps.rename(model="pair") if "model" in gaps.dims else gaps
     else:
         log = read(losses)
-        names, left, right = pairs_of(log, reference)
+        names, left, right = choose_pairs(log, reference)
         signs = left, right
         if every and reference is not None:
             more = np.triu_indices(len(log.labels.models), 1)
@@ -179,8 +183,8 @@ def of_pairs(
 
 def based_lazily(log: Log, method: str | None, options: Mapping[str, Any], alpha: float) -> Result:
     """Compute the interval of the differences in the columns of a log."""
-    chosen = usual(log) if method is None else method
-    result = exact(RUNNERS[chosen](log, alpha=alpha, **options), log)
+    chosen = default_method(log) if method is None else method
+    result = zero_rounding_noise(run_interval(chosen, log, None, options, alpha), log)
     return replace(result, attrs={**result.attrs, "interval_method": chosen})
 
 
@@ -206,7 +210,25 @@ def compared_lazily(
         models=gaps.models, width=gaps.array.sizes.get("pair", 1), n_draws=n_draws, seed=seed,
     )  # fmt: skip
     table = of_pairs(gaps, missing, run, partial(run, n_draws=min(n_draws, FEW)))
-    return table.assign_attrs(n_draws=n_draws) if "n_draws" in table.attrs else table
+    if adjust == "max-t":
+        if not gaps.several:
+            check_one_cell(table["p_value"].size)
+        return table.assign_attrs(n_draws=n_draws) if gaps.several else table
+    return table if adjust is None else adjusted_later(table, adjust)
+
+
+def adjusted_later(table: xr.Dataset, adjust: str) -> xr.Dataset:
+    """Add adjusted p-values, for which those of all pairs and carried cells come together."""
+    p = table["p_value"]
+    if p.size < 2:
+        return table
+    together = p.data.rechunk(-1).map_blocks(adjust_p_values, adjust, dtype=np.float64)
+    columns = {}
+    for name, variable in table.data_vars.items():
+        columns[name] = variable
+        if name == "p_value":
+            columns["p_adjusted"] = p.copy(data=together.rechunk(p.chunks))
+    return xr.Dataset(columns, table.coords, {**table.attrs, "adjust": adjust})
 
 
 def compared(
@@ -228,18 +250,17 @@ def compared(
     There are ``width`` pairs; of those behind the ones that were asked for, only the standard
     errors are of use.
     """
+    from cvstats.comparisons.compare import compute_tests
+
     base = based_lazily(log, method, options, alpha)
-    result = replace(tested(base, alternative=alternative, alpha=alpha), method="compare")
+    result = replace(compute_tests(base, alternative=alternative, alpha=alpha), method="compare")
     if adjust == "max-t":
         asked, every = len(pairs[0]), models * (models - 1) // 2
-        found = simultaneous(
+        found = adjust_max_t(
             some_pairs(result, width, slice(asked)), some_pairs(base, width, slice(-every, None)),
             pairs, models, alternative=alternative, alpha=alpha, n_draws=n_draws, seed=seed,
         )  # fmt: skip
         return padded(found, len(result.caution))
-    if adjust is not None:
-        p = adjusted(result.columns["p_value"].reshape(width, -1), adjust)
-        result = with_adjusted(result, p.reshape(-1), {"adjust": adjust})
     return result
 
 

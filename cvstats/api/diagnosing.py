@@ -16,8 +16,10 @@ from cvstats.api.running import (
     folds_per_repetition,
 )
 from cvstats.containers import Log, read
+from cvstats.core import layout as layouts
 from cvstats.core.chunked import all_binary
 from cvstats.core.design import Design
+from cvstats.core.level_names import one_each, renaming, unused
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError
 from cvstats.findings import (
@@ -28,9 +30,7 @@ from cvstats.findings import (
     points_for_skewness,
     tail_index,
 )
-from cvstats.core import layout as layouts
 from cvstats.intervals.registry import METHODS
-from cvstats.core.level_names import one_each, renaming, unused
 
 __all__ = ["diagnose"]
 

@@ -11,10 +11,11 @@ import pandas as pd
 from cvstats import reporting
 from cvstats.api import choosing, comparing, diagnosing
 from cvstats.api.files import save_log
-from cvstats.api.running import Compared, Missing, checked_alpha
+from cvstats.api.running import Compared, Missing
 from cvstats.cli.printing import Format, printed, spoken
 from cvstats.cli.reading import Reading, log_in, tell_dropped, titled
 from cvstats.cli.writing import refuse_input
+from cvstats.options import check_alpha
 
 __all__ = ["Shell", "compare", "convert", "diagnose", "interval", "methods", "report"]
 
@@ -153,7 +154,7 @@ def report(
     typed
         The command itself, to stand on the page.
     """
-    checked_alpha(alpha)
+    check_alpha(alpha)
     reporting.checked_path(output)
     refuse_input(output, [file, *more])
     log = log_in([file, *more], reading, missing)

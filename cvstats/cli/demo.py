@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from cvstats import datasets
-from cvstats.api.comparing import compare
 from cvstats.api.describing import moments
 from cvstats.api.intervals import naive, wald
 from cvstats.api.measuring import losses
+from cvstats.comparisons.compare import compare
 
 __all__ = ["aligned", "decimals", "demo"]
 

@@ -20,7 +20,7 @@ from cvstats.core.moments import Moments
 from cvstats.core.result import Caution, Result
 from cvstats.core.threads import BLOCK, spans
 from cvstats.core.types import FloatArray, IntArray, MaskArray
-from cvstats.errors import MOST, LogError, listed, spelled
+from cvstats.errors import MOST, LogError, listed, spelled, unpaired
 from cvstats.core.layout import has_one_loss_per_split
 from cvstats.core.level_names import unused
 
@@ -217,11 +217,10 @@ class Log:
         gone = [bool(masked[self.labels.columns(model)].all()) for model in range(len(models))]
         if any(gone) and not all(gone):
             empty, full = spelled(models[gone.index(True)]), spelled(models[gone.index(False)])
-            raise LogError(
-                f"the models were not evaluated on the same points: model {empty} has no loss at "
-                f"all (NaN everywhere), and {full} has some. Expected every model on every "
-                f"evaluation. Leave that one out: losses.drop_sel(model={empty}), or "
-                f"losses.drop_vars({empty}) of a Dataset."
+            raise unpaired(
+                f"model {empty} has no loss at all (NaN everywhere), and {full} has some. "
+                f"Expected every model on every evaluation. Leave that one out: "
+                f"losses.drop_sel(model={empty}), or losses.drop_vars({empty}) of a Dataset."
             )
 
     def masked(self) -> IntArray:
@@ -269,11 +268,10 @@ class Log:
             )
         others = [i for i, value in enumerate(values) if np.isfinite(value)]
         if others:
-            return LogError(
-                f"the models were not evaluated on the same points: {name} has no loss (NaN) at "
-                f"{where}, where {self.name(others[0])} has one. Expected every model on "
-                f"every evaluation. Fill the gap, or pass missing='drop' to leave out each "
-                f"evaluation that any model misses."
+            return unpaired(
+                f"{name} has no loss (NaN) at {where}, where {self.name(others[0])} has one. "
+                f"Expected every model on every evaluation. Fill the gap, or pass missing='drop' "
+                f"to leave out each evaluation that any model misses."
             )
         return LogError(
             f"the loss of {name} is missing (NaN) at {where}. Expected a number for every "

@@ -13,7 +13,7 @@ import xarray as xr
 
 from cvstats.containers import arrays, frames
 from cvstats.core.design import LEVELS
-from cvstats.errors import MOST, LogError, listed, place, spelled
+from cvstats.errors import MOST, LogError, listed, place, spelled, unpaired
 
 __all__ = ["against", "aligned", "every_pair", "subtracted"]
 
@@ -168,10 +168,7 @@ def not_the_same(one: pd.Index, two: pd.Index, at: Any, common: str) -> LogError
         if len(rows)
     ]
     some = f"Keep the common ones with {common}; or evaluate" if (at >= 0).any() else "Evaluate"
-    return LogError(
-        f"the models were not evaluated on the same points: {', and '.join(parts)}. {EXPECTED} "
-        f"{some} both models on one plan."
-    )
+    return unpaired(f"{', and '.join(parts)}. {EXPECTED} {some} both models on one plan.")
 
 
 def words(index: pd.Index, row: int) -> str:

@@ -21,8 +21,8 @@ from cvstats.evaluation.data import Data, read_data
 from cvstats.evaluation.fitting import Answer, Question, answer, asked
 from cvstats.evaluation.layout import Layout, index_of, laid_out, table_of
 from cvstats.loss_functions import loss_name
+from cvstats.options import is_whole
 from cvstats.plans import BoundPlan, Fit, Plan
-from cvstats.plans.drawing import is_whole
 
 __all__ = ["evaluate"]
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError
-from cvstats.plans.drawing import Mixing, Points, Rng, generator, seed_of, whole_number
+from cvstats.options import Rng, seed_of, whole_number
+from cvstats.plans.drawing import Mixing, Points, generator
 from cvstats.plans.plan import Evaluation, Fit, Plan
 
 __all__ = ["bootstrap", "case_bootstrap", "two_stage"]

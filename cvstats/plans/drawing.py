@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, SupportsIndex, TypeAlias, TypeGuard
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -14,24 +14,17 @@ from cvstats.errors import LogError, checked_flag
 __all__ = [
     "Mixing",
     "Points",
-    "Rng",
-    "checked_rng",
     "coded",
     "folds",
     "generator",
     "held_out",
-    "is_whole",
     "mixing",
-    "seed_of",
     "shuffled",
     "train_share",
-    "whole_number",
 ]
 
 Mixing: TypeAlias = Literal["points", "classes", "groups"]
 """What is drawn: single points, points class by class, or groups as a whole."""
-
-Rng: TypeAlias = int | np.integer[Any] | np.random.Generator | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,22 +81,6 @@ def coded(labels: Any, n: int, name: str) -> tuple[IntArray, list[Hashable]]:
         return np.array([order[label] for label in values.tolist()], dtype=np.int64), list(order)
 
 
-def is_whole(value: object) -> TypeGuard[SupportsIndex]:
-    """Tell whole numbers from all else, also from True and False."""
-    numeric = isinstance(value, SupportsIndex)
-    return numeric and not isinstance(value, (bool, np.bool_, np.ndarray))
-
-
-def whole_number(name: str, value: object, least: int) -> int:
-    """Return an option that counts something, if it is a whole number and large enough."""
-    number = least - 1
-    if is_whole(value):
-        number = value.__index__()
-    if number < least:
-        raise LogError(f"{name}={value!r} is out of range. Expected a whole number from {least}.")
-    return number
-
-
 def train_share(ratio: object) -> float:
     """Return the share of the points to train on, if it is one."""
     number = float(ratio) if isinstance(ratio, (float, np.floating)) else np.nan
@@ -126,26 +103,6 @@ def mixing(stratified: bool, grouped: bool) -> Mixing:
             "label groups so that each holds all classes."
         )
     return "classes" if stratified else "groups" if grouped else "points"
-
-
-def checked_rng(rng: object) -> None:
-    """Refuse what is neither a seed nor a generator; nothing is drawn."""
-    if rng is None or isinstance(rng, np.random.Generator):
-        return
-    if isinstance(rng, (bool, np.bool_)) or not isinstance(rng, (int, np.integer)) or rng < 0:
-        raise LogError(
-            f"rng={rng!r} is no seed. Expected a whole number from 0, or a numpy.random.Generator."
-        )
-
-
-def seed_of(rng: Rng) -> int:
-    """Draw the seed of a plan, once: from then on the plan is fixed."""
-    checked_rng(rng)
-    if rng is None:
-        return int(np.random.default_rng().integers(1 << 32))
-    if isinstance(rng, np.random.Generator):
-        return int(rng.integers(1 << 32))
-    return int(rng)
 
 
 def generator(seed: int, *part: int) -> np.random.Generator:

@@ -8,16 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cvstats.errors import LogError, spelled
-from cvstats.plans.drawing import (
-    Mixing,
-    Points,
-    Rng,
-    folds,
-    generator,
-    mixing,
-    seed_of,
-    whole_number,
-)
+from cvstats.options import Rng, seed_of, whole_number
+from cvstats.plans.drawing import Mixing, Points, folds, generator, mixing
 from cvstats.plans.plan import Evaluation, Fit, Plan, listed_options
 
 __all__ = ["five_by_two", "k_fold", "leave_one_out", "leave_one_source_out", "repeated_k_fold"]

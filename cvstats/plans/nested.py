@@ -9,16 +9,8 @@ import numpy as np
 
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError
-from cvstats.plans.drawing import (
-    Mixing,
-    Points,
-    Rng,
-    folds,
-    generator,
-    mixing,
-    seed_of,
-    whole_number,
-)
+from cvstats.options import Rng, seed_of, whole_number
+from cvstats.plans.drawing import Mixing, Points, folds, generator, mixing
 from cvstats.plans.folds import check_folds
 from cvstats.plans.plan import Evaluation, Fit, Plan, listed_options
 

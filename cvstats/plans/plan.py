@@ -11,7 +11,8 @@ import numpy as np
 
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, spelled
-from cvstats.plans.drawing import Mixing, Points, coded, whole_number
+from cvstats.options import whole_number
+from cvstats.plans.drawing import Mixing, Points, coded
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,18 +9,8 @@ import numpy as np
 
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError
-from cvstats.plans.drawing import (
-    Mixing,
-    Points,
-    Rng,
-    generator,
-    held_out,
-    mixing,
-    seed_of,
-    shuffled,
-    train_share,
-    whole_number,
-)
+from cvstats.options import Rng, seed_of, whole_number
+from cvstats.plans.drawing import Mixing, Points, generator, held_out, mixing, shuffled, train_share
 from cvstats.plans.plan import Evaluation, Fit, Plan
 
 __all__ = ["holdout", "paired_subsampling", "subsampling"]

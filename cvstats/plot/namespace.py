@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from cvstats.api.running import Compared, Losses, Missing, Table
-from cvstats.plans.drawing import Rng
+from cvstats.options import Rng
 from cvstats.plot.of_folds import folds, stability
 from cvstats.plot.of_intervals import forest
 from cvstats.plot.of_pairs import comparison

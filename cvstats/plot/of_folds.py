@@ -10,10 +10,11 @@ import pandas as pd
 
 from cvstats.api.choosing import chosen
 from cvstats.api.describing import moments
-from cvstats.api.running import INTERVALS, Losses, Missing, checked_alpha
+from cvstats.api.running import INTERVALS, Losses, Missing
 from cvstats.containers import Log, read
 from cvstats.core.design import Design
 from cvstats.errors import LogError, checked_choice
+from cvstats.options import check_alpha
 from cvstats.plot.lettering import above, name_x, numbers, rule
 from cvstats.plot.style import (
     COLOURS,
@@ -193,7 +194,7 @@ def stability(
     [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
     """
     in_memory(losses)
-    checked_alpha(alpha)
+    check_alpha(alpha)
     checked_choice("method", method, (*INTERVALS, None))
     log = read(losses, missing=missing)
     total = log.design.number("repetition")

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
-from cvstats.api.comparing import compare
 from cvstats.api.running import Compared, Losses, Missing
 from cvstats.api.showing import cells
+from cvstats.comparisons.compare import compare
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, checked_choice
-from cvstats.plans.drawing import Rng
+from cvstats.options import Rng
 from cvstats.plot.lettering import above, name_x, numbers, scaled
 from cvstats.plot.naming import told
 from cvstats.plot.of_intervals import draw

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from cvstats.api.ranking import best_set as ranked
 from cvstats.api.running import Losses, Missing
+from cvstats.comparisons.best_set import best_set as ranked
 from cvstats.errors import LogError
-from cvstats.plans.drawing import Rng
+from cvstats.options import Rng
 from cvstats.plot.lettering import above, name_x, rule
 from cvstats.plot.style import (
     COLOURS,

@@ -11,13 +11,13 @@ from typing import Any
 
 from cvstats import plot
 from cvstats.api.choosing import interval, methods
-from cvstats.api.comparing import compare
 from cvstats.api.describing import decompose
 from cvstats.api.diagnosing import diagnose
-from cvstats.api.ranking import best_set
 from cvstats.api.running import Losses, Missing
 from cvstats.api.showing import cells, framed, row_names
 from cvstats.api.sourcing import clustered, heterogeneity, out_of_source
+from cvstats.comparisons.best_set import best_set
+from cvstats.comparisons.compare import compare
 from cvstats.containers import read
 from cvstats.core.design import Design
 from cvstats.errors import LogError

@@ -9,10 +9,10 @@ from os import PathLike
 from pathlib import Path
 from typing import overload
 
-from cvstats.api.running import Losses, Missing, checked_alpha
+from cvstats.api.running import Losses, Missing
 from cvstats.containers import read
 from cvstats.errors import LogError
-from cvstats.plans.drawing import whole_number
+from cvstats.options import check_alpha, whole_number
 from cvstats.reporting.content import Figure, Settings, computed, sections
 from cvstats.reporting.facts import about, facts, first_section
 
@@ -113,7 +113,7 @@ def report(
     options += [f"seed={seed!r}"] if seed else []
     options += [f"missing={missing!r}"] if isinstance(missing, str) and missing != "raise" else []
     call = f"losses.cvci.report({', '.join(options)})"
-    checked_alpha(alpha)
+    check_alpha(alpha)
     return reported(losses, path, title, Settings(alpha, seed, missing), call)
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 from cvstats.containers.cells import as_index, canonical, in_order
 from cvstats.containers.frames import FrameLabels
 from cvstats.containers.kept.batches import Kept
-from cvstats.errors import LogError, place
+from cvstats.errors import place, unpaired
 
 __all__ = ["side_by_side"]
 
@@ -67,9 +67,9 @@ def same_points(name: Hashable, one: Kept, other: Hashable, two: Kept) -> None:
             how = (
                 "other points" if found[0] == found[1] else f"{found[0]:,} and {found[1]:,} points"
             )
-            raise LogError(
-                f"the models were not evaluated on the same points: {name!r} and {other!r} have "
-                f"{how} at {where}. Expected every model on every evaluation."
+            raise unpaired(
+                f"{name!r} and {other!r} have {how} at {where}. Expected every model on every "
+                f"evaluation."
             )
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from cvstats.containers.lazy.blocks import Names, Rows, column_name, masked_somewhere, named
 from cvstats.core.design import LEVELS, SPLIT, Design, Grid, Level
 from cvstats.core.types import IntArray
-from cvstats.errors import LogError
+from cvstats.errors import LogError, unpaired
 
 __all__ = ["Layout", "agreed", "assumed_rows", "design_at", "joined_rows", "unlabelled"]
 
@@ -64,12 +64,11 @@ def agreed(parts: Sequence[Rows], names: Names, carried: Sequence[Names], drop: 
             if len(lone):
                 holds = cells if lone[0] in first.some else other
                 misses = other if lone[0] in first.some else cells
-                raise LogError(
-                    f"the models were not evaluated on the same points: {column_name(0, misses)} "
-                    f"has no loss (NaN) at {named(int(lone[0]), names)}, where "
-                    f"{column_name(0, holds)} has one. Expected every model on every evaluation. "
-                    f"Fill the gap, or pass missing='drop' to leave out each evaluation that any "
-                    f"model misses."
+                raise unpaired(
+                    f"{column_name(0, misses)} has no loss (NaN) at "
+                    f"{named(int(lone[0]), names)}, where {column_name(0, holds)} has one. "
+                    f"Expected every model on every evaluation. Fill the gap, or pass "
+                    f"missing='drop' to leave out each evaluation that any model misses."
                 )
         return Rows(first.some, first.whole, seen)
     some, whole = first.some, first.whole

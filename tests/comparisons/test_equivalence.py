@@ -20,7 +20,6 @@ from cvstats.errors import LogError
 
 some = settings(max_examples=40, deadline=None)
 RNG = np.random.default_rng(41)
-SHARES = ["p_better", "p_equivalent", "p_worse"]
 
 
 def models(n=60, k=5, names="abc", repetitions=1):
@@ -41,9 +40,6 @@ MARGINS = st.one_of(
     st.tuples(st.floats(-20, 0), st.floats(0.01, 20)),
     st.floats(-5, 20).map(lambda high: (-math.inf, high)),
 )
-
-
-# --- equivalence ----------------------------------------------------------------------------------
 
 
 @some
@@ -129,80 +125,6 @@ def test_words_of_margins():
     halves = models(n=10, k=2, repetitions=5)
     with pytest.raises(LogError, match="needs a standard error, and five_by_two"):
         halves.cvci.equivalence(margin=1, method="five_by_two", options={"test": "f"})
-
-
-# --- the region of practical equivalence ----------------------------------------------------------
-
-
-@some
-@given(st.integers(2, 6), st.integers(1, 3), st.integers(0, 999), MARGINS)
-def test_posterior_as_in_the_oracle(k, repetitions, seed, margin):
-    rng = np.random.default_rng(seed)
-    frame = models(n=4 * k, k=k, names="ab", repetitions=repetitions)
-    frame["b"] += rng.normal()
-    ours = frame.cvci.rope(margin=margin).iloc[0]
-    gap = frame["a"] - frame["b"]
-    means = gap.groupby(level=["repetition", "fold"]).mean().tolist()
-    wanted = oracle_many.correlated_t(means, 1 / (k - 1), *margin)
-    np.testing.assert_allclose(ours[SHARES].astype(float), wanted, rtol=1e-9, atol=1e-14)
-    assert ours[SHARES].sum() == pytest.approx(1, abs=1e-14)
-    assert ours["rho"] == pytest.approx(1 / k)
-    assert (ours["df"], ours["n_splits"]) == (k * repetitions - 1, k * repetitions)
-
-
-def test_without_a_region_it_is_the_one_sided_p_value():
-    frame = models(repetitions=2)
-    table = frame.cvci.rope(margin=0)
-    for alternative, share in (("less", "p_worse"), ("greater", "p_better")):
-        test = frame.cvci.compare(method="corrected_t", alternative=alternative)
-        np.testing.assert_allclose(table[share], test["p_value"], rtol=1e-12)
-    assert (table["p_equivalent"] == 0).all()
-
-
-def test_signs_and_sides():
-    frame = FRAME[["a", "b"]].assign(b=FRAME["b"] + 3)
-    ours = frame.cvci.rope(margin=0.1).iloc[0]
-    assert ours["p_better"] > 0.999  # the model a has the smaller error
-    swapped = frame[["b", "a"]].cvci.rope(margin=0.1).iloc[0]
-    assert swapped["p_worse"] == pytest.approx(ours["p_better"])
-    tail = frame.cvci.rope(margin=(-2.0, 1.0)).iloc[0]
-    assert 0 < tail["p_worse"] < 1e-4
-    open_side = frame.cvci.rope(margin=(-2.0, None)).iloc[0]
-    assert open_side["p_worse"] == 0
-    assert open_side["p_equivalent"] == pytest.approx(tail["p_equivalent"] + tail["p_worse"])
-
-
-def test_rho_and_train_size():
-    k = 5
-    table = FRAME.cvci.rope(margin=0.2)
-    same = FRAME.cvci.rope(margin=0.2, rho=1 / k)
-    np.testing.assert_allclose(same[SHARES], table[SHARES], rtol=1e-12)
-    free = FRAME.cvci.rope(margin=0.2, rho=0)
-    means = FRAME.groupby(level="fold").mean()
-    gap = means["a"] - means["b"]
-    law = stats.t(k - 1, gap.mean(), gap.sem())
-    assert free["p_better"].iloc[0] == pytest.approx(law.cdf(-0.2))
-    rows = FRAME.droplevel("fold").reset_index("repetition", drop=True)
-    splits = pd.concat({r: rows.sample(12, random_state=r) for r in range(6)}, names=["repetition"])
-    with pytest.raises(LogError, match="how many points each model was trained on"):
-        splits.cvci.rope(margin=0.2)
-    ours = splits.cvci.rope(margin=0.2, train_size=48)
-    assert ours["rho"].iloc[0] == pytest.approx(0.2)
-    for rho in (1, -0.1, 2):
-        with pytest.raises(LogError, match="from 0 to below 1"):
-            FRAME.cvci.rope(margin=1, rho=rho)
-    with pytest.raises(LogError, match="rope needs two random splits or more"):
-        FRAME.xs(0, level="fold").cvci.rope(margin=1)
-
-
-def test_posterior_without_variance():
-    a = np.arange(12.0)
-    index = pd.MultiIndex.from_arrays([np.arange(12) % 3, range(12)], names=["fold", "point"])
-    frame = pd.DataFrame({"a": a, "b": a + 1}, index)
-    for margin, wanted in ((0.5, [1, 0, 0]), (1, [0, 1, 0]), (2, [0, 1, 0]), ((-3, -2), [0, 0, 1])):
-        table = frame.cvci.rope(margin=margin)
-        assert list(table[SHARES].iloc[0]) == wanted
-        assert "variance is zero" in table["caution"].iloc[0]
 
 
 def test_carried_cells():

@@ -73,20 +73,6 @@ def test_against_the_formulas(rows):
         np.testing.assert_allclose(ours["p_value"], wanted, rtol=1e-6, atol=1e-12)
 
 
-@pytest.mark.parametrize(("n", "k"), [(5, 3), (12, 4), (30, 10)])
-def test_nemenyi_as_integrated(n, k):
-    frame = pd.DataFrame(RNG.normal(size=(n, k)) + 0.1 * np.arange(k)).rename_axis("source")
-    pairs = frame.cvci.nemenyi()
-    for _, row in pairs.iterrows():
-        wanted = oracle_many.nemenyi(row["rank_difference"], n, k)
-        assert row["p_value"] == pytest.approx(wanted, abs=1e-7)
-    far = pairs["rank_difference"].abs() > pairs["critical_difference"]
-    assert (far == (pairs["p_value"] < 0.05)).all()
-    ranks = frame.cvci.friedman()["mean_rank"]
-    for (a, b), gap in pairs["rank_difference"].items():
-        assert gap == pytest.approx(ranks[a] - ranks[b], abs=1e-12)
-
-
 def test_points_are_averaged_within_their_data_set():
     index = pd.MultiIndex.from_arrays(
         [np.repeat(list("uvwxy"), [7, 9, 8, 4, 12]), range(40)], names=["source", "point"]

@@ -12,6 +12,7 @@ import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from statsmodels.stats.multitest import multipletests
 
 import cvstats
 from cvstats.errors import LogError
@@ -31,9 +32,6 @@ def models(n=80, k=4, rates=(0.2, 0.3, 0.35)):
 
 FRAME = models()
 PAIRED = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=2, max_size=70)
-
-
-# --- McNemar --------------------------------------------------------------------------------------
 
 
 @some
@@ -138,31 +136,6 @@ def test_words():
         cvstats.mcnemar(FRAME["a"], FRAME["b"].iloc[1:])
 
 
-# --- Cochran --------------------------------------------------------------------------------------
-
-
-@some
-@given(st.integers(2, 5).flatmap(
-    lambda m: st.lists(st.lists(st.integers(0, 1), min_size=m, max_size=m), min_size=2, max_size=40)
-))  # fmt: skip
-def test_q_from_row_and_column_sums(table):
-    frame = pd.DataFrame(table, dtype=float).rename_axis("point")
-    exact = float(oracle_many.cochran(table))
-    ours = frame.cvci.cochran_q()
-    np.testing.assert_allclose(ours["statistic"], exact, rtol=1e-12, atol=1e-12)
-    k = frame.shape[1]
-    np.testing.assert_allclose(ours["p_value"], stats.chi2.sf(exact, k - 1), rtol=1e-10)
-    np.testing.assert_allclose(ours["estimate"], frame.mean())
-    assert set(ours["df"]) == {k - 1}
-
-
-def test_two_models_are_mcnemar():
-    q = FRAME[["a", "b"]].cvci.cochran_q()
-    chi2 = FRAME[["a", "b"]].cvci.mcnemar(test="chi2")
-    assert q["statistic"].iloc[0] == pytest.approx(chi2["statistic"].item(), rel=1e-14)
-    assert q["p_value"].iloc[0] == pytest.approx(chi2["p_value"].item(), rel=1e-12)
-
-
 # --- containers -----------------------------------------------------------------------------------
 
 
@@ -174,13 +147,17 @@ def test_carried_cells():
     assert dict(table["p_value"].sizes) == {"pair": 3, "lat": 3}
     for lat in (0, 2):
         alone = maps.isel(lat=lat)
-        for name in ("n01", "n10", "statistic", "p_value", "p_adjusted"):
+        for name in ("n01", "n10", "statistic", "p_value"):
             np.testing.assert_allclose(table[name].isel(lat=lat), alone.cvci.mcnemar()[name])
         np.testing.assert_allclose(
             q["statistic"].isel(lat=lat), alone.cvci.cochran_q()["statistic"]
         )
         assert list(table["test"].isel(lat=lat).values) == list(alone.cvci.mcnemar()["test"].values)
     assert np.isnan(table["p_value"].isel(lat=1)).all()
+    known = table["p_value"].isel(lat=[0, 2]).to_numpy().ravel()
+    wanted = multipletests(known, method="holm")[1]
+    np.testing.assert_allclose(table["p_adjusted"].isel(lat=[0, 2]).to_numpy().ravel(), wanted)
+    assert np.isnan(table["p_adjusted"].isel(lat=1)).all()
     assert np.isnan(q["p_value"].isel(lat=1)).all()
     assert (table["n01"].isel(lat=1) == 0).all()
     maps[4, 0, 2] = 3.0

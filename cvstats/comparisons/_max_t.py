@@ -1,0 +1,345 @@
+"""Max-t: adjust tests and intervals by the largest statistic of their joint distribution.
+
+The standard errors of all differences say what the covariance A of the models' means is, as far
+as differences can: ``se_ij^2 = A_ii + A_jj - 2 A_ij``. Draws g of N(0, A) then give the
+distribution of any maximum of ``(g_i - g_j) / se_ij`` (Hothorn, Bretz and Westfall 2008).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from cvstats.comparisons._multiplicity import add_adjusted
+from cvstats.comparisons._pairs import confidence_limits, degrees_of_freedom, has_standard_errors
+from cvstats.core.result import Result
+from cvstats.core.threads import each, spans
+from cvstats.core.types import FloatArray, IntArray, MaskArray
+from cvstats.errors import LogError, is_number
+from cvstats.options import Alternative
+
+__all__ = [
+    "adjust_max_t",
+    "check_draws",
+    "check_one_cell",
+    "count_leads",
+    "critical_value",
+    "factor_covariance",
+    "max_statistic_draws",
+    "max_t_p_values",
+    "orient_statistics",
+]
+
+CHUNK = 1 << 16
+"""Numbers drawn at once: they stay in the processor's cache."""
+
+FEWEST = 64
+"""Draws made at once, at the least."""
+
+NO_COVARIANCE = 1e-8
+"""Share of the largest eigenvalue below zero from which on no covariance has these variances."""
+
+ALIKE = 1e-8
+"""Share of the largest variance below which a variance is taken from the draws themselves."""
+
+
+def check_draws(n_draws: object, alpha: float) -> None:
+    """Refuse so few draws that no p-value could reach ``alpha``."""
+    if (
+        not is_number(n_draws)
+        or not isinstance(n_draws, (int, np.integer))
+        or alpha * (n_draws + 1) < 1
+    ):
+        raise LogError(
+            f"n_draws={n_draws!r} is too few. Expected a whole number of draws, at least "
+            f"{int(np.ceil(1 / alpha - 1e-9)) - 1:,} for alpha={alpha}; 10,000 is usual."
+        )
+
+
+def check_one_cell(cells: int) -> None:
+    """Refuse a single pair of models in many carried cells, which share no covariance."""
+    if cells > 1:
+        raise LogError(
+            f"adjust='max-t' allows for several pairs of models within each carried cell, and "
+            f"this log has one pair in each of {cells:,} cells. Use adjust='holm' or adjust='bh', "
+            f"which allow for all cells together."
+        )
+
+
+def no_common_covariance(every_pair: Result) -> LogError:
+    """Refuse standard errors that do not come from one covariance of all models."""
+    return LogError(
+        f"adjust='max-t' needs standard errors that come from one covariance of all models, and "
+        f"those of {every_pair.method} with these options do not. Expected adjust='holm', or a "
+        f"method such as 'wald'."
+    )
+
+
+# --- tests and intervals --------------------------------------------------------------------------
+
+
+def adjust_max_t(
+    result: Result,
+    every_pair: Result,
+    pairs: tuple[IntArray, IntArray],
+    models: int,
+    *,
+    alternative: Alternative,
+    alpha: float,
+    n_draws: int,
+    seed: int,
+) -> Result:
+    """Adjust tests and intervals by the largest statistic, in each carried cell by itself.
+
+    ``every_pair`` is the interval of every two models (of both logs, where there are two), and
+    ``pairs`` the numbers of the two models of each difference in ``result``.
+    """
+    if not has_standard_errors(every_pair):
+        raise no_common_covariance(every_pair)
+    left, right = pairs
+    cells = len(result.columns["se"]) // len(left)
+    variance = (every_pair.columns["se"] ** 2).reshape(-1, cells)
+    seen = ~np.isnan(every_pair.columns["estimate"]).reshape(-1, cells)
+    statistic = orient_statistics(result, alternative).reshape(len(left), cells)
+    p = np.full_like(statistic, np.nan)
+    bound = np.full(cells, np.nan)
+    for c in np.flatnonzero(seen.any(axis=0)):
+        there = np.flatnonzero(variance_matrix(seen[:, c].astype(float), models).any(axis=0))
+        here = np.searchsorted(there, np.stack([left, right]))
+        known = np.flatnonzero(~np.isnan(statistic[:, c]))
+        squared = variance_matrix(variance[:, c], models)[np.ix_(there, there)]
+        largest = None if np.isnan(squared).any() else max_statistic_draws(
+            squared, *here[:, known], alternative=alternative, df=degrees_of_freedom(every_pair),
+            n_draws=n_draws, seed=seed,
+        )  # fmt: skip
+        if largest is None:
+            raise no_common_covariance(every_pair)
+        p[:, c] = max_t_p_values(statistic[:, c], largest)
+        bound[c] = critical_value(largest, alpha)
+    p[result.columns["p_value"].reshape(p.shape) == 1] = 1.0  # the same losses, whatever is drawn
+    columns = dict(result.columns)
+    reach = np.broadcast_to(np.where(np.isinf(bound), 0.0, bound), statistic.shape).reshape(-1)
+    columns["lower"], columns["upper"] = widen_limits(columns, reach, alternative)
+    attrs: dict[str, str | float | int] = {"adjust": "max-t", "n_draws": n_draws, "seed": seed}
+    return add_adjusted(replace(result, columns=columns), p.reshape(-1), attrs)
+
+
+def variance_matrix(variance: FloatArray, models: int) -> FloatArray:
+    """Arrange the variances of all differences as models by models."""
+    squared = np.zeros((models, models))
+    above: tuple[IntArray, IntArray] = np.triu_indices(models, 1)
+    squared[above] = variance
+    return squared + squared.T
+
+
+def widen_limits(
+    columns: dict[str, FloatArray], reach: FloatArray, alternative: Alternative
+) -> tuple[FloatArray, FloatArray]:
+    """Reach further for all differences at once; an open side stays open."""
+    lower, upper = confidence_limits(columns["difference"], columns["se"], 0.0, 0.0)
+    far = reach * columns["se"]
+    down = np.full_like(lower, -np.inf) if alternative == "less" else lower - far
+    up = np.full_like(upper, np.inf) if alternative == "greater" else upper + far
+    missing = np.isnan(lower)
+    return np.where(missing, np.nan, down), np.where(missing, np.nan, up)
+
+
+# --- draws of the models' means -------------------------------------------------------------------
+
+
+def factor_covariance(squared: FloatArray) -> FloatArray | None:
+    """Factor the covariance of the models' means: ``A = L L'``.
+
+    ``squared`` holds the variances of all differences, models by models. A is the covariance
+    of the models less the one in their middle. Returns None if no covariance has these
+    variances, as may be where they were clamped or corrected one by one.
+    """
+    m = len(squared)
+    middle = int(squared.sum(axis=0).argmin())
+    rest = np.delete(np.arange(m), middle)
+    away = squared[rest, middle]
+    cov = (away[:, None] + away - squared[np.ix_(rest, rest)]) / 2
+    root = np.zeros((m, max(m - 1, 1)))
+    jitter = 4 * m * np.finfo(float).eps * float(away.max(initial=0.0))
+    for extra in (0.0, jitter):  # twins make the covariance singular
+        try:
+            root[rest] = np.linalg.cholesky(cov + extra * np.eye(m - 1))
+            return root
+        except np.linalg.LinAlgError:
+            continue
+    values, vectors = np.linalg.eigh(cov)
+    if values[0] < -NO_COVARIANCE * values[-1]:
+        return None
+    root[rest] = vectors * np.sqrt(np.maximum(values, 0.0))
+    return root
+
+
+def inverse_deviations(
+    root: FloatArray, squared: FloatArray, left: IntArray, right: IntArray
+) -> FloatArray:
+    """Invert the standard deviations of drawn differences; 0 where two models are one."""
+    variance = squared[left, right].copy()
+    close = np.flatnonzero((variance > 0) & (variance < ALIKE * squared.max(initial=0.0)))
+    if len(close):  # rounding in L may outweigh these: each must still be standard normal
+        variance[close] = ((root[left[close]] - root[right[close]]) ** 2).sum(axis=1)
+    with np.errstate(divide="ignore"):
+        found: FloatArray = np.where(variance > 0, 1 / np.sqrt(variance), 0.0)
+    return found
+
+
+def draw_means(
+    root: FloatArray, n_draws: int, seed: int, work: Callable[[FloatArray, int, int], None]
+) -> None:
+    """Pass draws of N(0, L L') to ``work``, models by draws, with the numbers of the draws.
+
+    Each chunk has its own random stream, so that neither threads nor carried cells change a
+    number.
+    """
+    chunks = spans(n_draws, max(FEWEST, CHUNK // len(root)))
+
+    def one(c: int) -> None:
+        start, stop = chunks[c]
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(c,)))
+        work(root @ rng.standard_normal((root.shape[1], stop - start)), start, stop)
+
+    for _ in each(one, len(chunks)):
+        pass
+
+
+def studentize(largest: FloatArray, df: float | None, seed: int) -> FloatArray:
+    """Divide each draw by the root of its own chi-squared: from normal to Student's t."""
+    if df is None:
+        return largest
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0, 1)))
+    return largest / np.sqrt(rng.chisquare(df, len(largest)) / df)
+
+
+def max_statistic_draws(
+    squared: FloatArray,
+    left: IntArray,
+    right: IntArray,
+    *,
+    alternative: str,
+    df: float | None,
+    n_draws: int,
+    seed: int,
+) -> FloatArray | None:
+    """Draw the largest statistic of some pairs under no difference.
+
+    Parameters
+    ----------
+    squared : array, shape (models, models)
+        Variances of all differences.
+    left, right : array of int, shape (pairs,)
+        The models of each pair.
+    alternative : {"two-sided", "less", "greater"}
+        What counts as large: either sign, the negative one, the positive one.
+    df : float or None
+        Degrees of freedom of the standard errors, which the pairs share.
+    n_draws, seed : int
+        How many draws, and where their random numbers start.
+
+    Returns
+    -------
+    array, shape (draws,), or None
+        ``-inf`` where no pair has a variance; None where no covariance has them.
+    """
+    root = factor_covariance(squared)
+    if root is None:
+        return None
+    scale = inverse_deviations(root, squared, left, right)
+    keep = scale > 0
+    left, right, scale = left[keep], right[keep], scale[keep]
+    sign = -1.0 if alternative == "less" else 1.0
+    if len(np.unique(right)) < len(np.unique(left)):
+        left, right, sign = right, left, -sign  # fewer groups below
+    order = np.argsort(left, kind="stable")
+    left, right, scale = left[order], right[order], scale[order]
+    heads, starts, sizes = np.unique(left, return_index=True, return_counts=True)
+    groups = [slice(start, start + n) for start, n in zip(starts, sizes, strict=True)]
+    out = np.full(n_draws, -np.inf)
+
+    def work(g: FloatArray, start: int, stop: int) -> None:
+        for i, group in zip(heads, groups, strict=True):
+            gap = g[i] - g[right[group]]
+            gap *= (sign * scale[group])[:, None]
+            if alternative == "two-sided":
+                np.abs(gap, out=gap)
+            np.maximum(out[start:stop], gap.max(axis=0), out=out[start:stop])
+
+    draw_means(root, n_draws, seed, work)
+    return studentize(out, df, seed)
+
+
+def count_leads(
+    squared: FloatArray,
+    statistic: FloatArray,
+    *,
+    keep: MaskArray | None = None,
+    shrink: float = 1.0,
+    n_draws: int,
+    seed: int,
+) -> tuple[IntArray, FloatArray]:
+    """Count for each model the draws whose largest lead over others reaches a statistic.
+
+    The lead of model m over j is ``(g_m - g_j) / se_mj``, times ``shrink``; ``keep`` (models by
+    models) says which j count for m. All models share the draws. Also returns the largest lead
+    of any model over any other in each draw. Every pair must have a variance.
+    """
+    root = factor_covariance(squared)
+    if root is None:
+        raise ValueError("no covariance has these variances of differences")
+    m = len(squared)
+    every = np.arange(m)
+    scale = (
+        np.stack([inverse_deviations(root, squared, np.full(m, i), every) for i in range(m)])
+        * shrink
+    )
+    chunks = max(FEWEST, CHUNK // m)
+    counts = np.zeros((len(spans(n_draws, chunks)), m), dtype=np.int64)
+    most = np.empty(n_draws)
+
+    def work(g: FloatArray, start: int, stop: int) -> None:
+        top = np.full(stop - start, -np.inf)
+        lead = np.empty_like(g)
+        for i in range(m):
+            np.subtract(g[i], g, out=lead)
+            lead *= scale[i][:, None]
+            lead[i] = -np.inf
+            if keep is not None:
+                np.maximum(top, lead.max(axis=0), out=top)
+                lead[~keep[i]] = -np.inf
+            best = lead.max(axis=0)
+            np.maximum(top, best, out=top)
+            counts[start // chunks, i] = np.count_nonzero(best >= statistic[i])
+        most[start:stop] = top
+
+    draw_means(root, n_draws, seed, work)
+    return counts.sum(axis=0), most
+
+
+def max_t_p_values(statistic: FloatArray, largest: FloatArray) -> FloatArray:
+    """Adjust p-values: the share of draws with a largest statistic at least as large.
+
+    The log itself counts as one draw, so that no p-value is zero.
+    """
+    ordered = np.sort(largest)
+    below = np.searchsorted(ordered, statistic, side="left")
+    p = (1 + len(ordered) - below) / (len(ordered) + 1)
+    return np.where(np.isnan(statistic), np.nan, p)
+
+
+def critical_value(largest: FloatArray, alpha: float) -> float:
+    """Find the bound that a statistic must exceed for an adjusted p-value of at most alpha."""
+    rank = int(alpha * (len(largest) + 1) * (1 + 1e-12))
+    return float(np.sort(largest)[-rank])
+
+
+def orient_statistics(result: Result, alternative: str) -> FloatArray:
+    """Sign statistics so that large ones speak against no difference."""
+    statistic: FloatArray = result.columns["statistic"]
+    if alternative == "two-sided":
+        return np.abs(statistic)
+    return -statistic if alternative == "less" else statistic

@@ -1,0 +1,333 @@
+"""What paired comparisons share: which models, which differences, and their interval."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import replace
+from itertools import combinations
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy import special
+
+from cvstats.containers import CellLog, Log, Losses, dropped, read
+from cvstats.containers.pairing import aligned
+from cvstats.containers.reading import MISSING
+from cvstats.core.chunked import Differences, Panels
+from cvstats.core.design import Design, Level
+from cvstats.core.layout import count_folds, repetition_level
+from cvstats.core.result import Caution, Result
+from cvstats.core.types import FloatArray, IntArray, MaskArray
+from cvstats.errors import MOST, LogError, checked_choice, listed, looked_up, nearest, unpaired
+from cvstats.intervals import find_method, interval_names
+from cvstats.intervals._recommend import recommend_method
+
+__all__ = [
+    "ROUNDING",
+    "Options",
+    "Pairs",
+    "any_log",
+    "average_repetitions",
+    "check_method_options",
+    "choose_pairs",
+    "confidence_limits",
+    "default_method",
+    "degrees_of_freedom",
+    "difference_interval",
+    "distribution",
+    "has_standard_errors",
+    "loss_magnitude",
+    "model_columns",
+    "pair_all_models",
+    "read_pairs",
+    "zero_rounding_noise",
+]
+
+Pairs: TypeAlias = list[tuple[Hashable, Hashable]]
+Options: TypeAlias = Mapping[str, Any] | None
+
+
+def any_log(design: Design) -> str | None:
+    """Ask for nothing: the interval of the differences makes demands of its own."""
+    return None
+
+
+# --- which models ---------------------------------------------------------------------------------
+
+
+def choose_pairs(log: Log, reference: Hashable) -> tuple[Pairs, IntArray, IntArray]:
+    """Choose the pairs to compare: their names, and the numbers of their models."""
+    models = list(log.labels.models)
+    m = len(models)
+    if m < 2:
+        raise LogError(
+            "the log holds one model. Expected two or more: pass the other log, as in "
+            "a.cvci.compare(b), or a frame with a column for each model (an array with a "
+            "dimension 'model')."
+        )
+    if reference is None:
+        left, right = np.triu_indices(m, 1)
+        return list(combinations(models, 2)), left, right
+    at = looked_up(reference, {model: i for i, model in enumerate(models)})
+    if at is None:
+        raise LogError(
+            f"there is no model {reference!r}. Expected reference to be one of "
+            f"{listed(map(repr, models))}.{nearest(reference, models)}"
+        )
+    left = np.delete(np.arange(m), at)
+    return [(models[i], reference) for i in left], left, np.full(m - 1, at)
+
+
+def check_one_partner(other: Losses | None, reference: Hashable) -> None:
+    """Refuse two ways at once to say what to compare with."""
+    if other is not None and reference is not None:
+        raise LogError("other and reference both name what to compare with. Expected one of them.")
+
+
+def read_pairs(
+    losses: Losses, other: Losses | None, reference: Hashable, missing: str
+) -> tuple[Log, Pairs, Differences]:
+    """Pair the models of one log, or each of them with its partner in another log."""
+    check_one_partner(other, reference)
+    if other is not None:
+        return read_two_logs(losses, other, missing)
+    log = read(losses, missing=missing)
+    pairs, left, right = choose_pairs(log, reference)
+    columns = model_columns(log)
+    return log, pairs, Differences(
+        log.panels, columns[left].reshape(-1), columns[right].reshape(-1)
+    )  # fmt: skip
+
+
+def read_two_logs(one: Losses, two: Losses, missing: str) -> tuple[Log, Pairs, Differences]:
+    """Pair each model of one log with its partner in another."""
+    checked_choice("missing", missing, MISSING)
+    first = read(one)
+    second = read(aligned(one, two))
+    both = Panels((*first.panels.tables, *second.panels.tables))
+    log = replace(first, panels=both, other=second.labels)
+    if missing == "drop":
+        log = dropped(log)
+        log.design.splits()
+    else:
+        check_same_evaluations(first, second)
+    width = first.panels.width
+    columns = model_columns(first).reshape(-1)
+    names = [
+        ("model" if a is None else a, "other" if b is None else b)
+        for a, b in zip(first.labels.models, second.labels.models, strict=True)
+    ]
+    return log, names, Differences(both, columns, columns + width)
+
+
+def check_same_evaluations(one: Log, two: Log) -> None:
+    """Refuse two arrays whose masks of evaluations differ, by the first place where they do."""
+    if one.design.present is None and two.design.present is None:
+        return
+    masks = [
+        np.ones(log.design.size, dtype=bool) if log.design.present is None else log.design.present
+        for log in (one, two)
+    ]
+    differing = np.flatnonzero(masks[0] != masks[1])
+    if len(differing):
+        shown = [one.design.place(int(row)) for row in differing[:MOST]]
+        raise unpaired(
+            f"only the {'first' if masks[0][differing[0]] else 'second'} log has a loss at "
+            f"{listed(shown, len(differing))}. Expected the same evaluations in both. Pass "
+            f"missing='drop' to compare on those that both have."
+        )
+
+
+def model_columns(log: Log) -> IntArray:
+    """List the columns of the models, models by carried cells; of both logs, if there are two."""
+    own = np.stack([log.labels.columns(model) for model in range(len(log.labels.models))])
+    return own if log.other is None else np.concatenate([own, own + log.panels.width // 2])
+
+
+def pair_all_models(log: Log) -> Differences:
+    """Pair all models with each other, in each carried cell."""
+    columns = model_columns(log)
+    left, right = np.triu_indices(len(columns), 1)
+    return Differences(log.panels, columns[left].reshape(-1), columns[right].reshape(-1))
+
+
+def average_repetitions(log: Log) -> Log:
+    """Average each point over its repetitions, less the first model's losses.
+
+    Differences of models stay what they are, and a large common level costs no digits.
+    """
+    names = [name for name in ("source", "point") if name in log.design.levels]
+    columns = model_columns(log)
+    first = np.empty(log.panels.width, dtype=np.int64)
+    first[columns] = columns[0]
+    to_first = Differences(log.panels, np.arange(log.panels.width), first)
+    found = log.moments(names, to_first)
+    levels = {
+        name: Level(labels, np.ascontiguousarray(found.codes[:, i]))
+        for i, (name, labels) in enumerate(zip(found.levels, found.labels, strict=True))
+    }
+    return replace(log, design=Design(levels, len(found.count)), panels=Panels((found.mean,)))
+
+
+# --- which interval -------------------------------------------------------------------------------
+
+
+def check_method_options(method: str | None, options: Options) -> dict[str, Any]:
+    """Refuse options that the method does not have, or that mean nothing for differences."""
+    checked_choice("method", method, (*interval_names(for_differences=True), None))
+    if not (options is None or isinstance(options, Mapping)):
+        raise LogError(
+            f"options={options!r} is not known. Expected the options of the method by name, as in "
+            f"method='wald', options={{'variance': 'within-fold'}}."
+        )
+    given = dict(options or {})
+    if not given:
+        return given
+    if method is None:
+        raise LogError("options belong to a method. Expected method= beside them.")
+    record = find_method(method)
+    known = [name for name in record.defaults if name not in ("alpha", "alternative")]
+    for name in given:
+        if name not in known:
+            raise LogError(
+                f"options holds {name!r}, and {method} has no such option for differences. "
+                f"Expected some of: {', '.join(map(repr, known)) or 'none'}.{nearest(name, known)}"
+            )
+    record.check_options({**record.defaults, **given})
+    if method == "holdout" and given.get("interval", "wald") not in ("wald", "t"):
+        raise LogError(
+            f"options={{'interval': {given['interval']!r}}} is an interval for a proportion, and "
+            f"a difference is not one. Expected 'wald' or 't'."
+        )
+    return given
+
+
+def default_method(log: Log) -> str:
+    """Name the interval for differences: of one test set, of folds, or of another design.
+
+    Sources left out are folds here, as for `wald`: the models differ on these sources.
+    """
+    try:
+        method = recommend_method(log)[0]
+    except LogError:  # nothing fits: the error of holdout or wald says what is missing
+        method = "holdout"
+    if method in ("holdout", "wald", "out_of_source"):
+        return "holdout" if count_folds(log.design) == 1 else "wald"
+    return method if find_method(method).for_differences else "bootstrap_oob"
+
+
+def difference_interval(
+    log: Log, differences: Differences, method: str | None, options: Mapping[str, Any], alpha: float
+) -> Result:
+    """Compute the interval of differences on which a comparison is based."""
+    chosen = default_method(log) if method is None else method
+    repetitions = log.design.number("repetition")
+    if chosen == "holdout" and repetitions > 1:
+        find_method("holdout").require(log.design)
+        points = average_repetitions(log)
+        means = Differences(points.panels, differences.left, differences.right)
+        base = find_method(chosen).run(points, means, alpha=alpha, **options)
+        counts = np.full(differences.width, repetitions)
+        base = replace(base, columns={**base.columns, "n_repetitions": counts})
+    else:
+        base = find_method(chosen).run(log, differences, alpha=alpha, **options)
+    base = zero_rounding_noise(base, log, differences)
+    return replace(base, attrs={**base.attrs, "interval_method": chosen})
+
+
+def has_standard_errors(base: Result) -> bool:
+    """Whether the limits are so many standard errors to both sides of the estimate."""
+    own_limits = np.isnan(base.columns["se"]) & ~np.isnan(base.columns["lower"])
+    return "p_value" not in base.columns and not own_limits.any()
+
+
+def degrees_of_freedom(base: Result) -> float | None:
+    """Read the degrees of freedom of Student's t; None where the normal distribution is used."""
+    return float(base.columns["df"].flat[0]) if "df" in base.columns else None
+
+
+def distribution(statistic: FloatArray, df: float | None) -> FloatArray:
+    """Distribution function of Student's t, or of the normal where ``df`` is None."""
+    share = special.ndtr(statistic) if df is None else special.stdtr(df, statistic)
+    return np.asarray(share, dtype=np.float64)
+
+
+def confidence_limits(
+    estimate: FloatArray, se: FloatArray, down: float, up: float
+) -> tuple[FloatArray, FloatArray]:
+    """Reach so many standard errors down and up; infinite on an open side, NaN without any."""
+    lower = np.full_like(se, -np.inf) if np.isinf(down) else estimate - down * se
+    upper = np.full_like(se, np.inf) if np.isinf(up) else estimate + up * se
+    missing = np.isnan(se)
+    return np.where(missing, np.nan, lower), np.where(missing, np.nan, upper)
+
+
+# --- differences that are rounding ----------------------------------------------------------------
+
+ROUNDING = 4 * np.finfo(float).eps
+"""Share of the losses below which the spread of a difference is rounding."""
+
+ALWAYS_ROUNDING = 1e-13
+"""A spread that is a smaller share of the mean difference is rounding whatever the losses."""
+
+SUSPECT = 1e-9
+"""Share of the first losses below which it is worth a pass over the log to find their level."""
+
+HEAD = 1 << 16
+"""How many losses are looked at first."""
+
+
+def zero_rounding_noise(base: Result, log: Log, differences: Differences | None = None) -> Result:
+    """Put the standard errors of differences at zero where they are rounding of the losses.
+
+    ``differences`` are those of the columns of the log; without them the log holds differences,
+    and only a mean that is much larger than the spread shows the rounding. A mean that is
+    rounding as well is zero then. Limits that are not made of standard errors stay.
+    """
+    estimate, se = base.columns["estimate"], base.columns["se"]
+    spread = se * np.sqrt(int(log.design.splits().rows.max()))
+    tiny = (spread > 0) & (spread <= ALWAYS_ROUNDING * np.abs(estimate))
+    equal = np.zeros_like(tiny)
+    if differences is not None:
+        suspects = (se > 0) & (spread <= SUSPECT * largest_first_loss(log))
+        if suspects.any():
+            level = pair_magnitude(log, differences)
+            tiny |= suspects & (spread <= ROUNDING * level)
+            equal = tiny & (np.abs(estimate) <= ROUNDING * level)
+    return collapse_intervals(base, tiny, equal) if tiny.any() else base
+
+
+def collapse_intervals(base: Result, tiny: MaskArray, equal: MaskArray) -> Result:
+    """Make points of some intervals, and zeros of some estimates among them."""
+    columns = dict(base.columns)
+    if has_standard_errors(base):
+        columns["estimate"] = np.where(equal, 0.0, base.columns["estimate"])
+        columns["se"] = np.where(tiny, 0.0, base.columns["se"])
+        for side in ("lower", "upper"):
+            columns[side] = np.where(tiny, columns["estimate"], base.columns[side])
+    caution = base.caution.copy()
+    caution[tiny] |= np.int64(Caution.ZERO_VARIANCE)
+    return replace(base, columns=columns, caution=caution)
+
+
+def largest_first_loss(log: Log) -> float:
+    """Find the largest of the first losses; infinite where there are moments only."""
+    if isinstance(log, CellLog):
+        return np.inf
+    rows = max(1, HEAD // log.panels.width)
+    heads = (np.abs(table[:rows].astype(np.float64)) for table in log.panels.tables)
+    return float(max(np.fmax.reduce(head, axis=None, initial=0.0) for head in heads))
+
+
+def pair_magnitude(log: Log, differences: Differences) -> FloatArray:
+    """Measure how large the losses of each pair are, by the larger of the two models."""
+    whole = log.moments(repetition_level(log.design)).over(())
+    level = loss_magnitude(whole.mean[0], whole.m2[0], float(whole.count[0]))
+    larger: FloatArray = np.maximum(level[differences.left], level[differences.right])
+    return larger
+
+
+def loss_magnitude(mean: FloatArray, squares: FloatArray, rows: float) -> FloatArray:
+    """Measure how large losses are: their mean, and once their standard deviation."""
+    size: FloatArray = np.abs(mean) + np.sqrt(squares / rows)
+    return size

@@ -1,0 +1,404 @@
+"""Which of many models may be the best? Cross-validation with confidence, from second moments.
+
+Lei (2020), doi:10.1080/01621459.2019.1672556. Given the log, the Gaussian multiplier bootstrap
+of the paper draws the largest coordinate of a normal vector whose covariance is known: that of
+the centered losses. It is drawn here directly, once for all models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from numbers import Real
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from cvstats.comparisons._max_t import check_draws, count_leads, critical_value
+from cvstats.comparisons._pairs import (
+    ROUNDING,
+    average_repetitions,
+    loss_magnitude,
+    model_columns,
+)
+from cvstats.containers import Log, Losses, Table, read
+from cvstats.core.chunked import Differences, cross_products
+from cvstats.core.layout import count_folds, fold_levels, repetition_level
+from cvstats.core.moments import Moments
+from cvstats.core.result import Caution, Result
+from cvstats.core.types import FloatArray, IntArray, MaskArray
+from cvstats.errors import LogError, is_number
+from cvstats.intervals._method import Method
+from cvstats.intervals._requirements import partition
+from cvstats.options import Missing, Rng, check_rng, seed_of
+
+__all__ = ["best_set"]
+
+ALIKE = 1e-6
+"""Models whose difference keeps a smaller share of their spread are subtracted directly."""
+
+SMALL_FOLD = 20
+"""Points in a fold below which its mean takes a share of the variance that matters."""
+
+Numbers: TypeAlias = dict[str, NDArray[np.generic]]
+
+
+def best_set(
+    losses: Losses,
+    *,
+    alpha: float = 0.05,
+    center: Literal["fold", "global"] = "fold",
+    n_draws: int = 10_000,
+    rng: Rng = None,
+    screening: float | None = None,
+    missing: Missing = "raise",
+) -> Table:
+    """Find the models that may be the best: cross-validation with confidence.
+
+    The target is the set of models with the smallest average test error of those trained in
+    this cross-validation. For model m the hypothesis is that no other has a smaller error, and
+    the statistic ``T_m = max_j sqrt(n) (mean_m - mean_j) / sigma_mj``. Its distribution
+    under the hypothesis is drawn: that of ``max_j (g_m - g_j) / sigma_mj`` with g from
+    N(0, A / n), where A holds the cross products of the centered losses and
+    ``sigma_mj^2 = (A_mm + A_jj - 2 A_mj) / (n - 1)``.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        A test set or a K-fold partition, repeated or not; a column for each model. Any unit.
+    alpha : float, optional
+        One minus the level: a best model stays in the set with probability ``1 - alpha``.
+    center : {"fold", "global"}, optional
+        Whether A is taken about the means of each fold or about those of all points. The first
+        asks for two points in each fold.
+    n_draws : int, optional
+        How many draws of g, which all models share.
+    rng : int or numpy.random.Generator, optional
+        The seed of the draws; ``attrs["seed"]`` is the one that was used.
+    screening : float, optional
+        A level such as 0.005 (below ``alpha``). Models that are worse beyond doubt then get
+        this p-value, and those that are far behind m do not count in the distribution of
+        T_m. It changes little, except where bad models are many and noisy.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    Series, DataFrame or Dataset
+        For each model ``estimate`` (mean loss), ``p_value`` and ``in_set`` (``p_value >
+        alpha``); ``lower_rank`` and ``upper_rank``, between which its true rank lies, for all
+        models at once at level ``1 - alpha``; ``statistic`` (T_m), ``n_points``, ``n_folds``,
+        ``n_repetitions`` and ``caution``.
+
+    Raises
+    ------
+    LogError
+        If the models were evaluated on different points, the log is not a partition, or a fold
+        of one point cannot be centered.
+
+    Notes
+    -----
+    The set contains each best model with a probability of asymptotically at least ``1 -
+    alpha``, for stable learners; how many others it contains is a matter of power. The
+    p-value is ``(1 + #{drawn >= T_m}) / (n_draws + 1)``; two models give that of the one-sided
+    Wald test, one model has 1.
+
+    Models with the same losses share all numbers. A model that another one beats by the same
+    amount on every point has p = 0.
+
+    Ranks: rank 1 is the smallest error. ``lower_rank - 1`` models are surely better and
+    ``M - upper_rank`` surely worse, by the two-sided simultaneous intervals of all pairs from
+    the same draws.
+
+    The divisor of ``sigma_mj^2`` is n - 1 whatever the centering, as in the paper; within folds of
+    few points it makes the leads look larger than they are.
+
+    Repetitions: means are taken over all of them and A is their average, as in `wald`: n is
+    the number of points, never points times repetitions. Without folds (several runs of one
+    test set) each point is averaged over its repetitions first, as in `holdout`.
+
+    References
+    ----------
+    Lei (2020), Journal of the American Statistical Association 115(532), 1978-1997,
+    doi:10.1080/01621459.2019.1672556.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("flights")
+    >>> losses = cvstats.losses(log, prediction=log.attrs["models"], loss="brier")
+    >>> losses.cvci.best_set(rng=0)[["estimate", "in_set", "lower_rank", "upper_rank"]].round(4)
+                         estimate  in_set  lower_rank  upper_rank
+    model
+    logistic_regression    0.1695   False           2           2
+    gradient_boosting      0.1689    True           1           1
+    naive_bayes            0.1731   False           3           3
+    """
+    METHOD.check_options(locals())
+    check_draws(n_draws, alpha)
+    check_screening(screening, alpha)
+    check_rng(rng)
+    log = read(losses, missing=missing)
+    METHOD.require(log.design)
+    repetitions, folds = log.design.number("repetition"), count_folds(log.design)
+    seed = seed_of(rng)
+    estimate = log.moments(repetition_level(log.design)).over(()).mean[0]
+    used = average_repetitions(log) if folds == 1 and repetitions > 1 else log
+    n = int(used.design.splits().rows[0])
+    if n < 2:
+        raise LogError("best_set needs at least two points and this log has 1.")
+    table: Numbers = {"estimate": estimate, **masked_columns(log.panels.width)}
+    for cell, squares, mean, same in iterate_cells(used, model_columns(log), center):
+        part = compute(
+            mean, squares, same, n=n, alpha=alpha, n_draws=n_draws, seed=seed, screening=screening
+        )
+        for name, values in part.items():
+            table[name][cell] = values
+    for name, count in {"n_points": n, "n_folds": folds, "n_repetitions": repetitions}.items():
+        table[name] = np.full(log.panels.width, count)
+    caution = table.pop("caution").astype(np.int64)
+    doubt = Caution.FEW_POINTS if n < 30 else Caution(0)
+    if center == "fold" and folds > 1 and n < SMALL_FOLD * folds:
+        doubt |= Caution.SMALL_FOLDS
+    caution[~np.isnan(estimate)] |= np.int64(doubt)
+    attrs: dict[str, Any] = {
+        **METHOD.facts(), "alpha": alpha, "center": center, "n_draws": n_draws, "seed": seed,
+    }  # fmt: skip
+    if screening is not None:
+        attrs["screening"] = screening
+    return log.label(Result("best_set", table, caution, attrs))
+
+
+def check_screening(screening: object, alpha: float) -> None:
+    """Refuse a screening level that would let a model into the set that it screens out."""
+    known = isinstance(screening, Real) and is_number(screening) and 0 < float(screening) < alpha
+    if screening is not None and not known:
+        raise LogError(
+            f"screening={screening!r} is out of range. Expected None, or a level between 0 and "
+            f"alpha={alpha}, such as 0.005."
+        )
+
+
+# --- the test, from second moments ----------------------------------------------------------------
+
+
+def compute(
+    mean: FloatArray,
+    squares: FloatArray,
+    same: IntArray,
+    *,
+    n: int,
+    alpha: float,
+    n_draws: int,
+    seed: int,
+    screening: float | None,
+) -> Numbers:
+    """Test for each model of one carried cell that no other has a smaller error.
+
+    Parameters
+    ----------
+    mean : array, shape (models,)
+        Mean losses, less any number that they share.
+    squares : array, shape (models, models)
+        Sums of squares of the centered differences of one repetition (mean over repetitions).
+    same : array of int, shape (models,)
+        For each model the first one with the very same losses.
+    n : int
+        Number of points.
+    alpha, n_draws, seed, screening
+        As in `cvstats.best_set`.
+
+    Returns
+    -------
+    dict of str to array, shape (models,)
+        ``statistic``, ``p_value``, ``in_set``, ``lower_rank``, ``upper_rank``, ``caution``.
+    """
+    m = len(mean)
+    t = standardized_leads(mean, squares, n)
+    one = same[:, None] == same
+    t[one] = 0.0
+    ahead = (squares == 0) & ~one & (t > 0)
+    dominated = ahead.any(axis=1)
+    alone = np.flatnonzero((same == np.arange(m)) & ~dominated)
+    statistic, p = np.full(m, np.inf), np.zeros(m)
+    statistic[alone], p[alone], bound = model_confidence_set(
+        t[np.ix_(alone, alone)], squares[np.ix_(alone, alone)],
+        n=n, alpha=alpha, n_draws=n_draws, seed=seed, screening=screening,
+    )  # fmt: skip
+    statistic, p = statistic[same], p[same]
+    better = ~one & (t > bound)  # the column is surely better than the row
+    caution = np.where(dominated, np.int64(Caution.DOMINATED), np.int64(0))
+    twins = np.bincount(same, minlength=m)[same] > 1
+    caution[twins] |= np.int64(Caution.IDENTICAL)
+    return {
+        "statistic": statistic,
+        "p_value": p,
+        "in_set": p > alpha,
+        "lower_rank": 1 + better.sum(axis=1),
+        "upper_rank": m - better.sum(axis=0),
+        "caution": caution,
+    }
+
+
+def standardized_leads(mean: FloatArray, squares: FloatArray, n: int) -> FloatArray:
+    """Standardize the lead of each model (column) over each (row): ``sqrt(n) dbar / sigma``.
+
+    Infinite where one is ahead by the same amount everywhere, NaN for the same losses.
+    """
+    gap = mean[:, None] - mean
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: FloatArray = np.sqrt(n) * gap / np.sqrt(squares / (n - 1))
+    return found
+
+
+def model_confidence_set(
+    t: FloatArray,
+    squares: FloatArray,
+    *,
+    n: int,
+    alpha: float,
+    n_draws: int,
+    seed: int,
+    screening: float | None,
+) -> tuple[FloatArray, FloatArray, float]:
+    """Compute statistics and p-values of models that all differ, and the bound of a sure lead."""
+    m = len(t)
+    if m == 1:
+        return np.array([-np.inf]), np.ones(1), -np.inf
+    others = ~np.eye(m, dtype=bool)
+    top = np.where(others, t, -np.inf).max(axis=1)
+    # The drawn variances have the divisor n, the statistics n - 1.
+    shrink = np.sqrt((n - 1) / n)
+    keep: MaskArray | None = None
+    threshold = np.inf
+    if screening is not None:
+        q = float(special.ndtri(1 - screening / (m - 1)))
+        threshold = q / np.sqrt(1 - q**2 / n) if q**2 < n else np.inf
+        keep = others & (t > -2 * threshold)
+    counts, most = count_leads(
+        squares, top, keep=keep, shrink=float(shrink), n_draws=n_draws, seed=seed
+    )
+    p = (1 + counts) / (n_draws + 1)
+    if screening is not None and keep is not None:
+        p = np.where(keep.any(axis=1), p, 1 - screening)
+        p = np.where(top >= threshold, screening, p)
+    return top, p, critical_value(most, alpha)
+
+
+def masked_columns(m: int) -> Numbers:
+    """Fill in what models get that are masked in a carried cell."""
+    return {
+        "p_value": np.full(m, np.nan),
+        "in_set": np.zeros(m, dtype=bool),
+        "lower_rank": np.zeros(m, dtype=np.int64),
+        "upper_rank": np.zeros(m, dtype=np.int64),
+        "statistic": np.full(m, np.nan),
+        "caution": np.full(m, np.int64(Caution.NO_LOSSES)),
+    }
+
+
+# --- second moments of differences ----------------------------------------------------------------
+
+
+def iterate_cells(
+    log: Log, columns: IntArray, center: str
+) -> Iterator[tuple[IntArray, FloatArray, FloatArray, IntArray]]:
+    """Yield for each carried cell its columns, sums of squares of differences, means and twins.
+
+    Models that are masked in a cell are left out, and so are cells where all are.
+    """
+    by = (
+        fold_levels(log.design)
+        if center == "fold" and count_folds(log.design) > 1
+        else repetition_level(log.design)
+    )
+    found = log.moments(by)
+    if center == "fold" and found.count.min() < 2:
+        raise LogError(
+            "center='fold' needs at least two points in each fold, and this log has folds of one "
+            "point (leave-one-out?). Use center='global'."
+        )
+    whole = found.over(())
+    for every in columns.T:
+        cell = every[~np.isnan(whole.mean[0, every])]
+        if len(cell) == 0:
+            continue
+        cross, mean = sum_cross_products(log, cell, found)
+        level = loss_magnitude(whole.mean[0, cell], cross.diagonal(), float(whole.count[0]))
+        yield cell, *difference_squares(log, cell, by, cross, mean, ROUNDING * level)
+
+
+def difference_squares(
+    log: Log,
+    cell: IntArray,
+    by: tuple[str, ...],
+    cross: FloatArray,
+    mean: FloatArray,
+    tiny: FloatArray,
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Turn cross products into sums of squares of differences, in one repetition on average.
+
+    Models that are nearly alike are subtracted point by point, because the difference of their
+    sums of squares would be rounding. Two models whose difference is as small as the rounding of
+    the losses are twins: they share the numbers of the first of them.
+    """
+    m, n = len(cell), log.design.splits().rows.sum()
+    own = cross.diagonal()
+    both = own[:, None] + own
+    squares = np.maximum(both - 2 * cross, 0.0)
+    same = np.arange(m)
+    alike = np.triu(squares <= ALIKE * both, 1)
+    first = np.flatnonzero(alike.any(axis=0))
+    pairs = np.column_stack([alike[:, first].argmax(axis=0), first])  # copies of one model
+    while len(pairs):
+        sums, gaps = subtract_directly(log, cell, pairs, by)
+        i, j = pairs.T
+        squares[i, j] = squares[j, i] = sums
+        small = np.maximum(tiny[i], tiny[j])
+        for head, twin in pairs[(sums <= n * small**2) & (np.abs(gaps) <= small)].tolist():
+            same[twin] = same[head]
+        alike[i, j] = False
+        lone = same == np.arange(m)
+        pairs = np.argwhere((alike & lone & lone[:, None]).T)[:, ::-1]
+    squares[squares <= n * np.maximum.outer(tiny, tiny) ** 2] = 0.0
+    squares = squares[np.ix_(same, same)]
+    return squares / log.design.number("repetition"), mean[same], same
+
+
+def sum_cross_products(
+    log: Log, columns: IntArray, found: Moments
+) -> tuple[FloatArray, FloatArray]:
+    """Sum the cross products of some columns about their cells' means, over all cells.
+
+    ``found`` holds the moments of all columns. Also returns the mean of each column over all
+    rows, less any number that the columns share, so that a large common level costs no digits.
+    """
+    some = replace(found, mean=found.mean[:, columns], m2=found.m2[:, columns])
+    total, rest = cross_products(log.design, log.panels, columns, some)
+    share = found.count / found.count.sum()
+    level = share @ (some.mean - some.mean[:, :1]) + (rest - rest[0]) / found.count.sum()
+    return total, level
+
+
+def subtract_directly(
+    log: Log, columns: IntArray, pairs: IntArray, by: Sequence[str]
+) -> tuple[FloatArray, FloatArray]:
+    """Sum squares of some differences about their cells' means, and return their means, too."""
+    few = Differences(log.panels, columns[pairs[:, 0]], columns[pairs[:, 1]])
+    found = log.moments(by, few)
+    return found.m2.sum(axis=0), found.over(()).mean[0]
+
+
+METHOD = Method(
+    best_set,
+    requires=partition,
+    needs="one test set or a K-fold partition, repeated or not, and two models or more",
+    target="the models with the smallest average test error of those trained in this "
+    "cross-validation",
+    guarantee="holds each best model as the points grow, if the learners are stable",
+    fits="K for each model and repetition",
+    reference="Lei (2020), JASA 115(532), 1978-1997, doi:10.1080/01621459.2019.1672556",
+    needs_losses=True,
+)

@@ -1,0 +1,255 @@
+"""Is one model better than another? Paired differences and their tests."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cvstats.api.comparing_lazily import compared_lazily, lazy_losses
+from cvstats.comparisons import _max_t as max_t
+from cvstats.comparisons._multiplicity import adjust_tests
+from cvstats.comparisons._pairs import (
+    Options,
+    any_log,
+    check_method_options,
+    confidence_limits,
+    degrees_of_freedom,
+    difference_interval,
+    distribution,
+    has_standard_errors,
+    model_columns,
+    pair_all_models,
+    read_pairs,
+)
+from cvstats.containers import Losses, is_dask_frame, later
+from cvstats.core.result import Caution, Result, half_widths
+from cvstats.core.types import FloatArray
+from cvstats.errors import LogError
+from cvstats.intervals._method import Method
+from cvstats.intervals._references import BAYLE
+from cvstats.options import Alternative, Missing, Rng, check_rng, seed_of, whole_number
+
+__all__ = ["compare", "compute_tests"]
+
+
+def compare(
+    losses: Losses,
+    other: Losses | None = None,
+    *,
+    reference: Hashable = None,
+    method: str | None = None,
+    options: Options = None,
+    alternative: Alternative = "two-sided",
+    adjust: Literal["holm", "bh", "max-t"] | None = "holm",
+    alpha: float = 0.05,
+    n_draws: int = 10_000,
+    rng: Rng = None,
+    missing: Missing = "raise",
+) -> Any:
+    """Test whether models differ, on paired losses.
+
+    The target is the difference of what the interval covers; for `wald` the difference of the
+    average test errors of the trained models. With d_i the loss of the model minus the loss
+    of the other on evaluation i, the statistic is ``mean(d) / se(mean(d))``.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        The losses of one model, or of several.
+    other : the same kind, optional
+        The losses of the other model on the same evaluations, in any order.
+    reference : hashable, optional
+        In place of ``other``, the name of one of several models, to which the others are
+        compared. With neither, all pairs are.
+    method : str, optional
+        The interval that gives the standard error and the distribution of the statistic.
+        Without it: ``"wald"`` for folds and sources left out, ``"holdout"`` for one test set,
+        and for another design what `interval` chooses, or ``"bootstrap_oob"`` if that has no
+        differences.
+    options : mapping, optional
+        Options of that method by name, such as ``{"variance": "within-fold"}`` for `wald`,
+        ``{"train_size": 90}`` for `corrected_t` or ``{"test": "f"}`` for `five_by_two`.
+    alternative : {"two-sided", "less", "greater"}, optional
+        ``"less"`` asks whether the model has the smaller error.
+    adjust : {"holm", "bh", "max-t", None}, optional
+        How ``p_adjusted`` allows for several comparisons: against any false difference
+        (``"holm"``), or for the share of false ones (``"bh"``). Both count all pairs of models
+        in all carried cells, such as those of a map. ``"max-t"`` is of the first kind and uses
+        how the models of one cell depend on each other, so it counts the pairs of each cell by
+        itself; it alone also widens ``lower`` and ``upper``, which then cover all differences
+        of a cell at once.
+    alpha : float, optional
+        One minus the level of the intervals.
+    n_draws : int, optional
+        For ``"max-t"``, how many draws from the joint distribution.
+    rng : int or numpy.random.Generator, optional
+        For ``"max-t"``, the seed of these draws; ``attrs["seed"]`` is the one that was used.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    DataFrame or Dataset
+        ``difference``, ``se``, ``lower``, ``upper`` in the unit of the loss, ``statistic``,
+        ``p_value``, with several comparisons ``p_adjusted``, then what the method adds and
+        ``caution``. A frame is indexed by ``(model, other)``; an array has a dimension
+        ``pair`` with these coordinates. A method without a standard error gives its own
+        limits, NaN for ``se``, and a p-value if it has a test.
+
+    Raises
+    ------
+    LogError
+        If the models were evaluated on different points or folds; nothing unpaired is ever
+        computed in their place. If ``"max-t"`` or a one-sided test is asked of a method whose
+        intervals are not made of standard errors, or ``"max-t"`` of one pair of models in many
+        carried cells.
+
+    Notes
+    -----
+    For `wald` the one-sided test has asymptotically the level alpha where the errors are
+    equal and a smaller one where the model is worse, if the learners are stable and their
+    difference has some variance. Two models whose losses are nearly the same have a
+    difference with hardly any, and the normal approximation may then fail.
+
+    ``"max-t"`` draws the models' means from the normal distribution that has the standard
+    errors of all differences (with Student's t, from the t distribution that shares its degrees
+    of freedom), and compares each statistic to the largest one of a draw. ``p_adjusted <=
+    alpha`` exactly where the interval excludes 0.
+
+    References
+    ----------
+    Bayle, Bayle, Janson and Mackey (2020), NeurIPS 33, arXiv:2007.12671.
+    Holm (1979), Scandinavian Journal of Statistics 6(2), 65-70.
+    Benjamini and Hochberg (1995), doi:10.1111/j.2517-6161.1995.tb02031.x.
+    Hothorn, Bretz and Westfall (2008), doi:10.1002/bimj.200810425.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("diabetes")
+    >>> losses = cvstats.losses(log, prediction=["ridge", "random_forest", "gradient_boosting"])
+    >>> table = losses.cvci.compare(reference="ridge")
+    >>> table[["difference", "lower", "upper", "p_adjusted"]].round(3)
+                             difference   lower    upper  p_adjusted
+    model             other
+    random_forest     ridge     181.842 -21.046  384.729       0.158
+    gradient_boosting ridge     143.377 -56.530  343.284       0.160
+    """
+    METHOD.check_options(locals())
+    given = check_method_options(method, options)
+    check_rng(rng)
+    if adjust == "max-t":
+        max_t.check_draws(n_draws, alpha)
+    else:
+        whole_number("n_draws", n_draws, 1)
+    if is_dask_frame(losses):
+        ask = partial(
+            compare, reference=reference, method=method, options=options, alternative=alternative,
+            adjust=adjust, alpha=alpha, n_draws=n_draws, rng=rng,
+        )  # fmt: skip
+        return later(losses, ask, other=other, pairs=True, missing=missing)
+    if lazy_losses(losses, other):
+        return compared_lazily(
+            losses, other, reference, method, given, alternative=alternative, adjust=adjust,
+            alpha=alpha, n_draws=n_draws, seed=seed_of(rng) if adjust == "max-t" else 0,
+            missing=missing,
+        )  # fmt: skip
+    log, pairs, differences = read_pairs(losses, other, reference, missing)
+    base = difference_interval(log, differences, method, given, alpha)
+    result = compute_tests(base, alternative=alternative, alpha=alpha)
+    if adjust != "max-t":
+        result = adjust_tests(result, adjust)
+    elif len(pairs) > 1:
+        everything = pair_all_models(log)
+        if differences.width < everything.width:
+            base = difference_interval(log, everything, method, given, alpha)
+        columns = model_columns(log)
+        model = np.empty(log.panels.width, dtype=np.int64)
+        model[columns] = np.arange(len(columns))[:, None]
+        one_cell = slice(None, None, columns.shape[1])  # pairs are the same in each cell
+        left, right = model[differences.left[one_cell]], model[differences.right[one_cell]]
+        result = max_t.adjust_max_t(
+            result, base, (left, right), len(columns),
+            alternative=alternative, alpha=alpha, n_draws=n_draws, seed=seed_of(rng),
+        )  # fmt: skip
+    else:
+        max_t.check_one_cell(differences.width)
+    return log.label_pairs(pairs, replace(result, method="compare"))
+
+
+def compute_tests(base: Result, *, alternative: str, alpha: float) -> Result:
+    """Turn an interval of mean differences into tests of no difference.
+
+    Interval and test are duals: the interval excludes 0 where ``p_value < alpha``. A method
+    without a symmetric standard error keeps its own limits, and its own test if it has one.
+    """
+    if not has_standard_errors(base):
+        return keep_own_tests(base, alternative=alternative)
+    columns = dict(base.columns)
+    estimate, se = columns.pop("estimate"), columns.pop("se")
+    columns.pop("lower"), columns.pop("upper")
+    df = degrees_of_freedom(base)
+    down, up = half_widths(alternative, alpha, df)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistic = np.where((se == 0) & (estimate == 0), 0.0, estimate / se)
+    p = np.where((se == 0) & (estimate == 0), 1.0, p_values(statistic, df, alternative))
+    lower, upper = confidence_limits(estimate, se, down, up)
+    tests: dict[str, NDArray[Any]] = {
+        "difference": estimate,
+        "se": se,
+        "lower": lower,
+        "upper": upper,
+        "statistic": statistic,
+        "p_value": np.where(np.isnan(se), np.nan, p),
+    }
+    attrs = {**base.attrs, "alternative": alternative, "alpha": alpha}
+    # A difference of models that agree everywhere is not a small sample.
+    caution = base.caution & ~np.int64(Caution.ONE_FOLD)
+    return Result(base.method, {**tests, **columns}, caution, attrs)
+
+
+def p_values(statistic: FloatArray, df: float | None, alternative: str) -> FloatArray:
+    """Probability of a statistic as far out, under no difference.
+
+    ``"less"`` asks whether the model has the smaller error. An infinite statistic (a
+    difference without any variance) gives 0 or 1.
+    """
+    if alternative == "two-sided":
+        return 2 * distribution(-np.abs(statistic), df)
+    return distribution({"less": statistic, "greater": -statistic}[alternative], df)
+
+
+def keep_own_tests(base: Result, *, alternative: str) -> Result:
+    """Take limits, statistic and p-value as a method without standard errors gives them."""
+    if alternative != "two-sided":
+        raise LogError(
+            f"alternative={alternative!r} needs a standard error, and {base.method} with these "
+            f"options has none. Expected alternative='two-sided', or another method."
+        )
+    columns = dict(base.columns)
+    estimate = columns.pop("estimate")
+    tests = {name: columns.pop(name) for name in ("se", "lower", "upper")}
+    for name in ("statistic", "p_value"):
+        tests[name] = columns.pop(name, np.full_like(estimate, np.nan))
+    caution = base.caution & ~np.int64(Caution.ONE_FOLD)
+    caution[np.isnan(tests["p_value"]) & ~np.isnan(estimate)] |= np.int64(Caution.NO_TEST)
+    attrs = {**base.attrs, "alternative": alternative}
+    return Result(base.method, {"difference": estimate, **tests, **columns}, caution, attrs)
+
+
+METHOD = Method(
+    compare,
+    requires=any_log,
+    needs="two or more models on the same evaluations",
+    target="difference of their errors, as the interval it is based on",
+    guarantee="asymptotically exact at no difference",
+    fits="as the interval it is based on",
+    reference=BAYLE,
+    models=2,
+    takes_scores=True,
+)

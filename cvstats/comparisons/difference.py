@@ -1,0 +1,79 @@
+"""The log of paired differences, itself a loss log."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from cvstats.comparisons._pairs import any_log, check_one_partner, choose_pairs
+from cvstats.containers import Losses, read
+from cvstats.containers.pairing import against, every_pair, subtracted
+from cvstats.intervals._method import Method
+from cvstats.intervals._references import BAYLE
+
+__all__ = ["difference"]
+
+
+def difference(losses: Losses, other: Losses | None = None, *, reference: Hashable = None) -> Any:
+    """Take paired differences: the loss of the model minus the loss of the other.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        The losses of one model, or of several.
+    other : the same kind, optional
+        The losses of the other model on the same evaluations, in any order.
+    reference : hashable, optional
+        In place of ``other``, the name of one of several models: the others minus this one.
+        With neither, all pairs.
+
+    Returns
+    -------
+    Series, DataFrame, DataArray or Dataset
+        A loss log again, with the levels of ``losses``; negative where the model is better.
+        All pairs of a frame have columns ``(model, other)``, those of an array a dimension
+        ``pair``.
+
+    Raises
+    ------
+    LogError
+        If the two logs differ in points or folds (the first that do are named), or there is
+        only one model.
+
+    Notes
+    -----
+    Every method that takes a log takes this one: its estimate is then the difference in
+    error. Losses of 0 and 1 have differences of -1, 0 and 1, so intervals for proportions do
+    not apply.
+
+    References
+    ----------
+    Bayle, Bayle, Janson and Mackey (2020), NeurIPS 33, arXiv:2007.12671, section 4.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("diabetes")
+    >>> losses = cvstats.losses(log, prediction=["ridge", "random_forest"])
+    >>> gap = losses["ridge"].cvci.difference(losses["random_forest"])
+    >>> float(gap.mean().round(1))
+    -181.8
+    """
+    check_one_partner(other, reference)
+    if other is not None:
+        return subtracted(losses, other)
+    choose_pairs(read(losses), reference)
+    return every_pair(losses) if reference is None else against(losses, reference)
+
+
+METHOD = Method(
+    difference,
+    requires=any_log,
+    needs="two or more models on the same evaluations",
+    target="the log of paired differences, itself a log",
+    guarantee="",
+    fits="as the log has",
+    reference=BAYLE,
+    models=2,
+    needs_losses=True,
+)

@@ -1,0 +1,213 @@
+"""Are two models as good as equal? Two one-sided tests of a difference against a margin."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import partial
+from numbers import Real
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from cvstats.api.comparing_lazily import based_lazily, gaps_of, lazy_losses, of_pairs
+from cvstats.comparisons._pairs import (
+    Options,
+    any_log,
+    check_method_options,
+    confidence_limits,
+    degrees_of_freedom,
+    difference_interval,
+    distribution,
+    has_standard_errors,
+    read_pairs,
+)
+from cvstats.containers import Log, Losses, is_dask_frame, later
+from cvstats.core.result import Caution, Result, half_widths
+from cvstats.errors import LogError, NotGiven, is_number
+from cvstats.intervals._method import Method
+from cvstats.options import Missing
+
+__all__ = ["Margin", "check_margin", "equivalence"]
+
+Margin: TypeAlias = float | tuple[float | None, float | None]
+
+
+def equivalence(
+    losses: Losses,
+    other: Losses | None = None,
+    *,
+    margin: Margin | None = None,
+    reference: Hashable = None,
+    method: str | None = None,
+    options: Options = None,
+    alpha: float = 0.05,
+    missing: Missing = "raise",
+) -> Any:
+    """Test whether the difference of two models is too small to matter.
+
+    Two one-sided tests: is the difference above the lower end of the margin, and below its
+    upper end? With d the mean difference, the p-value is the larger of
+    ``1 - F((d - low) / se)`` and ``F((d - high) / se)``, F the distribution function of the
+    statistic.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        The losses of one model, or of several.
+    other : the same kind, optional
+        The losses of the other model on the same evaluations, in any order.
+    margin : float or pair of float
+        The largest difference that does not matter, in the unit of the loss; or the ends
+        ``(low, high)``. An end of None is open: ``(None, 0.01)`` asks for non-inferiority,
+        whether the model is at most 0.01 worse than the other. It has no default: no number
+        in the log says what matters.
+    reference : hashable, optional
+        In place of ``other``, the name of one of several models, to which the others are
+        compared. With neither, all pairs are.
+    method : str, optional
+        The interval that gives standard error and distribution, as in `compare`.
+    options : mapping, optional
+        Options of that method, as in `compare`.
+    alpha : float, optional
+        The level of the test, below 0.5. The interval has level ``1 - 2 alpha``.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    DataFrame or Dataset
+        ``difference``, ``se``, ``lower``, ``upper`` (at ``1 - 2 alpha``) in the unit of the
+        loss, ``p_value``, ``equivalent`` (``p_value < alpha``), what the method adds, and
+        ``caution``; a frame is indexed by ``(model, other)``, an array has a dimension
+        ``pair``.
+
+    Raises
+    ------
+    LogError
+        If the margin is not a margin, the method has no standard error, or the models were
+        evaluated on different points or folds.
+
+    Notes
+    -----
+    ``equivalent`` is true exactly where the interval lies within the margin. A test that finds
+    no difference does not show equivalence; this one does. A difference without any variance
+    is equivalent, with p = 0, if it lies within the margin. Several comparisons are not
+    adjusted for.
+
+    References
+    ----------
+    Schuirmann (1987), Journal of Pharmacokinetics and Biopharmaceutics 15, 657-680,
+    doi:10.1007/BF01068419.
+
+    Examples
+    --------
+    Is logistic regression within 0.01 of gradient boosting, in Brier score?
+
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("flights")
+    >>> losses = cvstats.losses(log, prediction=log.attrs["models"], loss="brier")
+    >>> a, b = losses["logistic_regression"], losses["gradient_boosting"]
+    >>> a.cvci.equivalence(b, margin=0.01)[["difference", "lower", "upper", "equivalent"]].round(4)
+                                           difference   lower  upper  equivalent
+    model               other
+    logistic_regression gradient_boosting      0.0006  0.0003  0.001        True
+    """
+    METHOD.check_options(locals())
+    if alpha >= 0.5:
+        raise LogError(f"alpha={alpha!r} leaves no interval at 1 - 2 alpha. Expected below 0.5.")
+    ends = check_margin(margin)
+    given = check_method_options(method, options)
+    if is_dask_frame(losses):
+        ask = partial(
+            equivalence, margin=margin, reference=reference, method=method, options=options,
+            alpha=alpha,
+        )  # fmt: skip
+        return later(losses, ask, other=other, pairs=True, missing=missing)
+    if lazy_losses(losses, other):
+
+        def run(log: Log) -> Result:
+            return compute(based_lazily(log, method, given, alpha), margin=ends, alpha=alpha)
+
+        return of_pairs(gaps_of(losses, other, reference, missing), missing, run)
+    log, pairs, differences = read_pairs(losses, other, reference, missing)
+    base = difference_interval(log, differences, method, given, alpha)
+    return log.label_pairs(pairs, compute(base, margin=ends, alpha=alpha))
+
+
+def compute(base: Result, *, margin: tuple[float, float], alpha: float) -> Result:
+    """Test twice, one-sided, that a difference lies within a margin (Schuirmann 1987).
+
+    ``p < alpha`` exactly where the interval of level ``1 - 2 alpha`` lies within the margin.
+    A difference without variance is equivalent, with p = 0, if it lies within.
+    """
+    if not has_standard_errors(base):
+        raise LogError(
+            f"equivalence needs a standard error, and {base.method} with these options has none. "
+            f"Use another method, such as method='wald'."
+        )
+    columns = dict(base.columns)
+    estimate, se = columns.pop("estimate"), columns.pop("se")
+    columns.pop("lower"), columns.pop("upper")
+    df = degrees_of_freedom(base)
+    low, high = margin
+    with np.errstate(divide="ignore", invalid="ignore"):
+        above = distribution(-(estimate - low) / se, df)
+        under = distribution((estimate - high) / se, df)
+    p = np.maximum(above, under)
+    p = np.where(se == 0, np.where((low < estimate) & (estimate < high), 0.0, 1.0), p)
+    p = np.where(np.isnan(se), np.nan, p)
+    reach, _ = half_widths("two-sided", 2 * alpha, df)
+    lower, upper = confidence_limits(estimate, se, reach, reach)
+    tests = {
+        "difference": estimate, "se": se, "lower": lower, "upper": upper,
+        "p_value": p, "equivalent": p < alpha,
+    }  # fmt: skip
+    attrs = {**base.attrs, "alternative": "equivalence", "alpha": alpha}
+    attrs |= {"margin_low": low, "margin_high": high}
+    caution = base.caution & ~np.int64(Caution.ONE_FOLD)
+    return Result("equivalence", {**tests, **columns}, caution, attrs)
+
+
+def check_margin(margin: object, *, zero: bool = False) -> tuple[float, float]:
+    """Read a margin: a number for both sides, or a pair, with None for an open side."""
+    if margin is None:
+        raise NotGiven(
+            "margin is not given, and it has no default: no number in the log says which "
+            "difference is too small to matter. Expected one in the unit of the loss, as in "
+            "margin=0.01, or a pair, as in margin=(-0.01, 0.02)."
+        )
+    refusal = LogError(
+        f"margin={margin!r} is not known. Expected the largest difference that does not matter, "
+        f"in the unit of the loss: a number {'from' if zero else 'above'} 0, or a pair (low, "
+        f"high) with low < high, where None leaves a side open."
+    )
+    if isinstance(margin, Real) and is_number(margin):
+        low, high = -float(margin), float(margin)
+        if not np.isfinite(high) or high < 0 or (high == 0 and not zero):
+            raise refusal
+        return low, high
+    if not isinstance(margin, (tuple, list)) or len(margin) != 2:
+        raise refusal
+    ends = []
+    for end, open_side in zip(margin, (-np.inf, np.inf), strict=True):
+        if end is not None and not is_number(end):
+            raise refusal
+        ends.append(open_side if end is None else float(end))
+    low, high = ends
+    if not low < high or low == np.inf or high == -np.inf or (np.isinf(low) and np.isinf(high)):
+        raise refusal
+    return low, high
+
+
+METHOD = Method(
+    equivalence,
+    requires=any_log,
+    needs="two or more models on the same evaluations",
+    target="whether a difference is too small to matter",
+    guarantee="as the interval it is based on",
+    fits="as the interval it is based on",
+    reference="Schuirmann (1987), Journal of Pharmacokinetics and Biopharmaceutics 15, 657-680, "
+    "doi:10.1007/BF01068419",
+    models=2,
+    takes_scores=True,
+)

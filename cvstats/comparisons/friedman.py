@@ -1,0 +1,153 @@
+"""Do many models differ over many data sets? Friedman's test on their ranks."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cvstats.comparisons._mean_ranks import (
+    DEMSAR,
+    critical_difference,
+    mean_ranks,
+    read_data_sets,
+    several_data_sets,
+)
+from cvstats.containers import Losses, Table, is_dask_frame, later
+from cvstats.core.result import Caution, Result
+from cvstats.core.types import FloatArray
+from cvstats.intervals._method import Method
+from cvstats.options import Missing
+
+__all__ = ["friedman"]
+
+
+def friedman(
+    losses: Losses,
+    *,
+    by: str = "source",
+    test: Literal["chi2", "f"] = "chi2",
+    alpha: float = 0.05,
+    missing: Missing = "raise",
+) -> Table:
+    """Test whether many models differ over many data sets, by their ranks.
+
+    Within each data set the models are ranked by mean loss (1 is best, ties share the mean of
+    their ranks). Friedman's statistic measures how far the mean ranks R_j of k models over N data
+    sets are apart; without ties it is ``12 N / (k (k + 1)) sum_j (R_j - (k + 1) / 2)^2``. The
+    target is the population from which the data *sets* were drawn, not that of their points.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        A column for each of three models or more. Losses may be those of single points, or one
+        score for each data set; units may differ between data sets.
+    by : str, optional
+        The level whose labels are the data sets.
+    test : {"chi2", "f"}, optional
+        Friedman's chi-squared, corrected for ties, or the F statistic of Iman and Davenport
+        made of it, which is less conservative.
+    alpha : float, optional
+        One minus the level of the critical difference.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    DataFrame or Dataset
+        For each model ``mean_rank``; then numbers of all models together: ``statistic`` and
+        ``p_value`` of the test, ``critical_difference`` (mean ranks that are further apart
+        differ, by Nemenyi's test at ``alpha``), ``n_blocks`` (data sets); and ``caution``.
+
+    Raises
+    ------
+    LogError
+        If there are fewer than three models or two data sets, or no such level.
+
+    Notes
+    -----
+    Data sets are taken for independent, and nothing is assumed about their points. How surely
+    a model is better *within* a data set does not count, and ranks of a model depend on which
+    others are in the log. `nemenyi` says which models differ.
+
+    References
+    ----------
+    Demsar (2006), JMLR 7, 1-30.
+    Friedman (1937), doi:10.1080/01621459.1937.10503522.
+    Iman and Davenport (1980), doi:10.1080/03610928008827904.
+
+    Examples
+    --------
+    Months as data sets:
+
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("flights_by_month")
+    >>> losses = cvstats.losses(log, prediction=log.attrs["models"], loss="brier")
+    >>> table = losses.cvci.friedman(by="source")
+    >>> table[["mean_rank", "p_value", "critical_difference"]].round(4)
+                         mean_rank  p_value  critical_difference
+    model
+    logistic_regression     1.6667   0.0004               0.9568
+    gradient_boosting       1.4167   0.0004               0.9568
+    naive_bayes             2.9167   0.0004               0.9568
+    """
+    METHOD.check_options(locals())
+    if is_dask_frame(losses):
+        ask = partial(friedman, by=by, test=test, alpha=alpha)
+        answer: Table = later(losses, ask, levels=(by,), missing=missing)
+        return answer
+    log, means, columns = read_data_sets(losses, by, missing, METHOD)
+    (k, cells), n, width = columns.shape, len(means), log.panels.width
+    rank, statistic, p = np.empty(width), np.full(width, np.nan), np.full(width, np.nan)
+    rank[columns] = mean_ranks(means, columns)
+    for cell in columns.T:
+        if not np.isnan(rank[cell]).any():
+            statistic[cell], p[cell] = compute(means[:, cell], test=test)
+    table: dict[str, NDArray[Any]] = {
+        "mean_rank": rank,
+        "statistic": statistic,
+        "p_value": p,
+        "critical_difference": np.full(width, critical_difference(n, k, alpha)),
+        "n_blocks": np.full(width, n),
+    }
+    caution = np.where(np.isnan(rank), np.int64(Caution.NO_LOSSES), np.int64(0))
+    attrs: dict[str, Any] = {**METHOD.facts(), "by": by, "test": test, "alpha": alpha}
+    return log.label(Result("friedman", table, caution, attrs))
+
+
+def compute(losses: FloatArray, *, test: str) -> tuple[float, float]:
+    """Test whether the mean ranks differ by more than chance: the statistic and its p-value.
+
+    ``"chi2"`` is Friedman's statistic, corrected for ties; ``"f"`` that of Iman and Davenport,
+    which is less conservative.
+    """
+    from scipy import stats
+
+    n, k = losses.shape
+    ranks = stats.rankdata(losses, axis=1)
+    deviations = ranks - (k + 1) / 2
+    spread = float((deviations**2).sum())
+    if spread == 0:  # all models tie on all data sets
+        return 0.0, 1.0
+    chi2 = (k - 1) * float((deviations.sum(axis=0) ** 2).sum()) / spread
+    if test == "chi2":
+        return chi2, float(stats.chi2.sf(chi2, k - 1))
+    remainder = n * (k - 1) - chi2
+    f = (n - 1) * chi2 / remainder if remainder > 1e-9 * chi2 else np.inf
+    return f, float(stats.f.sf(f, k - 1, (k - 1) * (n - 1)))
+
+
+METHOD = Method(
+    friedman,
+    requires=several_data_sets,
+    needs="a level that names data sets, two or more, and three models or more",
+    target="mean ranks of the models over data sets drawn as these were",
+    guarantee="exact as the data sets grow, if they are independent",
+    fits="as the log has",
+    reference=DEMSAR,
+    models=3,
+    takes_scores=True,
+    level_option="by",
+)

@@ -1,0 +1,202 @@
+"""Do two models err on different points? McNemar's test for losses of 0 and 1."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from cvstats.comparisons._multiplicity import adjust_tests
+from cvstats.comparisons._pairs import read_pairs
+from cvstats.containers import Log, Losses
+from cvstats.core.chunked import all_binary
+from cvstats.core.moments import Moments
+from cvstats.core.result import Caution, Result
+from cvstats.core.types import FloatArray, IntArray
+from cvstats.errors import LogError, checked_flag
+from cvstats.intervals._method import Method
+from cvstats.intervals._requirements import one_test_per_point
+from cvstats.options import Missing
+
+__all__ = ["check_binary", "count_discordant", "find_other_loss", "mcnemar"]
+
+FEW = 25
+"""Discordant points below which chi-squared is a poor approximation."""
+
+
+def mcnemar(
+    losses: Losses,
+    other: Losses | None = None,
+    *,
+    reference: Hashable = None,
+    test: Literal["exact", "chi2", "mid-p"] | None = None,
+    correction: bool = False,
+    adjust: Literal["holm", "bh"] | None = "holm",
+    missing: Missing = "raise",
+) -> Any:
+    """Test whether two models err equally often, from the points on which they disagree.
+
+    The target is the difference of the error rates of the models that were trained. If they
+    err equally often, each discordant point is as likely to be an error of one as of the
+    other.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        Losses of 0 and 1 of one model, or of several; each point evaluated once.
+    other : the same kind, optional
+        The losses of the other model on the same evaluations, in any order.
+    reference : hashable, optional
+        In place of ``other``, the name of one of several models, to which the others are
+        compared. With neither, all pairs are.
+    test : {"exact", "chi2", "mid-p"}, optional
+        The binomial test, McNemar's chi-squared with one degree of freedom, or the binomial
+        test that counts half of the observed table. Without it the exact test below 25
+        discordant points and chi-squared from there on.
+    correction : bool, optional
+        Whether chi-squared is corrected for continuity (Edwards), never beyond zero.
+    adjust : {"holm", "bh", None}, optional
+        How ``p_adjusted`` allows for several comparisons, of all pairs of models and carried
+        cells, as in `compare`.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    DataFrame or Dataset
+        ``n01`` (points with loss 0 of the model and 1 of the other: only the other errs),
+        ``n10`` (only the model errs), ``statistic`` (chi-squared; for the binomial tests the
+        smaller of the two counts), ``p_value`` (two-sided), with several comparisons
+        ``p_adjusted``, ``test``, ``n_points`` and ``caution``.
+
+    Raises
+    ------
+    LogError
+        If a loss is neither 0 nor 1, or points are evaluated more than once (repetitions).
+
+    Notes
+    -----
+    Exact given the models, for one test set. Over the folds of cross-validation the counts are
+    pooled: asymptotically it is then `compare`, whose z satisfies
+    ``z^2 = chi2 / (1 - chi2 / n)``. Neither accounts for the luck of the training data. Models
+    that never disagree have p = 1.
+
+    Some authors number the same cells by correct (1) and wrong (0), which swaps ``n01`` and
+    ``n10``.
+
+    References
+    ----------
+    McNemar (1947), doi:10.1007/BF02295996.
+    Dietterich (1998), doi:10.1162/089976698300017197.
+    Fagerland, Lydersen and Laake (2013), doi:10.1186/1471-2288-13-91.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("flights")
+    >>> late = (log[log.attrs["models"]] > 0.5).astype(float).assign(y_true=log["y_true"])
+    >>> losses = cvstats.losses(late, prediction=log.attrs["models"], loss="zero_one")
+    >>> table = losses.cvci.mcnemar(reference="gradient_boosting")
+    >>> table[["n01", "n10", "statistic", "p_adjusted", "test"]].round(4)
+                                           n01  n10  statistic  p_adjusted  test
+    model               other
+    logistic_regression gradient_boosting  105  114     0.3699      0.5431  chi2
+    naive_bayes         gradient_boosting  448  584    17.9225      0.0000  chi2
+    """
+    METHOD.check_options(locals())
+    checked_flag("correction", correction)
+    log, pairs, differences = read_pairs(losses, other, reference, missing)
+    METHOD.require(log.design)
+    check_binary(log, METHOD)
+    result = compute(log.moments((), differences), test=test, correction=correction)
+    return log.label_pairs(pairs, adjust_tests(result, adjust))
+
+
+def compute(cell: Moments, *, test: str | None, correction: bool) -> Result:
+    """Test from one cell of differences whether two models err equally often."""
+    n01, n10 = count_discordant(cell)
+    total = n01 + n10
+    few = total < FEW
+    exact = few if test is None else np.full(total.shape, test == "exact")
+    mid_p = np.full(total.shape, test == "mid-p")
+    least = np.minimum(n01, n10)
+    # P(X <= k) of a binomial with half of n is an incomplete beta function
+    tail = special.betainc(np.maximum(total - least, 1), least + 1, 0.5)
+    beyond = np.where(least > 0, special.betainc(total - least + 1, np.maximum(least, 1), 0.5), 0)
+    net = np.abs(n10 - n01)
+    if correction:
+        net = np.maximum(net - 1, 0)
+    chi2 = net**2 / np.maximum(total, 1)
+    p = np.where(
+        exact, np.minimum(2 * tail, 1), np.where(mid_p, tail + beyond, special.chdtrc(1, chi2))
+    )
+    p = np.where(total == 0, 1.0, p)
+    missing = np.isnan(total)
+    caution = np.where(missing, np.int64(Caution.NO_LOSSES), np.int64(0))
+    caution[few & ~(exact | mid_p)] |= np.int64(Caution.DISCORDANT_FEW)
+    columns: dict[str, NDArray[Any]] = {
+        "n01": whole_counts(n01),
+        "n10": whole_counts(n10),
+        "statistic": np.where(exact | mid_p, least, chi2),
+        "p_value": np.where(missing, np.nan, p),
+        "test": np.where(exact, "exact", np.where(mid_p, "mid-p", "chi2")),
+        "n_points": np.full(total.shape, int(cell.count[0])),
+    }
+    return Result("mcnemar", columns, caution, METHOD.facts())
+
+
+def count_discordant(cell: Moments) -> tuple[FloatArray, FloatArray]:
+    """Count from one cell of differences where only the other errs, and where only the model.
+
+    Differences of 0/1 losses are -1, 0 or 1: their squares add up to the discordant points and
+    they themselves to those where only the model errs, less those where only the other does.
+    """
+    n, mean = cell.count[0], cell.mean[0]
+    both = np.rint(cell.m2[0] + n * mean**2)
+    net = np.rint(n * mean)
+    return (both - net) / 2, (both + net) / 2
+
+
+def whole_counts(values: FloatArray) -> IntArray:
+    """Turn counts into whole numbers; 0 in a masked cell."""
+    return np.where(np.isnan(values), 0, values).astype(np.int64)
+
+
+def find_other_loss(log: Log) -> str | None:
+    """Find a loss other than 0 and 1, and say where; carried cells may be masked."""
+    masked = log.masked()
+    if len(masked) == 0 and all_binary(log.design, log.panels):
+        return None
+    for j in np.setdiff1d(np.arange(log.panels.width), masked).tolist():
+        values = log.panels.column(j, 0, log.design.size)
+        here = values if log.design.present is None else values[log.design.present]
+        odd = here[(here != 0) & (here != 1) & ~np.isnan(here)]  # NaN is named by its label later
+        if len(odd):
+            return (
+                f"{log.name(j)} holds {odd[0]:g}. Expected the zero-one loss: "
+                f"cvstats.losses(…, loss='zero_one'); for other losses, use compare."
+            )
+    return None
+
+
+def check_binary(log: Log, method: Method) -> None:
+    """Refuse losses other than 0 and 1."""
+    if (words := find_other_loss(log)) is not None:
+        raise LogError(f"{method.name} needs losses that are 0 or 1, and {words}")
+
+
+METHOD = Method(
+    mcnemar,
+    requires=one_test_per_point,
+    needs="losses of 0 and 1 of each point, evaluated once",
+    target="difference of the error rates of the models that were trained",
+    guarantee="exact given the models; over several folds as the points grow",
+    fits="1 for a test set, K for folds",
+    reference="McNemar (1947), Psychometrika 12, 153-157, doi:10.1007/BF02295996",
+    models=2,
+    of_losses=find_other_loss,
+    needs_losses=True,
+)

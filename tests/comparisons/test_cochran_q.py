@@ -1,0 +1,34 @@
+"""Cochran's Q: several models, losses of 0 and 1."""
+
+from __future__ import annotations
+
+import numpy as np
+import oracle_many
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from test_mcnemar import FRAME, some
+
+
+@some
+@given(st.integers(2, 5).flatmap(
+    lambda m: st.lists(st.lists(st.integers(0, 1), min_size=m, max_size=m), min_size=2, max_size=40)
+))  # fmt: skip
+def test_q_from_row_and_column_sums(table):
+    frame = pd.DataFrame(table, dtype=float).rename_axis("point")
+    exact = float(oracle_many.cochran(table))
+    ours = frame.cvci.cochran_q()
+    np.testing.assert_allclose(ours["statistic"], exact, rtol=1e-12, atol=1e-12)
+    k = frame.shape[1]
+    np.testing.assert_allclose(ours["p_value"], stats.chi2.sf(exact, k - 1), rtol=1e-10)
+    np.testing.assert_allclose(ours["estimate"], frame.mean())
+    assert set(ours["df"]) == {k - 1}
+
+
+def test_two_models_are_mcnemar():
+    q = FRAME[["a", "b"]].cvci.cochran_q()
+    chi2 = FRAME[["a", "b"]].cvci.mcnemar(test="chi2")
+    assert q["statistic"].iloc[0] == pytest.approx(chi2["statistic"].item(), rel=1e-14)
+    assert q["p_value"].iloc[0] == pytest.approx(chi2["p_value"].item(), rel=1e-12)
