@@ -16,7 +16,6 @@ from cvstats.comparisons._pairs import (
     check_one_partner,
     choose_pairs,
     default_method,
-    run_interval,
     zero_rounding_noise,
 )
 from cvstats.containers import LazyPanels, Log, Losses, lazily, read
@@ -24,6 +23,7 @@ from cvstats.containers.pairing import minus, subtracted
 from cvstats.core.result import Result
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError
+from cvstats.intervals import find_method
 from cvstats.options import Alternative
 
 __all__ = [
@@ -184,7 +184,7 @@ def of_pairs(
 def based_lazily(log: Log, method: str | None, options: Mapping[str, Any], alpha: float) -> Result:
     """Compute the interval of the differences in the columns of a log."""
     chosen = default_method(log) if method is None else method
-    result = zero_rounding_noise(run_interval(chosen, log, None, options, alpha), log)
+    result = zero_rounding_noise(find_method(chosen).run(log, alpha=alpha, **options), log)
     return replace(result, attrs={**result.attrs, "interval_method": chosen})
 
 
