@@ -25,7 +25,7 @@ from cvstats.api.running import Alternative, Compared, Losses, Missing, checked_
 from cvstats.comparisons import joint
 from cvstats.comparisons.paired import ADJUSTMENTS, adjusted, tested
 from cvstats.containers import is_dask_frame, later, read
-from cvstats.containers.pairing import against, every_pair, subtracted
+from cvstats.containers.align import against, every_pair, subtracted
 from cvstats.core.result import ALTERNATIVES
 from cvstats.errors import LogError, checked_choice
 from cvstats.plans.drawing import Rng, checked_rng, seed_of, whole_number

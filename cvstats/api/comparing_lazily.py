@@ -16,7 +16,7 @@ from cvstats.api.rounding import exact
 from cvstats.api.running import RUNNERS, Alternative, Losses
 from cvstats.comparisons.paired import adjusted, tested
 from cvstats.containers import LazyPanels, Log, lazily, read
-from cvstats.containers.pairing import minus, subtracted
+from cvstats.containers.align import minus, subtracted
 from cvstats.core.result import Result
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError

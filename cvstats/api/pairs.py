@@ -16,8 +16,8 @@ from cvstats.api.rounding import exact
 from cvstats.api.running import RUNNERS, Losses, folds_per_repetition
 from cvstats.api.running_resampled import checked_train_size
 from cvstats.containers import Log, dropped, read
-from cvstats.containers.pairing import aligned
-from cvstats.containers.reading import MISSING
+from cvstats.containers.align import aligned
+from cvstats.containers.read import MISSING
 from cvstats.core.chunked import Differences, Panels, cross_products
 from cvstats.core.design import Design, Level
 from cvstats.core.moments import Moments

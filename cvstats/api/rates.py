@@ -13,8 +13,8 @@ import xarray as xr
 from numpy.typing import ArrayLike
 
 from cvstats.containers import Log, read
-from cvstats.containers.arrays import ArrayLabels
-from cvstats.containers.pairing import partners
+from cvstats.containers.align import partners
+from cvstats.containers.xarray import ArrayLabels
 from cvstats.core.design import LEVELS
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, is_number, listed, spelled

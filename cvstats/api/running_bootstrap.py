@@ -8,7 +8,7 @@ import numpy as np
 
 from cvstats.api.rates import Rates, no_information_of
 from cvstats.containers import Log
-from cvstats.containers.resamples import Resample, draws, resamples, without_undrawn
+from cvstats.containers.bootstrap_samples import Resample, draws, resamples, without_undrawn
 from cvstats.core.chunked import Columns
 from cvstats.core.result import Caution, Result
 from cvstats.core.types import FloatArray

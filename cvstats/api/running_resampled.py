@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from cvstats.containers import Groups, Log
-from cvstats.containers.grouping import PartDesign
+from cvstats.containers.groups import PartDesign
 from cvstats.core.chunked import Columns
 from cvstats.core.design import LEVELS
 from cvstats.core.moments import Moments

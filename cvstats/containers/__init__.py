@@ -5,7 +5,7 @@ from __future__ import annotations
 from cvstats.containers import scanning_files
 from cvstats.containers.apart import apart
 from cvstats.containers.cells import CellLog, CellPanels
-from cvstats.containers.grouping import Groups, stack
+from cvstats.containers.groups import Groups, stack
 from cvstats.containers.kept import files as kept_files
 from cvstats.containers.kept.arrays import kept_of_array
 from cvstats.containers.kept.batches import Kept, kept_of
@@ -15,7 +15,7 @@ from cvstats.containers.lazy.frames import later
 from cvstats.containers.lazy.kind import is_dask_frame
 from cvstats.containers.lazy.panels import LazyPanels
 from cvstats.containers.log import Log, Table
-from cvstats.containers.reading import dropped, read
+from cvstats.containers.read import dropped, read
 from cvstats.containers.stacking import Axis, label_stacked
 
 __all__ = [

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from cvstats.containers.arrays import ArrayLabels
+from cvstats.containers.align import aligned
 from cvstats.containers.cells import (
     CellDesign,
     CellLog,
@@ -18,13 +18,13 @@ from cvstats.containers.cells import (
     cell_levels,
     in_order,
 )
-from cvstats.containers.frames import FrameLabels
 from cvstats.containers.kept.matching import matched, picked, reordered, rows_of
 from cvstats.containers.kept.met import Met, met_in
 from cvstats.containers.kept.notes import Notes
 from cvstats.containers.log import Labels, Log
-from cvstats.containers.pairing import aligned
-from cvstats.containers.reading import read, unread
+from cvstats.containers.pandas import FrameLabels
+from cvstats.containers.read import read, unread
+from cvstats.containers.xarray import ArrayLabels
 from cvstats.core.chunked import Differences
 from cvstats.core.design import LEVELS
 from cvstats.core.moments import Moments

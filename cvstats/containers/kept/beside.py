@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from cvstats.containers.cells import as_index, canonical, in_order
-from cvstats.containers.frames import FrameLabels
 from cvstats.containers.kept.batches import Kept
+from cvstats.containers.pandas import FrameLabels
 from cvstats.errors import LogError, place
 
 __all__ = ["side_by_side"]

@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from cvstats.containers.arrays import IN_LOSS_UNITS
 from cvstats.containers.cells import CellLog
-from cvstats.containers.grouping import Groups
+from cvstats.containers.groups import Groups
 from cvstats.containers.lazy.graph import lazy_cells, lazy_template
 from cvstats.containers.lazy.naming import needed
 from cvstats.containers.lazy.panels import LazyPanels
 from cvstats.containers.lazy.template import Run, Template, sketch
 from cvstats.containers.log import Log, doubted, facts_of, refuse_same_names
 from cvstats.containers.stacking import Axis
+from cvstats.containers.xarray import IN_LOSS_UNITS
 from cvstats.core.result import Caution, Result, caution_attrs
 from cvstats.errors import LogError
 

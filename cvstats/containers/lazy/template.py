@@ -10,7 +10,7 @@ import numpy as np
 
 from cvstats.containers.apart import apart
 from cvstats.containers.cells import CellDesign, CellLog, CellPanels, cell_levels
-from cvstats.containers.grouping import Groups
+from cvstats.containers.groups import Groups
 from cvstats.containers.log import Attrs, Log, Table
 from cvstats.core.design import Design
 from cvstats.core.moments import Moments

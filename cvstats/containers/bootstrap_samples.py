@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.containers.arrays import evaluated
 from cvstats.containers.log import Log
+from cvstats.containers.xarray import evaluated
 from cvstats.core.design import Design
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import MOST, LogError, listed, place

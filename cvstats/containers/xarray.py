@@ -12,10 +12,10 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from cvstats.containers.frames import facts_about
 from cvstats.containers.lazy.evaluated import unlabelled
 from cvstats.containers.lazy.panels import LazyPanels, check_sizes
 from cvstats.containers.log import Attrs, refuse_same_names
+from cvstats.containers.pandas import facts_about
 from cvstats.core.chunked import Panels
 from cvstats.core.design import LEVELS, Design, Grid, Level
 from cvstats.core.moments import Moments

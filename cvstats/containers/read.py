@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.containers import arrays, frames
+from cvstats.containers import pandas as frames
+from cvstats.containers import xarray as arrays
 from cvstats.containers.apart import apart
 from cvstats.containers.cells import CellPanels
 from cvstats.containers.lazy.kind import is_dask_frame
