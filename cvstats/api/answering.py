@@ -12,13 +12,13 @@ from cvstats.containers import (
     Groups,
     Log,
     Table,
-    apart,
     is_dask_frame,
     is_lazy,
     label_stacked,
     later,
     lazily,
     read,
+    within_level,
 )
 from cvstats.core.result import Result
 
@@ -48,7 +48,7 @@ def answered(
     log = replace(read(losses, missing=missing, by=by), used=(by, named))
     if named is not None and named in log.design.levels:
         if by is None or is_lazy(log):
-            apart(log.design, named).splits()  # every evaluation needs a label of it
+            within_level(log.design, named).splits()  # every evaluation needs a label of it
         else:
             run = partial(run_labelled, run, named)
     if is_lazy(log):
@@ -79,5 +79,5 @@ def run_on_parts(
 def run_labelled(run: Callable[[Log], Result], name: str, log: Log) -> Result:
     """Run a method that needs a label of one more level at every evaluation."""
     if name in log.design.levels:
-        apart(log.design, name).splits()
+        within_level(log.design, name).splits()
     return run(log)

@@ -11,7 +11,8 @@ import pandas as pd
 from cvstats.api.rates import NAME
 from cvstats.api.recentring import recentred
 from cvstats.api.running import INTERVALS, Losses, Missing, Table, checked_alpha
-from cvstats.containers import CellLog, CellPanels, Log, is_dask_frame, is_lazy, later, lazily, read
+from cvstats.containers import Log, is_dask_frame, is_lazy, later, lazily, read
+from cvstats.containers.cells import Cells
 from cvstats.core.chunked import all_binary
 from cvstats.core.design import Design
 from cvstats.core.result import Result
@@ -110,7 +111,7 @@ def methods(losses: Losses) -> pd.DataFrame:
 
 def of_losses(name: str, log: Log) -> str | None:
     """Say what a test asks of the losses themselves, beyond the design."""
-    if isinstance(log.panels, CellPanels) and (words := of_cells(name, log)) is not None:
+    if not log.in_memory and (words := of_cells(name, log)) is not None:
         return words
     models = len(log.labels.models)
     if name in COMPARISONS and models < COMPARISONS[name]:
@@ -130,10 +131,11 @@ def of_cells(name: str, log: Log) -> str | None:
         return f"it needs the losses {why}, and {have}. Ask the log in memory."
     if lazy and name in SUMMED_UP:
         return f"it is not done lazily. Sum up first: cvstats.Moments.of_log(losses).{name}()."
-    named = log.found.levels if isinstance(log, CellLog) else ()
+    named = log.cells.found.levels if isinstance(log.cells, Cells) else ()
     if name in ("friedman", "nemenyi") and not any(log.design.has(level) for level in named):
         return "the moments are by no level that could tell data sets apart."
-    shared = not isinstance(log, CellLog) or log.gaps is not None or len(log.labels.models) < 2
+    cells = log.cells
+    shared = not isinstance(cells, Cells) or cells.gaps is not None or len(log.labels.models) < 2
     if name == "rope" and not shared:
         return "these moments hold nothing that two models share. Make them with pairs=True."
     return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -10,23 +10,23 @@ from typing import Any, Literal
 import numpy as np
 
 from cvstats.api.adjusting import simultaneous, with_adjusted
-from cvstats.api.comparing_lazily import compared_lazily, lazy_losses
 from cvstats.api.pairs import (
     Options,
+    ask_pairs,
     based,
     checked_options,
     columns_of,
     every_two,
-    paired,
     pairs_of,
     usual,
 )
 from cvstats.api.running import Alternative, Compared, Losses, Missing, checked_alpha
 from cvstats.comparisons import joint
 from cvstats.comparisons.paired import ADJUSTMENTS, adjusted, tested
-from cvstats.containers import is_dask_frame, later, read
+from cvstats.containers import Log, is_dask_frame, later, read
 from cvstats.containers.align import against, every_pair, subtracted
-from cvstats.core.result import ALTERNATIVES
+from cvstats.core.chunked import Differences
+from cvstats.core.result import ALTERNATIVES, Result
 from cvstats.errors import LogError, checked_choice
 from cvstats.plans.drawing import Rng, checked_rng, seed_of, whole_number
 
@@ -202,29 +202,52 @@ def compare(
             adjust=adjust, alpha=alpha, n_draws=n_draws, rng=rng,
         )  # fmt: skip
         return later(losses, ask, other=other, pairs=True, missing=missing)
-    if lazy_losses(losses, other):
-        return compared_lazily(
-            losses, other, reference, method, given, alternative=alternative, adjust=adjust,
-            alpha=alpha, n_draws=n_draws, seed=seed_of(rng) if adjust == "max-t" else 0,
-            missing=missing,
-        )  # fmt: skip
-    log, pairs, gaps = paired(losses, other, reference, missing)
+    run = partial(
+        compared, method=method, options=given, alternative=alternative, adjust=adjust,
+        alpha=alpha, n_draws=n_draws, seed=seed_of(rng) if adjust == "max-t" else 0,
+    )  # fmt: skip
+    example = partial(run, n_draws=min(n_draws, FEW))
+    every = adjust == "max-t"
+    table = ask_pairs(losses, other, reference, missing, run, every=every, example=example)
+    if "n_draws" in table.attrs:
+        table.attrs["n_draws"] = n_draws
+    return table
+
+
+FEW = 999
+"""Draws for the form of an answer, of which no number is kept."""
+
+
+def compared(
+    log: Log,
+    gaps: Differences,
+    *,
+    method: str | None,
+    options: Mapping[str, Any],
+    alternative: Alternative,
+    adjust: str | None,
+    alpha: float,
+    n_draws: int,
+    seed: int,
+) -> Result:
+    """Test the differences of pairs of models, pairs before carried cells."""
     chosen = usual(log) if method is None else method
-    base = based(log, gaps, chosen, given, alpha)
+    base = based(log, gaps, chosen, options, alpha)
     result = tested(base, alternative=alternative, alpha=alpha)
-    result = replace(result, attrs={**result.attrs, "interval_method": chosen})
-    if len(pairs) > 1 and adjust == "max-t":
-        every = every_two(log)
-        whole = based(log, every, chosen, given, alpha) if gaps.width < every.width else base
-        columns = columns_of(log)
-        place = np.empty(log.panels.width, dtype=np.int64)
-        place[columns] = np.arange(len(columns))[:, None]
-        first = slice(None, None, columns.shape[1])  # a pair has the same models in each cell
-        result = simultaneous(
-            result, whole, (place[gaps.left[first]], place[gaps.right[first]]), len(columns),
-            alternative=alternative, alpha=alpha, n_draws=n_draws, seed=seed_of(rng),
-        )  # fmt: skip
-    elif len(pairs) > 1 and adjust is not None:
-        p = adjusted(result.columns["p_value"].reshape(len(pairs), -1), adjust)
-        result = with_adjusted(result, p.reshape(-1), {"adjust": adjust})
-    return log.label_pairs(pairs, replace(result, method="compare"))
+    result = replace(result, attrs={**result.attrs, "interval_method": chosen}, method="compare")
+    columns = columns_of(log)
+    number = gaps.width // columns.shape[1]
+    if number < 2 or adjust is None:
+        return result
+    if adjust != "max-t":
+        p = adjusted(result.columns["p_value"].reshape(number, -1), adjust)
+        return with_adjusted(result, p.reshape(-1), {"adjust": adjust})
+    every = every_two(log)
+    whole = based(log, every, chosen, options, alpha) if gaps.width < every.width else base
+    place = np.empty(columns.size, dtype=np.int64)
+    place[columns] = np.arange(len(columns))[:, None]
+    first = slice(None, None, columns.shape[1])  # a pair has the same models in each cell
+    return simultaneous(
+        result, whole, (place[gaps.left[first]], place[gaps.right[first]]), len(columns),
+        alternative=alternative, alpha=alpha, n_draws=n_draws, seed=seed,
+    )  # fmt: skip

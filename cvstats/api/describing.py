@@ -22,10 +22,10 @@ from cvstats.api.running_sources import independent_logs, run_independent
 from cvstats.containers import (
     Axis,
     Log,
+    dask,
     is_dask_frame,
     is_lazy,
     later,
-    lazy_frames,
     lazy_table,
     read,
     stack,
@@ -263,14 +263,16 @@ def assumed_rho(rho: object) -> tuple[list[float | None], Axis | None]:
 def understood(losses: Losses) -> str:
     """Say in one line what was understood of a log, or why it is none; never an error."""
     if is_dask_frame(losses):
-        return f"<cvci: {lazy_frames.told(losses)}>"
+        return f"<cvci: {dask.describe(losses)}>"
     try:
         log = read(losses)
     except LogError as error:
         return f"<cvci: {error}>"
     design = log.design
     points = design.splits().points
-    parts = [f"{points:,} points" if points is not None else f"{design.size:,} losses"]
+    parts = [
+        f"{points:,} points" if points is not None else f"{design.splits().rows.sum():,} losses"
+    ]
     fold = folds_per_repetition(log)
     counts = {
         "repetition": design.number("repetition"),

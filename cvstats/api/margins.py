@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cvstats.api.comparing_lazily import based_lazily, gaps_of, lazy_losses, of_pairs
-from cvstats.api.pairs import Options, based, checked_options, paired, usual
+from cvstats.api.pairs import Options, ask_pairs, based, checked_options, usual
 from cvstats.api.running import Compared, Losses, Missing, checked_alpha, checked_numbers
 from cvstats.api.running_resampled import TrainSize, checked_train_size, train_sizes
 from cvstats.comparisons.margins import Margin, checked_margin, equivalent, posterior
@@ -114,17 +113,13 @@ def equivalence(
             alpha=alpha,
         )  # fmt: skip
         return later(losses, ask, other=other, pairs=True, missing=missing)
-    if lazy_losses(losses, other):
 
-        def run(log: Log) -> Result:
-            return equivalent(based_lazily(log, method, given, alpha), margin=ends, alpha=alpha)
+    def run(log: Log, gaps: Differences) -> Result:
+        chosen = usual(log) if method is None else method
+        result = equivalent(based(log, gaps, chosen, given, alpha), margin=ends, alpha=alpha)
+        return replace(result, attrs={**result.attrs, "interval_method": chosen})
 
-        return of_pairs(gaps_of(losses, other, reference, missing), missing, run)
-    log, pairs, gaps = paired(losses, other, reference, missing)
-    chosen = usual(log) if method is None else method
-    result = equivalent(based(log, gaps, chosen, given, alpha), margin=ends, alpha=alpha)
-    result = replace(result, attrs={**result.attrs, "interval_method": chosen})
-    return log.label_pairs(pairs, result)
+    return ask_pairs(losses, other, reference, missing, run)
 
 
 def rope(
@@ -213,7 +208,7 @@ def rope(
         ask = partial(rope, margin=margin, reference=reference, rho=rho, train_size=train_size)
         return later(losses, ask, other=other, pairs=True, missing=missing)
 
-    def run(log: Log, gaps: Differences | None = None) -> Result:
+    def run(log: Log, gaps: Differences) -> Result:
         require("rope", log.design)
         found = log.moments(layouts.split_levels(log.design), gaps)
         if rho is None:
@@ -222,7 +217,4 @@ def rope(
             ratio = rho / (1 - rho)
         return posterior(found, ratio, margin=ends)
 
-    if lazy_losses(losses, other):
-        return of_pairs(gaps_of(losses, other, reference, missing), missing, run)
-    log, pairs, gaps = paired(losses, other, reference, missing)
-    return log.label_pairs(pairs, run(log, gaps))
+    return ask_pairs(losses, other, reference, missing, run)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from inspect import Parameter, signature
 from itertools import combinations
 from typing import Any, TypeAlias
@@ -15,7 +16,7 @@ from cvstats.api.options import checked_words
 from cvstats.api.rounding import exact
 from cvstats.api.running import RUNNERS, Losses, folds_per_repetition
 from cvstats.api.running_resampled import checked_train_size
-from cvstats.containers import Log, dropped, read
+from cvstats.containers import Log, compare_lazily, dropped, has_lazy_losses, read
 from cvstats.containers.align import aligned
 from cvstats.containers.read import MISSING
 from cvstats.core.chunked import Differences, Panels, cross_products
@@ -28,7 +29,9 @@ from cvstats.intervals.registry import require
 
 __all__ = [
     "Options",
+    "PairRun",
     "Pairs",
+    "ask_pairs",
     "averaged",
     "based",
     "checked_options",
@@ -43,6 +46,7 @@ __all__ = [
 
 Pairs = list[tuple[Hashable, Hashable]]
 Options: TypeAlias = Mapping[str, Any] | None
+PairRun: TypeAlias = Callable[[Log, Differences], Result]
 
 
 # --- which models -----------------------------------------------------------------------------
@@ -75,8 +79,6 @@ def paired(
     losses: Losses, other: Losses | None, reference: Hashable, missing: str
 ) -> tuple[Log, Pairs, Differences]:
     """Pair the models of one log, or each of them with its partner in another log."""
-    if other is not None and reference is not None:
-        raise LogError("other and reference both name what to compare with. Expected one of them.")
     return (
         one_log(losses, reference, missing) if other is None else two_logs(losses, other, missing)
     )
@@ -90,6 +92,32 @@ def one_log(losses: Losses, reference: Hashable, missing: str) -> tuple[Log, Pai
     return log, pairs, Differences(
         log.panels, columns[left].reshape(-1), columns[right].reshape(-1)
     )  # fmt: skip
+
+
+def ask_pairs(
+    losses: Losses,
+    other: Losses | None,
+    reference: Hashable,
+    missing: str,
+    run: PairRun,
+    *,
+    every: bool = False,
+    example: PairRun | None = None,
+) -> Any:
+    """Ask something of pairs of models: now, or once lazy losses are computed.
+
+    ``every`` says that all pairs are needed besides those that are asked for, and ``example`` is
+    a quicker question with an answer of the same form.
+    """
+    if other is not None and reference is not None:
+        raise LogError("other and reference both name what to compare with. Expected one of them.")
+    if has_lazy_losses(losses, other):
+        choose = partial(pairs_of, reference=reference)
+        return compare_lazily(
+            losses, other, choose, run, missing=missing, every=every, example=example
+        )
+    log, pairs, gaps = paired(losses, other, reference, missing)
+    return log.label_pairs(pairs, run(log, gaps))
 
 
 def check_same_rows(one: Log, two: Log) -> None:

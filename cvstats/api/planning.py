@@ -7,8 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from cvstats.api.comparing_lazily import based_lazily, gaps_of, lazy_losses, of_pairs
-from cvstats.api.pairs import averaged, based, paired, usual
+from cvstats.api.pairs import ask_pairs, averaged, based, usual
 from cvstats.api.running import (
     Alternative,
     Losses,
@@ -134,25 +133,19 @@ def power(
         return later(losses, ask, other=other, pairs=True, missing=missing)
     asked = float(effect)
 
-    def run(log: Log, base: Result, gaps: Differences | None = None) -> Result:
-        return planned(
-            base, effect=asked, alpha=alpha, alternative=alternative, target=target_power,
+    def run(log: Log, gaps: Differences) -> Result:
+        chosen = usual(log)
+        result = planned(
+            based(log, gaps, chosen, {}, alpha), effect=asked, alpha=alpha,
+            alternative=alternative, target=target_power,
             n=int(log.design.splits().rows[0]), parts=parts(log, gaps),
         )  # fmt: skip
+        return replace(result, attrs={**result.attrs, "interval_method": chosen})
 
-    if lazy_losses(losses, other):
-        return of_pairs(
-            gaps_of(losses, other, reference, missing), missing,
-            lambda log: run(log, based_lazily(log, None, {}, alpha)),
-        )  # fmt: skip
-    log, pairs, gaps = paired(losses, other, reference, missing)
-    chosen = usual(log)
-    result = run(log, based(log, gaps, chosen, {}, alpha), gaps)
-    result = replace(result, attrs={**result.attrs, "interval_method": chosen})
-    return log.label_pairs(pairs, result)
+    return ask_pairs(losses, other, reference, missing, run)
 
 
-def parts(log: Log, gaps: Differences | None) -> tuple[FloatArray, FloatArray]:
+def parts(log: Log, gaps: Differences) -> tuple[FloatArray, FloatArray]:
     """Split the variance of each difference by what repetitions remove."""
     repetitions = log.design.number("repetition")
     found = log.moments(by_repetition(log), gaps)
@@ -160,7 +153,7 @@ def parts(log: Log, gaps: Differences | None) -> tuple[FloatArray, FloatArray]:
     once = (found.m2 / (n - 1)).mean(axis=0)
     if repetitions == 1:
         return parts_of_variance(once, once, 1)
-    if gaps is None:
+    if not log.in_memory:
         raise LogError(ONE_BY_ONE)
     points = averaged(log)
     means = points.moments((), Differences(points.panels, gaps.left, gaps.right))

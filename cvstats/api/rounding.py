@@ -8,7 +8,7 @@ import numpy as np
 
 from cvstats.api.running import by_repetition
 from cvstats.comparisons.paired import symmetric
-from cvstats.containers import CellLog, Log
+from cvstats.containers import Log
 from cvstats.core.chunked import Differences
 from cvstats.core.result import Caution, Result
 from cvstats.core.types import FloatArray, MaskArray
@@ -64,7 +64,7 @@ def without_spread(base: Result, tiny: MaskArray, none: MaskArray) -> Result:
 
 def first_losses(log: Log) -> float:
     """Find the largest of the first losses; infinite where only moments are there."""
-    if isinstance(log, CellLog):
+    if not log.in_memory:
         return np.inf
     rows = max(1, HEAD // log.panels.width)
     heads = (np.abs(table[:rows].astype(np.float64)) for table in log.panels.tables)

@@ -27,7 +27,7 @@ from cvstats.api.running_resampled import (
 )
 from cvstats.api.running_sources import run_clustered, run_out_of_source
 from cvstats.containers import Kept, Log, Table
-from cvstats.core.chunked import Columns, all_binary
+from cvstats.core.chunked import Columns
 from cvstats.core.result import Caution, Result
 from cvstats.errors import LogError, is_number, is_several
 from cvstats.intervals import quadratic as quadratics
@@ -151,7 +151,7 @@ def run_holdout(
     else:
         cell = log.moments((), losses)
     if interval in ("wilson", "clopper-pearson") and (
-        repetitions > 1 or not all_binary(log.design, losses or log.panels)
+        repetitions > 1 or not log.all_binary(losses)
     ):
         found = f"{repetitions} repetitions" if repetitions > 1 else "other losses"
         raise LogError(

@@ -43,7 +43,7 @@ def folds_of_parts(groups: Groups, by: tuple[str, ...]) -> IntArray:
     """Count the folds in the first repetition of each part; 1 where nothing names folds."""
     if by in ((), ("repetition",)):
         return np.ones(len(groups.codes), dtype=np.int64)
-    cut, _ = groups.cut(0, by)
+    cut = groups.cells(by)
     starts, cells = cut.starts[:-1], np.diff(cut.starts)
     if "repetition" not in by:
         return cells

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from cvstats.containers import Groups, Log, apart, read
+from cvstats.containers import Groups, Log, read
 from cvstats.core.chunked import Columns
 from cvstats.core.design import LEVELS
 from cvstats.core.moments import Moments
@@ -74,7 +74,7 @@ def group_sizes(log: Log, by: str, cells: Moments, method: str) -> IntArray:
     splits = log.design.splits()
     if len(splits.rows) == 1:
         return cells.count.astype(np.int64)
-    counts, shared = apart(log.design, by).points()
+    counts, shared = log.count_points(by)
     if shared is not None:
         raise LogError(
             f"{method} needs groups that share no point, and {shared}. Expected {by!r} to be the "

@@ -1,142 +1,78 @@
-"""The parts of a log, one for each label of a level, from one pass over its losses.
+"""The parts of a log, one for each label of a level (``by=``), from one pass over its losses.
 
-A part answers what a log answers: which levels it has, how its rows fall into cells, and the
-moments of the cells. It takes the answers for all parts at once from the whole log, keyed by
-the level first, and cuts them; its rows are gathered only if somebody asks for losses one by
-one. So a method that works on a log works on each of its parts.
+A part is a log whose cells are a slice of those of the whole log: moments are computed once, keyed
+by the level first, and cut. Its losses are gathered only if a method needs them one by one. So a
+method that works on a log works on each of its parts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, partial
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cvstats.containers.apart import Apart
-from cvstats.containers.log import Log
+from cvstats.containers.log import HiddenTable, Log, hide_losses
 from cvstats.core.chunked import Columns, Panels
-from cvstats.core.design import SPLIT, Design, Grid, Keys, Level, Plan, Splits
-from cvstats.core.levels import Codes
+from cvstats.core.design import LEVELS, SPLIT, Design, Level, Splits
 from cvstats.core.moments import Moments
 from cvstats.core.result import Result
 from cvstats.core.types import IntArray
-from cvstats.errors import LogError, listed, spelled
+from cvstats.errors import LogError, listed, nearest, spelled
 
-__all__ = ["Groups", "Part", "PartDesign", "stack"]
+__all__ = ["Groups", "Part", "stack", "within_level"]
 
 Run = Callable[[Log], Result]
 
-
-@dataclass(frozen=True, eq=False)
-class Picked(Grid):
-    """The codes of some rows, gathered when somebody asks for them."""
-
-    axes: tuple[int, ...] = ()
-    shape: tuple[int, ...] = ()
-    of: Codes | Grid = field(kw_only=True)
-    rows: Callable[[], IntArray] = field(kw_only=True)
-
-    def __getitem__(self, rows: slice) -> NDArray[Any]:
-        """Take the codes of some rows of the part."""
-        picked = self.rows()[rows]
-        if not isinstance(self.of, Grid):
-            return self.of[picked]
-        at = np.unravel_index(picked, self.of.shape)
-        if self.of.base is None:
-            return at[self.of.axes[0]]
-        return self.of.base[tuple(at[axis] for axis in self.of.axes)]
+WORDS = "This is a part of a log, of which only cells are at hand. Expected the whole log."
 
 
-class PickedLevels(Mapping[str, Level]):
-    """The levels of a part: the labels of the whole, the codes of some rows."""
+def within_level(design: Design, name: object) -> Design:
+    """Let a level distinguish evaluations, if the log has it.
 
-    def __init__(self, levels: Mapping[str, Level], rows: Callable[[], IntArray]) -> None:
-        self.levels, self.rows = levels, rows
-
-    def __getitem__(self, name: str) -> Level:
-        """Make one level; its codes are gathered when they are used."""
-        level = self.levels[name]
-        return Level(level.labels, Picked(of=level.codes, rows=self.rows))
-
-    def __contains__(self, name: object) -> bool:
-        """Whether the log has this level."""
-        return name in self.levels
-
-    def __iter__(self) -> Iterator[str]:
-        """Go through the names of the levels."""
-        return iter(self.levels)
-
-    def __len__(self) -> int:
-        """Count the levels."""
-        return len(self.levels)
+    Raises
+    ------
+    LogError
+        If there is no such level.
+    """
+    if not isinstance(name, str) or name not in design.levels:
+        known = listed(map(repr, design.levels)) or "none"
+        raise LogError(
+            f"the log has no level {name!r}. Expected one of its levels, or of the coordinates "
+            f"along its evaluations: {known}.{nearest(name, design.levels)}"
+        )
+    return replace(design, within=name)
 
 
 @dataclass(frozen=True, eq=False)
-class PartDesign(Design):
-    """The design of one part: what it counts is cut out of the counts of the whole."""
+class CellSlices:
+    """The cells of some levels, sorted by part: where each part starts, and the cells."""
 
-    groups: Groups = field(kw_only=True)
-    at: int = field(kw_only=True)
-
-    def plan(self, by: tuple[str, ...]) -> Plan:
-        """How the rows of the part fall into the cells of some levels (remembered)."""
-        if ("plan", by) not in self.facts:
-            self.facts["plan", by] = self.groups.plan(self.at, by)
-        found: Plan = self.facts["plan", by]
-        return found
-
-    def cells(
-        self, by: Sequence[str], start: int, stop: int, out: NDArray[np.int32] | None = None
-    ) -> NDArray[np.int32]:
-        """Find the cell number of some rows of the part."""
-        plan = self.plan(tuple(by))
-        if ("keys", plan.by) not in self.facts:
-            codes = self.codes_of(plan).T
-            self.facts["keys", plan.by] = Keys.of(plan.sizes, lambda: [codes])
-        return super().cells(by, start, stop, out)
-
-    def number(self, level: str) -> int:
-        """How many labels of a level occur; 1 where the level is absent."""
-        return len(self.groups.cell_codes(self.at, (level,))) if level in self.levels else 1
-
-    def codes_of(self, plan: Plan) -> IntArray:
-        """For each cell of a plan the codes of its labels, a column for each level."""
-        return self.groups.cell_codes(self.at, plan.by)
-
-    def splits(self) -> Splits:
-        """Count rows and points; that each evaluation stands once is known of the whole."""
-        return self.groups.splits(self.at)
+    starts: IntArray
+    codes: IntArray
+    counts: IntArray
 
 
-class PickedPanels(Panels):
-    """The losses of some rows, gathered when somebody asks for them one by one."""
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What answers for one part of a log: slices of the cells of the whole."""
 
-    def __init__(self, whole: Panels, rows: Callable[[], IntArray]) -> None:
-        object.__setattr__(self, "_whole", whole)
-        object.__setattr__(self, "_rows", rows)
+    groups: Groups
+    at: int
 
-    @cached_property
-    def tables(self) -> tuple[NDArray[Any], ...]:
-        """Take the rows out of each table."""
-        rows = self._rows()
-        return tuple(table[rows] for table in self._whole.tables)
-
-    _whole: Panels
-    _rows: Callable[[], IntArray]
-
-
-class Part(Log):
-    """The part of a log with one label of a level."""
-
-    def moments(self, by: Sequence[str], losses: Columns | None = None) -> Moments:
+    def moments(self, by: Sequence[str], losses: Columns | None) -> Moments:
         """Cut the moments of the part out of those of the whole log."""
-        if not isinstance(self.design, PartDesign):  # somebody has taken rows out
-            return super().moments(by, losses)
-        return self.design.groups.moments(self.design.at, tuple(by), losses)
+        return self.groups.cut_moments(self.at, tuple(by), losses)
+
+    def count_points(self, level: str) -> tuple[IntArray, str | None]:
+        """Count the distinct points of the part under each label of a level."""
+        return self.rows().count_points(level)
+
+    def rows(self) -> Log:
+        """Gather the rows of the part."""
+        return self.groups.gather(self.at)
 
 
 class Groups:
@@ -145,20 +81,15 @@ class Groups:
     Parameters
     ----------
     log : Log
-        The whole, read with this level in mind, so that its design is `Apart`.
+        The whole, whose design was read with this level in mind.
     name : str
         The level.
     """
 
     def __init__(self, log: Log, name: str) -> None:
-        self.log, self.name = log, name
-        self.design = log.design
-        plan = self.design.plan((name,))
-        self.codes = self.design.codes_of(plan)[:, 0]
-        self.rows_of = plan.total[plan.used]
-        self._panels = log.panels
-        self._same = {entry.name: getattr(log, entry.name) for entry in fields(Log)}
-        self._cuts: dict[tuple[str, ...], Cut] = {}
+        self.log, self.name, self.design = log, name, log.design
+        self.codes = self.design.codes_of(self.design.plan((name,)))[:, 0]
+        self._cells: dict[tuple[str, ...], CellSlices] = {}
         self._moments: dict[Any, tuple[Moments, IntArray, Columns | None]] = {}
 
     @property
@@ -166,79 +97,81 @@ class Groups:
         """The labels that occur, in the order of the parts."""
         return [self.design.levels[self.name].labels[code] for code in self.codes.tolist()]
 
-    def parts(self) -> Iterator[Part]:
-        """Go through the parts."""
+    def parts(self) -> Iterator[Log]:
+        """Go through the parts; those of bootstrap and other samples are gathered row by row."""
+        if "count" in self.design.levels or "sample" in self.design.levels:
+            return (self.gather(at) for at in range(len(self.codes)))
         return (self.part(at) for at in range(len(self.codes)))
 
-    def part(self, at: int) -> Part:
+    def part(self, at: int) -> Log:
         """Look at the log as if it held the rows of one part only."""
-        rows = partial(self.rows, at)
-        levels = PickedLevels(self.design.levels, rows)
-        design = PartDesign(levels, self.size(at), groups=self, at=at, taking=self.design.taking)
-        return Part(**(self._same | {"design": design, "panels": PickedPanels(self._panels, rows)}))
-
-    def size(self, at: int) -> int:
-        """Count the evaluations of a part."""
-        return int(self.rows_of[at])
+        known = (*LEVELS, *self.log.used)
+        by = tuple(name for name in self.design.levels if name in known and name != "point")
+        cells, design = self.cells(by), self.design
+        here = slice(cells.starts[at], cells.starts[at + 1])
+        levels = {
+            name: Level(design.levels[name].labels, cells.codes[here, i])
+            for i, name in enumerate(by)
+        }
+        if "point" in design.levels:
+            hidden: Any = HiddenTable((0,), WORDS)
+            levels["point"] = Level(design.levels["point"].labels, hidden)
+        counts = cells.counts[here]
+        part = Design(
+            levels, len(counts), facts={"splits": self.splits(at)}, taking=design.taking,
+            scores=design.scores, weights=counts,
+        )  # fmt: skip
+        panels = hide_losses(self.log.panels.width, WORDS)
+        return replace(self.log, design=part, panels=panels, cells=Part(self, at))
 
     def first(self, by: tuple[str, ...]) -> tuple[str, ...]:
         """Put the level of the parts before all others."""
         return (self.name, *(level for level in by if level != self.name))
 
-    def shared(self, by: tuple[str, ...]) -> bool:
-        """Whether some cell of these levels has rows in several parts."""
-        return len(self.cut(0, by)[0].counts) > len(self.design.plan(by).used)
-
     def starts(self, codes: IntArray) -> IntArray:
         """Find where each part starts among cells that are sorted by part; and their end."""
         return np.append(np.searchsorted(codes, self.codes), len(codes))
 
-    def plan(self, at: int, by: tuple[str, ...]) -> Plan:
-        """Cut the cells of a part out of the plan of the whole."""
-        cut, here = self.cut(at, by)
-        return Plan(by, cut.sizes, max(self.size(at), 1), cut.counts[here])
+    def cells(self, by: tuple[str, ...]) -> CellSlices:
+        """Find the cells of some levels, sorted by part."""
+        if by not in self._cells:
+            levels = self.first(by)
+            plan = self.design.plan(levels)
+            codes = self.design.codes_of(plan)
+            columns = [levels.index(level) for level in by]
+            starts = self.starts(codes[:, 0])
+            self._cells[by] = CellSlices(starts, codes[:, columns], plan.total[plan.used])
+        return self._cells[by]
 
-    def cell_codes(self, at: int, by: tuple[str, ...]) -> IntArray:
-        """Cut the codes of the cells of a part out of those of the whole."""
-        cut, here = self.cut(at, by)
-        return cut.codes[here]
-
-    def cut(self, at: int, by: tuple[str, ...]) -> tuple[Cut, slice]:
-        """Find the cells of some levels, and those of a part among them."""
-        if by not in self._cuts:
-            self._cuts[by] = self._cut(by)
-        cut = self._cuts[by]
-        return cut, slice(cut.starts[at], cut.starts[at + 1])
-
-    def _cut(self, by: tuple[str, ...]) -> Cut:
-        levels = self.first(by)
-        whole = self.design.plan(levels)
-        codes = self.design.codes_of(whole)
-        sizes = tuple(len(self.design.levels[level].labels) for level in by)
-        asked = codes[:, [levels.index(level) for level in by]]
-        return Cut(self.starts(codes[:, 0]), sizes, asked, whole.total[whole.used])
+    def shared(self, by: tuple[str, ...]) -> bool:
+        """Whether some cell of these levels has rows in several parts."""
+        return len(self.cells(by).counts) > len(self.design.plan(by).used)
 
     def whole_splits(self) -> bool:
         """Whether every split of every part tests all points of the part."""
-        splits = tuple(level for level in SPLIT if level in self.design.levels)
-        cut, _ = self.cut(0, splits)
-        if len(cut.counts) == len(self.codes):
+        cells = self._split_cells
+        if len(cells.counts) == len(self.codes):
             return True  # one split in each part
-        if "point" not in self.design.levels or not isinstance(self.design, Apart):
+        if "point" not in self.design.levels:
             return False
-        points = np.repeat(self.design.points()[0][self.codes], np.diff(cut.starts))
-        return bool((cut.counts == points).all())
+        points = np.repeat(self.log.count_points(self.name)[0][self.codes], np.diff(cells.starts))
+        return bool((cells.counts == points).all())
+
+    @property
+    def _split_cells(self) -> CellSlices:
+        return self.cells(tuple(level for level in SPLIT if level in self.design.levels))
 
     def splits(self, at: int) -> Splits:
         """Count the rows of each split of a part, and its points."""
-        rows = self.plan(at, tuple(level for level in SPLIT if level in self.design.levels)).total
+        cells = self._split_cells
+        rows = cells.counts[cells.starts[at] : cells.starts[at + 1]]
         if len(rows) == 1:
             return Splits(rows, int(rows[0]))
-        if "point" not in self.design.levels or not isinstance(self.design, Apart):
+        if "point" not in self.design.levels:
             return Splits(rows, None)
-        return Splits(rows, int(self.design.points()[0][self.codes[at]]))
+        return Splits(rows, int(self.log.count_points(self.name)[0][self.codes[at]]))
 
-    def moments(self, at: int, by: tuple[str, ...], losses: Columns | None) -> Moments:
+    def cut_moments(self, at: int, by: tuple[str, ...], losses: Columns | None) -> Moments:
         """Cut the moments of a part out of those of the whole, which are computed once."""
         levels = self.first(by)
         key = (levels, id(losses) if losses is not None else None)
@@ -255,18 +188,27 @@ class Groups:
         )  # fmt: skip
 
     @cached_property
-    def _sorted(self) -> tuple[IntArray, IntArray]:
+    def _sorted_rows(self) -> tuple[IntArray, IntArray]:
         codes = self.design.cells((self.name,), 0, self.design.size).astype(np.int64)
         order = np.argsort(codes, kind="stable")
         return order, self.starts(codes[order])
 
-    def rows(self, at: int) -> IntArray:
-        """Find the rows of a part, in their order in the log."""
-        order, starts = self._sorted
-        return order[starts[at] : starts[at + 1]]
+    def gather(self, at: int) -> Log:
+        """Take the rows of a part, in their order in the log."""
+        if self.log.cells is not None:
+            return self.log.cells.rows()
+        order, starts = self._sorted_rows
+        rows, design = order[starts[at] : starts[at + 1]], self.design
+        levels = {
+            name: Level(level.labels, take_codes(level, rows))
+            for name, level in design.levels.items()
+        }
+        part = Design(levels, len(rows), taking=design.taking, scores=design.scores)
+        panels = Panels(tuple(table[rows] for table in self.log.panels.tables))
+        return replace(self.log, design=part, panels=panels)
 
     def answers(self, run: Run) -> Result:
-        """Ask each part the same, and put the answers one below the other.
+        """Ask each part the same, and concatenate the answers.
 
         Raises
         ------
@@ -293,18 +235,20 @@ class Groups:
         return stack(results)
 
 
-@dataclass(frozen=True, eq=False)
-class Cut:
-    """A plan of the whole, sorted by part: where each starts, and its cells."""
-
-    starts: IntArray
-    sizes: tuple[int, ...]
-    codes: IntArray
-    counts: IntArray
+def take_codes(level: Level, rows: IntArray) -> IntArray:
+    """Take the codes of a level at some rows."""
+    codes: Any = level.codes
+    if isinstance(codes, np.ndarray):
+        return codes[rows].astype(np.int64)
+    at = np.unravel_index(rows, codes.shape)
+    if codes.base is None:
+        return at[codes.axes[0]].astype(np.int64)
+    taken: IntArray = codes.base[tuple(at[axis] for axis in codes.axes)].astype(np.int64)
+    return taken
 
 
 def stack(results: Sequence[Result]) -> Result:
-    """Put results of the same columns one below the other."""
+    """Concatenate results of the same columns."""
     columns = {
         name: np.concatenate([result.columns[name] for result in results])
         for name in results[0].columns
