@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from cvstats.containers import Losses, is_dask_frame, is_lazy, later, lazy_frames, lazy_table, read
+from cvstats.containers import Losses, dask, is_dask_frame, is_lazy, later, lazy_table, read
 from cvstats.core.layout import count_folds
 from cvstats.core.level_names import renaming, unused
 from cvstats.errors import LogError, listed, nearest
@@ -96,14 +96,16 @@ def list_levels(by: Any) -> tuple[Any, ...]:
 def describe_log(losses: Losses) -> str:
     """Say in one line what was understood of a log, or why it is none; never an error."""
     if is_dask_frame(losses):
-        return f"<cvci: {lazy_frames.told(losses)}>"
+        return f"<cvci: {dask.describe(losses)}>"
     try:
         log = read(losses)
     except LogError as error:
         return f"<cvci: {error}>"
     design = log.design
     points = design.splits().points
-    parts = [f"{points:,} points" if points is not None else f"{design.size:,} losses"]
+    parts = [
+        f"{points:,} points" if points is not None else f"{design.splits().rows.sum():,} losses"
+    ]
     fold = count_folds(design)
     counts = {
         "repetition": design.number("repetition"),

@@ -8,8 +8,6 @@ from functools import partial
 import pandas as pd
 
 from cvstats.containers import (
-    CellLog,
-    CellPanels,
     Log,
     Losses,
     Table,
@@ -19,6 +17,7 @@ from cvstats.containers import (
     lazily,
     read,
 )
+from cvstats.containers.cells import Cells
 from cvstats.core.result import Result
 from cvstats.errors import LogError, checked_choice
 from cvstats.intervals import find_method, interval_names
@@ -102,7 +101,7 @@ def methods(losses: Losses) -> pd.DataFrame:
 
 def find_problem_of_losses(method: Method, log: Log) -> str | None:
     """Say what a method asks of the losses themselves, beyond the design."""
-    if isinstance(log.panels, CellPanels) and (words := find_problem_of_cells(method, log)):
+    if not log.in_memory and (words := find_problem_of_cells(method, log)):
         return words
     models = len(log.labels.models)
     if models < method.models:
@@ -121,7 +120,8 @@ def find_problem_of_cells(method: Method, log: Log) -> str | None:
             f"it is not computed lazily. Aggregate first: "
             f"cvstats.Moments.of_log(losses).{method.name}()."
         )
-    shared = not isinstance(log, CellLog) or log.gaps is not None or len(log.labels.models) < 2
+    cells = log.cells
+    shared = not isinstance(cells, Cells) or cells.gaps is not None or len(log.labels.models) < 2
     if method.models > 1 and not method.takes_scores and not shared:
         return "these moments hold nothing that two models share. Make them with pairs=True."
     return None

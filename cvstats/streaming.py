@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cvstats.api.comparing_lazily import all_gaps, lazy_losses
 from cvstats.containers import (
     Kept,
     Losses,
+    dask,
+    has_lazy_losses,
     is_dask_frame,
     kept_files,
     kept_of,
-    kept_of_array,
-    lazy_frames,
+    moments_of_array,
     scanning_files,
 )
 from cvstats.core.moments import Moments as Cells
@@ -123,9 +123,8 @@ class Moments(Kept):
         >>> cvstats.Moments.of_log(losses, by="fold")
         <Moments of 24,000 evaluations in 12 cells by 'fold'; 1 model>
         """
-        if lazy_losses(losses):
-            gaps = all_gaps(losses, missing) if pairs else None
-            return kept_of_array(cls, losses, gaps, by, missing)
+        if has_lazy_losses(losses):
+            return moments_of_array(cls, losses, by, pairs, missing)
         if is_dask_frame(losses):
             raise LogError(
                 "this is a frame of dask. Expected cvstats.scan_dask(frame, loss=…), whose "
@@ -311,6 +310,6 @@ def scan_dask(
         "sample": sample, "outer": outer, "repetition": repetition, "fold": fold,
         "source": source, "point": point,
     }  # fmt: skip
-    return lazy_frames.scan_dask(
+    return dask.scan_dask(
         Moments, frame, loss, asked, model=model, by=by, pairs=pairs, missing=missing
     )

@@ -12,9 +12,9 @@ import pytest
 
 import cvstats
 from cvstats import LogError, Moments
-from cvstats.containers.grouping import Groups
+from cvstats.containers.groups import Groups
 from cvstats.containers.kept.batches import rows_of
-from cvstats.containers.reading import read
+from cvstats.containers.read import read
 from cvstats.core import design as designs
 from cvstats.core.chunked import cells
 from cvstats.core.levels import Keys

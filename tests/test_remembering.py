@@ -11,7 +11,8 @@ from strategies import stacked
 
 import cvstats
 from cvstats import LogError
-from cvstats.containers import frames, read
+from cvstats.containers import pandas as frames
+from cvstats.containers import read
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from cvstats.api.measuring import losses
-from cvstats.containers.pairing import aligned
+from cvstats.containers.align import aligned
 from cvstats.errors import LogError, listed, nearest
 from cvstats.io import Asked, Assembled, Tidy, assembled
 from cvstats.io.numeric import refuse_commas, refuse_no_numbers

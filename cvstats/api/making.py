@@ -12,7 +12,7 @@ import xarray as xr
 
 from cvstats.api.levelling import kept_besides
 from cvstats.api.measuring import is_name, single
-from cvstats.containers import is_dask_frame, lazy_frames
+from cvstats.containers import dask, is_dask_frame
 from cvstats.core.design import LEVELS
 from cvstats.errors import MOST, LogError, listed, nearest, place
 
@@ -91,7 +91,7 @@ def as_log(
         "source": source, "point": point, "count": count,
     }  # fmt: skip
     if is_dask_frame(frame):
-        log: pd.DataFrame = lazy_frames.relabelled(frame, loss, model, named)
+        log: pd.DataFrame = dask.relabelled(frame, loss, model, named)
         return log
     if not isinstance(frame, pd.DataFrame):
         raise no_frame(frame)

@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from cvstats.api.levelling import levelled
-from cvstats.containers import is_dask_frame, lazy_frames
+from cvstats.containers import dask, is_dask_frame
 from cvstats.errors import LogError, listed, nearest
 from cvstats.loss_functions import LossOptions, checked_loss, loss_name, pointwise
 
@@ -110,7 +110,7 @@ def losses(
             losses, truth=truth, prediction=prediction, loss=loss, quantile=quantile,
             threshold=threshold, classes=classes, positive=positive,
         )  # fmt: skip
-        return lazy_frames.mapped(predictions, ask, needed, [*map(str, chosen)])
+        return dask.mapped(predictions, ask, needed, [*map(str, chosen)])
     if isinstance(predictions, pd.DataFrame):
         predictions = levelled(predictions, needed)
     values: dict[Hashable, Any] = {}

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.containers.frames import sentence
+from cvstats.containers.pandas import sentence
 from cvstats.core.design import LEVELS
 from cvstats.errors import LogError
 

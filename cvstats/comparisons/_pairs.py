@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import special
 
-from cvstats.containers import CellLog, Log, Losses, dropped, read
-from cvstats.containers.pairing import aligned
-from cvstats.containers.reading import MISSING
+from cvstats.containers import Log, Losses, compare_lazily, dropped, has_lazy_losses, read
+from cvstats.containers.align import aligned
+from cvstats.containers.read import MISSING
 from cvstats.core.chunked import Differences, Panels
 from cvstats.core.design import Design, Level
 from cvstats.core.layout import count_folds, repetition_level
@@ -30,6 +31,7 @@ __all__ = [
     "average_repetitions",
     "check_method_options",
     "choose_pairs",
+    "compare_pairs",
     "confidence_limits",
     "default_method",
     "degrees_of_freedom",
@@ -45,6 +47,7 @@ __all__ = [
 
 Pairs: TypeAlias = list[tuple[Hashable, Hashable]]
 Options: TypeAlias = Mapping[str, Any] | None
+PairRun: TypeAlias = Callable[[Log, Differences], Result]
 
 
 def any_log(design: Design) -> str | None:
@@ -82,6 +85,31 @@ def check_one_partner(other: Losses | None, reference: Hashable) -> None:
     """Refuse two ways at once to say what to compare with."""
     if other is not None and reference is not None:
         raise LogError("other and reference both name what to compare with. Expected one of them.")
+
+
+def compare_pairs(
+    losses: Losses,
+    other: Losses | None,
+    reference: Hashable,
+    missing: str,
+    run: PairRun,
+    *,
+    all_pairs: bool = False,
+    example: PairRun | None = None,
+) -> Any:
+    """Run a comparison on pairs of models, now or once lazy losses are computed.
+
+    ``all_pairs`` says that all pairs are needed besides those that are asked for, and ``example``
+    is a quicker comparison whose result has the same form.
+    """
+    check_one_partner(other, reference)
+    if has_lazy_losses(losses, other):
+        choose = partial(choose_pairs, reference=reference)
+        return compare_lazily(
+            losses, other, choose, run, missing=missing, every=all_pairs, example=example
+        )
+    log, pairs, differences = read_pairs(losses, other, reference, missing)
+    return log.label_pairs(pairs, run(log, differences))
 
 
 def read_pairs(
@@ -312,7 +340,7 @@ def collapse_intervals(base: Result, tiny: MaskArray, equal: MaskArray) -> Resul
 
 def largest_first_loss(log: Log) -> float:
     """Find the largest of the first losses; infinite where there are moments only."""
-    if isinstance(log, CellLog):
+    if not log.in_memory:
         return np.inf
     rows = max(1, HEAD // log.panels.width)
     heads = (np.abs(table[:rows].astype(np.float64)) for table in log.panels.tables)

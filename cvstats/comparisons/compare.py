@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -10,13 +10,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.api.comparing_lazily import compared_lazily, lazy_losses
-from cvstats.comparisons import _max_t as max_t
+from cvstats.comparisons._max_t import adjust_max_t, check_draws, check_one_cell
 from cvstats.comparisons._multiplicity import adjust_tests
 from cvstats.comparisons._pairs import (
     Options,
     any_log,
     check_method_options,
+    compare_pairs,
     confidence_limits,
     degrees_of_freedom,
     difference_interval,
@@ -24,9 +24,9 @@ from cvstats.comparisons._pairs import (
     has_standard_errors,
     model_columns,
     pair_all_models,
-    read_pairs,
 )
-from cvstats.containers import Losses, is_dask_frame, later
+from cvstats.containers import Log, Losses, is_dask_frame, later
+from cvstats.core.chunked import Differences
 from cvstats.core.result import Caution, Result, half_widths
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
@@ -144,7 +144,7 @@ def compare(
     given = check_method_options(method, options)
     check_rng(rng)
     if adjust == "max-t":
-        max_t.check_draws(n_draws, alpha)
+        check_draws(n_draws, alpha)
     else:
         whole_number("n_draws", n_draws, 1)
     if is_dask_frame(losses):
@@ -153,33 +153,56 @@ def compare(
             adjust=adjust, alpha=alpha, n_draws=n_draws, rng=rng,
         )  # fmt: skip
         return later(losses, ask, other=other, pairs=True, missing=missing)
-    if lazy_losses(losses, other):
-        return compared_lazily(
-            losses, other, reference, method, given, alternative=alternative, adjust=adjust,
-            alpha=alpha, n_draws=n_draws, seed=seed_of(rng) if adjust == "max-t" else 0,
-            missing=missing,
-        )  # fmt: skip
-    log, pairs, differences = read_pairs(losses, other, reference, missing)
-    base = difference_interval(log, differences, method, given, alpha)
-    result = compute_tests(base, alternative=alternative, alpha=alpha)
+    run = partial(
+        compute, method=method, options=given, alternative=alternative, adjust=adjust, alpha=alpha,
+        n_draws=n_draws, seed=seed_of(rng) if adjust == "max-t" else 0,
+    )  # fmt: skip
+    table = compare_pairs(
+        losses, other, reference, missing, run, all_pairs=adjust == "max-t",
+        example=partial(run, n_draws=min(n_draws, DRAWS_OF_EXAMPLE)),
+    )  # fmt: skip
+    if "n_draws" in table.attrs:
+        table.attrs["n_draws"] = n_draws
+    return table
+
+
+DRAWS_OF_EXAMPLE = 999
+"""Draws for the form of a lazy result, of which no number is kept."""
+
+
+def compute(
+    log: Log,
+    differences: Differences,
+    *,
+    method: str | None,
+    options: Mapping[str, Any],
+    alternative: Alternative,
+    adjust: str | None,
+    alpha: float,
+    n_draws: int,
+    seed: int,
+) -> Result:
+    """Test the differences of pairs of models, in each cell of the remaining dimensions."""
+    base = difference_interval(log, differences, method, options, alpha)
+    result = replace(compute_tests(base, alternative=alternative, alpha=alpha), method="compare")
     if adjust != "max-t":
-        result = adjust_tests(result, adjust)
-    elif len(pairs) > 1:
-        everything = pair_all_models(log)
-        if differences.width < everything.width:
-            base = difference_interval(log, everything, method, given, alpha)
-        columns = model_columns(log)
-        model = np.empty(log.panels.width, dtype=np.int64)
-        model[columns] = np.arange(len(columns))[:, None]
-        one_cell = slice(None, None, columns.shape[1])  # pairs are the same in each cell
-        left, right = model[differences.left[one_cell]], model[differences.right[one_cell]]
-        result = max_t.adjust_max_t(
-            result, base, (left, right), len(columns),
-            alternative=alternative, alpha=alpha, n_draws=n_draws, seed=seed_of(rng),
-        )  # fmt: skip
-    else:
-        max_t.check_one_cell(differences.width)
-    return log.label_pairs(pairs, replace(result, method="compare"))
+        return adjust_tests(result, adjust)
+    columns = model_columns(log)
+    n_cells = columns.shape[1]
+    if differences.width == n_cells:
+        check_one_cell(differences.width)
+        return result
+    everything = pair_all_models(log)
+    if differences.width < everything.width:
+        base = difference_interval(log, everything, method, options, alpha)
+    model = np.empty(columns.size, dtype=np.int64)
+    model[columns] = np.arange(len(columns))[:, None]
+    one_cell = slice(None, None, n_cells)  # pairs are the same in each cell
+    left, right = model[differences.left[one_cell]], model[differences.right[one_cell]]
+    return adjust_max_t(
+        result, base, (left, right), len(columns),
+        alternative=alternative, alpha=alpha, n_draws=n_draws, seed=seed,
+    )  # fmt: skip
 
 
 def compute_tests(base: Result, *, alternative: str, alpha: float) -> Result:

@@ -9,19 +9,19 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from cvstats.api.comparing_lazily import based_lazily, gaps_of, lazy_losses, of_pairs
 from cvstats.comparisons._pairs import (
     Options,
     any_log,
     check_method_options,
+    compare_pairs,
     confidence_limits,
     degrees_of_freedom,
     difference_interval,
     distribution,
     has_standard_errors,
-    read_pairs,
 )
 from cvstats.containers import Log, Losses, is_dask_frame, later
+from cvstats.core.chunked import Differences
 from cvstats.core.result import Caution, Result, half_widths
 from cvstats.errors import LogError, NotGiven, is_number
 from cvstats.intervals._method import Method
@@ -123,15 +123,12 @@ def equivalence(
             alpha=alpha,
         )  # fmt: skip
         return later(losses, ask, other=other, pairs=True, missing=missing)
-    if lazy_losses(losses, other):
 
-        def run(log: Log) -> Result:
-            return compute(based_lazily(log, method, given, alpha), margin=ends, alpha=alpha)
+    def run(log: Log, differences: Differences) -> Result:
+        base = difference_interval(log, differences, method, given, alpha)
+        return compute(base, margin=ends, alpha=alpha)
 
-        return of_pairs(gaps_of(losses, other, reference, missing), missing, run)
-    log, pairs, differences = read_pairs(losses, other, reference, missing)
-    base = difference_interval(log, differences, method, given, alpha)
-    return log.label_pairs(pairs, compute(base, margin=ends, alpha=alpha))
+    return compare_pairs(losses, other, reference, missing, run)
 
 
 def compute(base: Result, *, margin: tuple[float, float], alpha: float) -> Result:

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from cvstats.api.comparing_lazily import based_lazily, gaps_of, lazy_losses, of_pairs
 from cvstats.comparisons._pairs import (
     any_log,
     average_repetitions,
+    compare_pairs,
     difference_interval,
-    read_pairs,
 )
 from cvstats.containers import Log, Losses, is_dask_frame, later
 from cvstats.core.chunked import Differences
@@ -129,20 +128,14 @@ def power(
         return later(losses, ask, other=other, pairs=True, missing=missing)
     expected = float(effect)
 
-    def run(log: Log, base: Result, differences: Differences | None = None) -> Result:
+    def run(log: Log, differences: Differences) -> Result:
         return compute(
-            base, effect=expected, alpha=alpha, alternative=alternative, target=target_power,
-            n=int(log.design.splits().rows[0]), parts=variance_parts(log, differences),
+            difference_interval(log, differences, None, {}, alpha), effect=expected, alpha=alpha,
+            alternative=alternative, target=target_power, n=int(log.design.splits().rows[0]),
+            parts=variance_parts(log, differences),
         )  # fmt: skip
 
-    if lazy_losses(losses, other):
-        return of_pairs(
-            gaps_of(losses, other, reference, missing), missing,
-            lambda log: run(log, based_lazily(log, None, {}, alpha)),
-        )  # fmt: skip
-    log, pairs, differences = read_pairs(losses, other, reference, missing)
-    base = difference_interval(log, differences, None, {}, alpha)
-    return log.label_pairs(pairs, run(log, base, differences))
+    return compare_pairs(losses, other, reference, missing, run)
 
 
 def compute(
@@ -220,7 +213,7 @@ def power_of_test(effect: float, se: FloatArray, alpha: float, alternative: str)
     return np.asarray(special.ndtr(sign * away - quantile(1 - alpha)))
 
 
-def variance_parts(log: Log, differences: Differences | None) -> tuple[FloatArray, FloatArray]:
+def variance_parts(log: Log, differences: Differences) -> tuple[FloatArray, FloatArray]:
     """Compute the parts of the variance of each difference that repeating leaves, and removes."""
     repetitions = log.design.number("repetition")
     found = log.moments(repetition_level(log.design), differences)
@@ -228,7 +221,7 @@ def variance_parts(log: Log, differences: Differences | None) -> tuple[FloatArra
     once = (found.m2 / (n - 1)).mean(axis=0)
     if repetitions == 1:
         return split_variance(once, once, 1)
-    if differences is None:
+    if not log.in_memory:
         raise LogError(
             "power splits the variance of each point's difference over repetitions, for which it "
             "needs the losses one by one. Expected losses in memory: log.compute(); or one "

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cvstats.api.comparing_lazily import gaps_of, lazy_losses, of_pairs
-from cvstats.comparisons._pairs import distribution, read_pairs
+from cvstats.comparisons._pairs import compare_pairs, distribution
 from cvstats.comparisons.equivalence import Margin, check_margin
 from cvstats.containers import Log, Losses, is_dask_frame, later
 from cvstats.core.chunked import Differences
@@ -113,7 +112,7 @@ def rope(
         ask = partial(rope, margin=margin, reference=reference, rho=rho, train_size=train_size)
         return later(losses, ask, other=other, pairs=True, missing=missing)
 
-    def run(log: Log, differences: Differences | None = None) -> Result:
+    def run(log: Log, differences: Differences) -> Result:
         METHOD.require(log.design)
         found = log.moments(layouts.split_levels(log.design), differences)
         if rho is None:
@@ -122,10 +121,7 @@ def rope(
             ratio = rho / (1 - rho)
         return compute(found, ratio, margin=ends)
 
-    if lazy_losses(losses, other):
-        return of_pairs(gaps_of(losses, other, reference, missing), missing, run)
-    log, pairs, differences = read_pairs(losses, other, reference, missing)
-    return log.label_pairs(pairs, run(log, differences))
+    return compare_pairs(losses, other, reference, missing, run)
 
 
 def compute(moments: Moments, ratio: float, *, margin: tuple[float, float]) -> Result:

@@ -7,20 +7,21 @@ from typing import TypeAlias
 import pandas as pd
 import xarray as xr
 
-from cvstats.containers import scanning_files
-from cvstats.containers.apart import apart
-from cvstats.containers.cells import CellLog, CellPanels
-from cvstats.containers.grouping import Groups, stack
+from cvstats.containers import dask, scanning_files
+from cvstats.containers.dask import (
+    compare_lazily,
+    has_lazy_losses,
+    is_lazy,
+    later,
+    lazily,
+    lazy_table,
+    moments_of_array,
+)
+from cvstats.containers.groups import Groups, stack, within_level
 from cvstats.containers.kept import files as kept_files
-from cvstats.containers.kept.arrays import kept_of_array
 from cvstats.containers.kept.batches import Kept, kept_of
-from cvstats.containers.lazy import frames as lazy_frames
-from cvstats.containers.lazy.arrays import is_lazy, lazily, lazy_table
-from cvstats.containers.lazy.frames import later
-from cvstats.containers.lazy.kind import is_dask_frame
-from cvstats.containers.lazy.panels import LazyPanels
 from cvstats.containers.log import Log, Table
-from cvstats.containers.reading import dropped, read
+from cvstats.containers.read import dropped, is_dask_frame, read
 from cvstats.containers.stacking import Axis, label_stacked
 
 Losses: TypeAlias = pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset | Kept
@@ -28,27 +29,26 @@ Losses: TypeAlias = pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset | Kept
 
 __all__ = [
     "Axis",
-    "CellLog",
-    "CellPanels",
     "Groups",
     "Kept",
-    "LazyPanels",
     "Log",
     "Losses",
     "Table",
-    "apart",
+    "compare_lazily",
+    "dask",
     "dropped",
+    "has_lazy_losses",
     "is_dask_frame",
     "is_lazy",
     "kept_files",
     "kept_of",
-    "kept_of_array",
     "label_stacked",
     "later",
     "lazily",
-    "lazy_frames",
     "lazy_table",
+    "moments_of_array",
     "read",
     "scanning_files",
     "stack",
+    "within_level",
 ]

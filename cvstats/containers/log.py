@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -15,16 +15,29 @@ import xarray as xr
 from cvstats.core import chunked
 from cvstats.core.chunked import Columns, Differences, Panels
 from cvstats.core.design import Design
+from cvstats.core.layout import has_one_loss_per_split
+from cvstats.core.level_names import unused
 from cvstats.core.levels import Grid
 from cvstats.core.moments import Moments
 from cvstats.core.result import Caution, Result
 from cvstats.core.threads import BLOCK, spans
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import MOST, LogError, listed, spelled, unpaired
-from cvstats.core.layout import has_one_loss_per_split
-from cvstats.core.level_names import unused
 
-__all__ = ["Labels", "Log", "Table", "doubted", "facts_of", "refuse_same_names"]
+if TYPE_CHECKING:
+    from cvstats.containers.xarray import LazyArray
+
+__all__ = [
+    "HiddenTable",
+    "Labels",
+    "Log",
+    "MomentSource",
+    "Table",
+    "doubted",
+    "facts_of",
+    "hide_losses",
+    "refuse_same_names",
+]
 
 Attrs = Mapping[str, Any]
 
@@ -61,6 +74,50 @@ class Labels(Protocol):
         """Label moments cell by cell."""
 
 
+class MomentSource(Protocol):
+    """What answers for a log whose losses are not at hand: cells of it, or a part of another."""
+
+    def moments(self, by: Sequence[str], losses: Columns | None) -> Moments:
+        """Give the moments of all columns, or of differences between them, by some levels."""
+
+    def count_points(self, level: str) -> tuple[IntArray, str | None]:
+        """Count the distinct points under each label of a level; see `Design.count_points`."""
+
+    def rows(self) -> Log:
+        """Give the log row by row, or raise."""
+
+
+class HiddenTable:
+    """A table of known shape whose entries cannot be read; ``words`` say why, and what to do."""
+
+    def __init__(self, shape: tuple[int, ...], words: str) -> None:
+        self.shape, self.words = shape, words
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return self.shape[0]
+
+    def __getitem__(self, part: object) -> Any:
+        """Refuse: nothing can be read."""
+        raise LogError(self.words)
+
+    @property
+    def dtype(self) -> Any:
+        """Refuse: nothing can be read."""
+        raise LogError(self.words)
+
+    @property
+    def flags(self) -> Any:
+        """Refuse: nothing can be read."""
+        raise LogError(self.words)
+
+
+def hide_losses(width: int, words: str) -> Panels:
+    """Make as many columns as a log has, of which no loss can be read."""
+    table: Any = HiddenTable((0, width), words)
+    return Panels((table,))
+
+
 LEAST = 1e-146
 """The squares of smaller deviations are no normal floating-point numbers any more."""
 
@@ -77,6 +134,39 @@ def facts_of(result: Result) -> dict[str, Any]:
     if "interval_method" in result.attrs:
         facts["target"] = f"difference between the models in: {facts['target']}"
     return facts | {"cvstats_version": own_version()}
+
+
+def missing_loss(whose: str, where: str, hint: str = "") -> LogError:
+    """Words for a loss that is missing for all models."""
+    return LogError(
+        f"the loss of {whose} is missing (NaN) at {where}. Expected a number for every "
+        f"evaluation. Fill the gap, or pass missing='drop' to leave these evaluations out.{hint}"
+    )
+
+
+def infinite_loss(whose: str, where: str) -> LogError:
+    """Words for an infinite loss."""
+    return LogError(
+        f"the loss of {whose} is infinite at {where}. Expected finite numbers. An infinite loss "
+        f"usually comes from log(0): clip the predicted probabilities."
+    )
+
+
+def unequal_points(whose: str, where: str, other: str) -> LogError:
+    """Words for a loss that is missing for one model and not for another."""
+    return unpaired(
+        f"{whose} has no loss (NaN) at {where}, where {other} has one. Expected every model on "
+        f"every evaluation. Fill the gap, or pass missing='drop' to leave out each evaluation "
+        f"that any model misses."
+    )
+
+
+def too_large(whose: str) -> LogError:
+    """Words for losses whose squares are infinite."""
+    return LogError(
+        f"the losses of {whose} are too large to be squared. Expected numbers below 1e150. "
+        f"Divide them by a constant."
+    )
 
 
 def refuse_same_names(numbers: Iterable[str], carried: Iterable[Hashable]) -> None:
@@ -126,6 +216,13 @@ class Log:
         Levels beyond those that all methods know which were asked for by name.
     complete : Design, optional
         Which evaluation each row is, before evaluations were left out: what was trained on.
+    cells : MomentSource, optional
+        What gives the moments, where the losses are not at hand; each row of the design is then
+        a cell.
+    doubt : Caution
+        What is doubtful about levels that are not kept.
+    lazy : LazyArray, optional
+        The losses, where they are still to be computed.
     """
 
     design: Design
@@ -136,9 +233,14 @@ class Log:
     noted: Mapping[Hashable, Any] = field(default_factory=dict)
     used: Sequence[str | None] = ()
     complete: Design | None = None
+    cells: MomentSource | None = None
+    doubt: Caution = Caution(0)
+    lazy: LazyArray | None = None
 
     def moments(self, by: Sequence[str], losses: Columns | None = None) -> Moments:
         """Compute moments by some levels, of the losses or of differences between them."""
+        if self.cells is not None:
+            return self.cells.moments(by, losses)
         chosen = losses if losses is not None else self.panels
         found = chunked.moments(self.design, chosen, by)
         bad = ~(np.isfinite(found.mean).all(axis=0) & np.isfinite(found.m2).all(axis=0))
@@ -150,6 +252,9 @@ class Log:
 
     def columns(self, losses: Columns | None = None) -> Iterator[FloatArray | None]:
         """Give the columns whole, one at a time, their losses finite; None for a masked cell."""
+        if self.cells is not None:
+            yield from self.cells.rows().columns(losses)
+            return
         chosen = losses if losses is not None else self.panels
         gone = self._gone()
         if isinstance(losses, Differences):
@@ -163,6 +268,20 @@ class Log:
                 if not finite:
                     self._refuse(np.arange(chosen.width) == j, chosen)
             yield values
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the losses can be read one by one."""
+        return self.cells is None and self.lazy is None
+
+    def all_binary(self, losses: Columns | None = None) -> bool:
+        """Whether every loss that is there is exactly 0 or 1."""
+        log = self if self.cells is None else self.cells.rows()
+        return chunked.all_binary(log.design, losses if losses is not None else log.panels)
+
+    def count_points(self, level: str) -> tuple[IntArray, str | None]:
+        """Count the distinct points under each label of a level; see `Design.count_points`."""
+        return (self.design if self.cells is None else self.cells).count_points(level)
 
     def name(self, column: int) -> str:
         """Name one column; where two logs stand side by side, say of which."""
@@ -187,10 +306,7 @@ class Log:
                     raise self._words(j, rows, total)
         for pair in pairs.tolist():
             if not gone[pair].any():
-                raise LogError(
-                    f"the losses of {' or '.join(map(self.name, pair))} are too large to be "
-                    f"squared. Expected numbers below 1e150. Divide them by a constant."
-                )
+                raise too_large(" or ".join(map(self.name, pair)))
 
     def _refuse_digits_lost(self, found: Moments) -> None:
         """Refuse losses whose squares are no numbers any more, and integers that no float holds."""
@@ -262,22 +378,11 @@ class Log:
         row, name = rows[0], self.name(j)
         values = [self.panels.column(i, row, row + 1)[0] for i in range(self.panels.width)]
         if np.isinf(values[j]):
-            return LogError(
-                f"the loss of {name} is infinite at {where}. Expected finite numbers. An "
-                f"infinite loss usually comes from log(0): clip the predicted probabilities."
-            )
+            return infinite_loss(name, where)
         others = [i for i, value in enumerate(values) if np.isfinite(value)]
         if others:
-            return unpaired(
-                f"{name} has no loss (NaN) at {where}, where {self.name(others[0])} has one. "
-                f"Expected every model on every evaluation. Fill the gap, or pass missing='drop' "
-                f"to leave out each evaluation that any model misses."
-            )
-        return LogError(
-            f"the loss of {name} is missing (NaN) at {where}. Expected a number for every "
-            f"evaluation. Fill the gap, or pass missing='drop' to leave these evaluations out."
-            f"{self._untested()}"
-        )
+            return unequal_points(name, where, self.name(others[0]))
+        return missing_loss(name, where, self._untested())
 
     def _untested(self) -> str:
         """Say how a table of random splits tells who was not tested in which of them."""
@@ -303,7 +408,7 @@ class Log:
 
     def doubts(self) -> Caution:
         """Gather what the design makes doubtful, whatever the method."""
-        doubt = Caution(0)
+        doubt = self.doubt
         guesses = unused(self.design, self.used).values()
         if any(level != "point" for level in guesses):  # the names of points change no number
             doubt |= Caution.UNUSED_LEVEL

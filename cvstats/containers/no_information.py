@@ -12,9 +12,10 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from cvstats.containers import Log, read
-from cvstats.containers.arrays import ArrayLabels
-from cvstats.containers.pairing import partners
+from cvstats.containers.align import partners
+from cvstats.containers.log import Log
+from cvstats.containers.read import read
+from cvstats.containers.xarray import ArrayLabels
 from cvstats.core.design import LEVELS
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, is_number, listed, spelled

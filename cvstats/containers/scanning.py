@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from cvstats.containers.frames import FrameLabels, numbers
 from cvstats.containers.kept.batches import Kept, kept_of
 from cvstats.containers.kept.beside import side_by_side
 from cvstats.containers.log import Log
-from cvstats.containers.reading import unread
+from cvstats.containers.pandas import FrameLabels, numbers
+from cvstats.containers.read import unread
 from cvstats.core.chunked import Panels
 from cvstats.core.design import LEVELS, Design, Level
 from cvstats.core.types import Labels

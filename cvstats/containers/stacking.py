@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.containers.arrays import ArrayLabels
-from cvstats.containers.frames import FrameLabels, body, copied
 from cvstats.containers.log import Attrs, Labels, Log, Table, doubted, facts_of
+from cvstats.containers.pandas import FrameLabels, body, copied
+from cvstats.containers.xarray import ArrayLabels
 from cvstats.core.result import Result
 
 __all__ = ["Axis", "label_stacked"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,6 +68,11 @@ class Design:
         How one types, in this kind of container, to keep one label of a level.
     scores : bool
         Whether each loss is one score for a whole split, and no loss of a point.
+    within : str, optional
+        One more level that may distinguish evaluations: the same point may occur again in a
+        repetition under another of its labels, as where several logs are concatenated.
+    weights : array of int, shape (rows,), optional
+        How many evaluations each row stands for, where the rows are cells of a log.
     """
 
     levels: Mapping[str, Level]
@@ -76,6 +81,8 @@ class Design:
     facts: dict[Any, Any] = field(default_factory=dict)
     taking: str = "log.xs({label}, level={level!r})"
     scores: bool = False
+    within: str | None = None
+    weights: IntArray | None = None
 
     def has(self, level: str) -> bool:
         """Whether the log tells more than one label of this level apart."""
@@ -86,8 +93,9 @@ class Design:
         return len(self.plan((level,)).used) if level in self.levels else 1
 
     def identity(self) -> tuple[str, ...]:
-        """List the known levels of this log, in the order in which messages name them."""
-        return tuple(level for level in LEVELS if level in self.levels)
+        """List the levels that distinguish evaluations, in the order of messages."""
+        known = tuple(level for level in LEVELS if level in self.levels)
+        return known if self.within is None or self.within in known else (self.within, *known)
 
     def take(self, level: str) -> str:
         """Say what to type to keep one label of a level."""
@@ -152,6 +160,11 @@ class Design:
 
     def _plan(self, by: tuple[str, ...]) -> Plan:
         sizes = tuple(len(self.levels[name].labels) for name in by)
+        if self.weights is not None:
+            keys, cell = Keys.numbered(sizes, self._codes(by, 0, self.size))
+            total = np.zeros(len(keys), dtype=np.int64)
+            np.add.at(total, cell, self.weights)
+            return Plan(by, sizes, max(self.size, 1), total, keys)
         size, keys = math.prod(sizes), None
         if size > min(self._most(), np.iinfo(np.int32).max):
             blocks = spans(self.size, BLOCK)
@@ -210,11 +223,14 @@ class Design:
     # --- checks ---------------------------------------------------------------------------
 
     def splits(self) -> Splits:
-        """Check that each evaluation stands once, and count points (remembered)."""
-        if "splits" not in self.facts:
+        """Check that each evaluation occurs once, and count points (remembered)."""
+        if self.within is not None and ("labelled", self.within) not in self.facts:
+            self.check_labels((self.within,))
+            self.facts["labelled", self.within] = True
+        if "splits" not in self.facts and ("splits", self.within) not in self.facts:
             self.check_labels([name for name in self.identity() if name != "point"])
-            self.facts["splits"] = self._splits()
-        splits: Splits = self.facts["splits"]
+            self._find_splits()
+        splits: Splits = self.facts.get("splits") or self.facts["splits", self.within]
         return splits
 
     def check_labels(self, names: Sequence[str]) -> None:
@@ -235,20 +251,32 @@ class Design:
                         f"log[log.index.get_level_values({name!r}).notna()]."
                     )
 
-    def _splits(self) -> Splits:
+    def _find_splits(self) -> None:
         by = tuple(level for level in SPLIT if level in self.levels)
         folded = (*by, "fold")
         if "fold" in self.levels and self.product(folded) <= FINE:
             self.plan(folded)  # one pass for both: most methods ask for the folds next
+        wider = by if self.within is None or self.within in LEVELS else (self.within, *by)
+        for names in dict.fromkeys((by, wider)):
+            found = self._unique_splits(names)
+            if found is not None:
+                self.facts["splits" if names == by else ("splits", self.within)] = found
+                return
+        self.check_labels(("point",))
+        raise self._repeated(wider)
+
+    def _unique_splits(self, by: tuple[str, ...]) -> Splits | None:
+        """Count the rows of each split, if no point occurs twice in one."""
         rows = self.plan(by).total
+        rows = rows[rows > 0]
         if "point" not in self.levels:
-            return Splits(rows[rows > 0], int(rows.sum()) if np.sum(rows > 0) == 1 else None)
+            return Splits(rows, int(rows.sum()) if len(rows) == 1 else None)
         for scoped in (False, True) if "source" in self.levels else (False,):
             unique, points = self._seen(by, scoped)
             if unique:
-                return Splits(rows[rows > 0], points)
-        self.check_labels(("point",))
-        raise self._repeated(by)
+                self.facts["scoped"] = scoped
+                return Splits(rows, points)
+        return None
 
     def pointed(self) -> Level:
         """Take the points; of labels that hardly all occur, as after a filter, those that do."""
@@ -362,3 +390,66 @@ class Design:
             f"the same evaluation stands twice: {listed(shown, len(same))}. Expected each "
             f"({', '.join(self.identity())}) once. {hint}"
         )
+
+    # --- points under each label ------------------------------------------------------------
+
+    def count_points(self, level: str) -> tuple[IntArray, str | None]:
+        """Count the distinct points under each label of a level (remembered).
+
+        Also, in words, a point that occurs under several of them, if there is one.
+        """
+        if ("points", level) not in self.facts:
+            self.facts["points", level] = self._count_points(level)
+        counts, shared = self.facts["points", level]
+        if shared is None:
+            return counts, None
+        row, code = shared  # in words only now: an index may get other labels
+        other = spelled(self.levels[level].labels[code])
+        where = self.place(row, level)
+        return counts, f"the point at {where} stands in {level}={other} too"
+
+    def _count_points(self, level: str) -> tuple[IntArray, tuple[int, int] | None]:
+        """Count them; also find the row of such a point, and the code of another of its labels."""
+        if "scoped" not in self.facts:
+            self._unique_splits(tuple(name for name in self.identity() if name in SPLIT))
+        offset, width = None, len(self.pointed().labels)
+        if self.facts.get("scoped"):
+            offset, width = self._scopes()
+        owner = np.full(width, -1, dtype=np.int32)
+        for _, points, labels in self._labelled_points(level, offset):
+            owner[points] = labels
+        for rows, points, labels in self._labelled_points(level, offset):
+            moved = np.flatnonzero(owner[points] != labels)
+            if len(moved):
+                place = int(rows[moved[0]]), int(owner[points[moved[0]]])
+                return self._count_shared_points(level, offset, width), place
+        size = len(self.levels[level].labels)
+        return np.bincount(owner[owner >= 0], minlength=size).astype(np.int64), None
+
+    def _labelled_points(
+        self, level: str, offset: NDArray[np.int64] | None
+    ) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
+        """Go through the evaluations: their rows, points and labels of the level."""
+        for start, stop in spans(self.size, BLOCK):
+            points = self._point_codes(offset, start, stop)
+            labels = self.levels[level].block(start, stop).astype(np.int64)
+            here = (points >= 0) & (labels >= 0)
+            if self.present is not None:
+                here &= self.present[start:stop]
+            rows = np.flatnonzero(here)
+            yield (rows + start).astype(np.int64), points[rows], labels[rows]
+
+    def _count_shared_points(
+        self, level: str, offset: NDArray[np.int64] | None, width: int
+    ) -> IntArray:
+        """Count the points of each label where a point may have several."""
+        size = len(self.levels[level].labels)
+        counts = np.zeros(size, dtype=np.int64)
+        step = max(1, WINDOW // max(width, 1))
+        for low in range(0, size, step):
+            seen = np.zeros((min(step, size - low), width), dtype=bool)
+            for _, points, labels in self._labelled_points(level, offset):
+                held = (labels >= low) & (labels < low + step)
+                seen[labels[held] - low, points[held]] = True
+            counts[low : low + step] = seen.sum(axis=1)
+        return counts

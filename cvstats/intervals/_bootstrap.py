@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from cvstats.containers import Log
-from cvstats.containers.resamples import BootstrapCounts, Resample
+from cvstats.containers.bootstrap_samples import BootstrapCounts, Resample
 from cvstats.core.chunked import Columns
 from cvstats.core.result import Caution, Result
 from cvstats.core.types import FloatArray, IntArray, MaskArray

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cvstats.containers import Log, apart
+from cvstats.containers import Log
 from cvstats.core.layout import repetition_level
 from cvstats.core.moments import Moments
 from cvstats.core.types import FloatArray, IntArray
@@ -30,7 +30,7 @@ def count_points(log: Log, by: str, cells: Moments, method: str) -> IntArray:
     splits = log.design.splits()
     if len(splits.rows) == 1:
         return cells.count.astype(np.int64)
-    counts, shared = apart(log.design, by).points()
+    counts, shared = log.count_points(by)
     if shared is not None:
         raise LogError(
             f"{method} needs groups that share no point, and {shared}. Expected {by!r} to be the "

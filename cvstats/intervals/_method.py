@@ -19,13 +19,13 @@ from cvstats.containers import (
     Groups,
     Log,
     Table,
-    apart,
     is_dask_frame,
     is_lazy,
     label_stacked,
     later,
     lazily,
     read,
+    within_level,
 )
 from cvstats.core.chunked import Columns
 from cvstats.core.design import Design
@@ -145,8 +145,14 @@ class Method:
 
     def add_facts(self, result: Result) -> Result:
         """Add what every result of the method carries."""
-        facts = {"target": self.target, "guarantee": self.guarantee, "reference": self.reference}
-        return replace(result, attrs={**facts, **result.attrs}, takes_means=self.takes_means)
+        attrs = {**self.facts(), **result.attrs}
+        return replace(result, attrs=attrs, takes_means=self.takes_means)
+
+    def facts(self) -> dict[str, str]:
+        """List the facts for users that every result of the method carries."""
+        return {
+            "target": self.target, "guarantee": self.guarantee, "reference": self.reference,
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,7 +266,7 @@ def apply_method(
     log = replace(read(losses, missing=missing, by=by), used=(by, level))
     if level is not None and level in log.design.levels:
         if by is None or is_lazy(log):
-            apart(log.design, level).splits()  # every evaluation needs a label of it
+            within_level(log.design, level).splits()  # every evaluation needs a label of it
         else:
             run = partial(run_labelled, run, level)
     if is_lazy(log):
@@ -279,5 +285,5 @@ def apply_method(
 def run_labelled(run: Callable[[Log], Result], level: str, log: Log) -> Result:
     """Run a method that needs a label of one more level at every evaluation."""
     if level in log.design.levels:
-        apart(log.design, level).splits()
+        within_level(log.design, level).splits()
     return run(log)

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from cvstats.containers.resamples import code_of, counts_and_odd, own_fit, tally
+from cvstats.containers.bootstrap_samples import code_of, counts_and_odd, own_fit, tally
 from cvstats.core.design import LEVELS, Design
 from cvstats.core.layout import (
     count_cells,

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from cvstats.containers import Log, Losses, Table
+from cvstats.containers.bootstrap_samples import resamples
 from cvstats.containers.no_information import Rates, no_information_of
-from cvstats.containers.resamples import resamples
 from cvstats.core.chunked import Columns
 from cvstats.core.result import Caution, Result, interval
 from cvstats.core.types import FloatArray

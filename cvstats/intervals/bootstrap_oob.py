@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cvstats.containers import Log, Losses, Table
-from cvstats.containers.resamples import resamples
+from cvstats.containers.bootstrap_samples import resamples
 from cvstats.core.chunked import Columns
 from cvstats.core.result import Result, interval
 from cvstats.intervals._bootstrap import MonteCarlo, estimate_out_of_bag

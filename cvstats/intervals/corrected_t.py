@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias, TypeGuard
 import numpy as np
 
 from cvstats.containers import Groups, Log, Losses, Table
-from cvstats.containers.grouping import PartDesign
+from cvstats.containers.groups import Part
 from cvstats.core.chunked import Columns
 from cvstats.core.design import LEVELS
 from cvstats.core.layout import is_partition, split_levels
@@ -206,11 +206,11 @@ def count_left_by_folds(log: Log, found: Moments) -> FloatArray:
     A part of a log may hold some points of each fold only, and so may a log of which evaluations
     were left out; the models were trained on all.
     """
-    design, codes, count = log.design, found.codes, found.count
+    codes, count = found.codes, found.count
     here: IntArray = np.arange(len(count))
     whole = log.complete
-    if isinstance(design, PartDesign) and share_models(design.groups, found.levels):
-        whole = design.groups.design
+    if isinstance(log.cells, Part) and share_models(log.cells.groups, found.levels):
+        whole = log.cells.groups.design
     if whole is not None:
         plan = whole.plan(found.levels)
         codes, count = whole.codes_of(plan), plan.total[plan.used].astype(np.float64)

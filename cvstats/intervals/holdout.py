@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special
 
 from cvstats.containers import Log, Losses, Table
-from cvstats.core.chunked import Columns, all_binary
+from cvstats.core.chunked import Columns
 from cvstats.core.result import Caution, Result, quantile
 from cvstats.core.result import interval as symmetric_interval
 from cvstats.core.types import FloatArray
@@ -103,7 +103,7 @@ def compute(log: Log, losses: Columns | None, *, interval: str, alpha: float) ->
     else:
         cell = log.moments((), losses)
     proportion = PROPORTIONS.get(interval)
-    if proportion and (repetitions > 1 or not all_binary(log.design, losses or log.panels)):
+    if proportion and (repetitions > 1 or not log.all_binary(losses)):
         found = f"{repetitions} repetitions" if repetitions > 1 else "other losses"
         raise LogError(
             f"interval={interval!r} needs losses that are 0 or 1, once for each point, and this "

@@ -222,7 +222,7 @@ def count_folds_of_groups(groups: Groups, by: tuple[str, ...]) -> IntArray:
     """Count the folds in the first repetition of each group; 1 where nothing names folds."""
     if by in ((), ("repetition",)):
         return np.ones(len(groups.codes), dtype=np.int64)
-    cut, _ = groups.cut(0, by)
+    cut = groups.cells(by)
     starts, cells = cut.starts[:-1], np.diff(cut.starts)
     if "repetition" not in by:
         return cells

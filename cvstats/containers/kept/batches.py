@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
-from cvstats.containers.arrays import ArrayLabels
+from cvstats.containers.align import aligned
 from cvstats.containers.cells import (
-    CellDesign,
-    CellLog,
-    CellPanels,
-    Prints,
-    as_index,
+    Cells,
     cell_levels,
+    design_of_cells,
     in_order,
+    point_counts,
+    split_sizes,
 )
-from cvstats.containers.frames import FrameLabels
+from cvstats.containers.hashing import Prints, as_index
 from cvstats.containers.kept.matching import matched, picked, reordered, rows_of
 from cvstats.containers.kept.met import Met, met_in
 from cvstats.containers.kept.notes import Notes
-from cvstats.containers.log import Labels, Log
-from cvstats.containers.pairing import aligned
-from cvstats.containers.reading import read, unread
+from cvstats.containers.log import Labels, Log, hide_losses
+from cvstats.containers.pandas import FrameLabels
+from cvstats.containers.read import read, unread
+from cvstats.containers.xarray import ArrayLabels
 from cvstats.core.chunked import Differences
 from cvstats.core.design import LEVELS
 from cvstats.core.moments import Moments
@@ -184,12 +185,13 @@ class Kept:
         """Let ``sum`` start from its 0."""
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
-    def log(self) -> CellLog:
+    def log(self) -> Log:
         """Look at the moments as at a log."""
         cells, order = in_order(self.cells)
         prints = None if self.prints is None else self.prints[order]
         gaps = None if self.gaps is None else in_order(self.gaps)[0]
-        design = CellDesign.of(cells, prints, self.pointed, WORDS, self.within)
+        bare = replace(cells, mean=cells.mean[:, :0], m2=cells.m2[:, :0])
+        design = design_of_cells(cells, split_sizes(bare, prints), self.pointed, WORDS)
         attrs: dict[str, Any] = {}
         if self.batches > 1:
             attrs = {"n_batches": self.batches, "checked": self._checked()}
@@ -197,9 +199,12 @@ class Kept:
             attrs["n_dropped"] = self.dropped
         if (mixed := self.notes.words()) is not None:
             attrs["mixed"] = mixed
-        return CellLog(
-            design, CellPanels(cells.mean.shape[1], WORDS), self.labels, attrs,
-            found=cells, gaps=gaps, models=model_columns(self.labels), doubt=self.doubt,
+        kept = Cells(
+            cells, WORDS, partial(point_counts, bare, prints), model_columns(self.labels), gaps
+        )  # fmt: skip
+        return Log(
+            design, hide_losses(cells.mean.shape[1], WORDS), self.labels, attrs, cells=kept,
+            doubt=self.doubt,
         )  # fmt: skip
 
     def _checked(self) -> str:
@@ -214,6 +219,12 @@ class Kept:
 
 @unread.register
 def _(losses: Kept, also: object = None) -> Log:
+    if losses.within not in ("", also):
+        raise LogError(
+            f"the same evaluation stands in several logs, which the level {losses.within!r} "
+            f"tells apart. Expected a question for each of them, as in by={losses.within!r} or "
+            f"independent={losses.within!r}."
+        )
     return losses.log()
 
 

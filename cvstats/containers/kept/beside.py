@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from cvstats.containers.cells import as_index, canonical, in_order
-from cvstats.containers.frames import FrameLabels
+from cvstats.containers.cells import canonical, in_order
+from cvstats.containers.hashing import as_index
 from cvstats.containers.kept.batches import Kept
+from cvstats.containers.pandas import FrameLabels
 from cvstats.errors import place, unpaired
 
 __all__ = ["side_by_side"]

@@ -15,12 +15,12 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.containers.arrays import ArrayLabels
-from cvstats.containers.frames import FrameLabels
 from cvstats.containers.kept.batches import Kept
 from cvstats.containers.kept.met import ALL, Met
 from cvstats.containers.kept.notes import Notes
 from cvstats.containers.log import Labels
+from cvstats.containers.pandas import FrameLabels
+from cvstats.containers.xarray import ArrayLabels
 from cvstats.core.moments import Moments
 from cvstats.core.result import Caution
 from cvstats.errors import LogError, NoSuchFile

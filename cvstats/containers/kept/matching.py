@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from cvstats.containers.arrays import ArrayLabels
-from cvstats.containers.frames import FrameLabels
 from cvstats.containers.log import Labels
+from cvstats.containers.pandas import FrameLabels
+from cvstats.containers.xarray import ArrayLabels
 from cvstats.core.design import Keys
 from cvstats.core.moments import Moments
 from cvstats.core.types import IntArray

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from functools import singledispatch
 from typing import Any
@@ -10,17 +11,15 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.containers import arrays, frames
-from cvstats.containers.apart import apart
-from cvstats.containers.cells import CellPanels
-from cvstats.containers.lazy.kind import is_dask_frame
-from cvstats.containers.lazy.panels import LazyPanels
+from cvstats.containers import pandas as frames
+from cvstats.containers import xarray as arrays
+from cvstats.containers.groups import within_level
 from cvstats.containers.log import Log
-from cvstats.core.design import LEVELS, Design
+from cvstats.core.design import LEVELS
 from cvstats.core.threads import BLOCK, spans
 from cvstats.errors import LogError, checked_choice
 
-__all__ = ["MISSING", "dropped", "read"]
+__all__ = ["MISSING", "dropped", "is_dask_frame", "read"]
 
 MISSING = ("raise", "drop")
 
@@ -62,16 +61,16 @@ def read(losses: object, *, missing: str = "raise", by: object = None) -> Log:
     if missing == "drop":
         log = dropped(log)
     if by is not None:
-        log = replace(log, design=apart(log.design, by), used=(str(by),))
+        log = replace(log, design=within_level(log.design, by), used=(str(by),))
     log.design.splits()
     return log
 
 
 def dropped(log: Log) -> Log:
     """Leave out every evaluation that is missing for any model."""
-    if isinstance(log.panels, LazyPanels):
-        return replace(log, panels=log.panels.dropping())
-    if isinstance(log.panels, CellPanels):
+    if log.lazy is not None:
+        return replace(log, lazy=replace(log.lazy, drop=True))
+    if log.cells is not None:
         raise LogError(
             "missing='drop' has to look at every loss, and these are moments. Expected "
             "missing='raise'. Leave out evaluations as you sum up: "
@@ -95,11 +94,15 @@ def dropped(log: Log) -> Log:
         )
     design = log.design
     if gone:
-        design = Design(
-            design.levels, design.size, keep, taking=design.taking, scores=design.scores
-        )
+        design = replace(design, present=keep, facts={})
     noted = {**log.attrs, "n_dropped": gone}
     return replace(log, design=design, attrs=noted, complete=log.design if gone else None)
+
+
+def is_dask_frame(losses: object) -> bool:
+    """Whether this is a DataFrame or Series of dask; if dask is not loaded, nothing is."""
+    frames = sys.modules.get("dask.dataframe")
+    return frames is not None and isinstance(losses, (frames.DataFrame, frames.Series))
 
 
 @singledispatch
@@ -153,8 +156,8 @@ def _(losses: pd.DataFrame, also: object = None) -> Log:
 def _(losses: xr.DataArray, also: object = None) -> Log:
     dims = arrays.level_dims(losses, also)
     known = arrays.in_memory(losses, dims)
-    design, panels = arrays.laid_out(known, [losses], dims, also)
-    return Log(design, panels, arrays.ArrayLabels.of(known, dims))
+    design, panels, lazy = arrays.laid_out(known, [losses], dims, also)
+    return Log(design, panels, arrays.ArrayLabels.of(known, dims), lazy=lazy)
 
 
 @unread.register
@@ -186,9 +189,9 @@ def _(losses: xr.Dataset, also: object = None) -> Log:
     dims = arrays.level_dims(first, also)
     first = arrays.in_memory(first, dims)
     models = [variable.transpose(*first.dims) for variable in variables]
-    design, panels = arrays.laid_out(first, models, dims, also)
+    design, panels, lazy = arrays.laid_out(first, models, dims, also)
     labels = arrays.ArrayLabels.of(first, dims)
     names = [variable.name for variable in variables]
     every = {variable.attrs.get("units") for variable in variables}
     labels = labels.with_models(names, every.pop() if len(every) == 1 else None)
-    return Log(design, panels, labels)
+    return Log(design, panels, labels, lazy=lazy)

@@ -12,8 +12,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.containers.arrays import evaluated
 from cvstats.containers.log import Log
+from cvstats.containers.xarray import evaluated
 from cvstats.core.design import Design
 from cvstats.core.layout import count_cells
 from cvstats.core.types import FloatArray, IntArray, MaskArray

@@ -12,12 +12,10 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from cvstats.containers.frames import facts_about
-from cvstats.containers.lazy.evaluated import unlabelled
-from cvstats.containers.lazy.panels import LazyPanels, check_sizes
-from cvstats.containers.log import Attrs, refuse_same_names
+from cvstats.containers.log import Attrs, hide_losses, refuse_same_names
+from cvstats.containers.pandas import facts_about
 from cvstats.core.chunked import Panels
-from cvstats.core.design import LEVELS, Design, Grid, Level
+from cvstats.core.design import LEVELS, SPLIT, Design, Grid, Level
 from cvstats.core.moments import Moments
 from cvstats.core.result import Result, caution_attrs
 from cvstats.core.types import IntArray
@@ -25,6 +23,8 @@ from cvstats.errors import LogError, listed
 
 __all__ = [
     "ArrayLabels",
+    "LazyArray",
+    "Layout",
     "in_memory",
     "laid_out",
     "level_dims",
@@ -115,7 +115,7 @@ def laid_out(
     logs: Sequence[xr.DataArray],
     dims: tuple[Hashable, ...],
     also: object = None,
-) -> tuple[Design, Panels]:
+) -> tuple[Design, Panels, LazyArray | None]:
     """Lay out one array, or several of one model each; losses that are lazy stay so."""
     for each in logs:
         if each.dtype.kind not in "fiub":
@@ -124,9 +124,14 @@ def laid_out(
     dense = len(dims) > 1 and any(level in dims for level in SPARSE)
     if all(each.chunks is None for each in logs):
         panels = Panels(tuple(panel_of(each, dims) for each in logs))
-        return design_of(log, dims, levels, panels, dense), panels
-    lazy = LazyPanels(beside(logs), dims, levels, TAKING, dense=dense)
-    return lazy.design(), lazy
+        return design_of(log, dims, levels, panels, dense), panels, None
+    whole = beside(logs)
+    carried = tuple(dim for dim in whole.dims if dim not in dims)
+    layout = Layout(levels, dims, tuple(whole.sizes[dim] for dim in dims), TAKING)
+    nan_tells = whole.dtype.kind == "f" and (dense or any(map(lacks_labels, levels.items())))
+    lazy = LazyArray(whole.transpose(*dims, *carried), dims, layout, nan_tells)
+    width = math.prod(whole.sizes[dim] for dim in carried)
+    return lazy.design(), hide_losses(width, LAZY), lazy
 
 
 def beside(logs: Sequence[xr.DataArray]) -> xr.DataArray:
@@ -246,6 +251,133 @@ def evaluated(panels: Panels) -> NDArray[np.bool_]:
         for start in range(0, len(table), step):
             here[start : start + step] |= ~np.isnan(table[start : start + step]).all(axis=1)
     return here
+
+
+# --- arrays that are still to be computed ---------------------------------------------------------
+
+LAZY = (
+    "this array is lazy (dask), and this needs its losses one by one. Lazily there are methods "
+    "for the moments of cells (wald, naive, cv_t, quadratic, corrected_t, out_of_source, "
+    "clustered, decompose, moments, compare). Expected losses in memory. Load them first: "
+    "log.compute(). If cells are enough (friedman, nemenyi), sum them up: "
+    "cvstats.Moments.of_log(log)."
+)
+
+ONE_OF = ("fold", "source")
+"""Levels of which a point has one label in each repetition."""
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """How evaluations lie along the dimensions of an array, each with or without a loss."""
+
+    levels: Mapping[str, Level]
+    dims: tuple[Hashable, ...]
+    shape: tuple[int, ...]
+    taking: str
+
+    def codes(self, name: str, rows: IntArray) -> NDArray[Any]:
+        """Take the codes of one level at some rows of the flattened array."""
+        stored = self.levels[name].codes
+        if not isinstance(stored, Grid):
+            return stored[rows]
+        at = np.unravel_index(rows, stored.shape)
+        if stored.base is None:
+            return at[stored.axes[0]].astype(np.int32)
+        return stored.base[tuple(at[axis] for axis in stored.axes)]
+
+    def design_at(self, rows: IntArray) -> Design:
+        """Make the design of the evaluations at some rows of the flattened array."""
+        levels = {
+            name: Level(level.labels, self.codes(name, rows))
+            for name, level in self.levels.items()
+        }  # fmt: skip
+        return Design(levels, len(rows), taking=self.taking)
+
+    def design(self) -> Design:
+        """Make the design of an array that holds an evaluation everywhere."""
+        return Design(self.levels, math.prod(self.shape), taking=self.taking)
+
+    def assumed_rows(self) -> IntArray:
+        """Guess what was evaluated: every point once in each repetition, in a fold and a source.
+
+        Only shapes and names of results come of it, and what a method asks of the levels alone.
+        """
+        spread = [at for at, dim in enumerate(self.dims) if dim in ONE_OF]
+        free = [at for at, dim in enumerate(self.dims) if dim not in (*ONE_OF, *SPLIT)]
+        if not free:  # nothing to spread
+            spread = []
+        fixed = [at for at in range(len(self.dims)) if at not in spread]
+        sizes = tuple(self.shape[at] for at in fixed)
+        where = np.unravel_index(np.arange(math.prod(sizes)), sizes)
+        places: dict[int, Any] = dict(zip(fixed, where, strict=True))
+        number = np.zeros(math.prod(sizes), dtype=np.int64)
+        for at in free:
+            number = number * self.shape[at] + places[at]
+        points = max(1, math.prod(self.shape[at] for at in free))
+        for i, at in enumerate(spread):  # one label goes round, the other one after the other
+            size = self.shape[at]
+            places[at] = number % size if i == 0 else number * size // points
+        every = [places[at] for at in range(len(self.dims))]
+        rows = np.sort(np.ravel_multi_index(every, self.shape).astype(np.int64))
+        for name in self.levels:
+            if name in LEVELS:
+                rows = rows[self.codes(name, rows) >= 0]
+        return rows
+
+
+@dataclass(frozen=True, eq=False)
+class LazyArray:
+    """Losses that are still to be computed, evaluations before carried cells.
+
+    ``nan_tells`` says that NaN marks what was not evaluated, and ``drop`` that an evaluation is
+    left out if it is missing for any model. In both cases the losses decide what there is.
+    """
+
+    array: xr.DataArray
+    dims: tuple[Hashable, ...]
+    layout: Layout
+    nan_tells: bool
+    drop: bool = False
+
+    @property
+    def known_later(self) -> bool:
+        """Whether what was evaluated is known when the losses are, and not before."""
+        return self.nan_tells or self.drop
+
+    def design(self) -> Design:
+        """Make the design, as far as it is known."""
+        layout = self.layout
+        return layout.design_at(layout.assumed_rows()) if self.nan_tells else layout.design()
+
+
+def lacks_labels(level: tuple[str, Level]) -> bool:
+    """Whether a level lacks labels: nothing was tested there."""
+    name, (stored) = level[0], level[1].codes
+    base = stored.base if isinstance(stored, Grid) else np.asarray(stored)
+    return name in LEVELS and base is not None and int(base.min(initial=0)) < 0
+
+
+def unlabelled(name: str, where: str) -> LogError:
+    """Words for a loss without a label."""
+    return LogError(
+        f"level {name!r} has no label (NaN) for the loss at {where}. Expected a label for every "
+        f"evaluation. Give it a label, or blank the loss: log.where(log[{name!r}].notnull())."
+    )
+
+
+def check_sizes(log: xr.DataArray) -> None:
+    """Refuse chunks of dask that have no known size, as those of ``losses[losses > 0]``."""
+    dims = [dim for dim, size in log.sizes.items() if math.isnan(size)]
+    if dims:
+        raise LogError(
+            f"the chunks of this array along {listed(map(repr, dims))} have no known size (dask). "
+            f"Expected sizes that are known before the losses are. Type "
+            f"log = log.copy(data=log.data.compute_chunk_sizes())."
+        )
+
+
+# --- results --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from cvstats.containers.log import Attrs
 from cvstats.core.chunked import Panels
 from cvstats.core.design import LEVELS, Design, Grid, Level
+from cvstats.core.level_names import meant
 from cvstats.core.moments import Moments
 from cvstats.core.result import CAUTIONS, Result
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, is_number, listed, spelled
-from cvstats.core.level_names import meant
 
 __all__ = ["FrameLabels", "design_of", "numbers", "panels_of", "sentence"]
 

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.containers import arrays, frames
+from cvstats.containers import pandas as frames
+from cvstats.containers import xarray as arrays
 from cvstats.core.design import LEVELS
 from cvstats.errors import MOST, LogError, listed, place, spelled, unpaired
 

@@ -1,0 +1,257 @@
+"""The parts of a log, one for each label of a level (``by=``), from one pass over its losses.
+
+A part is a log whose cells are a slice of those of the whole log: moments are computed once, keyed
+by the level first, and cut. Its losses are gathered only if a method needs them one by one. So a
+method that works on a log works on each of its parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from cvstats.containers.log import HiddenTable, Log, hide_losses
+from cvstats.core.chunked import Columns, Panels
+from cvstats.core.design import LEVELS, SPLIT, Design, Level, Splits
+from cvstats.core.moments import Moments
+from cvstats.core.result import Result
+from cvstats.core.types import IntArray
+from cvstats.errors import LogError, listed, nearest, spelled
+
+__all__ = ["Groups", "Part", "stack", "within_level"]
+
+Run = Callable[[Log], Result]
+
+WORDS = "This is a part of a log, of which only cells are at hand. Expected the whole log."
+
+
+def within_level(design: Design, name: object) -> Design:
+    """Let a level distinguish evaluations, if the log has it.
+
+    Raises
+    ------
+    LogError
+        If there is no such level.
+    """
+    if not isinstance(name, str) or name not in design.levels:
+        known = listed(map(repr, design.levels)) or "none"
+        raise LogError(
+            f"the log has no level {name!r}. Expected one of its levels, or of the coordinates "
+            f"along its evaluations: {known}.{nearest(name, design.levels)}"
+        )
+    return replace(design, within=name)
+
+
+@dataclass(frozen=True, eq=False)
+class CellSlices:
+    """The cells of some levels, sorted by part: where each part starts, and the cells."""
+
+    starts: IntArray
+    codes: IntArray
+    counts: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What answers for one part of a log: slices of the cells of the whole."""
+
+    groups: Groups
+    at: int
+
+    def moments(self, by: Sequence[str], losses: Columns | None) -> Moments:
+        """Cut the moments of the part out of those of the whole log."""
+        return self.groups.cut_moments(self.at, tuple(by), losses)
+
+    def count_points(self, level: str) -> tuple[IntArray, str | None]:
+        """Count the distinct points of the part under each label of a level."""
+        return self.rows().count_points(level)
+
+    def rows(self) -> Log:
+        """Gather the rows of the part."""
+        return self.groups.gather(self.at)
+
+
+class Groups:
+    """A log and the level whose labels are its parts.
+
+    Parameters
+    ----------
+    log : Log
+        The whole, whose design was read with this level in mind.
+    name : str
+        The level.
+    """
+
+    def __init__(self, log: Log, name: str) -> None:
+        self.log, self.name, self.design = log, name, log.design
+        self.codes = self.design.codes_of(self.design.plan((name,)))[:, 0]
+        self._cells: dict[tuple[str, ...], CellSlices] = {}
+        self._moments: dict[Any, tuple[Moments, IntArray, Columns | None]] = {}
+
+    @property
+    def labels(self) -> list[Hashable]:
+        """The labels that occur, in the order of the parts."""
+        return [self.design.levels[self.name].labels[code] for code in self.codes.tolist()]
+
+    def parts(self) -> Iterator[Log]:
+        """Go through the parts; those of bootstrap and other samples are gathered row by row."""
+        if "count" in self.design.levels or "sample" in self.design.levels:
+            return (self.gather(at) for at in range(len(self.codes)))
+        return (self.part(at) for at in range(len(self.codes)))
+
+    def part(self, at: int) -> Log:
+        """Look at the log as if it held the rows of one part only."""
+        known = (*LEVELS, *self.log.used)
+        by = tuple(name for name in self.design.levels if name in known and name != "point")
+        cells, design = self.cells(by), self.design
+        here = slice(cells.starts[at], cells.starts[at + 1])
+        levels = {
+            name: Level(design.levels[name].labels, cells.codes[here, i])
+            for i, name in enumerate(by)
+        }
+        if "point" in design.levels:
+            hidden: Any = HiddenTable((0,), WORDS)
+            levels["point"] = Level(design.levels["point"].labels, hidden)
+        counts = cells.counts[here]
+        part = Design(
+            levels, len(counts), facts={"splits": self.splits(at)}, taking=design.taking,
+            scores=design.scores, weights=counts,
+        )  # fmt: skip
+        panels = hide_losses(self.log.panels.width, WORDS)
+        return replace(self.log, design=part, panels=panels, cells=Part(self, at))
+
+    def first(self, by: tuple[str, ...]) -> tuple[str, ...]:
+        """Put the level of the parts before all others."""
+        return (self.name, *(level for level in by if level != self.name))
+
+    def starts(self, codes: IntArray) -> IntArray:
+        """Find where each part starts among cells that are sorted by part; and their end."""
+        return np.append(np.searchsorted(codes, self.codes), len(codes))
+
+    def cells(self, by: tuple[str, ...]) -> CellSlices:
+        """Find the cells of some levels, sorted by part."""
+        if by not in self._cells:
+            levels = self.first(by)
+            plan = self.design.plan(levels)
+            codes = self.design.codes_of(plan)
+            columns = [levels.index(level) for level in by]
+            starts = self.starts(codes[:, 0])
+            self._cells[by] = CellSlices(starts, codes[:, columns], plan.total[plan.used])
+        return self._cells[by]
+
+    def shared(self, by: tuple[str, ...]) -> bool:
+        """Whether some cell of these levels has rows in several parts."""
+        return len(self.cells(by).counts) > len(self.design.plan(by).used)
+
+    def whole_splits(self) -> bool:
+        """Whether every split of every part tests all points of the part."""
+        cells = self._split_cells
+        if len(cells.counts) == len(self.codes):
+            return True  # one split in each part
+        if "point" not in self.design.levels:
+            return False
+        points = np.repeat(self.log.count_points(self.name)[0][self.codes], np.diff(cells.starts))
+        return bool((cells.counts == points).all())
+
+    @property
+    def _split_cells(self) -> CellSlices:
+        return self.cells(tuple(level for level in SPLIT if level in self.design.levels))
+
+    def splits(self, at: int) -> Splits:
+        """Count the rows of each split of a part, and its points."""
+        cells = self._split_cells
+        rows = cells.counts[cells.starts[at] : cells.starts[at + 1]]
+        if len(rows) == 1:
+            return Splits(rows, int(rows[0]))
+        if "point" not in self.design.levels:
+            return Splits(rows, None)
+        return Splits(rows, int(self.log.count_points(self.name)[0][self.codes[at]]))
+
+    def cut_moments(self, at: int, by: tuple[str, ...], losses: Columns | None) -> Moments:
+        """Cut the moments of a part out of those of the whole, which are computed once."""
+        levels = self.first(by)
+        key = (levels, id(losses) if losses is not None else None)
+        if key not in self._moments:
+            whole = self.log.moments(levels, losses)
+            # Keep the losses too: the number of an object may be used again when it is gone.
+            self._moments[key] = whole, self.starts(whole.codes[:, 0]), losses
+        whole, starts, _ = self._moments[key]
+        here = slice(starts[at], starts[at + 1])
+        keep = [levels.index(level) for level in by]
+        return Moments(
+            by, tuple(whole.labels[i] for i in keep), whole.codes[here][:, keep],
+            whole.count[here], whole.mean[here], whole.m2[here],
+        )  # fmt: skip
+
+    @cached_property
+    def _sorted_rows(self) -> tuple[IntArray, IntArray]:
+        codes = self.design.cells((self.name,), 0, self.design.size).astype(np.int64)
+        order = np.argsort(codes, kind="stable")
+        return order, self.starts(codes[order])
+
+    def gather(self, at: int) -> Log:
+        """Take the rows of a part, in their order in the log."""
+        if self.log.cells is not None:
+            return self.log.cells.rows()
+        order, starts = self._sorted_rows
+        rows, design = order[starts[at] : starts[at + 1]], self.design
+        levels = {
+            name: Level(level.labels, take_codes(level, rows))
+            for name, level in design.levels.items()
+        }
+        part = Design(levels, len(rows), taking=design.taking, scores=design.scores)
+        panels = Panels(tuple(table[rows] for table in self.log.panels.tables))
+        return replace(self.log, design=part, panels=panels)
+
+    def answers(self, run: Run) -> Result:
+        """Ask each part the same, and concatenate the answers.
+
+        Raises
+        ------
+        LogError
+            If some part cannot answer; the first of them are named.
+        """
+        results: list[Result] = []
+        failed: dict[Hashable, str] = {}
+        for label, part in zip(self.labels, self.parts(), strict=True):
+            try:
+                results.append(run(part))
+            except LogError as error:
+                failed[label] = str(error)
+        if not results and len(set(failed.values())) == 1:
+            raise LogError(next(iter(failed.values())))  # not about the parts, but the question
+        if failed:
+            label, words = next(iter(failed.items()))
+            names = listed([spelled(name) for name in failed])
+            raise LogError(
+                f"{len(failed):,} of {len(self.codes):,} parts by {self.name!r} have no answer "
+                f"({names}). {self.name}={spelled(label)}: {words} To leave parts out: "
+                f"log.drop([{spelled(label)}, …], level={self.name!r}) in pandas."
+            )
+        return stack(results)
+
+
+def take_codes(level: Level, rows: IntArray) -> IntArray:
+    """Take the codes of a level at some rows."""
+    codes: Any = level.codes
+    if isinstance(codes, np.ndarray):
+        return codes[rows].astype(np.int64)
+    at = np.unravel_index(rows, codes.shape)
+    if codes.base is None:
+        return at[codes.axes[0]].astype(np.int64)
+    taken: IntArray = codes.base[tuple(at[axis] for axis in codes.axes)].astype(np.int64)
+    return taken
+
+
+def stack(results: Sequence[Result]) -> Result:
+    """Concatenate results of the same columns."""
+    columns = {
+        name: np.concatenate([result.columns[name] for result in results])
+        for name in results[0].columns
+    }
+    caution = np.concatenate([result.caution for result in results])
+    return replace(results[0], columns=columns, caution=caution)

@@ -1,1 +1,0 @@
-"""Chunked arrays and frames of dask: tasks for blocks, and results before they are known."""
