@@ -7,7 +7,7 @@ from typing import Any
 
 from cvstats.comparisons._pairs import any_log, check_one_partner, choose_pairs
 from cvstats.containers import Losses, read
-from cvstats.containers.pairing import against, every_pair, subtracted
+from cvstats.containers.align import against, every_pair, subtracted
 from cvstats.intervals._method import Method
 from cvstats.intervals._references import BAYLE
 

@@ -12,11 +12,11 @@ from cvstats.comparisons._pairs import compare_pairs, distribution
 from cvstats.comparisons.equivalence import Margin, check_margin
 from cvstats.containers import Log, Losses, is_dask_frame, later
 from cvstats.core.chunked import Differences
+from cvstats.core.layout import split_levels
 from cvstats.core.moments import Moments
 from cvstats.core.result import Caution, Result
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
-from cvstats.intervals import layouts
 from cvstats.intervals._method import Method
 from cvstats.intervals._requirements import several_splits
 from cvstats.intervals.corrected_t import TrainSize, check_train_size, find_train_sizes
@@ -114,7 +114,7 @@ def rope(
 
     def run(log: Log, differences: Differences) -> Result:
         METHOD.require(log.design)
-        found = log.moments(layouts.split_levels(log.design), differences)
+        found = log.moments(split_levels(log.design), differences)
         if rho is None:
             ratio = float(np.mean(found.count / find_train_sizes(log, found, train_size)))
         else:
