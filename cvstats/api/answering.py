@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from cvstats.api.recentring import recentred
 from cvstats.containers import (
     Axis,
     Groups,
@@ -60,7 +59,7 @@ def answered(
         asked = partial(run_on_parts, run, at_once, by)
     if axis is not None:
         axes.append(axis)
-    result = recentred(asked, log)
+    result = asked(log)
     return label_stacked(log, axes, result) if axes else log.label(result)
 
 

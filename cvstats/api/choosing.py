@@ -9,7 +9,6 @@ from functools import partial
 import pandas as pd
 
 from cvstats.api.rates import NAME
-from cvstats.api.recentring import recentred
 from cvstats.api.running import INTERVALS, Losses, Missing, Table, checked_alpha
 from cvstats.containers import CellLog, CellPanels, Log, is_dask_frame, is_lazy, later, lazily, read
 from cvstats.core.chunked import all_binary
@@ -219,7 +218,7 @@ def interval(
         if reason != "asked for by name":
             run = partial(still_chosen, run, method)
         return lazily(log, run).assign_attrs(told)
-    result = recentred(partial(INTERVALS[method], alpha=alpha), log)
+    result = INTERVALS[method](log, alpha=alpha)
     return log.label(replace(result, attrs={**result.attrs, **told}))
 
 

@@ -189,7 +189,7 @@ def cochran_q(losses: Losses, *, missing: Missing = "raise") -> Table:
     if models < 2:
         raise LogError("the log holds one model. Expected two or more.")
     checked_binary(log, "cochran_q")
-    estimate = log.moments(()).mean[0]
+    estimate = log.moments(()).location[0]
     cell = log.moments((), every_two(log))
     q, p = discordance.cochran(cell, models)
     width = log.panels.width

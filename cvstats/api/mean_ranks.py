@@ -31,7 +31,7 @@ def blocks_of(losses: Losses, by: str, missing: str) -> tuple[Log, FloatArray, I
             f"by='dataset'; it has {listed(map(repr, log.design.levels)) or 'none'}."
         )
     columns = columns_of(log)
-    means = log.moments((by,)).mean
+    means = log.moments((by,)).location
     ranks.checked_blocks(len(means), len(columns), by)
     return log, means, columns
 

@@ -235,7 +235,7 @@ def averaged(log: Log) -> Log:
         name: Level(labels, np.ascontiguousarray(found.codes[:, i]))
         for i, (name, labels) in enumerate(zip(found.levels, found.labels, strict=True))
     }
-    return replace(log, design=Design(levels, len(found.count)), panels=Panels((found.mean,)))
+    return replace(log, design=Design(levels, len(found.count)), panels=Panels((found.location,)))
 
 
 # --- what all differences come from -----------------------------------------------------------
@@ -247,10 +247,11 @@ def products(log: Log, columns: IntArray, found: Moments) -> tuple[FloatArray, F
     ``found`` holds the moments of all columns. Also gives the mean of each column over all
     rows, less any number that the columns share, so that a large common level costs no digits.
     """
-    some = replace(found, mean=found.mean[:, columns], m2=found.m2[:, columns])
+    some = found.pick(columns)
     total, rest = cross_products(log.design, log.panels, columns, some)
     share = found.count / found.count.sum()
-    level = share @ (some.mean - some.mean[:, :1]) + (rest - rest[0]) / found.count.sum()
+    mean = some.location
+    level = share @ (mean - mean[:, :1]) + (rest - rest[0]) / found.count.sum()
     return total, level
 
 
@@ -260,4 +261,4 @@ def directly(
     """Sum squares of some differences about their cells' means, and their means, one by one."""
     few = Differences(log.panels, columns[pairs[:, 0]], columns[pairs[:, 1]])
     found = log.moments(by, few)
-    return found.m2.sum(axis=0), found.over(()).mean[0]
+    return found.m2.sum(axis=0), found.over(()).location[0]

@@ -137,7 +137,7 @@ def best_set(
     require("best_set", log.design)
     repetitions, folds = log.design.number("repetition"), folds_per_repetition(log)
     seed = seed_of(rng)
-    estimate = log.moments(by_repetition(log)).over(()).mean[0]
+    estimate = log.moments(by_repetition(log)).over(()).location[0]
     used = averaged(log) if folds == 1 and repetitions > 1 else log
     n = int(used.design.splits().rows[0])
     if n < 2:
@@ -184,7 +184,7 @@ def spreads(
         if len(cell) == 0:
             continue
         cross, apart = products(log, cell, found)
-        level = levels_of(whole.mean[0, cell], cross.diagonal(), float(whole.count[0]))
+        level = levels_of(whole.location[0, cell], cross.diagonal(), float(whole.count[0]))
         yield cell, *exactly(log, cell, by, cross, apart, ROUNDING * level)
 
 

@@ -74,6 +74,6 @@ def first_losses(log: Log) -> float:
 def both_levels(log: Log, gaps: Differences) -> FloatArray:
     """Measure the losses of each pair, by the larger of the two models."""
     whole = log.moments(by_repetition(log)).over(())
-    level = levels_of(whole.mean[0], whole.m2[0], float(whole.count[0]))
+    level = levels_of(whole.location[0], whole.m2[0], float(whole.count[0]))
     larger: FloatArray = np.maximum(level[gaps.left], level[gaps.right])
     return larger

@@ -247,7 +247,7 @@ def run_five_by_two(
     means = found.mean[order].reshape(5, 2, -1)
     facts = points_of(log) | {"n_folds": 2, "n_repetitions": 5}
     return resampled.five_by_two(
-        means, test=test, alpha=alpha, facts=facts, attrs={"first": place(names)}
+        means, origin=found.origin, test=test, alpha=alpha, facts=facts, attrs={"first": place(names)}
     )
 
 

@@ -7,7 +7,7 @@ from numbers import Real
 import numpy as np
 
 from cvstats.comparisons.paired import below, degrees, limits, symmetric
-from cvstats.core.moments import Moments
+from cvstats.core.moments import Moments, mean_and_squares
 from cvstats.core.result import Caution, Result, half_widths
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, NotGiven, is_number
@@ -90,10 +90,8 @@ def posterior(moments: Moments, ratio: float, *, margin: tuple[float, float]) ->
     ``(1/J + ratio) S^2``, where ``ratio = rho / (1 - rho)`` for a correlation of rho.
     """
     j = len(moments.count)
-    apart = moments.mean - moments.mean[0]
-    middle = apart.mean(axis=0)
-    estimate = moments.mean[0] + middle
-    squares = ((apart - middle) ** 2).sum(axis=0)
+    middle, squares = mean_and_squares(moments.mean)
+    estimate = moments.origin + middle
     scale = np.sqrt((1 / j + ratio) * squares / (j - 1))
     low, high = margin
     shares = within(estimate, scale, low, high, j - 1)

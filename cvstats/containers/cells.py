@@ -7,7 +7,7 @@ answered from the cells; what only single losses can answer is refused in words.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,7 +22,7 @@ from cvstats.core.chunked import Columns, Differences, Panels
 from cvstats.core.design import LEVELS, SPLIT, Design, Keys, Level, Plan, Splits
 from cvstats.core.moments import Moments
 from cvstats.core.result import Caution
-from cvstats.core.types import FloatArray, IntArray
+from cvstats.core.types import IntArray
 from cvstats.errors import LogError, listed, spelled
 
 __all__ = [
@@ -252,10 +252,10 @@ class CellLog(Log):
         left, right = model[losses.left], model[losses.right]
         at = pair[left, right] * cells + cell[losses.left]
         sign = np.sign(right - left).astype(np.float64)
-        mean: FloatArray = self.gaps.mean[:, at] * sign
-        m2: FloatArray = self.gaps.m2[:, at] * np.abs(sign)
-        gaps = self.gaps
-        return Moments(gaps.levels, gaps.labels, gaps.codes, gaps.count, mean, m2)
+        gaps = self.gaps.pick(at)
+        return replace(
+            gaps, mean=gaps.mean * sign, m2=gaps.m2 * np.abs(sign), origin=gaps.origin * sign
+        )
 
     def name(self, column: int) -> str:
         """Name one column."""
@@ -288,8 +288,8 @@ def in_order(found: Moments) -> tuple[Moments, IntArray]:
         labels.append(as_index([names[at] for at in order.tolist()]))
     keys = [codes[:, i] for i in reversed(range(len(labels)))]
     order = np.lexsort(keys) if keys else np.arange(len(codes))
-    sorted_ = Moments(
-        found.levels, tuple(labels), codes[order], found.count[order], found.mean[order],
-        found.m2[order],
+    sorted_ = replace(
+        found, labels=tuple(labels), codes=codes[order], count=found.count[order],
+        mean=found.mean[order], m2=found.m2[order],
     )  # fmt: skip
     return sorted_, order

@@ -266,7 +266,7 @@ def bootstrap_oob(
     extra: dict[str, FloatArray | float] = {"se_monte_carlo": np.sqrt(found.noise)}
     extra |= {"n_points": n_points, "n_repetitions": n_repetitions}
     return interval(
-        "bootstrap_oob", found.error, found.variance, alpha=alpha, extra=extra,
+        "bootstrap_oob", found.error, found.variance, origin=0.0, alpha=alpha, extra=extra,
         caution=found.caution, attrs={"monte_carlo": monte_carlo},
     )  # fmt: skip
 
@@ -298,8 +298,8 @@ def bootstrap_632(
         extra |= {"no_information": no_information, "overfitting": mixed.overfitting}
     extra |= {"weight": mixed.weight, "n_points": n_points, "n_repetitions": n_repetitions}
     return interval(
-        "bootstrap_632", mixed.estimate, found.variance * ratio**2, alpha=alpha, extra=extra,
-        caution=caution, attrs={"correction": correction, "monte_carlo": monte_carlo},
+        "bootstrap_632", mixed.estimate, found.variance * ratio**2, origin=0.0, alpha=alpha,
+        extra=extra, caution=caution, attrs={"correction": correction, "monte_carlo": monte_carlo},
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from scipy import special
 
-from cvstats.core.moments import Moments
+from cvstats.core.moments import Moments, mean_and_squares
 from cvstats.core.result import Caution, Result, interval
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_choice
@@ -17,13 +17,6 @@ __all__ = ["TESTS", "conservative_z", "corrected_t", "five_by_two"]
 TESTS = ("t", "f")
 
 Facts = Mapping[str, FloatArray | float]
-
-
-def spread(means: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean of the rows and sum of squares about it; exactly zero where all rows are equal."""
-    apart = means - means[0]
-    middle = apart.mean(axis=0)
-    return means[0] + middle, ((apart - middle) ** 2).sum(axis=0)
 
 
 def corrected_t(
@@ -40,7 +33,7 @@ def corrected_t(
     it is that of Bouckaert and Frank (2004). Unequal splits: the ratio is averaged over them.
     """
     j = len(moments.count)
-    estimate, squares = spread(moments.mean)
+    estimate, squares = mean_and_squares(moments.mean)
     ratio = float(np.mean(moments.count / train_sizes))
     variance = (1 / j + ratio) * squares / (j - 1)
     extra = {
@@ -48,8 +41,9 @@ def corrected_t(
         "n_test": float(np.mean(moments.count)), **(facts or {}),
     }  # fmt: skip
     return interval(
-        "corrected_t", estimate, variance, alpha=alpha, df=j - 1, extra=extra, caution=caution
-    )
+        "corrected_t", estimate, variance, origin=moments.origin, alpha=alpha, df=j - 1,
+        extra=extra, caution=caution,
+    )  # fmt: skip
 
 
 def conservative_z(
@@ -68,9 +62,8 @@ def conservative_z(
     which, group = np.unique(samples, return_inverse=True)
     splits = np.bincount(group)
     sums = np.zeros((len(which), moments.mean.shape[1]))
-    origin = moments.mean[0]
-    np.add.at(sums, group, moments.mean - origin)
-    means = sums / splits[:, None]  # mean of the split means of each sample, about the origin
+    np.add.at(sums, group, moments.mean)
+    means = sums / splits[:, None]  # mean of the split means of each sample
     halves = means[which > 0]
     apart = halves[::2] - halves[1::2]
     r = len(apart)
@@ -87,48 +80,56 @@ def conservative_z(
         "n_test": float(tested[which == 0][0]), **(facts or {}),
     }  # fmt: skip
     return interval(
-        "conservative_z", origin + means[which == 0][0], (apart**2).sum(axis=0) / (2 * r),
-        alpha=alpha, extra=extra, caution=caution,
+        "conservative_z", means[which == 0][0], (apart**2).sum(axis=0) / (2 * r),
+        origin=moments.origin, alpha=alpha, extra=extra, caution=caution,
     )  # fmt: skip
 
 
 def five_by_two(
-    means: FloatArray, *, test: str, alpha: float, facts: Facts, attrs: Mapping[str, str]
+    means: FloatArray,
+    *,
+    origin: FloatArray,
+    test: str,
+    alpha: float,
+    facts: Facts,
+    attrs: Mapping[str, str],
 ) -> Result:
-    """Interval from fold means of shape (5, 2, columns), the first fold first."""
+    """Interval from fold means of shape (5, 2, columns) less an origin, the first fold first."""
     checked_choice("test", test, TESTS)
     noise = ((means[:, 0] - means[:, 1]) ** 2 / 2).sum(axis=0)  # sum of the s_r^2
     told = {"test": test, **attrs}
     if test == "t":  # Dietterich (1998)
         extra = {"df": 5, **facts}
         return interval(
-            "five_by_two", means[0, 0], noise / 5, alpha=alpha, df=5, extra=extra, attrs=told
-        )
-    return combined_f(means.reshape(10, -1), noise, alpha=alpha, facts=facts, attrs=told)
+            "five_by_two", means[0, 0], noise / 5, origin=origin, alpha=alpha, df=5, extra=extra,
+            attrs=told,
+        )  # fmt: skip
+    return combined_f(means.reshape(10, -1), noise, origin=origin, alpha=alpha, facts=facts, attrs=told)
 
 
 def combined_f(
     means: FloatArray,
     noise: FloatArray,
     *,
+    origin: FloatArray,
     alpha: float,
     facts: Facts,
     attrs: Mapping[str, str],
 ) -> Result:
     """Invert the combined F test of Alpaydin (1999), which may reject every value."""
-    estimate, squares = spread(means)
+    estimate, squares = mean_and_squares(means)
     critical = float(special.fdtri(10, 5, 1 - alpha))
     radicand = (2 * critical * noise - squares) / 10
     empty = radicand < 0
     reach = np.sqrt(np.where(empty, np.nan, radicand))
     with np.errstate(divide="ignore", invalid="ignore"):
-        f = (means**2).sum(axis=0) / (2 * noise)
-    f = np.where((noise == 0) & (np.abs(means).max(axis=0) == 0), 0.0, f)
+        f = ((origin + means) ** 2).sum(axis=0) / (2 * noise)
+    f = np.where((noise == 0) & (np.abs(origin + means).max(axis=0) == 0), 0.0, f)
     columns = {
-        "estimate": estimate,
+        "estimate": origin + estimate,
         "se": np.full_like(estimate, np.nan),
-        "lower": estimate - reach,
-        "upper": estimate + reach,
+        "lower": origin + (estimate - reach),
+        "upper": origin + (estimate + reach),
         "statistic": f,
         "p_value": np.asarray(special.fdtrc(10, 5, f), dtype=np.float64),
     }

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.core.moments import Moments
+from cvstats.core.moments import Moments, mean_and_squares
 from cvstats.core.result import Caution, Result, interval
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_choice, listed, spelled
@@ -70,14 +70,6 @@ def by_source(moments: Moments) -> tuple[Moments, FloatArray]:
     return merged, merged.count / repetitions
 
 
-def mean_of_means(part: Moments) -> tuple[FloatArray, FloatArray]:
-    """Give the mean of the source means, and their sample variance V_b, about the first mean."""
-    origin = part.mean[0]
-    apart = part.mean - origin
-    middle = apart.mean(axis=0)
-    return origin + middle, ((apart - middle) ** 2).sum(axis=0) / (len(apart) - 1)
-
-
 def own_variances(moments: Moments) -> FloatArray:
     """Compute ``var_k / M_k`` of each source, averaged over repetitions.
 
@@ -94,7 +86,10 @@ def own_variances(moments: Moments) -> FloatArray:
             f"target='new_source', which needs the means of the sources only."
         )
     each = moments.m2 / ((moments.count - 1) * moments.count)[:, None]
-    splits = Moments(moments.levels, moments.labels, moments.codes, np.ones(len(each)), each, each)
+    splits = Moments(
+        moments.levels, moments.labels, moments.codes, np.ones(len(each)), each, each,
+        np.zeros(each.shape[1]),
+    )  # fmt: skip
     averaged: FloatArray = splits.over(("source",)).mean
     return averaged
 
@@ -113,7 +108,7 @@ def out_of_source(moments: Moments, *, target: str, variance: str, alpha: float)
         )
     part, points = by_source(moments)
     k = len(part.count)
-    estimate, spread = mean_of_means(part)
+    estimate, squares = mean_and_squares(part.mean)
     n = int(round(points.sum()))
     df = None
     caution = Caution.FEW_SOURCES if k < FEW_SOURCES else Caution(0)
@@ -121,7 +116,7 @@ def out_of_source(moments: Moments, *, target: str, variance: str, alpha: float)
         "target": TARGETS[target], "guarantee": GUARANTEES[target],
     }  # fmt: skip
     if target == "new_source":
-        squared, df = spread / k, k - 1
+        squared, df = squares / (k - 1) / k, k - 1  # V_b / K
     else:
         squared = own_variances(moments).sum(axis=0) / k**2  # (11)
         squared = squared if variance == "theta_a" else 2 * squared  # (12)
@@ -130,7 +125,7 @@ def out_of_source(moments: Moments, *, target: str, variance: str, alpha: float)
     extra: dict[str, FloatArray | float] = {} if df is None else {"df": df}
     extra |= {"n_points": n, "n_sources": k, **sizes(points)}
     return interval(
-        "out_of_source", estimate, squared, alpha=alpha, df=df, extra=extra,
+        "out_of_source", estimate, squared, origin=part.origin, alpha=alpha, df=df, extra=extra,
         caution=int(caution), attrs=attrs,
     )  # fmt: skip
 
@@ -167,7 +162,7 @@ def clustered(
     }  # fmt: skip
     attrs: dict[str, str | float | int] = {"by": part.levels[0], "correction": correction}
     return interval(
-        "clustered", mean, squared, alpha=alpha, df=g - 1, extra=extra,
+        "clustered", mean, squared, origin=part.origin, alpha=alpha, df=g - 1, extra=extra,
         caution=int(caution), attrs=attrs,
     )  # fmt: skip
 
@@ -190,8 +185,9 @@ def estimators(moments: Moments, *, source: int | None = None, other: int | None
     """
     part, points = by_source(moments)
     k = len(part.count)
-    mean, spread = mean_of_means(part)
-    apart = part.mean - mean
+    mean, squares = mean_and_squares(part.mean)
+    apart, mean = part.mean - mean, part.origin + mean
+    spread = squares / (k - 1)  # V_b
     noise = own_variances(moments)
     columns: dict[str, NDArray[Any]] = {}
     if source is not None:

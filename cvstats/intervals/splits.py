@@ -28,14 +28,14 @@ def holdout(moments: Moments, *, kind: str, alpha: float, n_repetitions: int) ->
     extra: dict[str, FloatArray | float] = {} if df is None else {"df": df}
     extra |= {"n_points": int(n), "n_repetitions": n_repetitions}
     result = interval(
-        "holdout", moments.mean[0], moments.m2[0] / ((n - 1) * n), alpha=alpha, df=df,
-        extra=extra, attrs={"interval": kind},
+        "holdout", moments.mean[0], moments.m2[0] / ((n - 1) * n), origin=moments.origin,
+        alpha=alpha, df=df, extra=extra, attrs={"interval": kind},
         caution=Caution.FEW_POINTS if n < 30 and kind == "wald" else 0,
     )  # fmt: skip
     if kind in ("wald", "t"):
         return result
     limits = wilson if kind == "wilson" else clopper_pearson
-    lower, upper = limits(moments.mean[0], n, alpha)
+    lower, upper = limits(moments.location[0], n, alpha)
     # Both intervals have a width even where no loss, or every loss, is 1.
     caution = result.caution & ~np.int64(Caution.ZERO_VARIANCE)
     columns = {**result.columns, "lower": lower, "upper": upper}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cvstats.core.moments import Moments
+from cvstats.core.moments import Moments, mean_and_squares
 from cvstats.core.result import Caution, Result, interval
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_choice
@@ -82,8 +82,8 @@ def wald(
     estimate = moments.over(()).mean[0]
     extra = {"n_points": n_points, "n_folds": n_folds, "n_repetitions": len(splits.count)}
     return interval(
-        "wald", estimate, variances.mean(axis=0), alpha=alpha, alternative=alternative,
-        extra=extra, caution=caution | (Caution.FEW_POINTS if n_points < 30 else 0),
+        "wald", estimate, variances.mean(axis=0), origin=moments.origin, alpha=alpha,
+        alternative=alternative, extra=extra, caution=caution | (Caution.FEW_POINTS if n_points < 30 else 0),
         attrs={"variance": variance, "fold_weights": fold_weights},
     )  # fmt: skip
 
@@ -115,8 +115,9 @@ def wald_of_parts(
         return np.repeat(numbers, parts.mean.shape[1])
 
     return interval(
-        "wald", parts.mean.reshape(-1), (each / repetitions[:, None]).reshape(-1), alpha=alpha,
-        alternative=alternative, caution=spread(caution | few),
+        "wald", parts.mean.reshape(-1), (each / repetitions[:, None]).reshape(-1),
+        origin=np.tile(parts.origin, len(parts.mean)), alpha=alpha, alternative=alternative,
+        caution=spread(caution | few),
         extra={
             "n_points": spread(n_points), "n_folds": spread(n_folds),
             "n_repetitions": spread(repetitions),
@@ -136,23 +137,20 @@ def naive(moments: Moments, *, alpha: float, n_folds: int) -> Result:
         "n_points": int(n) // n_repetitions, "n_folds": n_folds, "n_repetitions": n_repetitions,
     }  # fmt: skip
     return interval(
-        "naive", whole.mean[0], whole.m2[0] / ((n - 1) * n), alpha=alpha, extra=extra,
-        caution=Caution.NAIVE_POINTS,
+        "naive", whole.mean[0], whole.m2[0] / ((n - 1) * n), origin=whole.origin,
+        alpha=alpha, extra=extra, caution=Caution.NAIVE_POINTS,
     )  # fmt: skip
 
 
 def cv_t(moments: Moments, *, alpha: float, n_repetitions: int) -> Result:
     """All fold means taken for independent: a t interval over them."""
     k = len(moments.count)
-    origin = moments.mean[0]  # equal fold means then have a variance of exactly zero
-    apart = moments.mean - origin
-    estimate = origin + apart.mean(axis=0)
-    between = ((apart - apart.mean(axis=0)) ** 2).sum(axis=0) / (k - 1)
+    estimate, squares = mean_and_squares(moments.mean)
     extra = {
         "df": k - 1, "n_points": int(moments.count.sum()) // n_repetitions,
         "n_folds": k // n_repetitions, "n_repetitions": n_repetitions,
     }  # fmt: skip
     return interval(
-        "cv_t", estimate, between / k, alpha=alpha, df=k - 1, extra=extra,
-        caution=Caution.NAIVE_FOLDS,
+        "cv_t", estimate, squares / (k - 1) / k, origin=moments.origin, alpha=alpha, df=k - 1,
+        extra=extra, caution=Caution.NAIVE_FOLDS,
     )  # fmt: skip

@@ -39,16 +39,16 @@ class Raw:
     shape: tuple[int, ...] | None
 
     def __call__(self, log: Log) -> Result:
-        """Give means and squared deviations."""
+        """Give means, squared deviations and in each cell the origin of the means."""
         found = log.moments(self.by)
-        mean, m2 = found.mean, found.m2
+        mean, m2, origin = found.mean, found.m2, np.broadcast_to(found.origin, found.mean.shape)
         if self.shape is not None:
             mean = np.full((*self.shape, found.mean.shape[1]), np.nan)
-            m2 = mean.copy()
+            m2, origin = mean.copy(), mean.copy()
             at = tuple(found.codes.T)
-            mean[at], m2[at] = found.mean, found.m2
+            mean[at], m2[at], origin[at] = found.mean, found.m2, found.origin
         nothing = np.zeros(mean.size, dtype=np.int64)
-        return Result("moments", {"mean": mean, "m2": m2}, nothing)
+        return Result("moments", {"mean": mean, "m2": m2, "origin": origin}, nothing)
 
 
 def kept_of_array(
@@ -86,8 +86,8 @@ def moments_at(
     codes, count = design.codes_of(plan), plan.total[plan.used].astype(np.float64)
     labels = tuple(design.levels[name].labels for name in levels)
     at = tuple(codes.T) if spread else (slice(None),)
-    mean, m2 = (flat(arrays[name][at], len(count)) for name in ("mean", "m2"))
-    return plain(Moments(levels, labels, codes, count, mean, m2))
+    mean, m2, origin = (flat(arrays[name][at], len(count)) for name in ("mean", "m2", "origin"))
+    return plain(Moments(levels, labels, codes, count, mean, m2, origin[0]))
 
 
 def flat(values: FloatArray, cells: int) -> FloatArray:
@@ -105,7 +105,7 @@ def tables(log: Log, levels: tuple[str, ...]) -> dict[str, Any]:
         )
     template, _ = lazy_template_of(log, unknown[0] if unknown else None)
     template = replace(template, by=None)
-    kinds = dict.fromkeys(("mean", "m2"), np.dtype(np.float64))
+    kinds = dict.fromkeys(("mean", "m2", "origin"), np.dtype(np.float64))
     if told_later(log) is not None:
         shape = tuple(len(log.design.levels[name].labels) for name in levels)
         return lazy_cells(log, template, Raw(levels, shape), kinds, shape)

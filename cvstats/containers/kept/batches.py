@@ -19,7 +19,7 @@ from cvstats.containers.cells import (
     in_order,
 )
 from cvstats.containers.frames import FrameLabels
-from cvstats.containers.kept.matching import matched, picked, reordered, rows_of
+from cvstats.containers.kept.matching import matched, reordered, rows_of
 from cvstats.containers.kept.met import Met, met_in
 from cvstats.containers.kept.notes import Notes
 from cvstats.containers.log import Labels, Log
@@ -155,7 +155,7 @@ class Kept:
         models, pairs = matched(self.labels, other.labels)
         theirs = column_order(other, models)
         same_masks(self, other.cells.mean[:, theirs])
-        cells = self.cells + picked(other.cells, theirs)
+        cells = self.cells + other.cells.pick(theirs)
         gaps = None
         if self.gaps is not None and other.gaps is not None:
             gaps = self.gaps + turned(other, pairs)

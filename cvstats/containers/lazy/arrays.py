@@ -173,7 +173,7 @@ class Spread:
         mean = np.full((*self.shape, found.mean.shape[1]), np.nan)
         variance = mean.copy()
         at = tuple(found.codes.T)
-        mean[at] = found.mean
+        mean[at] = found.location
         with np.errstate(divide="ignore", invalid="ignore"):
             n = found.count[:, None]
             variance[at] = np.where(n > 1, found.m2 / (n - 1), np.nan)

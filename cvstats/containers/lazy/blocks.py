@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -99,14 +99,14 @@ def block_moments(
     if not len(table):
         nothing = np.zeros((0, table.shape[1]))
         none = np.zeros((0, len(levels)), dtype=np.int64)
-        return Moments(levels, labels, none, np.zeros(0), nothing, nothing)
+        return Moments(levels, labels, none, np.zeros(0), nothing, nothing, np.zeros(table.shape[1]))
     keys, cell = Keys.numbered(sizes, digits)
     design = Design({"cell": Level(range(len(keys)), cell.astype(np.int32))}, len(table))
     found = chunked.moments(design, Panels((table,)), ("cell",))
     bad = ~(np.isfinite(found.mean).all(axis=0) & np.isfinite(found.m2).all(axis=0))
     for column in np.flatnonzero(bad).tolist():
         checked(table[:, column], column, names, tested, picked, paired)
-    return Moments(levels, labels, keys.codes(), found.count, found.mean, found.m2)
+    return replace(found, levels=levels, labels=labels, codes=keys.codes())
 
 
 def checked(

@@ -84,7 +84,7 @@ class Template:
         """Give the cells without their losses, once they are known."""
         codes, count = self.cells or (np.zeros((0, len(self.levels)), np.int64), np.zeros(0))
         nothing = np.zeros((len(count), 1))
-        return Moments(self.levels, self.labels, codes, count, nothing, nothing)
+        return Moments(self.levels, self.labels, codes, count, nothing, nothing, np.zeros(1))
 
     def filled(self, found: Moments) -> Moments:
         """Give a chunk in which every carried cell is masked the cells of the others."""
@@ -92,13 +92,11 @@ class Template:
             return found
         codes, count = self.cells
         nothing = np.full((len(count), found.mean.shape[1]), np.nan)
-        return Moments(found.levels, found.labels, codes, count, nothing, nothing)
+        return replace(found, codes=codes, count=count, mean=nothing, m2=nothing)
 
     def log(self, found: Moments, design: CellDesign | None = None) -> CellLog:
         """Look at the moments of some columns as at a log."""
-        cells = Moments(
-            self.levels, self.labels, found.codes, found.count, found.mean, found.m2
-        )  # fmt: skip
+        cells = replace(found, levels=self.levels, labels=self.labels)
         if design is None:
             design = self.design(cells)
         width = cells.mean.shape[1]
@@ -175,7 +173,7 @@ def sketch(
     codes, count = design.codes_of(plan), plan.total[plan.used].astype(np.float64)
     labels = tuple(design.levels[name].labels for name in levels)
     nothing, spread = np.zeros((len(count), width)), np.repeat(count[:, None], width, axis=1)
-    found = Moments(levels, labels, codes, count, nothing, spread)
+    found = Moments(levels, labels, codes, count, nothing, spread, np.zeros(width))
     pointed = "point" in design.levels
     plain = CellDesign.of(found, None, pointed, WORDS)
     facts: dict[Any, Any] = {"splits": design.splits()}
