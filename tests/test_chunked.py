@@ -29,7 +29,7 @@ def design_of(n, folds=5, present=None, seed=0):
 
 
 def state(found):
-    return found.codes, found.count, found.mean, found.m2
+    return found.codes, found.count, found.location, found.m2
 
 
 def same_bits(one, two):
@@ -65,7 +65,7 @@ def check(design, table, losses, by, tolerance=1e-13):
         for key, (count, mean, m2) in wanted.items():
             at = ours[key]
             assert found.count[at] == count
-            assert found.mean[at, j] == pytest.approx(float(mean), rel=tolerance, abs=tolerance)
+            assert found.location[at, j] == pytest.approx(float(mean), rel=tolerance, abs=tolerance)
             assert found.m2[at, j] == pytest.approx(float(m2), rel=tolerance, abs=tolerance)
 
 
@@ -187,7 +187,7 @@ def test_a_log_of_several_true_blocks(monkeypatch):
         found.append(chunked.moments(design_of(n), Panels((table,)), ("repetition", "fold")))
     same_bits(*found)
     whole = found[0].over(())
-    assert whole.mean[0] == pytest.approx(table.mean(axis=0), rel=1e-13)
+    assert whole.location[0] == pytest.approx(table.mean(axis=0), rel=1e-13)
     assert whole.m2[0] == pytest.approx(((table - table.mean(axis=0)) ** 2).sum(axis=0), rel=1e-12)
 
 
@@ -265,9 +265,9 @@ def test_a_loss_that_is_no_number_stays_in_its_cell(small):
         bad[place, 0] = value
         found = chunked.moments(design_of(400), Panels((np.asfortranarray(bad),)), ("fold",))
         wanted = chunked.moments(design_of(400), Panels((np.asfortranarray(table),)), ("fold",))
-        here = ~np.isfinite(found.mean)
+        here = ~np.isfinite(found.location)
         assert here.sum() == 1
-        np.testing.assert_allclose(found.mean[~here], wanted.mean[~here], rtol=1e-12)
+        np.testing.assert_allclose(found.location[~here], wanted.location[~here], rtol=1e-12)
         np.testing.assert_allclose(found.m2[~here], wanted.m2[~here], rtol=1e-12)
 
 

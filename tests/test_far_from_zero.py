@@ -1,4 +1,4 @@
-"""A level of 1e9 changes no width: also where it comes from differences between cells."""
+"""An offset of 1e9 changes no width, in memory, on dask and in batches alike."""
 
 from __future__ import annotations
 
@@ -13,6 +13,14 @@ LEVEL = 1e9
 WIDTH = 1e-9
 """Relative; the contract of the package is 1e-6, for logs of any length."""
 
+BETWEEN = [
+    ("quadratic", {}), ("quadratic", {"estimator": "theta_2"}),
+    ("quadratic", {"estimator": "theta_3"}), ("cv_t", {}), ("corrected_t", {}),
+    ("out_of_source", {}), ("clustered", {}), ("interval", {"method": "cv_t"}),
+    ("wald", {}), ("wald", {"variance": "within-fold"}), ("naive", {}),
+]  # fmt: skip
+"""Methods with their options; the widths of most come from differences between cells."""
+
 
 def near_and_far(n=100_000, sources=False, models=1):
     """A log, and the same log a level higher, no loss rounded."""
@@ -26,15 +34,7 @@ def near_and_far(n=100_000, sources=False, models=1):
     return near, near + LEVEL
 
 
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("quadratic", {}), ("quadratic", {"estimator": "theta_2"}),
-        ("quadratic", {"estimator": "theta_3"}), ("cv_t", {}), ("corrected_t", {}),
-        ("out_of_source", {}), ("clustered", {}), ("interval", {"method": "cv_t"}),
-        ("wald", {}), ("wald", {"variance": "within-fold"}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "options"), BETWEEN)
 def test_widths_keep_their_digits(name, options):
     near, far = near_and_far(sources=name in ("out_of_source", "clustered"), models=2)
     expected, found = (getattr(cvstats, name)(log, **options) for log in (near, far))
@@ -49,6 +49,75 @@ def test_widths_keep_their_digits(name, options):
     assert found.attrs == expected.attrs
 
 
+def in_chunks(log, chunk=30_011):
+    """The log as a lazy array, cut where no fold ends."""
+    level = log.index.names[0]
+    array = xr.DataArray(
+        log.to_numpy(), {level: ("point", log.index.get_level_values(level)), "model": list(log)},
+        ("point", "model"),
+    )  # fmt: skip
+    return array.chunk(point=chunk)
+
+
+def in_batches(log, rows=30_011):
+    """The moments of the log, added up in batches of some rows."""
+    starts = range(0, len(log), rows)
+    return sum(cvstats.Moments.of_log(log.iloc[start : start + rows]) for start in starts)
+
+
+def columns_of(result, name):
+    """One column of a result of any container, as numbers."""
+    values = result[name]
+    return np.atleast_1d(values.compute() if hasattr(values, "compute") else values)
+
+
+@pytest.mark.parametrize(
+    "road", [in_chunks, in_batches, lambda log: cvstats.Moments.of_log(in_chunks(log))],
+    ids=["chunks", "batches", "batches of chunks"],
+)  # fmt: skip
+@pytest.mark.parametrize(("name", "options"), BETWEEN)
+def test_widths_keep_their_digits_on_every_road(road, name, options):
+    near, far = near_and_far(sources=name in ("out_of_source", "clustered"), models=2)
+    call = getattr(cvstats, name)
+    expected, found = call(near, **options), call(road(far), **options)
+    se = columns_of(found, "se") / expected["se"].to_numpy()
+    assert se.tolist() == pytest.approx([1, 1], rel=WIDTH)
+    for limit in ("estimate", "lower", "upper"):
+        moved = columns_of(found, limit) - LEVEL
+        assert moved.tolist() == pytest.approx(expected[limit].tolist(), abs=2e-7)
+
+
+@pytest.mark.parametrize("road", [in_chunks, in_batches])
+def test_comparisons_keep_their_digits_on_every_road(road):
+    near, far = near_and_far(models=2)
+    far["b"] += LEVEL  # the difference of the models is far from zero too
+    expected, found = near.cvci.compare(method="cv_t"), far.cvci.compare(method="cv_t")
+    given = road(far) if road is in_chunks else sum(
+        cvstats.Moments.of_log(part, pairs=True) for part in (far.iloc[:30_011], far.iloc[30_011:])
+    )
+    lazily = cvstats.compare(given, method="cv_t")
+    for result in (found, lazily):
+        assert float(columns_of(result, "se")[0] / expected["se"].iloc[0]) == pytest.approx(
+            1, rel=1e-6  # the losses of b are rounded to 2^-22
+        )  # fmt: skip
+    assert float(columns_of(lazily, "se")[0] / found["se"].iloc[0]) == pytest.approx(1, rel=WIDTH)
+
+
+def test_batches_far_from_each_other():
+    rng = np.random.default_rng(1)
+    offsets = np.repeat([0.0, 1e9, -1e9, 5.0], 1000)
+    index = pd.MultiIndex.from_arrays(
+        [np.arange(4000) % 10, np.arange(4000)], names=["fold", "point"]
+    )
+    log = pd.Series(rng.normal(size=4000) + offsets, index)
+    for method in ("naive", "wald"):
+        whole = getattr(cvstats, method)(log)
+        for order in ([0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2]):
+            parts = [cvstats.Moments.of_log(log.iloc[1000 * i : 1000 * i + 1000]) for i in order]
+            found = getattr(cvstats, method)(sum(parts))
+            assert found["se"] == pytest.approx(whole["se"], rel=1e-12)
+
+
 def test_parts_of_the_variance_keep_their_digits():
     near, far = near_and_far()
     expected, found = near.cvci.decompose(), far.cvci.decompose()
@@ -56,6 +125,18 @@ def test_parts_of_the_variance_keep_their_digits():
     pd.testing.assert_frame_equal(found[rest], expected[rest], rtol=1e-8)
     raw = far.cvci.quadratic(estimator="theta_1")["variance_raw"]  # this one has the level in it
     assert found["theta_1"].tolist() == raw.tolist()
+    streamed = in_batches(far).decompose()
+    pd.testing.assert_frame_equal(streamed[rest], expected[rest], rtol=1e-8)
+    assert streamed["theta_1"].tolist() == pytest.approx(raw.tolist(), rel=1e-12)
+
+
+@pytest.mark.parametrize("road", [lambda log: log, in_batches, in_chunks])
+def test_a_table_of_cells_holds_locations(road):
+    near, far = near_and_far(n=50_000)
+    expected, found = near.cvci.moments(by="fold"), cvstats.moments(road(far), by="fold")
+    assert np.ravel(found["var"]).tolist() == pytest.approx(np.ravel(expected["var"]).tolist(), rel=WIDTH)
+    moved = np.ravel(found["mean"]) - LEVEL
+    assert moved.tolist() == pytest.approx(np.ravel(expected["mean"]).tolist(), abs=2e-7)
 
 
 def test_a_grid_of_levels():

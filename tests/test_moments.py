@@ -24,7 +24,7 @@ def cells(found, column=0):
         for row in found.codes
     ]
     assert len(set(keys)) == len(keys)
-    values = zip(found.count, found.mean[:, column], found.m2[:, column], strict=True)
+    values = zip(found.count, found.location[:, column], found.m2[:, column], strict=True)
     return dict(zip(keys, values, strict=True))
 
 
@@ -72,7 +72,7 @@ def test_of_values(values, data):
     check(found, rows, ("fold",))
     assert found.labels[0] == tuple(dict.fromkeys(key))
     table = Moments.of(np.column_stack([values, values]), key, "fold")
-    np.testing.assert_array_equal(table.mean[:, 1], found.mean[:, 0])
+    np.testing.assert_array_equal(table.location[:, 1], found.location[:, 0])
 
 
 @some
@@ -131,9 +131,9 @@ def test_labels_are_matched_and_not_their_order():
 
 def test_nothing_is_changed_in_place():
     one = Moments.of(np.array([1.0, 2.0, 4.0]), ["x", "y", "x"], "fold")
-    before = [array.copy() for array in (one.codes, one.count, one.mean, one.m2)]
+    before = [array.copy() for array in (one.codes, one.count, one.mean, one.m2, one.origin)]
     _ = one + one, one.over(()), one.groups("fold")
-    for was, now in zip(before, (one.codes, one.count, one.mean, one.m2), strict=True):
+    for was, now in zip(before, (one.codes, one.count, one.mean, one.m2, one.origin), strict=True):
         np.testing.assert_array_equal(was, now)
 
 

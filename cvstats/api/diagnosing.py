@@ -268,7 +268,7 @@ def of_levels(design: Design) -> Iterator[Finding]:
 
 def of_scores(log: Log) -> Iterator[Finding]:
     """Look for scores, of which more is better, by their names and as hits in place of errors."""
-    means = log.moments(()).mean[0]
+    means = log.moments(()).location[0]
     there = ~np.isnan(means)
     hits = bool(there.any() and (means[there] > 0.5).all()) and all_binary(log.design, log.panels)
     for model in range(len(log.labels.models)):
@@ -366,7 +366,7 @@ def of_cells(log: Log) -> Iterator[Finding]:
 
 def copies(log: Log) -> Iterator[Finding]:
     """Find models whose losses are the same everywhere; equal means come first."""
-    means = log.moments(()).mean[0]
+    means = log.moments(()).location[0]
     models = range(len(log.labels.models))
     seen: dict[tuple[float, ...], list[int]] = {}
     for model in models:

@@ -57,7 +57,7 @@ def read_data_sets(
             f"the log holds {models} model{'s' if models > 1 else ''}. Expected three or more; "
             f"for two, use compare."
         )
-    return log, log.moments((by,)).mean, columns
+    return log, log.moments((by,)).location, columns
 
 
 def mean_ranks(losses: FloatArray, columns: IntArray) -> FloatArray:

@@ -194,7 +194,7 @@ def average_repetitions(log: Log) -> Log:
         name: Level(labels, np.ascontiguousarray(found.codes[:, i]))
         for i, (name, labels) in enumerate(zip(found.levels, found.labels, strict=True))
     }
-    return replace(log, design=Design(levels, len(found.count)), panels=Panels((found.mean,)))
+    return replace(log, design=Design(levels, len(found.count)), panels=Panels((found.location,)))
 
 
 # --- which interval -------------------------------------------------------------------------------
@@ -350,7 +350,7 @@ def largest_first_loss(log: Log) -> float:
 def pair_magnitude(log: Log, differences: Differences) -> FloatArray:
     """Measure how large the losses of each pair are, by the larger of the two models."""
     whole = log.moments(repetition_level(log.design)).over(())
-    level = loss_magnitude(whole.mean[0], whole.m2[0], float(whole.count[0]))
+    level = loss_magnitude(whole.location[0], whole.m2[0], float(whole.count[0]))
     larger: FloatArray = np.maximum(level[differences.left], level[differences.right])
     return larger
 

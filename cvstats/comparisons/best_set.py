@@ -8,7 +8,6 @@ the centered losses. It is drawn here directly, once for all models.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from numbers import Real
 from typing import Any, Literal, TypeAlias
 
@@ -144,7 +143,7 @@ def best_set(
     METHOD.require(log.design)
     repetitions, folds = log.design.number("repetition"), count_folds(log.design)
     seed = seed_of(rng)
-    estimate = log.moments(repetition_level(log.design)).over(()).mean[0]
+    estimate = log.moments(repetition_level(log.design)).over(()).location[0]
     used = average_repetitions(log) if folds == 1 and repetitions > 1 else log
     n = int(used.design.splits().rows[0])
     if n < 2:
@@ -326,7 +325,7 @@ def iterate_cells(
         if len(cell) == 0:
             continue
         cross, mean = sum_cross_products(log, cell, found)
-        level = loss_magnitude(whole.mean[0, cell], cross.diagonal(), float(whole.count[0]))
+        level = loss_magnitude(whole.location[0, cell], cross.diagonal(), float(whole.count[0]))
         yield cell, *difference_squares(log, cell, by, cross, mean, ROUNDING * level)
 
 
@@ -375,10 +374,11 @@ def sum_cross_products(
     ``found`` holds the moments of all columns. Also returns the mean of each column over all
     rows, less any number that the columns share, so that a large common level costs no digits.
     """
-    some = replace(found, mean=found.mean[:, columns], m2=found.m2[:, columns])
+    some = found.pick(columns)
     total, rest = cross_products(log.design, log.panels, columns, some)
     share = found.count / found.count.sum()
-    level = share @ (some.mean - some.mean[:, :1]) + (rest - rest[0]) / found.count.sum()
+    mean = some.location
+    level = share @ (mean - mean[:, :1]) + (rest - rest[0]) / found.count.sum()
     return total, level
 
 
@@ -388,7 +388,7 @@ def subtract_directly(
     """Sum squares of some differences about their cells' means, and return their means, too."""
     few = Differences(log.panels, columns[pairs[:, 0]], columns[pairs[:, 1]])
     found = log.moments(by, few)
-    return found.m2.sum(axis=0), found.over(()).mean[0]
+    return found.m2.sum(axis=0), found.over(()).location[0]
 
 
 METHOD = Method(

@@ -75,7 +75,7 @@ def cochran_q(losses: Losses, *, missing: Missing = "raise") -> Table:
     if models < 2:
         raise LogError("the log holds one model. Expected two or more.")
     check_binary(log, METHOD)
-    estimate = log.moments(()).mean[0]
+    estimate = log.moments(()).location[0]
     cell = log.moments((), pair_all_models(log))
     width = log.panels.width
     statistic, p = np.empty(width), np.empty(width)

@@ -154,7 +154,7 @@ def count_discordant(cell: Moments) -> tuple[FloatArray, FloatArray]:
     Differences of 0/1 losses are -1, 0 or 1: their squares add up to the discordant points and
     they themselves to those where only the model errs, less those where only the other does.
     """
-    n, mean = cell.count[0], cell.mean[0]
+    n, mean = cell.count[0], cell.location[0]
     both = np.rint(cell.m2[0] + n * mean**2)
     net = np.rint(n * mean)
     return (both - net) / 2, (both + net) / 2

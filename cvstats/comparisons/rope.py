@@ -13,7 +13,7 @@ from cvstats.comparisons.equivalence import Margin, check_margin
 from cvstats.containers import Log, Losses, is_dask_frame, later
 from cvstats.core.chunked import Differences
 from cvstats.core.layout import split_levels
-from cvstats.core.moments import Moments
+from cvstats.core.moments import Moments, mean_and_squares
 from cvstats.core.result import Caution, Result
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
@@ -132,10 +132,8 @@ def compute(moments: Moments, ratio: float, *, margin: tuple[float, float]) -> R
     ``(1/J + ratio) S^2``, where ``ratio = rho / (1 - rho)`` for a correlation of rho.
     """
     j = len(moments.count)
-    apart = moments.mean - moments.mean[0]
-    middle = apart.mean(axis=0)
-    estimate = moments.mean[0] + middle
-    squares = ((apart - middle) ** 2).sum(axis=0)
+    middle, squares = mean_and_squares(moments.mean)
+    estimate = moments.origin + middle
     scale = np.sqrt((1 / j + ratio) * squares / (j - 1))
     low, high = margin
     shares = split_t_distribution(estimate, scale, low, high, j - 1)

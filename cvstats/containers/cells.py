@@ -7,7 +7,7 @@ it is answered as for any design; what single losses alone can answer is refused
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from cvstats.containers.log import HiddenTable, Log
 from cvstats.core.chunked import Columns, Differences
 from cvstats.core.design import LEVELS, SPLIT, Design, Keys, Level, Splits
 from cvstats.core.moments import Moments
-from cvstats.core.types import FloatArray, IntArray, MaskArray
+from cvstats.core.types import IntArray, MaskArray
 from cvstats.errors import LogError, listed, spelled
 
 __all__ = [
@@ -110,10 +110,10 @@ class Cells:
         sign[two, one], sign[one, two] = -1, 1
         left, right = model[losses.left], model[losses.right]
         at, sides = place[left, right] * cells + cell[losses.left], sign[left, right]
-        gaps = self.gaps
-        mean: FloatArray = gaps.mean[:, at] * sides
-        m2: FloatArray = gaps.m2[:, at] * np.abs(sides)
-        return Moments(gaps.levels, gaps.labels, gaps.codes, gaps.count, mean, m2)
+        gaps = self.gaps.pick(at)
+        return replace(
+            gaps, mean=gaps.mean * sides, m2=gaps.m2 * np.abs(sides), origin=gaps.origin * sides
+        )
 
     def rows(self) -> Log:
         """Refuse: there are no rows."""
@@ -216,8 +216,8 @@ def in_order(found: Moments) -> tuple[Moments, IntArray]:
         labels.append(as_index([names[at] for at in order.tolist()]))
     keys = [codes[:, i] for i in reversed(range(len(labels)))]
     order = np.lexsort(keys) if keys else np.arange(len(codes))
-    sorted_ = Moments(
-        found.levels, tuple(labels), codes[order], found.count[order], found.mean[order],
-        found.m2[order],
+    sorted_ = replace(
+        found, labels=tuple(labels), codes=codes[order], count=found.count[order],
+        mean=found.mean[order], m2=found.m2[order],
     )  # fmt: skip
     return sorted_, order

@@ -278,7 +278,7 @@ def sum_chunk(
     def moments(losses: Panels | Differences) -> Moments:
         with np.errstate(invalid="ignore", over="ignore"):
             found = chunked.moments(design, losses, ("cell",))
-        return Moments(levels, labels, keys.codes(), found.count, found.mean, found.m2)
+        return replace(found, levels=levels, labels=labels, codes=keys.codes())
 
     cells, gaps = moments(panels), None
     if reduction.pairs[0]:
@@ -521,7 +521,7 @@ class LazyAnswer:
         for name, part in (("cells", found.cells), ("gaps", found.gaps)):
             if part is None:  # every carried cell is masked
                 nothing = np.full((len(whole.count), wide[name]), np.nan)
-                parts[name] = replace(whole, mean=nothing, m2=nothing)
+                parts[name] = replace(whole, mean=nothing, m2=nothing, origin=np.zeros(wide[name]))
             else:
                 parts[name] = replace(part, levels=whole.levels, labels=whole.labels)
         cells = Cells(
@@ -724,7 +724,7 @@ def run_on_sketch(
 
     def spread(width: int) -> Moments:
         table = np.repeat(known.whole.count[:, None], width, axis=1)
-        return replace(known.whole, mean=np.zeros_like(table), m2=table)
+        return replace(known.whole, mean=np.zeros_like(table), m2=table, origin=np.zeros(width))
 
     pairs = len(answer.reduction.pairs[0])
     carried = (len(answer.labels.models),) if pairs else ()
@@ -991,10 +991,11 @@ class SpreadCells:
     def __call__(self, log: Log) -> Result:
         """Make the table of some columns."""
         found = log.moments(self.by)
-        mean = np.full((*self.shape, found.mean.shape[1]), np.nan)
+        location = found.location
+        mean = np.full((*self.shape, location.shape[1]), np.nan)
         variance = mean.copy()
         at = tuple(found.codes.T)
-        mean[at] = found.mean
+        mean[at] = location
         with np.errstate(divide="ignore", invalid="ignore"):
             n = found.count[:, None]
             variance[at] = np.where(n > 1, found.m2 / (n - 1), np.nan)
@@ -1021,9 +1022,9 @@ def moments_of_array(
     labels = labels_along(log, lazy)
     axis = cells.reduction.model_axis
     whole = known.whole
-    table = np.full((len(whole.count), 2, *labels.sizes), np.nan)
+    table = np.full((len(whole.count), 3, *labels.sizes), np.nan)
     rest = [size for at, size in enumerate(labels.sizes) if at != axis]
-    gaps = np.full((len(whole.count), 2, len(chosen[0]), *rest), np.nan)
+    gaps = np.full((len(whole.count), 3, len(chosen[0]), *rest), np.nan)
     ends = [np.cumsum([0, *sizes]) for sizes in sums.chunks]
     for at, found in zip(np.ndindex(sums.numblocks), blocks, strict=True):
         here = tuple(slice(ends[i][k], ends[i][k + 1]) for i, k in enumerate(at))
@@ -1051,16 +1052,18 @@ def moments_of_array(
 
 
 def put_block(table: FloatArray, here: tuple[slice, ...], part: Moments) -> None:
-    """Put means and squared deviations of some columns where they belong."""
-    for i, values in enumerate((part.mean, part.m2)):
+    """Put means, squared deviations and origins of some columns where they belong."""
+    for i, values in enumerate((part.mean, part.m2, np.broadcast_to(part.origin, part.mean.shape))):
         block = table[(slice(None), i, *here)]
         block[...] = values.reshape(block.shape)
 
 
 def columns_of_table(whole: Moments, table: FloatArray) -> Moments:
-    """Make moments of means and squared deviations."""
-    mean, m2 = (np.ascontiguousarray(table[:, i]).reshape(len(table), -1) for i in (0, 1))
-    return replace(whole, mean=mean, m2=m2)
+    """Make moments of means, squared deviations and origins."""
+    mean, m2, origin = (
+        np.ascontiguousarray(table[:, i]).reshape(len(table), -1) for i in range(3)
+    )  # fmt: skip
+    return replace(whole, mean=mean, m2=m2, origin=np.nan_to_num(origin[0]))
 
 
 # --- DataFrames of dask ---------------------------------------------------------------------------

@@ -184,7 +184,7 @@ class Groups:
         keep = [levels.index(level) for level in by]
         return Moments(
             by, tuple(whole.labels[i] for i in keep), whole.codes[here][:, keep],
-            whole.count[here], whole.mean[here], whole.m2[here],
+            whole.count[here], whole.mean[here], whole.m2[here], whole.origin,
         )  # fmt: skip
 
     @cached_property

@@ -310,7 +310,7 @@ class Log:
 
     def _refuse_digits_lost(self, found: Moments) -> None:
         """Refuse losses whose squares are no numbers any more, and integers that no float holds."""
-        largest = np.abs(found.mean).max(axis=0, initial=0.0)
+        largest = np.abs(found.location).max(axis=0, initial=0.0)
         tiny = (largest > 0) & (largest < LEAST) & (found.m2.sum(axis=0) < LEAST**2)
         for j in np.flatnonzero(tiny).tolist():
             values = self.panels.column(j, 0, self.design.size)

@@ -191,7 +191,7 @@ def leave_one_out_means(log: Log, given: Any, missing: str) -> FloatArray:
             f"leave_one_out has {other.design.splits().points:,} points and the log has "
             f"{points:,}. Expected leave-one-out cross-validation of the whole sample."
         )
-    means = other.moments(()).mean[0]
+    means = other.moments(()).location[0]
     found = np.empty(log.panels.width)
     for mine, yours in enumerate(partners(list(log.labels.models), list(other.labels.models))):
         found[log.labels.columns(mine)] = means[other.labels.columns(yours)]

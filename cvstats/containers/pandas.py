@@ -234,7 +234,7 @@ class FrameLabels:
         for j in range(found.mean.shape[1]):
             with np.errstate(divide="ignore", invalid="ignore"):
                 variance = np.where(n > 1, found.m2[:, j] / (n - 1), np.nan)
-            data = {"count": n.astype(np.int64), "mean": found.mean[:, j], "var": variance}
+            data = {"count": n.astype(np.int64), "mean": found.location[:, j], "var": variance}
             tables.append(pd.DataFrame(data, index=index))
         if self.columns_axis is None:
             table = tables[0]

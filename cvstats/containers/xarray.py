@@ -501,7 +501,7 @@ class ArrayLabels:
         mean = np.full((*shape, found.mean.shape[1]), np.nan)
         variance = mean.copy()
         within = found.m2 / np.where(found.count > 1, found.count - 1, np.nan)[:, None]
-        for table, values in ((count, found.count), (mean, found.mean), (variance, within)):
+        for table, values in ((count, found.count), (mean, found.location), (variance, within)):
             table[at] = values if at else values[0]
         dims = (*found.levels, *self.dims)
         coords = {

@@ -2,14 +2,15 @@
 
 A cell holds the losses that share a key: one repetition and fold, one source, and so on. It
 is kept as ``(count, mean, m2)`` with ``m2`` the sum of squared deviations from the mean, so
-that nothing is lost when the losses are large and their spread is small. Two cells of one key
-merge exactly (Chan, Golub and LeVeque, doi:10.1080/00031305.1983.10483115).
+that nothing is lost when the losses are large and their spread is small. Means are relative to
+an origin, one for each column, so that differences between cells keep their digits too. Two cells
+of one key merge exactly (Chan, Golub and LeVeque, doi:10.1080/00031305.1983.10483115).
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,12 +18,40 @@ from cvstats.core.design import Keys
 from cvstats.core.threads import spans
 from cvstats.core.types import FloatArray, IntArray, Labels
 
-__all__ = ["Moments", "State", "pool"]
+__all__ = ["Moments", "State", "choose_origin", "mean_and_squares", "pool"]
 
 TILE = 1 << 17
 """Numbers merged in one go: what is made on the way stays small and in the cache."""
 
+NEAR = 64.0
+"""A mean fewer standard deviations than this away from zero needs no origin."""
+
 State = tuple[FloatArray, FloatArray, FloatArray]
+
+
+def choose_origin(count: FloatArray, mean: FloatArray, m2: FloatArray) -> FloatArray:
+    """Choose for each column a number near its losses; 0 where they lie around zero.
+
+    ``count`` has any shape, ``mean`` and ``m2`` that shape and one more axis, the columns. The
+    origin is a multiple of a power of two near the standard deviation, so that parts of a log
+    mostly have one origin, and the difference of two origins is exact.
+    """
+    n, axes = count[..., None], tuple(range(count.ndim))
+    with np.errstate(all="ignore"):  # a column of NaN, or of losses beyond 1e150, gets 0
+        location = (n * mean).sum(axis=axes) / count.sum()
+        spread = np.sqrt((m2 + n * (mean - location) ** 2).sum(axis=axes) / count.sum())
+        unit = np.where(spread > 0, np.ldexp(1.0, np.frexp(spread)[1]), 0.0)
+        unit = np.maximum(unit, np.spacing(np.abs(location)))
+        origin = np.rint(location / unit) * unit
+        far = np.isfinite(origin) & (np.abs(location) > NEAR * spread)
+    return np.where(far, origin, 0.0)
+
+
+def mean_and_squares(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Average rows, and sum the squares about that; exactly zero where all rows are equal."""
+    deviations = rows - rows[0]
+    middle = deviations.mean(axis=0)
+    return rows[0] + middle, ((deviations - middle) ** 2).sum(axis=0)
 
 
 def pool(count: FloatArray, mean: FloatArray, m2: FloatArray) -> State:
@@ -35,10 +64,10 @@ def pool(count: FloatArray, mean: FloatArray, m2: FloatArray) -> State:
     if len(count) == 1:
         return count[0], mean[0], m2[0]
     total = count.sum(axis=0)
-    origin = np.where((count > 0)[:, :, None], mean, np.inf).min(axis=0)
-    origin = np.where((total > 0)[:, None], origin, 0.0)
+    least = np.where((count > 0)[:, :, None], mean, np.inf).min(axis=0)
+    least = np.where((total > 0)[:, None], least, 0.0)
     n = count[:, :, None]
-    pooled = origin + sorted_sum(n * (mean - origin)) / np.maximum(total, 1)[:, None]
+    pooled = least + sorted_sum(n * (mean - least)) / np.maximum(total, 1)[:, None]
     apart = mean - pooled
     return total, pooled, sorted_sum(m2 + n * apart * apart)
 
@@ -75,7 +104,10 @@ class Moments:
     count : array, shape (cells,)
         Number of losses in each cell, never zero.
     mean, m2 : array, shape (cells, columns)
-        Mean loss, and sum of squared deviations from it (in squared units of the loss).
+        Mean loss less the origin of its column, and sum of squared deviations from the mean (in
+        squared units of the loss).
+    origin : array, shape (columns,)
+        A number near the losses of each column; 0 where they lie around zero.
 
     Notes
     -----
@@ -89,7 +121,7 @@ class Moments:
     >>> a = Moments.of(np.array([1.0, 2.0, 6.0]), np.array(["x", "x", "y"]), "fold")
     >>> b = Moments.of(np.array([3.0]), np.array(["x"]), "fold")
     >>> whole = a + b
-    >>> whole.count, whole.mean[:, 0], whole.m2[:, 0]
+    >>> whole.count, whole.location[:, 0], whole.m2[:, 0]
     (array([3., 1.]), array([2., 6.]), array([2., 0.]))
     """
 
@@ -99,6 +131,22 @@ class Moments:
     count: FloatArray
     mean: FloatArray
     m2: FloatArray
+    origin: FloatArray
+
+    @property
+    def location(self) -> FloatArray:
+        """Mean loss of each cell; what differs between cells is better taken from ``mean``."""
+        return self.origin + self.mean
+
+    def about(self, origin: FloatArray) -> Moments:
+        """Take the means relative to another origin."""
+        return replace(self, mean=self.mean + (self.origin - origin), origin=origin)
+
+    def pick(self, columns: IntArray) -> Moments:
+        """Take some columns, in some order."""
+        return replace(
+            self, mean=self.mean[:, columns], m2=self.m2[:, columns], origin=self.origin[columns]
+        )
 
     @classmethod
     def of(cls, values: FloatArray, key: Sequence[Hashable], level: str) -> Moments:
@@ -121,14 +169,16 @@ class Moments:
         table = np.asarray(values, dtype=np.float64).reshape(len(key), -1)
         place: dict[Hashable, int] = {}
         cells = np.array([place.setdefault(label, len(place)) for label in key], dtype=np.int64)
-        size = len(key)
+        size, none = len(key), np.zeros_like(table)
+        origin = choose_origin(np.ones(size), table, none)
         rows = cls(
             ("row",), (range(size),), np.arange(size)[:, None],
-            np.ones(size), table, np.zeros_like(table),
+            np.ones(size), table - origin, none, origin,
         )  # fmt: skip
         count, mean, m2 = rows._pooled(cells, len(place))
         labels = tuple(key[i] for i in np.unique(cells, return_index=True)[1])
-        return cls((level,), (labels,), np.arange(len(place))[:, None], count, mean, m2)
+        codes = np.arange(len(place))[:, None]
+        return cls((level,), (labels,), codes, count, mean, m2, origin)
 
     def _pooled(self, group: IntArray, size: int) -> State:
         """Merge the cells of each group, about the mean of its first cell."""
@@ -166,7 +216,7 @@ class Moments:
         labels = tuple(self.labels[i] for i in keep)
         codes, group = distinct(self.codes[:, keep], [len(names) for names in labels])
         count, mean, m2 = self._pooled(group, len(codes))
-        return Moments(tuple(levels), labels, codes, count, mean, m2)
+        return Moments(tuple(levels), labels, codes, count, mean, m2, self.origin)
 
     def groups(self, level: str) -> list[Moments]:
         """Split the cells by the labels of one level, which is then no longer a level."""
@@ -180,13 +230,16 @@ class Moments:
             parts.append(
                 Moments(
                     levels, labels, self.codes[rows][:, rest],
-                    self.count[rows], self.mean[rows], self.m2[rows],
+                    self.count[rows], self.mean[rows], self.m2[rows], self.origin,
                 )
             )  # fmt: skip
         return parts
 
     def __add__(self, other: Moments) -> Moments:
-        """Merge the moments of two parts of a log, matching labels."""
+        """Merge the moments of two parts of a log, matching labels.
+
+        The origins of the sum are those of the part that holds more losses.
+        """
         if self.levels != other.levels:
             raise ValueError(f"moments by {self.levels} do not add to moments by {other.levels}")
         labels: list[Labels] = []
@@ -207,10 +260,11 @@ class Moments:
         count = np.concatenate([self.count, other.count])
         key = np.column_stack(codes) if codes else np.zeros((len(count), 0), dtype=np.int64)
         cells, group = distinct(key, [len(names) for names in labels])
+        origin = (self if self.count.sum() >= other.count.sum() else other).origin
         both = Moments(
             self.levels, tuple(labels), key, count,
-            np.concatenate([self.mean, other.mean]), np.concatenate([self.m2, other.m2]),
+            np.concatenate([self.about(origin).mean, other.about(origin).mean]),
+            np.concatenate([self.m2, other.m2]), origin,
         )  # fmt: skip
-        return Moments(
-            self.levels, tuple(labels), cells, *both._pooled(group.reshape(-1), len(cells))
-        )
+        merged = both._pooled(group.reshape(-1), len(cells))
+        return Moments(self.levels, tuple(labels), cells, *merged, origin)

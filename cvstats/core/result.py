@@ -179,6 +179,7 @@ def interval(
     estimate: FloatArray,
     variance: FloatArray,
     *,
+    origin: FloatArray | float,
     alpha: float,
     df: float | None = None,
     alternative: str = "two-sided",
@@ -188,17 +189,18 @@ def interval(
 ) -> Result:
     """Build an interval of estimate, standard error and critical value, with the usual cautions.
 
-    A negative ``variance`` gives NaN for the standard error and the limits; a zero one gives
-    the point, never widened (methods that have a floor apply it before).
+    ``estimate`` is relative to ``origin``, the result is not. A negative ``variance`` gives NaN
+    for the standard error and the limits; a zero one gives the point, never widened (methods that
+    have a floor apply it before).
     """
     negative = variance < 0
     se = np.sqrt(np.where(negative, np.nan, variance))
     down, up = half_widths(alternative, alpha, df)
     columns = {
-        "estimate": estimate,
+        "estimate": origin + estimate,
         "se": se,
-        "lower": np.full_like(se, -np.inf) if np.isinf(down) else estimate - down * se,
-        "upper": np.full_like(se, np.inf) if np.isinf(up) else estimate + up * se,
+        "lower": np.full_like(se, -np.inf) if np.isinf(down) else origin + (estimate - down * se),
+        "upper": np.full_like(se, np.inf) if np.isinf(up) else origin + (estimate + up * se),
     }
     missing = np.isnan(estimate)
     for bound in ("lower", "upper"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from cvstats.containers import Log
@@ -13,7 +15,6 @@ from cvstats.errors import LogError, listed, spelled
 __all__ = [
     "average_sources",
     "count_points",
-    "mean_of_means",
     "repeated_levels",
     "size_range",
     "squared_errors_of_sources",
@@ -49,14 +50,6 @@ def average_sources(cells: Moments) -> tuple[Moments, FloatArray]:
     return merged, merged.count / repetitions
 
 
-def mean_of_means(part: Moments) -> tuple[FloatArray, FloatArray]:
-    """Give the mean of the source means, and their sample variance V_b, about the first mean."""
-    origin = part.mean[0]
-    apart = part.mean - origin
-    middle = apart.mean(axis=0)
-    return origin + middle, ((apart - middle) ** 2).sum(axis=0) / (len(apart) - 1)
-
-
 def squared_errors_of_sources(moments: Moments) -> FloatArray:
     """Compute ``var_k / M_k`` of each source, averaged over repetitions.
 
@@ -73,7 +66,9 @@ def squared_errors_of_sources(moments: Moments) -> FloatArray:
             f"target='new_source', which needs the means of the sources only."
         )
     each = moments.m2 / ((moments.count - 1) * moments.count)[:, None]
-    splits = Moments(moments.levels, moments.labels, moments.codes, np.ones(len(each)), each, each)
+    splits = replace(
+        moments, count=np.ones(len(each)), mean=each, m2=each, origin=np.zeros(each.shape[1])
+    )
     averaged: FloatArray = splits.over(("source",)).mean
     return averaged
 

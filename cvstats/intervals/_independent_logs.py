@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cvstats.containers import Groups, read
 from cvstats.core.design import LEVELS
-from cvstats.core.moments import Moments
+from cvstats.core.moments import Moments, mean_and_squares
 from cvstats.core.result import Caution, Result
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, checked_level, listed, spelled
@@ -84,10 +84,8 @@ def moments_by_source(groups: Groups) -> Moments:
 
 
 def sample_variance(values: FloatArray) -> FloatArray:
-    """Sample variance along the first axis, about the first value."""
-    apart = values - values[0]
-    spread: FloatArray = ((apart - apart.mean(axis=0)) ** 2).sum(axis=0) / (len(values) - 1)
-    return spread
+    """Sample variance along the first axis."""
+    return mean_and_squares(values)[1] / (len(values) - 1)
 
 
 def variance_of_one(means: Sequence[FloatArray]) -> FloatArray:
@@ -96,7 +94,7 @@ def variance_of_one(means: Sequence[FloatArray]) -> FloatArray:
     ``means`` has for each log an array (repetitions, columns). The mean over the r_d
     repetitions of log d varies by what its repetitions share, and by 1/r_d of what they do not.
     """
-    theta = sample_variance(np.stack([part[0] + (part - part[0]).mean(axis=0) for part in means]))
+    theta = sample_variance(np.stack([mean_and_squares(part)[0] for part in means]))
     spare = sum(len(part) - 1 for part in means)
     if spare:
         alone = sum(sample_variance(part) * (len(part) - 1) for part in means if len(part) > 1)
@@ -110,6 +108,7 @@ def decompose_logs(logs: Sequence[Moments], fold_weights: str) -> Result:
     Each log has cells by fold, or by repetition and fold. Where folds differ in size between
     the logs, theta is the mean of their variances, and H and S2 are means too.
     """
+    logs = [found.about(logs[0].origin) for found in logs]
     parts = [
         [estimate_components(part, fold_weights) for part in split_repetitions(found)]
         for found in logs

@@ -10,14 +10,7 @@ from cvstats.containers import Log
 from cvstats.core.moments import Moments
 from cvstats.core.types import FloatArray, IntArray, Labels
 
-__all__ = ["count_points", "mean_and_squares", "read_samples", "sort_cells"]
-
-
-def mean_and_squares(means: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean of the rows and sum of squares about it; exactly zero where all rows are equal."""
-    apart = means - means[0]
-    middle = apart.mean(axis=0)
-    return means[0] + middle, ((apart - middle) ** 2).sum(axis=0)
+__all__ = ["count_points", "read_samples", "sort_cells"]
 
 
 def rank_labels(labels: Labels) -> IntArray:

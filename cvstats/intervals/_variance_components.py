@@ -46,12 +46,14 @@ BIASES = {
 class Components:
     """What one partition tells of the variance; arrays have a number for each column.
 
-    ``within`` is W, ``between`` is D, ``spread`` the sample variance of the fold means and
+    ``mean`` is relative to ``origin``, ``within`` is W, ``between`` is D, ``spread`` the sample
+    variance of the fold means and
     ``theta_a`` the sum of ``v_k^2 var_k / n_k``; ``even`` says that all ``v_k`` are equal.
     """
 
     h: float
     s2: float
+    origin: FloatArray
     mean: FloatArray
     within: FloatArray
     between: FloatArray
@@ -66,7 +68,7 @@ class Components:
         """Compute an estimator of Table 2 or section 5 of Geras and Sutton, for any fold sizes."""
         floor = self.h * self.within
         if number == 1:
-            return self.mean**2
+            return (self.origin + self.mean) ** 2
         if number == 3 and self.even:
             return self.spread / self.folds  # the same, and never below zero by rounding
         factor = {2: -(1 - self.s2), 3: self.s2, 4: 0.0, 5: 1 + self.s2}[number]
@@ -105,8 +107,7 @@ def estimate_components(part: Moments, fold_weights: str = "size") -> Components
     n = n_k.sum()
     v = n_k / n if fold_weights == "size" else np.full(k, 1 / k)
     s2, h, g = float((v**2).sum()), float((v**2 / n_k).sum()), float((v / n_k).sum())
-    origin = part.mean[0]
-    shifted = part.mean - origin  # products of large means would lose what tells them apart
+    shifted = part.mean - part.mean[0]  # equal means then vary by exactly zero
     mean = v @ shifted
     spread = ((shifted - shifted.mean(axis=0)) ** 2).sum(axis=0) / (k - 1)
     weighted = v @ (shifted - mean) ** 2
@@ -117,11 +118,12 @@ def estimate_components(part: Moments, fold_weights: str = "size") -> Components
     return Components(
         h=h,
         s2=s2,
-        mean=origin + mean,
+        origin=part.origin,
+        mean=part.mean[0] + mean,
         within=within,
         between=(weighted - (g - h) * within) / (1 - s2),
         spread=spread,
-        products=((origin + mean) ** 2 - v**2 @ part.mean**2) / (1 - s2),
+        products=((part.location[0] + mean) ** 2 - v**2 @ part.location**2) / (1 - s2),
         theta_a=(v**2 / n_k) @ variances if n_k.min() > 1 else nothing,
         even=bool((v == v[0]).all()),
         folds=k,

@@ -164,7 +164,8 @@ def compute(
         extra |= {"no_information": rates, "overfitting": mixed.overfitting}
     extra |= {"weight": mixed.weight, "n_points": n_points, "n_repetitions": n_repetitions}
     return interval(
-        "bootstrap_632", mixed.estimate, found.variance * ratio**2, alpha=alpha, extra=extra,
+        "bootstrap_632", mixed.estimate, found.variance * ratio**2, origin=0.0, alpha=alpha,
+        extra=extra,
         caution=caution, attrs={"correction": correction, "monte_carlo": monte_carlo},
     )  # fmt: skip
 

@@ -109,7 +109,7 @@ def compute(log: Log, losses: Columns | None, *, monte_carlo: str, alpha: float)
     found = estimate_out_of_bag(data.bags, columns, monte_carlo=monte_carlo)
     fits, points = data.bags.counts.shape
     return interval(
-        "bootstrap_oob", found.error, found.variance, alpha=alpha,
+        "bootstrap_oob", found.error, found.variance, origin=0.0, alpha=alpha,
         extra={
             "se_monte_carlo": np.sqrt(found.noise), "n_points": points, "n_repetitions": fits,
         },

@@ -131,7 +131,7 @@ def compute(log: Log, losses: Columns | None, *, by: str, correction: str, alpha
     if find_across_folds(log.design, by) is not None:
         caution |= Caution.SOURCES_ACROSS_FOLDS
     return interval(
-        "clustered", mean, squared, alpha=alpha, df=g - 1,
+        "clustered", mean, squared, origin=cells.origin, alpha=alpha, df=g - 1,
         extra={
             "df": g - 1, "n_points": int(points.sum()), "n_clusters": g, **size_range(points),
         },

@@ -91,9 +91,8 @@ def compute(log: Log, losses: Columns | None, *, alpha: float) -> Result:
     which, group = np.unique(samples, return_inverse=True)
     splits = np.bincount(group)
     sums = np.zeros((len(which), cells.mean.shape[1]))
-    first = cells.mean[0]
-    np.add.at(sums, group, cells.mean - first)
-    means = sums / splits[:, None]  # mean of the split means of each sample, about the first
+    np.add.at(sums, group, cells.mean)
+    means = sums / splits[:, None]  # mean of the split means of each sample
     of_halves = means[which > 0]
     apart = of_halves[::2] - of_halves[1::2]
     r = len(apart)
@@ -110,8 +109,8 @@ def compute(log: Log, losses: Columns | None, *, alpha: float) -> Result:
         "n_test": float(tested[which == 0][0]), **count_points(log),
     }  # fmt: skip
     return interval(
-        "conservative_z", first + means[which == 0][0], (apart**2).sum(axis=0) / (2 * r),
-        alpha=alpha, extra=extra, caution=caution,
+        "conservative_z", means[which == 0][0], (apart**2).sum(axis=0) / (2 * r),
+        origin=cells.origin, alpha=alpha, extra=extra, caution=caution,
     )  # fmt: skip
 
 

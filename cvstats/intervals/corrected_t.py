@@ -14,14 +14,14 @@ from cvstats.containers.groups import Part
 from cvstats.core.chunked import Columns
 from cvstats.core.design import LEVELS
 from cvstats.core.layout import is_partition, split_levels
-from cvstats.core.moments import Moments
+from cvstats.core.moments import Moments, mean_and_squares
 from cvstats.core.result import Caution, Result, interval
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, is_number, is_several, listed, place
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import BOUCKAERT, NADEAU
 from cvstats.intervals._requirements import several_splits
-from cvstats.intervals._splits import count_points, mean_and_squares, sort_cells
+from cvstats.intervals._splits import count_points, sort_cells
 from cvstats.options import Missing
 
 __all__ = ["TrainSize", "corrected_t"]
@@ -133,7 +133,8 @@ def compute(log: Log, losses: Columns | None, *, train_size: TrainSize, alpha: f
     estimate, squares = mean_and_squares(cells.mean)
     ratio = float(np.mean(cells.count / sizes))
     return interval(
-        "corrected_t", estimate, (1 / j + ratio) * squares / (j - 1), alpha=alpha, df=j - 1,
+        "corrected_t", estimate, (1 / j + ratio) * squares / (j - 1), origin=cells.origin,
+        alpha=alpha, df=j - 1,
         extra={
             "df": j - 1, "n_splits": j, "n_train": float(np.mean(sizes)),
             "n_test": float(np.mean(cells.count)), **count_points(log),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from cvstats.containers import Log, Losses, Table
 from cvstats.core.chunked import Columns
 from cvstats.core.layout import fold_levels
+from cvstats.core.moments import mean_and_squares
 from cvstats.core.result import Caution, Result, interval
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import BAYLE
@@ -72,12 +73,9 @@ def compute(log: Log, losses: Columns | None, *, alpha: float) -> Result:
     cells = log.moments(fold_levels(log.design), losses)
     n_repetitions = log.design.number("repetition")
     k = len(cells.count)
-    first = cells.mean[0]  # equal fold means then have a variance of exactly zero
-    apart = cells.mean - first
-    middle = apart.mean(axis=0)
-    between = ((apart - middle) ** 2).sum(axis=0) / (k - 1)
+    estimate, squares = mean_and_squares(cells.mean)
     return interval(
-        "cv_t", first + middle, between / k, alpha=alpha, df=k - 1,
+        "cv_t", estimate, squares / (k - 1) / k, origin=cells.origin, alpha=alpha, df=k - 1,
         extra={
             "df": k - 1, "n_points": int(cells.count.sum()) // n_repetitions,
             "n_folds": k // n_repetitions, "n_repetitions": n_repetitions,

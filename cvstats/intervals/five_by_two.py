@@ -10,12 +10,13 @@ from scipy import special
 
 from cvstats.containers import Log, Losses, Table
 from cvstats.core.chunked import Columns
+from cvstats.core.moments import mean_and_squares
 from cvstats.core.result import Caution, Result, interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import place
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import five_times_two_folds
-from cvstats.intervals._splits import count_points, mean_and_squares, sort_cells
+from cvstats.intervals._splits import count_points, sort_cells
 from cvstats.options import Missing
 
 __all__ = ["five_by_two"]
@@ -120,16 +121,19 @@ def compute(log: Log, losses: Columns | None, *, test: str, alpha: float) -> Res
     attrs = {"test": test, "first": place(first)}
     if test == "t":  # Dietterich (1998)
         return interval(
-            "five_by_two", means[0, 0], noise / 5, alpha=alpha, df=5,
+            "five_by_two", means[0, 0], noise / 5, origin=cells.origin, alpha=alpha, df=5,
             extra={"df": 5, **counts}, attrs=attrs,
         )  # fmt: skip
-    return invert_f(means.reshape(10, -1), noise, alpha=alpha, counts=counts, attrs=attrs)
+    return invert_f(
+        means.reshape(10, -1), noise, origin=cells.origin, alpha=alpha, counts=counts, attrs=attrs
+    )
 
 
 def invert_f(
     means: FloatArray,
     noise: FloatArray,
     *,
+    origin: FloatArray,
     alpha: float,
     counts: Mapping[str, FloatArray | float],
     attrs: Mapping[str, str],
@@ -141,13 +145,13 @@ def invert_f(
     empty = radicand < 0
     reach = np.sqrt(np.where(empty, np.nan, radicand))
     with np.errstate(divide="ignore", invalid="ignore"):
-        f = (means**2).sum(axis=0) / (2 * noise)
-    f = np.where((noise == 0) & (np.abs(means).max(axis=0) == 0), 0.0, f)
+        f = ((origin + means) ** 2).sum(axis=0) / (2 * noise)
+    f = np.where((noise == 0) & (np.abs(origin + means).max(axis=0) == 0), 0.0, f)
     columns = {
-        "estimate": estimate,
+        "estimate": origin + estimate,
         "se": np.full_like(estimate, np.nan),
-        "lower": estimate - reach,
-        "upper": estimate + reach,
+        "lower": origin + (estimate - reach),
+        "upper": origin + (estimate + reach),
         "statistic": f,
         "p_value": np.asarray(special.fdtrc(10, 5, f), dtype=np.float64),
     }

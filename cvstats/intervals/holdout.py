@@ -115,14 +115,15 @@ def compute(log: Log, losses: Columns | None, *, interval: str, alpha: float) ->
     df = n - 1 if interval == "t" else None
     extra: dict[str, FloatArray | float] = {} if df is None else {"df": df}
     result = symmetric_interval(
-        "holdout", cell.mean[0], cell.m2[0] / ((n - 1) * n), alpha=alpha, df=df,
+        "holdout", cell.mean[0], cell.m2[0] / ((n - 1) * n), origin=cell.origin, alpha=alpha,
+        df=df,
         extra=extra | {"n_points": int(n), "n_repetitions": repetitions},
         caution=Caution.FEW_POINTS if n < 30 and interval == "wald" else 0,
         attrs={"interval": interval},
     )  # fmt: skip
     if proportion is None:
         return result
-    lower, upper = proportion(cell.mean[0], n, alpha)
+    lower, upper = proportion(cell.location[0], n, alpha)
     # Both intervals have a width even where no loss, or every loss, is 1.
     caution = result.caution & ~np.int64(Caution.ZERO_VARIANCE)
     columns = {**result.columns, "lower": lower, "upper": upper}

@@ -76,7 +76,7 @@ def compute(log: Log, losses: Columns | None, *, alpha: float) -> Result:
     if n < 2:
         raise LogError(f"naive needs at least two losses and this log has {n:.0f}.")
     return interval(
-        "naive", whole.mean[0], whole.m2[0] / ((n - 1) * n), alpha=alpha,
+        "naive", whole.mean[0], whole.m2[0] / ((n - 1) * n), origin=whole.origin, alpha=alpha,
         extra={
             "n_points": int(n) // len(cells.count), "n_folds": count_folds(log.design),
             "n_repetitions": len(cells.count),

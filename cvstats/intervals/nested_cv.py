@@ -144,11 +144,11 @@ def compute(
     if n_repetitions < ENOUGH:
         caution |= int(Caution.FEW_REPETITIONS)
     extra = {
-        "err_ncv": ncv.mean[0], "err_cv": cv.mean[0], "bias": bias, "mse_raw": mse,
+        "err_ncv": ncv.location[0], "err_cv": cv.location[0], "bias": bias, "mse_raw": mse,
         "n_points": n_points, "n_folds": n_folds, "n_repetitions": n_repetitions,
     }  # fmt: skip
     return interval(
-        "nested_cv", ncv.mean[0] - bias, variance, alpha=alpha, extra=extra,
+        "nested_cv", ncv.mean[0] - bias, variance, origin=cells.origin, alpha=alpha, extra=extra,
         caution=caution.astype(np.int64), attrs={"bias_correction": str(bias_correction)},
     )  # fmt: skip
 

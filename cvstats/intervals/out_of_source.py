@@ -14,12 +14,12 @@ from typing import Literal
 
 from cvstats.containers import Log, Losses, Table
 from cvstats.core.chunked import Columns
+from cvstats.core.moments import mean_and_squares
 from cvstats.core.result import Caution, Result, interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.intervals._groups import (
     average_sources,
-    mean_of_means,
     repeated_levels,
     size_range,
     squared_errors_of_sources,
@@ -150,7 +150,7 @@ def compute(
     cells = log.moments(repeated_levels(log, "source"), losses)
     part, points = average_sources(cells)
     k = len(part.count)
-    estimate, spread = mean_of_means(part)
+    estimate, squares = mean_and_squares(part.mean)
     n = int(round(points.sum()))
     df = None
     caution = Caution.FEW_SOURCES if k < FEW_SOURCES else Caution(0)
@@ -158,7 +158,7 @@ def compute(
         "target": TARGETS[target], "guarantee": GUARANTEES[target],
     }  # fmt: skip
     if target == "new_source":
-        squared, df = spread / k, k - 1
+        squared, df = squares / (k - 1) / k, k - 1  # V_b / K
     else:
         squared = squared_errors_of_sources(cells).sum(axis=0) / k**2  # (11)
         squared = squared if variance == "theta_a" else 2 * squared  # (12)
@@ -166,7 +166,7 @@ def compute(
         attrs |= {"variance": variance, "bias": BIASES[variance]}
     extra: dict[str, FloatArray | float] = {} if df is None else {"df": df}
     return interval(
-        "out_of_source", estimate, squared, alpha=alpha, df=df,
+        "out_of_source", estimate, squared, origin=cells.origin, alpha=alpha, df=df,
         extra=extra | {"n_points": n, "n_sources": k, **size_range(points)},
         caution=int(caution), attrs=attrs,
     )  # fmt: skip

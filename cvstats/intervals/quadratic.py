@@ -140,7 +140,8 @@ def compute(
     attrs: dict[str, str | float | int] = {"fold_weights": fold_weights, "estimator": used}
     attrs["bias"] = BIASES[estimator] if bias is None else format_bias(bias)
     return interval(
-        "quadratic", part.mean, variance, alpha=alpha, df=df, extra=extra, caution=caution,
+        "quadratic", part.mean, variance, origin=part.origin, alpha=alpha, df=df, extra=extra,
+        caution=caution,
         attrs=attrs,
     )  # fmt: skip
 

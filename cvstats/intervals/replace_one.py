@@ -104,7 +104,7 @@ def compute(log: Log, losses: Columns | None, *, constant: str, alpha: float) ->
     if constant == "printed":
         attrs["guarantee"] = "conservative: twice the variance that is right as the points grow"
     return interval(
-        "replace_one", mean[0], variance, alpha=alpha,
+        "replace_one", mean[0], variance, origin=cells.origin, alpha=alpha,
         extra={
             "n_points": n_points, "n_folds": fewest_folds(log.design),
             "n_repetitions": n_repetitions,

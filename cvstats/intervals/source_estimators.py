@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from cvstats.containers import Log, Losses, Table
 from cvstats.core.chunked import Columns
+from cvstats.core.moments import mean_and_squares
 from cvstats.core.result import Caution, Result
 from cvstats.errors import LogError, listed, looked_up, nearest, spelled
 from cvstats.intervals._groups import (
     average_sources,
-    mean_of_means,
     repeated_levels,
     size_range,
     squared_errors_of_sources,
@@ -119,8 +119,9 @@ def compute(log: Log, losses: Columns | None, *, source: Hashable, other: Hashab
     codes = [None if name is None else find_source(log, name) for name in (source, other)]
     part, points = average_sources(cells)
     k = len(part.count)
-    mean, spread = mean_of_means(part)
-    apart = part.mean - mean
+    mean, squares = mean_and_squares(part.mean)
+    apart, mean = part.mean - mean, part.origin + mean
+    spread = squares / (k - 1)  # V_b
     noise = squared_errors_of_sources(cells)
     columns: dict[str, NDArray[Any]] = {}
     if source is not None:

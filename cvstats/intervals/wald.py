@@ -136,7 +136,7 @@ def compute(
         caution |= Caution.SOURCES_AS_FOLDS
     variances = variance_of_splits(cells, by, variance, fold_weights)
     return interval(
-        "wald", cells.over(()).mean[0], variances.mean(axis=0), alpha=alpha,
+        "wald", cells.over(()).mean[0], variances.mean(axis=0), origin=cells.origin, alpha=alpha,
         alternative=alternative,
         extra={"n_points": n_points, "n_folds": n_folds, "n_repetitions": len(splits.count)},
         caution=int(caution), attrs={"variance": variance, "fold_weights": fold_weights},
@@ -209,7 +209,8 @@ def compute_groups(
         return np.repeat(numbers, mean.shape[1])
 
     return interval(
-        "wald", mean.reshape(-1), variances.reshape(-1), alpha=alpha, alternative=alternative,
+        "wald", mean.reshape(-1), variances.reshape(-1), origin=np.tile(cells.origin, len(mean)),
+        alpha=alpha, alternative=alternative,
         extra={
             "n_points": spread(n_points), "n_folds": spread(n_folds),
             "n_repetitions": spread(repetitions),

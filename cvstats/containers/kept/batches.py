@@ -19,7 +19,7 @@ from cvstats.containers.cells import (
     split_sizes,
 )
 from cvstats.containers.hashing import Prints, as_index
-from cvstats.containers.kept.matching import matched, picked, reordered, rows_of
+from cvstats.containers.kept.matching import matched, reordered, rows_of
 from cvstats.containers.kept.met import Met, met_in
 from cvstats.containers.kept.notes import Notes
 from cvstats.containers.log import Labels, Log, hide_losses
@@ -156,7 +156,7 @@ class Kept:
         models, pairs = matched(self.labels, other.labels)
         theirs = column_order(other, models)
         same_masks(self, other.cells.mean[:, theirs])
-        cells = self.cells + picked(other.cells, theirs)
+        cells = self.cells + other.cells.pick(theirs)
         gaps = None
         if self.gaps is not None and other.gaps is not None:
             gaps = self.gaps + turned(other, pairs)
@@ -190,7 +190,7 @@ class Kept:
         cells, order = in_order(self.cells)
         prints = None if self.prints is None else self.prints[order]
         gaps = None if self.gaps is None else in_order(self.gaps)[0]
-        bare = replace(cells, mean=cells.mean[:, :0], m2=cells.m2[:, :0])
+        bare = cells.pick(np.arange(0))
         design = design_of_cells(cells, split_sizes(bare, prints), self.pointed, WORDS)
         attrs: dict[str, Any] = {}
         if self.batches > 1:

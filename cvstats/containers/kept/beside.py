@@ -39,6 +39,7 @@ def side_by_side(parts: Mapping[Hashable, K]) -> K:
         models[0].cells,
         mean=np.concatenate([model.cells.mean for model in models], axis=1),
         m2=np.concatenate([model.cells.m2 for model in models], axis=1),
+        origin=np.concatenate([model.cells.origin for model in models]),
     )
     axis = pd.Index(names, name="model", tupleize_cols=False)
     return replace(

@@ -109,7 +109,7 @@ def path_of(path: object) -> Path:
 
 def put_moments(arrays: dict[str, Any], name: str, found: Moments) -> dict[str, Any]:
     """Put numbers into arrays and names into text."""
-    for entry in ("codes", "count", "mean", "m2"):
+    for entry in ("codes", "count", "mean", "m2", "origin"):
         arrays[f"{name}_{entry}"] = getattr(found, entry)
     labels = [[spelled_out(label) for label in names] for names in found.labels]
     return {"levels": list(found.levels), "labels": labels}
@@ -118,7 +118,7 @@ def put_moments(arrays: dict[str, Any], name: str, found: Moments) -> dict[str, 
 def get_moments(arrays: Mapping[str, Any], name: str, told: Mapping[str, Any]) -> Moments:
     """Put them together again."""
     labels = tuple(tuple(map(read_out, names)) for names in told["labels"])
-    numbers = (arrays[f"{name}_{entry}"] for entry in ("codes", "count", "mean", "m2"))
+    numbers = (arrays[f"{name}_{entry}"] for entry in ("codes", "count", "mean", "m2", "origin"))
     return Moments(tuple(told["levels"]), labels, *numbers)
 
 

@@ -15,7 +15,7 @@ from cvstats.core.moments import Moments
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, listed
 
-__all__ = ["matched", "picked", "reordered", "rows_of"]
+__all__ = ["matched", "reordered", "rows_of"]
 
 
 def reordered(found: Moments, levels: tuple[str, ...]) -> Moments:
@@ -23,11 +23,6 @@ def reordered(found: Moments, levels: tuple[str, ...]) -> Moments:
     at = [found.levels.index(level) for level in levels]
     labels = tuple(found.labels[i] for i in at)
     return replace(found, levels=levels, labels=labels, codes=found.codes[:, at])
-
-
-def picked(found: Moments, columns: IntArray) -> Moments:
-    """Take some columns in some order."""
-    return replace(found, mean=found.mean[:, columns], m2=found.m2[:, columns])
 
 
 def matched(one: Labels, two: Labels) -> tuple[IntArray, list[tuple[int, int]]]:

@@ -17,11 +17,14 @@ from cvstats.core import kernels
 from cvstats.core.chunked.columns import Columns
 from cvstats.core.design import Design
 from cvstats.core.levels import Counts, Plan, counted
-from cvstats.core.moments import Moments, State, pool
+from cvstats.core.moments import Moments, State, choose_origin, pool
 from cvstats.core.threads import Scratch, each, pieced, spans
 from cvstats.core.types import FloatArray
 
 __all__ = ["of_columns"]
+
+Sums = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+"""Counts of some blocks, a shift near each mean, what is left of the mean, and squares about it."""
 
 TILE = 8
 """Columns read in one go, at the least, where each lies in one piece."""
@@ -64,7 +67,7 @@ def of_columns(design: Design, losses: Columns, by: Sequence[str]) -> Moments:
     read = _across if losses.across else _down
     scratch = Scratch()
 
-    def work(task: int) -> State:
+    def work(task: int) -> Sums:
         t, p = divmod(task, len(pieces))
         return read(design, losses, plan, tiles[t], pieces[p], scratch)
 
@@ -75,27 +78,35 @@ def of_columns(design: Design, losses: Columns, by: Sequence[str]) -> Moments:
     used = plan.used
     mean = np.empty((len(used), losses.width))
     m2 = np.empty((len(used), losses.width))
+    origin = np.zeros(losses.width)
     for columns in tiles:
         parts: list[State] = []
         for _ in pieces:
-            parts.append(next(results))
+            n, shift, share, squares = next(results)
+            if not parts and not n.any():
+                continue  # no evaluation yet
+            with np.errstate(invalid="ignore", over="ignore"):  # named later, by label
+                if not parts:
+                    origin[columns] = choose_origin(n, shift + share, squares)
+                parts.append((n, (shift - origin[columns]) + share, squares))
             if sum(len(count) for count, _, _ in parts) >= batch:
                 parts = [_pooled(parts)]
-        _, mean_here, m2_here = _pooled(parts)
-        mean[:, columns] = mean_here[0, used]
-        m2[:, columns] = m2_here[0, used]
+        if parts:
+            _, mean_here, m2_here = _pooled(parts)
+            mean[:, columns] = mean_here[0, used]
+            m2[:, columns] = m2_here[0, used]
     labels = tuple(design.levels[name].labels for name in plan.by)
     count = plan.total[used].astype(np.float64)
-    return Moments(plan.by, labels, design.codes_of(plan), count, mean, m2)
+    return Moments(plan.by, labels, design.codes_of(plan), count, mean, m2, origin)
 
 
-def rounds(work: Callable[[int], State], tasks: int, most: int) -> Iterator[State]:
+def rounds(work: Callable[[int], Sums], tasks: int, most: int) -> Iterator[Sums]:
     """Yield the results of all tasks in order; fewer than so many wait for their turn."""
     for start, stop in spans(tasks, max(most, 1)):
         yield from each(partial(_later, work, start), stop - start)
 
 
-def _later(work: Callable[[int], State], start: int, task: int) -> State:
+def _later(work: Callable[[int], Sums], start: int, task: int) -> Sums:
     """Do a task of a round that starts at some task."""
     return work(start + task)
 
@@ -139,8 +150,8 @@ def _blocks(
 
 def _state(
     counts: Counts, shift: FloatArray, sums: FloatArray, squares: FloatArray
-) -> tuple[State, NDArray[np.bool_]]:
-    """Turn sums about a shift into means and squared deviations about them.
+) -> tuple[Sums, NDArray[np.bool_]]:
+    """Turn sums about a shift into what is left of the mean and squared deviations about it.
 
     Also say where the shift lies so far from the rest of its cell that the deviations are the
     small difference of large sums.
@@ -149,18 +160,19 @@ def _state(
     share = sums / np.maximum(n, 1)[..., None]
     m2 = squares - sums * share
     far = ~(sums * share <= FAR * m2)
-    return (n, shift + share, np.maximum(m2, 0.0)), far
+    return (n, shift, share, np.maximum(m2, 0.0)), far
 
 
 def _about(
     counts: Counts, shift: FloatArray, add: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
-) -> State:
+) -> Sums:
     """Add about a shift for each cell; where that is far, once more about the means."""
     with np.errstate(invalid="ignore", over="ignore"):  # named later, by label
         state, far = _state(counts, shift, *add(shift))
-        far &= np.isfinite(state[1])
+        mean = shift + state[2]
+        far &= np.isfinite(mean)
         if far.any():
-            shift = np.where(far, state[1], shift)
+            shift = np.where(far, mean, shift)
             state, _ = _state(counts, shift, *add(shift))
     return state
 
@@ -172,7 +184,7 @@ def _down(
     columns: slice,
     piece: tuple[int, int],
     scratch: Scratch,
-) -> State:
+) -> Sums:
     """Read some blocks, a column at a time.
 
     The losses of a block are first taken about one of its losses, which is fastest. Where that
@@ -217,7 +229,7 @@ def _across(
     columns: slice,
     piece: tuple[int, int],
     scratch: Scratch,
-) -> State:
+) -> Sums:
     """Read some rows, many columns of a row at a time."""
     start, stop = piece
     table, row, column = losses.tile(columns, start, stop)
@@ -231,5 +243,5 @@ def _across(
 
     among = table[row + first[0], column : column + columns.stop - columns.start]
     shift = np.where((counts[0] > 0)[:, None], among.astype(np.float64), 0.0)
-    _, mean, m2 = _about(counts[0], shift, add)
-    return counts.astype(np.float64), mean[None], m2[None]
+    _, shift, share, m2 = _about(counts[0], shift, add)
+    return counts.astype(np.float64), shift[None], share[None], m2[None]

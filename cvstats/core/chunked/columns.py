@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cvstats.core.levels import frozen
 from cvstats.core.types import FloatArray, IntArray
 
-__all__ = ["Columns", "Differences", "Panels", "Shifted", "Table"]
+__all__ = ["Columns", "Differences", "Panels", "Table"]
 
 SIDE_BY_SIDE = 16
 """From so many row-major columns on, a row is read across and not column by column."""
@@ -108,32 +108,6 @@ class Panels:
         if readable(table):
             return frozen(table), start, columns.start
         part = np.ascontiguousarray(table[start:stop, columns], dtype=np.float64)
-        return frozen(part), 0, 0
-
-
-@dataclass(frozen=True, eq=False)
-class Shifted(Panels):
-    """Tables less a number for each column, subtracted block by block."""
-
-    level: FloatArray
-
-    @property
-    def down(self) -> bool:
-        """What is subtracted lies nowhere yet."""
-        return False
-
-    def column(self, j: int, start: int, stop: int) -> FloatArray:
-        """Take some rows of one column."""
-        return frozen(super().column(j, start, stop) - self.level[j])
-
-    def some(self, columns: IntArray, start: int, stop: int) -> FloatArray:
-        """Take some rows of some columns, a line for each column."""
-        return np.stack([self.column(int(j), start, stop) for j in columns])
-
-    def tile(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
-        """Take some rows of neighbouring columns, a line for each row."""
-        part = self.tables[0][start:stop, columns].astype(np.float64)
-        part -= self.level[columns]
         return frozen(part), 0, 0
 
 

@@ -11,7 +11,7 @@ from cvstats.core.chunked.cells import of_columns
 from cvstats.core.chunked.columns import Differences, Panels, Table
 from cvstats.core.design import Design, Plan
 from cvstats.core.levels import frozen
-from cvstats.core.moments import Moments
+from cvstats.core.moments import Moments, choose_origin
 from cvstats.core.threads import spans
 from cvstats.core.types import FloatArray, IntArray
 
@@ -47,14 +47,16 @@ def of_pairs(design: Design, losses: Differences, by: Sequence[str]) -> Moments:
         own = np.einsum("kii->ki", cross)
         both = own[:, left] + own[:, right]
         m2 = np.maximum(both - 2 * cross[:, left, right], 0.0)
-        gap = mean[:, left] - mean[:, right] + (level[left] - level[right])
+        apart, gap = level[left] - level[right], mean[:, left] - mean[:, right]
+        origin = choose_origin(count, apart + gap, m2)
+        gap += apart - origin
         alike = np.flatnonzero(~(m2 >= ALIKE * both).all(axis=0))
     if len(alike):
         few = Differences(losses.panels, losses.left[alike], losses.right[alike])
         direct = of_columns(design, few, by)
-        gap[:, alike], m2[:, alike] = direct.mean, direct.m2
+        gap[:, alike], m2[:, alike], origin[alike] = direct.mean, direct.m2, direct.origin
     labels = tuple(design.levels[name].labels for name in plan.by)
-    return Moments(plan.by, labels, design.codes_of(plan), count, gap, m2)
+    return Moments(plan.by, labels, design.codes_of(plan), count, gap, m2, origin)
 
 
 def co_moments(
@@ -94,7 +96,7 @@ def cross_products(
     """
     plan = design.plan(found.levels)
     mean = np.zeros((plan.size, len(models)))
-    mean[plan.used] = found.mean
+    mean[plan.used] = found.location
     whole = plan.size == 1 and design.present is None
     cells = np.empty(0, dtype=np.int32)
     total = np.zeros((len(models), len(models)))
