@@ -355,7 +355,8 @@ def known_cells(design: Design, levels: tuple[str, ...], asked: Sequence[str]) -
     count = plan.total[plan.used].astype(np.float64)
     nothing = np.zeros((len(count), 0))
     labels = tuple(design.levels[name].labels for name in levels)
-    whole = Moments(levels, labels, design.codes_of(plan), count, nothing, nothing)
+    codes = design.codes_of(plan)
+    whole = Moments(levels, labels, codes, count, nothing, nothing, np.zeros(0))
     points = {name: design.count_points(name) for name in asked}
     return KnownCells(
         whole, splits, points, "point" in design.levels, design.scores, design.taking
