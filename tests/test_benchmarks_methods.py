@@ -6,7 +6,6 @@ import importlib
 from pathlib import Path
 
 import pytest
-
 from cvstats.api.running import INTERVALS
 
 ROOT = Path(__file__).parents[1]

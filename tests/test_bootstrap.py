@@ -11,12 +11,12 @@ import numpy as np
 import oracle_bootstrap as slow
 import pandas as pd
 import pytest
+from cvstats.intervals.bootstrap import Bags, corrected, out_of_bag
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import close, losses
 
 import cvstats
-from cvstats.intervals.bootstrap import Bags, corrected, out_of_bag
 
 R = json.loads((Path(__file__).parent / "reference" / "r_bootstrap.json").read_text("utf-8"))
 NAMES = ["sample", "repetition", "point", "count"]

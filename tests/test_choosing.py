@@ -11,13 +11,13 @@ import pandas as pd
 import pytest
 import simulate
 import xarray as xr
+from cvstats.api.running import INTERVALS, RUNNERS, Compared
+from cvstats.intervals.registry import METHODS
 from test_resampled import example
 
 import cvstats
-from cvstats.api.running import INTERVALS, RUNNERS, Compared
 from cvstats.comparisons import find_method
 from cvstats.errors import LogError
-from cvstats.intervals.registry import METHODS
 
 COMPARISONS = {
     name: find_method(name)

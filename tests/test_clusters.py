@@ -10,13 +10,13 @@ import oracle_sources as exactly
 import pandas as pd
 import pytest
 import statsmodels.api as sm
+from cvstats.intervals.sources import TOO_NARROW, narrowing
 from grouped_logs import LIMITS, LOGS, log_of, random_rows
 from scipy import stats
 from strategies import ARRAYS
 
 import cvstats
 from cvstats.intervals.heterogeneity import q_profile, scatter
-from cvstats.intervals.sources import TOO_NARROW, narrowing
 
 TOLERANCE = 1e-10
 
@@ -236,5 +236,5 @@ def test_logs_below_each_other_have_intervals_of_their_own():
         for name in LIMITS:
             assert table.loc[label, name] == pytest.approx(single[name], rel=1e-13)
     twice = pd.concat([logs["u"], logs["u"]])
-    with pytest.raises(cvstats.LogError, match="stands twice"):
+    with pytest.raises(cvstats.LogError, match="appears twice"):
         cvstats.clustered(pd.concat({"u": twice}, names=["region"]), per="region")

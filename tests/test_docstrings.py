@@ -5,11 +5,11 @@ import re
 from pathlib import Path
 
 import pytest
+from cvstats.intervals.registry import METHODS
 
 import cvstats
 from cvstats.accessor import CVAccessor
 from cvstats.comparisons import NAMES
-from cvstats.intervals.registry import METHODS
 
 ROOMS = {name: getattr(cvstats, name) for name in ("datasets", "plans", "plot")}
 PUBLIC = {name: getattr(cvstats, name) for name in cvstats.__all__} | {

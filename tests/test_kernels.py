@@ -84,7 +84,7 @@ def test_combine_two(log, one, two):
 def test_count(log, block):
     _, cells, _ = log
     zeros = np.zeros((-(-len(cells) // block), 6), int)
-    counts, first = same_bits(kernels.count, [cells, block], [zeros, zeros])
+    counts, first = same_bits(kernels.count_rows, [cells, block], [zeros, zeros])
     for b in range(len(zeros)):
         part = cells[b * block : (b + 1) * block]
         for k in range(6):
@@ -100,7 +100,7 @@ def test_mark(log, low, groups):
     width = 6
     points = rng.integers(-1, width, len(cells)).astype(np.int32)
     table = np.zeros(groups * (width - 2), np.uint8)
-    (seen,) = same_bits(kernels.mark, [cells, points, low, 1, width - 2], [table])
+    (seen,) = same_bits(kernels.mark_seen, [cells, points, low, 1, width - 2], [table])
     wanted = np.zeros((groups, width), np.uint8)
     for cell, point in zip(cells, points, strict=True):
         if low <= cell < low + groups and cell >= 0 and point >= 0:
@@ -126,7 +126,7 @@ def check_sums(values, cells, shift, sums, squares):
 def test_accumulate_common(log):
     values, cells, _ = log
     shift = float(np.median(values)) if len(values) else 0.0
-    (sums,) = same_bits(kernels.accumulate_common, [values, cells, shift], [np.zeros(40)])
+    (sums,) = same_bits(kernels.accumulate_one_shift, [values, cells, shift], [np.zeros(40)])
     check_sums(values, cells, [shift] * 5, *pairs_of(sums))
 
 
@@ -135,7 +135,7 @@ def test_accumulate_common(log):
 def test_accumulate_apart(log):
     values, cells, rng = log
     shift = np.median(values) + rng.normal(size=5) if len(values) else np.zeros(5)
-    (sums,) = same_bits(kernels.accumulate_apart, [values, cells, shift], [np.zeros(40)])
+    (sums,) = same_bits(kernels.accumulate_own_shifts, [values, cells, shift], [np.zeros(40)])
     check_sums(values, cells, shift, *pairs_of(sums))
 
 
@@ -146,7 +146,7 @@ def test_accumulate_one(log):
     values, _, _ = log
     shift = float(values[0]) if len(values) else 0.0
     compiled, plain = (
-        run[0] for run in both(kernels.accumulate_one, [values, shift], [np.zeros(2)])
+        run[0] for run in both(kernels.accumulate_one_cell, [values, shift], [np.zeros(2)])
     )
     size = np.abs(values - shift).sum()
     np.testing.assert_allclose(compiled[0], plain[0], rtol=0, atol=16 * EPS * size)
@@ -194,7 +194,7 @@ def test_accumulate_wide(log, width, dtype):
 def test_rows_of_no_cell_are_never_read():
     values = np.array([1.0, np.nan, np.inf, 2.0, np.nan, 3.0])
     cells = np.array([0, -1, -1, 0, -1, 0], dtype=np.int32)
-    (sums,) = same_bits(kernels.accumulate_common, [values, cells, 2.0], [np.zeros(8)])
+    (sums,) = same_bits(kernels.accumulate_one_shift, [values, cells, 2.0], [np.zeros(8)])
     assert pairs_of(sums, cells=1).ravel().tolist() == [0.0, 2.0]
 
 
@@ -211,7 +211,7 @@ def test_centring(seed, n, models, gaps):
     rows = table[at][:, picks] - level
     rows -= rows.mean(axis=1, keepdims=True)
     shape = (len(at), models)
-    for kernel, way in ((kernels.centre_down, "T"), (kernels.centre_across, "")):
+    for kernel, way in ((kernels.center_columns, "T"), (kernels.center_rows, "")):
         lies = np.ascontiguousarray(table.T if way else table)
         out = [np.empty(shape[::-1] if way else shape), np.empty(models)]
         for part, middle in both(kernel, [lies, at, picks, level], out):
@@ -232,7 +232,7 @@ def test_residuals(log, models, whole):
     at = np.zeros(n, int) if whole else cells
     wanted = np.where(at[:, None] >= 0, table[2 : n + 2, picks] - mean[at], 0.0)
     given_cells = np.empty(0, np.int32) if whole else cells
-    for kernel, way in ((kernels.residuals_down, "T"), (kernels.residuals_across, "")):
+    for kernel, way in ((kernels.residual_columns, "T"), (kernels.residual_rows, "")):
         lies = np.ascontiguousarray(table.T if way else table)
         out = [np.empty(wanted.T.shape if way else wanted.shape), np.ones(models)]
         for part, rest in both(kernel, [lies, 2, given_cells, picks, mean], out):

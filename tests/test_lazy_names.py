@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from cvstats.containers.lazy.naming import token_of
 
 import cvstats
 from cvstats import LogError
-from cvstats.containers.lazy.naming import token_of
 
 dask = pytest.importorskip("dask", reason="the extra dask is not installed")
 pytest.importorskip("dask.array", reason="the extra dask is not installed")

@@ -8,10 +8,10 @@ import oracle
 import oracle_sources as exactly
 import pandas as pd
 import pytest
+from cvstats.intervals.sources import SOURCE_BIAS
 from grouped_logs import LIMITS, LOGS, log_of, random_rows
 
 import cvstats
-from cvstats.intervals.sources import SOURCE_BIAS
 
 TOLERANCE = 1e-10
 NAIVE = ("theta_omega_k", "theta_gamma_kl", "theta_omega", "theta_gamma", "theta_a", "theta_b")

@@ -8,9 +8,9 @@ import pytest
 import xarray as xr
 
 import cvstats
+from cvstats.core.level_names import meant
 from cvstats.core.result import Caution
 from cvstats.errors import LogError
-from cvstats.core.level_names import meant
 
 WORDS = "a level that is not used may name folds, sources or repetitions: see diagnose()"
 MEANS = "one loss in each fold or split, and no level 'point'"

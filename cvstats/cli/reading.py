@@ -14,8 +14,8 @@ from cvstats.api.files import read_log
 from cvstats.api.running import Missing
 from cvstats.cli.progress import reading
 from cvstats.core.design import LEVELS
-from cvstats.errors import LogError, nearest
 from cvstats.core.level_names import meant
+from cvstats.errors import LogError, nearest
 from cvstats.io.files import SUFFIXES
 from cvstats.io.headings import heading
 from cvstats.io.paths import path_of, refuse_stream, shortened

@@ -15,7 +15,7 @@ import numpy as np
 from cvstats.comparisons._multiplicity import add_adjusted
 from cvstats.comparisons._pairs import confidence_limits, degrees_of_freedom, has_standard_errors
 from cvstats.core.result import Result
-from cvstats.core.threads import each, spans
+from cvstats.core.threads import block_bounds, ordered_map
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, is_number
 from cvstats.options import Alternative
@@ -197,14 +197,14 @@ def draw_means(
     Each chunk has its own random stream, so that neither threads nor carried cells change a
     number.
     """
-    chunks = spans(n_draws, max(FEWEST, CHUNK // len(root)))
+    chunks = block_bounds(n_draws, max(FEWEST, CHUNK // len(root)))
 
     def one(c: int) -> None:
         start, stop = chunks[c]
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(c,)))
         work(root @ rng.standard_normal((root.shape[1], stop - start)), start, stop)
 
-    for _ in each(one, len(chunks)):
+    for _ in ordered_map(one, len(chunks)):
         pass
 
 
@@ -298,7 +298,7 @@ def count_leads(
         * shrink
     )
     chunks = max(FEWEST, CHUNK // m)
-    counts = np.zeros((len(spans(n_draws, chunks)), m), dtype=np.int64)
+    counts = np.zeros((len(block_bounds(n_draws, chunks)), m), dtype=np.int64)
     most = np.empty(n_draws)
 
     def work(g: FloatArray, start: int, stop: int) -> None:

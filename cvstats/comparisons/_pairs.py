@@ -14,7 +14,7 @@ from scipy import special
 from cvstats.containers import Log, Losses, compare_lazily, dropped, has_lazy_losses, read
 from cvstats.containers.align import aligned
 from cvstats.containers.read import MISSING
-from cvstats.core.chunked import Differences, Panels
+from cvstats.core.columns import Differences, LossColumns
 from cvstats.core.design import Design, Level
 from cvstats.core.layout import count_folds, repetition_level
 from cvstats.core.result import Caution, Result
@@ -132,7 +132,7 @@ def read_two_logs(one: Losses, two: Losses, missing: str) -> tuple[Log, Pairs, D
     checked_choice("missing", missing, MISSING)
     first = read(one)
     second = read(aligned(one, two))
-    both = Panels((*first.panels.tables, *second.panels.tables))
+    both = LossColumns((*first.panels.tables, *second.panels.tables))
     log = replace(first, panels=both, other=second.labels)
     if missing == "drop":
         log = dropped(log)
@@ -158,7 +158,7 @@ def check_same_evaluations(one: Log, two: Log) -> None:
     ]
     differing = np.flatnonzero(masks[0] != masks[1])
     if len(differing):
-        shown = [one.design.place(int(row)) for row in differing[:MOST]]
+        shown = [one.design.format_labels(int(row)) for row in differing[:MOST]]
         raise unpaired(
             f"only the {'first' if masks[0][differing[0]] else 'second'} log has a loss at "
             f"{listed(shown, len(differing))}. Expected the same evaluations in both. Pass "
@@ -194,7 +194,9 @@ def average_repetitions(log: Log) -> Log:
         name: Level(labels, np.ascontiguousarray(found.codes[:, i]))
         for i, (name, labels) in enumerate(zip(found.levels, found.labels, strict=True))
     }
-    return replace(log, design=Design(levels, len(found.count)), panels=Panels((found.location,)))
+    return replace(
+        log, design=Design(levels, len(found.count)), panels=LossColumns((found.location,))
+    )
 
 
 # --- which interval -------------------------------------------------------------------------------

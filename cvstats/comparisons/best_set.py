@@ -23,7 +23,8 @@ from cvstats.comparisons._pairs import (
     model_columns,
 )
 from cvstats.containers import Log, Losses, Table, read
-from cvstats.core.chunked import Differences, cross_products
+from cvstats.core.columns import Differences
+from cvstats.core.crossproducts import cross_products
 from cvstats.core.layout import count_folds, fold_levels, repetition_level
 from cvstats.core.moments import Moments
 from cvstats.core.result import Caution, Result

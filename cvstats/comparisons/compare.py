@@ -26,7 +26,7 @@ from cvstats.comparisons._pairs import (
     pair_all_models,
 )
 from cvstats.containers import Log, Losses, is_dask_frame, later
-from cvstats.core.chunked import Differences
+from cvstats.core.columns import Differences
 from cvstats.core.result import Caution, Result, half_widths
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError

@@ -21,7 +21,7 @@ from cvstats.comparisons._pairs import (
     has_standard_errors,
 )
 from cvstats.containers import Log, Losses, is_dask_frame, later
-from cvstats.core.chunked import Differences
+from cvstats.core.columns import Differences
 from cvstats.core.result import Caution, Result, half_widths
 from cvstats.errors import LogError, NotGiven, is_number
 from cvstats.intervals._method import Method

@@ -17,7 +17,7 @@ from cvstats.comparisons._pairs import (
     difference_interval,
 )
 from cvstats.containers import Log, Losses, is_dask_frame, later
-from cvstats.core.chunked import Differences
+from cvstats.core.columns import Differences
 from cvstats.core.layout import repetition_level
 from cvstats.core.result import Caution, Result, quantile
 from cvstats.core.types import FloatArray

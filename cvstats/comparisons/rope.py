@@ -11,7 +11,7 @@ import numpy as np
 from cvstats.comparisons._pairs import compare_pairs, distribution
 from cvstats.comparisons.equivalence import Margin, check_margin
 from cvstats.containers import Log, Losses, is_dask_frame, later
-from cvstats.core.chunked import Differences
+from cvstats.core.columns import Differences
 from cvstats.core.layout import split_levels
 from cvstats.core.moments import Moments, mean_and_squares
 from cvstats.core.result import Caution, Result

@@ -15,8 +15,8 @@ import pandas as pd
 
 from cvstats.containers.hashing import Prints, as_index
 from cvstats.containers.log import HiddenTable, Log
-from cvstats.core.chunked import Columns, Differences
-from cvstats.core.design import LEVELS, SPLIT, Design, Keys, Level, Splits
+from cvstats.core.columns import Columns, Differences
+from cvstats.core.design import LEVELS, SPLIT, CellIndex, Design, Level, SplitSizes
 from cvstats.core.moments import Moments
 from cvstats.core.types import IntArray, MaskArray
 from cvstats.errors import LogError, listed, spelled
@@ -122,7 +122,7 @@ class Cells:
 
 def design_of_cells(
     cells: Moments,
-    splits: Splits | None,
+    splits: SplitSizes | None,
     named_points: bool,
     words: str,
     taking: str = Design.taking,
@@ -143,17 +143,17 @@ def design_of_cells(
 # --- what the sums of hashes of points tell of a streamed log -------------------------------------
 
 
-def split_sizes(cells: Moments, prints: Prints | None) -> Splits:
+def split_sizes(cells: Moments, prints: Prints | None) -> SplitSizes:
     """Count rows and points of each split; that all test the same points, the prints show."""
     by = tuple(level for level in SPLIT if level in cells.levels)
     rows = cells.over(by).count.astype(np.int64)
     if len(rows) == 1:
-        return Splits(rows, int(rows[0]))
+        return SplitSizes(rows, int(rows[0]))
     if prints is None:
-        return Splits(rows, None)
+        return SplitSizes(rows, None)
     if same_points(cells, prints, by, np.ones(len(prints), dtype=bool)):
-        return Splits(rows, int(rows[0]))
-    return Splits(rows, None, RANDOM_SPLITS)
+        return SplitSizes(rows, int(rows[0]))
+    return SplitSizes(rows, None, RANDOM_SPLITS)
 
 
 def same_points(
@@ -163,7 +163,7 @@ def same_points(
     if prints is None:
         return False
     at = [cells.levels.index(name) for name in by]
-    keys, split = Keys.numbered([len(cells.labels[i]) for i in at], cells.codes[:, at].T)
+    keys, split = CellIndex.numbered([len(cells.labels[i]) for i in at], cells.codes[:, at].T)
     sums, counts = np.zeros(len(keys), dtype=np.uint64), np.zeros(len(keys))
     np.add.at(sums, split[rows], prints[rows])
     np.add.at(counts, split[rows], cells.count[rows])

@@ -53,10 +53,10 @@ from cvstats.containers.xarray import (
     LazyArray,
     unlabelled,
 )
-from cvstats.core import chunked
-from cvstats.core.chunked import Differences, Panels
-from cvstats.core.design import LEVELS, Design, Grid, Keys, Level, Splits
+from cvstats.core.columns import Differences, LossColumns
+from cvstats.core.design import LEVELS, CellIndex, Design, GridCodes, Level, SplitSizes
 from cvstats.core.moments import Moments
+from cvstats.core.reduce import compute_moments
 from cvstats.core.result import Caution, Result, caution_attrs
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, listed, spelled
@@ -270,14 +270,14 @@ def sum_chunk(
         return replace(empty, seen=seen)
     levels = tuple(f"code{i}" for i in range(len(reduction.sizes)))
     codes = np.stack([places[name] for name in levels]) if levels else np.zeros((0, len(table)))
-    keys, cell = Keys.numbered(reduction.sizes, codes.astype(np.int32))
+    keys, cell = CellIndex.numbered(reduction.sizes, codes.astype(np.int32))
     design = Design({"cell": Level(range(len(keys)), cell.astype(np.int32))}, len(table))
     labels = tuple(range(size) for size in reduction.sizes)
-    panels = Panels((table,))
+    panels = LossColumns((table,))
 
-    def moments(losses: Panels | Differences) -> Moments:
+    def moments(losses: LossColumns | Differences) -> Moments:
         with np.errstate(invalid="ignore", over="ignore"):
-            found = chunked.moments(design, losses, ("cell",))
+            found = compute_moments(design, losses, ("cell",))
         return replace(found, levels=levels, labels=labels, codes=keys.codes())
 
     cells, gaps = moments(panels), None
@@ -314,7 +314,7 @@ class KnownCells:
     ----------
     whole : Moments
         The cells that occur, of no column.
-    splits : Splits
+    splits : SplitSizes
         The rows of each split, and how many points there are.
     points : mapping
         The distinct points under each label of the levels of which a method asks for them.
@@ -333,7 +333,7 @@ class KnownCells:
     """
 
     whole: Moments
-    splits: Splits
+    splits: SplitSizes
     points: Mapping[str, tuple[IntArray, str | None]]
     named_points: bool
     scores: bool
@@ -351,7 +351,7 @@ class KnownCells:
 def known_cells(design: Design, levels: tuple[str, ...], asked: Sequence[str]) -> KnownCells:
     """Check a design, and note what its cells are."""
     splits = design.splits()
-    plan = design.plan(levels)
+    plan = design.cell_table(levels)
     count = plan.total[plan.used].astype(np.float64)
     nothing = np.zeros((len(count), 0))
     labels = tuple(design.levels[name].labels for name in levels)
@@ -405,7 +405,7 @@ def find_cells(
     for name in layout.levels:
         lost = np.flatnonzero(layout.codes(name, rows) < 0) if name in LEVELS else ()
         if len(lost):
-            raise unlabelled(name, layout.design_at(rows[lost[:1]]).place(0))
+            raise unlabelled(name, layout.design_at(rows[lost[:1]]).format_labels(0))
     known = replace(known_cells(later.design_at(rows), later.levels, later.asked), rows=rows)
     dropped = int(np.count_nonzero(every)) - len(rows)
     if not dropped:
@@ -575,7 +575,7 @@ def refuse_missing(
     bad = np.flatnonzero((missing > 0) & (missing < number)) if found.cells is not None else []
     for column in bad[:1]:
         total = int(missing[column])
-        where = layout.design_at(np.array([first[column]])).place(0)
+        where = layout.design_at(np.array([first[column]])).format_labels(0)
         where = where if total == 1 else f"{where}; and {total - 1:,} more"
         whose = name(int(column))
         if drop and not found.infinite[column]:
@@ -669,10 +669,10 @@ class LazyCells:
         axes: list[Any] = []
         for name in self.levels:
             codes = layout.levels[name].codes
-            if isinstance(codes, Grid) and codes.base is None:
+            if isinstance(codes, GridCodes) and codes.base is None:
                 axes.append(codes.axes[0])
                 continue
-            own, base = (codes.axes, codes.base) if isinstance(codes, Grid) else ((0,), codes)
+            own, base = (codes.axes, codes.base) if isinstance(codes, GridCodes) else ((0,), codes)
             axes.append(tuple(own))
             args += [da.from_array(base, chunks=tuple(chunks[i] for i in own)), tuple(own)]
         places = da.blockwise(
@@ -1012,7 +1012,7 @@ def moments_of_array(
     levels, lazy = levels_of(log, by), lazy_array(log)
     chosen: Pairs = ((), ())
     if pairs:
-        every_gap(log, len(log.design.plan(levels).used))
+        every_gap(log, len(log.design.cell_table(levels).used))
         one, two = np.triu_indices(len(log.labels.models), 1)
         chosen = tuple(map(int, one)), tuple(map(int, two))
     cells = LazyCells.of(lazy, levels, chosen)

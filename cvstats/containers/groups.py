@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from cvstats.containers.log import HiddenTable, Log, hide_losses
-from cvstats.core.chunked import Columns, Panels
-from cvstats.core.design import LEVELS, SPLIT, Design, Level, Splits
+from cvstats.core.columns import Columns, LossColumns
+from cvstats.core.design import LEVELS, SPLIT, Design, Level, SplitSizes
 from cvstats.core.moments import Moments
 from cvstats.core.result import Result
 from cvstats.core.types import IntArray
@@ -88,7 +88,7 @@ class Groups:
 
     def __init__(self, log: Log, name: str) -> None:
         self.log, self.name, self.design = log, name, log.design
-        self.codes = self.design.codes_of(self.design.plan((name,)))[:, 0]
+        self.codes = self.design.codes_of(self.design.cell_table((name,)))[:, 0]
         self._cells: dict[tuple[str, ...], CellSlices] = {}
         self._moments: dict[Any, tuple[Moments, IntArray, Columns | None]] = {}
 
@@ -136,7 +136,7 @@ class Groups:
         """Find the cells of some levels, sorted by part."""
         if by not in self._cells:
             levels = self.first(by)
-            plan = self.design.plan(levels)
+            plan = self.design.cell_table(levels)
             codes = self.design.codes_of(plan)
             columns = [levels.index(level) for level in by]
             starts = self.starts(codes[:, 0])
@@ -145,7 +145,7 @@ class Groups:
 
     def shared(self, by: tuple[str, ...]) -> bool:
         """Whether some cell of these levels has rows in several parts."""
-        return len(self.cells(by).counts) > len(self.design.plan(by).used)
+        return len(self.cells(by).counts) > len(self.design.cell_table(by).used)
 
     def whole_splits(self) -> bool:
         """Whether every split of every part tests all points of the part."""
@@ -161,15 +161,15 @@ class Groups:
     def _split_cells(self) -> CellSlices:
         return self.cells(tuple(level for level in SPLIT if level in self.design.levels))
 
-    def splits(self, at: int) -> Splits:
+    def splits(self, at: int) -> SplitSizes:
         """Count the rows of each split of a part, and its points."""
         cells = self._split_cells
         rows = cells.counts[cells.starts[at] : cells.starts[at + 1]]
         if len(rows) == 1:
-            return Splits(rows, int(rows[0]))
+            return SplitSizes(rows, int(rows[0]))
         if "point" not in self.design.levels:
-            return Splits(rows, None)
-        return Splits(rows, int(self.log.count_points(self.name)[0][self.codes[at]]))
+            return SplitSizes(rows, None)
+        return SplitSizes(rows, int(self.log.count_points(self.name)[0][self.codes[at]]))
 
     def cut_moments(self, at: int, by: tuple[str, ...], losses: Columns | None) -> Moments:
         """Cut the moments of a part out of those of the whole, which are computed once."""
@@ -204,7 +204,7 @@ class Groups:
             for name, level in design.levels.items()
         }
         part = Design(levels, len(rows), taking=design.taking, scores=design.scores)
-        panels = Panels(tuple(table[rows] for table in self.log.panels.tables))
+        panels = LossColumns(tuple(table[rows] for table in self.log.panels.tables))
         return replace(self.log, design=part, panels=panels)
 
     def answers(self, run: Run) -> Result:

@@ -12,15 +12,14 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.core import chunked
-from cvstats.core.chunked import Columns, Differences, Panels
-from cvstats.core.design import Design
+from cvstats.core.columns import Columns, Differences, LossColumns
+from cvstats.core.design import Design, GridCodes
 from cvstats.core.layout import has_one_loss_per_split
 from cvstats.core.level_names import unused
-from cvstats.core.levels import Grid
 from cvstats.core.moments import Moments
+from cvstats.core.reduce import compute_moments
 from cvstats.core.result import Caution, Result
-from cvstats.core.threads import BLOCK, spans
+from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import MOST, LogError, listed, spelled, unpaired
 
@@ -112,10 +111,10 @@ class HiddenTable:
         raise LogError(self.words)
 
 
-def hide_losses(width: int, words: str) -> Panels:
+def hide_losses(width: int, words: str) -> LossColumns:
     """Make as many columns as a log has, of which no loss can be read."""
     table: Any = HiddenTable((0, width), words)
-    return Panels((table,))
+    return LossColumns((table,))
 
 
 LEAST = 1e-146
@@ -202,7 +201,7 @@ class Log:
     ----------
     design : Design
         Which evaluation each row is.
-    panels : Panels
+    panels : LossColumns
         The losses, rows by columns.
     labels : Labels
         The names of the columns and the shape of results.
@@ -226,7 +225,7 @@ class Log:
     """
 
     design: Design
-    panels: Panels
+    panels: LossColumns
     labels: Labels
     attrs: Attrs = field(default_factory=dict)
     other: Labels | None = None
@@ -242,7 +241,7 @@ class Log:
         if self.cells is not None:
             return self.cells.moments(by, losses)
         chosen = losses if losses is not None else self.panels
-        found = chunked.moments(self.design, chosen, by)
+        found = compute_moments(self.design, chosen, by)
         bad = ~(np.isfinite(found.mean).all(axis=0) & np.isfinite(found.m2).all(axis=0))
         if bad.any():
             self._refuse(bad, chosen)
@@ -346,7 +345,9 @@ class Log:
         parts: list[IntArray] = []
         for table in self.panels.tables:
             left = np.arange(table.shape[1] if table.dtype.kind == "f" else 0)
-            for start, stop in spans(self.design.size, max(1, WINDOW // max(1, table.shape[1]))):
+            for start, stop in block_bounds(
+                self.design.size, max(1, WINDOW // max(1, table.shape[1]))
+            ):
                 part = np.isnan(
                     table[start:stop] if len(left) == table.shape[1] else table[start:stop, left]
                 )
@@ -364,7 +365,7 @@ class Log:
         """Find the first rows of a column that are not finite, and count them."""
         rows: list[int] = []
         total = 0
-        for start, stop in spans(self.design.size, BLOCK):
+        for start, stop in block_bounds(self.design.size, BLOCK):
             bad = ~np.isfinite(self.panels.column(j, start, stop))
             if self.design.present is not None:
                 bad &= self.design.present[start:stop]
@@ -374,7 +375,7 @@ class Log:
         return rows, total
 
     def _words(self, j: int, rows: list[int], total: int) -> LogError:
-        where = listed([self.design.place(row) for row in rows], total)
+        where = listed([self.design.format_labels(row) for row in rows], total)
         row, name = rows[0], self.name(j)
         values = [self.panels.column(i, row, row + 1)[0] for i in range(self.panels.width)]
         if np.isinf(values[j]):
@@ -387,7 +388,7 @@ class Log:
     def _untested(self) -> str:
         """Say how a table of random splits tells who was not tested in which of them."""
         levels = [self.design.levels.get(name) for name in ("repetition", "point")]
-        if not all(level is not None and isinstance(level.codes, Grid) for level in levels):
+        if not all(level is not None and isinstance(level.codes, GridCodes) for level in levels):
             return ""
         return (
             " If nothing was tested there, as in random splits, say so: log.stack(evaluation="

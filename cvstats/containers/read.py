@@ -16,7 +16,7 @@ from cvstats.containers import xarray as arrays
 from cvstats.containers.groups import within_level
 from cvstats.containers.log import Log
 from cvstats.core.design import LEVELS
-from cvstats.core.threads import BLOCK, spans
+from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.errors import LogError, checked_choice
 
 __all__ = ["MISSING", "dropped", "is_dask_frame", "read"]
@@ -79,7 +79,7 @@ def dropped(log: Log) -> Log:
     keep = np.ones(log.design.size, dtype=bool)
     masked = log.masked()  # what misses everything does not miss what others have
     for j in np.setdiff1d(np.arange(log.panels.width), masked).tolist():
-        for start, stop in spans(log.design.size, BLOCK):
+        for start, stop in block_bounds(log.design.size, BLOCK):
             keep[start:stop] &= ~np.isnan(log.panels.column(j, start, stop))
     if log.design.present is not None:
         before = log.design.present

@@ -16,7 +16,7 @@ import numpy as np
 
 from cvstats.containers import Log
 from cvstats.containers.bootstrap_samples import BootstrapCounts, Resample
-from cvstats.core.chunked import Columns
+from cvstats.core.columns import Columns
 from cvstats.core.result import Caution, Result
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError

@@ -27,7 +27,7 @@ from cvstats.containers import (
     read,
     within_level,
 )
-from cvstats.core.chunked import Columns
+from cvstats.core.columns import Columns
 from cvstats.core.design import Design
 from cvstats.core.result import Result
 from cvstats.errors import LogError, checked_level

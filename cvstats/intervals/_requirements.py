@@ -202,7 +202,7 @@ def one_source_out(design: Design) -> str | None:
     if "source" not in design.levels:
         return f"{no_level('source')}, and leave one source out at a time: {SOURCES_MADE}"
     if design.number("source") < 2:
-        only = design.levels["source"].labels[design.codes_of(design.plan(("source",)))[0, 0]]
+        only = design.levels["source"].labels[design.codes_of(design.cell_table(("source",)))[0, 0]]
         return (
             f"the log has one source, {spelled(only)}, and tells nothing of another. Expected "
             f"two or more, ten or more to say much; {SOURCES_MADE}"
@@ -236,7 +236,7 @@ def groups(design: Design, name: str = "source") -> str | None:
     if name not in design.levels:
         return f"{no_level(name)}, or name another level, as in by='month'."
     if design.number(name) < 2:
-        only = design.levels[name].labels[design.codes_of(design.plan((name,)))[0, 0]]
+        only = design.levels[name].labels[design.codes_of(design.cell_table((name,)))[0, 0]]
         return (
             f"the log has one cluster, {name}={spelled(only)}. Expected two or more, thirty or "
             f"more to rely on; a single one is a sample of one."
@@ -303,7 +303,7 @@ def nested_folds(design: Design) -> str | None:
 
 def read_sample_numbers(design: Design) -> set[int] | None:
     """Read the labels of ``sample`` that occur as numbers; None where one is no number."""
-    used = design.codes_of(design.plan(("sample",)))[:, 0]
+    used = design.codes_of(design.cell_table(("sample",)))[:, 0]
     labels = [design.levels["sample"].labels[code] for code in used.tolist()]
     try:
         numbers = {int(label) for label in labels}
@@ -353,7 +353,7 @@ def halves_overlap(design: Design) -> bool:
     if "point" not in design.levels or not len(design.levels["point"].labels):
         return False  # moments of cells know that there are points, and not which
     names = tuple(name for name in ("sample", "source", "point") if name in design.levels)
-    codes = design.codes_of(design.plan(names))
+    codes = design.codes_of(design.cell_table(names))
     labels = design.levels["sample"].labels
     used, at = np.unique(codes[:, 0], return_inverse=True)
     number = np.array([int(labels[code]) for code in used.tolist()])[at.reshape(-1)]
@@ -517,5 +517,5 @@ def two_stage_samples(design: Design) -> str | None:
 
 def used(design: Design, level: str) -> list[Hashable]:
     """List the labels of a level that occur."""
-    codes = design.codes_of(design.plan((level,)))[:, 0].tolist()
+    codes = design.codes_of(design.cell_table((level,)))[:, 0].tolist()
     return [design.levels[level].labels[code] for code in codes]

@@ -6,7 +6,7 @@ import numpy as np
 
 from cvstats.containers import Log, Losses, Table
 from cvstats.containers.bootstrap_samples import resamples
-from cvstats.core.chunked import Columns
+from cvstats.core.columns import Columns
 from cvstats.core.result import Result, interval
 from cvstats.intervals._bootstrap import MonteCarlo, estimate_out_of_bag
 from cvstats.intervals._method import IntervalMethod

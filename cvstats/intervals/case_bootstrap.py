@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from cvstats.containers import Log, Losses, Table, read
 from cvstats.containers.bootstrap_samples import draws, without_undrawn
 from cvstats.containers.no_information import leave_one_out_means
-from cvstats.core.chunked import Columns
+from cvstats.core.columns import Columns
 from cvstats.core.result import Caution, Result
 from cvstats.core.types import FloatArray
 from cvstats.intervals._bootstrap import mean_of_draws, percentile_interval

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from cvstats.containers import Log, Losses, Table
-from cvstats.core.chunked import Columns
+from cvstats.core.columns import Columns
 from cvstats.core.layout import find_across_folds
 from cvstats.core.result import Caution, Result, interval
 from cvstats.core.types import FloatArray

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cvstats.containers import Log, Losses, Table
-from cvstats.core.chunked import Columns
+from cvstats.core.columns import Columns
 from cvstats.core.layout import repetition_level
 from cvstats.core.result import Caution, Result, interval
 from cvstats.intervals._method import IntervalMethod

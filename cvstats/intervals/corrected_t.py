@@ -11,7 +11,7 @@ import numpy as np
 
 from cvstats.containers import Groups, Log, Losses, Table
 from cvstats.containers.groups import Part
-from cvstats.core.chunked import Columns
+from cvstats.core.columns import Columns
 from cvstats.core.design import LEVELS
 from cvstats.core.layout import is_partition, split_levels
 from cvstats.core.moments import Moments, mean_and_squares
@@ -213,7 +213,7 @@ def count_left_by_folds(log: Log, found: Moments) -> FloatArray:
     if isinstance(log.cells, Part) and share_models(log.cells.groups, found.levels):
         whole = log.cells.groups.design
     if whole is not None:
-        plan = whole.plan(found.levels)
+        plan = whole.cell_table(found.levels)
         codes, count = whole.codes_of(plan), plan.total[plan.used].astype(np.float64)
         keys, mine = (np.ravel_multi_index(part.T, plan.sizes) for part in (codes, found.codes))
         here = np.asarray(np.searchsorted(keys, mine))

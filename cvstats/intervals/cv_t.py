@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cvstats.containers import Log, Losses, Table
-from cvstats.core.chunked import Columns
+from cvstats.core.columns import Columns
 from cvstats.core.layout import fold_levels
 from cvstats.core.moments import mean_and_squares
 from cvstats.core.result import Caution, Result, interval

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvstats.containers import Axis, Log, Losses, Table, is_dask_frame, later, stack
-from cvstats.core.chunked import Columns
+from cvstats.core.columns import Columns
 from cvstats.core.layout import fold_level, fold_levels
 from cvstats.core.result import Caution, Result
 from cvstats.core.types import FloatArray

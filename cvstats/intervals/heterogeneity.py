@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from cvstats.containers import Log, Losses, Table
-from cvstats.core.chunked import Columns
+from cvstats.core.columns import Columns
 from cvstats.core.design import Design
 from cvstats.core.moments import Moments
 from cvstats.core.result import Caution, Result

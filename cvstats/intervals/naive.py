@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cvstats.containers import Log, Losses, Table
-from cvstats.core.chunked import Columns
+from cvstats.core.columns import Columns
 from cvstats.core.layout import count_folds, repetition_level
 from cvstats.core.result import Caution, Result, interval
 from cvstats.errors import LogError

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from cvstats.containers import Log, Losses, Table
-from cvstats.core.chunked import Columns
+from cvstats.core.columns import Columns
 from cvstats.core.layout import repetition_level
 from cvstats.core.moments import Moments
 from cvstats.core.result import Caution, Result, interval

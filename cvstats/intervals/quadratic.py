@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from cvstats.containers import Log, Losses, Table
-from cvstats.core.chunked import Columns
+from cvstats.core.columns import Columns
 from cvstats.core.layout import fold_levels
 from cvstats.core.result import Caution, Result, interval
 from cvstats.core.types import FloatArray

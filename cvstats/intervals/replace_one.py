@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from cvstats.containers import Log, Losses, Table
-from cvstats.core.chunked import Columns
+from cvstats.core.columns import Columns
 from cvstats.core.layout import fewest_folds
 from cvstats.core.result import Caution, Result, interval
 from cvstats.intervals._method import IntervalMethod

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvstats.containers import Log, Losses, Table
-from cvstats.core.chunked import Columns
+from cvstats.core.columns import Columns
 from cvstats.core.moments import mean_and_squares
 from cvstats.core.result import Caution, Result
 from cvstats.errors import LogError, listed, looked_up, nearest, spelled
@@ -148,7 +148,7 @@ def compute(log: Log, losses: Columns | None, *, source: Hashable, other: Hashab
 def find_source(log: Log, name: Hashable) -> int:
     """Find the code of a source by its label."""
     labels = log.design.levels["source"].labels
-    used = log.design.codes_of(log.design.plan(("source",)))[:, 0].tolist()
+    used = log.design.codes_of(log.design.cell_table(("source",)))[:, 0].tolist()
     code = looked_up(name, {labels[code]: code for code in used})
     if code is None:
         names = [labels[code] for code in used]

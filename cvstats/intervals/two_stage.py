@@ -7,7 +7,7 @@ import numpy as np
 from cvstats.containers import Log, Losses, Table
 from cvstats.containers.bootstrap_samples import resamples
 from cvstats.containers.no_information import Rates, no_information_of
-from cvstats.core.chunked import Columns
+from cvstats.core.columns import Columns
 from cvstats.core.result import Caution, Result
 from cvstats.core.types import FloatArray
 from cvstats.intervals._bootstrap import (

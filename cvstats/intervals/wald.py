@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from cvstats.containers import Groups, Log, Losses, Table
-from cvstats.core.chunked import Columns
+from cvstats.core.columns import Columns
 from cvstats.core.layout import count_folds, fold_level, fold_levels, repetition_level
 from cvstats.core.moments import Moments
 from cvstats.core.result import Caution, Result, interval

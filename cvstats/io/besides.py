@@ -9,8 +9,8 @@ from collections.abc import Collection, Hashable
 
 import pandas as pd
 
-from cvstats.core.types import IntArray
 from cvstats.core.level_names import can_name, sounding_like
+from cvstats.core.types import IntArray
 
 __all__ = ["same_within", "worth_keeping"]
 

@@ -11,13 +11,13 @@ import oracle
 import pandas as pd
 import pytest
 import xarray as xr
+from cvstats.api.running import RUNNERS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import close, logs, shuffled
 
 import cvstats
 from cvstats import plans
-from cvstats.api.running import RUNNERS
 from cvstats.comparisons.compare import compute_tests
 from cvstats.core.result import Result
 from cvstats.errors import LogError
