@@ -175,7 +175,7 @@ def __dir__() -> list[str]:
 
 
 # The first interval shall not wait for numba and scipy, which come with these two.
-_import("cvstats.core.chunked")
+_import("cvstats.core.reduce")
 _import("cvstats.core.result")
 # A module that was loaded is an attribute of its package; this one has the name of a function.
 globals().pop("moments", None)

@@ -102,11 +102,11 @@ BAD_PAIRS = {
         "nothing along the dimension 'evaluation' names the points. Expected a coordinate 'point'",
     ),
     "duplicates": (
-        one, lambda: pd.concat([one(), one().iloc[:1]]), "the same evaluation stands twice in the",
+        one, lambda: pd.concat([one(), one().iloc[:1]]), "the same evaluation appears twice in the",
     ),
     "duplicates in both": (
         lambda: pd.concat([one(), one().iloc[:1]]), lambda: pd.concat([one(), one().iloc[:1]]),
-        "the same evaluation stands twice",
+        "the same evaluation appears twice",
     ),
     "other models": (
         k_fold, lambda: k_fold(models=("a", "c")),

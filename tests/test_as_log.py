@@ -170,7 +170,7 @@ def test_what_stands_twice_is_named(tidy):
         "a model has the same evaluation twice: fold='y', point=14, algo='tree'. "
         "Expected each (fold, point, algo) once." in str(caught.value)
     )
-    with pytest.raises(LogError, match="the same evaluation stands twice: fold='y', point=14"):
+    with pytest.raises(LogError, match="the same evaluation appears twice: fold='y', point=14"):
         cvstats.as_log(one_model(twice), **NAMES).cvci.wald()
     with pytest.raises(LogError, match="several columns are called 'mse'"):
         cvstats.as_log(pd.concat([tidy, tidy["mse"]], axis=1), **NAMES)

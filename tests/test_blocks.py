@@ -12,7 +12,7 @@ import pytest
 
 import cvstats
 from cvstats import LogError
-from cvstats.core.threads import LONGEST, Scratch, each, pieced, spans
+from cvstats.core.threads import LONGEST, Scratch, block_bounds, blocks_per_task, ordered_map
 
 
 @pytest.mark.parametrize("threads", ["1", "2", "4"])
@@ -29,7 +29,7 @@ def test_each_task_is_done_once_and_answers_in_order(monkeypatch, threads, tasks
         done[task] += 1
         return task
 
-    assert list(each(work, tasks)) == list(range(tasks))
+    assert list(ordered_map(work, tasks)) == list(range(tasks))
     assert (done == 1).all()
 
 
@@ -43,7 +43,7 @@ def test_all_threads_take_part_and_not_one_more(monkeypatch):
         both.wait()
         who.add(threading.get_ident())
 
-    list(each(work, 8))
+    list(ordered_map(work, 8))
     assert len(who) == 2
     assert threading.get_ident() in who
 
@@ -59,7 +59,7 @@ def test_what_a_task_raises_reaches_who_asked(monkeypatch, threads):
 
     found: list[int] = []
     with pytest.raises(ValueError, match="task five"):
-        found.extend(each(work, 40))
+        found.extend(ordered_map(work, 40))
     assert found == list(range(len(found)))
     assert len(found) <= 5
 
@@ -67,7 +67,7 @@ def test_what_a_task_raises_reaches_who_asked(monkeypatch, threads):
 def test_who_stops_asking_leaves_no_thread_behind(monkeypatch):
     monkeypatch.setenv("CVSTATS_THREADS", "3")
     before = threading.active_count()
-    answers = each(lambda task: task, 1_000)
+    answers = ordered_map(lambda task: task, 1_000)
     assert next(answers) == 0
     answers.close()
     assert threading.active_count() == before
@@ -78,7 +78,7 @@ def test_who_takes_all_answers_and_asks_no_more_leaves_no_thread_behind(monkeypa
     monkeypatch.setenv("CVSTATS_THREADS", "3")
     before = threading.active_count()
     for tasks in (2, 7, 1_000):
-        answers = each(lambda task: task, tasks)
+        answers = ordered_map(lambda task: task, tasks)
         assert [next(answers) for _ in range(tasks)] == list(range(tasks))
         assert threading.active_count() == before
 
@@ -105,13 +105,13 @@ def test_a_number_of_threads(monkeypatch, asked):
 
 
 def test_spans_cover_all_rows():
-    assert spans(7, 3) == [(0, 3), (3, 6), (6, 7)]
-    assert spans(0, 3) == []
+    assert block_bounds(7, 3) == [(0, 3), (3, 6), (6, 7)]
+    assert block_bounds(0, 3) == []
 
 
 def test_long_blocks_are_worked_through_one_by_one():
-    assert pieced(1 << 18) > 1
-    assert pieced(1 << 22) == 1
+    assert blocks_per_task(1 << 18) > 1
+    assert blocks_per_task(1 << 22) == 1
 
 
 def test_scratch_is_used_again_by_its_thread_only():
@@ -124,3 +124,22 @@ def test_scratch_is_used_again_by_its_thread_only():
     thread.start()
     thread.join()
     assert not np.shares_memory(other[0], scratch.array("cells", 20, np.int32))
+
+
+@pytest.mark.parametrize("most", [1, 3, 40])
+def test_few_results_wait_for_their_turn(monkeypatch, most):
+    monkeypatch.setenv("CVSTATS_THREADS", "3")
+    done, finished, waiting = threading.Lock(), 0, []
+
+    def work(task: int) -> int:
+        nonlocal finished
+        with done:
+            finished += 1
+        return task
+
+    for taken, task in enumerate(ordered_map(work, 200, most)):
+        assert task == taken
+        time.sleep(0.0005)
+        with done:
+            waiting.append(finished - taken)
+    assert max(waiting) <= most + 3  # and one more in the hands of each thread

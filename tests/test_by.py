@@ -170,10 +170,10 @@ def test_logs_below_each_other_are_parts():
     table = cvstats.wald(logs, by="study")
     assert table.loc["y", "estimate"] == pytest.approx(cvstats.wald(one)["estimate"] + 1)
     assert table.loc["z", "se"] == pytest.approx(cvstats.wald(one**2)["se"])
-    with pytest.raises(cvstats.LogError, match="same evaluation stands twice"):
+    with pytest.raises(cvstats.LogError, match="same evaluation appears twice"):
         cvstats.wald(logs)
     twice = pd.concat([logs, logs.iloc[:1]])
-    with pytest.raises(cvstats.LogError, match=r"same evaluation stands twice: study='x'"):
+    with pytest.raises(cvstats.LogError, match=r"same evaluation appears twice: study='x'"):
         cvstats.wald(twice, by="study")
 
 

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvstats.core import chunked
+from cvstats.core import columns, crossproducts, reduce
 from cvstats.core import design as designs
 from cvstats.core import threads as blocks
-from cvstats.core.chunked import Differences, Panels, all_binary, asked, cells, pairs
+from cvstats.core.columns import Differences, LossColumns, all_binary
 from cvstats.core.design import Design, Level
+from cvstats.core.reduce import compute_moments
 
 some = settings(max_examples=40, deadline=None)
 BYS = [(), ("fold",), ("repetition", "fold")]
@@ -58,7 +59,7 @@ def exact(design, table, by):
 
 
 def check(design, table, losses, by, tolerance=1e-13):
-    found = chunked.moments(design, losses, by)
+    found = compute_moments(design, losses, by)
     for j, wanted in enumerate(exact(design, table, by)):
         ours = dict(zip(map(tuple, found.codes.tolist()), range(len(found.count)), strict=True))
         assert ours.keys() == wanted.keys()
@@ -74,12 +75,12 @@ def small(monkeypatch):
     """Blocks of a few rows and tiles of a few columns, so that a small log has many."""
 
     def shrink(block=64, tile=3, batch=2):
-        for module in (blocks, designs, asked):
+        for module in (blocks, designs, columns):
             monkeypatch.setattr(module, "BLOCK", block)
         for name, size in (("TILE", tile), ("ABREAST", tile), ("NUMBERS", 1), ("SUMS", 1)):
-            monkeypatch.setattr(cells, name, size)
-        monkeypatch.setattr(cells, "BATCH", batch)
-        monkeypatch.setattr(pairs, "TABLE", block)
+            monkeypatch.setattr(reduce, name, size)
+        monkeypatch.setattr(reduce, "BATCH", batch)
+        monkeypatch.setattr(crossproducts, "TABLE", block)
 
     return shrink
 
@@ -88,11 +89,11 @@ def kinds(table):
     """The ways in which losses can lie: columns, rows, pieces, few and many differences."""
     width = table.shape[1]
     two = np.array(list(combinations(range(width), 2))).T
-    rows = Panels((np.ascontiguousarray(table),))
+    rows = LossColumns((np.ascontiguousarray(table),))
     one = np.zeros(width - 1, int)
-    yield "columns", Panels((np.asfortranarray(table),)), table
+    yield "columns", LossColumns((np.asfortranarray(table),)), table
     yield "rows", rows, table
-    yield "pieces", Panels((table[:, :2], table[:, 2:3], table[:, 3:])), table
+    yield "pieces", LossColumns((table[:, :2], table[:, 2:3], table[:, 3:])), table
     against = Differences(rows, np.arange(1, width), one)
     yield "against", against, table[:, 1:] - table[:, :1]
     yield "pairs", Differences(rows, *two), table[:, two[0]] - table[:, two[1]]
@@ -115,22 +116,22 @@ def test_every_path_against_the_oracle(small, width, by, masked):
     for kind, losses, wanted in kinds(table):
         assert losses.width == wanted.shape[1]
         if kind == "rows":
-            assert losses.across == (width >= 16)
+            assert losses.c_order == (width >= 16)
         check(design_of(n, present=present), wanted, losses, by)
 
 
 def test_the_wide_path_is_taken(monkeypatch):
     """Otherwise the tests of it would say nothing."""
     taken = []
-    wide = cells._across
-    monkeypatch.setattr(cells, "_across", lambda *args: taken.append(1) or wide(*args))
+    wide = reduce._read_rows
+    monkeypatch.setattr(reduce, "_read_rows", lambda *args: taken.append(1) or wide(*args))
     table = np.random.default_rng(0).normal(size=(50, 20))
-    chunked.moments(design_of(50), Panels((table,)), ("fold",))
+    compute_moments(design_of(50), LossColumns((table,)), ("fold",))
     assert taken
     taken.clear()
-    chunked.moments(design_of(50), Panels((np.asfortranarray(table),)), ("fold",))
-    chunked.moments(design_of(50), Panels((table[:, :15].copy(),)), ("fold",))
-    chunked.moments(design_of(50), Panels((table, table)), ("fold",))
+    compute_moments(design_of(50), LossColumns((np.asfortranarray(table),)), ("fold",))
+    compute_moments(design_of(50), LossColumns((table[:, :15].copy(),)), ("fold",))
+    compute_moments(design_of(50), LossColumns((table, table)), ("fold",))
     assert not taken
 
 
@@ -143,14 +144,14 @@ def test_types(dtype, width):
     wide = table.astype(float)
     for (_, losses, _), (_, doubles, _) in zip(kinds(table), kinds(wide), strict=True):
         for by in BYS:
-            found = chunked.moments(design_of(90), losses, by)
-            nearly(found, chunked.moments(design_of(90), doubles, by), level=100)
-    check(design_of(90), wide, Panels((table,)), ("fold",), tolerance=1e-12)
+            found = compute_moments(design_of(90), losses, by)
+            nearly(found, compute_moments(design_of(90), doubles, by), level=100)
+    check(design_of(90), wide, LossColumns((table,)), ("fold",), tolerance=1e-12)
 
 
 def test_booleans_as_the_containers_hand_them_over():
     table = np.random.default_rng(0).random((40, 3)) < 0.4
-    check(design_of(40), table.astype(float), Panels((table.view(np.uint8),)), ("fold",))
+    check(design_of(40), table.astype(float), LossColumns((table.view(np.uint8),)), ("fold",))
 
 
 def test_the_input_is_read_only_and_unchanged():
@@ -158,7 +159,7 @@ def test_the_input_is_read_only_and_unchanged():
     before = table.copy()
     table.flags.writeable = False
     for _, losses, _ in kinds(table):
-        chunked.moments(design_of(40), losses, ("fold",))
+        compute_moments(design_of(40), losses, ("fold",))
     np.testing.assert_array_equal(table, before)
 
 
@@ -174,7 +175,7 @@ def test_any_number_of_threads_gives_the_same_bits(small, monkeypatch, width, by
     for threads in ("1", "2", "4"):
         monkeypatch.setenv("CVSTATS_THREADS", threads)
         for kind, losses, _ in kinds(table):
-            moments = chunked.moments(design_of(1_001), losses, by)
+            moments = compute_moments(design_of(1_001), losses, by)
             same_bits(moments, found.setdefault(kind, moments))
 
 
@@ -184,7 +185,7 @@ def test_a_log_of_several_true_blocks(monkeypatch):
     found = []
     for threads in ("1", "3"):
         monkeypatch.setenv("CVSTATS_THREADS", threads)
-        found.append(chunked.moments(design_of(n), Panels((table,)), ("repetition", "fold")))
+        found.append(compute_moments(design_of(n), LossColumns((table,)), ("repetition", "fold")))
     same_bits(*found)
     whole = found[0].over(())
     assert whole.location[0] == pytest.approx(table.mean(axis=0), rel=1e-13)
@@ -196,14 +197,14 @@ def test_a_log_of_several_true_blocks(monkeypatch):
 def test_any_size_of_block(small, block, width):
     table = np.random.default_rng(4).normal(size=(301, width))
     wanted = {
-        (kind, by): chunked.moments(design_of(301), losses, by)
+        (kind, by): compute_moments(design_of(301), losses, by)
         for kind, losses, _ in kinds(table)
         for by in BYS
     }
     small(block=block, tile=1 + block % 5, batch=2 + block % 3)
     for kind, losses, _ in kinds(table):
         for by in BYS:
-            found = chunked.moments(design_of(301), losses, by)
+            found = compute_moments(design_of(301), losses, by)
             nearly(found, wanted[kind, by])
 
 
@@ -218,7 +219,7 @@ def test_the_order_of_rows_changes_nothing(seed, n, offset):
     for at in (np.arange(n), order):
         levels = {name: Level(range(3), column[at]) for name, column in codes.items()}
         found.append(
-            chunked.moments(Design(levels, n), Panels((table[at],)), ("repetition", "fold"))
+            compute_moments(Design(levels, n), LossColumns((table[at],)), ("repetition", "fold"))
         )
     # About a first value that is another one, of losses that are known to their last place.
     tolerance = 1e-13 + 4 * np.finfo(float).eps * offset
@@ -241,8 +242,8 @@ def test_whole_blocks_may_change_places(seed, blocks, width):
             levels = {name: Level(range(3), column[at]) for name, column in codes.items()}
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(designs, "BLOCK", rows)
-                losses = Panels((np.ascontiguousarray(table[at]),))
-                found.append(chunked.moments(Design(levels, n), losses, by))
+                losses = LossColumns((np.ascontiguousarray(table[at]),))
+                found.append(compute_moments(Design(levels, n), losses, by))
         same_bits(*found)
 
 
@@ -254,7 +255,7 @@ def test_cells_far_apart_lose_no_digits(seed, n):
     fold = rng.integers(0, 3, n)
     table = (rng.integers(-500, 500, (n, 2)) / 64) + np.array([0.0, 1e6, -1e9])[fold][:, None]
     design = Design({"fold": Level(range(3), fold)}, n)
-    check(design, table, Panels((np.asfortranarray(table),)), ("fold",), tolerance=1e-12)
+    check(design, table, LossColumns((np.asfortranarray(table),)), ("fold",), tolerance=1e-12)
 
 
 def test_a_loss_that_is_no_number_stays_in_its_cell(small):
@@ -263,8 +264,10 @@ def test_a_loss_that_is_no_number_stays_in_its_cell(small):
     for place, value in ((0, np.nan), (399, np.inf), (0, -np.inf)):
         bad = table.copy()
         bad[place, 0] = value
-        found = chunked.moments(design_of(400), Panels((np.asfortranarray(bad),)), ("fold",))
-        wanted = chunked.moments(design_of(400), Panels((np.asfortranarray(table),)), ("fold",))
+        found = compute_moments(design_of(400), LossColumns((np.asfortranarray(bad),)), ("fold",))
+        wanted = compute_moments(
+            design_of(400), LossColumns((np.asfortranarray(table),)), ("fold",)
+        )
         here = ~np.isfinite(found.location)
         assert here.sum() == 1
         np.testing.assert_allclose(found.location[~here], wanted.location[~here], rtol=1e-12)
@@ -280,18 +283,23 @@ def test_many_pairs_come_from_co_moments(monkeypatch):
     table[:, 3] = table[:, 2]
     table[:, 5] = table[:, 4] + 1e-9 * table[:, 0]
     table[:, 7] = table[:, 6] + 0.5
-    losses = Differences(Panels((table,)), *np.array(list(combinations(range(12), 2))).T)
+    losses = Differences(LossColumns((table,)), *np.array(list(combinations(range(12), 2))).T)
     taken = []
-    paired = pairs.of_pairs
-    monkeypatch.setattr(pairs, "of_pairs", lambda *args: taken.append(1) or paired(*args))
+    paired = crossproducts.pair_moments
+
+    def noted(*args):
+        taken.append(1)
+        return paired(*args)
+
+    monkeypatch.setattr(crossproducts, "pair_moments", noted)
     for by in BYS:
-        ours = chunked.moments(design_of(400), losses, by)
+        ours = compute_moments(design_of(400), losses, by)
         with monkeypatch.context() as patch:
-            patch.setattr(pairs, "LARGEST", 0)
-            wanted = chunked.moments(design_of(400), losses, by)
+            patch.setattr(crossproducts, "LARGEST", 0)
+            wanted = compute_moments(design_of(400), losses, by)
         nearly(ours, wanted, tolerance=1e-12)
         at = [(left, right) for left, right in combinations(range(12), 2)].index((2, 3))
-        assert (ours.mean[:, at] == 0).all()
+        assert (ours.location[:, at] == 0).all()
         assert (ours.m2[:, at] == 0).all()
     assert len(taken) == len(BYS)
 
@@ -327,10 +335,10 @@ def test_models_far_away_cost_the_others_no_digits(away):
 def test_all_binary(small, dtype):
     small(block=8)
     table = (np.random.default_rng(8).random((50, 2)) < 0.5).astype(dtype)
-    assert all_binary(design_of(50), Panels((table,)))
+    assert all_binary(design_of(50), LossColumns((table,)))
     table[41, 1] = 2
-    assert not all_binary(design_of(50), Panels((table,)))
+    assert not all_binary(design_of(50), LossColumns((table,)))
     present = np.arange(50) != 41
-    assert all_binary(design_of(50, present=present), Panels((table,)))
-    gaps = Differences(Panels((table,)), np.array([0]), np.array([1]))
+    assert all_binary(design_of(50, present=present), LossColumns((table,)))
+    gaps = Differences(LossColumns((table,)), np.array([0]), np.array([1]))
     assert not all_binary(design_of(50, present=present), gaps)

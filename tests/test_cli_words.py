@@ -166,7 +166,7 @@ def test_advice_is_about_options(capsys, files, words, said):
     ("words", "said"),
     [
         # Labels of a log are no options.
-        ("stands twice: fold=2, point='a'; fold=3, point='b'", None),
+        ("appears twice: fold=2, point='a'; fold=3, point='b'", None),
         ("fold=2 has no loss for model='ridge'", None),
         # What needs Python stays Python, and says so.
         ("Pass the truth: read_log(path, y=y, loss=…).",

@@ -236,5 +236,5 @@ def test_logs_below_each_other_have_intervals_of_their_own():
         for name in LIMITS:
             assert table.loc[label, name] == pytest.approx(single[name], rel=1e-13)
     twice = pd.concat([logs["u"], logs["u"]])
-    with pytest.raises(cvstats.LogError, match="stands twice"):
+    with pytest.raises(cvstats.LogError, match="appears twice"):
         cvstats.clustered(pd.concat({"u": twice}, names=["region"]), per="region")

@@ -196,9 +196,9 @@ def at_once():
     yield "alpha", "alpha=2", lambda: cvstats.wald(lazy, alpha=2)
     yield "text", "not numbers", lambda: cvstats.wald(lazy.astype(str))
     twice = lazy.assign_coords(point=["p"] * POINTS)
-    yield "twice", "the same evaluation stands twice", lambda: cvstats.wald(twice)
+    yield "twice", "the same evaluation appears twice", lambda: cvstats.wald(twice)
     whole = xr.DataArray(np.ones((2, 4), dtype=int), dims=("fold", "point")).chunk(point=2)
-    yield "whole numbers", "a point stands in two folds", lambda: cvstats.wald(whole)
+    yield "whole numbers", "a point appears in two folds", lambda: cvstats.wald(whole)
     yield "model", "no model 'z'", lambda: cvstats.compare(lazy, reference="z")
 
 

@@ -245,8 +245,8 @@ def refused_later():
         (rf"same points: model='b' has no loss \(NaN\) at {one}, where model='a' has one"),
     )
     yield "infinite", infinite, {}, rf"'b' is infinite at {one}"
-    yield "twice", twice, {}, r"a point stands in two folds of one repetition: .* and "
-    yield "twice, apart", twice, {"fold": 1}, r"a point stands in two folds of one repetition"
+    yield "twice", twice, {}, r"a point appears in two folds of one repetition: .* and "
+    yield "twice, apart", twice, {"fold": 1}, r"a point appears in two folds of one repetition"
     yield "lost", lost, {}, r"its repetitions test 35 to 36 of the 36 points"
     yield "masked", masked, {"repetition": 1}, "model='c' are all missing .* in one chunk and not"
     yield (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cvstats.containers.frames import facts_about
 from cvstats.core import design as designs
-from cvstats.core.design import Design, Grid, Level
+from cvstats.core.design import Design, GridCodes, Level
 from cvstats.errors import LogError
 
 some = settings(max_examples=80, deadline=None)
@@ -53,7 +53,7 @@ def numbers_of(plan, design):
 
 
 def check_plan(design, codes, by):
-    plan = design.plan(by)
+    plan = design.cell_table(by)
     keys = keys_of(design, codes, by)
     names = numbers_of(plan, design)
     cells = design.cells(by, 0, design.size)
@@ -109,9 +109,9 @@ def test_a_coarser_plan_is_read_off_a_finer_one(log, block):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(designs, "BLOCK", block)
         for by in ((), ("repetition",), ("point",), ("point", "repetition")):
-            design.plan((*by, "fold"))
+            design.cell_table((*by, "fold"))
             ours = check_plan(design, codes, by)
-            np.testing.assert_array_equal(ours.total, fresh.plan(by).total)
+            np.testing.assert_array_equal(ours.total, fresh.cell_table(by).total)
 
 
 @some
@@ -128,14 +128,14 @@ def test_a_sparse_plan(log, block):
         patch.setattr(designs, "BLOCK", block)
         for by in (("fold", "point"), ("repetition", "fold", "point"), ("fold",)):
             plan = check_plan(sparse, codes, by)
-            assert plan.size == len(plan.keys) == len(plan.used)
-        assert sparse.plan(("repetition",)).keys is None
+            assert plan.size == len(plan.index) == len(plan.used)
+        assert sparse.cell_table(("repetition",)).index is None
         check_plan(sparse, codes, ("repetition",))
 
 
 def test_plans_are_remembered():
     design = Design({"fold": Level("ab", np.array([0, 1, 0], np.int8))}, 3)
-    assert design.plan(("fold",)) is design.plan(("fold",))
+    assert design.cell_table(("fold",)) is design.cell_table(("fold",))
     assert design.number("fold") == 2
     assert design.number("point") == 1
     assert design.has("fold")
@@ -145,7 +145,7 @@ def test_plans_are_remembered():
 def test_labels_that_do_not_occur_are_no_folds():
     design = Design({"fold": Level("abcd", np.array([1, 1, 3], np.int8))}, 3)
     assert design.number("fold") == 2
-    assert design.codes_of(design.plan(("fold",))).tolist() == [[1], [3]]
+    assert design.codes_of(design.cell_table(("fold",))).tolist() == [[1], [3]]
     one = Design(design.levels, 3, np.array([True, True, False]))
     assert one.number("fold") == 1
 
@@ -161,8 +161,8 @@ def test_grid(shape, data):
     wanted = [base[tuple(at[axis] for axis in axes)] for at in np.ndindex(shape)]
     start = data.draw(st.integers(0, size))
     stop = data.draw(st.integers(start, size))
-    np.testing.assert_array_equal(Grid(axes, shape, base)[start:stop], wanted[start:stop])
-    along = Grid(axes[:1], shape)
+    np.testing.assert_array_equal(GridCodes(axes, shape, base)[start:stop], wanted[start:stop])
+    along = GridCodes(axes[:1], shape)
     positions = [at[axes[0]] for at in np.ndindex(shape)]
     np.testing.assert_array_equal(along[start:stop], positions[start:stop])
     block = Level(range(shape[axes[0]]), along).block(start, stop)
@@ -190,7 +190,7 @@ def verdict(design, codes):
     if len(set(full)) == len(here):
         return "in two folds"
     moved = len(set(zip(splits, points, strict=True))) < len(set(full))
-    return "stands twice|in two folds" if moved else "stands twice"
+    return "appears twice|in two folds" if moved else "appears twice"
 
 
 LEVEL_SETS = [
@@ -274,7 +274,7 @@ def test_a_row_without_a_label(name):
 
 def test_other_levels_do_not_tell_evaluations_apart():
     levels = {"point": Level("a", np.array([0, 0])), "model": Level("xy", np.array([0, 1]))}
-    with pytest.raises(LogError, match=r"stands twice.*unstack\('model'\)"):
+    with pytest.raises(LogError, match=r"appears twice.*unstack\('model'\)"):
         Design(levels, 2).splits()
 
 

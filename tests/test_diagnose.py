@@ -121,7 +121,7 @@ TWINS = pd.DataFrame({"a": SOUND, "b": SOUND + 1, "c": SOUND})
 FEW_ERRORS = pd.Series(np.r_[np.ones(4), np.zeros(196)], k_fold(200).index)
 
 CASES = {
-    "CVS001": (pd.concat([SOUND, SOUND]), None, "stands twice"),
+    "CVS001": (pd.concat([SOUND, SOUND]), None, "appears twice"),
     "CVS002": (missing(), 2, "2 losses are missing or infinite"),
     "CVS003": (incomplete(), 1 / 300, "tests 299 of the 300 points only"),
     "CVS004": (SOUND.droplevel(["fold", "point"]), None, "no level 'point'"),

@@ -87,7 +87,7 @@ wald, compare, holdout = cvstats.wald, cvstats.compare, cvstats.holdout
 BAD_LOGS = {
     "duplicates": (
         lambda: pd.concat([one(), one().iloc[[1, 7]]]),
-        "the same evaluation stands twice: fold=1, point=1 (rows 1 and 12); fold=0, point=7 (rows "
+        "the same evaluation appears twice: fold=1, point=1 (rows 1 and 12); fold=0, point=7 (rows "
         "7 "
         "and 13). Expected each (fold, point) once. Drop the copies: log[~log.index.duplicated()]",
     ),
@@ -103,7 +103,7 @@ BAD_LOGS = {
     ),
     "a point in two folds": (
         moved,
-        "a point stands in two folds of the log: fold=2, point=5 and fold=0, point=5. Expected "
+        "a point appears in two folds of the log: fold=2, point=5 and fold=0, point=5. Expected "
         "each point in one fold of a repetition.",
     ),
     "a point in two folds of a repetition": (

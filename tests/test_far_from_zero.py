@@ -92,8 +92,13 @@ def test_comparisons_keep_their_digits_on_every_road(road):
     near, far = near_and_far(models=2)
     far["b"] += LEVEL  # the difference of the models is far from zero too
     expected, found = near.cvci.compare(method="cv_t"), far.cvci.compare(method="cv_t")
-    given = road(far) if road is in_chunks else sum(
-        cvstats.Moments.of_log(part, pairs=True) for part in (far.iloc[:30_011], far.iloc[30_011:])
+    given = (
+        road(far)
+        if road is in_chunks
+        else sum(
+            cvstats.Moments.of_log(part, pairs=True)
+            for part in (far.iloc[:30_011], far.iloc[30_011:])
+        )
     )
     lazily = cvstats.compare(given, method="cv_t")
     for result in (found, lazily):
@@ -134,7 +139,9 @@ def test_parts_of_the_variance_keep_their_digits():
 def test_a_table_of_cells_holds_locations(road):
     near, far = near_and_far(n=50_000)
     expected, found = near.cvci.moments(by="fold"), cvstats.moments(road(far), by="fold")
-    assert np.ravel(found["var"]).tolist() == pytest.approx(np.ravel(expected["var"]).tolist(), rel=WIDTH)
+    assert np.ravel(found["var"]).tolist() == pytest.approx(
+        np.ravel(expected["var"]).tolist(), rel=WIDTH
+    )
     moved = np.ravel(found["mean"]) - LEVEL
     assert moved.tolist() == pytest.approx(np.ravel(expected["mean"]).tolist(), abs=2e-7)
 

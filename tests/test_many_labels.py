@@ -16,8 +16,8 @@ from cvstats.containers.grouping import Groups
 from cvstats.containers.kept.batches import rows_of
 from cvstats.containers.reading import read
 from cvstats.core import design as designs
-from cvstats.core.chunked import cells
-from cvstats.core.levels import Keys
+from cvstats.core import reduce
+from cvstats.core.design import CellIndex
 
 BY = list("abcde")
 
@@ -64,7 +64,7 @@ def test_repeated_rows_are_named_among_many_labels():
     twice.index = twice.index.set_names(
         ["sample", "outer", "repetition", "fold", "source", "point"]
     )
-    with pytest.raises(LogError, match=r"the same evaluation stands twice: .*rows 7 and 2,000"):
+    with pytest.raises(LogError, match=r"the same evaluation appears twice: .*rows 7 and 2,000"):
         cvstats.wald(twice)
 
 
@@ -75,7 +75,7 @@ def test_the_parts_of_a_log_of_many_labels():
     groups = Groups(read(log, by="site"), "site")
     for at in (0, 1):
         design = groups.part(at).design
-        own = design.codes_of(design.plan(tuple(BY)))
+        own = design.codes_of(design.cell_table(tuple(BY)))
         found = own[design.cells(BY, 0, design.size)]
         codes = [log.index.codes[log.index.names.index(name)][at::2] for name in BY]
         np.testing.assert_array_equal(found, np.stack(codes, axis=1))
@@ -86,7 +86,7 @@ def test_keys_are_places_in_the_order_of_codes(size):
     rng = np.random.default_rng(1)
     codes = rng.integers(0, 3, (4, 200)) * ((size - 1) // 2)
     codes[0, ::7] = -1
-    keys = Keys.of([size] * 4, lambda: [codes[:, :90], codes[:, 90:]])
+    keys = CellIndex.of([size] * 4, lambda: [codes[:, :90], codes[:, 90:]])
     rows = sorted({tuple(row) for row in codes.T.tolist() if min(row) >= 0})
     assert keys.codes().tolist() == [list(row) for row in rows]
     places = [rows.index(tuple(row)) if min(row) >= 0 else -1 for row in codes.T.tolist()]
@@ -98,7 +98,7 @@ def test_a_product_that_32_bits_do_not_hold_takes_the_sparse_way(monkeypatch):
         {name: designs.Level(range(1 << 16), np.array([0, 65_535], np.int32)) for name in "ab"}, 2
     )
     monkeypatch.setattr(designs, "SPARSE", (4, 1 << 40))
-    assert design.plan(("a", "b")).total.tolist() == [1, 1]
+    assert design.cell_table(("a", "b")).total.tolist() == [1, 1]
 
 
 # --- labels that never occur ----------------------------------------------------------------------
@@ -220,7 +220,7 @@ def test_memory_is_bounded_by_the_cells_and_not_by_the_rows(monkeypatch):
 def test_early_merges_and_forgotten_counts_change_no_answer(monkeypatch, table, kept):
     monkeypatch.setattr(designs, "BLOCK", 64)
     monkeypatch.setattr(designs, "TABLE", table)
-    monkeypatch.setattr(cells, "KEPT", kept)
+    monkeypatch.setattr(reduce, "KEPT", kept)
     rng = np.random.default_rng(4)
     index = pd.MultiIndex.from_arrays(
         [rng.integers(0, 3, 5_000), np.arange(5_000)], names=["fold", "point"]

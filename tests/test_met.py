@@ -1,4 +1,4 @@
-"""Evaluations that stand in two batches: all are found in short logs, whole copies in long ones."""
+"""Evaluations that appear in two batches: all are found in short logs, whole copies in long ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cvstats.containers.kept import met
 from cvstats.errors import LogError
 
 of_log = cvstats.Moments.of_log
-WORDS = "an evaluation stands in two batches"
+WORDS = "an evaluation appears in two batches"
 
 
 def logged(n=60, repetitions=2, seed=0):
@@ -32,7 +32,7 @@ def test_a_batch_added_twice_is_refused(tmp_path):
     first, second = of_log(log[:70]), of_log(log[70:])
     both = first + second
     assert both.wald()["se"] == pytest.approx(log.cvci.wald()["se"], rel=1e-12)
-    assert both.wald().attrs["checked"].endswith("across them: no evaluation stands twice")
+    assert both.wald().attrs["checked"].endswith("across them: no evaluation appears twice")
     both.save(tmp_path / "both")
     for whole in (both, cvstats.Moments.load(tmp_path / "both")):
         with pytest.raises(LogError, match=rf"{WORDS}: 70\. .* Was a batch added twice"):
@@ -61,7 +61,7 @@ def test_points_of_two_sources_may_share_their_names():
 def test_places_along_a_bare_dimension_are_no_names():
     day = xr.DataArray(np.arange(12.0), {"fold": ("point", np.arange(12) % 3)}, "point")
     moments = of_log(day) + of_log(day + 1)
-    assert "an evaluation that stands in two batches" in moments.wald().attrs["checked"]
+    assert "an evaluation that appears in two batches" in moments.wald().attrs["checked"]
     named = day.assign_coords(point=np.arange(12))
     with pytest.raises(LogError, match=WORDS):
         of_log(named) + of_log(named)

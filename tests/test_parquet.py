@@ -272,7 +272,7 @@ def refusals():
             (s["model"] == "b") & (s["point"] == 3), 10**6, s["point"])))  # fmt: skip
     yield "empty", "log is empty", {"loss": "ridge"}, lambda t: t.iloc[:0]
     yield "text", "not numbers", {"loss": "source"}, lambda t: t
-    yield "a batch", "the same evaluation stands twice", {"loss": "ridge"}, lambda t: (
+    yield "a batch", "the same evaluation appears twice", {"loss": "ridge"}, lambda t: (
         pd.concat([t, t.iloc[:1]]))  # fmt: skip
     yield "no label", "has no label|no label", {"loss": "ridge"}, lambda t: t.assign(
         fold=t["fold"].where(t["point"] != 3))  # fmt: skip

@@ -59,8 +59,8 @@ def test_a_part_is_a_log(kind):
         expected = mine[same.columns].sort_values("point", ignore_index=True)
         pd.testing.assert_frame_equal(same, expected, check_dtype=False)
         plain = Design(design.levels, design.size)
-        assert design.plan(("fold",)).total.tolist() == plain.plan(("fold",)).total[
-            plain.plan(("fold",)).used
+        assert design.cell_table(("fold",)).total.tolist() == plain.cell_table(("fold",)).total[
+            plain.cell_table(("fold",)).used
         ].tolist()  # fmt: skip
         taken = type(part)(plain, part.panels, part.labels)  # as if rows had been taken out
         for one, two in zip(

@@ -51,7 +51,7 @@ def test_a_column_for_each_model(table):
         ({"fold": [1], "y_true": [1], "z": [1]}, {"loss": "zero_one"}, "column of predictions"),
         ({"fold": [1], "z": [1]}, {"loss": "zero_one"}, "column of the truth"),
         ({"fold": [1, None], "loss": [1, 2]}, {}, "row 1 has no fold"),
-        ({"fold": [1, 1], "loss": [1, 2]}, {}, "stands twice: fold=1"),
+        ({"fold": [1, 1], "loss": [1, 2]}, {}, "appears twice: fold=1"),
         ({"fold": [1, np.inf], "loss": [1, 2]}, {}, "infinite"),
         ({"fold": [1, 2], "loss": [1, np.inf]}, {}, "infinite"),
         ({"fold": [1, 2], "loss": [1, "x"]}, {}, "could not be read"),

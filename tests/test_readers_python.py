@@ -86,7 +86,7 @@ def test_lm_eval_reads_a_directory_and_records_in_memory(tmp_path):
 
 def test_lm_eval_copies_and_unknown_scores():
     _, rows = samples("alpha", "parity")
-    with pytest.raises(LogError, match="an evaluation stands twice"):
+    with pytest.raises(LogError, match="an evaluation appears twice"):
         cvstats.read_log([*rows, rows[3]], metric="acc")
     copied = [*rows, {**rows[3], "doc_id": 99}]  # the data set has this document twice
     assert len(cvstats.read_log(copied, metric="acc")) == 31
@@ -166,7 +166,7 @@ def test_inspect_grades_and_sources(table):
     log = cvstats.read_log(table, missing="drop", source="metadata_topic")
     assert set(log.index.get_level_values("source")) == {"even", "odd"}
     again = pd.concat([table, table.assign(sample_id="another-run")])
-    with pytest.raises(LogError, match="an evaluation stands twice"):
+    with pytest.raises(LogError, match="an evaluation appears twice"):
         cvstats.read_log(again, missing="drop")
 
 

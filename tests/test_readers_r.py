@@ -178,7 +178,7 @@ def test_iterations_become_folds_repeated_folds_or_splits(table):
 def test_duplicates_are_refused(table, tool):
     laid = LAYOUTS[tool](table)
     twice = pd.concat([laid, laid.iloc[[7]]], ignore_index=True)
-    with pytest.raises(LogError, match="an evaluation stands twice"):
+    with pytest.raises(LogError, match="an evaluation appears twice"):
         cvstats.read_log(twice, loss="squared_error")
 
 

@@ -160,7 +160,7 @@ def test_two_runs_in_a_list(twice, monkeypatch):
     monkeypatch.chdir(twice)
     files = [str(file.relative_to(twice)) for file in sorted(twice.glob("*/*/*"))]
     words = refused(files, metric="acc")
-    assert "an evaluation stands twice" in words
+    assert "an evaluation appears twice" in words
     named = dict(zip(("first", "second"), files, strict=True))
     assert words.endswith(f"Leave one file out, or name the models: read_log({named!r}, …).")
     assert list(cvstats.read_log(named, metric="acc")) == ["first", "second"]

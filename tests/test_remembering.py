@@ -147,7 +147,7 @@ def test_changed_losses_are_seen(log):
 def test_a_refused_index_is_refused_again(log):
     twice = pd.concat([log, log.iloc[:1]])
     for _ in range(3):
-        with pytest.raises(LogError, match="stands twice"):
+        with pytest.raises(LogError, match="appears twice"):
             cvstats.wald(twice)
     fixed = twice.iloc[:-1]
     assert cvstats.wald(fixed)["se"] == cvstats.wald(log)["se"]
@@ -181,7 +181,7 @@ def test_coordinates_beside_the_index_are_looked_at_each_time(log):
     same_point = array.drop_vars(["evaluation", "repetition", "point"]).assign_coords(
         fold=("evaluation", np.arange(12) % 2), point=("evaluation", np.arange(12) // 2)
     )
-    with pytest.raises(LogError, match="a point stands in two folds"):
+    with pytest.raises(LogError, match="a point appears in two folds"):
         same_point.cvci.wald()
 
 

@@ -32,7 +32,7 @@ def relabel(frame, level, change):
 REFUSED = [
     ("corrected_t", lambda log: log, "Pass it: corrected_t(losses, train_size=90)"),
     ("corrected_t", lambda log: log.xs(0, level="repetition"), "cvstats.plans.subsampling makes"),
-    ("conservative_z", lambda log: log.droplevel("sample"), "stands twice"),
+    ("conservative_z", lambda log: log.droplevel("sample"), "appears twice"),
     (
         "conservative_z",
         lambda log: log.xs(0, level="sample"),

@@ -11,7 +11,7 @@ import pandas as pd
 from cvstats.api.rates import NAME
 from cvstats.api.running import INTERVALS, Losses, Missing, Table, checked_alpha
 from cvstats.containers import CellLog, CellPanels, Log, is_dask_frame, is_lazy, later, lazily, read
-from cvstats.core.chunked import all_binary
+from cvstats.core.columns import all_binary
 from cvstats.core.design import Design
 from cvstats.core.result import Result
 from cvstats.errors import LogError, checked_choice

@@ -16,7 +16,7 @@ from cvstats.api.running import (
     folds_per_repetition,
 )
 from cvstats.containers import Log, read
-from cvstats.core.chunked import all_binary
+from cvstats.core.columns import all_binary
 from cvstats.core.design import Design
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError
@@ -212,7 +212,7 @@ def of_repetitions(design: Design) -> Iterator[Finding]:
 
 def fits_to_the_sample(design: Design) -> int:
     """Count the repetitions of a bootstrap log that are no bootstrap sample: that called 0."""
-    used = design.codes_of(design.plan(("repetition",)))[:, 0].tolist()
+    used = design.codes_of(design.cell_table(("repetition",)))[:, 0].tolist()
     labels = design.levels["repetition"].labels
     return sum(1 for code in used if labels[code] == 0)
 
@@ -231,7 +231,7 @@ def of_folds(design: Design, log: Log) -> Iterator[Finding]:
     if k < FEW_FOLDS and not by_source:
         words = f"with {k} folds each model was trained on {1 - 1 / k:.0%} of the points"
         yield Finding("CVS014", words, "", k)
-    sizes = design.plan(by_fold(log)).total
+    sizes = design.cell_table(by_fold(log)).total
     sizes = sizes[sizes > 0]
     ratio = float(sizes.max() / sizes.min())
     if ratio > SIZES and sizes.max() - sizes.min() > 1:
@@ -240,7 +240,7 @@ def of_folds(design: Design, log: Log) -> Iterator[Finding]:
         yield Finding("CVS012", words, "", ratio)
     if not by_source and design.has("source"):
         one = ("repetition",) if "repetition" in design.levels else ()
-        codes = design.codes_of(design.plan((*one, "fold", "source")))
+        codes = design.codes_of(design.cell_table((*one, "fold", "source")))
         pairs = np.unique(codes[:, [*range(len(one)), -1]], axis=0, return_counts=True)
         shared = np.unique(pairs[0][pairs[1] > 1][:, -1])
         if len(shared):

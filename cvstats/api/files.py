@@ -54,7 +54,7 @@ def read_log(
     """Read a loss log from a file or from what another tool returned.
 
     Evaluations are aligned by the names of their points and never by their order, and an
-    evaluation that stands twice is refused.
+    evaluation that appears twice is refused.
 
     Parameters
     ----------

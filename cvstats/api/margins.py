@@ -15,7 +15,7 @@ from cvstats.api.running import Compared, Losses, Missing, checked_alpha, checke
 from cvstats.api.running_resampled import TrainSize, checked_train_size, train_sizes
 from cvstats.comparisons.margins import Margin, checked_margin, equivalent, posterior
 from cvstats.containers import Log, is_dask_frame, later
-from cvstats.core.chunked import Differences
+from cvstats.core.columns import Differences
 from cvstats.core.result import Result
 from cvstats.errors import LogError
 from cvstats.intervals import layouts

@@ -18,7 +18,8 @@ from cvstats.api.running_resampled import checked_train_size
 from cvstats.containers import Log, dropped, read
 from cvstats.containers.pairing import aligned
 from cvstats.containers.reading import MISSING
-from cvstats.core.chunked import Differences, Panels, cross_products
+from cvstats.core.columns import Differences, LossColumns
+from cvstats.core.crossproducts import cross_products
 from cvstats.core.design import Design, Level
 from cvstats.core.moments import Moments
 from cvstats.core.result import Result
@@ -102,7 +103,7 @@ def check_same_rows(one: Log, two: Log) -> None:
     ]
     apart = np.flatnonzero(masks[0] != masks[1])
     if len(apart):
-        shown = [one.design.place(int(row)) for row in apart[:MOST]]
+        shown = [one.design.format_labels(int(row)) for row in apart[:MOST]]
         raise LogError(
             f"the models were not evaluated on the same points: only the "
             f"{'first' if masks[0][apart[0]] else 'second'} log has a loss at "
@@ -117,7 +118,7 @@ def two_logs(one: Losses, two: Losses, missing: str) -> tuple[Log, Pairs, Differ
     first = read(one)
     second = read(aligned(one, two))
     mine, yours = list(first.labels.models), list(second.labels.models)
-    both = Panels((*first.panels.tables, *second.panels.tables))
+    both = LossColumns((*first.panels.tables, *second.panels.tables))
     log = replace(first, panels=both, other=second.labels)
     if missing == "drop":
         log = dropped(log)
@@ -235,7 +236,9 @@ def averaged(log: Log) -> Log:
         name: Level(labels, np.ascontiguousarray(found.codes[:, i]))
         for i, (name, labels) in enumerate(zip(found.levels, found.labels, strict=True))
     }
-    return replace(log, design=Design(levels, len(found.count)), panels=Panels((found.location,)))
+    return replace(
+        log, design=Design(levels, len(found.count)), panels=LossColumns((found.location,))
+    )
 
 
 # --- what all differences come from -----------------------------------------------------------

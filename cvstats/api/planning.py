@@ -19,7 +19,7 @@ from cvstats.api.running import (
 )
 from cvstats.comparisons.planning import parts_of_variance, planned
 from cvstats.containers import Log, is_dask_frame, later
-from cvstats.core.chunked import Differences
+from cvstats.core.columns import Differences
 from cvstats.core.result import ALTERNATIVES, Result
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, NotGiven, checked_choice

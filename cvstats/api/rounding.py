@@ -9,7 +9,7 @@ import numpy as np
 from cvstats.api.running import by_repetition
 from cvstats.comparisons.paired import symmetric
 from cvstats.containers import CellLog, Log
-from cvstats.core.chunked import Differences
+from cvstats.core.columns import Differences
 from cvstats.core.result import Caution, Result
 from cvstats.core.types import FloatArray, MaskArray
 

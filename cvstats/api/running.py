@@ -27,7 +27,7 @@ from cvstats.api.running_resampled import (
 )
 from cvstats.api.running_sources import run_clustered, run_out_of_source
 from cvstats.containers import Kept, Log, Table
-from cvstats.core.chunked import Columns, all_binary
+from cvstats.core.columns import Columns, all_binary
 from cvstats.core.result import Caution, Result
 from cvstats.errors import LogError, is_number, is_several
 from cvstats.intervals import quadratic as quadratics
@@ -108,7 +108,7 @@ def folds_per_repetition(log: Log) -> int:
     by = by_fold(log)
     if by in ((), ("repetition",)):
         return 1
-    codes = log.design.codes_of(log.design.plan(by))
+    codes = log.design.codes_of(log.design.cell_table(by))
     return int((codes[:, 0] == codes[0, 0]).sum()) if "repetition" in by else len(codes)
 
 

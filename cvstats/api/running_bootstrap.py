@@ -9,7 +9,7 @@ import numpy as np
 from cvstats.api.rates import Rates, no_information_of
 from cvstats.containers import Log
 from cvstats.containers.resamples import Resample, draws, resamples, without_undrawn
-from cvstats.core.chunked import Columns
+from cvstats.core.columns import Columns
 from cvstats.core.result import Caution, Result
 from cvstats.core.types import FloatArray
 from cvstats.errors import checked_choice

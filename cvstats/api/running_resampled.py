@@ -12,7 +12,7 @@ import pandas as pd
 
 from cvstats.containers import Groups, Log
 from cvstats.containers.grouping import PartDesign
-from cvstats.core.chunked import Columns
+from cvstats.core.columns import Columns
 from cvstats.core.design import LEVELS
 from cvstats.core.moments import Moments
 from cvstats.core.result import Caution, Result
@@ -117,7 +117,7 @@ def left_by_folds(log: Log, found: Moments) -> FloatArray:
     if isinstance(design, PartDesign) and trained_together(design.groups, found.levels):
         whole = design.groups.design
     if whole is not None:
-        plan = whole.plan(found.levels)
+        plan = whole.cell_table(found.levels)
         codes, count = whole.codes_of(plan), plan.total[plan.used].astype(np.float64)
         keys, mine = (np.ravel_multi_index(part.T, plan.sizes) for part in (codes, found.codes))
         here = np.asarray(np.searchsorted(keys, mine))
@@ -247,7 +247,12 @@ def run_five_by_two(
     means = found.mean[order].reshape(5, 2, -1)
     facts = points_of(log) | {"n_folds": 2, "n_repetitions": 5}
     return resampled.five_by_two(
-        means, origin=found.origin, test=test, alpha=alpha, facts=facts, attrs={"first": place(names)}
+        means,
+        origin=found.origin,
+        test=test,
+        alpha=alpha,
+        facts=facts,
+        attrs={"first": place(names)},
     )
 
 

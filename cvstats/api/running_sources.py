@@ -7,7 +7,7 @@ from collections.abc import Hashable
 import numpy as np
 
 from cvstats.containers import Groups, Log, apart, read
-from cvstats.core.chunked import Columns
+from cvstats.core.columns import Columns
 from cvstats.core.design import LEVELS
 from cvstats.core.moments import Moments
 from cvstats.core.result import Result
@@ -58,7 +58,7 @@ def run_source_estimators(log: Log, *, source: Hashable = None, other: Hashable 
 def source_code(log: Log, name: Hashable) -> int:
     """Find the code of a source by its label."""
     labels = log.design.levels["source"].labels
-    used = log.design.codes_of(log.design.plan(("source",)))[:, 0].tolist()
+    used = log.design.codes_of(log.design.cell_table(("source",)))[:, 0].tolist()
     code = looked_up(name, {labels[code]: code for code in used})
     if code is None:
         names = [labels[code] for code in used]

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from cvstats.core.result import Result
-from cvstats.core.threads import each, spans
+from cvstats.core.threads import block_bounds, ordered_map
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, is_number
 
@@ -98,14 +98,14 @@ def drawn(
     Each chunk has a random stream of its own, so that neither threads nor carried cells
     change a number.
     """
-    chunks = spans(n_draws, max(FEWEST, CHUNK // len(root)))
+    chunks = block_bounds(n_draws, max(FEWEST, CHUNK // len(root)))
 
     def one(c: int) -> None:
         start, stop = chunks[c]
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(c,)))
         work(root @ rng.standard_normal((root.shape[1], stop - start)), start, stop)
 
-    for _ in each(one, len(chunks)):
+    for _ in ordered_map(one, len(chunks)):
         pass
 
 
@@ -196,7 +196,7 @@ def maxima(
     every = np.arange(m)
     scale = np.stack([weights(root, squared, np.full(m, i), every) for i in range(m)]) * shrink
     chunks = max(FEWEST, CHUNK // m)
-    counts = np.zeros((len(spans(n_draws, chunks)), m), dtype=np.int64)
+    counts = np.zeros((len(block_bounds(n_draws, chunks)), m), dtype=np.int64)
     most = np.empty(n_draws)
 
     def work(g: FloatArray, start: int, stop: int) -> None:

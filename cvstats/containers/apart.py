@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from cvstats.core.design import LEVELS, SPLIT, WINDOW, Design, Splits
-from cvstats.core.threads import BLOCK, spans
+from cvstats.core.design import Design, LEVELS, SPLIT, SplitSizes, WINDOW
+from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, listed, nearest, spelled
 
@@ -51,7 +51,7 @@ class Apart(Design):
         known = super().identity()
         return known if self.name in known else (self.name, *known)
 
-    def splits(self) -> Splits:
+    def splits(self) -> SplitSizes:
         """Check that each evaluation stands once, within its part if it must be (remembered)."""
         if ("labelled", self.name) not in self.facts:
             self.check_labels((self.name,))
@@ -59,7 +59,7 @@ class Apart(Design):
         if "splits" not in self.facts and ("splits", self.name) not in self.facts:
             self.check_labels([name for name in self.identity() if name != "point"])
             self._checked()
-        found: Splits = self.facts.get("splits") or self.facts["splits", self.name]
+        found: SplitSizes = self.facts.get("splits") or self.facts["splits", self.name]
         return found
 
     def _checked(self) -> None:
@@ -71,19 +71,19 @@ class Apart(Design):
                 self.facts["splits" if within == by else ("splits", self.name)] = found
                 return
         self.check_labels(("point",))
-        raise self._repeated(wider)
+        raise self._repeated_error(wider)
 
-    def _unique(self, by: tuple[str, ...]) -> Splits | None:
-        """Count the rows of each split, if no point stands twice in one."""
-        rows = self.plan(by).total
+    def _unique(self, by: tuple[str, ...]) -> SplitSizes | None:
+        """Count the rows of each split, if no point appears twice in one."""
+        rows = self.cell_table(by).total
         rows = rows[rows > 0]
         if "point" not in self.levels:
-            return Splits(rows, int(rows.sum()) if len(rows) == 1 else None)
+            return SplitSizes(rows, int(rows.sum()) if len(rows) == 1 else None)
         for scoped in (False, True) if "source" in self.levels else (False,):
-            unique, points = self._seen(by, scoped)
+            unique, points = self._count_points(by, scoped)
             if unique:
                 self.facts["scoped"] = scoped
-                return Splits(rows, points)
+                return SplitSizes(rows, points)
         return None
 
     # --- points of each part ----------------------------------------------------------------
@@ -100,15 +100,15 @@ class Apart(Design):
             return counts, None
         row, code = moved  # in words only now: an index may get other labels
         other = spelled(self.levels[self.name].labels[code])
-        return counts, f"the point at {self.place(row)} stands in {self.name}={other} too"
+        return counts, f"the point at {self.format_labels(row)} stands in {self.name}={other} too"
 
     def _points(self) -> tuple[IntArray, tuple[int, int] | None]:
         """Count them; also find the row of such a point, and the code of another of its labels."""
         if "scoped" not in self.facts:
             self._unique(tuple(level for level in self.identity() if level in SPLIT))
-        offset, width = None, len(self.pointed().labels)
+        offset, width = None, len(self.point_level().labels)
         if self.facts.get("scoped"):
-            offset, width = self._scopes()
+            offset, width = self._source_offsets()
         owner = np.full(width, -1, dtype=np.int32)
         for _, points, labels in self._rows(offset):
             owner[points] = labels
@@ -122,7 +122,7 @@ class Apart(Design):
 
     def _rows(self, offset: Any) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
         """Go through the evaluations: their rows, points and labels of the level."""
-        for start, stop in spans(self.size, BLOCK):
+        for start, stop in block_bounds(self.size, BLOCK):
             points = self._point_codes(offset, start, stop)
             labels = self.levels[self.name].block(start, stop).astype(np.int64)
             here = (points >= 0) & (labels >= 0)

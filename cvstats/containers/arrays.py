@@ -16,8 +16,8 @@ from cvstats.containers.frames import facts_about
 from cvstats.containers.lazy.evaluated import unlabelled
 from cvstats.containers.lazy.panels import LazyPanels, check_sizes
 from cvstats.containers.log import Attrs, refuse_same_names
-from cvstats.core.chunked import Panels
-from cvstats.core.design import LEVELS, Design, Grid, Level
+from cvstats.core.columns import LossColumns
+from cvstats.core.design import Design, GridCodes, LEVELS, Level
 from cvstats.core.moments import Moments
 from cvstats.core.result import Result, caution_attrs
 from cvstats.core.types import IntArray
@@ -115,7 +115,7 @@ def laid_out(
     logs: Sequence[xr.DataArray],
     dims: tuple[Hashable, ...],
     also: object = None,
-) -> tuple[Design, Panels]:
+) -> tuple[Design, LossColumns]:
     """Lay out one array, or several of one model each; losses that are lazy stay so."""
     for each in logs:
         if each.dtype.kind not in "fiub":
@@ -123,7 +123,7 @@ def laid_out(
     levels = levels_along(log, dims, also)
     dense = len(dims) > 1 and any(level in dims for level in SPARSE)
     if all(each.chunks is None for each in logs):
-        panels = Panels(tuple(panel_of(each, dims) for each in logs))
+        panels = LossColumns(tuple(panel_of(each, dims) for each in logs))
         return design_of(log, dims, levels, panels, dense), panels
     lazy = LazyPanels(beside(logs), dims, levels, TAKING, dense=dense)
     return lazy.design(), lazy
@@ -152,7 +152,7 @@ def levels_along(
             for i, name in enumerate(index.names):
                 axis = (dims.index(dim),)
                 codes = np.asarray(index.codes[i])
-                stored = codes if len(dims) == 1 else Grid(axis, shape, codes.astype(np.int32))
+                stored = codes if len(dims) == 1 else GridCodes(axis, shape, codes.astype(np.int32))
                 levels[str(name)] = Level(index.levels[i], stored)
     for name in dict.fromkeys((*log.coords, *dims)):
         if str(name) not in levels and (name in LEVELS or name in log.coords or name == also):
@@ -166,7 +166,7 @@ def design_of(
     log: xr.DataArray,
     dims: tuple[Hashable, ...],
     levels: Mapping[str, Level],
-    panels: Panels,
+    panels: LossColumns,
     dense: bool,
 ) -> Design:
     """Make the design of an array in memory.
@@ -187,7 +187,7 @@ def design_of(
 
 
 def labelled(
-    levels: Mapping[str, Level], panels: Panels, present: NDArray[np.bool_] | None
+    levels: Mapping[str, Level], panels: LossColumns, present: NDArray[np.bool_] | None
 ) -> NDArray[np.bool_] | None:
     """Leave out what has neither a label nor a loss: nothing was tested there.
 
@@ -198,7 +198,7 @@ def labelled(
     """
     for name in levels:
         stored = levels[name].codes
-        base = stored.base if isinstance(stored, Grid) else stored
+        base = stored.base if isinstance(stored, GridCodes) else stored
         if name not in LEVELS or base is None or base.min(initial=0) >= 0:
             continue
         size = len(panels.tables[0])
@@ -206,7 +206,7 @@ def labelled(
         here = evaluated(panels) if present is None else present
         if (without & here).any():
             row = int(np.flatnonzero(without & here)[0])
-            where = Design(levels, size).place(row)
+            where = Design(levels, size).format_labels(row)
             raise unlabelled(name, where)
         present = here
     return present
@@ -221,7 +221,7 @@ def level_of(
 ) -> Level | None:
     """Read one coordinate as a level; None where it does not vary over the evaluations."""
     if name in dims and name not in log.coords:
-        return Level(range(log.sizes[name]), Grid((dims.index(name),), shape))
+        return Level(range(log.sizes[name]), GridCodes((dims.index(name),), shape))
     if isinstance(index, pd.MultiIndex):
         return None  # its levels have been read
     coord = log.coords[name]
@@ -229,14 +229,14 @@ def level_of(
     if not along or set(coord.dims) - set(dims):
         return None
     if coord.ndim == 1 and index is not None and index.is_unique and not index.hasnans:
-        return Level(index, Grid((dims.index(along[0]),), shape))
+        return Level(index, GridCodes((dims.index(along[0]),), shape))
     values = (coord if coord.dims == along else coord.transpose(*along)).values
     codes, labels = pd.factorize(values.reshape(-1))
     base = codes.astype(np.int32).reshape(values.shape)
-    return Level(labels, Grid(tuple(dims.index(dim) for dim in along), shape, base))
+    return Level(labels, GridCodes(tuple(dims.index(dim) for dim in along), shape, base))
 
 
-def evaluated(panels: Panels) -> NDArray[np.bool_]:
+def evaluated(panels: LossColumns) -> NDArray[np.bool_]:
     """Find the rows that hold a number in any column."""
     here = np.zeros(len(panels.tables[0]), dtype=bool)
     for table in panels.tables:

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from cvstats.containers.apart import Apart
 from cvstats.containers.hashing import Prints, as_index
 from cvstats.containers.log import Log
-from cvstats.core.chunked import Columns, Differences, Panels
-from cvstats.core.design import LEVELS, SPLIT, Design, Keys, Level, Plan, Splits
+from cvstats.core.columns import Columns, Differences, LossColumns
+from cvstats.core.design import CellIndex, CellTable, Design, LEVELS, Level, SPLIT, SplitSizes
 from cvstats.core.moments import Moments
 from cvstats.core.result import Caution
 from cvstats.core.types import IntArray
@@ -49,7 +49,7 @@ def cell_levels(design: Design) -> tuple[str, ...]:
     return tuple(name for name in found if name != "point")
 
 
-class CellPanels(Panels):
+class CellPanels(LossColumns):
     """As many columns as the log has, whose losses nobody can have."""
 
     def __init__(self, width: int, words: str) -> None:
@@ -106,27 +106,27 @@ class CellDesign(Apart):
         size = int(cells.count.sum())
         return cls(levels, size, whole=cells, prints=prints, words=words, within=within)
 
-    def plan(self, by: tuple[str, ...]) -> Plan:
+    def cell_table(self, by: tuple[str, ...]) -> CellTable:
         """Count the losses in the cells of some levels (remembered)."""
-        if ("plan", by) not in self.facts:
-            self.facts["plan", by] = self._counted(by)
-        found: Plan = self.facts["plan", by]
+        if ("cells", by) not in self.facts:
+            self.facts["cells", by] = self._counted(by)
+        found: CellTable = self.facts["cells", by]
         return found
 
-    def _counted(self, by: tuple[str, ...]) -> Plan:
+    def _counted(self, by: tuple[str, ...]) -> CellTable:
         unknown = [level for level in by if level not in self.whole.levels]
         if unknown:
             raise LogError(self.words)
         keys, cell = self._numbered(by)
         total = np.zeros(len(keys), dtype=np.int64)
         np.add.at(total, cell, self.whole.count.astype(np.int64))
-        return Plan(by, keys.sizes, max(self.size, 1), total, keys)
+        return CellTable(by, keys.sizes, max(self.size, 1), total, keys)
 
-    def _numbered(self, by: tuple[str, ...]) -> tuple[Keys, IntArray]:
+    def _numbered(self, by: tuple[str, ...]) -> tuple[CellIndex, IntArray]:
         """Merge the cells that these levels do not tell apart; also find each among them."""
         sizes = [len(self.levels[name].labels) for name in by]
         codes = self.whole.codes[:, [self.whole.levels.index(name) for name in by]].T
-        return Keys.numbered(sizes, codes)
+        return CellIndex.numbered(sizes, codes)
 
     def cells(
         self, by: Sequence[str], start: int, stop: int, out: NDArray[np.int32] | None = None
@@ -134,7 +134,7 @@ class CellDesign(Apart):
         """Refuse: there are no rows to look at."""
         raise LogError(self.words)
 
-    def splits(self) -> Splits:
+    def splits(self) -> SplitSizes:
         """Count rows and points; that repetitions test the same ones is told by the prints."""
         if self.within not in ("", self.name):
             raise LogError(
@@ -144,19 +144,19 @@ class CellDesign(Apart):
             )
         if "splits" not in self.facts:
             self.facts["splits"] = self._counted_splits()
-        found: Splits = self.facts["splits"]
+        found: SplitSizes = self.facts["splits"]
         return found
 
-    def _counted_splits(self) -> Splits:
+    def _counted_splits(self) -> SplitSizes:
         by = tuple(level for level in SPLIT if level in self.whole.levels)
-        rows = self.plan(by).total
+        rows = self.cell_table(by).total
         if len(rows) == 1:
-            return Splits(rows, int(rows[0]))
+            return SplitSizes(rows, int(rows[0]))
         if self.prints is None:
-            return Splits(rows, None)
+            return SplitSizes(rows, None)
         if self._alike(by, np.ones(len(self.prints), dtype=bool)):
-            return Splits(rows, int(rows[0]))
-        return Splits(
+            return SplitSizes(rows, int(rows[0]))
+        return SplitSizes(
             rows, None,
             "its repetitions do not test the same points, so these are random splits, or some "
             "of the log is missing. A partition tests every point once in each repetition. "
@@ -186,7 +186,7 @@ class CellDesign(Apart):
         level = self.levels[self.name]
         codes = self.whole.codes[:, self.whole.levels.index(self.name)]
         counts = np.zeros(len(level.labels), dtype=np.int64)
-        number = len(self.plan(splits).used)
+        number = len(self.cell_table(splits).used)
         for code in np.unique(codes).tolist():
             rows = codes == code
             if not self._alike(splits, rows):

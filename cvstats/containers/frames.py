@@ -13,8 +13,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cvstats.containers.log import Attrs
-from cvstats.core.chunked import Panels
-from cvstats.core.design import LEVELS, Design, Grid, Level
+from cvstats.core.columns import LossColumns
+from cvstats.core.design import Design, GridCodes, LEVELS, Level
 from cvstats.core.moments import Moments
 from cvstats.core.result import CAUTIONS, Result
 from cvstats.core.types import IntArray
@@ -81,7 +81,7 @@ def flat_level(index: pd.Index) -> Level:
     if isinstance(index, pd.CategoricalIndex):
         return Level(index.categories, np.asarray(index.codes))
     if index.is_unique and not index.hasnans:
-        return Level(index, Grid((0,), (len(index),)))
+        return Level(index, GridCodes((0,), (len(index),)))
     codes, labels = pd.factorize(index)
     return Level(labels, codes)
 
@@ -135,17 +135,17 @@ def numbers(column: pd.Series) -> NDArray[Any]:
     )
 
 
-def panels_of(log: pd.Series | pd.DataFrame) -> Panels:
+def panels_of(log: pd.Series | pd.DataFrame) -> LossColumns:
     """Take the losses as they lie in memory: one block where pandas keeps one, else columns."""
     if isinstance(log, pd.Series):
-        return Panels((numbers(log)[:, None],))
+        return LossColumns((numbers(log)[:, None],))
     first, *others = set(log.dtypes)
     if not others and isinstance(first, np.dtype) and first.kind in "fiu" and log.shape[1] > 1:
         # A single block shows in one row: pandas then hands out views, and need not copy.
         head = log.iloc[:1]
         if np.shares_memory(head.to_numpy(), head.iloc[:, 0].to_numpy()):
-            return Panels((log.to_numpy(),))
-    return Panels(tuple(numbers(log.iloc[:, j])[:, None] for j in range(log.shape[1])))
+            return LossColumns((log.to_numpy(),))
+    return LossColumns(tuple(numbers(log.iloc[:, j])[:, None] for j in range(log.shape[1])))
 
 
 @cache

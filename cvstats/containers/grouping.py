@@ -18,9 +18,17 @@ from numpy.typing import NDArray
 
 from cvstats.containers.apart import Apart
 from cvstats.containers.log import Log
-from cvstats.core.chunked import Columns, Panels
-from cvstats.core.design import SPLIT, Design, Grid, Keys, Level, Plan, Splits
-from cvstats.core.levels import Codes
+from cvstats.core.columns import Columns, LossColumns
+from cvstats.core.design import (
+    CellIndex,
+    CellTable,
+    Codes,
+    Design,
+    GridCodes,
+    Level,
+    SPLIT,
+    SplitSizes,
+)
 from cvstats.core.moments import Moments
 from cvstats.core.result import Result
 from cvstats.core.types import IntArray
@@ -32,18 +40,18 @@ Run = Callable[[Log], Result]
 
 
 @dataclass(frozen=True, eq=False)
-class Picked(Grid):
+class Picked(GridCodes):
     """The codes of some rows, gathered when somebody asks for them."""
 
     axes: tuple[int, ...] = ()
     shape: tuple[int, ...] = ()
-    of: Codes | Grid = field(kw_only=True)
+    of: Codes | GridCodes = field(kw_only=True)
     rows: Callable[[], IntArray] = field(kw_only=True)
 
     def __getitem__(self, rows: slice) -> NDArray[Any]:
         """Take the codes of some rows of the part."""
         picked = self.rows()[rows]
-        if not isinstance(self.of, Grid):
+        if not isinstance(self.of, GridCodes):
             return self.of[picked]
         at = np.unravel_index(picked, self.of.shape)
         if self.of.base is None:
@@ -82,40 +90,40 @@ class PartDesign(Design):
     groups: Groups = field(kw_only=True)
     at: int = field(kw_only=True)
 
-    def plan(self, by: tuple[str, ...]) -> Plan:
+    def cell_table(self, by: tuple[str, ...]) -> CellTable:
         """How the rows of the part fall into the cells of some levels (remembered)."""
-        if ("plan", by) not in self.facts:
-            self.facts["plan", by] = self.groups.plan(self.at, by)
-        found: Plan = self.facts["plan", by]
+        if ("cells", by) not in self.facts:
+            self.facts["cells", by] = self.groups.cell_table(self.at, by)
+        found: CellTable = self.facts["cells", by]
         return found
 
     def cells(
         self, by: Sequence[str], start: int, stop: int, out: NDArray[np.int32] | None = None
     ) -> NDArray[np.int32]:
         """Find the cell number of some rows of the part."""
-        plan = self.plan(tuple(by))
-        if ("keys", plan.by) not in self.facts:
+        plan = self.cell_table(tuple(by))
+        if ("index", plan.by) not in self.facts:
             codes = self.codes_of(plan).T
-            self.facts["keys", plan.by] = Keys.of(plan.sizes, lambda: [codes])
+            self.facts["index", plan.by] = CellIndex.of(plan.sizes, lambda: [codes])
         return super().cells(by, start, stop, out)
 
     def number(self, level: str) -> int:
         """How many labels of a level occur; 1 where the level is absent."""
         return len(self.groups.cell_codes(self.at, (level,))) if level in self.levels else 1
 
-    def codes_of(self, plan: Plan) -> IntArray:
+    def codes_of(self, plan: CellTable) -> IntArray:
         """For each cell of a plan the codes of its labels, a column for each level."""
         return self.groups.cell_codes(self.at, plan.by)
 
-    def splits(self) -> Splits:
+    def splits(self) -> SplitSizes:
         """Count rows and points; that each evaluation stands once is known of the whole."""
         return self.groups.splits(self.at)
 
 
-class PickedPanels(Panels):
+class PickedPanels(LossColumns):
     """The losses of some rows, gathered when somebody asks for them one by one."""
 
-    def __init__(self, whole: Panels, rows: Callable[[], IntArray]) -> None:
+    def __init__(self, whole: LossColumns, rows: Callable[[], IntArray]) -> None:
         object.__setattr__(self, "_whole", whole)
         object.__setattr__(self, "_rows", rows)
 
@@ -125,7 +133,7 @@ class PickedPanels(Panels):
         rows = self._rows()
         return tuple(table[rows] for table in self._whole.tables)
 
-    _whole: Panels
+    _whole: LossColumns
     _rows: Callable[[], IntArray]
 
 
@@ -153,7 +161,7 @@ class Groups:
     def __init__(self, log: Log, name: str) -> None:
         self.log, self.name = log, name
         self.design = log.design
-        plan = self.design.plan((name,))
+        plan = self.design.cell_table((name,))
         self.codes = self.design.codes_of(plan)[:, 0]
         self.rows_of = plan.total[plan.used]
         self._panels = log.panels
@@ -187,16 +195,16 @@ class Groups:
 
     def shared(self, by: tuple[str, ...]) -> bool:
         """Whether some cell of these levels has rows in several parts."""
-        return len(self.cut(0, by)[0].counts) > len(self.design.plan(by).used)
+        return len(self.cut(0, by)[0].counts) > len(self.design.cell_table(by).used)
 
     def starts(self, codes: IntArray) -> IntArray:
         """Find where each part starts among cells that are sorted by part; and their end."""
         return np.append(np.searchsorted(codes, self.codes), len(codes))
 
-    def plan(self, at: int, by: tuple[str, ...]) -> Plan:
+    def cell_table(self, at: int, by: tuple[str, ...]) -> CellTable:
         """Cut the cells of a part out of the plan of the whole."""
         cut, here = self.cut(at, by)
-        return Plan(by, cut.sizes, max(self.size(at), 1), cut.counts[here])
+        return CellTable(by, cut.sizes, max(self.size(at), 1), cut.counts[here])
 
     def cell_codes(self, at: int, by: tuple[str, ...]) -> IntArray:
         """Cut the codes of the cells of a part out of those of the whole."""
@@ -212,7 +220,7 @@ class Groups:
 
     def _cut(self, by: tuple[str, ...]) -> Cut:
         levels = self.first(by)
-        whole = self.design.plan(levels)
+        whole = self.design.cell_table(levels)
         codes = self.design.codes_of(whole)
         sizes = tuple(len(self.design.levels[level].labels) for level in by)
         asked = codes[:, [levels.index(level) for level in by]]
@@ -229,14 +237,16 @@ class Groups:
         points = np.repeat(self.design.points()[0][self.codes], np.diff(cut.starts))
         return bool((cut.counts == points).all())
 
-    def splits(self, at: int) -> Splits:
+    def splits(self, at: int) -> SplitSizes:
         """Count the rows of each split of a part, and its points."""
-        rows = self.plan(at, tuple(level for level in SPLIT if level in self.design.levels)).total
+        rows = self.cell_table(
+            at, tuple(level for level in SPLIT if level in self.design.levels)
+        ).total
         if len(rows) == 1:
-            return Splits(rows, int(rows[0]))
+            return SplitSizes(rows, int(rows[0]))
         if "point" not in self.design.levels or not isinstance(self.design, Apart):
-            return Splits(rows, None)
-        return Splits(rows, int(self.design.points()[0][self.codes[at]]))
+            return SplitSizes(rows, None)
+        return SplitSizes(rows, int(self.design.points()[0][self.codes[at]]))
 
     def moments(self, at: int, by: tuple[str, ...], losses: Columns | None) -> Moments:
         """Cut the moments of a part out of those of the whole, which are computed once."""

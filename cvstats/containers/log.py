@@ -12,13 +12,12 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.core import chunked
-from cvstats.core.chunked import Columns, Differences, Panels
-from cvstats.core.design import Design
-from cvstats.core.levels import Grid
+from cvstats.core.columns import Columns, Differences, LossColumns
+from cvstats.core.design import Design, GridCodes
 from cvstats.core.moments import Moments
+from cvstats.core.reduce import compute_moments
 from cvstats.core.result import Caution, Result
-from cvstats.core.threads import BLOCK, spans
+from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import MOST, LogError, listed, spelled
 from cvstats.intervals.registry import METHODS, OF_SCORES
@@ -118,7 +117,7 @@ class Log:
     ----------
     design : Design
         Which evaluation each row is.
-    panels : Panels
+    panels : LossColumns
         The losses, rows by columns.
     labels : Labels
         The names of the columns and the shape of results.
@@ -135,7 +134,7 @@ class Log:
     """
 
     design: Design
-    panels: Panels
+    panels: LossColumns
     labels: Labels
     attrs: Attrs = field(default_factory=dict)
     other: Labels | None = None
@@ -146,7 +145,7 @@ class Log:
     def moments(self, by: Sequence[str], losses: Columns | None = None) -> Moments:
         """Compute moments by some levels, of the losses or of differences between them."""
         chosen = losses if losses is not None else self.panels
-        found = chunked.moments(self.design, chosen, by)
+        found = compute_moments(self.design, chosen, by)
         bad = ~(np.isfinite(found.mean).all(axis=0) & np.isfinite(found.m2).all(axis=0))
         if bad.any():
             self._refuse(bad, chosen)
@@ -237,7 +236,9 @@ class Log:
         parts: list[IntArray] = []
         for table in self.panels.tables:
             left = np.arange(table.shape[1] if table.dtype.kind == "f" else 0)
-            for start, stop in spans(self.design.size, max(1, WINDOW // max(1, table.shape[1]))):
+            for start, stop in block_bounds(
+                self.design.size, max(1, WINDOW // max(1, table.shape[1]))
+            ):
                 part = np.isnan(
                     table[start:stop] if len(left) == table.shape[1] else table[start:stop, left]
                 )
@@ -255,7 +256,7 @@ class Log:
         """Find the first rows of a column that are not finite, and count them."""
         rows: list[int] = []
         total = 0
-        for start, stop in spans(self.design.size, BLOCK):
+        for start, stop in block_bounds(self.design.size, BLOCK):
             bad = ~np.isfinite(self.panels.column(j, start, stop))
             if self.design.present is not None:
                 bad &= self.design.present[start:stop]
@@ -265,7 +266,7 @@ class Log:
         return rows, total
 
     def _words(self, j: int, rows: list[int], total: int) -> LogError:
-        where = listed([self.design.place(row) for row in rows], total)
+        where = listed([self.design.format_labels(row) for row in rows], total)
         row, name = rows[0], self.name(j)
         values = [self.panels.column(i, row, row + 1)[0] for i in range(self.panels.width)]
         if np.isinf(values[j]):
@@ -290,7 +291,7 @@ class Log:
     def _untested(self) -> str:
         """Say how a table of random splits tells who was not tested in which of them."""
         levels = [self.design.levels.get(name) for name in ("repetition", "point")]
-        if not all(level is not None and isinstance(level.codes, Grid) for level in levels):
+        if not all(level is not None and isinstance(level.codes, GridCodes) for level in levels):
             return ""
         return (
             " If nothing was tested there, as in random splits, say so: log.stack(evaluation="

@@ -121,7 +121,7 @@ def twice_in(index: pd.Index, which: str, named: bool) -> LogError:
     shown = listed([words(index, int(i)) for i in again[:MOST]], len(again))
     if named:
         return LogError(
-            f"the same evaluation stands twice in the {which} log: {shown}. Expected each once. "
+            f"the same evaluation appears twice in the {which} log: {shown}. Expected each once. "
             f"Drop the copies: log[~log.index.duplicated()]."
         )
     return LogError(

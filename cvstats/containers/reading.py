@@ -16,8 +16,8 @@ from cvstats.containers.cells import CellPanels
 from cvstats.containers.lazy.kind import is_dask_frame
 from cvstats.containers.lazy.panels import LazyPanels
 from cvstats.containers.log import Log
-from cvstats.core.design import LEVELS, Design
-from cvstats.core.threads import BLOCK, spans
+from cvstats.core.design import Design, LEVELS
+from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.errors import LogError, checked_choice
 
 __all__ = ["MISSING", "dropped", "read"]
@@ -80,7 +80,7 @@ def dropped(log: Log) -> Log:
     keep = np.ones(log.design.size, dtype=bool)
     masked = log.masked()  # what misses everything does not miss what others have
     for j in np.setdiff1d(np.arange(log.panels.width), masked).tolist():
-        for start, stop in spans(log.design.size, BLOCK):
+        for start, stop in block_bounds(log.design.size, BLOCK):
             keep[start:stop] &= ~np.isnan(log.panels.column(j, start, stop))
     if log.design.present is not None:
         before = log.design.present

@@ -86,7 +86,7 @@ class Numbered:
         if level not in design.levels:
             return cls(np.zeros(1, dtype=np.int64), [0], np.zeros(design.size, dtype=np.int8))
         stored = design.levels[level]
-        used = design.codes_of(design.plan((level,)))[:, 0]
+        used = design.codes_of(design.cell_table((level,)))[:, 0]
         with suppress(TypeError):  # labels without an order keep that of their codes
             used = used[np.argsort(np.asarray(stored.labels)[used], kind="stable")]
         codes = stored.block(0, design.size)

@@ -16,8 +16,8 @@ from cvstats.containers.kept.batches import Kept, kept_of
 from cvstats.containers.kept.beside import side_by_side
 from cvstats.containers.log import Log
 from cvstats.containers.reading import unread
-from cvstats.core.chunked import Panels
-from cvstats.core.design import LEVELS, Design, Level
+from cvstats.core.columns import LossColumns
+from cvstats.core.design import Design, LEVELS, Level
 from cvstats.core.types import Labels
 from cvstats.errors import LogError, listed
 
@@ -59,7 +59,7 @@ def _(losses: Batch, also: object = None) -> Log:
     names = list(losses.losses)
     size = len(losses.losses[names[0]])
     axis = None if losses.single else pd.Index(names, tupleize_cols=False)
-    panels = Panels(tuple(column[:, None] for column in losses.losses.values()))
+    panels = LossColumns(tuple(column[:, None] for column in losses.losses.values()))
     return Log(Design(losses.levels, size), panels, FrameLabels([*names], axis))
 
 

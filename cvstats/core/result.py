@@ -186,7 +186,9 @@ def interval(
 ) -> Result:
     """Build an interval of estimate, standard error and critical value, with the usual cautions.
 
-    ``estimate`` is relative to ``origin``, the result is not. A negative ``variance`` gives NaN for the standard error and the limits; a zero one gives
+    ``estimate`` is relative to ``origin``, the result is not.
+
+    A negative ``variance`` gives NaN for the standard error and the limits; a zero one gives
     the point, never widened (methods that have a floor apply it before).
     """
     negative = variance < 0

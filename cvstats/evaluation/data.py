@@ -84,7 +84,7 @@ def read_data(X: Any, y: Any, groups: Any, point: Any) -> Data:
     Raises
     ------
     LogError
-        If their lengths or their indexes differ, a target is missing, or a label stands twice.
+        If their lengths or their indexes differ, a target is missing, or a label appears twice.
     """
     shape = getattr(X, "shape", None)
     if isinstance(X, (str, Mapping)) or (shape is None and not isinstance(X, Sequence)):

@@ -59,14 +59,14 @@ def counts_and_odd(design: Design) -> tuple[IntArray, list[Hashable]]:
             number = int(labels[code])
             if number >= 0 and labels[code] == number:
                 numbers[code] = number
-    occurring = design.codes_of(design.plan(("count",)))[:, 0].tolist()
+    occurring = design.codes_of(design.cell_table(("count",)))[:, 0].tolist()
     return numbers, [labels[code] for code in occurring if numbers[code] < 0]
 
 
 def code_of(design: Design, level: str, label: Hashable) -> int | None:
     """Find the code of a label that occurs, such as repetition 0."""
     labels = design.levels[level].labels
-    for code in design.codes_of(design.plan((level,)))[:, 0].tolist():
+    for code in design.codes_of(design.cell_table((level,)))[:, 0].tolist():
         if labels[code] == label:
             return int(code)
     return None
@@ -226,5 +226,5 @@ def two_stage(design: Design) -> str | None:
 
 def used(design: Design, level: str) -> list[Hashable]:
     """List the labels of a level that occur."""
-    codes = design.codes_of(design.plan((level,)))[:, 0].tolist()
+    codes = design.codes_of(design.cell_table((level,)))[:, 0].tolist()
     return [design.levels[level].labels[code] for code in codes]

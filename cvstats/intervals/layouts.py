@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.core.design import LEVELS, Design
+from cvstats.core.design import Design, LEVELS
 
 __all__ = [
     "fewest_folds",
@@ -35,7 +35,7 @@ def fewest_folds(design: Design) -> int:
     level = fold_level(design)
     if level is None or not design.has("repetition"):
         return 1 if level is None else design.number(level)
-    codes = design.codes_of(design.plan(("repetition", level)))
+    codes = design.codes_of(design.cell_table(("repetition", level)))
     return int(np.unique(codes[:, 0], return_counts=True)[1].min())
 
 
@@ -49,7 +49,7 @@ def folds_guessed(design: Design) -> bool:
 def cells(design: Design, levels: tuple[str, ...]) -> tuple[Counts, Counts]:
     """Count the rows of each cell of some levels; an absent level has the one code 0."""
     known = tuple(level for level in levels if level in design.levels)
-    plan = design.plan(known)
+    plan = design.cell_table(known)
     codes = np.zeros((len(plan.used), len(levels)), dtype=np.int64)
     codes[:, [levels.index(level) for level in known]] = design.codes_of(plan)
     return codes, plan.total[plan.used]
@@ -149,7 +149,7 @@ def nested(design: Design) -> str | None:
 
 def numbered(design: Design) -> set[int] | None:
     """Read the labels of ``sample`` that occur as numbers; None where one is no number."""
-    used = design.codes_of(design.plan(("sample",)))[:, 0]
+    used = design.codes_of(design.cell_table(("sample",)))[:, 0]
     labels = [design.levels["sample"].labels[code] for code in used.tolist()]
     try:
         numbers = {int(label) for label in labels}
@@ -199,7 +199,7 @@ def halves_overlap(design: Design) -> bool:
     if "point" not in design.levels or not len(design.levels["point"].labels):
         return False  # moments of cells know that there are points, and not which
     names = tuple(name for name in ("sample", "source", "point") if name in design.levels)
-    codes = design.codes_of(design.plan(names))
+    codes = design.codes_of(design.cell_table(names))
     labels = design.levels["sample"].labels
     used, at = np.unique(codes[:, 0], return_inverse=True)
     number = np.array([int(labels[code]) for code in used.tolist()])[at.reshape(-1)]

@@ -41,8 +41,9 @@ BIASES = {
 class Components:
     """What one partition tells of the variance; arrays have a number for each column.
 
-    ``mean`` is relative to ``origin``, ``within`` is W, ``between`` is D, ``spread`` the sample variance of the fold means and
-    ``theta_a`` the sum of ``v_k^2 var_k / n_k``; ``even`` says that all ``v_k`` are equal.
+    ``mean`` is relative to ``origin``, ``within`` is W, ``between`` is D, ``spread`` the sample
+    variance of the fold means and ``theta_a`` the sum of ``v_k^2 var_k / n_k``; ``even`` says
+    that all ``v_k`` are equal.
     """
 
     h: float

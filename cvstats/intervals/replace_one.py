@@ -40,6 +40,6 @@ def replace_one(
     if constant == "printed":
         attrs["guarantee"] = "conservative: twice the variance that is right as the points grow"
     return interval(
-        "replace_one", mean[0], variance, origin=moments.origin, alpha=alpha, extra=extra, attrs=attrs,
-        caution=Caution.FEW_POINTS if n_points < 30 else 0,
+        "replace_one", mean[0], variance, origin=moments.origin, alpha=alpha, extra=extra,
+        attrs=attrs, caution=Caution.FEW_POINTS if n_points < 30 else 0,
     )  # fmt: skip

@@ -104,7 +104,9 @@ def five_by_two(
             "five_by_two", means[0, 0], noise / 5, origin=origin, alpha=alpha, df=5, extra=extra,
             attrs=told,
         )  # fmt: skip
-    return combined_f(means.reshape(10, -1), noise, origin=origin, alpha=alpha, facts=facts, attrs=told)
+    return combined_f(
+        means.reshape(10, -1), noise, origin=origin, alpha=alpha, facts=facts, attrs=told
+    )
 
 
 def combined_f(

@@ -31,7 +31,7 @@ def repeated(design: Design, one: str, two: str) -> tuple[IntArray, IntArray]:
     how many labels of ``two`` its label of ``one`` meets in that repetition.
     """
     known = tuple(name for name in ("repetition",) if name in design.levels)
-    found = design.codes_of(design.plan((*known, one, two)))
+    found = design.codes_of(design.cell_table((*known, one, two)))
     codes = np.zeros((len(found), 3), dtype=np.int64)
     codes[:, 3 - found.shape[1] :] = found
     _, at, meets = np.unique(codes[:, :2], axis=0, return_inverse=True, return_counts=True)
@@ -59,7 +59,7 @@ def one_source_out(design: Design) -> str | None:
     if "source" not in design.levels:
         return f"{no_level('source')}, and leave one source out at a time: {MADE}"
     if design.number("source") < 2:
-        only = design.levels["source"].labels[design.codes_of(design.plan(("source",)))[0, 0]]
+        only = design.levels["source"].labels[design.codes_of(design.cell_table(("source",)))[0, 0]]
         return (
             f"the log has one source, {spelled(only)}, and tells nothing of another. Expected "
             f"two or more, ten or more to say much; {MADE}"
@@ -91,7 +91,7 @@ def clusters(design: Design, name: str = "source") -> str | None:
     if name not in design.levels:
         return f"{no_level(name)}, or name another level, as in by='month'."
     if design.number(name) < 2:
-        only = design.levels[name].labels[design.codes_of(design.plan((name,)))[0, 0]]
+        only = design.levels[name].labels[design.codes_of(design.cell_table((name,)))[0, 0]]
         return (
             f"the log has one cluster, {name}={spelled(only)}. Expected two or more, thirty or "
             f"more to rely on; a single one is a sample of one."

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Hashable, Iterable
 from difflib import get_close_matches
 
-from cvstats.core.design import LEVELS, Design
+from cvstats.core.design import Design, LEVELS
 from cvstats.errors import plainly
 from cvstats.intervals.layouts import fold_level, folds_guessed
 
@@ -117,5 +117,5 @@ def one_each(design: Design) -> bool:
     by = tuple(level for level in ("repetition", "fold") if level in design.levels)
     if not by or rows(design) >= FEW * design.number("repetition"):
         return False
-    total = design.plan(by).total
+    total = design.cell_table(by).total
     return int(total.sum()) > 1 and int(total.max()) == 1

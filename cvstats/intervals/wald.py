@@ -83,7 +83,8 @@ def wald(
     extra = {"n_points": n_points, "n_folds": n_folds, "n_repetitions": len(splits.count)}
     return interval(
         "wald", estimate, variances.mean(axis=0), origin=moments.origin, alpha=alpha,
-        alternative=alternative, extra=extra, caution=caution | (Caution.FEW_POINTS if n_points < 30 else 0),
+        alternative=alternative, extra=extra,
+        caution=caution | (Caution.FEW_POINTS if n_points < 30 else 0),
         attrs={"variance": variance, "fold_weights": fold_weights},
     )  # fmt: skip
 

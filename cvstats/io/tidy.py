@@ -157,7 +157,7 @@ def refuse_twice(
         some = np.flatnonzero(again)[:MOST]
         shown = [place({name: label_of(table, parts, name, row) for name in names}) for row in some]
         raise LogError(
-            f"an evaluation stands twice: {listed(shown, int(again.sum()))}. Expected each "
+            f"an evaluation appears twice: {listed(shown, int(again.sum()))}. Expected each "
             f"({', '.join(names)}) once. {tidy.twice or apart(tidy, table, rows, names)}."
         )
 

@@ -72,7 +72,7 @@ def facts(losses: Losses) -> list[tuple[str, str]]:
 def of_points(log: Log) -> str:
     """Say how large the folds are."""
     by = [name for name in ("repetition", layouts.fold_level(log.design)) if name is not None]
-    plan = log.design.plan(tuple(name for name in by if name in log.design.levels))
+    plan = log.design.cell_table(tuple(name for name in by if name in log.design.levels))
     sizes = plan.total[plan.used]
     least, most = int(sizes.min()), int(sizes.max())
     return f" of {least:,} points" if least == most else f" of {least:,} to {most:,} points"

@@ -59,7 +59,7 @@ def kept_of_array(
     levels = levels_of(log, by)
     logs = [log]
     if gaps is not None:
-        every_gap(log, len(log.design.plan(levels).used))
+        every_gap(log, len(log.design.cell_table(levels).used))
         logs.append(read_apart(gaps, by, missing)[0])
     panels = told_later(log)
     rows = None if panels is None else lazy_rows(panels)
@@ -82,7 +82,7 @@ def moments_at(
     design: Design, levels: tuple[str, ...], arrays: dict[str, Any], spread: bool
 ) -> Moments:
     """Take the cells that occur, out of tables of all labels if they were spread over these."""
-    plan = design.plan(levels)
+    plan = design.cell_table(levels)
     codes, count = design.codes_of(plan), plan.total[plan.used].astype(np.float64)
     labels = tuple(design.levels[name].labels for name in levels)
     at = tuple(codes.T) if spread else (slice(None),)
@@ -109,5 +109,5 @@ def tables(log: Log, levels: tuple[str, ...]) -> dict[str, Any]:
     if told_later(log) is not None:
         shape = tuple(len(log.design.levels[name].labels) for name in levels)
         return lazy_cells(log, template, Raw(levels, shape), kinds, shape)
-    cells = len(log.design.plan(levels).used)
+    cells = len(log.design.cell_table(levels).used)
     return lazy_cells(log, template, Raw(levels, None), kinds, (cells,))

@@ -25,7 +25,7 @@ from cvstats.containers.kept.notes import Notes
 from cvstats.containers.log import Labels, Log
 from cvstats.containers.pairing import aligned
 from cvstats.containers.reading import read, unread
-from cvstats.core.chunked import Differences
+from cvstats.core.columns import Differences
 from cvstats.core.design import LEVELS
 from cvstats.core.moments import Moments
 from cvstats.core.result import Caution
@@ -45,11 +45,11 @@ WORDS = (
 )
 
 WITHIN = "within each of {} batches"
-ACROSS = f"{WITHIN} and across them: no evaluation stands twice"
-UNNAMED = f"{WITHIN}, not across them: an evaluation that stands in two batches is counted twice"
+ACROSS = f"{WITHIN} and across them: no evaluation appears twice"
+UNNAMED = f"{WITHIN}, not across them: an evaluation that appears in two batches is counted twice"
 SAMPLED = (
     f"{WITHIN}, and across them a sample of {{:,}} evaluations: a batch that was added twice is "
-    f"found, and a few evaluations that stand in two batches may not be"
+    f"found, and a few evaluations that appear in two batches may not be"
 )
 
 
@@ -257,7 +257,7 @@ def kept_of(
 
 
 def read_apart(losses: object, by: str | Sequence[str] | None, missing: str) -> tuple[Log, str]:
-    """Read a batch; where an evaluation stands twice, see if a level of ``by`` tells them apart."""
+    """Read a batch; where an evaluation appears twice, see if a level of ``by`` differs."""
     more = [name for name in ((by,) if isinstance(by, str) else by or ()) if name not in LEVELS]
     try:
         return read(losses, missing=missing), ""

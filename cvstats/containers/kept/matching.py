@@ -10,7 +10,7 @@ import pandas as pd
 from cvstats.containers.arrays import ArrayLabels
 from cvstats.containers.frames import FrameLabels
 from cvstats.containers.log import Labels
-from cvstats.core.design import Keys
+from cvstats.core.design import CellIndex
 from cvstats.core.moments import Moments
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, listed
@@ -72,4 +72,6 @@ def rows_of(whole: Moments, part: Moments) -> IntArray:
         place = {label: code for code, label in enumerate(labels)}
         codes = np.array([place[label] for label in part.labels[i]], dtype=np.int64)
         mine[:, i] = codes[part.codes[:, i]]
-    return Keys.of([len(labels) for labels in whole.labels], lambda: [whole.codes.T]).find(mine.T)
+    return CellIndex.of([len(labels) for labels in whole.labels], lambda: [whole.codes.T]).find(
+        mine.T
+    )

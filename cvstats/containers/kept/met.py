@@ -1,6 +1,6 @@
 """Which points were met in each cell, by a sum; and which evaluations, by their hashes.
 
-Of a short log all hashes are kept, of a long one the smallest. What stands in two batches has one
+Of a short log all hashes are kept, of a long one the smallest. What appears in two batches has one
 hash, and is found if it is among those; of a batch that is added twice many are.
 """
 
@@ -13,9 +13,8 @@ import numpy as np
 
 from cvstats.containers.hashing import Prints, as_index, hashed, hashes_of
 from cvstats.core import kernels
-from cvstats.core.design import LEVELS, SPLIT, Design
-from cvstats.core.levels import Codes, Grid
-from cvstats.core.threads import BLOCK, spans
+from cvstats.core.design import Codes, Design, GridCodes, LEVELS, SPLIT
+from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.errors import LogError
 
 __all__ = ["ALL", "Met", "met_in"]
@@ -58,7 +57,7 @@ class Met:
         if again:
             of = "" if limit == ALL else f" of {min(map(len, looked)):,} that were looked at"
             raise LogError(
-                f"an evaluation stands in two batches: {again:,}{of}. Expected each evaluation "
+                f"an evaluation appears in two batches: {again:,}{of}. Expected each evaluation "
                 f"once. Was a batch added twice, or a fold written by two jobs? Where each batch "
                 f"numbers its points anew, give them names of their own, or none: "
                 f"batch.droplevel('point')."
@@ -89,27 +88,26 @@ def met_in(design: Design, by: tuple[str, ...]) -> tuple[Prints | None, Met | No
     """
     if "point" not in design.levels:
         return None, None
-    plan = design.plan(by)
+    plan = design.cell_table(by)
     hash_of = hasher(design)
     others = (name for name in by if name not in LEVELS)
     names = [name for name in (*SPLIT, "source", *others) if name in design.levels]
     salts = [hashes_of(design.levels[name].labels) for name in names]
     sums = np.zeros(plan.size, dtype=np.uint64)
-    met, number = np.empty(BLOCK, dtype=np.uint64), np.zeros(1, dtype=np.int64)
     found, limit = np.empty(0, dtype=np.uint64), ALL
-    for start, stop in spans(design.size, BLOCK):
+    for start, stop in block_bounds(design.size, BLOCK):
         cells, points = design.cells(by, start, stop), design.levels["point"].block(start, stop)
         key = hash_of(points)
-        kernels.fingerprint(key, points, cells, sums)
+        kernels.sum_hashes(key, points, cells, sums)
         for name, salt in zip(names, salts, strict=True):
             key = key * ODD ^ salt[design.levels[name].block(start, stop)]
-        kernels.meet(key, points, cells, np.uint64(limit), met, number)
-        found = np.concatenate([found, met[: number[0]]])
+        small = (key < np.uint64(limit)) & (cells >= 0) & (points >= 0)
+        found = np.concatenate([found, key[small]])
         if len(found) > 2 * KEPT:
             found = np.partition(found, KEPT)
             limit, found = int(found[KEPT]), found[:KEPT]
     point = design.levels["point"]
-    if isinstance(point.labels, range) and isinstance(point.codes, Grid):
+    if isinstance(point.labels, range) and isinstance(point.codes, GridCodes):
         return sums[plan.used], None  # places in an array, which each batch numbers anew
     return sums[plan.used], smallest(np.sort(found), limit)
 

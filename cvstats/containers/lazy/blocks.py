@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.core import chunked
-from cvstats.core.chunked import Panels
-from cvstats.core.design import Design, Keys, Level
+from cvstats.core.columns import LossColumns
+from cvstats.core.design import CellIndex, Design, Level
 from cvstats.core.moments import Moments
+from cvstats.core.reduce import compute_moments
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, place
 
@@ -99,10 +99,12 @@ def block_moments(
     if not len(table):
         nothing = np.zeros((0, table.shape[1]))
         none = np.zeros((0, len(levels)), dtype=np.int64)
-        return Moments(levels, labels, none, np.zeros(0), nothing, nothing, np.zeros(table.shape[1]))
-    keys, cell = Keys.numbered(sizes, digits)
+        return Moments(
+            levels, labels, none, np.zeros(0), nothing, nothing, np.zeros(table.shape[1])
+        )
+    keys, cell = CellIndex.numbered(sizes, digits)
     design = Design({"cell": Level(range(len(keys)), cell.astype(np.int32))}, len(table))
-    found = chunked.moments(design, Panels((table,)), ("cell",))
+    found = compute_moments(design, LossColumns((table,)), ("cell",))
     bad = ~(np.isfinite(found.mean).all(axis=0) & np.isfinite(found.m2).all(axis=0))
     for column in np.flatnonzero(bad).tolist():
         checked(table[:, column], column, names, tested, picked, paired)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvstats.containers.lazy.blocks import Names, Rows, column_name, masked_somewhere, named
-from cvstats.core.design import LEVELS, SPLIT, Design, Grid, Level
+from cvstats.core.design import Design, GridCodes, LEVELS, Level, SPLIT
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError
 
@@ -37,7 +37,7 @@ class Layout:
     def codes(self, name: str, rows: IntArray) -> NDArray[Any]:
         """Take the codes of one level at some rows of the flattened array."""
         stored = self.levels[name].codes
-        if not isinstance(stored, Grid):
+        if not isinstance(stored, GridCodes):
             return stored[rows]
         at = np.unravel_index(rows, stored.shape)
         if stored.base is None:
@@ -111,7 +111,7 @@ def joined_rows(
     for name in layout.levels:
         lost = np.flatnonzero(layout.codes(name, rows) < 0) if name in LEVELS else ()
         if len(lost):
-            where = design_at(layout, rows[lost[:1]]).place(0)
+            where = design_at(layout, rows[lost[:1]]).format_labels(0)
             raise unlabelled(name, where)
     return rows, every
 

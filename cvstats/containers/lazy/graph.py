@@ -16,7 +16,7 @@ from cvstats.containers.lazy.naming import needed, token_of
 from cvstats.containers.lazy.panels import LazyPanels
 from cvstats.containers.lazy.template import Run, Template, complete_of, template_of
 from cvstats.containers.log import Log
-from cvstats.core.design import Grid
+from cvstats.core.design import GridCodes
 from cvstats.core.moments import Moments
 from cvstats.core.types import IntArray
 
@@ -146,7 +146,7 @@ def cells_of(panels: LazyPanels, levels: tuple[str, ...]) -> tuple[str, Any]:
     """Make the tasks: for each chunk of carried cells the delayed moments of its columns."""
     delayed, chunks = needed().delayed, Chunks.of(panels)
     grids = [panels.layout.levels[name].codes for name in levels]
-    parts = [(g.axes, g.base) if isinstance(g, Grid) else ((0,), g) for g in grids]
+    parts = [(g.axes, g.base) if isinstance(g, GridCodes) else ((0,), g) for g in grids]
     sizes = tuple(len(panels.layout.levels[name].labels) for name in levels)
     token = token_of(chunks.token, levels, sizes, parts)
     work, add = delayed(block_moments, pure=True), delayed(merged, pure=True)

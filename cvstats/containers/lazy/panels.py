@@ -13,7 +13,7 @@ import xarray as xr
 from cvstats.containers.cells import CellPanels
 from cvstats.containers.lazy.evaluated import Layout, assumed_rows, design_at
 from cvstats.containers.lazy.naming import token_of
-from cvstats.core.design import LEVELS, Design, Grid, Level
+from cvstats.core.design import Design, GridCodes, LEVELS, Level
 from cvstats.errors import LogError, listed
 
 __all__ = ["LazyPanels", "check_sizes"]
@@ -114,7 +114,7 @@ class LazyPanels(CellPanels):
 def gaps(level: tuple[str, Level]) -> bool:
     """Whether a level lacks labels: nothing was tested there."""
     name, (stored) = level[0], level[1].codes
-    base = stored.base if isinstance(stored, Grid) else np.asarray(stored)
+    base = stored.base if isinstance(stored, GridCodes) else np.asarray(stored)
     return name in LEVELS and base is not None and int(base.min(initial=0)) < 0
 
 

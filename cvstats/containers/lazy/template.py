@@ -169,7 +169,7 @@ def sketch(
     levels = cell_levels(design)
     if by is not None and by not in levels:
         levels = (*levels, by)
-    plan = design.plan(levels)
+    plan = design.cell_table(levels)
     codes, count = design.codes_of(plan), plan.total[plan.used].astype(np.float64)
     labels = tuple(design.levels[name].labels for name in levels)
     nothing, spread = np.zeros((len(count), width)), np.repeat(count[:, None], width, axis=1)
@@ -181,7 +181,7 @@ def sketch(
         plain.levels, plain.size, facts=facts, taking=design.taking, scores=design.scores,
         whole=found, words=WORDS, origin=design,
     )  # fmt: skip
-    parts = None if by is None else len(design.plan((by,)).used)
+    parts = None if by is None else len(design.cell_table((by,)).used)
     template = Template(levels, labels, pointed, facts, by, parts, noted)
     return template, template.log(found, whole)
 
@@ -193,7 +193,7 @@ def template_of(design: Design, like: Template) -> Template:
     template, sketched = sketch(design, like.by, like.noted)
     for name in like.asked():
         apart(sketched.design, name).points()
-    facts = {key: value for key, value in template.facts.items() if key[0] != "plan"}
+    facts = {key: value for key, value in template.facts.items() if key[0] != "cells"}
     cells = sketched.found.codes, sketched.found.count
     return replace(template, facts=facts, parts=like.parts, cells=cells)
 

@@ -1,0 +1,632 @@
+"""Golden answers: every method on every container, as they are stored and as they are computed.
+
+`tests/reference/answers.json.gz` holds the answers of all `CASES` in their `CONTAINERS`, and the
+public signatures. `tests/test_golden.py` computes them again and compares. To store them anew,
+after a change of numbers or signatures that is meant and is in the changelog::
+
+    python tests/golden.py
+
+Answers are stored without their shape: for each row (a model, a pair, a cell) its numbers by name,
+wherever the result has them, as columns, variables or attributes of the whole.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import inspect
+import json
+import math
+import numbers
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import bootstrap_logs
+import dask
+import dask.dataframe
+import numpy as np
+import pandas as pd
+import simulate
+import xarray as xr
+from strategies import as_dataset, dense, label_arrays, stacked
+
+import cvstats
+
+PATH = Path(__file__).parent / "reference" / "answers.json.gz"
+FAR = 1e9
+STEP = 2.0**-20
+"""All losses are multiples of it, so that `FAR` is added to them without rounding."""
+
+# --- logs -----------------------------------------------------------------------------------------
+
+MODELS = list("abc")
+
+
+def losses(index, seed, models=MODELS):
+    """Losses of models of different quality that share what is hard about a point."""
+    rng = np.random.default_rng(seed)
+    points, _ = pd.factorize(index.get_level_values("point"))
+    shared = rng.standard_normal(points.max() + 1)[points]
+    own = rng.standard_normal((len(index), len(models)))
+    values = 1.0 + shared[:, None] + 0.5 * own + 0.1 * np.arange(len(models))
+    return pd.DataFrame(np.round(values / STEP) * STEP, index=index, columns=models)
+
+
+def index_of(**levels):
+    return pd.MultiIndex.from_arrays(list(levels.values()), names=list(levels))
+
+
+def k_fold(n=42, k=5, repetitions=1, seed=1, sources=0, whole=False):
+    """K-fold cross-validation, repeated or not; sources are spread over the folds or kept whole."""
+    rng = np.random.default_rng(seed)
+    points = np.arange(n)
+    source = points % sources if sources else points
+    levels = {"repetition": np.repeat(np.arange(repetitions), n)} if repetitions > 1 else {}
+    blocks = source if whole else points
+    levels["fold"] = np.concatenate(
+        [rng.permutation(np.arange(blocks.max() + 1) % k)[blocks] for _ in range(repetitions)]
+    )
+    if sources:
+        levels["source"] = np.tile([f"s{label}" for label in source], repetitions)
+    levels["point"] = np.tile(points, repetitions)
+    return losses(index_of(**levels), seed)
+
+
+def leave_one_out():
+    return losses(index_of(fold=np.arange(31), point=np.arange(31)), 2)
+
+
+def one_set(repetitions=1):
+    """One test set, evaluated after one or several fits."""
+    points = np.tile(np.arange(36), repetitions)
+    if repetitions == 1:
+        return losses(index_of(point=points), 3)
+    return losses(index_of(repetition=np.repeat(np.arange(repetitions), 36), point=points), 3)
+
+
+def binary(log):
+    """Turn losses into mistakes."""
+    return (log > log.stack().median()).astype(float)
+
+
+def by_source(sizes=(5, 8, 3, 6, 9), seed=4):
+    """One source left out at a time."""
+    source = np.repeat([f"s{k}" for k in range(len(sizes))], sizes)
+    log = losses(index_of(source=source, point=np.arange(sum(sizes))), seed)
+    shift = np.arange(len(sizes))[np.repeat(np.arange(len(sizes)), sizes)] % 3
+    return log + 0.25 * shift[:, None]
+
+
+def independent(make, count=3):
+    """Several logs of the same design, below each other."""
+    logs = {f"d{i}": make(seed=10 + i) for i in range(count)}
+    return pd.concat(logs, names=["dataset"])
+
+
+def planned(make, seed):
+    """A log of one of the plans of `simulate`."""
+    return losses(simulate.index_of(make(np.random.default_rng(seed))), seed)
+
+
+def bootstrapped(name):
+    log = bootstrap_logs.LOGS[name]()
+    return (log / STEP).round() * STEP
+
+
+LOGS = {
+    "k-fold": k_fold,
+    "repeated": lambda: k_fold(repetitions=3),
+    "binary": lambda: binary(k_fold()),
+    "leave-one-out": leave_one_out,
+    "one set": one_set,
+    "seeds": lambda: one_set(repetitions=3),
+    "binary set": lambda: binary(one_set()),
+    "spread sources": lambda: k_fold(sources=7),
+    "whole sources": lambda: k_fold(sources=12, whole=True),
+    "repeated sources": lambda: k_fold(sources=7, repetitions=2),
+    "by source": by_source,
+    "independent": lambda: independent(k_fold),
+    "independent sources": lambda: independent(by_source),
+    "splits": lambda: planned(lambda rng: simulate.subsampling(np.arange(30), 10, 5, rng), 5),
+    "halves": lambda: planned(lambda rng: simulate.paired_subsampling(24, 8, 3, 3, rng), 6),
+    "five by two": lambda: planned(lambda rng: simulate.repeated_k_fold(20, 2, 5, rng), 7),
+    "nested": lambda: planned(lambda rng: simulate.nested_cv(20, 4, 2, rng), 8),
+    "replaced": lambda: planned(lambda rng: simulate.replace_one(12, 3, 2, rng), 9),
+    "bootstrap": lambda: bootstrapped("bootstrap_oob"),
+    "case bootstrap": lambda: bootstrapped("case_bootstrap"),
+    "two-stage": lambda: bootstrapped("two_stage"),
+}
+
+
+@cache
+def log_named(name):
+    return LOGS[name]()
+
+
+def digest(log):
+    """A hash of all labels and losses."""
+    return hashlib.sha256(log.reset_index().to_csv(index=False).encode()).hexdigest()[:16]
+
+
+# --- cases ----------------------------------------------------------------------------------------
+
+
+MOVING = ("estimate", "lower", "upper", "mean", "err_ncv", "err_cv")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call of one function on one log."""
+
+    function: str
+    log: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    cells: tuple[str, ...] | None = None  # what Moments are taken by
+    far: bool = True  # whether the numbers do not change, or by FAR, when FAR is added to losses
+
+    @property
+    def name(self):
+        words = [
+            key if key == "no_information" else f"{key}={value}"
+            for key, value in self.options.items()
+        ]
+        return ", ".join([f"{self.function} of {self.log}", *words])
+
+    @property
+    def moving(self):
+        """The numbers that move with the losses."""
+        return () if self.function in PAIRED else MOVING
+
+
+PAIRED = {"compare", "difference", "equivalence", "rope", "mcnemar", "power"}
+"""These take two logs, or one log of several models."""
+
+GROUPED = {
+    "holdout", "wald", "naive", "cv_t", "quadratic", "decompose", "corrected_t", "conservative_z",
+    "five_by_two", "nested_cv", "replace_one", "bootstrap_oob", "out_of_source",
+}  # fmt: skip
+"""These answer for each label of a level with ``by=``; `clustered` with ``per=``."""
+
+
+def cases():
+    def each(function, logs, *options, **more):
+        for log in logs:
+            for chosen in options or ({},):
+                yield Case(function, log, chosen, **more)
+
+    partitions = ["k-fold", "repeated"]
+    levels = ({"alpha": 0.2}, {"alternative": "less"}, {"alternative": "greater"})
+
+    yield from each("holdout", ["one set", "seeds"], {}, {"interval": "t"})
+    yield from each("holdout", ["binary set"], {"interval": "wilson"},
+                    {"interval": "clopper-pearson"}, far=False)  # fmt: skip
+    yield from each("wald", partitions, {}, {"variance": "within-fold"}, {"fold_weights": "equal"},
+                    {"variance": "within-fold", "fold_weights": "equal"})  # fmt: skip
+    yield from each("wald", ["k-fold"], *levels)
+    yield from each("wald", ["leave-one-out", "by source"])
+    for function in ("naive", "cv_t"):
+        yield from each(function, partitions)
+    yield from each("cv_t", ["repeated"], {"alpha": 0.2})
+    for estimator in ("theta_2", "theta_3", "theta_4", "theta_5"):
+        yield Case("quadratic", "k-fold", {"estimator": estimator})
+    yield Case("quadratic", "k-fold", {"estimator": "theta_1"}, far=False)
+    yield Case("quadratic", "k-fold", {"fold_weights": "equal"})
+    yield Case("quadratic", "k-fold", {"bias": (1.0, 0.5, 0.0)}, far=False)
+    yield from each("corrected_t", ["repeated", "k-fold"])
+    yield from each("corrected_t", ["splits"], {"train_size": 20, "missing": "drop"})
+    yield from each("conservative_z", ["halves"])
+    yield Case("five_by_two", "five by two")
+    yield Case("five_by_two", "five by two", {"test": "f"}, far=False)  # tests a mean of zero
+    yield from each("nested_cv", ["nested"], {}, {"bias_correction": "code"},
+                    {"bias_correction": None})  # fmt: skip
+    yield from each("replace_one", ["replaced"], {}, {"constant": "printed"})
+    yield Case("bootstrap_oob", "bootstrap", far=False)
+    rates, staged = (bootstrap_logs.OPTIONS[name] for name in ("bootstrap_632", "two_stage"))
+    yield from each("bootstrap_632", ["bootstrap"], rates, {"plus": False}, far=False)
+    yield from each("case_bootstrap", ["case bootstrap"])
+    yield from each("location_shifted", ["bootstrap"], rates, {"correction": "632"}, far=False)
+    yield from each("two_stage", ["two-stage"], staged, {"correction": "632"}, far=False)
+    yield from each("out_of_source", ["by source"], {}, {"target": "these_sources"},
+                    {"target": "these_sources", "variance": "theta_a"})  # fmt: skip
+    for log in ("whole sources", "spread sources", "repeated sources"):
+        yield from each("clustered", [log], {"correction": "CR1"}, {"correction": "CR3"})
+    yield from each("heterogeneity", ["whole sources", "by source"], {}, {"variance": "pooled"})
+    yield Case("source_estimators", "by source")
+    yield Case("source_estimators", "by source", {"source": "s1", "other": "s3"}, far=False)
+    yield Case("source_components", "independent sources", {}, ("dataset", "source"))
+    yield from each("decompose", partitions, {}, {"rho": 0.1}, {"gamma": 0.02},
+                    {"rho": (0.0, 0.1), "fold_weights": "equal"}, far=False)  # fmt: skip
+    yield Case("decompose", "independent", {"independent": "dataset"}, ("dataset", "fold"), False)
+    yield Case("decompose", "by source", far=False)
+    yield from each("moments", partitions)
+    yield from each("moments", ["whole sources"], {"by": "source"})
+    for log in LOGS:
+        cells = ("dataset", "source") if log == "independent sources" else None
+        yield Case("interval", log, {}, cells, far=log not in ("bootstrap", "two-stage"))
+        yield Case("methods", log, {}, cells, far=False)
+
+    yield from each("compare", partitions, {}, {"adjust": "bh"}, {"adjust": None},
+                    {"adjust": "max-t", "rng": 1, "n_draws": 2000}, {"reference": "b"})  # fmt: skip
+    yield from each("compare", ["k-fold"], *levels)
+    for method, log, options in (
+        ("holdout", "one set", {}), ("wald", "k-fold", {"variance": "within-fold"}),
+        ("naive", "k-fold", {}), ("cv_t", "repeated", {}), ("quadratic", "k-fold", {}),
+        ("corrected_t", "repeated", {}), ("corrected_t", "splits", {"train_size": 20}),
+        ("conservative_z", "halves", {}), ("five_by_two", "five by two", {}),
+        ("five_by_two", "five by two", {"test": "f"}), ("nested_cv", "nested", {}),
+        ("replace_one", "replaced", {}), ("clustered", "whole sources", {"correction": "CR1"}),
+        ("clustered", "spread sources", {"correction": "CR3"}), ("out_of_source", "by source", {}),
+        ("out_of_source", "by source", {"target": "these_sources"}),
+        ("bootstrap_oob", "bootstrap", {}),
+    ):  # fmt: skip
+        chosen = {"options": options} if options else {}
+        dropped = {"missing": "drop"} if log == "splits" else {}
+        yield Case("compare", log, {"method": method, **chosen, **dropped})
+    yield from each("compare", ["by source", "whole sources", "seeds", "binary"])
+    yield from each("difference", partitions, {}, {"reference": "b"})
+    yield from each("best_set", partitions, {"rng": 1, "n_draws": 1000},
+                    {"rng": 1, "n_draws": 1000, "center": "global"})  # fmt: skip
+    yield from each("equivalence", partitions, {"margin": 0.3}, {"margin": (-0.2, 0.4)},
+                    {"margin": 0.3, "method": "cv_t"})  # fmt: skip
+    yield from each("rope", partitions, {"margin": 0.1}, {"margin": 0.1, "rho": 0.3})
+    yield from each("mcnemar", ["binary", "binary set"], {}, {"test": "exact"}, {"test": "chi2"},
+                    {"test": "chi2", "correction": True}, {"test": "mid-p", "adjust": "bh"},
+                    far=False)  # fmt: skip
+    yield from each("cochran_q", ["binary", "binary set"], far=False)
+    yield from each("friedman", ["by source"], {}, {"test": "f"})
+    yield from each("nemenyi", ["by source"])
+    yield from each("power", ["one set", "k-fold", "repeated"], {"effect": 0.2},
+                    {"effect": 0.1, "alternative": "less", "target_power": 0.9})  # fmt: skip
+
+
+CASES = {case.name: case for case in cases()}
+
+# --- containers -----------------------------------------------------------------------------------
+
+ALONG = ("fold", "source", "count")
+"""The levels that are coordinates along the others in arrays by point."""
+
+
+def by_point(log):
+    """A DataArray over points, and fits, with fold, source and count as coordinates."""
+    found = label_arrays(log.index)
+    dims = [level for level in found if level not in ALONG]
+    where = tuple(found[level][0] for level in dims)
+    shape = tuple(len(found[level][1]) for level in dims)
+    values = np.full((log.shape[1], *shape), np.nan)
+    values[:, *where] = log.to_numpy().T
+    coords = {level: found[level][1] for level in dims} | {"model": list(log.columns)}
+    for level in found.keys() - set(dims):
+        codes, labels = found[level]
+        full = np.zeros(shape, dtype=np.int64) if level == "count" else np.empty(shape, object)
+        full[where] = labels[codes]
+        coords[level] = dims, full
+    return xr.DataArray(values, coords, ("model", *dims))
+
+
+def rows_of(log):
+    """The log as a frame of dask, in no order."""
+    table = log.sample(frac=1, random_state=3).reset_index()
+    return dask.dataframe.from_pandas(table, npartitions=2, sort=False)
+
+
+def of_series(case, log):
+    """One model; two logs of one model each where they are compared."""
+    options = {
+        key: value[log.columns[0]] if key == "no_information" else value
+        for key, value in case.options.items()
+    }
+    first, second = (log[name] for name in log.columns[:2])
+    if case.function in PAIRED:
+        options.pop("reference", None)
+        return call(case, first, second, options=options)
+    return call(case, first, options=options)
+
+
+def of_two_arrays(case, array):
+    first, second = (array.isel(model=at, drop=True) for at in range(2))
+    return call(case, first, second)
+
+
+def of_moments(case, log):
+    pairs = case.function in PAIRED
+    half = len(log) // 2
+    parts = log.iloc[:half], log.iloc[half:]
+    by = case.cells and list(case.cells)
+    first, second = (cvstats.Moments.of_log(part, by=by, pairs=pairs) for part in parts)
+    return call(case, first + second)
+
+
+def of_scan(case, log):
+    by = case.cells and list(case.cells)
+    pairs = case.function in PAIRED
+    moments = cvstats.scan_dask(rows_of(log), loss=list(log.columns), by=by, pairs=pairs)
+    return getattr(moments, case.function)(**case.options)
+
+
+def of_dask_frame(case, log):
+    cvstats.accessor.register_dask()
+    return getattr(rows_of(log).cvci, case.function)(**case.options)
+
+
+def of_groups(case, log):
+    """Two logs below each other, one answer for each."""
+    both = pd.concat({"x": log, "y": log[::-1].set_axis(log.index)}, names=["study"])
+    per = "per" if case.function == "clustered" else "by"
+    return call(case, both, options={**case.options, per: "study"})
+
+
+def call(case, *logs, options=None):
+    """Call the function; of differences, which are a log, take the interval of their mean."""
+    found = getattr(cvstats, case.function)(*logs, **(case.options if options is None else options))
+    return cvstats.wald(found) if case.function == "difference" else found
+
+
+CONTAINERS = {
+    "series": of_series,
+    "frame": lambda case, log: call(case, log),
+    "array by point": lambda case, log: call(case, by_point(log)),
+    "dense array": lambda case, log: call(case, dense(log)),
+    "stacked array": lambda case, log: call(case, stacked(log)),
+    "dataset": lambda case, log: call(case, as_dataset(by_point(log))),
+    "dask by point": lambda case, log: call(case, by_point(log).chunk(point=7)),
+    "dask by model": lambda case, log: call(case, by_point(log).chunk(model=1)),
+    "dask frame": of_dask_frame,
+    "scan_dask": of_scan,
+    "moments": of_moments,
+    "two arrays": lambda case, log: of_two_arrays(case, by_point(log)),
+    "two dask arrays": lambda case, log: of_two_arrays(case, by_point(log).chunk(point=7)),
+    "groups": of_groups,
+}
+
+FOR_VARIANTS = ("frame", "array by point", "dask by point", "moments", "groups")
+"""The containers of all cases but the first one of each function and log."""
+
+AT_FAR_LEVEL = ("series", "frame", "dask by point", "scan_dask", "moments")
+"""The containers of the cases whose losses lie far from zero."""
+
+
+def applies(case, container):
+    """Whether there is such a call, to be answered or refused."""
+    if container == "groups":
+        return case.function in GROUPED | {"clustered"}
+    if container in ("two arrays", "two dask arrays"):
+        return case.function in PAIRED and "reference" not in case.options
+    if container == "dense array":  # of counts it would be too large
+        return "count" not in log_named(case.log).index.names
+    return True
+
+
+def answer(case, container, level=0.0):
+    """Compute one answer in the form that is stored, or name the type of the refusal."""
+    log = log_named(case.log)
+    try:
+        with dask.config.set(scheduler="synchronous"):
+            (result,) = dask.compute(CONTAINERS[container](case, log + level if level else log))
+    except Exception as error:  # refusals are part of the answers
+        return {"refused": type(error).__name__}
+    return normalized(result)
+
+
+# --- the form that is stored ----------------------------------------------------------------------
+
+INFORMATION = ("method", "alpha", "target", "guarantee", "reference")
+
+
+def normalized(result):
+    """The numbers of a result by row and name, whatever its shape."""
+    rows, cautions = {}, {}
+    for label, entries in rows_of_result(result):
+        rows[label] = {
+            str(name): simple(value)
+            for name, value in entries.items()
+            if isinstance(value, (numbers.Real, np.bool_)) and name != "caution"
+        }
+        if "caution" in entries and entries["caution"]:
+            cautions[label] = str(entries["caution"])
+    attrs = {str(name): value for name, value in result.attrs.items()}
+    facts = {name: simple(value) for name, value in attrs.items() if is_simple(value)}
+    stored = {"rows": rows, "attrs": facts}
+    return {**stored, "caution": cautions} if cautions else stored
+
+
+def is_simple(value):
+    return isinstance(value, (numbers.Real, np.bool_, str))
+
+
+def simple(value):
+    if isinstance(value, (bool, np.bool_, numbers.Integral)):
+        return int(value)
+    return value if isinstance(value, str) else float(value)
+
+
+def rows_of_result(result):
+    """Yield a label and the entries by name of each row."""
+    if isinstance(result, pd.Series):
+        yield label_of(["model"], [result.name]), result.to_dict()
+    elif isinstance(result, pd.DataFrame):
+        names = ["model" if name is None else name for name in result.index.names]
+        columns = {name: result[name].tolist() for name in result.columns}
+        for at, label in enumerate(result.index):
+            labels = label if isinstance(result.index, pd.MultiIndex) else (label,)
+            yield label_of(names, labels), {name: values[at] for name, values in columns.items()}
+    else:
+        sizes = dict(result.sizes)
+        full = {name: result[name].broadcast_like(result).transpose(*sizes) for name in result}
+        for at in np.ndindex(*sizes.values()):
+            labels = [
+                result[dim].values[i] if dim in result.coords else i
+                for dim, i in zip(sizes, at, strict=True)
+            ]
+            yield label_of(sizes, labels), {name: full[name].values[at] for name in full}
+
+
+def label_of(names, labels):
+    """Name a row by its labels, in whatever order the levels come."""
+    return ", ".join(sorted(f"{name}={label}" for name, label in zip(names, labels, strict=True)))
+
+
+# --- comparing ------------------------------------------------------------------------------------
+
+IN_UNITS = {"estimate", "difference", "se", "lower", "upper"}
+"""Numbers in the unit of the loss, which are compared relative to the width of the interval."""
+
+
+def differences(stored, found, *, tolerance=1e-12, level=0.0, moving=()):
+    """All in which an answer differs from the stored one, in words.
+
+    The numbers named in ``moving`` have moved by ``level`` together with the losses.
+    """
+    if "refused" in stored or "refused" in found:
+        same = stored.get("refused") == found.get("refused")
+        return [] if same else [f"{outcome_of(found)}, and not {outcome_of(stored)}"]
+    said = [
+        f"{name}: {found['attrs'].get(name)!r}, and not {stored['attrs'][name]!r}"
+        for name in ("method", "alpha")
+        if name in stored["attrs"] and stored["attrs"][name] != found["attrs"].get(name)
+    ]
+    theirs = found["rows"]
+    if len(stored["rows"]) == len(theirs) == 1:  # the row of a single model may have any name
+        theirs = dict(zip(stored["rows"], theirs.values(), strict=True))
+    if missing := stored["rows"].keys() - theirs.keys():
+        return [*said, f"no rows {sorted(missing)} among {sorted(theirs)}"]
+    for label, row in stored["rows"].items():
+        facts = found["attrs"] | theirs[label]
+        unit = unit_of(row)
+        for name, wanted in row.items():
+            size = unit if name in IN_UNITS and unit is not None else abs(wanted)
+            moved = level if name in moving else 0.0
+            if name not in facts:
+                said.append(f"{label}: no {name}")
+            elif not close(wanted, facts[name], tolerance * size, moved):
+                said.append(f"{label}: {name} {facts[name]!r}, and not {wanted!r}")
+    return said
+
+
+def outcome_of(answer):
+    return f"raises {answer['refused']}" if "refused" in answer else "answers"
+
+
+def unit_of(row):
+    """The width of the interval; the standard error where one side is open."""
+    for unit in (row.get("upper", math.nan) - row.get("lower", math.nan), row.get("se", math.nan)):
+        if math.isfinite(unit):
+            return unit
+    return None
+
+
+def close(wanted, found, allowed, moved):
+    """Whether a number is the stored one, or has moved as it must."""
+    if isinstance(found, str):
+        return False
+    if isinstance(wanted, int):
+        return found == wanted
+    if not math.isfinite(wanted):
+        return found == wanted or (math.isnan(found) and math.isnan(wanted))
+    if moved:  # there the number itself is rounded, and so is the expected one
+        allowed += 2 * np.spacing(moved)
+    return abs(found - (wanted + moved)) <= allowed
+
+
+# --- signatures -----------------------------------------------------------------------------------
+
+MODULES = ("datasets", "plans", "plot")
+
+
+def signature_of(function):
+    """Names, kinds and defaults of the parameters."""
+    return [
+        [
+            parameter.name,
+            parameter.kind.name,
+            "" if parameter.default is parameter.empty else repr(parameter.default),
+        ]
+        for parameter in inspect.signature(function).parameters.values()
+    ]
+
+
+def callables_of(holder, names):
+    return {name: signature_of(getattr(holder, name)) for name in names
+            if inspect.isroutine(getattr(holder, name))}  # fmt: skip
+
+
+def public_names(holder):
+    return [name for name in dir(holder) if not name.startswith("_")]
+
+
+def accessors():
+    """The accessor of each container."""
+    log = log_named("k-fold")
+    array = by_point(log)
+    return {
+        kind: thing.cvci
+        for kind, thing in (
+            ("Series", log["a"]), ("DataFrame", log), ("DataArray", array),
+            ("Dataset", as_dataset(array)),
+        )
+    }  # fmt: skip
+
+
+def signatures():
+    """All public signatures."""
+    found = {"cvstats": callables_of(cvstats, cvstats.__all__)}
+    own = ("of_log", "save", "load")
+    shared = [name for name in cvstats.__all__ if hasattr(cvstats.Moments, name)]
+    found["Moments"] = callables_of(cvstats.Moments, [*own, *shared])
+    for name in MODULES:
+        module = getattr(cvstats, name)
+        found[name] = callables_of(module, module.__all__)
+    for kind, accessor in accessors().items():
+        found[f"{kind}.cvci"] = callables_of(accessor, public_names(accessor))
+        found[f"{kind}.cvci.plot"] = callables_of(accessor.plot, public_names(accessor.plot))
+    return found
+
+
+# --- the file -------------------------------------------------------------------------------------
+
+
+def calls():
+    """All pairs of a case and a container."""
+    first, found = set(), []
+    for name, case in CASES.items():
+        variant = (case.function, case.log) in first or case.function in ("interval", "methods")
+        first.add((case.function, case.log))
+        found += [
+            (name, container)
+            for container in (FOR_VARIANTS if variant else CONTAINERS)
+            if applies(case, container)
+        ]
+    return found
+
+
+def far_calls():
+    """The pairs of which the answer at a far level follows from the stored one."""
+    return [
+        (name, container)
+        for name, container in calls()
+        if CASES[name].far and container in AT_FAR_LEVEL
+    ]
+
+
+def write():
+    answers = {name: {} for name in CASES}
+    for name, container in calls():
+        answers[name][container] = answer(CASES[name], container)
+    stored = {
+        "logs": {name: digest(log_named(name)) for name in LOGS},
+        "signatures": signatures(),
+        "answers": answers,
+    }
+    text = json.dumps(stored, indent=0, ensure_ascii=False)
+    PATH.write_bytes(gzip.compress(text.encode(), mtime=0))
+
+
+def read():
+    return json.loads(gzip.decompress(PATH.read_bytes()))
+
+
+if __name__ == "__main__":
+    write()
