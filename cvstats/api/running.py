@@ -26,7 +26,7 @@ from cvstats.api.running_resampled import (
     run_replace_one,
 )
 from cvstats.api.running_sources import run_clustered, run_out_of_source
-from cvstats.containers import Kept, Log, Table
+from cvstats.containers import CellMoments, Log, Table
 from cvstats.core.columns import Columns, all_binary
 from cvstats.core.result import Caution, Result
 from cvstats.errors import LogError, is_number, is_several
@@ -51,7 +51,7 @@ __all__ = [
     "run_wald",
 ]
 
-Losses: TypeAlias = pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset | Kept
+Losses: TypeAlias = pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset | CellMoments
 Alternative: TypeAlias = Literal["two-sided", "less", "greater"]
 Missing: TypeAlias = Literal["raise", "drop"]
 Compared: TypeAlias = Literal[

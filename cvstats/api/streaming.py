@@ -22,13 +22,14 @@ from cvstats.api import (
 from cvstats.api.comparing_lazily import all_gaps, lazy_losses
 from cvstats.api.running import Losses, Missing
 from cvstats.containers import (
-    Kept,
+    CellMoments,
     is_dask_frame,
-    kept_files,
-    kept_of,
-    kept_of_array,
     lazy_frames,
+    load,
+    save,
     scanning_files,
+    summarize,
+    summarize_lazy,
 )
 from cvstats.core.moments import Moments as Cells
 from cvstats.errors import LogError
@@ -39,7 +40,7 @@ Path = str | os.PathLike[str]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Moments(Kept):
+class Moments(CellMoments):
     """Counts, means and squared deviations of the cells of a log, in place of the log.
 
     Make them of a batch by `of_log`, add batches by ``+``, keep them in a file, and ask them
@@ -135,13 +136,13 @@ class Moments(Kept):
         """
         if lazy_losses(losses):
             gaps = all_gaps(losses, missing) if pairs else None
-            return kept_of_array(cls, losses, gaps, by, missing)
+            return summarize_lazy(cls, losses, gaps, by, missing)
         if is_dask_frame(losses):
             raise LogError(
                 "this is a frame of dask. Expected cvstats.scan_dask(frame, loss=…), whose "
                 ".compute() gives the moments."
             )
-        return kept_of(cls, losses, by, pairs, missing)
+        return summarize(cls, losses, by, pairs, missing)
 
     def save(self, path: Path) -> None:
         """Write the moments to one small file, which is there whole or not at all.
@@ -154,7 +155,7 @@ class Moments(Kept):
         path : str or path
             Where to write; a file that is there is replaced.
         """
-        kept_files.save(self, path)
+        save(self, path)
 
     @classmethod
     def load(cls, path: Path) -> Moments:
@@ -170,7 +171,7 @@ class Moments(Kept):
         Moments
             The same numbers, to the last bit.
         """
-        return kept_files.load(cls, path)
+        return load(cls, path)
 
     # The functions themselves, with the moments as their log.
     moments = describing.moments

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from cvstats.containers import scanning_files
 from cvstats.containers.apart import apart
+from cvstats.containers.batch_files import load, save
+from cvstats.containers.batches import CellMoments, summarize, summarize_lazy
 from cvstats.containers.cells import CellLog, CellPanels
 from cvstats.containers.grouping import Groups, stack
-from cvstats.containers.kept import files as kept_files
-from cvstats.containers.kept.arrays import kept_of_array
-from cvstats.containers.kept.batches import Kept, kept_of
 from cvstats.containers.lazy import frames as lazy_frames
 from cvstats.containers.lazy.arrays import is_lazy, lazily, lazy_table
 from cvstats.containers.lazy.frames import later
@@ -21,9 +20,9 @@ from cvstats.containers.stacking import Axis, label_stacked
 __all__ = [
     "Axis",
     "CellLog",
+    "CellMoments",
     "CellPanels",
     "Groups",
-    "Kept",
     "LazyPanels",
     "Log",
     "Table",
@@ -31,15 +30,16 @@ __all__ = [
     "dropped",
     "is_dask_frame",
     "is_lazy",
-    "kept_files",
-    "kept_of",
-    "kept_of_array",
     "label_stacked",
     "later",
     "lazily",
     "lazy_frames",
     "lazy_table",
+    "load",
     "read",
+    "save",
     "scanning_files",
     "stack",
+    "summarize",
+    "summarize_lazy",
 ]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cvstats.core.design import Design, LEVELS, SPLIT, SplitSizes, WINDOW
+from cvstats.core.design import LEVELS, SPLIT, WINDOW, Design, SplitSizes
 from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, listed, nearest, spelled

@@ -17,7 +17,7 @@ from cvstats.containers.lazy.evaluated import unlabelled
 from cvstats.containers.lazy.panels import LazyPanels, check_sizes
 from cvstats.containers.log import Attrs, refuse_same_names
 from cvstats.core.columns import LossColumns
-from cvstats.core.design import Design, GridCodes, LEVELS, Level
+from cvstats.core.design import LEVELS, Design, GridCodes, Level
 from cvstats.core.moments import Moments
 from cvstats.core.result import Result, caution_attrs
 from cvstats.core.types import IntArray

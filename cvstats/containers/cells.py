@@ -19,7 +19,7 @@ from cvstats.containers.apart import Apart
 from cvstats.containers.hashing import Prints, as_index
 from cvstats.containers.log import Log
 from cvstats.core.columns import Columns, Differences, LossColumns
-from cvstats.core.design import CellIndex, CellTable, Design, LEVELS, Level, SPLIT, SplitSizes
+from cvstats.core.design import LEVELS, SPLIT, CellIndex, CellTable, Design, Level, SplitSizes
 from cvstats.core.moments import Moments
 from cvstats.core.result import Caution
 from cvstats.core.types import IntArray

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cvstats.containers.log import Attrs
 from cvstats.core.columns import LossColumns
-from cvstats.core.design import Design, GridCodes, LEVELS, Level
+from cvstats.core.design import LEVELS, Design, GridCodes, Level
 from cvstats.core.moments import Moments
 from cvstats.core.result import CAUTIONS, Result
 from cvstats.core.types import IntArray

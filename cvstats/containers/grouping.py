@@ -20,13 +20,13 @@ from cvstats.containers.apart import Apart
 from cvstats.containers.log import Log
 from cvstats.core.columns import Columns, LossColumns
 from cvstats.core.design import (
+    SPLIT,
     CellIndex,
     CellTable,
     Codes,
     Design,
     GridCodes,
     Level,
-    SPLIT,
     SplitSizes,
 )
 from cvstats.core.moments import Moments

@@ -16,7 +16,7 @@ from cvstats.containers.cells import CellPanels
 from cvstats.containers.lazy.kind import is_dask_frame
 from cvstats.containers.lazy.panels import LazyPanels
 from cvstats.containers.log import Log
-from cvstats.core.design import Design, LEVELS
+from cvstats.core.design import LEVELS, Design
 from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.errors import LogError, checked_choice
 

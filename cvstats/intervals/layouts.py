@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.core.design import Design, LEVELS
+from cvstats.core.design import LEVELS, Design
 
 __all__ = [
     "fewest_folds",

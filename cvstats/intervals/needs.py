@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cvstats.core.design import Design, LEVELS
+from cvstats.core.design import LEVELS, Design
 from cvstats.intervals import layouts, source_layouts
 from cvstats.intervals.layouts import fewest_folds
 from cvstats.intervals.unused import one_each

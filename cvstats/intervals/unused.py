@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Hashable, Iterable
 from difflib import get_close_matches
 
-from cvstats.core.design import Design, LEVELS
+from cvstats.core.design import LEVELS, Design
 from cvstats.errors import plainly
 from cvstats.intervals.layouts import fold_level, folds_guessed
 

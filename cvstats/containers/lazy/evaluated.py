@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvstats.containers.lazy.blocks import Names, Rows, column_name, masked_somewhere, named
-from cvstats.core.design import Design, GridCodes, LEVELS, Level, SPLIT
+from cvstats.core.design import LEVELS, SPLIT, Design, GridCodes, Level
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError
 

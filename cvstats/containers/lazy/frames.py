@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from cvstats.containers.kept.batches import Kept
+from cvstats.containers.batches import CellMoments
 from cvstats.containers.lazy.graph import FAN
 from cvstats.containers.scanning import added, check_stacked, columns_of, part_of, whole_of
 from cvstats.core.design import LEVELS
@@ -16,7 +16,7 @@ from cvstats.errors import LogError, listed
 
 __all__ = ["later", "mapped", "relabelled", "scan_dask", "told"]
 
-K = TypeVar("K", bound=Kept)
+K = TypeVar("K", bound=CellMoments)
 
 NUMBERS = (
     "Expected columns named as the levels (repetition, fold, source, point) and a column of "
@@ -86,7 +86,7 @@ def scan_dask(
 
 def later(
     losses: Any,
-    ask: Callable[[Kept], Any],
+    ask: Callable[[CellMoments], Any],
     *,
     other: object = None,
     levels: Sequence[str | None] = (),
@@ -134,7 +134,7 @@ def later(
             + ("With a column 'model', expected one of losses. " if stacked else "") + NUMBERS
         )  # fmt: skip
     kept = scan_dask(
-        Kept, frame, found[0] if single or stacked else found, {name: None for name in LEVELS},
+        CellMoments, frame, found[0] if single or stacked else found, dict.fromkeys(LEVELS),
         model="model" if stacked else None, by=(*own, *more) if more else None, pairs=pairs,
         missing=missing,
     )  # fmt: skip

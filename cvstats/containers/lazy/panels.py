@@ -13,7 +13,7 @@ import xarray as xr
 from cvstats.containers.cells import CellPanels
 from cvstats.containers.lazy.evaluated import Layout, assumed_rows, design_at
 from cvstats.containers.lazy.naming import token_of
-from cvstats.core.design import Design, GridCodes, LEVELS, Level
+from cvstats.core.design import LEVELS, Design, GridCodes, Level
 from cvstats.errors import LogError, listed
 
 __all__ = ["LazyPanels", "check_sizes"]
