@@ -125,5 +125,5 @@ def __dir__() -> list[str]:
 
 
 # The first interval does not wait for numba and scipy, which come with these two.
-_import("cvstats.core.chunked")
+_import("cvstats.core.reduce")
 _import("cvstats.core.result")

@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from cvstats.containers import (
-    Kept,
+    CellMoments,
     Losses,
     dask,
     has_lazy_losses,
     is_dask_frame,
-    kept_files,
-    kept_of,
+    load,
     moments_of_array,
+    save,
     scanning_files,
+    summarize,
 )
 from cvstats.core.moments import Moments as Cells
 from cvstats.errors import LogError
@@ -29,7 +30,7 @@ Path = str | os.PathLike[str]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Moments(Kept):
+class Moments(CellMoments):
     """Counts, means and squared deviations of the cells of a log, in place of the log.
 
     Make them of a batch by `of_log`, add batches by ``+``, keep them in a file, and ask them
@@ -130,7 +131,7 @@ class Moments(Kept):
                 "this is a frame of dask. Expected cvstats.scan_dask(frame, loss=…), whose "
                 ".compute() gives the moments."
             )
-        return kept_of(cls, losses, by, pairs, missing)
+        return summarize(cls, losses, by, pairs, missing)
 
     def save(self, path: Path) -> None:
         """Write the moments to one small file, which is there whole or not at all.
@@ -143,7 +144,7 @@ class Moments(Kept):
         path : str or path
             Where to write; a file that is there is replaced.
         """
-        kept_files.save(self, path)
+        save(self, path)
 
     @classmethod
     def load(cls, path: Path) -> Moments:
@@ -159,7 +160,7 @@ class Moments(Kept):
         Moments
             The same numbers, to the last bit.
         """
-        return kept_files.load(cls, path)
+        return load(cls, path)
 
 
 add_methods(Moments, without=("diagnose", "report"))

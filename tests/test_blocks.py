@@ -124,3 +124,22 @@ def test_scratch_is_used_again_by_its_thread_only():
     thread.start()
     thread.join()
     assert not np.shares_memory(other[0], scratch.array("cells", 20, np.int32))
+
+
+@pytest.mark.parametrize("most", [1, 3, 40])
+def test_few_results_wait_for_their_turn(monkeypatch, most):
+    monkeypatch.setenv("CVSTATS_THREADS", "3")
+    done, finished, waiting = threading.Lock(), 0, []
+
+    def work(task: int) -> int:
+        nonlocal finished
+        with done:
+            finished += 1
+        return task
+
+    for taken, task in enumerate(ordered_map(work, 200, most)):
+        assert task == taken
+        time.sleep(0.0005)
+        with done:
+            waiting.append(finished - taken)
+    assert max(waiting) <= most + 3  # and one more in the hands of each thread

@@ -7,14 +7,15 @@ from itertools import combinations
 import numpy as np
 import oracle
 import pytest
-from cvstats.core.columns import Differences, LossColumns, all_binary
-from cvstats.core.reduce import asked, cells, compute_moments, pairs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cvstats.core import columns, crossproducts, reduce
 from cvstats.core import design as designs
 from cvstats.core import threads as blocks
+from cvstats.core.columns import Differences, LossColumns, all_binary
 from cvstats.core.design import Design, Level
+from cvstats.core.reduce import compute_moments
 
 some = settings(max_examples=40, deadline=None)
 BYS = [(), ("fold",), ("repetition", "fold")]
@@ -74,12 +75,12 @@ def small(monkeypatch):
     """Blocks of a few rows and tiles of a few columns, so that a small log has many."""
 
     def shrink(block=64, tile=3, batch=2):
-        for module in (blocks, designs, asked):
+        for module in (blocks, designs, columns):
             monkeypatch.setattr(module, "BLOCK", block)
         for name, size in (("TILE", tile), ("ABREAST", tile), ("NUMBERS", 1), ("SUMS", 1)):
-            monkeypatch.setattr(cells, name, size)
-        monkeypatch.setattr(cells, "BATCH", batch)
-        monkeypatch.setattr(pairs, "TABLE", block)
+            monkeypatch.setattr(reduce, name, size)
+        monkeypatch.setattr(reduce, "BATCH", batch)
+        monkeypatch.setattr(crossproducts, "TABLE", block)
 
     return shrink
 
@@ -115,15 +116,15 @@ def test_every_path_against_the_oracle(small, width, by, masked):
     for kind, losses, wanted in kinds(table):
         assert losses.width == wanted.shape[1]
         if kind == "rows":
-            assert losses.across == (width >= 16)
+            assert losses.c_order == (width >= 16)
         check(design_of(n, present=present), wanted, losses, by)
 
 
 def test_the_wide_path_is_taken(monkeypatch):
     """Otherwise the tests of it would say nothing."""
     taken = []
-    wide = cells._across
-    monkeypatch.setattr(cells, "_across", lambda *args: taken.append(1) or wide(*args))
+    wide = reduce._read_rows
+    monkeypatch.setattr(reduce, "_read_rows", lambda *args: taken.append(1) or wide(*args))
     table = np.random.default_rng(0).normal(size=(50, 20))
     compute_moments(design_of(50), LossColumns((table,)), ("fold",))
     assert taken
@@ -284,16 +285,21 @@ def test_many_pairs_come_from_co_moments(monkeypatch):
     table[:, 7] = table[:, 6] + 0.5
     losses = Differences(LossColumns((table,)), *np.array(list(combinations(range(12), 2))).T)
     taken = []
-    paired = pairs.of_pairs
-    monkeypatch.setattr(pairs, "of_pairs", lambda *args: taken.append(1) or paired(*args))
+    paired = crossproducts.pair_moments
+
+    def noted(*args):
+        taken.append(1)
+        return paired(*args)
+
+    monkeypatch.setattr(crossproducts, "pair_moments", noted)
     for by in BYS:
         ours = compute_moments(design_of(400), losses, by)
         with monkeypatch.context() as patch:
-            patch.setattr(pairs, "LARGEST", 0)
+            patch.setattr(crossproducts, "LARGEST", 0)
             wanted = compute_moments(design_of(400), losses, by)
         nearly(ours, wanted, tolerance=1e-12)
         at = [(left, right) for left, right in combinations(range(12), 2)].index((2, 3))
-        assert (ours.mean[:, at] == 0).all()
+        assert (ours.location[:, at] == 0).all()
         assert (ours.m2[:, at] == 0).all()
     assert len(taken) == len(BYS)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvstats.containers.pandas import facts_about
+from cvstats.containers.frames import facts_about
 from cvstats.core import design as designs
 from cvstats.core.design import Design, GridCodes, Level
 from cvstats.errors import LogError
@@ -128,8 +128,8 @@ def test_a_sparse_plan(log, block):
         patch.setattr(designs, "BLOCK", block)
         for by in (("fold", "point"), ("repetition", "fold", "point"), ("fold",)):
             plan = check_plan(sparse, codes, by)
-            assert plan.size == len(plan.keys) == len(plan.used)
-        assert sparse.cell_table(("repetition",)).keys is None
+            assert plan.size == len(plan.index) == len(plan.used)
+        assert sparse.cell_table(("repetition",)).index is None
         check_plan(sparse, codes, ("repetition",))
 
 

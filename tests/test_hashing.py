@@ -105,6 +105,12 @@ def test_batches_whose_points_are_of_other_types_are_one_log(name):
         assert cvstats.wald(both)["n_points"] == 4
 
 
+def test_tuples_that_read_alike_are_different_points():
+    for one, two in (((1, "a"), ("1", "a")), (("Smith, J", "NY"), ("Smith", "J, NY"))):
+        assert hashes_of(plain([one]))[0] != hashes_of(plain([two]))[0]
+        assert hashes_of(plain([frozenset(one)]))[0] != hashes_of(plain([frozenset(two)]))[0]
+
+
 def test_points_may_be_numbers_of_any_length():
     ids = [uuid.UUID(int=2**127 + i).int for i in range(3)] + [-(2**90)]
     for labels in (ids, np.array([2**63 + 5, 2**64 - 1, 3, 4], np.uint64)):

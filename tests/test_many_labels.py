@@ -9,14 +9,14 @@ import numpy as np
 import oracle
 import pandas as pd
 import pytest
-from cvstats.core.reduce import cells
 
 import cvstats
 from cvstats import LogError, Moments
-from cvstats.containers.groups import Groups
+from cvstats.containers.grouping import Groups
 from cvstats.containers.kept.batches import rows_of
-from cvstats.containers.read import read
+from cvstats.containers.reading import read
 from cvstats.core import design as designs
+from cvstats.core import reduce
 from cvstats.core.design import CellIndex
 
 BY = list("abcde")
@@ -220,7 +220,7 @@ def test_memory_is_bounded_by_the_cells_and_not_by_the_rows(monkeypatch):
 def test_early_merges_and_forgotten_counts_change_no_answer(monkeypatch, table, kept):
     monkeypatch.setattr(designs, "BLOCK", 64)
     monkeypatch.setattr(designs, "TABLE", table)
-    monkeypatch.setattr(cells, "KEPT", kept)
+    monkeypatch.setattr(reduce, "KEPT", kept)
     rng = np.random.default_rng(4)
     index = pd.MultiIndex.from_arrays(
         [rng.integers(0, 3, 5_000), np.arange(5_000)], names=["fold", "point"]

@@ -148,7 +148,7 @@ def test_moments_are_not_made_by_hand(given):
 @pytest.mark.parametrize("given", [42, None])
 def test_no_path(given):
     for call in (Moments.load, Moments.of_log(grid("K")).save):
-        with pytest.raises(LogError, match=f"{given} is no path"):
+        with pytest.raises(LogError, match=f"{given} is not a path"):
             call(given)
 
 
@@ -192,13 +192,15 @@ def test_levels_in_another_order_are_the_same_levels():
 
 @pytest.mark.parametrize(
     "told",
-    [b"[1]", b"3", b"null", b'{"format": "cvstats moments 1"}', b"{}", b'{"format": []}',
-     b'{"format": "cvstats moments 1", "gaps": null, "cells": {"labels": 3, "levels": 1}}'],
+    [b"[1]", b"3", b"null", b'{"format": "cvstats moments 2"}', b"{}", b'{"format": []}',
+     b'{"format": "cvstats moments 2", "gaps": null, "cells": {"labels": 3, "levels": 1}}'],
 )  # fmt: skip
 def test_odd_text_in_a_file_is_refused_in_words(tmp_path, told):
     path = tmp_path / "odd.npz"
-    np.savez(path, told=np.frombuffer(told, dtype=np.uint8))
-    with pytest.raises(LogError, match="does not hold moments. Expected a file that Moments.save"):
+    np.savez(path, head=np.frombuffer(told, dtype=np.uint8))
+    with pytest.raises(
+        LogError, match="does not hold moments, or is damaged. Expected a file that Moments.save"
+    ):
         Moments.load(path)
     np.save(tmp_path / "array.npy", np.arange(3))
     with pytest.raises(LogError, match="does not hold moments"):

@@ -8,6 +8,8 @@ import pandas as pd
 import xarray as xr
 
 from cvstats.containers import dask, scanning_files
+from cvstats.containers.batch_files import load, save
+from cvstats.containers.batches import CellMoments, summarize
 from cvstats.containers.dask import (
     compare_lazily,
     has_lazy_losses,
@@ -18,19 +20,17 @@ from cvstats.containers.dask import (
     moments_of_array,
 )
 from cvstats.containers.groups import Groups, stack, within_level
-from cvstats.containers.kept import files as kept_files
-from cvstats.containers.kept.batches import Kept, kept_of
 from cvstats.containers.log import Log, Table
 from cvstats.containers.read import dropped, is_dask_frame, read
 from cvstats.containers.stacking import Axis, label_stacked
 
-Losses: TypeAlias = pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset | Kept
+Losses: TypeAlias = pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset | CellMoments
 """What a public function takes as a loss log."""
 
 __all__ = [
     "Axis",
+    "CellMoments",
     "Groups",
-    "Kept",
     "Log",
     "Losses",
     "Table",
@@ -40,15 +40,17 @@ __all__ = [
     "has_lazy_losses",
     "is_dask_frame",
     "is_lazy",
-    "kept_files",
-    "kept_of",
     "label_stacked",
     "later",
     "lazily",
     "lazy_table",
+    "load",
     "moments_of_array",
     "read",
+    "save",
     "scanning_files",
+    "save",
     "stack",
+    "summarize",
     "within_level",
 ]

@@ -20,18 +20,15 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from cvstats.containers.align import aligned
+from cvstats.containers.batches import (
+    CellMoments,
+    assembled,
+    every_pair,
+    levels_of,
+    read_batch,
+)
 from cvstats.containers.cells import Cells, CountPoints, cell_levels, design_of_cells
 from cvstats.containers.groups import Groups
-from cvstats.containers.kept.batches import (
-    Kept,
-    every_gap,
-    levels_of,
-    plain,
-    read_apart,
-    unheeded,
-)
-from cvstats.containers.kept.met import met_in
-from cvstats.containers.kept.notes import Notes
 from cvstats.containers.log import (
     Log,
     doubted,
@@ -75,7 +72,7 @@ __all__ = [
     "scan_dask",
 ]
 
-K = TypeVar("K", bound=Kept)
+M = TypeVar("M", bound=CellMoments)
 Run = Callable[[Log], Result]
 PairRun = Callable[[Log, Differences], Result]
 Pairs = tuple[tuple[int, ...], tuple[int, ...]]
@@ -1005,14 +1002,14 @@ class SpreadCells:
 
 
 def moments_of_array(
-    kind: type[K], losses: Any, by: str | Sequence[str] | None, pairs: bool, missing: str
-) -> K:
+    kind: type[M], losses: Any, by: str | Sequence[str] | None, pairs: bool, missing: str
+) -> M:
     """Compute the moments of a lazy array chunk by chunk, and of the differences of models."""
-    log, within = read_apart(losses, by, missing)
+    log, within = read_batch(losses, by, missing)
     levels, lazy = levels_of(log, by), lazy_array(log)
     chosen: Pairs = ((), ())
     if pairs:
-        every_gap(log, len(log.design.cell_table(levels).used))
+        every_pair(log, len(log.design.cell_table(levels).used))
         one, two = np.triu_indices(len(log.labels.models), 1)
         chosen = tuple(map(int, one)), tuple(map(int, two))
     cells = LazyCells.of(lazy, levels, chosen)
@@ -1043,13 +1040,9 @@ def moments_of_array(
             others = tuple(part for i, part in enumerate(here) if i != axis)
             put_block(gaps, (slice(None), *others), found.gaps)
     design = log.design if known.rows is None else lazy.layout.design_at(known.rows)
-    prints, met = met_in(design, levels)
-    return kind(
-        plain(columns_of_table(whole, table)), log.labels, "point" in design.levels, prints,
-        plain(columns_of_table(whole, gaps)) if pairs else None, 1,
-        known.dropped if lazy.drop else None, Notes.of(log.noted), within, unheeded(log, levels),
-        met,
-    )  # fmt: skip
+    pair_cells = columns_of_table(whole, gaps) if pairs else None
+    dropped = known.dropped if lazy.drop else None
+    return assembled(kind, log, design, columns_of_table(whole, table), pair_cells, dropped, within)
 
 
 def put_block(table: FloatArray, here: tuple[slice, ...], part: Moments) -> None:
@@ -1096,7 +1089,7 @@ def models_of(frame: Any, levels: Sequence[str]) -> list[str]:
 
 
 def scan_dask(
-    kind: type[K],
+    kind: type[M],
     frame: Any,
     loss: str | Sequence[str],
     asked: Mapping[str, str | None],
@@ -1126,7 +1119,7 @@ def scan_dask(
 
 def later(
     losses: Any,
-    ask: Callable[[Kept], Any],
+    ask: Callable[[CellMoments], Any],
     *,
     other: object = None,
     levels: Sequence[str | None] = (),
@@ -1174,7 +1167,7 @@ def later(
             + ("With a column 'model', expected one of losses. " if stacked else "") + NUMBERS
         )  # fmt: skip
     kept = scan_dask(
-        Kept, frame, found[0] if single or stacked else found, {name: None for name in LEVELS},
+        CellMoments, frame, found[0] if single or stacked else found, dict.fromkeys(LEVELS),
         model="model" if stacked else None, by=(*own, *more) if more else None, pairs=pairs,
         missing=missing,
     )  # fmt: skip

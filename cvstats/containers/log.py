@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.core.columns import Columns, Differences, LossColumns
+from cvstats.core.columns import Columns, Differences, LossColumns, all_binary
 from cvstats.core.design import Design, GridCodes
 from cvstats.core.layout import has_one_loss_per_split
 from cvstats.core.level_names import unused
@@ -276,7 +276,7 @@ class Log:
     def all_binary(self, losses: Columns | None = None) -> bool:
         """Whether every loss that is there is exactly 0 or 1."""
         log = self if self.cells is None else self.cells.rows()
-        return chunked.all_binary(log.design, losses if losses is not None else log.panels)
+        return all_binary(log.design, losses if losses is not None else log.panels)
 
     def count_points(self, level: str) -> tuple[IntArray, str | None]:
         """Count the distinct points under each label of a level; see `Design.count_points`."""

@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from cvstats.containers.kept.batches import Kept, kept_of
-from cvstats.containers.kept.beside import side_by_side
+from cvstats.containers.batches import CellMoments, concat_models, summarize
 from cvstats.containers.log import Log
 from cvstats.containers.pandas import FrameLabels, numbers
 from cvstats.containers.read import unread
@@ -23,7 +22,7 @@ from cvstats.errors import LogError, listed
 
 __all__ = ["Columns", "Parts", "added", "check_stacked", "columns_of", "part_of", "whole_of"]
 
-K = TypeVar("K", bound=Kept)
+K = TypeVar("K", bound=CellMoments)
 
 Parts = dict[Hashable, K]
 """Moments of some rows: of each model that stands in them, or under None of all columns."""
@@ -173,7 +172,7 @@ def part_of(
     if len(table[columns.names[0]]) == 0:
         return {}
     if columns.model is None:
-        return {None: kept_of(kind, batch_of(table, columns), by, pairs, missing)}
+        return {None: summarize(kind, batch_of(table, columns), by, pairs, missing)}
     names = level_of(table[columns.model])
     codes = names.block(0, len(table[columns.model]))
     if codes.min() < 0:
@@ -184,7 +183,7 @@ def part_of(
     for code in np.unique(codes).tolist():
         rows = codes == code
         own = {name: table[name][rows] for name in columns.names}
-        parts[names.labels[code]] = kept_of(kind, batch_of(own, columns), by, False, missing)
+        parts[names.labels[code]] = summarize(kind, batch_of(own, columns), by, False, missing)
     return parts
 
 
@@ -201,4 +200,4 @@ def whole_of(parts: Parts[K]) -> K:
     """Take all that was added up: of a table without rows there is nothing."""
     if not parts:
         raise LogError("the log is empty. Expected at least one loss.")
-    return parts[None] if None in parts else side_by_side(parts)
+    return parts[None] if None in parts else concat_models(parts)

@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cvstats.containers.kept.batches import Kept
+from cvstats.containers.batches import CellMoments
 from cvstats.containers.scanning import (
     Parts,
     added,
@@ -23,7 +23,7 @@ from cvstats.errors import LogError, NoSuchFile
 
 __all__ = ["BATCH", "scan_parquet"]
 
-K = TypeVar("K", bound=Kept)
+K = TypeVar("K", bound=CellMoments)
 
 BATCH = 1 << 20
 """Rows that are read together."""

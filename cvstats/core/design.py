@@ -1,23 +1,43 @@
-"""The design of a log: which evaluation each row is, and every check of that."""
+"""The design of a log: which evaluation each row is, the cells it falls into, and every check."""
 
 from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cvstats.core import kernels
-from cvstats.core.levels import Codes, Counts, Grid, Keys, Level, Plan, coarser, counted, frozen
-from cvstats.core.threads import BLOCK, PIECE, Scratch, each, pieced, spans
-from cvstats.core.types import IntArray, MaskArray
+from cvstats.core.threads import (
+    BLOCK,
+    PIECE,
+    Scratch,
+    block_bounds,
+    blocks_per_task,
+    ordered_map,
+)
+from cvstats.core.types import IntArray, Labels, MaskArray
 from cvstats.errors import MOST, LogError, listed, place, spelled
 
-__all__ = ["LEVELS", "Design", "Grid", "Keys", "Level", "Plan", "Splits"]
+__all__ = [
+    "LEVELS",
+    "SPLIT",
+    "CellIndex",
+    "CellTable",
+    "Codes",
+    "Counts",
+    "Design",
+    "GridCodes",
+    "Level",
+    "SplitSizes",
+    "count_blocks",
+    "readonly",
+]
 
 LEVELS = ("sample", "outer", "repetition", "fold", "source", "point", "count")
 
@@ -36,10 +56,177 @@ TABLE = 1 << 21
 SPARSE = 4, 1 << 16
 """Labels that many times the rows, and that many at the least, hardly all occur."""
 
+LARGEST = 1 << 62
+"""Numbers of combined codes stay below this, so that 64 bits hold each and one step more."""
+
+Codes = NDArray[np.signedinteger[Any]]
+Counts = NDArray[np.signedinteger[Any]]
+
+
+# --- levels and cells ------------------------------------------------------------------------
+
 
 @dataclass(frozen=True, eq=False)
-class Splits:
-    """Who is tested where: rows of each split, and how many different points there are.
+class GridCodes:
+    """Codes along some axes of an array of evaluations, repeated along the others.
+
+    Without ``base`` the code is the position along the one axis.
+    """
+
+    axes: tuple[int, ...]
+    shape: tuple[int, ...]
+    base: NDArray[np.int32] | None = None
+
+    def __getitem__(self, rows: slice) -> NDArray[Any]:
+        """Make the codes of some rows."""
+        if self.axes == tuple(range(len(self.shape))):
+            whole = self.base
+            return np.arange(rows.start, rows.stop) if whole is None else whole.reshape(-1)[rows]
+        every = np.arange(rows.start, rows.stop)
+        at = [every // math.prod(self.shape[axis + 1 :]) % self.shape[axis] for axis in self.axes]
+        return at[0] if self.base is None else self.base[tuple(at)]
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """One level: its labels, and for each row the position of its label (-1: none)."""
+
+    labels: Labels
+    codes: Codes | GridCodes
+
+    def block(self, start: int, stop: int) -> NDArray[np.int32]:
+        """Take the codes of some rows, read-only and of one type."""
+        return readonly(self.codes[start:stop].astype(np.int32, copy=False))
+
+
+@dataclass(frozen=True, eq=False)
+class CellIndex:
+    """The combinations of codes that occur, numbered from 0 in their order.
+
+    A combination is one whole number, the codes its digits. Where the digits of all levels would
+    not fit into 64 bits, those of the first ones are replaced by the place of their combination
+    among those that occur; ``tables[i]`` lists these, for the first ``i`` levels.
+    """
+
+    sizes: tuple[int, ...]
+    tables: dict[int, IntArray] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, sizes: Sequence[int], parts: Callable[[], Iterable[Codes]]) -> CellIndex:
+        """Find what occurs; ``parts`` goes through the rows, a line of codes for each level."""
+        found, width = cls(tuple(sizes)), 1
+        for level, size in enumerate(sizes):
+            if width * size >= LARGEST:
+                found._list(level, parts)
+                width = len(found.tables[level])
+            width *= size
+        found._list(len(sizes), parts)
+        return found
+
+    @classmethod
+    def numbered(cls, sizes: Sequence[int], codes: Codes) -> tuple[CellIndex, IntArray]:
+        """Find what occurs among rows, a line of codes for each level; also number each row."""
+        found = cls.of(sizes, lambda: [codes])
+        return found, found.find(codes)
+
+    def __len__(self) -> int:
+        """Count the combinations."""
+        return len(self.tables[len(self.sizes)])
+
+    def find(self, codes: Codes) -> IntArray:
+        """Find the number of each row; -1 where a code is negative."""
+        place = np.searchsorted(self.tables[len(self.sizes)], self._numbers(codes, len(codes)))
+        return np.where((codes >= 0).all(axis=0), place, -1)
+
+    def codes(self) -> IntArray:
+        """List the combinations, a column for each level."""
+        number = self.tables[len(self.sizes)]
+        codes = np.zeros((len(number), len(self.sizes)), dtype=np.int64)
+        for level in reversed(range(len(self.sizes))):
+            number, codes[:, level] = np.divmod(number, self.sizes[level])
+            if level in self.tables:
+                number = self.tables[level][number]
+        return codes
+
+    def _list(self, levels: int, parts: Callable[[], Iterable[Codes]]) -> None:
+        every = [np.zeros(0, dtype=np.int64)]
+        for codes in parts():
+            here = (codes[:levels] >= 0).all(axis=0)
+            every.append(np.unique(self._numbers(codes, levels)[here]))
+        self.tables[levels] = np.unique(np.concatenate(every))
+
+    def _numbers(self, codes: Codes, levels: int) -> IntArray:
+        """Combine the first codes of each row; what has a negative one gets any number."""
+        number = np.zeros(codes.shape[1], dtype=np.int64)
+        for level in range(levels):
+            if level in self.tables:
+                number = np.searchsorted(self.tables[level], number).astype(np.int64, copy=False)
+            number *= self.sizes[level]
+            number += codes[level]
+        return number
+
+
+@dataclass(frozen=True, eq=False)
+class CellTable:
+    """How many rows fall into each cell, in all and block by block.
+
+    ``index`` lists the cells that occur where the product of all labels would be too many;
+    otherwise it is None and every product has its number. ``blocks`` is None where cells and
+    blocks are so many that their table is not kept.
+    """
+
+    by: tuple[str, ...]
+    sizes: tuple[int, ...]
+    rows: int
+    total: NDArray[np.int64]
+    index: CellIndex | None = None
+    blocks: tuple[Counts, Counts] | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of cells, with those that hold nothing."""
+        return len(self.total)
+
+    @cached_property
+    def used(self) -> NDArray[np.int64]:
+        """The cells that hold any row."""
+        return np.flatnonzero(self.total)
+
+
+def count_blocks(rows: int, cells: NDArray[np.int32], size: int) -> tuple[Counts, Counts]:
+    """Count, in each block of some rows, those of each cell, and find the first of them."""
+    blocks = -(-len(cells) // rows)
+    kind = np.int32 if rows <= np.iinfo(np.int32).max else np.int64
+    counts, first = np.zeros((2, blocks, size), dtype=kind)
+    kernels.count_rows(cells, rows, counts, first)
+    return counts, first
+
+
+def drop_last_level(table: CellTable, by: tuple[str, ...]) -> CellTable | None:
+    """Merge the labels of the last level; None where the table does not hold its blocks."""
+    if table.index is not None or table.blocks is None:
+        return None
+    counts, first = (part.reshape(len(part), -1, table.sizes[-1]) for part in table.blocks)
+    begin = np.where(counts > 0, first, np.iinfo(first.dtype).max).min(axis=2)
+    number = counts.sum(axis=2, dtype=counts.dtype)
+    begin[number == 0] = 0
+    total = number.sum(axis=0, dtype=np.int64)
+    return CellTable(by, table.sizes[:-1], table.rows, total, blocks=(number, begin))
+
+
+def readonly(values: NDArray[Any]) -> NDArray[Any]:
+    """Show the same memory read-only: kernels are compiled once, not twice."""
+    view = values.view()
+    view.flags.writeable = False
+    return view
+
+
+# --- the design ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class SplitSizes:
+    """Rows of each split, and the number of different points.
 
     ``points`` is None where the log has no level ``point`` and more than one split.
     """
@@ -47,7 +234,7 @@ class Splits:
     rows: NDArray[np.int64]
     points: int | None
     apart: str = ""
-    """Words, where it is known that splits test different points and not how many."""
+    """What to say where splits are known to test different points, and not how many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +277,7 @@ class Design:
 
     def number(self, level: str) -> int:
         """How many labels of a level occur; 1 where the level is absent."""
-        return len(self.plan((level,)).used) if level in self.levels else 1
+        return len(self.cell_table((level,)).used) if level in self.levels else 1
 
     def identity(self) -> tuple[str, ...]:
         """List the levels that distinguish evaluations, in the order of messages."""
@@ -100,11 +287,11 @@ class Design:
     def take(self, level: str) -> str:
         """Say what to type to keep one label of a level."""
         labels = self.levels[level].labels
-        label = spelled(labels[int(self.plan((level,)).used[0])])
+        label = spelled(labels[int(self.cell_table((level,)).used[0])])
         return self.taking.format(label=label, level=level)
 
-    def place(self, row: int, also: str | None = None) -> str:
-        """One row in words; ``also`` by a level that tells no evaluations apart."""
+    def format_labels(self, row: int, also: str | None = None) -> str:
+        """Name the labels of one row; ``also`` that of a level which is not a known one."""
         labels, known = {}, self.identity() or tuple(self.levels)
         for name in known if also is None or also in known else (also, *known):
             level = self.levels[name]
@@ -121,11 +308,11 @@ class Design:
 
         ``out`` is memory to put them into.
         """
-        keys: Keys | None = self.facts.get(("keys", tuple(by)))
-        if keys is not None:
-            return frozen(keys.find(self._codes(by, start, stop)).astype(np.int32))
+        index: CellIndex | None = self.facts.get(("index", tuple(by)))
+        if index is not None:
+            return readonly(index.find(self._codes(by, start, stop)).astype(np.int32))
         numbers = np.empty(stop - start, dtype=np.int32) if out is None else out
-        codes = [frozen(self.levels[name].codes[start:stop]) for name in by]
+        codes = [readonly(self.levels[name].codes[start:stop]) for name in by]
         sizes = [len(self.levels[name].labels) for name in by]
         if len(by) < 2:
             numbers[:] = codes[0] if by else 0
@@ -135,7 +322,7 @@ class Design:
             kernels.combine(numbers, code, size)
         if self.present is not None:
             numbers[~self.present[start:stop]] = -1
-        return frozen(numbers)
+        return readonly(numbers)
 
     def _codes(self, by: Sequence[str], start: int, stop: int) -> Codes:
         """Lay the codes of some rows out, a line for each level; -1 where nothing is."""
@@ -145,39 +332,39 @@ class Design:
             codes[:, ~self.present[start:stop]] = -1
         return codes
 
-    def plan(self, by: tuple[str, ...]) -> Plan:
-        """How the rows fall into the cells of some levels (remembered)."""
-        if ("plan", by) not in self.facts:
-            finer = self.facts.get(("plan", (*by, "fold")))
-            known = None if finer is None else coarser(finer, by)
-            self.facts["plan", by] = known or self._plan(by)
-        plan: Plan = self.facts["plan", by]
-        return plan
+    def cell_table(self, by: tuple[str, ...]) -> CellTable:
+        """Count the rows in the cells of some levels (remembered)."""
+        if ("cells", by) not in self.facts:
+            finer = self.facts.get(("cells", (*by, "fold")))
+            known = None if finer is None else drop_last_level(finer, by)
+            self.facts["cells", by] = known or self._cell_table(by)
+        table: CellTable = self.facts["cells", by]
+        return table
 
     def product(self, by: Sequence[str]) -> int:
         """How many cells the labels of some levels could make."""
         return math.prod(len(self.levels[name].labels) for name in by)
 
-    def _plan(self, by: tuple[str, ...]) -> Plan:
+    def _cell_table(self, by: tuple[str, ...]) -> CellTable:
         sizes = tuple(len(self.levels[name].labels) for name in by)
         if self.weights is not None:
-            keys, cell = Keys.numbered(sizes, self._codes(by, 0, self.size))
-            total = np.zeros(len(keys), dtype=np.int64)
+            index, cell = CellIndex.numbered(sizes, self._codes(by, 0, self.size))
+            total = np.zeros(len(index), dtype=np.int64)
             np.add.at(total, cell, self.weights)
-            return Plan(by, sizes, max(self.size, 1), total, keys)
-        size, keys = math.prod(sizes), None
-        if size > min(self._most(), np.iinfo(np.int32).max):
-            blocks = spans(self.size, BLOCK)
-            keys = Keys.of(sizes, lambda: (self._codes(by, *span) for span in blocks))
-            self.facts["keys", by] = keys
-            size = len(keys)
+            return CellTable(by, sizes, max(self.size, 1), total, index)
+        size, index = math.prod(sizes), None
+        if size > min(self._label_limit(), np.iinfo(np.int32).max):
+            blocks = block_bounds(self.size, BLOCK)
+            index = CellIndex.of(sizes, lambda: (self._codes(by, *bounds) for bounds in blocks))
+            self.facts["index", by] = index
+            size = len(index)
         rows = BLOCK
         while rows < 16 * size and rows < self.size:
             rows *= 2
         total, kept = self._count(by, rows, size)
-        return Plan(by, sizes, rows, total, keys, kept)
+        return CellTable(by, sizes, rows, total, index, kept)
 
-    def _most(self) -> int:
+    def _label_limit(self) -> int:
         """How many labels may be without being far more than the rows."""
         times, least = SPARSE
         return max(times * self.size, least)
@@ -186,8 +373,8 @@ class Design:
         self, by: tuple[str, ...], rows: int, size: int
     ) -> tuple[NDArray[np.int64], tuple[Counts, Counts] | None]:
         """Count the rows of each cell; also block by block, where that is no large table."""
-        blocks = spans(self.size, rows)
-        pieces = spans(len(blocks), pieced(rows))
+        blocks = block_bounds(self.size, rows)
+        pieces = block_bounds(len(blocks), blocks_per_task(rows))
         found: list[tuple[Counts, Counts]] = []
         keep = len(blocks) * size <= max(TABLE, size)
         total = np.zeros(size, dtype=np.int64)
@@ -196,12 +383,12 @@ class Design:
         def work(p: int) -> tuple[Counts, Counts] | None:
             start, stop = blocks[pieces[p][0]][0], blocks[pieces[p][1] - 1][1]
             cells = self.cells(by, start, stop, scratch.array("cells", stop - start, np.int32))
-            counts, first = counted(rows, cells, size)
+            counts, first = count_blocks(rows, cells, size)
             with adding:  # whole numbers: in any order
                 np.add(total, counts.sum(axis=0, dtype=np.int64), out=total)
             return (counts, first) if keep else None
 
-        found = [part for part in each(work, len(pieces)) if part is not None]
+        found = [part for part in ordered_map(work, len(pieces)) if part is not None]
         if not keep:
             return total, None
         none = np.zeros((0, size), dtype=np.int32)
@@ -210,19 +397,19 @@ class Design:
         )
         return total, (counts, first)
 
-    def codes_of(self, plan: Plan) -> NDArray[np.int64]:
-        """For each used cell of a plan the codes of its labels, a column for each level."""
-        if plan.keys is not None:
-            return plan.keys.codes()
-        number = plan.used
-        codes = np.zeros((len(number), len(plan.by)), dtype=np.int64)
-        for at in reversed(range(len(plan.by))):
-            number, codes[:, at] = np.divmod(number, plan.sizes[at])
+    def codes_of(self, table: CellTable) -> NDArray[np.int64]:
+        """List for each used cell the codes of its labels, a column for each level."""
+        if table.index is not None:
+            return table.index.codes()
+        number = table.used
+        codes = np.zeros((len(number), len(table.by)), dtype=np.int64)
+        for at in reversed(range(len(table.by))):
+            number, codes[:, at] = np.divmod(number, table.sizes[at])
         return codes
 
     # --- checks ---------------------------------------------------------------------------
 
-    def splits(self) -> Splits:
+    def splits(self) -> SplitSizes:
         """Check that each evaluation occurs once, and count points (remembered)."""
         if self.within is not None and ("labelled", self.within) not in self.facts:
             self.check_labels((self.within,))
@@ -230,7 +417,7 @@ class Design:
         if "splits" not in self.facts and ("splits", self.within) not in self.facts:
             self.check_labels([name for name in self.identity() if name != "point"])
             self._find_splits()
-        splits: Splits = self.facts.get("splits") or self.facts["splits", self.within]
+        splits: SplitSizes = self.facts.get("splits") or self.facts["splits", self.within]
         return splits
 
     def check_labels(self, names: Sequence[str]) -> None:
@@ -239,15 +426,15 @@ class Design:
             codes = self.levels[name].codes
             if isinstance(codes, np.ndarray) and codes.min(initial=0) >= 0:
                 continue
-            for start, stop in spans(self.size, BLOCK):
+            for start, stop in block_bounds(self.size, BLOCK):
                 bad = np.flatnonzero(codes[start:stop] < 0)
                 if self.present is not None:
                     bad = bad[self.present[start:stop][bad]]
                 if len(bad):
                     raise LogError(
                         f"level {name!r} has no label (NaN) in row {start + bad[0]:,}: "
-                        f"{self.place(start + int(bad[0]), name)}. Expected a label for every "
-                        f"evaluation. Give these rows a label, or drop them: "
+                        f"{self.format_labels(start + int(bad[0]), name)}. Expected a label for "
+                        f"every evaluation. Give these rows a label, or drop them: "
                         f"log[log.index.get_level_values({name!r}).notna()]."
                     )
 
@@ -255,7 +442,7 @@ class Design:
         by = tuple(level for level in SPLIT if level in self.levels)
         folded = (*by, "fold")
         if "fold" in self.levels and self.product(folded) <= FINE:
-            self.plan(folded)  # one pass for both: most methods ask for the folds next
+            self.cell_table(folded)  # one pass for both: most methods ask for the folds next
         wider = by if self.within is None or self.within in LEVELS else (self.within, *by)
         for names in dict.fromkeys((by, wider)):
             found = self._unique_splits(names)
@@ -263,25 +450,25 @@ class Design:
                 self.facts["splits" if names == by else ("splits", self.within)] = found
                 return
         self.check_labels(("point",))
-        raise self._repeated(wider)
+        raise self._repeated_error(wider)
 
-    def _unique_splits(self, by: tuple[str, ...]) -> Splits | None:
+    def _unique_splits(self, by: tuple[str, ...]) -> SplitSizes | None:
         """Count the rows of each split, if no point occurs twice in one."""
-        rows = self.plan(by).total
+        rows = self.cell_table(by).total
         rows = rows[rows > 0]
         if "point" not in self.levels:
-            return Splits(rows, int(rows.sum()) if len(rows) == 1 else None)
+            return SplitSizes(rows, int(rows.sum()) if len(rows) == 1 else None)
         for scoped in (False, True) if "source" in self.levels else (False,):
-            unique, points = self._seen(by, scoped)
+            unique, points = self._count_distinct(by, scoped)
             if unique:
                 self.facts["scoped"] = scoped
-                return Splits(rows, points)
+                return SplitSizes(rows, points)
         return None
 
-    def pointed(self) -> Level:
+    def point_level(self) -> Level:
         """Take the points; of labels that hardly all occur, as after a filter, those that do."""
         level = self.levels["point"]
-        if len(level.labels) <= self._most():
+        if len(level.labels) <= self._label_limit():
             return level
         if "pointed" not in self.facts:
             codes = level.block(0, self.size)
@@ -293,66 +480,66 @@ class Design:
         return found
 
     def _point_codes(self, offset: NDArray[np.int64] | None, start: int, stop: int) -> Any:
-        codes = self.pointed().block(start, stop)
+        codes = self.point_level().block(start, stop)
         if offset is None:
             return codes
         scoped = codes + offset[self.levels["source"].block(start, stop)]
-        return frozen(np.where(codes < 0, -1, scoped))
+        return readonly(np.where(codes < 0, -1, scoped))
 
-    def _seen(self, by: tuple[str, ...], scoped: bool) -> tuple[bool, int]:
-        """Whether every (split, point) stands once, and the number of points.
+    def _count_distinct(self, by: tuple[str, ...], scoped: bool) -> tuple[bool, int]:
+        """Return whether every (split, point) occurs once, and the number of points.
 
         Each thread stores ones into one table and nobody reads it meanwhile; if the ones
         are as many as the rows, no two rows shared a place. With ``scoped`` the points are
         numbered within their sources.
         """
-        width, offset = len(self.pointed().labels), None
+        width, offset = len(self.point_level().labels), None
         if scoped:
-            offset, width = self._scopes()
-        plan = self.plan(by)
+            offset, width = self._source_offsets()
+        table = self.cell_table(by)
         windows = [
-            self._window(plan, offset, start, stop - start)
-            for start, stop in spans(max(width, 1), WINDOW)  # no point may have a label
+            self._count_window(table, offset, start, stop - start)
+            for start, stop in block_bounds(max(width, 1), WINDOW)  # no point may have a label
         ]
         rows, points = (sum(numbers) for numbers in zip(*windows, strict=True))
-        return rows == int(plan.total.sum()), points
+        return rows == int(table.total.sum()), points
 
-    def _window(
-        self, plan: Plan, offset: NDArray[np.int64] | None, origin: int, width: int
+    def _count_window(
+        self, table: CellTable, offset: NDArray[np.int64] | None, origin: int, width: int
     ) -> tuple[int, int]:
-        """How many (split, point) a window of points has, and how many points."""
-        blocks = spans(self.size, PIECE * BLOCK)
+        """Count the different (split, point) in a window of points, and the points."""
+        blocks = block_bounds(self.size, PIECE * BLOCK)
         scratch = Scratch()
         found, used = 0, np.zeros(width, dtype=np.uint8)
-        for low, high in spans(plan.size, max(1, WINDOW // width)):
+        for low, high in block_bounds(table.size, max(1, WINDOW // width)):
             seen = np.zeros((high - low) * width, dtype=np.uint8)
 
             def work(b: int, low: int = low, seen: NDArray[np.uint8] = seen) -> None:
                 start, stop = blocks[b]
                 points = self._point_codes(offset, start, stop)
                 out = scratch.array("cells", stop - start, np.int32)
-                cells = self.cells(plan.by, start, stop, out)
-                kernels.mark(seen, cells, points, low, origin, width)
+                cells = self.cells(table.by, start, stop, out)
+                kernels.mark_seen(seen, cells, points, low, origin, width)
 
-            for _ in each(work, len(blocks)):
+            for _ in ordered_map(work, len(blocks)):
                 pass
             found += int(np.count_nonzero(seen))
             for line in seen.reshape(-1, width):
                 np.maximum(used, line, out=used)
         return found, int(np.count_nonzero(used))
 
-    def _scopes(self) -> tuple[NDArray[np.int64], int]:
+    def _source_offsets(self) -> tuple[NDArray[np.int64], int]:
         """Where the points of each source start when they are numbered source by source."""
-        source, point = self.levels["source"], self.pointed()
+        source, point = self.levels["source"], self.point_level()
         width = np.zeros(len(source.labels), dtype=np.int64)
-        for start, stop in spans(self.size, BLOCK):
+        for start, stop in block_bounds(self.size, BLOCK):
             np.maximum.at(width, source.block(start, stop), point.block(start, stop) + 1)
         return np.concatenate([[0], np.cumsum(width)[:-1]]), int(width.sum())
 
-    def _repeated(self, by: tuple[str, ...]) -> LogError:
-        """Words for rows that share a split and a point."""
+    def _repeated_error(self, by: tuple[str, ...]) -> LogError:
+        """Make the error for rows that share a split and a point."""
         names = (*by, "point", *(["source"] if "source" in self.levels else []))
-        keys, full = self._every(names), self._every(self.identity())
+        keys, full = self._number_rows(names), self._number_rows(self.identity())
         order = np.lexsort((np.arange(self.size), full, keys))  # copies become neighbours
         order = order[keys[order] >= 0]
         again = np.flatnonzero(np.diff(keys[order]) == 0)
@@ -360,24 +547,29 @@ class Design:
         pairs = sorted((two, one) for one, two in rows)
         same = [(two, one) for two, one in pairs if full[one] == full[two]]
         if same:
-            return self._duplicates(same)
-        moved = [f"{self.place(one)} and {self.place(two)}" for two, one in pairs[:MOST]]
+            return self._duplicate_error(same)
+        moved = [
+            f"{self.format_labels(one)} and {self.format_labels(two)}" for two, one in pairs[:MOST]
+        ]
         within = f"one {by[-1]}" if by else "the log"
         return LogError(
-            f"a point stands in two folds of {within}: {listed(moved, len(pairs))}. Expected "
+            f"a point appears in two folds of {within}: {listed(moved, len(pairs))}. Expected "
             f"each point in one fold of a repetition. If these are several random splits, "
             f"label each as a repetition of its own, as in cvstats.as_log(frame, "
             f"repetition='split'); if the points of different sources share their names, add "
             f"the level 'source'."
         )
 
-    def _every(self, names: Sequence[str]) -> IntArray:
-        """Give each row of the log a number for what it has of some levels."""
+    def _number_rows(self, names: Sequence[str]) -> IntArray:
+        """Find a number for each row of the log, by its labels of some levels."""
         sizes = [len(self.levels[name].labels) for name in names]
-        return Keys.numbered(sizes, self._codes(names, 0, self.size))[1]
+        return CellIndex.numbered(sizes, self._codes(names, 0, self.size))[1]
 
-    def _duplicates(self, same: list[tuple[int, int]]) -> LogError:
-        shown = [f"{self.place(one)} (rows {one:,} and {two:,})" for two, one in same[:MOST]]
+    def _duplicate_error(self, same: list[tuple[int, int]]) -> LogError:
+        """Make the error for rows that share all their labels."""
+        shown = [
+            f"{self.format_labels(one)} (rows {one:,} and {two:,})" for two, one in same[:MOST]
+        ]
         others = [name for name in self.levels if name not in LEVELS]
         hint = (
             f"The level {others[0]!r} is not one that tells evaluations apart; if it names the "
@@ -387,7 +579,7 @@ class Design:
             "'repetition'."
         )
         return LogError(
-            f"the same evaluation stands twice: {listed(shown, len(same))}. Expected each "
+            f"the same evaluation appears twice: {listed(shown, len(same))}. Expected each "
             f"({', '.join(self.identity())}) once. {hint}"
         )
 
@@ -412,9 +604,9 @@ class Design:
         """Count them; also find the row of such a point, and the code of another of its labels."""
         if "scoped" not in self.facts:
             self._unique_splits(tuple(name for name in self.identity() if name in SPLIT))
-        offset, width = None, len(self.pointed().labels)
+        offset, width = None, len(self.point_level().labels)
         if self.facts.get("scoped"):
-            offset, width = self._scopes()
+            offset, width = self._source_offsets()
         owner = np.full(width, -1, dtype=np.int32)
         for _, points, labels in self._labelled_points(level, offset):
             owner[points] = labels
@@ -430,7 +622,7 @@ class Design:
         self, level: str, offset: NDArray[np.int64] | None
     ) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
         """Go through the evaluations: their rows, points and labels of the level."""
-        for start, stop in spans(self.size, BLOCK):
+        for start, stop in block_bounds(self.size, BLOCK):
             points = self._point_codes(offset, start, stop)
             labels = self.levels[level].block(start, stop).astype(np.int64)
             here = (points >= 0) & (labels >= 0)

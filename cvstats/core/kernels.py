@@ -3,16 +3,11 @@
 Nothing here checks anything. A negative code means "not here". Sums are kept in float64,
 about a shift that lies among the values. Four lanes take turns, so that a run of rows of one
 cell need not wait for its own last addition.
-
-The compiled code is kept on disk where that is possible, and else in memory; with the environment
-variable ``CVSTATS_CACHE=0`` each process compiles anew.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -22,20 +17,19 @@ from numpy.typing import NDArray
 __all__ = [
     "LANES",
     "accumulate",
-    "accumulate_apart",
-    "accumulate_common",
-    "accumulate_one",
+    "accumulate_own_shifts",
+    "accumulate_one_cell",
+    "accumulate_one_shift",
     "accumulate_wide",
-    "centre_across",
-    "centre_down",
+    "center_columns",
+    "center_rows",
     "combine",
     "combine_two",
-    "count",
-    "fingerprint",
-    "mark",
-    "meet",
-    "residuals_across",
-    "residuals_down",
+    "count_rows",
+    "mark_seen",
+    "residual_columns",
+    "residual_rows",
+    "sum_hashes",
 ]
 
 LANES = 4
@@ -47,47 +41,20 @@ Hashes = NDArray[np.uint64]
 F = TypeVar("F", bound=Callable[..., None])
 
 
-GOLDEN, FIRST, SECOND = map(np.uint64, (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
-"""Of the generator SplitMix64 (Steele, Lea and Flood, 2014)."""
+def compiled(reorder: bool = False) -> Callable[[F], F]:
+    """Compile without the interpreter lock, keeping the machine code on disk.
 
-
-class Kernel:
-    """A compiled loop that outlives a cache that is full, or damaged.
-
-    Reading and writing machine code happens at the first call with arguments of some types. If
-    that fails, in whatever way, the loop is compiled once more without a cache; a failure of its
-    own then shows again.
+    ``reorder`` lets the compiler change the order of additions, so that it can use vectors.
     """
+    fastmath: set[str] | bool = {"reassoc", "contract"} if reorder else False
 
-    def __init__(self, loop: Callable[..., None], freedom: set[str] | bool) -> None:
-        self.py_func, self.freedom = loop, freedom
-        self.fast = njit(nogil=True, cache=True, fastmath=freedom)(loop)
-
-    def __call__(self, *arguments: object) -> None:
-        """Run the loop."""
+    def decorate(loop: F) -> F:
         try:
-            self.fast(*arguments)
-        except Exception:  # what a damaged file raises is not to be foreseen
-            self.fast = njit(nogil=True, fastmath=self.freedom)(self.py_func)
-            self.fast(*arguments)
+            return cast(F, njit(nogil=True, cache=True, fastmath=fastmath)(loop))
+        except RuntimeError:  # a container without any folder that can be written
+            return cast(F, njit(nogil=True, fastmath=fastmath)(loop))
 
-
-def compiled(reorder: bool = False, inner: bool = False) -> Callable[[F], F]:
-    """Compile without the interpreter lock, keeping the machine code on disk where possible.
-
-    ``reorder`` lets the compiler change the order of additions, so that it can use vectors. What
-    is ``inner`` is called by other loops only, and kept as a part of these.
-    """
-    keep = os.environ.get("CVSTATS_CACHE", "1").lower() not in {"0", "false", "no", "off"}
-    freedom: set[str] | bool = {"reassoc", "contract"} if reorder else False
-
-    def compile_(loop: F) -> F:
-        if keep and not inner:
-            with suppress(RuntimeError):  # no folder can be written: not the package's, nor another
-                return cast(F, Kernel(loop, freedom))
-        return cast(F, njit(nogil=True, fastmath=freedom)(loop))
-
-    return compile_
+    return decorate
 
 
 @compiled()
@@ -111,7 +78,7 @@ def combine_two(cells: Ints, codes: Ints, others: Ints, size: int) -> None:
 
 
 @compiled()
-def count(cells: Ints, rows: int, counts: Ints, first: Ints) -> None:
+def count_rows(cells: Ints, rows: int, counts: Ints, first: Ints) -> None:
     """Rows of each cell, and the first of them, in each block of ``rows``.
 
     Both tables have a line for each block and come zeroed.
@@ -127,7 +94,7 @@ def count(cells: Ints, rows: int, counts: Ints, first: Ints) -> None:
 
 
 @compiled()
-def mark(
+def mark_seen(
     seen: NDArray[np.uint8], groups: Ints, points: Ints, low: int, origin: int, width: int
 ) -> None:
     """Mark each (group, point) as seen, in the window that the table holds.
@@ -141,33 +108,15 @@ def mark(
 
 
 @compiled()
-def fingerprint(hashes: Hashes, points: Ints, cells: Ints, sums: Hashes) -> None:
+def sum_hashes(hashes: Hashes, points: Ints, cells: Ints, sums: Hashes) -> None:
     """Add the hash of each row's point to the sum of its cell, modulo 2^64."""
     for i in range(cells.shape[0]):
         if cells[i] >= 0 and points[i] >= 0:
             sums[cells[i]] += hashes[i]
 
 
-@compiled()
-def meet(
-    hashes: Hashes, points: Ints, cells: Ints, limit: np.uint64, met: Hashes, number: Ints
-) -> None:
-    """Mix the hash of each row (SplitMix64), and note those below a limit, and how many."""
-    found = 0
-    for i in range(cells.shape[0]):
-        if cells[i] >= 0 and points[i] >= 0:
-            z = hashes[i] + GOLDEN
-            z = (z ^ (z >> np.uint64(30))) * FIRST
-            z = (z ^ (z >> np.uint64(27))) * SECOND
-            z = z ^ (z >> np.uint64(31))
-            if z < limit:
-                met[found] = z
-                found += 1
-    number[0] = found
-
-
-@compiled(reorder=True, inner=True)
-def accumulate_one(values: Floats, shift: float, sums: Floats) -> None:
+@compiled(reorder=True)
+def accumulate_one_cell(values: Floats, shift: float, sums: Floats) -> None:
     """Add ``x - shift`` and its square where all rows are of one cell, in any order."""
     total = square = 0.0
     for i in range(values.shape[0]):
@@ -178,8 +127,8 @@ def accumulate_one(values: Floats, shift: float, sums: Floats) -> None:
     sums[1] += square
 
 
-@compiled(inner=True)
-def accumulate_common(values: Floats, cells: Ints, shift: float, sums: Floats) -> None:
+@compiled()
+def accumulate_one_shift(values: Floats, cells: Ints, shift: float, sums: Floats) -> None:
     """Add ``x - shift`` and its square to the sums of the row's cell; the shift is one for all.
 
     ``sums`` has ``LANES`` pairs for each cell: a sum and a sum of squares, side by side so
@@ -204,11 +153,11 @@ def accumulate_common(values: Floats, cells: Ints, shift: float, sums: Floats) -
             sums[at + 1] += d * d
 
 
-@compiled(inner=True)
-def accumulate_apart(values: Floats, cells: Ints, shift: Floats, sums: Floats) -> None:
+@compiled()
+def accumulate_own_shifts(values: Floats, cells: Ints, shift: Floats, sums: Floats) -> None:
     """Add ``x - shift`` and its square to the sums of the row's cell, which has its own shift.
 
-    ``sums`` has ``LANES`` pairs for each cell, as for `accumulate_common`.
+    ``sums`` has ``LANES`` pairs for each cell, as for `accumulate_one_shift`.
     """
     rows = values.shape[0]
     for i in range(rows):
@@ -246,11 +195,11 @@ def accumulate(
             about, here, k = shift[b, j], sums[b, j], only[b]
             if k >= 0:
                 at = LANES * 2 * k
-                accumulate_one(values, about[k % len(about)], here[at : at + 2])
+                accumulate_one_cell(values, about[k % len(about)], here[at : at + 2])
             elif len(about) == 1:
-                accumulate_common(values, cells[start:stop], about[0], here)
+                accumulate_one_shift(values, cells[start:stop], about[0], here)
             else:
-                accumulate_apart(values, cells[start:stop], about, here)
+                accumulate_own_shifts(values, cells[start:stop], about, here)
 
 
 @compiled()
@@ -275,10 +224,10 @@ def accumulate_wide(
 
 
 @compiled(reorder=True)
-def centre_down(
+def center_columns(
     table: Floats, rows: Ints, columns: Ints, level: Floats, part: Floats, middle: Floats
 ) -> None:
-    """Take some rows of some columns, less the level, the row's mean and then the column's.
+    """Take some rows of some columns less the level, the row's mean and then the column's.
 
     ``table`` and ``part`` have a line for each column. ``middle`` gets the columns' means.
     """
@@ -312,10 +261,10 @@ def centre_down(
 
 
 @compiled(reorder=True)
-def centre_across(
+def center_rows(
     table: Floats, rows: Ints, columns: Ints, level: Floats, part: Floats, middle: Floats
 ) -> None:
-    """Take some rows of some columns, less the level, the row's mean and then the column's.
+    """Take some rows of some columns less the level, the row's mean and then the column's.
 
     ``table`` and ``part`` have a line for each row. ``middle`` gets the columns' means.
     """
@@ -341,7 +290,7 @@ def centre_across(
 
 
 @compiled(reorder=True)
-def residuals_down(
+def residual_columns(
     table: Floats, row: int, cells: Ints, columns: Ints, mean: Floats, part: Floats, rest: Floats
 ) -> None:
     """Take rows of some columns less the mean of their cell; rows of no cell become zero.
@@ -367,7 +316,7 @@ def residuals_down(
 
 
 @compiled(reorder=True)
-def residuals_across(
+def residual_rows(
     table: Floats, row: int, cells: Ints, columns: Ints, mean: Floats, part: Floats, rest: Floats
 ) -> None:
     """Take rows of some columns less the mean of their cell; rows of no cell become zero.

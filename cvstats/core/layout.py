@@ -38,7 +38,7 @@ def fewest_folds(design: Design) -> int:
     level = fold_level(design)
     if level is None or not design.has("repetition"):
         return 1 if level is None else design.number(level)
-    codes = design.codes_of(design.plan(("repetition", level)))
+    codes = design.codes_of(design.cell_table(("repetition", level)))
     return int(np.unique(codes[:, 0], return_counts=True)[1].min())
 
 
@@ -65,14 +65,14 @@ def count_folds(design: Design) -> int:
     by = fold_levels(design)
     if by in ((), ("repetition",)):
         return 1
-    codes = design.codes_of(design.plan(by))
+    codes = design.codes_of(design.cell_table(by))
     return int((codes[:, 0] == codes[0, 0]).sum()) if "repetition" in by else len(codes)
 
 
 def count_cells(design: Design, levels: tuple[str, ...]) -> tuple[IntArray, IntArray]:
     """Count the rows of each cell of some levels; an absent level has the one code 0."""
     known = tuple(level for level in levels if level in design.levels)
-    plan = design.plan(known)
+    plan = design.cell_table(known)
     codes = np.zeros((len(plan.used), len(levels)), dtype=np.int64)
     codes[:, [levels.index(level) for level in known]] = design.codes_of(plan)
     return codes, plan.total[plan.used]
@@ -111,7 +111,7 @@ def pair_labels(design: Design, one: str, two: str) -> tuple[IntArray, IntArray]
     how many labels of ``two`` its label of ``one`` meets in that repetition.
     """
     known = tuple(name for name in ("repetition",) if name in design.levels)
-    found = design.codes_of(design.plan((*known, one, two)))
+    found = design.codes_of(design.cell_table((*known, one, two)))
     codes = np.zeros((len(found), 3), dtype=np.int64)
     codes[:, 3 - found.shape[1] :] = found
     _, at, meets = np.unique(codes[:, :2], axis=0, return_inverse=True, return_counts=True)
@@ -143,5 +143,5 @@ def has_one_loss_per_split(design: Design) -> bool:
     by = tuple(level for level in ("repetition", "fold") if level in design.levels)
     if not by or int(design.splits().rows.sum()) >= FEW * design.number("repetition"):
         return False
-    total = design.plan(by).total
+    total = design.cell_table(by).total
     return int(total.sum()) > 1 and int(total.max()) == 1

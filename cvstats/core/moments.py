@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cvstats.core.design import Keys
-from cvstats.core.threads import spans
+from cvstats.core.design import CellIndex
+from cvstats.core.threads import block_bounds
 from cvstats.core.types import FloatArray, IntArray, Labels
 
 __all__ = ["Moments", "State", "choose_origin", "mean_and_squares", "pool"]
@@ -80,7 +80,7 @@ def sorted_sum(terms: FloatArray) -> FloatArray:
 
 def distinct(key: IntArray, sizes: Sequence[int]) -> tuple[IntArray, IntArray]:
     """Sort the different rows of a table of codes; also find each row among them."""
-    keys, group = Keys.numbered(sizes, key.T)
+    keys, group = CellIndex.numbered(sizes, key.T)
     return keys.codes(), group
 
 
@@ -112,7 +112,7 @@ class Moments:
     Notes
     -----
     ``one + two`` merges the moments of two parts of a log, cell by cell, matching labels. No
-    check reaches across the parts: a point that stands in both is counted twice.
+    check reaches across the parts: a point that appears in both is counted twice.
 
     Examples
     --------
@@ -188,8 +188,8 @@ class Moments:
         total = np.add.reduceat(n, starts)
         pooled = np.empty((size, self.mean.shape[1]))
         m2 = np.empty_like(pooled)
-        for span in spans(self.mean.shape[1], max(1, TILE // len(order))):
-            tile = slice(*span)
+        for bounds in block_bounds(self.mean.shape[1], max(1, TILE // len(order))):
+            tile = slice(*bounds)
             mean = self.mean[order, tile]
             apart = mean - mean[starts][group[order]]
             pooled[:, tile] = mean[starts] + np.add.reduceat(n * apart, starts) / total

@@ -18,7 +18,20 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BLOCK", "NUMBER", "PIECE", "Scratch", "each", "is_count", "pieced", "spans"]
+from cvstats.errors import LogError
+
+__all__ = [
+    "BLOCK",
+    "PIECE",
+    "VARIABLE",
+    "Scratch",
+    "block_bounds",
+    "blocks_per_task",
+    "check_threads",
+    "count_threads",
+    "is_count",
+    "ordered_map",
+]
 
 BLOCK = 1 << 18
 """Rows worked on at once: their cell numbers stay in the processor's cache."""
@@ -29,20 +42,20 @@ PIECE = 4
 LONGEST = 32
 """Tasks that one thread takes at once, at the most."""
 
-NUMBER = "CVSTATS_THREADS"
+VARIABLE = "CVSTATS_THREADS"
 """The environment variable that sets the number of threads."""
 
 T = TypeVar("T")
 
 
-def threads() -> int:
-    """Count the threads: as asked for, else one a core that this process may use.
+def count_threads() -> int:
+    """Count the threads to use: as set, otherwise one for each core that this process may use.
 
-    Who asks for no number at all is told so by `chunked`, as moments are made.
+    `check_threads` refuses a setting that is not a number.
     """
-    asked = os.environ.get(NUMBER, "")
-    if is_count(asked):
-        return int(asked)
+    setting = os.environ.get(VARIABLE, "")
+    if is_count(setting):
+        return int(setting)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -53,53 +66,73 @@ def is_count(text: str) -> bool:
     return text.strip().isdecimal() and int(text) > 0
 
 
-def spans(size: int, rows: int) -> list[tuple[int, int]]:
+def check_threads() -> None:
+    """Refuse a setting of the number of threads that is not a number.
+
+    Raises
+    ------
+    LogError
+        If the environment variable is not empty, and not a whole number of 1 or more.
+    """
+    setting = os.environ.get(VARIABLE, "")
+    if setting.strip() and not is_count(setting):
+        raise LogError(
+            f"the environment variable {VARIABLE} is {setting!r}. Expected a whole number of 1 or "
+            f"more. Type export {VARIABLE}=2; or unset {VARIABLE}, for a thread on each core."
+        )
+
+
+def block_bounds(size: int, rows: int) -> list[tuple[int, int]]:
     """Cut ``size`` rows into blocks of ``rows``: (start, stop) of each."""
     return [(start, min(start + rows, size)) for start in range(0, size, rows)]
 
 
-def pieced(rows: int) -> int:
+def blocks_per_task(rows: int) -> int:
     """Count the blocks of so many rows that one call of a kernel works through."""
     return max(1, PIECE * BLOCK // rows)
 
 
-def each(work: Callable[[int], T], tasks: int) -> Iterator[T]:
+def ordered_map(work: Callable[[int], T], tasks: int, most: int | None = None) -> Iterator[T]:
     """Yield ``work(0), work(1), …`` in order, computed by threads a few tasks ahead.
 
-    Neighbouring tasks go to one thread in one piece: handing over costs more than a block.
+    Neighbouring tasks go to one thread in one piece: handing over costs more than a block. At
+    most ``most`` results wait for their turn, and one at the least.
     """
-    workers = min(threads(), tasks)
+    workers = min(count_threads(), tasks)
     if workers <= 1:
         yield from map(work, range(tasks))
         return
+    limit = tasks if most is None else max(most, 1)
+    size = max(1, min(tasks // (4 * workers), LONGEST, limit // (2 * workers)))
 
-    def piece(span: tuple[int, int]) -> list[T]:
-        return [work(task) for task in range(*span)]
+    def run(bounds: tuple[int, int]) -> list[T]:
+        return [work(task) for task in range(*bounds)]
 
-    answers: list[T] = []
+    results: list[T] = []
     with ThreadPoolExecutor(max_workers=workers - 1) as pool:
-        rest = iter(spans(tasks, min(max(1, tasks // (4 * workers)), LONGEST)))
-        ahead = deque((span, pool.submit(piece, span)) for span in islice(rest, 2 * workers))
+        rest = iter(block_bounds(tasks, size))
+        first_ones = islice(rest, min(2 * workers, max(1, limit // size)))
+        ahead = deque((bounds, pool.submit(run, bounds)) for bounds in first_ones)
         own: dict[tuple[int, int], list[T]] = {}
         while ahead:
-            yield from answers
-            answers = []
-            span, first = ahead[0]
-            if span not in own and not first.done():
+            yield from results
+            results = []
+            bounds, first = ahead[0]
+            if bounds not in own and not first.done():
                 # Rather than wait this thread does a piece itself that no other has begun.
                 free = (other for other, begun in ahead if other not in own and begun.cancel())
                 taken = next(free, None)
                 if taken is None:
                     first.exception()  # wait for it
                 else:
-                    own[taken] = piece(taken)
+                    own[taken] = run(taken)
                 continue
             ahead.popleft()
-            answers = own.pop(span) if span in own else first.result()
-            ahead.extend((span, pool.submit(piece, span)) for span in islice(rest, 1))
-    # Who takes just as many answers as there are tasks leaves a generator behind. Had it a pool
-    # to shut down as it is thrown away, Python would swallow a Ctrl-C that comes meanwhile.
-    yield from answers
+            results = own.pop(bounds) if bounds in own else first.result()
+            ahead.extend((bounds, pool.submit(run, bounds)) for bounds in islice(rest, 1))
+    # A caller that takes just as many results as there are tasks leaves the generator behind. If
+    # it had a pool to shut down as it is thrown away, Python would swallow a Ctrl-C meanwhile.
+    yield from results
 
 
 class Scratch(threading.local):

@@ -11,7 +11,7 @@ import xarray as xr
 
 from cvstats.api.running import Losses
 from cvstats.api.showing import framed
-from cvstats.containers import Kept, is_dask_frame
+from cvstats.containers import CellMoments, is_dask_frame
 from cvstats.errors import LogError, is_several
 from cvstats.plot.naming import plain
 
@@ -172,7 +172,7 @@ def own_name(losses: Losses) -> str | None:
         return None
     if "model" in getattr(losses, "dims", ()):
         return None
-    if isinstance(losses, Kept) and len(losses.models) > 1:
+    if isinstance(losses, CellMoments) and len(losses.models) > 1:
         return None
     return "" if losses.name is None else str(losses.name)
 

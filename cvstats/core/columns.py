@@ -8,13 +8,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.core.levels import frozen
+from cvstats.core.design import Design, readonly
+from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import FloatArray, IntArray
 
-__all__ = ["Columns", "Differences", "Panels", "Table"]
+__all__ = ["Columns", "Differences", "LossColumns", "Table", "all_binary"]
 
 SIDE_BY_SIDE = 16
-"""From so many row-major columns on, a row is read across and not column by column."""
+"""From so many columns in C order on, losses are read row by row and not column by column."""
 
 Table = NDArray[Any]
 
@@ -27,12 +28,12 @@ class Columns(Protocol):
         """Number of columns."""
 
     @property
-    def across(self) -> bool:
-        """Whether neighbouring columns lie side by side."""
+    def c_order(self) -> bool:
+        """Whether to read row by row: the columns of a row lie side by side."""
 
     @property
-    def down(self) -> bool:
-        """Whether neighbouring columns lie one after the other, each in one piece."""
+    def f_order(self) -> bool:
+        """Whether each column is in one piece, one after the other."""
 
     def column(self, j: int, start: int, stop: int) -> FloatArray:
         """Take some rows of one column, contiguous, read-only, in float64."""
@@ -47,14 +48,14 @@ class Columns(Protocol):
         """Give a read-only table with a line for each row, and where its rows and columns start."""
 
 
-def readable(table: Table) -> bool:
-    """Whether the kernels read this type of number as it is."""
+def is_readable(table: Table) -> bool:
+    """Whether kernels read this dtype as it is."""
     return table.dtype in (np.float64, np.float32)
 
 
 @dataclass(frozen=True, eq=False)
-class Panels:
-    """Tables of the same rows, one beside the other, each of shape (rows, columns)."""
+class LossColumns:
+    """Losses in tables of the same rows, side by side, each of shape (rows, columns)."""
 
     tables: tuple[Table, ...]
 
@@ -64,16 +65,16 @@ class Panels:
         return sum(table.shape[1] for table in self.tables)
 
     @property
-    def across(self) -> bool:
-        """Whether there is one table, of many columns, with its rows in one piece."""
+    def c_order(self) -> bool:
+        """Whether there is one table, of many columns, in C order."""
         table = self.tables[0]
         return len(self.tables) == 1 and self.width >= SIDE_BY_SIDE and table.flags.c_contiguous
 
     @property
-    def down(self) -> bool:
-        """Whether there is one table with its columns in one piece, of a type that is read."""
+    def f_order(self) -> bool:
+        """Whether there is one table in F order, of a dtype that kernels read."""
         table = self.tables[0]
-        return len(self.tables) == 1 and table.flags.f_contiguous and readable(table)
+        return len(self.tables) == 1 and table.flags.f_contiguous and is_readable(table)
 
     def find(self, j: int) -> tuple[Table, int]:
         """Find the table that holds a column, and the column's place in it."""
@@ -86,7 +87,7 @@ class Panels:
     def column(self, j: int, start: int, stop: int) -> FloatArray:
         """Take some rows of one column, contiguous, read-only, in float64."""
         table, at = self.find(j)
-        return frozen(np.ascontiguousarray(table[start:stop, at], dtype=np.float64))
+        return readonly(np.ascontiguousarray(table[start:stop, at], dtype=np.float64))
 
     def some(self, columns: IntArray, start: int, stop: int) -> FloatArray:
         """Take some rows of some columns, a line for each column."""
@@ -96,26 +97,26 @@ class Panels:
         return np.stack([self.column(int(j), start, stop) for j in columns])
 
     def lines(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
-        """Give the table itself where its columns are in one piece, else a copy of the part."""
-        if self.down:
-            return frozen(self.tables[0].T), columns.start, start
+        """Give the table itself where its columns are in one piece, otherwise a copy."""
+        if self.f_order:
+            return readonly(self.tables[0].T), columns.start, start
         part = [self.column(j, start, stop) for j in range(columns.start, columns.stop)]
-        return frozen(part[0][None] if len(part) == 1 else np.stack(part)), 0, 0
+        return readonly(part[0][None] if len(part) == 1 else np.stack(part)), 0, 0
 
     def tile(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
-        """Give the table itself where the kernel reads its type, else a copy of the tile."""
+        """Give the table itself where the kernel reads its dtype, otherwise a copy."""
         table = self.tables[0]
-        if readable(table):
-            return frozen(table), start, columns.start
+        if is_readable(table):
+            return readonly(table), start, columns.start
         part = np.ascontiguousarray(table[start:stop, columns], dtype=np.float64)
-        return frozen(part), 0, 0
+        return readonly(part), 0, 0
 
 
 @dataclass(frozen=True, eq=False)
 class Differences:
     """Differences of pairs of columns, made block by block."""
 
-    panels: Panels
+    losses: LossColumns
     left: IntArray
     right: IntArray
 
@@ -125,30 +126,41 @@ class Differences:
         return len(self.left)
 
     @property
-    def across(self) -> bool:
+    def c_order(self) -> bool:
         """Whether the columns lie side by side and the pairs are many."""
-        return self.panels.across and self.width >= SIDE_BY_SIDE
+        return self.losses.c_order and self.width >= SIDE_BY_SIDE
 
     @property
-    def down(self) -> bool:
-        """Differences lie nowhere yet."""
+    def f_order(self) -> bool:
+        """Differences are not in memory yet."""
         return False
 
     def column(self, j: int, start: int, stop: int) -> FloatArray:
         """Take some rows of one difference."""
-        left = self.panels.column(int(self.left[j]), start, stop)
-        with np.errstate(invalid="ignore"):  # infinite losses are refused by who asks
-            return frozen(left - self.panels.column(int(self.right[j]), start, stop))
+        left = self.losses.column(int(self.left[j]), start, stop)
+        with np.errstate(invalid="ignore"):  # infinite losses are refused by the caller
+            return readonly(left - self.losses.column(int(self.right[j]), start, stop))
 
     def lines(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
         """Take some rows of neighbouring pairs, a line for each pair."""
         part = [self.column(j, start, stop) for j in range(columns.start, columns.stop)]
-        return frozen(np.stack(part)), 0, 0
+        return readonly(np.stack(part)), 0, 0
 
     def tile(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
         """Take some rows of neighbouring pairs, a line for each row."""
-        rows = self.panels.tables[0][start:stop]
+        rows = self.losses.tables[0][start:stop]
         sides = (rows[:, side[columns]] for side in (self.left, self.right))
         left, right = (side.astype(np.float64, copy=False) for side in sides)
         with np.errstate(invalid="ignore"):
-            return frozen(left - right), 0, 0
+            return readonly(left - right), 0, 0
+
+
+def all_binary(design: Design, losses: Columns) -> bool:
+    """Return whether every loss is exactly 0 or 1; NaN is not a loss."""
+    for start, stop in block_bounds(design.size, BLOCK):
+        here = slice(None) if design.present is None else design.present[start:stop]
+        for j in range(losses.width):
+            values = losses.column(j, start, stop)[here]
+            if not np.all((values == 0) | (values == 1) | np.isnan(values)):
+                return False
+    return True

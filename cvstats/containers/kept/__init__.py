@@ -1,1 +1,0 @@
-"""Moments in place of losses: made of batches, added up, written to files."""

@@ -1,0 +1,269 @@
+"""Counts, means and squared deviations of losses in every cell, in one pass.
+
+The pass is cut into blocks of rows and tiles of columns whose sizes depend on the log alone.
+What is found in the blocks merges in an order that does not depend on theirs, so that neither
+the number of threads nor an exchange of whole blocks changes a bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cvstats.core import crossproducts, kernels
+from cvstats.core.columns import Columns, Differences
+from cvstats.core.design import CellTable, Counts, Design, count_blocks
+from cvstats.core.moments import Moments, State, choose_origin, pool
+from cvstats.core.threads import Scratch, block_bounds, blocks_per_task, check_threads, ordered_map
+from cvstats.core.types import FloatArray
+
+__all__ = ["compute_moments"]
+
+Sums = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+"""Counts of some blocks, a shift near each mean, what is left of the mean, and squares about it."""
+
+TILE = 8
+"""Columns read in one go, at the least, where each lies in one piece."""
+
+ABREAST = 128
+"""Columns read in one go, at the least, where rows lie in one piece: shorter runs are slow."""
+
+NUMBERS = 1 << 20
+"""Losses that a thread reads in one go, about."""
+
+SUMS = 10_000
+"""Sums that a thread adds to at once, about: they should stay in the processor's cache."""
+
+BATCH = 64
+"""Blocks whose moments are kept until they are merged, at the most."""
+
+KEPT = 1 << 19
+"""Numbers that the moments of these blocks may take, about: fewer blocks where cells are many."""
+
+WAITING = 1 << 21
+"""Numbers that tasks may have found before their turn comes, at the most."""
+
+CROWDED = 64
+"""With fewer rows a cell than this, each cell has a shift of its own from the start."""
+
+FAR = 1e3
+"""A shift this much farther from the mean than the losses are is chosen anew."""
+
+
+def compute_moments(design: Design, losses: Columns, by: Sequence[str]) -> Moments:
+    """Compute the moments of every column in every cell, in one pass over the losses.
+
+    Many pairs of few models come from cross products, not from a column for each; those of
+    models that are nearly alike are then subtracted loss by loss.
+
+    Raises
+    ------
+    LogError
+        If the environment sets a number of threads that is not a number.
+    """
+    check_threads()
+    if not isinstance(losses, Differences) or not crossproducts.use_cross_products(
+        design, losses, by
+    ):
+        return reduce_columns(design, losses, by)
+    found, alike = crossproducts.pair_moments(design, losses, by)
+    if len(alike):
+        few = Differences(losses.losses, losses.left[alike], losses.right[alike])
+        direct = reduce_columns(design, few, by)
+        found.mean[:, alike], found.m2[:, alike] = direct.mean, direct.m2
+        found.origin[alike] = direct.origin
+    return found
+
+
+def reduce_columns(design: Design, losses: Columns, by: Sequence[str]) -> Moments:
+    """Compute the moments of columns that are read, or made, side by side."""
+    table = design.cell_table(tuple(by))
+    tile = _tile_width(design, losses, table)
+    tiles = [slice(*bounds) for bounds in block_bounds(losses.width, tile)]
+    if losses.c_order:  # several blocks also where the rows are few and long
+        fewest = max(16 * table.size, NUMBERS // min(tile, losses.width))
+        pieces = block_bounds(design.size, min(table.rows, fewest))
+    else:
+        together = blocks_per_task(table.rows) if losses.f_order else 1
+        pieces = block_bounds(-(-design.size // table.rows), together)
+    read = _read_rows if losses.c_order else _read_columns
+    scratch = Scratch()
+
+    def work(task: int) -> Sums:
+        t, p = divmod(task, len(pieces))
+        return read(design, losses, table, tiles[t], pieces[p], scratch)
+
+    numbers = 3 * table.size * min(tile, losses.width)
+    batch = int(np.clip(KEPT // max(numbers, 1), 2, BATCH))
+    blocks = pieces[0][1] if pieces and losses.f_order else 1
+    most = WAITING // max(numbers * blocks, 1)
+    results = ordered_map(work, len(tiles) * len(pieces), most)
+    used = table.used
+    mean = np.empty((len(used), losses.width))
+    m2 = np.empty((len(used), losses.width))
+    origin = np.zeros(losses.width)
+    for columns in tiles:
+        parts: list[State] = []
+        for _ in pieces:
+            n, shift, share, squares = next(results)
+            if not parts and not n.any():
+                continue  # no evaluation yet
+            with np.errstate(invalid="ignore", over="ignore"):  # reported later, by label
+                if not parts:
+                    origin[columns] = choose_origin(n, shift + share, squares)
+                parts.append((n, (shift - origin[columns]) + share, squares))
+            if sum(len(count) for count, _, _ in parts) >= batch:
+                parts = [_merge(parts)]
+        if parts:
+            _, mean_here, m2_here = _merge(parts)
+            mean[:, columns] = mean_here[0, used]
+            m2[:, columns] = m2_here[0, used]
+    labels = tuple(design.levels[name].labels for name in table.by)
+    count = table.total[used].astype(np.float64)
+    return Moments(table.by, labels, design.codes_of(table), count, mean, m2, origin)
+
+
+def _tile_width(design: Design, losses: Columns, table: CellTable) -> int:
+    """Choose how many columns to read in one go."""
+    most = SUMS // max(table.size, 1)
+    rows = max(1, min(design.size, blocks_per_task(table.rows) * table.rows))
+    if losses.c_order:
+        return int(np.clip(most, ABREAST, 1024))
+    if losses.f_order:
+        return int(np.clip(NUMBERS // rows, TILE, max(TILE, most)))
+    return max(1, NUMBERS // 16 // rows)  # each is copied or made: by itself, but for short ones
+
+
+def _merge(parts: list[State]) -> State:
+    """Merge the blocks of some pieces into one."""
+    count, mean, m2 = (np.concatenate(part) for part in zip(*parts, strict=True))
+    with np.errstate(invalid="ignore", over="ignore"):
+        total, mean, m2 = pool(count, mean, m2)
+    return total[None], mean[None], m2[None]
+
+
+def _cell_numbers(
+    design: Design, table: CellTable, start: int, stop: int, scratch: Scratch
+) -> NDArray[np.int32]:
+    """Find the cells of some rows, in memory that a thread uses again."""
+    out = scratch.array("cells", stop - start, np.int32)
+    return design.cells(table.by, start, stop, out)
+
+
+def _count_cells(
+    design: Design,
+    table: CellTable,
+    piece: tuple[int, int],
+    rows: tuple[int, int],
+    scratch: Scratch,
+) -> tuple[Counts, Counts]:
+    """Count the rows of each cell in some blocks, and find the first; remembered if few."""
+    if table.blocks is None:
+        return count_blocks(table.rows, _cell_numbers(design, table, *rows, scratch), table.size)
+    counts, first = table.blocks
+    return counts[slice(*piece)], first[slice(*piece)]
+
+
+def _center_sums(
+    counts: Counts, shift: FloatArray, sums: FloatArray, squares: FloatArray
+) -> tuple[Sums, NDArray[np.bool_]]:
+    """Turn sums about a shift into what is left of the mean and squared deviations about it.
+
+    Also return where the shift lies so far from the rest of its cell that the deviations are the
+    small difference of large sums.
+    """
+    n = counts.astype(np.float64)
+    share = sums / np.maximum(n, 1)[..., None]
+    m2 = squares - sums * share
+    far = ~(sums * share <= FAR * m2)
+    return (n, shift, share, np.maximum(m2, 0.0)), far
+
+
+def _accumulate_about(
+    counts: Counts, shift: FloatArray, add: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+) -> Sums:
+    """Add about a shift for each cell; where that is far, once more about the means."""
+    with np.errstate(invalid="ignore", over="ignore"):  # reported later, by label
+        state, far = _center_sums(counts, shift, *add(shift))
+        mean = shift + state[2]
+        far &= np.isfinite(mean)
+        if far.any():
+            shift = np.where(far, mean, shift)
+            state, _ = _center_sums(counts, shift, *add(shift))
+    return state
+
+
+def _read_columns(
+    design: Design,
+    losses: Columns,
+    table: CellTable,
+    columns: slice,
+    piece: tuple[int, int],
+    scratch: Scratch,
+) -> Sums:
+    """Read some blocks, a column at a time.
+
+    The losses of a block are first taken about one of its losses, which is fastest. Where that
+    lies far from some cell, they are taken anew, about a loss of each cell.
+    """
+    start, stop = piece[0] * table.rows, min(piece[1] * table.rows, design.size)
+    counts, first = _count_cells(design, table, piece, (start, stop), scratch)
+    values, column, row = losses.lines(columns, start, stop)
+    begin = row + np.arange(len(counts)) * table.rows
+    width = columns.stop - columns.start
+    largest = counts.argmax(axis=1)
+    whole = counts.max(axis=1) == np.diff([*begin, row + stop - start])
+    only = np.where(whole, largest, -1)
+    cells = (
+        np.empty(0, dtype=np.int32)
+        if whole.all()
+        else _cell_numbers(design, table, start, stop, scratch)
+    )
+    at = slice(column, column + width)
+
+    def add(shift: FloatArray) -> tuple[FloatArray, FloatArray]:
+        sums = np.zeros((len(counts), width, table.size, kernels.LANES, 2))
+        flat = sums.reshape(len(counts), width, -1)
+        kernels.accumulate(values, column, row, table.rows, stop - start, cells, only, shift, flat)
+        total = sums.sum(axis=3)
+        return total[..., 0].transpose(0, 2, 1), total[..., 1].transpose(0, 2, 1)
+
+    if table.rows >= CROWDED * table.size:
+        blocks = np.arange(len(counts))
+        some = values[at][:, begin + first[blocks, largest]].T.astype(np.float64)
+        with np.errstate(invalid="ignore", over="ignore"):  # reported later, by label
+            state, far = _center_sums(counts, some[:, None, :], *add(some[:, :, None]))
+        if not far.any():
+            return state
+    own = values[at][:, begin[:, None] + first].astype(np.float64).transpose(1, 2, 0)
+    own = np.where((counts > 0)[..., None], own, 0.0)
+    return _accumulate_about(
+        counts, own, lambda shift: add(np.ascontiguousarray(shift.transpose(0, 2, 1)))
+    )
+
+
+def _read_rows(
+    design: Design,
+    losses: Columns,
+    table: CellTable,
+    columns: slice,
+    piece: tuple[int, int],
+    scratch: Scratch,
+) -> Sums:
+    """Read some rows, many columns of a row at a time."""
+    start, stop = piece
+    values, row, column = losses.tile(columns, start, stop)
+    cells = _cell_numbers(design, table, start, stop, scratch)
+    counts, first = count_blocks(stop - start, cells, table.size)
+
+    def add(shift: FloatArray) -> tuple[FloatArray, FloatArray]:
+        sums = np.zeros((table.size, 2, columns.stop - columns.start))
+        kernels.accumulate_wide(values, row, column, cells, shift, sums)
+        return sums[:, 0], sums[:, 1]
+
+    among = values[row + first[0], column : column + columns.stop - columns.start]
+    shift = np.where((counts[0] > 0)[:, None], among.astype(np.float64), 0.0)
+    _, shift, share, m2 = _accumulate_about(counts[0], shift, add)
+    return counts.astype(np.float64), shift[None], share[None], m2[None]
