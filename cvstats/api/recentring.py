@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from cvstats.containers import Log
-from cvstats.core.chunked import Panels, Shifted
+from cvstats.core.chunked import Shifted
 from cvstats.core.result import Caution, Result
 from cvstats.core.types import FloatArray
 
@@ -38,7 +38,7 @@ def recentred(ask: Callable[[Log], Result], log: Log) -> Result:
     The answer may be about several parts of the log, one below the other.
     """
     result = ask(log)
-    if type(log.panels) is not Panels:
+    if not log.in_memory:
         return result
     if result.method == "decompose":
         level, spread = level_of(log)

@@ -161,11 +161,12 @@ class Design:
     def _plan(self, by: tuple[str, ...]) -> Plan:
         sizes = tuple(len(self.levels[name].labels) for name in by)
         if self.weights is not None:
-            keys, cell = Keys.numbered(sizes, self._codes(by, 0, self.size))
-            total = np.zeros(len(keys), dtype=np.int64)
+            found, cell = Keys.numbered(sizes, self._codes(by, 0, self.size))
+            total = np.zeros(len(found), dtype=np.int64)
             np.add.at(total, cell, self.weights)
-            return Plan(by, sizes, max(self.size, 1), total, keys)
-        size, keys = math.prod(sizes), None
+            return Plan(by, sizes, max(self.size, 1), total, found)
+        size = math.prod(sizes)
+        keys = None
         if size > min(self._most(), np.iinfo(np.int32).max):
             blocks = spans(self.size, BLOCK)
             keys = Keys.of(sizes, lambda: (self._codes(by, *span) for span in blocks))
