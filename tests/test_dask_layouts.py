@@ -237,23 +237,25 @@ def refused_later():
         log[{"model": 2, "repetition": 1}] = np.nan
 
     one = r"repetition=0, fold=\d, source='site 0', point='p\d+'"
-    yield "missing", missing, {}, rf"'b' is missing \(NaN\) at {one}"
+    gap = rf"same points: model='b' has no loss \(NaN\) at {one}, where"
+    yield "missing", missing, {}, rf"{gap} model='a' has one"
     yield (
         "missing, apart",
         missing,
         {"model": 1},
-        (rf"same points: model='b' has no loss \(NaN\) at {one}, where model='a' has one"),
+        rf"{gap} another model or cell has one",
     )
     yield "infinite", infinite, {}, rf"'b' is infinite at {one}"
     yield "twice", twice, {}, r"a point appears in two folds of one repetition: .* and "
     yield "twice, apart", twice, {"fold": 1}, r"a point appears in two folds of one repetition"
     yield "lost", lost, {}, r"its repetitions test 35 to 36 of the 36 points"
-    yield "masked", masked, {"repetition": 1}, "model='c' are all missing .* in one chunk and not"
+    gone = r"model='c' has no loss \(NaN\) at repetition=1, fold=\d, .*; and 35 more, where"
+    yield "masked", masked, {"repetition": 1}, rf"{gone} model='a' has one"
     yield (
         "masked, apart",
         masked,
         {"repetition": 1, "model": 1},
-        ("model='c' are all missing .* in one chunk and not"),
+        rf"{gone} another model or cell has one",
     )
     yield "nothing", lambda log: log.values.fill(np.nan), {}, "the log is empty"
 
@@ -282,7 +284,7 @@ def test_models_on_different_points_are_not_compared(two):
             found = cvstats.compare(*(lazy.sel(model=name, drop=True) for name in "ab"))
         else:
             found = cvstats.compare(lazy)
-    words = r"not both models of .* finite loss at repetition=0, .*point='p"
+    words = r"same points: model='.*' has no loss \(NaN\) at repetition=0, .*point='p"
     with now(), pytest.raises(LogError, match=words):
         found.compute()
 
@@ -359,7 +361,10 @@ def test_infinite_losses_are_no_missing_ones():
     log[{"repetition": 0, "point": 3}] = np.inf
     with guard():
         lazy = cvstats.compare(log.chunk(point=9), missing="drop")
-    with now(), pytest.raises(LogError, match="not both models of pair='a - b', .* finite"):
+    with (
+        now(),
+        pytest.raises(LogError, match="model='a'.* is infinite at .*point='p3'"),
+    ):
         lazy.compute()
     with now(), pytest.raises(LogError, match="leaves nothing"):
         cvstats.naive((log * np.nan).chunk(point=9), missing="drop").compute()

@@ -198,6 +198,7 @@ def _(one: Any, two: Any) -> Any:
                 f"levels in both. Drop it, as in log.drop_vars({name!r})."
             )
     tested = arrays.level_dims(one if isinstance(one, xr.DataArray) else first_of(one))
+    one, two = load_levels(one, tested), load_levels(two, tested)
     for dim in one.dims:
         two = two.isel({dim: places(one, two, dim, dim in tested)})
     for name in LEVELS:
@@ -207,7 +208,18 @@ def _(one: Any, two: Any) -> Any:
                 f"of the two logs differs. A paired comparison needs one partition. "
                 f"Expected the same {name} of each point in both logs."
             )
-    return two
+    if isinstance(one, xr.Dataset):
+        pairs = zip(one.data_vars, two.data_vars, strict=True)
+        return two.assign({yours: two[yours].transpose(*one[mine].dims) for mine, yours in pairs})
+    return two.transpose(*one.dims)
+
+
+def load_levels(log: Any, tested: tuple[Hashable, ...]) -> Any:
+    """Load levels that are lazy, which are compared before any loss is computed."""
+    if isinstance(log, xr.DataArray):
+        return arrays.in_memory(log, tested)
+    loaded = arrays.in_memory(first_of(log), tested)
+    return log.assign_coords({name: loaded.coords[name] for name in loaded.coords})
 
 
 def first_of(log: xr.Dataset) -> xr.DataArray:

@@ -198,7 +198,10 @@ class ChunkMoments:
 
 def add_moments(one: Moments | None, two: Moments | None) -> Moments | None:
     """Add moments up, of which there may be none."""
-    return one if two is None else two if one is None else one + two
+    if one is None or two is None:
+        return two if one is None else one
+    with np.errstate(invalid="ignore", over="ignore"):  # infinite losses: named later
+        return one + two
 
 
 def flatten_parts(parts: Any) -> list[ChunkMoments]:
@@ -253,7 +256,9 @@ def sum_chunk(
     )
     if rows == 0 or width == 0:
         return empty
-    places = np.ascontiguousarray(weights[(..., *[0] * len(carried))]).reshape(rows)
+    places = np.ascontiguousarray(weights[(slice(None),) * tested + (0,) * len(carried)]).reshape(
+        rows
+    )
     here = places["kept"].copy()
     seen = []
     if reduction.nan_tells:
@@ -451,8 +456,6 @@ class LazyAnswer:
         The dimensions of the result before those that are carried, the parts first.
     asked : tuple of tuple of int
         The numbers of the models of the pairs that are compared.
-    second : int, optional
-        The number of the first model of the second log, where two are compared.
     drop : bool
         Whether evaluations that some model misses are left out.
     dtype : dtype
@@ -469,7 +472,6 @@ class LazyAnswer:
     by: str | None
     leading: tuple[int, ...]
     asked: Pairs = ((), ())
-    second: int | None = None
     drop: bool = False
     dtype: np.dtype[Any] | None = None
 
@@ -481,7 +483,7 @@ class LazyAnswer:
             shape = [len(self.asked[0]), *shape[:axis], *shape[axis + 1 :]]
         out = np.empty((*self.leading, *shape), dtype=self.dtype)
         if out.size:
-            name = partial(self.name_column, labels)
+            name = labels.name
             refuse_missing(found, known, self.layout, name, self.drop)
             log = self.log_of(found, known, labels, known.points.__getitem__)
             result = self.answer(log, found.carried)
@@ -499,13 +501,6 @@ class LazyAnswer:
         coords = {dim: whole.coords[dim][rows] for dim, rows in here.items() if dim in whole.coords}
         sizes = tuple(map(len, along))
         return ArrayLabels(models, whole.dims, coords, sizes, whole.model_dim, None)
-
-    def name_column(self, labels: ArrayLabels, column: int) -> str:
-        """Name one column; where there are two logs, say of which."""
-        if self.second is None:
-            return labels.name(column)
-        at = np.unravel_index(column, labels.sizes)[labels.dims.index("model")]
-        return f"{labels.name(column)} of the {'first' if at < self.second else 'second'} log"
 
     def log_of(
         self, found: ChunkMoments, known: KnownCells, labels: ArrayLabels, points: CountPoints
@@ -569,8 +564,8 @@ def refuse_missing(
             missing = missing + len(lost)
             earlier = (found.missing == 0) | (int(lost[0]) < first)
             first, beside = np.where(earlier, lost[0], first), np.where(earlier, -2, beside)
-    bad = np.flatnonzero((missing > 0) & (missing < number)) if found.cells is not None else []
-    for column in bad[:1]:
+    bad = np.flatnonzero((missing > 0) & (missing < number))
+    for column in bad[:1] if found.cells is not None else bad[:0]:
         total = int(missing[column])
         where = layout.design_at(np.array([first[column]])).format_labels(0)
         where = where if total == 1 else f"{where}; and {total - 1:,} more"
@@ -645,9 +640,9 @@ class LazyCells:
             every = da.ones(x.shape[:tested], chunks=x.chunks[:tested], dtype=bool)
             return every, every
         there = x.map_blocks(mark_losses, tested=tested, dtype=np.uint8)
-        low, high = there.min(axis=carried), there.max(axis=carried)
-        kept = (low > 0) & (high > 1)
-        return kept, high > 1 if self.lazy.nan_tells else da.ones_like(kept)
+        some = (there > 1).any(axis=carried)
+        kept = (there > 0).all(axis=carried) & some
+        return kept, some if self.lazy.nan_tells else da.ones_like(kept)
 
     def sums(self) -> Any:
         """Sum up each chunk and add chunks up: for each chunk of carried cells its moments."""
@@ -763,7 +758,6 @@ def compute_later(
     leading: tuple[int, ...] = (),
     pairs: Pairs = ((), ()),
     asked: Pairs = ((), ()),
-    second: int | None = None,
     example: Callable[..., Result] | None = None,
 ) -> LazyNumbers:
     """Make lazy arrays of the numbers of a method, chunked as the carried dimensions are."""
@@ -774,7 +768,7 @@ def compute_later(
     cells = LazyCells.of(lazy, levels, pairs)
     answer = LazyAnswer(
         run, cells.reduction, lazy.layout, labels_along(log, lazy), log.noted, log.used,
-        log.doubts(), by, leading, asked, second, lazy.drop,
+        log.doubts(), by, leading, asked, lazy.drop,
     )  # fmt: skip
     form, points = run_on_sketch(log, replace(answer, run=example or run), levels)
     kinds = {name: np.asarray(values).dtype for name, values in form.columns.items()}
@@ -800,6 +794,13 @@ def compute_later(
         dropped = da.from_delayed(number, (), dtype=np.int64)
     names = [*kinds, "caution"]
     return LazyNumbers({name: out[name] for name in names}, form, dropped)
+
+
+def labels_of_log(log: Log) -> ArrayLabels:
+    """Take the labels of an array."""
+    if not isinstance(log.labels, ArrayLabels):
+        raise TypeError("the losses are not in an array")
+    return log.labels
 
 
 def lazy_array(log: Log) -> LazyArray:
@@ -833,25 +834,34 @@ def count_dropped(known: KnownCells) -> NDArray[np.int64]:
 
 def lazily(log: Log, run: Run, *, by: str | None = None, axis: Axis | None = None) -> xr.Dataset:
     """Run a method later; what it needs of the levels is checked now."""
-    axes = [(by, Groups(log, by).labels)] if by is not None else []
+    axes: list[Axis] = [(by, Groups(log, by).labels)] if by is not None else []
     axes += [axis] if axis is not None else []
-    leading = tuple(len(names) for _, names in axes)
-    numbers = compute_later(log, run, by=by, leading=leading)
-    return label_lazily(log, axes, numbers, facts_of(numbers.form) | dict(log.attrs))
+    numbers = compute_later(log, run, by=by, leading=tuple(len(names) for _, names in axes))
+    return label_along(log, axes, numbers, facts_of(numbers.form) | dict(log.attrs))
 
 
-def label_lazily(
+def label_along(
     log: Log, axes: Sequence[Axis], numbers: LazyNumbers, attrs: dict[str, Any]
 ) -> xr.Dataset:
-    """Put labels and units on lazy numbers."""
+    """Put labels on lazy numbers, some axes before the carried dimensions."""
     labels = log.labels
-    dims = (*(name for name, _ in axes), *getattr(labels, "dims", ()))
-    units = getattr(labels, "units", None)
-    coords = {**getattr(labels, "coords", {})}
+    coords: dict[Hashable, Any] = {**getattr(labels, "coords", {})}
     for name, names in axes:
         things = np.empty(len(names), dtype=object)
         things[:] = list(names)
         coords[name] = (name, xr.Variable((name,), things).to_index())
+    dims = (*(name for name, _ in axes), *getattr(labels, "dims", ()))
+    return make_dataset(dims, coords, getattr(labels, "units", None), numbers, attrs)
+
+
+def make_dataset(
+    dims: tuple[Hashable, ...],
+    coords: Mapping[Hashable, Any],
+    units: str | None,
+    numbers: LazyNumbers,
+    attrs: Mapping[str, Any],
+) -> xr.Dataset:
+    """Make a variable of each lazy number, with its units; the last one counts what was dropped."""
     variables: dict[str, Any] = {}
     for name, values in numbers.arrays.items():
         facts = {"units": units} if units and name in IN_LOSS_UNITS else {}
@@ -889,28 +899,29 @@ def compare_lazily(
     example : callable, optional
         A quicker way to a result of the same form.
     """
-    second = None
     if other is None:
         log = read(losses, missing=missing)
         names, left, right = choose(log)
     else:
         names, beside = beside_other(losses, other)
         log = read(beside, missing=missing)
-        second = len(names)
-        left, right = np.arange(second), np.arange(second) + second
+        left, right = np.arange(len(names)), np.arange(len(names)) + len(names)
     asked = tuple(map(int, left)), tuple(map(int, right))
     more: Pairs = ((), ())
     if every:
         one, two = np.triu_indices(len(log.labels.models), 1)
         more = tuple(map(int, one)), tuple(map(int, two))
-    numbers = compute_later(
-        log, run, pairs=more if every else asked, asked=asked, second=second, example=example
-    )
-    table = label_lazily(log, [], numbers, facts_of(numbers.form) | dict(log.attrs))
-    sides = {side: [str(pair[at]) for pair in names] for at, side in enumerate(SIDES)}
-    old = [name for name, coord in table.coords.items() if "model" in coord.dims]
-    table = table.drop_vars(old).rename_dims(model="pair")
-    table = table.assign_coords({side: ("pair", labels) for side, labels in sides.items()})
+    numbers = compute_later(log, run, pairs=more if every else asked, asked=asked, example=example)
+    labels = labels_of_log(log)
+    coords = {
+        name: coord
+        for name, coord in labels.coords.items()
+        if "model" not in getattr(coord, "dims", ("model",))
+    }
+    coords |= {side: ("pair", [str(pair[at]) for pair in names]) for at, side in enumerate(SIDES)}
+    dims = tuple("pair" if dim == "model" else dim for dim in labels.dims)
+    attrs = facts_of(numbers.form) | dict(log.attrs)
+    table = make_dataset(dims, coords, labels.units, numbers, attrs)
     single = other is not None and isinstance(losses, xr.DataArray) and "model" not in losses.dims
     return table.squeeze("pair") if single else table.transpose("pair", ...)
 
@@ -935,9 +946,10 @@ def beside_other(one: Any, two: Any) -> tuple[list[tuple[Hashable, Hashable]], x
         wide = wide if "model" in wide.dims else wide.expand_dims("model")
         bare.append(wide.transpose(*dims).chunk())
     whole = xr.concat(bare, "model", coords="minimal", compat="override", join="override")
-    models = [label for pair in zip(*names, strict=True) for label in pair]
-    both = pd.Index([f"{i}: {name}" for i, name in enumerate(models)], name="model")
-    return names, whole.assign_coords(model=both).assign_attrs(getattr(one, "attrs", {}))
+    sides = ((mine, "first"), (yours, "second"))
+    whose = [f"{name or 'log'} of the {side} log" for each, side in sides for name in each]
+    models = pd.Index(whose, name="model")
+    return names, whole.assign_coords(model=models).assign_attrs(getattr(one, "attrs", {}))
 
 
 def as_array(losses: Any) -> xr.DataArray:
@@ -960,15 +972,16 @@ def lazy_table(log: Log, by: tuple[str, ...]) -> xr.Dataset:
     log = replace(log, used=(*log.used, *by))
     numbers = compute_later(log, SpreadCells(by, shape), leading=shape)
     numbers.arrays.pop("caution")
-    table = label_lazily(log, labels, numbers, {"method": "moments", **log.attrs})
-    cells = LazyCells.of(lazy, cell_levels(log.design))
-    levels = tuple(dict.fromkeys((*cells.levels, *by)))
-    cells = LazyCells.of(lazy, levels)
+    table = label_along(log, labels, numbers, {"method": "moments", **log.attrs})
+    cells = LazyCells.of(lazy, tuple(dict.fromkeys((*cell_levels(log.design), *by))))
     known = cells.known(log.design, (), cells.sums())
     if lazy.known_later:
         later = import_dask().delayed(count_cells, pure=True)(known, by, shape)
-        return table.assign(count=(by, da.from_delayed(later, shape, dtype=np.int64)))
-    return table.assign(count=(by, count_cells(known, by, shape)))
+        count = da.from_delayed(later, shape, dtype=np.int64)
+    else:
+        count = count_cells(known, by, shape)
+    names = ["mean", "var"] if numbers.dropped is None else ["mean", "var", "n_dropped"]
+    return table.assign(count=(by, count))[["count", *names]]
 
 
 def count_cells(known: KnownCells, by: tuple[str, ...], shape: tuple[int, ...]) -> IntArray:
@@ -1047,9 +1060,10 @@ def moments_of_array(
 
 def put_block(table: FloatArray, here: tuple[slice, ...], part: Moments) -> None:
     """Put means, squared deviations and origins of some columns where they belong."""
-    for i, values in enumerate((part.mean, part.m2, np.broadcast_to(part.origin, part.mean.shape))):
-        block = table[(slice(None), i, *here)]
-        block[...] = values.reshape(block.shape)
+    origin = np.broadcast_to(part.origin, part.mean.shape)
+    for i, values in enumerate((part.mean, part.m2, origin)):
+        place: tuple[Any, ...] = (slice(None), i, *here)
+        table[place] = values.reshape(table[place].shape)
 
 
 def columns_of_table(whole: Moments, table: FloatArray) -> Moments:

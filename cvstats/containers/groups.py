@@ -239,12 +239,12 @@ def take_codes(level: Level, rows: IntArray) -> IntArray:
     """Take the codes of a level at some rows."""
     codes: Any = level.codes
     if isinstance(codes, np.ndarray):
-        return codes[rows].astype(np.int64)
-    at = np.unravel_index(rows, codes.shape)
-    if codes.base is None:
-        return at[codes.axes[0]].astype(np.int64)
-    taken: IntArray = codes.base[tuple(at[axis] for axis in codes.axes)].astype(np.int64)
-    return taken
+        taken = codes[rows]
+    else:
+        at = np.unravel_index(rows, codes.shape)
+        axes = tuple(at[axis] for axis in codes.axes)
+        taken = axes[0] if codes.base is None else codes.base[axes]
+    return np.asarray(taken, dtype=np.int64)
 
 
 def stack(results: Sequence[Result]) -> Result:

@@ -348,10 +348,10 @@ class Design:
     def _cell_table(self, by: tuple[str, ...]) -> CellTable:
         sizes = tuple(len(self.levels[name].labels) for name in by)
         if self.weights is not None:
-            index, cell = CellIndex.numbered(sizes, self._codes(by, 0, self.size))
-            total = np.zeros(len(index), dtype=np.int64)
+            found, cell = CellIndex.numbered(sizes, self._codes(by, 0, self.size))
+            total = np.zeros(len(found), dtype=np.int64)
             np.add.at(total, cell, self.weights)
-            return CellTable(by, sizes, max(self.size, 1), total, index)
+            return CellTable(by, sizes, max(self.size, 1), total, found)
         size, index = math.prod(sizes), None
         if size > min(self._label_limit(), np.iinfo(np.int32).max):
             blocks = block_bounds(self.size, BLOCK)
