@@ -597,7 +597,7 @@ class Design:
             return counts, None
         row, code = shared  # in words only now: an index may get other labels
         other = spelled(self.levels[level].labels[code])
-        where = self.place(row, level)
+        where = self.format_labels(row, level)
         return counts, f"the point at {where} stands in {level}={other} too"
 
     def _count_points(self, level: str) -> tuple[IntArray, tuple[int, int] | None]:
