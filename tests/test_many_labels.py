@@ -12,8 +12,8 @@ import pytest
 
 import cvstats
 from cvstats import LogError, Moments
+from cvstats.containers.batches import find_cells
 from cvstats.containers.grouping import Groups
-from cvstats.containers.kept.batches import rows_of
 from cvstats.containers.reading import read
 from cvstats.core import design as designs
 from cvstats.core import reduce
@@ -55,7 +55,7 @@ def test_cells_that_differ_in_a_high_digit_only():
     parts = [Moments.of_log(log.iloc[rows], by=names) for rows in ([0, 1], [2, 3])]
     whole = parts[0] + parts[1]
     assert whole.cells.count.tolist() == [2, 2]
-    assert rows_of(whole.cells, parts[1].cells).tolist() == [0, 1]
+    assert find_cells(whole.cells, parts[1].cells).tolist() == [0, 1]
 
 
 def test_repeated_rows_are_named_among_many_labels():
