@@ -41,11 +41,10 @@ class Moments(CellMoments):
     Notes
     -----
     Labels and their number need not be known before, and the order of batches does not matter but
-    for rounding: standard errors agree to about 14 digits where the losses lie up to a thousand
-    times their spread from zero, and to one digit less for each further factor of ten (11 digits
-    at a million times, 8 at 1e9). Models are matched by name.
+    for rounding: standard errors agree to about 14 digits, however far from zero the losses are.
+    Models are matched by name.
     Each batch is checked as any log is. Across batches it is checked that all repetitions test
-    the same points, by sums of hashes of their labels, and that no evaluation stands in two
+    the same points, by sums of hashes of their labels, and that no evaluation appears in two
     batches, by the hashes of the evaluations: of all up to 65,536, and of so many in a longer log.
     There a batch that was added twice is found, and a few evaluations may not be. Nothing is
     known again where points have no names. ``attrs["checked"]`` of a result says what was done.
@@ -136,13 +135,19 @@ class Moments(CellMoments):
     def save(self, path: Path) -> None:
         """Write the moments to one small file, which is there whole or not at all.
 
-        Arrays and text in numpy's ``.npz``; nothing is pickled, so that a file of a stranger
-        can be read. What `load` reads is the same to the last bit.
+        Arrays and text in numpy's ``.npz``, nothing pickled. What `load` reads is the same to the
+        last bit. The labels of a level are text, numbers or times, all of one type, or tuples of
+        these.
 
         Parameters
         ----------
         path : str or path
             Where to write; a file that is there is replaced.
+
+        Raises
+        ------
+        LogError
+            If ``path`` is not a path, or the labels of a level are of several types.
         """
         save(self, path)
 
@@ -159,6 +164,11 @@ class Moments(CellMoments):
         -------
         Moments
             The same numbers, to the last bit.
+
+        Raises
+        ------
+        LogError
+            If there is no such file, or it is damaged, or holds something else.
         """
         return load(cls, path)
 

@@ -12,8 +12,8 @@ import pytest
 
 import cvstats
 from cvstats import LogError, Moments
-from cvstats.containers.grouping import Groups
 from cvstats.containers.batches import find_cells
+from cvstats.containers.grouping import Groups
 from cvstats.containers.reading import read
 from cvstats.core import design as designs
 from cvstats.core import reduce

@@ -36,15 +36,18 @@ def choose_origin(count: FloatArray, mean: FloatArray, m2: FloatArray) -> FloatA
     origin is a multiple of a power of two near the standard deviation, so that parts of a log
     mostly have one origin, and the difference of two origins is exact.
     """
-    n, axes = count[..., None], tuple(range(count.ndim))
+    weight, axes = (count / count.sum())[..., None], tuple(range(count.ndim))
     with np.errstate(all="ignore"):  # a column of NaN, or of losses beyond 1e150, gets 0
-        location = (n * mean).sum(axis=axes) / count.sum()
-        spread = np.sqrt((m2 + n * (mean - location) ** 2).sum(axis=axes) / count.sum())
+        location = (weight * mean).sum(axis=axes)
+        variance = (m2 / count.sum() + weight * (mean - location) ** 2).sum(axis=axes)
+        far = location**2 > NEAR**2 * variance
+        if not far.any():
+            return np.zeros(len(location))
+        spread = np.sqrt(variance)
         unit = np.where(spread > 0, np.ldexp(1.0, np.frexp(spread)[1]), 0.0)
         unit = np.maximum(unit, np.spacing(np.abs(location)))
         origin = np.rint(location / unit) * unit
-        far = np.isfinite(origin) & (np.abs(location) > NEAR * spread)
-    return np.where(far, origin, 0.0)
+    return np.where(far & np.isfinite(origin), origin, 0.0)
 
 
 def mean_and_squares(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
