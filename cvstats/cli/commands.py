@@ -9,12 +9,13 @@ from typing import Literal, TypeAlias
 import pandas as pd
 
 from cvstats import reporting
-from cvstats.api import choosing, comparing, diagnosing
+from cvstats.api import choosing, diagnosing
 from cvstats.api.files import save_log
 from cvstats.api.running import Compared, Missing
 from cvstats.cli.printing import Format, printed, spoken
 from cvstats.cli.reading import Reading, log_in, tell_dropped, titled
 from cvstats.cli.writing import refuse_input
+from cvstats.comparisons.compare import compare as compare_models
 from cvstats.options import check_alpha
 
 __all__ = ["Shell", "compare", "convert", "diagnose", "interval", "methods", "report"]
@@ -108,7 +109,7 @@ def compare(
     reading
         How to read the file.
     """
-    result = comparing.compare(
+    result = compare_models(
         log_in([file, *more], reading, missing), reference=reference, method=method,
         alternative=alternative, adjust=None if adjust == "none" else adjust, alpha=alpha, rng=seed,
         missing=missing,

@@ -48,7 +48,7 @@ def equivalence(
     Two one-sided tests: is the difference above the lower end of the margin, and below its
     upper end? With d the mean difference, the p-value is the larger of
     ``1 - F((d - low) / se)`` and ``F((d - high) / se)``, F the distribution function of the
-    statistic.
+    statistic. The target is the difference that the interval covers, as in `compare`.
 
     Parameters
     ----------

@@ -43,7 +43,8 @@ def power(
 
     If the true difference were ``effect``, how probably would `compare` find it, with as many
     points as here? With se the standard error of the mean difference, the power of the
-    two-sided test is ``Phi(effect / se - z) + Phi(-effect / se - z)``.
+    two-sided test is ``Phi(effect / se - z) + Phi(-effect / se - z)``. The target of that
+    comparison is the difference that the interval covers, as in `compare`.
 
     Parameters
     ----------

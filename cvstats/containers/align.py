@@ -235,10 +235,14 @@ def labels_along(log: Any, dim: Hashable, counted: bool) -> pd.Index | None:
     if dim in LEVELS or not counted:
         return None
     along = [name for name in LEVELS if name in log.coords and log.coords[name].dims == (dim,)]
-    if "point" in along:
-        return pd.MultiIndex.from_arrays([log.coords[name].values for name in along], names=along)
+    if "point" in along or (along and "point" in log.coords):
+        labels = [log.coords[name].values for name in along]
+        if len(along) == 1:
+            only: pd.Index = pd.Index(labels[0], name=along[0])
+            return only
+        return pd.MultiIndex.from_arrays(labels, names=along)
     if "point" in log.coords and dim in log.coords["point"].dims:
-        return None  # it is compared as it stands
+        return None  # its coordinate is compared as a whole
     raise LogError(
         f"nothing along the dimension {dim!r} names the points. Expected a coordinate 'point' in "
         f"both logs, as in log.assign_coords(point=({dim!r}, points))."

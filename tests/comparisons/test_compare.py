@@ -587,3 +587,29 @@ def test_random_splits_and_scores_are_compared_by_corrected_t():
     assert table["se"].tolist() == pytest.approx(
         [np.sqrt((1 / 20 + 4 / 36) * (scores[m] - scores["a"]).var()) for m in "bc"], rel=1e-12
     )
+
+
+def test_repetitions_may_be_the_labels_of_another_dimension():
+    rng = np.random.default_rng(5)
+    coords = {"point": range(40), "repetition": ("run", ["x", "y", "z"])}
+    one = xr.DataArray(rng.normal(size=(3, 40)), dims=("run", "point"), coords=coords)
+    two = one + rng.normal(size=one.shape)
+    both = xr.concat([one, two], "model").assign_coords(model=["one", "two"])
+    wanted = both.cvci.compare()
+    mixed = two.isel(run=[2, 0, 1], point=slice(None, None, -1))
+    for other in (two, mixed):
+        ours = one.cvci.compare(other)
+        for name in FIRST:
+            assert ours[name].item() == pytest.approx(wanted[name].item(), rel=1e-12)
+    with pytest.raises(LogError, match="not evaluated on the same points: only the first log has "):
+        one.cvci.compare(two.assign_coords(repetition=("run", ["x", "y", "w"])))
+
+
+def test_points_that_are_a_coordinate_without_an_index_are_matched():
+    rng = np.random.default_rng(6)
+    both = xr.DataArray(
+        rng.normal(size=(30, 2)), dims=("row", "model"), coords={"point": ("row", range(30))}
+    )
+    one, two = both.isel(model=0), both.isel(model=1)
+    ours = one.cvci.compare(two.isel(row=slice(None, None, -1)))
+    assert ours["se"].item() == pytest.approx(both.cvci.compare()["se"].item(), rel=1e-12)
