@@ -87,7 +87,8 @@ def checked_train_size(train_size: object) -> None:
 def train_sizes(log: Log, found: Moments, train_size: TrainSize) -> FloatArray:
     """Find how many points each model was trained on, or ask."""
     count = len(found.count)
-    if train_size is None and layouts.partitioned(log.complete or log.design):
+    folded = found.levels not in ((), ("repetition",))
+    if train_size is None and folded and layouts.partitioned(log.complete or log.design):
         return left_by_folds(log, found)
     if train_size is None:
         train_size = log.noted.get(NOTED)  # as evaluate leaves it
