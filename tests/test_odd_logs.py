@@ -234,3 +234,12 @@ def test_a_report_of_columns_of_two_levels():
     pytest.importorskip("matplotlib", reason="needs matplotlib")
     log = SAME["columns of two levels"]()
     assert "x · a" in cvstats.report(log)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "Int64", "int64[pyarrow]"])
+def test_whole_numbers_that_a_float_rounds(dtype):
+    if "pyarrow" in dtype:
+        pytest.importorskip("pyarrow", reason="the extra io is not installed")
+    log = pd.Series([2**62 + i for i in range(8)], pd.Index(range(8), name="point"), dtype=dtype)
+    with pytest.raises(LogError, match=r"whole numbers above 2\^53"):
+        cvstats.holdout(log)

@@ -85,10 +85,7 @@ class Cells:
         """Merge the cells that these levels do not distinguish."""
         unknown = [level for level in by if level not in self.found.levels]
         if unknown:
-            have = listed(map(repr, self.found.levels)) or "none"
-            raise LogError(
-                f"this needs cells by {unknown[0]!r}, and the moments are by {have}. {self.words}"
-            )
+            raise LogError(words_for_cells(unknown[0], self.found.levels, self.words))
         if isinstance(losses, Differences):
             return self._pick_differences(losses).over(by)
         return self.found.over(by)
@@ -120,6 +117,12 @@ class Cells:
         raise LogError(self.words)
 
 
+def words_for_cells(level: str, levels: Sequence[str], words: str) -> str:
+    """Say which cells are needed and which there are."""
+    have = listed(map(repr, levels)) or "none"
+    return f"this needs cells by {level!r}, and the moments are by {have}. {words}"
+
+
 def design_of_cells(
     cells: Moments,
     splits: SplitSizes | None,
@@ -133,7 +136,8 @@ def design_of_cells(
         for i, (level, labels) in enumerate(zip(cells.levels, cells.labels, strict=True))
     }
     if named_points:
-        hidden: Any = HiddenTable((len(cells.count),), words)
+        missing = words_for_cells("point", cells.levels, words)
+        hidden: Any = HiddenTable((len(cells.count),), missing)
         levels["point"] = Level((), hidden)
     facts: dict[Any, Any] = {} if splits is None else {"splits": splits}
     weights = cells.count.astype(np.int64)

@@ -160,6 +160,14 @@ def unequal_points(whose: str, where: str, other: str) -> LogError:
     )
 
 
+def too_many_digits(whose: str) -> LogError:
+    """Words for whole numbers that a float64 rounds."""
+    return LogError(
+        f"the losses of {whose} are whole numbers above 2^53, which lose their last digits here. "
+        f"Expected smaller ones. Subtract a constant first."
+    )
+
+
 def too_large(whose: str) -> LogError:
     """Words for losses whose squares are infinite."""
     return LogError(
@@ -321,10 +329,7 @@ class Log:
                 )
         for j in np.flatnonzero(largest >= 2.0**53).tolist():
             if self.panels.find(j)[0].dtype.kind in "iu":
-                raise LogError(
-                    f"the losses of {self.name(j)} are whole numbers above 2^53, which lose their "
-                    f"last digits here. Expected smaller ones. Subtract a constant first."
-                )
+                raise too_many_digits(self.name(j))
 
     def _refuse_empty(self, masked: MaskArray) -> None:
         """Refuse a model without any loss beside one that has some: it is no masked cell."""

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cvstats.containers.log import Attrs
+from cvstats.containers.log import Attrs, too_many_digits
 from cvstats.core.columns import LossColumns
 from cvstats.core.design import LEVELS, Design, GridCodes, Level
 from cvstats.core.level_names import meant
@@ -119,6 +119,8 @@ def numbers(column: pd.Series) -> NDArray[Any]:
         return values.view(np.uint8) if dtype.kind == "b" else values
     known = pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_bool_dtype(dtype)
     if known and not pd.api.types.is_complex_dtype(dtype):
+        if pd.api.types.is_integer_dtype(dtype) and column.abs().max() >= 2**53:
+            raise too_many_digits("the log" if column.name is None else repr(column.name))
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     strays = (value for value in column if not is_number(value) and value is not None)
     stray = next(strays, None)

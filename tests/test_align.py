@@ -1,0 +1,71 @@
+"""Two logs beside each other: paired by name, never by the order in memory."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cvstats
+
+dask = pytest.importorskip("dask", reason="the extra dask is not installed")
+
+DIMS = ("repetition", "point", "lat", "lon")
+
+
+def a_map():
+    """Losses of points in folds that differ by repetition, over a map without labels."""
+    rng = np.random.default_rng(0)
+    fold = np.stack([rng.permutation(12) % 3 for _ in range(2)])
+    coords = {"fold": (("repetition", "point"), fold), "point": range(12)}
+    return xr.DataArray(rng.normal(size=(2, 12, 3, 2)), coords, DIMS)
+
+
+def dense(log):
+    """The same with a dimension for the folds, and NaN where nothing was evaluated."""
+    folds = xr.DataArray(range(3), dims="fold", coords={"fold": range(3)})
+    return log.drop_vars("fold").where(log["fold"].drop_vars("fold") == folds)
+
+
+def stacked(log):
+    """The same with one dimension of evaluations."""
+    return log.stack(evaluation=("repetition", "point")).reset_index("evaluation")
+
+
+LAYOUTS = {"by point": lambda log: log, "dense": dense, "stacked": stacked}
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@settings(max_examples=8, deadline=None)
+@given(st.data())
+def test_any_order_of_dimensions(layout, lazy, data):
+    one = LAYOUTS[layout](a_map())
+    two = (one**2).copy()
+    wanted = cvstats.compare(one, two)
+    orders = [data.draw(st.permutations(log.dims)) for log in (one, two)]
+    logs = [log.transpose(*order) for log, order in zip((one, two), orders, strict=True)]
+    if layout == "by point" and data.draw(st.booleans()):
+        logs[1] = logs[1].assign_coords(fold=logs[1]["fold"].transpose())
+    logs[1] = logs[1].isel({logs[1].dims[0]: slice(None)})
+    ask = cvstats.compare
+    if lazy:
+        logs = [log.chunk({log.dims[0]: 2}) for log in logs]
+    with dask.config.set(scheduler="synchronous"):
+        found = ask(*logs).compute()
+    for name in ("difference", "se", "lower", "upper", "p_value"):
+        ours = found[name].transpose(*wanted[name].dims)
+        np.testing.assert_allclose(ours, wanted[name], rtol=1e-9, atol=1e-13)
+
+
+@pytest.mark.parametrize("whole", [partial(xr.DataArray.to_dataset, dim="model")])
+def test_datasets_in_any_order(whole):
+    one = xr.concat([a_map(), a_map() + 0.1], "model").assign_coords(model=["x", "y"])
+    wanted = cvstats.compare(whole(one), whole(one**2))
+    turned = whole((one**2).transpose("lon", "point", "model", "lat", "repetition"))
+    found = cvstats.compare(whole(one), turned[["y", "x"]])
+    xr.testing.assert_allclose(found, wanted, rtol=1e-12)
