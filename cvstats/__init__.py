@@ -8,11 +8,7 @@ Examples
 >>> import cvstats
 >>> log = cvstats.datasets.load("diabetes")
 >>> losses = cvstats.losses(log, prediction="ridge")
->>> losses.cvci.wald()[["estimate", "lower", "upper"]].astype(float).round(0)
-estimate    3006.0
-lower       2640.0
-upper       3372.0
-Name: ridge, dtype: float64
+>>> losses.cvci.wald().round(0)
 """
 
 from __future__ import annotations
@@ -30,6 +26,7 @@ from cvstats.errors import nearest as _nearest
 if TYPE_CHECKING:
     from cvstats import datasets, plans, plot
     from cvstats.api.bootstrapping import bootstrap_632, bootstrap_oob
+    from cvstats.api.cautions import cautions
     from cvstats.api.choosing import interval, methods
     from cvstats.api.comparing import compare, difference
     from cvstats.api.counting import cochran_q, mcnemar
@@ -67,6 +64,7 @@ __all__ = [
     "bootstrap_632",
     "bootstrap_oob",
     "case_bootstrap",
+    "cautions",
     "clustered",
     "cochran_q",
     "compare",
@@ -122,6 +120,7 @@ _HOMES = {
     name: f"cvstats.{home}"
     for home, names in {
         "api.bootstrapping": ("bootstrap_632", "bootstrap_oob"),
+        "api.cautions": ("cautions",),
         "api.choosing": ("interval", "methods"),
         "api.comparing": ("compare", "difference"),
         "api.counting": ("cochran_q", "mcnemar"),

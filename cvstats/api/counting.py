@@ -13,8 +13,9 @@ from cvstats.api.running import Losses, Missing, Table
 from cvstats.comparisons import discordance
 from cvstats.comparisons.paired import ADJUSTMENTS, adjusted
 from cvstats.containers import Log, read
+from cvstats.core.cautions import Caution
 from cvstats.core.chunked import all_binary
-from cvstats.core.result import Caution, Result
+from cvstats.core.result import Result
 from cvstats.errors import LogError, checked_choice, checked_flag
 from cvstats.intervals.registry import require
 

@@ -14,7 +14,8 @@ from cvstats.api.pairs import columns_of
 from cvstats.api.running import Losses, Missing, Table, checked_alpha
 from cvstats.comparisons import ranks
 from cvstats.containers import Log, is_dask_frame, later, read
-from cvstats.core.result import Caution, Result
+from cvstats.core.cautions import Caution
+from cvstats.core.result import Result
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_choice, checked_level, listed
 

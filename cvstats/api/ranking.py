@@ -22,7 +22,8 @@ from cvstats.api.running import (
 from cvstats.comparisons.best import CENTERS, checked_screening, may_be_best, no_losses
 from cvstats.comparisons.joint import checked_draws
 from cvstats.containers import Log, read
-from cvstats.core.result import Caution, Result
+from cvstats.core.cautions import Caution
+from cvstats.core.result import Result
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_choice
 from cvstats.intervals.registry import require

@@ -13,8 +13,9 @@ from dataclasses import replace
 import numpy as np
 
 from cvstats.containers import Log
+from cvstats.core.cautions import Caution
 from cvstats.core.chunked import Panels, Shifted
-from cvstats.core.result import Caution, Result
+from cvstats.core.result import Result
 from cvstats.core.types import FloatArray
 
 __all__ = ["recentred"]

@@ -9,8 +9,9 @@ import numpy as np
 from cvstats.api.running import by_repetition
 from cvstats.comparisons.paired import symmetric
 from cvstats.containers import CellLog, Log
+from cvstats.core.cautions import Caution
 from cvstats.core.chunked import Differences
-from cvstats.core.result import Caution, Result
+from cvstats.core.result import Result
 from cvstats.core.types import FloatArray, MaskArray
 
 __all__ = ["ROUNDING", "exact", "levels_of"]

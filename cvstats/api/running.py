@@ -27,8 +27,9 @@ from cvstats.api.running_resampled import (
 )
 from cvstats.api.running_sources import run_clustered, run_out_of_source
 from cvstats.containers import Kept, Log, Table
+from cvstats.core.cautions import Caution
 from cvstats.core.chunked import Columns, all_binary
-from cvstats.core.result import Caution, Result
+from cvstats.core.result import Result
 from cvstats.errors import LogError, is_number, is_several
 from cvstats.intervals import quadratic as quadratics
 from cvstats.intervals import splits, wald

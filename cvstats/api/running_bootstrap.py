@@ -9,8 +9,9 @@ import numpy as np
 from cvstats.api.rates import Rates, no_information_of
 from cvstats.containers import Log
 from cvstats.containers.resamples import Resample, draws, resamples, without_undrawn
+from cvstats.core.cautions import Caution
 from cvstats.core.chunked import Columns
-from cvstats.core.result import Caution, Result
+from cvstats.core.result import Result
 from cvstats.core.types import FloatArray
 from cvstats.errors import checked_choice
 from cvstats.intervals import bootstrap

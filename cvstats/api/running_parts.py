@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from cvstats.containers import Groups
-from cvstats.core.result import Caution, Result
+from cvstats.core.cautions import Caution
+from cvstats.core.result import Result
 from cvstats.core.types import IntArray
 from cvstats.intervals import wald
 from cvstats.intervals.registry import fold_level

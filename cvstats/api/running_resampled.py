@@ -12,10 +12,11 @@ import pandas as pd
 
 from cvstats.containers import Groups, Log
 from cvstats.containers.grouping import PartDesign
+from cvstats.core.cautions import Caution
 from cvstats.core.chunked import Columns
 from cvstats.core.design import LEVELS
 from cvstats.core.moments import Moments
-from cvstats.core.result import Caution, Result
+from cvstats.core.result import Result
 from cvstats.core.types import FloatArray, IntArray, Labels
 from cvstats.errors import LogError, is_number, is_several, listed, place
 from cvstats.intervals import layouts, nested, replace_one, resampled

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from cvstats.comparisons.joint import critical, maxima
-from cvstats.core.result import Caution
+from cvstats.core.cautions import Caution
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, is_number
 

@@ -7,8 +7,9 @@ from numbers import Real
 import numpy as np
 
 from cvstats.comparisons.paired import below, degrees, limits, symmetric
+from cvstats.core.cautions import Caution
 from cvstats.core.moments import Moments
-from cvstats.core.result import Caution, Result, half_widths
+from cvstats.core.result import Result, half_widths
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, NotGiven, is_number
 
@@ -73,7 +74,7 @@ def equivalent(base: Result, *, margin: tuple[float, float], alpha: float) -> Re
     reach, _ = half_widths("two-sided", 2 * alpha, df)
     lower, upper = limits(estimate, se, reach, reach)
     tests = {
-        "difference": estimate, "se": se, "lower": lower, "upper": upper,
+        "difference": estimate, "lower": lower, "upper": upper, "se": se,
         "p_value": p, "equivalent": p < alpha,
     }  # fmt: skip
     attrs = {**base.attrs, "alternative": "equivalence", "alpha": alpha}

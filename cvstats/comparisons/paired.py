@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from cvstats.core.result import Caution, Result, half_widths
+from cvstats.core.cautions import Caution
+from cvstats.core.result import Result, half_widths
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, checked_choice
 
@@ -63,9 +64,9 @@ def tested(base: Result, *, alternative: str, alpha: float) -> Result:
     lower, upper = limits(estimate, se, down, up)
     tests: dict[str, NDArray[Any]] = {
         "difference": estimate,
-        "se": se,
         "lower": lower,
         "upper": upper,
+        "se": se,
         "statistic": statistic,
         "p_value": np.where(missing, np.nan, p),
     }
@@ -105,7 +106,7 @@ def as_it_stands(base: Result, *, alternative: str) -> Result:
         )
     columns = dict(base.columns)
     estimate = columns.pop("estimate")
-    tests = {name: columns.pop(name) for name in ("se", "lower", "upper")}
+    tests = {name: columns.pop(name) for name in ("lower", "upper", "se")}
     for name in ("statistic", "p_value"):
         tests[name] = columns.pop(name, np.full_like(estimate, np.nan))
     caution = base.caution & ~np.int64(Caution.ONE_FOLD)

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from cvstats.core.result import Caution, Result, quantile
+from cvstats.core.cautions import Caution
+from cvstats.core.result import Result, quantile
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,15 +17,17 @@ from cvstats.containers.frames import facts_about
 from cvstats.containers.lazy.evaluated import unlabelled
 from cvstats.containers.lazy.panels import LazyPanels, check_sizes
 from cvstats.containers.log import Attrs, refuse_same_names
+from cvstats.core.cautions import flag_attrs, list_cautions
 from cvstats.core.chunked import Panels
 from cvstats.core.design import LEVELS, Design, Grid, Level
 from cvstats.core.moments import Moments
-from cvstats.core.result import Result, caution_attrs
+from cvstats.core.result import Result
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, listed
 
 __all__ = [
     "ArrayLabels",
+    "file_attrs",
     "in_memory",
     "laid_out",
     "level_dims",
@@ -248,6 +251,15 @@ def evaluated(panels: Panels) -> NDArray[np.bool_]:
     return here
 
 
+def file_attrs(attrs: Attrs) -> dict[str, Any]:
+    """Keep what a file can hold: no None, and a mapping as JSON."""
+    return {
+        name: json.dumps(fact, ensure_ascii=False) if isinstance(fact, Mapping) else fact
+        for name, fact in attrs.items()
+        if fact is not None
+    }
+
+
 @dataclass(frozen=True, eq=False)
 class ArrayLabels:
     """Results over the carried dimensions, as a Dataset with a variable for each number."""
@@ -355,11 +367,10 @@ class ArrayLabels:
         for name, values in result.columns.items():
             units = {"units": self.units} if self.units and name in IN_LOSS_UNITS else {}
             variables[name] = (dims, np.asarray(values).reshape(sizes), units)
-        flags = result.caution.reshape(sizes).astype(np.int32)
-        variables["caution"] = (dims, flags, caution_attrs())
-        clean = {key: value for key, value in attrs.items() if value is not None}
+        flags = result.caution.reshape(sizes).astype(np.int64)
+        variables["caution"] = (dims, flags, flag_attrs(list_cautions(flags)))
         refuse_same_names(variables, (*dims, *coords))
-        return xr.Dataset(variables, coords=dict(coords), attrs=clean)
+        return xr.Dataset(variables, coords=dict(coords), attrs=file_attrs(attrs))
 
     def cells(self, found: Moments, attrs: Attrs) -> xr.Dataset:
         """Lay count, mean and variance over the levels asked for and the carried dimensions."""

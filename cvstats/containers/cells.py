@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from cvstats.containers.apart import Apart
 from cvstats.containers.hashing import Prints, as_index
 from cvstats.containers.log import Log
+from cvstats.core.cautions import Caution
 from cvstats.core.chunked import Columns, Differences, Panels
 from cvstats.core.design import LEVELS, SPLIT, Design, Keys, Level, Plan, Splits
 from cvstats.core.moments import Moments
-from cvstats.core.result import Caution
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, listed, spelled
 

@@ -13,11 +13,12 @@ import pandas as pd
 import xarray as xr
 
 from cvstats.core import chunked
+from cvstats.core.cautions import Caution, list_cautions, sentences_of
 from cvstats.core.chunked import Columns, Differences, Panels
 from cvstats.core.design import Design
 from cvstats.core.levels import Grid
 from cvstats.core.moments import Moments
-from cvstats.core.result import Caution, Result
+from cvstats.core.result import Result, separate_counts
 from cvstats.core.threads import BLOCK, spans
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import MOST, LogError, listed, spelled
@@ -74,15 +75,21 @@ def own_version() -> str:
     return version("cvstats")
 
 
-def facts_of(result: Result) -> dict[str, Any]:
-    """Gather the attrs of a labelled result: what was done, what it covers, and by whom."""
+def facts_of(result: Result, noted: Mapping[Hashable, Any]) -> dict[str, Any]:
+    """Gather the attrs of a labelled result: what was done, what it covers, and by whom.
+
+    ``noted`` are the attrs of the log, which may name its loss.
+    """
     compared = result.attrs.get("interval_method")
     method = METHODS[str(compared or result.method)]
     facts: dict[str, Any] = {"method": result.method, **result.attrs}
     target = str(result.attrs.get("target", method.target))  # some methods have several
     target = f"difference between the models in: {target}" if compared else target
     facts |= {"target": target, "guarantee": result.attrs.get("guarantee", method.guarantee)}
-    return facts | {"reference": method.reference, "cvstats_version": own_version()}
+    facts["reference"] = method.reference
+    if isinstance(noted.get("loss"), str):
+        facts["loss"] = noted["loss"]
+    return facts | {"cvstats_version": own_version()}
 
 
 def refuse_same_names(numbers: Iterable[str], carried: Iterable[Hashable]) -> None:
@@ -302,14 +309,20 @@ class Log:
         self.refuse_scores(result)
         if (empty := (result.caution & np.int64(Caution.NO_LOSSES)) != 0).any():
             self._refuse_empty(empty)
-        result = doubted(result, self.doubts())
-        return self.labels.table(result, facts_of(result) | dict(self.attrs))
+        return self.labels.table(*self.completed(result))
 
     def label_pairs(self, pairs: Sequence[tuple[Hashable, Hashable]], result: Result) -> Any:
         """Label a result for pairs of models, in the shape of the container that came in."""
         self.refuse_scores(result)
+        return self.labels.pairs(pairs, *self.completed(result))
+
+    def completed(self, result: Result) -> tuple[Result, Attrs]:
+        """Add the doubts about this log, and move what all rows share to the attrs."""
         result = doubted(result, self.doubts())
-        return self.labels.pairs(pairs, result, facts_of(result) | dict(self.attrs))
+        columns, counts = separate_counts(result)
+        attrs = facts_of(result, self.noted) | counts | dict(self.attrs)
+        attrs["cautions"] = sentences_of(list_cautions(result.caution))
+        return replace(result, columns=columns), attrs
 
     def doubts(self) -> Caution:
         """Gather what the design makes doubtful, whatever the method."""

@@ -14,7 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
-from cvstats.core.result import Caution, Result, interval
+from cvstats.core.cautions import Caution
+from cvstats.core.result import Result, interval
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, checked_choice
 
@@ -323,9 +324,9 @@ def percentile(
     limits = origin + np.quantile(values - origin, [alpha / 2, 1 - alpha / 2], axis=0) + shift
     columns = {
         "estimate": estimate,
-        "se": np.full_like(estimate, np.nan),
         "lower": limits[0],
         "upper": limits[1],
+        "se": np.full_like(estimate, np.nan),
     }
     for name, value in extra.items():
         columns[name] = np.broadcast_to(np.asarray(value), estimate.shape)

@@ -10,8 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from cvstats.core.cautions import Caution
 from cvstats.core.moments import Moments
-from cvstats.core.result import Caution, Result, interval
+from cvstats.core.result import Result, interval
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import checked_choice
 

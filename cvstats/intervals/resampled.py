@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 from scipy import special
 
+from cvstats.core.cautions import Caution
 from cvstats.core.moments import Moments
-from cvstats.core.result import Caution, Result, interval
+from cvstats.core.result import Result, interval
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_choice
 
@@ -126,9 +127,9 @@ def combined_f(
     f = np.where((noise == 0) & (np.abs(means).max(axis=0) == 0), 0.0, f)
     columns = {
         "estimate": estimate,
-        "se": np.full_like(estimate, np.nan),
         "lower": estimate - reach,
         "upper": estimate + reach,
+        "se": np.full_like(estimate, np.nan),
         "statistic": f,
         "p_value": np.asarray(special.fdtrc(10, 5, f), dtype=np.float64),
     }

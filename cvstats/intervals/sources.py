@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cvstats.core.cautions import Caution
 from cvstats.core.moments import Moments
-from cvstats.core.result import Caution, Result, interval
+from cvstats.core.result import Result, interval
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_choice, listed, spelled
 

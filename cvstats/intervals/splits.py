@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
+from cvstats.core.cautions import Caution
 from cvstats.core.moments import Moments
-from cvstats.core.result import Caution, Result, interval, quantile
+from cvstats.core.result import Result, interval, quantile
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, checked_choice
 

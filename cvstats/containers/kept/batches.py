@@ -25,10 +25,10 @@ from cvstats.containers.kept.notes import Notes
 from cvstats.containers.log import Labels, Log
 from cvstats.containers.pairing import aligned
 from cvstats.containers.reading import read, unread
+from cvstats.core.cautions import Caution
 from cvstats.core.chunked import Differences
 from cvstats.core.design import LEVELS
 from cvstats.core.moments import Moments
-from cvstats.core.result import Caution
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, listed
 

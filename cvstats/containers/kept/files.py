@@ -21,8 +21,8 @@ from cvstats.containers.kept.batches import Kept
 from cvstats.containers.kept.met import ALL, Met
 from cvstats.containers.kept.notes import Notes
 from cvstats.containers.log import Labels
+from cvstats.core.cautions import Caution
 from cvstats.core.moments import Moments
-from cvstats.core.result import Caution
 from cvstats.errors import LogError, NoSuchFile
 
 __all__ = ["load", "save"]

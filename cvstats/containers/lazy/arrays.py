@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from cvstats.containers.arrays import IN_LOSS_UNITS
+from cvstats.containers.arrays import IN_LOSS_UNITS, file_attrs
 from cvstats.containers.cells import CellLog
 from cvstats.containers.grouping import Groups
 from cvstats.containers.lazy.graph import lazy_cells, lazy_template
@@ -24,7 +24,8 @@ from cvstats.containers.lazy.panels import LazyPanels
 from cvstats.containers.lazy.template import Run, Template, sketch
 from cvstats.containers.log import Log, doubted, facts_of, refuse_same_names
 from cvstats.containers.stacking import Axis
-from cvstats.core.result import Caution, Result, caution_attrs
+from cvstats.core.cautions import Caution, flag_attrs
+from cvstats.core.result import Result, separate_counts
 from cvstats.errors import LogError
 
 __all__ = ["is_lazy", "lazily", "lazy_table", "lazy_template_of", "told_later"]
@@ -83,10 +84,12 @@ def lazily(
         axes.append((by, Groups(log, by).labels))
     if axis is not None:
         axes.append(axis)
-    kinds = {name: np.asarray(values).dtype for name, values in form.columns.items()}
-    kinds["caution"] = np.dtype(np.int32)
+    columns, counts = (form.columns, {}) if told_later(log) else separate_counts(form)
+    kinds = {name: np.asarray(values).dtype for name, values in columns.items()}
+    kinds["caution"] = np.dtype(np.int64)
     arrays = lazy_cells(log, template, run, kinds, tuple(len(labels) for _, labels in axes))
-    table = labelled(log, axes, arrays, facts_of(form) | dict(log.attrs))
+    attrs = facts_of(form, log.noted) | counts | dict(log.attrs)
+    table = labelled(log, axes, arrays, attrs)
     return with_dropped(log, template, table)
 
 
@@ -124,10 +127,9 @@ def labelled(
     variables: dict[str, Any] = {}
     for name, values in arrays.items():
         facts = {"units": units} if units and name in IN_LOSS_UNITS else {}
-        variables[name] = (dims, values, caution_attrs() if name == "caution" else facts)
-    clean = {key: value for key, value in attrs.items() if value is not None}
+        variables[name] = (dims, values, flag_attrs(tuple(Caution)) if name == "caution" else facts)
     refuse_same_names(variables, (*dims, *coords))
-    return xr.Dataset(variables, coords=coords, attrs=clean)
+    return xr.Dataset(variables, coords=coords, attrs=file_attrs(attrs))
 
 
 def lazy_table(log: Log, by: tuple[str, ...]) -> xr.Dataset:

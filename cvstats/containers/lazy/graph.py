@@ -195,7 +195,7 @@ def finished(found: Moments, template: Template, run: Run, shape: tuple[int, ...
     """Run a method on the moments of some columns; its numbers over the carried cells."""
     result = template.answer(run, template.log(template.filled(found)))
     columns = {name: np.asarray(values) for name, values in result.columns.items()}
-    columns["caution"] = result.caution.astype(np.int32)
+    columns["caution"] = result.caution.astype(np.int64)
     return {name: values.reshape(shape) for name, values in columns.items()}
 
 
