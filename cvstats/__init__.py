@@ -9,6 +9,9 @@ Examples
 >>> log = cvstats.datasets.load("diabetes")
 >>> losses = cvstats.losses(log, prediction="ridge")
 >>> losses.cvci.wald().round(0)
+       estimate   lower   upper     se caution
+model
+ridge    3006.0  2640.0  3372.0  187.0
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from strategies import (
 )
 
 import cvstats
-from cvstats.core.result import CAUTIONS, Caution
+from cvstats.core.cautions import Caution
 
 FIRST = ["estimate", "se", "lower", "upper"]
 CALLS = {

@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 
 import cvstats
-from cvstats.core.result import Caution
+from cvstats.core.cautions import Caution
 from cvstats.errors import LogError
 from cvstats.intervals.unused import meant
 

@@ -93,11 +93,10 @@ def bootstrap_oob(
     >>> index = pd.MultiIndex.from_product([range(1, 401), range(20)], names=names)
     >>> log = pd.DataFrame({"count": counts.ravel(), "mean": loss.ravel()}, index=index)
     >>> losses = log.set_index("count", append=True)["mean"]
-    >>> losses.cvci.bootstrap_oob()[["estimate", "se", "se_monte_carlo"]].astype(float).round(3)
-    estimate          0.386
-    se                0.108
-    se_monte_carlo    0.040
-    Name: mean, dtype: float64
+    >>> losses.cvci.bootstrap_oob()[["estimate", "se", "se_monte_carlo"]].round(3)
+           estimate     se  se_monte_carlo
+    model
+    mean      0.386  0.108            0.04
     """
     options: dict[str, Any] = {"monte_carlo": monte_carlo, "alpha": alpha}
     checked("bootstrap_oob", options)
@@ -183,14 +182,12 @@ def bootstrap_632(
     >>> losses = log.set_index("count", append=True)["1-nn"]
     >>> share = y.mean()
     >>> result = losses.cvci.bootstrap_632(no_information=2 * share * (1 - share))
-    >>> result[["estimate", "apparent", "out_of_bag", "no_information"]].astype(float).round(3)
-    estimate          0.499
-    apparent          0.000
-    out_of_bag        0.511
-    no_information    0.499
-    Name: 1-nn, dtype: float64
-    >>> print(result["caution"])
-    the standard error, or the overfitting rate, was put at the end of its possible range
+    >>> result[["estimate", "apparent", "out_of_bag", "no_information"]].round(3)
+           estimate  apparent  out_of_bag  no_information
+    model
+    1-nn      0.499       0.0       0.511           0.499
+    >>> print(result.attrs["cautions"]["bounded"])
+    The standard error, or the overfitting rate, was put at the end of its possible range. Run more repetitions or samples.
     """
     options: dict[str, Any] = {"monte_carlo": monte_carlo, "alpha": alpha}
     checked("bootstrap_632", options)

@@ -86,12 +86,10 @@ def holdout(
     >>> import cvstats, pandas as pd
     >>> points = pd.RangeIndex(50, name="point")
     >>> losses = pd.Series([0.0, 1.0, 0.0, 0.0, 1.0] * 10, index=points, name="tree")
-    >>> limits = cvstats.holdout(losses, interval="wilson")[["estimate", "lower", "upper"]]
-    >>> limits.astype(float).round(4)
-    estimate    0.4000
-    lower       0.2761
-    upper       0.5382
-    Name: tree, dtype: float64
+    >>> cvstats.holdout(losses, interval="wilson").round(4)
+           estimate   lower   upper    se caution
+    model
+    tree        0.4  0.2761  0.5382  0.07
     """
     options: dict[str, Any] = {"interval": interval, "alpha": alpha}
     checked("holdout", options)
@@ -173,11 +171,11 @@ def wald(
     >>> import cvstats
     >>> log = cvstats.datasets.load("diabetes")
     >>> losses = cvstats.losses(log, prediction=["ridge", "random_forest"])
-    >>> losses.cvci.wald()[["estimate", "se", "lower", "upper"]].round(1)
-                   estimate     se   lower   upper
+    >>> losses.cvci.wald().round(1)
+                   estimate   lower   upper     se caution
     model
-    ridge            3006.2  186.6  2640.4  3371.9
-    random_forest    3188.0  194.3  2807.1  3568.9
+    ridge            3006.2  2640.4  3371.9  186.6
+    random_forest    3188.0  2807.1  3568.9  194.3
     """
     options: dict[str, Any] = {
         "variance": variance,
@@ -237,8 +235,10 @@ def naive(
     >>> import cvstats
     >>> log = cvstats.datasets.load("diabetes")
     >>> losses = cvstats.losses(log, prediction="ridge")
-    >>> print(losses.cvci.naive()["caution"])
-    takes every loss for a new point: too narrow with repetitions, and no promise; use wald
+    >>> losses.cvci.naive().round(1)
+           estimate   lower   upper    se             caution
+    model
+    ridge    3006.2  2890.5  3121.8  59.0  dependence ignored
     """
     checked_alpha(alpha)
     return answered(losses, partial(run_naive, alpha=alpha), by=by, missing=missing)
@@ -291,8 +291,10 @@ def cv_t(
     >>> import cvstats
     >>> log = cvstats.datasets.load("diabetes")
     >>> losses = cvstats.losses(log, prediction="ridge")
-    >>> int(losses.xs(0, level="repetition").cvci.cv_t()["df"])
-    9
+    >>> losses.xs(0, level="repetition").cvci.cv_t().round(1)
+           estimate   lower   upper     se  df          caution
+    model
+    ridge    3026.6  2597.8  3455.5  189.6   9  dependent folds
     """
     checked_alpha(alpha)
     return answered(losses, partial(run_cv_t, alpha=alpha), by=by, missing=missing)
@@ -368,7 +370,7 @@ def quadratic(
     >>> losses = cvstats.losses(log, prediction="ridge").xs(0, level="repetition")
     >>> by_name = losses.cvci.quadratic(estimator="theta_3")
     >>> by_bias = losses.cvci.quadratic(bias=(0, 0, -1))
-    >>> bool(abs(by_name["se"] - by_bias["se"]) < 1e-9)
+    >>> bool(abs(by_name.loc["ridge", "se"] - by_bias.loc["ridge", "se"]) < 1e-9)
     True
     """
     options: dict[str, Any] = {

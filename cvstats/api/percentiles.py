@@ -91,12 +91,10 @@ def case_bootstrap(
     >>> losses = log[log["count"] > 0].set_index("count", append=True)["mean"]
     >>> without = (y - (y.sum() - y) / 19) ** 2
     >>> result = losses.cvci.case_bootstrap(leave_one_out=without)
-    >>> result[["estimate", "lower", "upper", "bias"]].astype(float).round(3)
-    estimate    0.369
-    lower       0.175
-    upper       0.641
-    bias        0.022
-    Name: mean, dtype: float64
+    >>> result[["estimate", "lower", "upper", "bias"]].round(3)
+           estimate  lower  upper   bias
+    model
+    mean      0.369  0.175  0.641  0.022
     """
     checked_alpha(alpha)
     log = read(losses, missing=missing)
@@ -171,11 +169,10 @@ def location_shifted(
     >>> log = pd.DataFrame({"count": counts.ravel(), "mean": loss.ravel()}, index=index)
     >>> losses = log.set_index("count", append=True)["mean"]
     >>> result = losses.cvci.location_shifted(no_information=y.var())
-    >>> result[["estimate", "lower", "upper"]].astype(float).round(3)
-    estimate    0.333
-    lower       0.162
-    upper       0.508
-    Name: mean, dtype: float64
+    >>> result[["estimate", "lower", "upper"]].round(3)
+           estimate  lower  upper
+    model
+    mean      0.333  0.162  0.508
     """
     options: dict[str, Any] = {"correction": correction, "alpha": alpha}
     checked("location_shifted", options)
@@ -255,11 +252,10 @@ def two_stage(
     >>> log = pd.concat(parts).rename_axis(["sample", "repetition", "point"])
     >>> losses = log.set_index("count", append=True)["mean"]
     >>> result = losses.cvci.two_stage(correction="632")
-    >>> result[["estimate", "lower", "upper"]].astype(float).round(3)
-    estimate    0.354
-    lower       0.199
-    upper       0.555
-    Name: mean, dtype: float64
+    >>> result.round(3)
+           estimate  lower  upper  se           caution
+    model
+    mean      0.354  0.199  0.555 NaN  never out of bag
     """
     options: dict[str, Any] = {"correction": correction, "alpha": alpha}
     checked("two_stage", options)

@@ -87,14 +87,10 @@ def corrected_t(
     >>> import cvstats
     >>> log = cvstats.datasets.load("diabetes")
     >>> losses = cvstats.losses(log, prediction="ridge")
-    >>> parts = ["estimate", "lower", "upper", "n_splits", "n_train"]
-    >>> losses.cvci.corrected_t()[parts].astype(float).round(0)
-    estimate    3007.0
-    lower       2592.0
-    upper       3423.0
-    n_splits     100.0
-    n_train      398.0
-    Name: ridge, dtype: float64
+    >>> losses.cvci.corrected_t().round(0)
+           estimate   lower   upper     se  df caution
+    model
+    ridge    3007.0  2592.0  3423.0  209.0  99
     """
     checked_alpha(alpha)
     checked_train_size(train_size)
@@ -155,11 +151,10 @@ def conservative_z(
     >>> X, y = np.zeros((40, 1)), np.random.default_rng(1).normal(size=40)
     >>> plan = cvstats.plans.paired_subsampling(10, 12, rng=1)
     >>> losses = cvstats.evaluate(DummyRegressor(), X, y, plan=plan, progress=False)
-    >>> cvstats.conservative_z(losses)[["estimate", "se", "n_divisions"]].astype(float).round(2)
-    estimate        0.98
-    se              0.52
-    n_divisions    12.00
-    Name: DummyRegressor, dtype: float64
+    >>> cvstats.conservative_z(losses).round(2)
+                    estimate  lower  upper    se caution
+    model
+    DummyRegressor      0.98  -0.04    2.0  0.52
     """
     checked_alpha(alpha)
     run = partial(run_conservative_z, alpha=alpha)
@@ -235,11 +230,10 @@ def five_by_two(
     >>> X, y = np.zeros((60, 1)), np.random.default_rng(1).normal(size=60)
     >>> plan = cvstats.plans.five_by_two(rng=1)
     >>> losses = cvstats.evaluate(DummyRegressor(), X, y, plan=plan, progress=False)
-    >>> cvstats.five_by_two(losses, test="f")[["estimate", "lower", "upper"]].astype(float).round(2)
-    estimate    0.76
-    lower       0.45
-    upper       1.06
-    Name: DummyRegressor, dtype: float64
+    >>> cvstats.five_by_two(losses, test="f").round(2)
+                    estimate  lower  upper  se  statistic  p_value caution
+    model
+    DummyRegressor      0.76   0.45   1.06 NaN      26.04      0.0
     """
     options: dict[str, Any] = {"test": test, "alpha": alpha}
     checked("five_by_two", options)
@@ -317,13 +311,10 @@ def nested_cv(
     >>> plan = cvstats.plans.nested_cv(5, 25, rng=1)
     >>> losses = cvstats.evaluate(DummyRegressor(), X, y, plan=plan, progress=False)
     >>> parts = ["estimate", "lower", "upper", "err_ncv", "err_cv"]
-    >>> cvstats.nested_cv(losses)[parts].astype(float).round(2)
-    estimate    0.91
-    lower       0.28
-    upper       1.53
-    err_ncv     0.92
-    err_cv      0.91
-    Name: DummyRegressor, dtype: float64
+    >>> cvstats.nested_cv(losses)[parts].round(2)
+                    estimate  lower  upper  err_ncv  err_cv
+    model
+    DummyRegressor      0.91   0.28   1.53     0.92    0.91
     """
     options: dict[str, Any] = {"bias_correction": bias_correction, "alpha": alpha}
     checked("nested_cv", options)
@@ -388,11 +379,10 @@ def replace_one(
     >>> X, y = np.zeros((40, 1)), np.random.default_rng(1).normal(size=40)
     >>> plan = cvstats.plans.replace_one(4, rng=1)
     >>> losses = cvstats.evaluate(DummyRegressor(), X, y, plan=plan, progress=False)
-    >>> cvstats.replace_one(losses)[["estimate", "lower", "upper"]].astype(float).round(2)
-    estimate    1.04
-    lower       0.37
-    upper       1.71
-    Name: DummyRegressor, dtype: float64
+    >>> cvstats.replace_one(losses).round(2)
+                    estimate  lower  upper    se caution
+    model
+    DummyRegressor      1.04   0.37   1.71  0.34
     """
     options: dict[str, Any] = {"constant": constant, "alpha": alpha}
     checked("replace_one", options)

@@ -89,17 +89,14 @@ def out_of_source(
     >>> import cvstats
     >>> log = cvstats.datasets.load("flights_by_month")
     >>> losses = cvstats.losses(log, prediction="naive_bayes", loss="brier")
-    >>> new = losses.cvci.out_of_source()[["estimate", "lower", "upper"]]
-    >>> new.astype(float).round(3)
-    estimate    0.175
-    lower       0.157
-    upper       0.193
-    Name: naive_bayes, dtype: float64
-    >>> these = losses.cvci.out_of_source(target="these_sources")[["lower", "upper"]]
-    >>> these.astype(float).round(3)
-    lower    0.171
-    upper    0.179
-    Name: naive_bayes, dtype: float64
+    >>> losses.cvci.out_of_source().round(3)
+                 estimate  lower  upper     se  df caution
+    model
+    naive_bayes     0.175  0.157  0.193  0.008  11
+    >>> losses.cvci.out_of_source(target="these_sources").round(3)
+                 estimate  lower  upper     se           caution
+    model
+    naive_bayes     0.175  0.171  0.179  0.002  sources as folds
     """
     options: dict[str, Any] = {"target": target, "variance": variance, "alpha": alpha}
     checked("out_of_source", options)
@@ -180,13 +177,12 @@ def clustered(
     >>> log = cvstats.datasets.load("flights_by_month")
     >>> losses = cvstats.losses(log, prediction="naive_bayes", loss="brier")
     >>> result = losses.cvci.clustered()
-    >>> result[["estimate", "lower", "upper"]].astype(float).round(3)
-    estimate    0.175
-    lower       0.157
-    upper       0.193
-    Name: naive_bayes, dtype: float64
-    >>> print(result["caution"])
-    fewer than 30 clusters: the interval may be too narrow
+    >>> result.round(3)
+                 estimate  lower  upper     se  df       caution
+    model
+    naive_bayes     0.175  0.157  0.193  0.008  11  few clusters
+    >>> print(result.attrs["cautions"]["few clusters"])
+    There are fewer than 30 clusters: the interval may be too narrow. Use correction='CR3'.
     """
     options: dict[str, Any] = {"by": by, "correction": correction, "alpha": alpha}
     checked("clustered", options)
@@ -266,13 +262,10 @@ def heterogeneity(
     >>> log = cvstats.datasets.load("flights_by_month")
     >>> losses = cvstats.losses(log, prediction="naive_bayes", loss="brier")
     >>> months = losses.cvci.heterogeneity()
-    >>> months[["q", "i2", "tau", "tau_lower", "tau_upper"]].astype(float).round(3)
-    q            359.272
-    i2             0.969
-    tau            0.027
-    tau_lower      0.019
-    tau_upper      0.048
-    Name: naive_bayes, dtype: float64
+    >>> months[["q", "i2", "tau", "tau_lower", "tau_upper"]].round(3)
+                       q     i2    tau  tau_lower  tau_upper
+    model
+    naive_bayes  359.272  0.969  0.027      0.019      0.048
     """
     options: dict[str, Any] = {"by": by, "variance": variance, "alpha": alpha}
     checked("heterogeneity", options)

@@ -77,14 +77,14 @@ def source_estimators(
     >>> log = cvstats.datasets.load("flights_by_month")
     >>> losses = cvstats.losses(log, prediction="naive_bayes", loss="brier")
     >>> found = losses.cvci.source_estimators(source="2013-01", other="2013-02")
-    >>> (found.filter(like="theta").astype(float) * 1e6).round(1)
-    theta_omega_k     1533.3
-    theta_gamma_kl    -218.4
-    theta_omega       -705.7
-    theta_gamma         66.4
-    theta_a              2.1
-    theta_b              4.2
-    Name: naive_bayes, dtype: float64
+    >>> (found.filter(like="theta").T * 1e6).round(1)
+    model           naive_bayes
+    theta_omega_k        1533.3
+    theta_gamma_kl       -218.4
+    theta_omega          -705.7
+    theta_gamma            66.4
+    theta_a                 2.1
+    theta_b                 4.2
     """
     if source is None and other is not None:
         raise LogError("other names the second source of a pair. Expected source with it.")
