@@ -9,6 +9,7 @@ import pytest
 import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rows import only_row
 
 import cvstats
 from cvstats.errors import LogError
@@ -188,7 +189,7 @@ def test_repetitions_are_averaged_as_in_wald():
     table = frame.cvci.best_set(rng=0, center="global")
     t = frame.cvci.compare(adjust=None)["statistic"] * np.sqrt(59 / 60)  # n - 1 here, n there
     for name in frame:
-        leads = [z if a == name else -z for (a, b), z in t.items() if name in (a, b)]
+        leads = [z if a == name else -z for (a, b), z in only_row(t).items() if name in (a, b)]
         assert table.loc[name, "statistic"] == pytest.approx(max(leads), rel=1e-12)
 
 
@@ -215,7 +216,7 @@ def test_copies_share_all_numbers():
     assert list(table.index[twins]) == ["a", "d", "a2", "a3", "d2"]
     assert table.loc["b", "lower_rank"] == 1 + (3 if alone.loc["b", "lower_rank"] == 2 else 0)
     three = pd.DataFrame({name: FRAME["a"] for name in "xyz"}).cvci.best_set()
-    assert (three["p_value"] == 1).all()
+    assert (only_row(three["p_value"] == 1)).all()
     assert (three[["lower_rank", "upper_rank"]] == [1, 3]).all(axis=None)
 
 
@@ -323,9 +324,9 @@ def test_leave_one_out_and_cautions():
     np.testing.assert_allclose(table["p_value"], wanted["p_value"])
     assert (FRAME.cvci.best_set()["caution"] == "folds of fewer than 20 points: centring within "
             "them overstates leads; use center='global'").all()  # fmt: skip
-    assert (wanted["caution"] == "").all()
+    assert (only_row(wanted["caution"] == "")).all()
     few = models(n=20, k=1).cvci.best_set()
-    assert few["caution"].str.contains("fewer than 30 points").all()
+    assert only_row(only_row(few["caution"]).str.contains("fewer than 30 points")).all()
 
 
 def test_the_result_says_what_it_is():

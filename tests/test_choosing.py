@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 import simulate
 import xarray as xr
+from rows import only_row
 from test_resampled import example
 
 import cvstats
@@ -163,7 +164,9 @@ def test_what_applies_runs_and_what_does_not_says_why(kind):
         if row["applies"]:
             assert row["why_not"] == ""
             if not (kind == "leave-one-out" and name == "quadratic"):  # its default needs more
-                assert not cvstats.interval(log, method=name)["estimate"].isna().any()
+                assert not only_row(
+                    only_row(cvstats.interval(log, method=name)["estimate"]).isna()
+                ).any()
         else:
             with pytest.raises(LogError) as caught:
                 cvstats.interval(log, method=name)
@@ -218,8 +221,8 @@ def test_what_no_log_tells_is_asked_for():
     for noted in ({"n_train": 16}, {"n_train": [16] * 6}):
         log.attrs = noted
         found = cvstats.interval(log)
-        assert found["n_train"].tolist() == [16.0, 16.0]
-        assert cvstats.corrected_t(log, train_size=10)["n_train"].tolist() == [10.0, 10.0]
+        assert only_row(found["n_train"]).tolist() == [16.0, 16.0]
+        assert only_row(cvstats.corrected_t(log, train_size=10)["n_train"]).tolist() == [10.0, 10.0]
     log.attrs = {"n_train": [16] * 5}  # some splits were taken out since
     with pytest.raises(LogError, match="how many points each model was trained on"):
         cvstats.interval(log)
@@ -240,11 +243,11 @@ def test_series_arrays_and_missing_losses():
     coords = {name: ("row", frame.index.get_level_values(name)) for name in frame.index.names}
     array = xr.DataArray(frame["a"].to_numpy(), coords, ("row",))
     found = array.cvci.interval()
-    assert float(found["lower"]) == pytest.approx(one["lower"])
+    assert float(found["lower"]) == pytest.approx(only_row(one)["lower"])
     assert found.attrs["reason"] == one.attrs["reason"]
     assert array.cvci.methods()["applies"].equals(frame.cvci.methods()["applies"])
     frame.iloc[0] = np.nan
-    assert cvstats.interval(frame, missing="drop")["n_points"].tolist() == [23]
+    assert only_row(cvstats.interval(frame, missing="drop")["n_points"]).tolist() == [23]
     with pytest.raises(LogError, match="missing"):
         cvstats.interval(frame)
 
@@ -262,13 +265,15 @@ def test_sources_are_no_folds_without_a_word():
     """A level that may be the folds under another name is doubted aloud."""
     odd = flights("cv_split")
     for result in (odd.cvci.out_of_source(), odd.cvci.wald(), odd.cvci.interval()):
-        assert "a level that is not used may name folds, sources or rep" in result["caution"]
+        assert (
+            "a level that is not used may name folds, sources or rep" in only_row(result)["caution"]
+        )
     assert "no level is called 'fold'" in odd.cvci.interval().attrs["reason"]
     other = odd.rename_axis(index={"cv_split": "decade"})  # whatever its name
-    assert "a level that is not used" in other.cvci.wald()["caution"]
+    assert "a level that is not used" in only_row(other.cvci.wald())["caution"]
     assert "level 'decade' has" in other.cvci.diagnose().set_index("code").loc["CVS021", "finding"]
     clear = odd.droplevel("cv_split")
-    assert "a level that is not used" not in clear.cvci.out_of_source()["caution"]
+    assert "a level that is not used" not in only_row(clear.cvci.out_of_source())["caution"]
 
 
 def test_the_reason_tells_what_folds_do_to_sources():

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from rows import only_row
 
 import cvstats
 
@@ -38,11 +39,11 @@ def near_and_far(n=100_000, sources=False, models=1):
 def test_widths_keep_their_digits(name, options):
     near, far = near_and_far(sources=name in ("out_of_source", "clustered"), models=2)
     expected, found = (getattr(cvstats, name)(log, **options) for log in (near, far))
-    assert (found["se"] / expected["se"]).tolist() == pytest.approx([1, 1], rel=WIDTH)
+    assert (only_row(found["se"] / expected["se"])).tolist() == pytest.approx([1, 1], rel=WIDTH)
     half = (found["upper"] - found["estimate"]) / (expected["upper"] - expected["estimate"])
-    assert half.tolist() == pytest.approx([1, 1], rel=1e-4)  # the ulp of 1e9 is 1e-7
-    assert (found["estimate"] - LEVEL).tolist() == pytest.approx(
-        expected["estimate"].tolist(), abs=2e-7
+    assert only_row(half).tolist() == pytest.approx([1, 1], rel=1e-4)  # the ulp of 1e9 is 1e-7
+    assert (only_row(found["estimate"] - LEVEL)).tolist() == pytest.approx(
+        only_row(expected["estimate"]).tolist(), abs=2e-7
     )
     others = [c for c in found if c not in ("estimate", "se", "lower", "upper", "caution")]
     pd.testing.assert_frame_equal(found[others], expected[others], rtol=WIDTH)
@@ -55,7 +56,7 @@ def test_parts_of_the_variance_keep_their_digits():
     rest = found.columns.difference(["theta_1"])
     pd.testing.assert_frame_equal(found[rest], expected[rest], rtol=1e-8)
     raw = far.cvci.quadratic(estimator="theta_1")["variance_raw"]  # this one has the level in it
-    assert found["theta_1"].tolist() == raw.tolist()
+    assert only_row(found["theta_1"]).tolist() == only_row(raw).tolist()
 
 
 def test_a_grid_of_levels():
@@ -74,7 +75,7 @@ def test_a_grid_of_levels():
 def test_a_squared_mean_is_not_moved():
     _, far = near_and_far(n=1000)
     plain = far.cvci.quadratic(estimator="theta_1")
-    assert "squared mean" in plain["caution"].iloc[0]
+    assert "squared mean" in only_row(plain["caution"]).iloc[0]
 
 
 def test_nested_folds_and_their_errors():
@@ -86,9 +87,9 @@ def test_nested_folds_and_their_errors():
     near = cvstats.as_log(pd.DataFrame(rows).assign(loss=draw.normal(size=len(rows))))
     expected, found = near.cvci.nested_cv(), (near + LEVEL).cvci.nested_cv()
     for name in ("estimate", "err_ncv", "err_cv"):
-        assert found[name] - LEVEL == pytest.approx(expected[name], abs=3e-7)
-    assert found["se"] == pytest.approx(expected["se"], rel=1e-6)
-    assert found["bias"] == pytest.approx(expected["bias"], rel=1e-5)
+        assert only_row(found)[name] - LEVEL == pytest.approx(only_row(expected)[name], abs=3e-7)
+    assert only_row(found)["se"] == pytest.approx(only_row(expected)["se"], rel=1e-6)
+    assert only_row(found)["bias"] == pytest.approx(only_row(expected)["bias"], rel=1e-5)
 
 
 @pytest.mark.parametrize("name", ["cv_t", "quadratic", "decompose"])

@@ -270,7 +270,7 @@ def scan_parquet(
     ...     file = pathlib.Path(folder, "log.parquet")
     ...     losses.rename("loss").reset_index().to_parquet(file)
     ...     moments = cvstats.scan_parquet(file, batch_size=1000)
-    >>> float(moments.wald().loc["ridge", "estimate"].round())
+    >>> float(moments.wald().loc["loss", "estimate"].round())
     3006.0
     """
     asked = {
