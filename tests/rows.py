@@ -1,6 +1,6 @@
-import json
-import os
-import sys
+"""The one row of a result, with what is the same for all rows."""
+
+from __future__ import annotations
 
 import pandas as pd
 
@@ -8,18 +8,8 @@ from cvstats.core.result import is_count
 
 
 def only_row(result):
-    if isinstance(result, pd.Series):
-        if result.attrs.get("method") != "decompose" or "theta_1" not in result.index:
-            f = sys._getframe(1)
-            pos = list(f.f_code.co_positions())[f.f_lasti // 2]
-            with open("/tmp/bad_rows", "a") as out:
-                out.write(
-                    json.dumps(
-                        [os.path.basename(f.f_code.co_filename), *pos, "caution" in result.index]
-                    )
-                    + "\n"
-                )
-            return result if "caution" not in result.index else counted(result)
+    """The numbers of a table of one row, and the counts that its attrs hold."""
+    if isinstance(result, pd.Series):  # of `decompose`, or a row already
         return counted(result)
     assert len(result) == 1
     return counted(result.iloc[0])

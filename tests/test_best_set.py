@@ -212,11 +212,11 @@ def test_copies_share_all_numbers():
         assert list(table.loc[name, COLUMNS]) == list(table.loc["a", COLUMNS])
     for name in FRAME:
         assert table.loc[name, "p_value"] == alone.loc[name, "p_value"]
-    twins = table["caution"].str.contains("very same losses")
+    twins = table["caution"].str.contains("identical model")
     assert list(table.index[twins]) == ["a", "d", "a2", "a3", "d2"]
     assert table.loc["b", "lower_rank"] == 1 + (3 if alone.loc["b", "lower_rank"] == 2 else 0)
     three = pd.DataFrame({name: FRAME["a"] for name in "xyz"}).cvci.best_set()
-    assert (only_row(three["p_value"] == 1)).all()
+    assert (three["p_value"] == 1).all()
     assert (three[["lower_rank", "upper_rank"]] == [1, 3]).all(axis=None)
 
 
@@ -246,7 +246,7 @@ def test_a_model_that_is_never_better(gap):
         assert table.loc[name, "p_value"] == 0
         assert not table.loc[name, "in_set"]
         assert np.isinf(table.loc[name, "statistic"])
-        assert "same amount everywhere" in table.loc[name, "caution"]
+        assert "dominated" in table.loc[name, "caution"]
     for name in FRAME:  # it does not count for the others
         assert table.loc[name, "p_value"] == alone.loc[name, "p_value"]
     assert table.loc["up", "lower_rank"] >= 2
@@ -324,9 +324,9 @@ def test_leave_one_out_and_cautions():
     np.testing.assert_allclose(table["p_value"], wanted["p_value"])
     assert (FRAME.cvci.best_set()["caution"] == "folds of fewer than 20 points: centring within "
             "them overstates leads; use center='global'").all()  # fmt: skip
-    assert (only_row(wanted["caution"] == "")).all()
+    assert (wanted["caution"] == "").all()
     few = models(n=20, k=1).cvci.best_set()
-    assert only_row(only_row(few["caution"]).str.contains("fewer than 30 points")).all()
+    assert few["caution"].str.contains("few points").all()
 
 
 def test_the_result_says_what_it_is():

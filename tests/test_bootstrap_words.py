@@ -40,7 +40,7 @@ def test_a_missing_level_is_named_with_the_plan_that_makes_it(method):
 
 def test_case_losses_that_are_missing_are_doubted():
     log = case()["tree"]
-    words = "losses of points that were drawn may be missing"
+    words = "incomplete samples"
     assert words not in only_row(cvstats.case_bootstrap(log))["caution"]
     lacking = log.drop(log.index[[3, 70]])
     assert words in only_row(cvstats.case_bootstrap(lacking))["caution"]

@@ -100,14 +100,14 @@ def test_sentences_say_what_the_tables_show(shown, name):
     text = " ".join(part_of(shown, name).split())
     losses = logged(name)
     wald, naive = cvstats.wald(losses), cvstats.naive(losses)
-    fits = int((only_row(wald["n_folds"] * wald["n_repetitions"])).iloc[0])
-    apart = int((only_row(cvstats.compare(losses)["p_adjusted"] < 0.05)).sum())
+    fits = int((wald["n_folds"] * wald["n_repetitions"]).iloc[0])
+    apart = int((cvstats.compare(losses)["p_adjusted"] < 0.05).sum())
     assert cvstats.datasets.load(name).attrs["title"] in text
     assert text.count("How to read it: ") == 2
     assert f"of the {fits} fits made of each model." in text
     assert f"is below 0.05 for {apart or 'none'} of them." in text
     if name == "diabetes":
-        ratio = float((only_row(wald["se"] / naive["se"])).mean())
+        ratio = float((wald["se"] / naive["se"]).mean())
         assert "folds of 44 or 45 points" in text
         assert f"counts the 442 points 10 times over, as 4,420, and is {ratio:.1f} times" in text
     else:

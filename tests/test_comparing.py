@@ -93,7 +93,7 @@ def test_small_p_values_keep_their_digits():
     two = pd.Series(np.linspace(1.0, 1.1, len(one)), index=one.index)
     exact = oracle.improvement(oracle.log(one), oracle.log(two), alternative="less")
     for alternative, factor in (("less", 1), ("two-sided", 2)):
-        ours = only_row(cvstats.compare(one, two, alternative=alternative)["p_value"]).item()
+        ours = cvstats.compare(one, two, alternative=alternative)["p_value"].item()
         # scipy's normal tail loses digits of the argument squared, so compare logarithms
         assert ours == 0 or math.log(ours) == pytest.approx(math.log(factor * exact.p_value))
 
@@ -171,7 +171,7 @@ def test_against_a_reference(alternative):
     assert table.index.names == ["model", "other"]
     for a, b in table.index:
         alone = by_hand(FRAME, a, b, alternative=alternative)
-        assert (only_row(table.loc[(a, b), TESTS] == only_row(alone)[TESTS])).all()
+        assert (table.loc[(a, b), TESTS] == only_row(alone)[TESTS]).all()
 
 
 @pytest.mark.parametrize("width", [3, 17])
@@ -181,7 +181,7 @@ def test_all_pairs(width):
     assert list(table.index) == list(itertools.combinations(frame.columns, 2))
     for a, b in [("m0", "m1"), ("m1", "m2"), ("m0", f"m{width - 1}")]:
         alone = by_hand(frame, a, b)
-        wanted = only_row(table.loc[(a, b), TESTS]).astype(float)
+        wanted = table.loc[(a, b), TESTS].astype(float)
         np.testing.assert_allclose(
             wanted, only_row(only_row(alone)[TESTS]).astype(float), rtol=1e-12
         )
@@ -418,7 +418,7 @@ def test_a_constant_difference_has_no_variance_but_rounding(method):
             == pytest.approx(gap, rel=1e-12)
         )
         assert only_row(row)["p_value"] == p
-        assert "the estimated variance is zero" in only_row(row)["caution"]
+        assert "zero variance" in only_row(row)["caution"]
     array = xr.DataArray(
         np.column_stack([losses, losses + 0.1]), dims=("point", "model"),
         coords={"fold": ("point", np.arange(200) % 10)},
@@ -426,4 +426,4 @@ def test_a_constant_difference_has_no_variance_but_rounding(method):
     lazy = array.chunk().cvci.compare(method=method).compute()
     assert float(lazy["se"].item()) == 0.0
     small = losses + np.random.default_rng(1).normal(0.1, 1e-9, size=200)  # small, and real
-    assert only_row(cvstats.compare(losses, small, method=method)["se"]).item() > 1e-12
+    assert cvstats.compare(losses, small, method=method)["se"].item() > 1e-12

@@ -71,7 +71,7 @@ def test_balanced(rows):
         assert only_row(three)["variance_raw"] == pytest.approx(
             variance(cvstats.cv_t(log)), rel=1e-13
         )
-        assert "floor" not in only_row(three)["caution"]
+        assert "clamped" not in only_row(three)["caution"]
     assert only_row(parts)["theta_a"] == pytest.approx(within, rel=1e-13)
     assert only_row(parts)["theta_1"] == pytest.approx(
         only_row(cvstats.wald(log))["estimate"] ** 2, rel=1e-12
@@ -127,7 +127,7 @@ def test_the_floor_replaces_negative_estimates_only(rows, fold_weights):
     ]
     for name in ("theta_2", "theta_3", "theta_5"):
         ours = cvstats.quadratic(log, estimator=name, fold_weights=fold_weights)
-        clamped = "replaced by its floor" in only_row(ours)["caution"]
+        clamped = "variance clamped" in only_row(ours)["caution"]
         assert clamped == (only_row(ours)["variance_raw"] < 0)
         used = floor if clamped else only_row(ours)["variance_raw"]
         assert only_row(ours)["se"] == math.sqrt(used)
@@ -146,7 +146,7 @@ def test_equal_fold_means_give_theta_3_of_zero(shape, fold_weights):
     rounding = 8 * np.finfo(float).eps * max(map(abs, values))
     assert 0 <= only_row(ours)["variance_raw"] <= rounding**2
     assert 0 <= only_row(ours)["se"] <= rounding
-    assert "floor" not in only_row(ours)["caution"]
+    assert "clamped" not in only_row(ours)["caution"]
 
 
 @some
@@ -234,8 +234,8 @@ def test_equal_losses_make_a_point(value):
             == value
         )
         assert only_row(ours)["se"] == 0
-        assert "variance is zero" in only_row(ours)["caution"]
-        assert "floor" not in only_row(ours)["caution"]
+        assert "zero variance" in only_row(ours)["caution"]
+        assert "clamped" not in only_row(ours)["caution"]
     parts = cvstats.decompose(log)
     assert (
         only_row(parts)[["sigma2_minus_omega", "omega_minus_gamma", "theta_5", "theta_a"]] == 0
@@ -259,7 +259,7 @@ def test_two_points():
     apart = log_of([0.0, 1.0], [0, 1])
     assert only_row(cvstats.wald(apart))["se"] == pytest.approx(half / 2)
     assert only_row(cvstats.cv_t(apart))["se"] == pytest.approx(0.5)
-    assert "fewer than 30 points" in only_row(cvstats.wald(log))["caution"]
+    assert "few points" in only_row(cvstats.wald(log))["caution"]
 
 
 @pytest.mark.parametrize("folds", [None, [0] * 4])
@@ -267,7 +267,7 @@ def test_one_fold(folds):
     log = log_of([0.0, 1.0, 3.0, 5.0], folds)
     log = log if folds else log.droplevel("fold")
     wald = cvstats.wald(log)
-    assert "one fold is a single test set" in only_row(wald)["caution"]
+    assert "one fold" in only_row(wald)["caution"]
     naive = only_row(cvstats.naive(log))["se"]
     assert only_row(cvstats.wald(log, variance="within-fold"))["se"] == pytest.approx(
         naive, rel=1e-15
@@ -325,13 +325,13 @@ def test_identical_models_and_constant_differences():
         same = cvstats.compare(log, log.copy(), method=method).iloc[0]
         assert (only_row(same)[["difference", "se", "lower", "upper", "statistic"]] == 0).all()
         assert only_row(same)["p_value"] == 1
-        assert "variance is zero" in only_row(same)["caution"]
+        assert "zero variance" in only_row(same)["caution"]
         for alternative, p in (("two-sided", 0.0), ("less", 1.0), ("greater", 0.0)):
             worse = cvstats.compare(log + 1.0, log, method=method, alternative=alternative).iloc[0]
             assert only_row(worse)["difference"] == 1
             assert only_row(worse)["statistic"] == np.inf
             assert only_row(worse)["p_value"] == p
-            assert "variance is zero" in only_row(worse)["caution"]
+            assert "zero variance" in only_row(worse)["caution"]
             excluded = not only_row(worse)["lower"] <= 0 <= only_row(worse)["upper"]
             assert excluded == (p == 0)
             better = cvstats.compare(log, log + 1.0, method=method, alternative=alternative)

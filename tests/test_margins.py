@@ -202,7 +202,7 @@ def test_posterior_without_variance():
     for margin, wanted in ((0.5, [1, 0, 0]), (1, [0, 1, 0]), (2, [0, 1, 0]), ((-3, -2), [0, 0, 1])):
         table = frame.cvci.rope(margin=margin)
         assert list(table[SHARES].iloc[0]) == wanted
-        assert "variance is zero" in table["caution"].iloc[0]
+        assert "zero variance" in table["caution"].iloc[0]
 
 
 def test_carried_cells():

@@ -177,7 +177,7 @@ def test_it_holds_the_numbers(texts):
         f"{only_row(row)['p_value']:.3f}", f"{only_row(row)['p_adjusted']:.3f}", f"{only_row(row)['se']:.0f}",
     ]  # fmt: skip
     text = Page(texts["diabetes"]).words("main")
-    assert f"{only_row(best['in_set']).sum()} of 3 models cannot be told from the best" in text
+    assert f"{best['in_set'].sum()} of 3 models cannot be told from the best" in text
     assert wald.attrs["target"] in text
     assert wald.attrs["guarantee"] in text
     assert wald.attrs["reference"] in text
@@ -313,7 +313,7 @@ def test_tables_for_papers(digits):
     lines = cvstats.to_markdown(table, digits=digits).splitlines()
     assert len(lines) == 5
     assert lines[2].startswith(r"| r\|_&%&lt;b> |")
-    value = only_row(table["estimate"]).iloc[0]
+    value = table["estimate"].iloc[0]
     expected = {"auto": "3,006", None: repr(float(value)), 0: "3,006", 3: "3,006.156"}[digits]
     assert lines[2].split(" | ")[1] == expected
     latex = cvstats.to_latex(table, columns=["estimate"], digits=digits, caption="C", label="t:x")

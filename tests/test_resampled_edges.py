@@ -143,7 +143,7 @@ def test_sources_left_out_are_folds_and_said_so():
     log = pd.Series(np.random.default_rng(1).gamma(2.0, size=20), index=index)
     found = cvstats.corrected_t(log)
     assert (only_row(found)["n_splits"], only_row(found)["n_train"]) == (4, 15)
-    assert "covers these sources" in only_row(found)["caution"]
+    assert "sources as folds" in only_row(found)["caution"]
     # random splits of points that have sources: the splits are the repetitions
     split = pd.concat({r: log.iloc[r * 3 : r * 3 + 4] for r in range(4)}, names=["repetition"])
     assert only_row(cvstats.corrected_t(split, train_size=16))["n_splits"] == 4
@@ -169,14 +169,14 @@ def test_equal_losses_give_a_point(method, options, value):
         [value] * 3, rel=1e-14
     )
     assert only_row(found)["upper"] - only_row(found)["lower"] <= 1e-14 * value
-    assert "the interval is a point" in only_row(found)["caution"]
+    assert "zero variance" in only_row(found)["caution"]
 
 
 def test_empty_f_interval_and_its_neighbours():
     index = pd.MultiIndex.from_product([range(5), range(2)], names=["repetition", "fold"])
     log = pd.Series([1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0, 5.0, 5.1], index=index)
     found = cvstats.five_by_two(log, test="f")
-    assert only_row(only_row(only_row(found)[["lower", "upper"]]).isna()).all()
+    assert only_row(only_row(found)[["lower", "upper"]]).isna().all()
     assert only_row(found)["estimate"] == pytest.approx(log.mean())
     assert (
         only_row(found)["caution"]
@@ -227,7 +227,7 @@ def test_nested_standard_error_stays_in_range():
     naive = inner.std() / np.sqrt(14)
     assert only_row(found)["se"] == pytest.approx(2 * naive)  # sqrt(K) with K = 4
     assert only_row(found)["mse_raw"] > 1000
-    assert "end of its possible range" in only_row(found)["caution"]
+    assert "bounded" in only_row(found)["caution"]
     assert "few repetitions" in only_row(found)["caution"]
     assert only_row(found)["estimate"] == pytest.approx(
         only_row(found)["err_ncv"] - only_row(found)["bias"]
@@ -245,20 +245,14 @@ def test_nested_standard_error_stays_in_range():
 
 
 def test_cautions():
-    assert (
-        "few repetitions"
-        in only_row(cvstats.conservative_z(example("conservative_z"))["caution"]).iloc[0]
-    )
-    assert (
-        "fewer than 30 points"
-        in only_row(cvstats.replace_one(example("replace_one"))["caution"]).iloc[0]
-    )
+    assert "few repetitions" in cvstats.conservative_z(example("conservative_z"))["caution"].iloc[0]
+    assert "few points" in cvstats.replace_one(example("replace_one"))["caution"].iloc[0]
     index = pd.MultiIndex.from_product([range(3), range(4), range(9)], names=["sample", *"rp"])
     index = index.set_names(["sample", "repetition", "point"])
     log = pd.Series(np.random.default_rng(1).gamma(2.0, size=len(index)), index=index)
-    assert "equally many points" not in only_row(cvstats.conservative_z(log))["caution"]
+    assert "unequal test sizes" not in only_row(cvstats.conservative_z(log))["caution"]
     fewer = log[(index.get_level_values(0) == 0) | (index.get_level_values(2) < 5)]
-    assert "equally many points" in only_row(cvstats.conservative_z(fewer))["caution"]
+    assert "unequal test sizes" in only_row(cvstats.conservative_z(fewer))["caution"]
 
 
 def test_masked_cells_and_missing_losses():
@@ -324,12 +318,12 @@ def test_halves_with_fewer_splits_are_told():
     log = example("conservative_z")["a"]
     sample, split = (log.index.get_level_values(name) for name in ("sample", "repetition"))
     fewer = log[(sample != 2) | (split == split.min())]
-    assert "equally many points" not in only_row(cvstats.conservative_z(log))["caution"]
-    assert "equally many points" in only_row(cvstats.conservative_z(fewer))["caution"]
+    assert "unequal test sizes" not in only_row(cvstats.conservative_z(log))["caution"]
+    assert "unequal test sizes" in only_row(cvstats.conservative_z(fewer))["caution"]
 
 
 def test_halves_that_share_a_point_are_doubted():
-    words = "the halves of a division share points: too narrow"
+    words = "overlapping halves"
     log = example("conservative_z")["a"]
     assert words not in only_row(cvstats.conservative_z(log))["caution"]
     assert (
@@ -365,19 +359,19 @@ def test_training_sizes_of_parts():
     index = pd.MultiIndex.from_arrays(levels, names=["fold", "source", "point"])
     log = pd.Series(rng.gamma(2.0, size=60), index=index)
     parts = cvstats.corrected_t(log, by="source")
-    assert (only_row(parts["n_train"] == 48)).all()
-    assert (only_row(parts["n_test"] == 2)).all()
+    assert (parts["n_train"] == 48).all()
+    assert (parts["n_test"] == 2).all()
     given = cvstats.corrected_t(log, by="source", train_size=48)
     np.testing.assert_allclose(parts["se"], given["se"], rtol=1e-15)
     twice = pd.concat(
         {0: log, 1: log.rename(lambda k: (k + 1) % 5, level="fold")}, names=["repetition"]
     )
-    assert (only_row(cvstats.corrected_t(twice, by="source")["n_train"] == 48)).all()
+    assert (cvstats.corrected_t(twice, by="source")["n_train"] == 48).all()
     by_repetition = cvstats.corrected_t(twice, by="repetition")
-    assert (only_row(by_repetition["n_train"] == 48)).all()
+    assert (by_repetition["n_train"] == 48).all()
     # logs of their own, whose points have the same names, were trained by themselves
     logs = pd.concat({"x": log, "y": log}, names=["dataset"])
-    assert (only_row(cvstats.corrected_t(logs, by="dataset")["n_train"] == 48)).all()
+    assert (cvstats.corrected_t(logs, by="dataset")["n_train"] == 48).all()
     # of another level nobody knows
     region = log.rename_axis(index={"source": "region"})
     with pytest.raises(LogError, match=r"labels of 'region': nothing tells .* train_size=90\)"):

@@ -13,8 +13,8 @@ from cvstats.core.cautions import Caution
 from cvstats.errors import LogError
 from cvstats.intervals.unused import meant
 
-WORDS = "a level that is not used may name folds, sources or repetitions: see diagnose()"
-MEANS = "one loss in each fold or split, and no level 'point'"
+WORDS = "unused level"
+MEANS = "one loss per split"
 
 
 def by_subject(name="subject", n=100):
@@ -78,7 +78,7 @@ def test_coordinates_along_the_evaluations_are_doubted_too():
     array = xr.DataArray(np.arange(40.0) % 9, dims="point", coords={"folds": folds})
     for log in (array, array.chunk()):
         flags = log.cvci.wald()["caution"]
-        assert flags.dtype == np.int32
+        assert flags.dtype == np.int64
         assert int(flags) & Caution.UNUSED_LEVEL
     assert "log.rename({'folds': 'fold'})" in repr(array.cvci)
     assert not int(array.rename(folds="fold").cvci.wald()["caution"]) & Caution.UNUSED_LEVEL
@@ -119,9 +119,9 @@ def test_means_of_folds_are_no_points():
     assert MEANS not in only_row(log.cvci.wald())["caution"]
     array = xr.DataArray(means.to_numpy(), dims="fold")
     flags = array.cvci.wald()["caution"]
-    assert flags.dtype == flags.attrs["flag_masks"].dtype == np.int32
+    assert flags.dtype == flags.attrs["flag_masks"].dtype == np.int64
     masks = dict(zip(flags.attrs["flag_meanings"].split(), flags.attrs["flag_masks"], strict=True))
-    assert (flags & masks["one_each"]) != 0
+    assert (flags & masks["one_loss_per_split"]) != 0
     assert MEANS in cvstats.to_markdown(array.cvci.wald())
     means.attrs["holds"] = "scores"
     result = means.cvci.corrected_t()
@@ -147,7 +147,7 @@ def test_advice_for_means_does_not_lead_into_the_trap():
 
 
 def test_alpha_is_what_is_left_out():
-    words = "alpha is the share that is left out: 0.05 for a 95% interval"
+    words = "large alpha"
     log = by_subject("fold")
     both = pd.DataFrame({"a": log, "b": log + np.arange(100) % 7})
     assert words in only_row(log.cvci.wald(alpha=0.95))["caution"]
