@@ -278,7 +278,7 @@ def test_the_same_sources_in_every_log():
     index = renamed.index.to_frame(index=False)
     index["point"] = index["fold"] + index["point"].astype(str)
     as_folds = renamed.set_axis(pd.MultiIndex.from_frame(index))
-    assert only_row(cvstats.decompose(as_folds, independent="dataset"))["n_logs"] == 3
+    assert cvstats.decompose(as_folds, independent="dataset").attrs["n_logs"] == 3
     lone = log.drop([(2, "s2", 0)])
     with pytest.raises(cvstats.LogError, match="source 's2' has one point in dataset 2"):
         cvstats.source_components(lone)

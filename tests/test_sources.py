@@ -213,7 +213,7 @@ def test_folds_that_are_sources_are_sources():
 
 def test_a_source_of_one_point_has_a_mean():
     log = log_of(random_rows((1, 4, 3), 7))
-    assert only_row(cvstats.out_of_source(log))["smallest"] == 1
+    assert cvstats.out_of_source(log).attrs["smallest"] == 1
     with pytest.raises(cvstats.LogError, match=r"source 's0' has one.*target='new_source'"):
         cvstats.out_of_source(log, target="these_sources")
     with pytest.raises(cvstats.LogError, match="at least two points of each"):
