@@ -8,11 +8,10 @@ Examples
 >>> import cvstats
 >>> log = cvstats.datasets.load("diabetes")
 >>> losses = cvstats.losses(log, prediction="ridge")
->>> losses.cvci.wald()[["estimate", "lower", "upper"]].astype(float).round(0)
-estimate    3006.0
-lower       2640.0
-upper       3372.0
-Name: ridge, dtype: float64
+>>> losses.cvci.wald().round(0)
+       estimate   lower   upper     se caution
+model
+ridge    3006.0  2640.0  3372.0  187.0
 """
 
 from __future__ import annotations
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
     from cvstats.comparisons.nemenyi import nemenyi as nemenyi
     from cvstats.comparisons.power import power as power
     from cvstats.comparisons.rope import rope as rope
+    from cvstats.containers.cautions import cautions as cautions
     from cvstats.describe import moments as moments
     from cvstats.diagnostics import diagnose as diagnose
     from cvstats.evaluation import evaluate as evaluate
@@ -87,6 +87,7 @@ _MODULES = {
     **_METHODS,
     "Moments": "cvstats.streaming",
     "as_log": "cvstats.api.making",
+    "cautions": "cvstats.containers.cautions",
     "evaluate": "cvstats.evaluation",
     "losses": "cvstats.api.measuring",
     "read_log": "cvstats.api.files",

@@ -65,11 +65,11 @@ class Moments(CellMoments):
     >>> both = cvstats.Moments.of_log(morning) + cvstats.Moments.of_log(evening)
     >>> both
     <Moments of 4,420 evaluations in 100 cells by 'repetition', 'fold'; 2 models>
-    >>> both.wald()[["estimate", "lower", "upper"]].round(0)
-                   estimate   lower   upper
+    >>> both.wald().round(0)
+                   estimate   lower   upper     se caution
     model
-    ridge            3006.0  2640.0  3372.0
-    random_forest    3188.0  2807.0  3569.0
+    ridge            3006.0  2640.0  3372.0  187.0
+    random_forest    3188.0  2807.0  3569.0  194.0
     """
 
     def __post_init__(self) -> None:
@@ -246,7 +246,7 @@ def scan_parquet(
     ...     file = pathlib.Path(folder, "log.parquet")
     ...     losses.rename("loss").reset_index().to_parquet(file)
     ...     moments = cvstats.scan_parquet(file, batch_size=1000)
-    >>> float(moments.wald()["estimate"].round())
+    >>> float(moments.wald().loc["loss", "estimate"].round())
     3006.0
     """
     asked = {

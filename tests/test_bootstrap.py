@@ -14,6 +14,7 @@ import pytest
 from cvstats.intervals.bootstrap import Bags, corrected, out_of_bag
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from rows import only_row
 from strategies import close, losses
 
 import cvstats
@@ -106,7 +107,7 @@ def test_agrees_with_r(method, capsys):
         expected = case["expected"]
         width = expected["upper"] - expected["lower"]
         kind = "case" if "case offset" in case["log"] else "others"
-        gap = max(abs(ours[name] - value) / width for name, value in expected.items())
+        gap = max(abs(only_row(ours)[name] - value) / width for name, value in expected.items())
         worst[kind] = max(gap, worst.get(kind, 0.0))
     with capsys.disabled():
         print(f"\n{method}: worst deviation from R, in widths of the interval: {worst}")
@@ -119,10 +120,10 @@ def test_agrees_with_r(method, capsys):
 
 def same(ours, exact, rows):
     """Whether a result agrees with the oracle's."""
-    assert close(ours["estimate"], exact.estimate, rows)
+    assert close(only_row(ours)["estimate"], exact.estimate, rows)
     for name in ("lower", "upper", "se"):
         wide = max(1.0, abs(getattr(exact, name)) / max(slow_spread(rows), 1e-300))
-        assert close(ours[name], getattr(exact, name), rows, tolerance=1e-11 * wide), name
+        assert close(only_row(ours)[name], getattr(exact, name), rows, tolerance=1e-11 * wide), name
 
 
 def slow_spread(rows):
@@ -139,7 +140,9 @@ def test_bootstrap_oob_is_the_oracle(rows, alpha, removed):
     ours = cvstats.bootstrap_oob(series(rows, 0), alpha=alpha, monte_carlo=kept)
     assume(not removed or exact.se > 1e-6 * slow_spread(rows))  # near zero the floor takes over
     same(ours, exact, rows)
-    assert ours["se_monte_carlo"] == pytest.approx(math.sqrt(exact.extra["noise"]), rel=1e-9)
+    assert only_row(ours)["se_monte_carlo"] == pytest.approx(
+        math.sqrt(exact.extra["noise"]), rel=1e-9
+    )
 
 
 @some
@@ -154,8 +157,8 @@ def test_bootstrap_632_is_the_oracle(rows, alpha, gamma):
     )
     assume(exact.estimate >= 0)
     same(ours, exact, positive)
-    assert close(ours["apparent"], exact.extra["apparent"], rows)
-    assert close(ours["out_of_bag"], exact.extra["out_of_bag"], rows)
+    assert close(only_row(ours)["apparent"], exact.extra["apparent"], rows)
+    assert close(only_row(ours)["out_of_bag"], exact.extra["out_of_bag"], rows)
 
 
 @some
@@ -278,26 +281,30 @@ def test_a_large_offset_costs_no_digits(method):
     if method == "case_bootstrap":
         log, apart = case_of(log), case_of(apart)
     low, high = (getattr(cvstats, method)(x, **options) for x in (log, apart))
-    width = low["upper"] - low["lower"]
+    width = only_row(low)["upper"] - only_row(low)["lower"]
     for name in ("estimate", "lower", "upper"):
-        assert abs(high[name] - 1e6 - low[name]) < 1e-9 * width + 2e-10, name
+        assert abs(only_row(high)[name] - 1e6 - only_row(low)[name]) < 1e-9 * width + 2e-10, name
     if method == "bootstrap_oob":
-        assert high["se"] == pytest.approx(low["se"], rel=1e-9)
+        assert only_row(high)["se"] == pytest.approx(only_row(low)["se"], rel=1e-9)
 
 
 def test_the_printed_standard_error_grows_with_the_level_of_the_losses():
     low, high = drawn()[0], drawn(offset=10.0)[0]
-    assert high.cvci.bootstrap_oob()["se"] > 1.5 * low.cvci.bootstrap_oob()["se"]
-    assert "few bootstrap samples" in high.cvci.bootstrap_oob()["caution"]
-    without = [x.cvci.bootstrap_oob(monte_carlo="removed")["se"] for x in (low, high)]
+    assert (
+        only_row(high.cvci.bootstrap_oob())["se"] > 1.5 * only_row(low.cvci.bootstrap_oob())["se"]
+    )
+    assert "few bootstrap samples" in only_row(high.cvci.bootstrap_oob())["caution"]
+    without = [only_row(x.cvci.bootstrap_oob(monte_carlo="removed"))["se"] for x in (low, high)]
     assert without[0] == pytest.approx(without[1], rel=1e-9)
 
 
 def test_the_noise_of_few_samples_is_what_more_of_them_take_away():
     few = [drawn(fits=40, seed=s)[0].cvci for s in range(40)]
-    many = [drawn(fits=4000, seed=s)[0].cvci.bootstrap_oob()["se"] ** 2 for s in range(40)]
-    kept = [x.bootstrap_oob()["se"] ** 2 for x in few]
-    removed = [x.bootstrap_oob(monte_carlo="removed")["se"] ** 2 for x in few]
+    many = [
+        only_row(drawn(fits=4000, seed=s)[0].cvci.bootstrap_oob())["se"] ** 2 for s in range(40)
+    ]
+    kept = [only_row(x.bootstrap_oob())["se"] ** 2 for x in few]
+    removed = [only_row(x.bootstrap_oob(monte_carlo="removed"))["se"] ** 2 for x in few]
     assert np.mean(kept) > 1.8 * np.mean(many)
     assert np.mean(removed) == pytest.approx(np.mean(many), rel=0.2)
 
@@ -309,26 +316,29 @@ def test_points_that_are_never_out_of_bag_do_not_count():
     assert 0 < never < 7
     result = log.cvci.bootstrap_oob()
     expected = out.groupby("point")[0].mean().mean()
-    assert result["estimate"] == pytest.approx(expected, rel=1e-12)
-    assert "never out of bag" in result["caution"]
-    assert "never out of bag" in log.cvci.location_shifted(correction="632")["caution"]
-    assert "never out of bag" not in log.cvci.location_shifted(correction="harrell")["caution"]
+    assert only_row(result)["estimate"] == pytest.approx(expected, rel=1e-12)
+    assert "never out of bag" in only_row(result)["caution"]
+    assert "never out of bag" in only_row(log.cvci.location_shifted(correction="632"))["caution"]
+    assert (
+        "never out of bag"
+        not in only_row(log.cvci.location_shifted(correction="harrell"))["caution"]
+    )
 
 
 def test_few_replicates_for_quantiles_are_told():
     log = case_of(drawn(fits=199))[0]
-    assert "few bootstrap samples" in log.cvci.case_bootstrap()["caution"]
-    assert log.cvci.case_bootstrap(alpha=0.1)["caution"] == ""
-    assert case_of(drawn(fits=200))[0].cvci.case_bootstrap()["caution"] == ""
+    assert "few bootstrap samples" in only_row(log.cvci.case_bootstrap())["caution"]
+    assert only_row(log.cvci.case_bootstrap(alpha=0.1))["caution"] == ""
+    assert only_row(case_of(drawn(fits=200))[0].cvci.case_bootstrap())["caution"] == ""
 
 
 def test_a_perfect_fit_has_no_spread_of_apparent_errors():
     log = drawn(fits=250)[0]
     log = log.where(log.index.get_level_values("count") == 0, 0.0)
     result = log.cvci.location_shifted(no_information=2.0)
-    assert result["lower"] == result["upper"] == result["estimate"]
-    assert "zero" in result["caution"]
-    assert log.cvci.bootstrap_632(no_information=2.0)["weight"] > 0.632
+    assert only_row(result)["lower"] == only_row(result)["upper"] == only_row(result)["estimate"]
+    assert "zero" in only_row(result)["caution"]
+    assert only_row(log.cvci.bootstrap_632(no_information=2.0))["weight"] > 0.632
 
 
 def test_losses_that_are_all_the_same():
@@ -337,7 +347,12 @@ def test_losses_that_are_all_the_same():
         log.cvci.bootstrap_oob(monte_carlo="removed"),
         log.cvci.bootstrap_632(no_information=0.25, monte_carlo="removed"),
     ):
-        assert result["estimate"] == result["lower"] == result["upper"] == 0.25
-        assert "zero" in result["caution"]
+        assert (
+            only_row(result)["estimate"]
+            == only_row(result)["lower"]
+            == only_row(result)["upper"]
+            == 0.25
+        )
+        assert "zero" in only_row(result)["caution"]
     zero = (log * 0).cvci.bootstrap_632(plus=False)
-    assert (zero["estimate"], zero["se"]) == (0.0, 0.0)
+    assert (only_row(zero)["estimate"], only_row(zero)["se"]) == (0.0, 0.0)

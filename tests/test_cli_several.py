@@ -10,6 +10,7 @@ import sysconfig
 import numpy as np
 import pytest
 from plotted import logged
+from rows import only_row
 from tool_logs import LOGS
 
 import cvstats
@@ -68,7 +69,7 @@ def test_a_model_in_each_file(capsys, files, monkeypatch, words, names):
     expected = cvstats.compare(logged("diabetes")[["ridge", "random_forest"]]).iloc[0]
     assert [row["model"], row["other"]] == names
     for name in ("difference", "se", "p_value"):
-        np.testing.assert_allclose(row[name], expected[name], rtol=1e-12)
+        np.testing.assert_allclose(row[name], only_row(expected)[name], rtol=1e-12)
 
 
 def test_files_of_several_models_have_longer_names(capsys, files, monkeypatch):

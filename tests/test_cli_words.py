@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from plotted import logged
+from rows import only_row
 
 import cvstats
 from cvstats import cli
@@ -119,7 +120,7 @@ def test_scores_of_random_splits(capsys, files):
         n_test=10,
     )
     assert status == 0
-    assert out.splitlines()[1].split(",")[1] == str(cvstats.corrected_t(log)["estimate"])
+    assert out.splitlines()[1].split(",")[1] == str(only_row(cvstats.corrected_t(log))["estimate"])
 
 
 def test_the_class_of_a_probability(capsys, files):

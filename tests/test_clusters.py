@@ -12,6 +12,7 @@ import pytest
 import statsmodels.api as sm
 from cvstats.intervals.sources import TOO_NARROW, narrowing
 from grouped_logs import LIMITS, LOGS, log_of, random_rows
+from rows import only_row
 from scipy import stats
 from strategies import ARRAYS
 
@@ -32,11 +33,11 @@ def test_clustered_against_the_oracle(sizes, correction, repetitions):
     ours = cvstats.clustered(log_of(rows), correction=correction)
     exact = exactly.clustered(rows, correction)
     for name in LIMITS:
-        assert ours[name] == pytest.approx(float(getattr(exact, name)), rel=1e-12), name
-    assert (ours["df"], ours["n_clusters"]) == (len(sizes) - 1, len(sizes))
-    assert ours["n_points"] == sum(sizes)
-    assert (ours["smallest"], ours["largest"]) == (min(sizes), max(sizes))
-    assert "fewer than 30 clusters" in ours["caution"]
+        assert only_row(ours)[name] == pytest.approx(float(getattr(exact, name)), rel=1e-12), name
+    assert (only_row(ours)["df"], only_row(ours)["n_clusters"]) == (len(sizes) - 1, len(sizes))
+    assert only_row(ours)["n_points"] == sum(sizes)
+    assert (only_row(ours)["smallest"], only_row(ours)["largest"]) == (min(sizes), max(sizes))
+    assert "few clusters" in only_row(ours)["caution"]
 
 
 def test_clustered_is_statsmodels(capsys):
@@ -53,7 +54,7 @@ def test_clustered_is_statsmodels(capsys):
         ours = cvstats.clustered(log_of(rows), alpha=0.1)
         # statsmodels multiplies by (N - 1) / (N - p) too, which is 1 for a constant
         theirs = [fitted.params[0], fitted.bse[0], *fitted.conf_int(0.1)[0]]
-        found = [abs(ours[n] / t - 1) for n, t in zip(LIMITS, theirs, strict=True)]
+        found = [abs(only_row(ours)[n] / t - 1) for n, t in zip(LIMITS, theirs, strict=True)]
         worst = max(worst, *found)
     with capsys.disabled():
         print(f"\nclustered against statsmodels, worst relative deviation: {worst:.1e}")
@@ -66,7 +67,7 @@ def test_repeating_does_not_make_clusters_or_points():
     again = [row._replace(repetition=r) for r in range(5) for row in rows]
     once, many = cvstats.clustered(log_of(rows)), cvstats.clustered(log_of(again))
     for name in (*LIMITS, "df", "n_points", "n_clusters", "smallest", "largest"):
-        assert many[name] == pytest.approx(once[name], rel=1e-13), name
+        assert only_row(many)[name] == pytest.approx(only_row(once)[name], rel=1e-13), name
 
 
 def test_random_splits_may_be_clustered():
@@ -77,19 +78,22 @@ def test_random_splits_may_be_clustered():
     fitted = sm.OLS(losses, np.ones(len(losses))).fit(
         cov_type="cluster", cov_kwds={"groups": [row.fold for row in kept]}, use_t=True
     )
-    assert ours["se"] == pytest.approx(fitted.bse[0], rel=1e-10)
-    assert ours["n_points"] == len({(row.source, row.point) for row in kept})
+    assert only_row(ours)["se"] == pytest.approx(fitted.bse[0], rel=1e-10)
+    assert only_row(ours)["n_points"] == len({(row.source, row.point) for row in kept})
 
 
 def test_unequal_clusters_are_told():
     equal, uneven = (5,) * 40, (200, *(5,) * 39)
     assert narrowing(np.full(40, 1 / 40)) == pytest.approx(1)
     assert narrowing(np.array(uneven) / sum(uneven)) < TOO_NARROW
-    assert cvstats.clustered(log_of(random_rows(equal, 12)))["caution"] == ""
+    assert only_row(cvstats.clustered(log_of(random_rows(equal, 12))))["caution"] == ""
     log = log_of(random_rows(uneven, 12))
-    assert "use CR3" in cvstats.clustered(log)["caution"]
-    assert cvstats.clustered(log, correction="CR3")["caution"] == ""
-    assert cvstats.clustered(log, correction="CR3")["se"] > cvstats.clustered(log)["se"]
+    assert "unequal clusters" in only_row(cvstats.clustered(log))["caution"]
+    assert only_row(cvstats.clustered(log, correction="CR3"))["caution"] == ""
+    assert (
+        only_row(cvstats.clustered(log, correction="CR3"))["se"]
+        > only_row(cvstats.clustered(log))["se"]
+    )
 
 
 def test_narrowing_is_the_expectation_of_cr1():
@@ -110,13 +114,13 @@ def test_clusters_across_folds_are_told():
     rows = random_rows((6, 6, 6), 13)
     levels = ("fold", "source", "point")
     grouped = log_of(rows, levels=levels)
-    assert "not a new one" not in cvstats.clustered(grouped)["caution"]
+    assert "not a new one" not in only_row(cvstats.clustered(grouped))["caution"]
     split = log_of([row._replace(fold=row.point % 3) for row in rows], levels=levels)
-    assert "stand in training and in test folds" in cvstats.clustered(split)["caution"]
+    assert "sources across folds" in only_row(cvstats.clustered(split))["caution"]
     by_fold = cvstats.clustered(split, by="fold")
-    assert "not a new one" not in by_fold["caution"]
-    theta_3 = cvstats.decompose(split)["theta_3"]
-    assert by_fold["se"] ** 2 == pytest.approx(theta_3, rel=1e-13)
+    assert "not a new one" not in only_row(by_fold)["caution"]
+    theta_3 = only_row(cvstats.decompose(split))["theta_3"]
+    assert only_row(by_fold)["se"] ** 2 == pytest.approx(theta_3, rel=1e-13)
 
 
 # --- heterogeneity ------------------------------------------------------------------------------
@@ -129,9 +133,9 @@ def test_heterogeneity_against_the_oracle(sizes, variance):
     ours = cvstats.heterogeneity(log_of(rows), variance=variance, alpha=0.1)
     exact = exactly.heterogeneity(exactly.sources_of(rows), 0.1, variance == "pooled")
     for name, value in exact.items():
-        assert ours[name] == pytest.approx(value, rel=1e-11, abs=1e-300), name
-    assert ours["n_groups"] == len(sizes)
-    assert ("replaced by its floor" in ours["caution"]) == (exact["q"] < exact["df"])
+        assert only_row(ours)[name] == pytest.approx(value, rel=1e-11, abs=1e-300), name
+    assert only_row(ours)["n_groups"] == len(sizes)
+    assert ("variance clamped" in only_row(ours)["caution"]) == (exact["q"] < exact["df"])
 
 
 VACCINE = np.array([
@@ -158,8 +162,13 @@ def test_groups_that_do_not_differ():
         [1.0, 2, 1, 2, 1, 2], index=log_of(random_rows((2, 2, 2), 1)).sort_index().index
     )
     ours = cvstats.heterogeneity(log)
-    assert (ours["q"], ours["p_value"], ours["i2"], ours["tau"]) == (0, 1, 0, 0)
-    assert (ours["tau_lower"], ours["tau_upper"]) == (0, 0)
+    assert (
+        only_row(ours)["q"],
+        only_row(ours)["p_value"],
+        only_row(ours)["i2"],
+        only_row(ours)["tau"],
+    ) == (0, 1, 0, 0)
+    assert (only_row(ours)["tau_lower"], only_row(ours)["tau_upper"]) == (0, 0)
 
 
 # --- containers and comparisons -----------------------------------------------------------------
@@ -190,7 +199,7 @@ def test_all_containers_agree(name, kind):
     for model in "ab":
         single = ALL[name](frame[model])
         for column in table.columns.drop("caution"):
-            assert single[column] == table.loc[model, column]
+            assert only_row(single)[column] == table.loc[model, column]
             theirs = float(found[column].sel(model=model))
             assert theirs == pytest.approx(table.loc[model, column], rel=1e-12), column
 
@@ -200,20 +209,25 @@ def test_differences_can_be_compared(method):
     frame = two_models()
     table = frame.cvci.compare(method=method).iloc[0]
     single = getattr(cvstats, method)(frame["a"] - frame["b"])
-    assert table["difference"] == pytest.approx(single["estimate"], rel=1e-13)
-    assert table["lower"] == pytest.approx(single["lower"], rel=1e-13)
-    assert table["df"] == single["df"]
+    assert only_row(table)["difference"] == pytest.approx(only_row(single)["estimate"], rel=1e-13)
+    assert only_row(table)["lower"] == pytest.approx(only_row(single)["lower"], rel=1e-13)
+    assert only_row(table)["df"] == only_row(single)["df"]
 
 
 def test_an_offset_changes_nothing_but_the_estimate():
     log = log_of(random_rows((4, 3, 6), 17))
     for name, function in ALL.items():
         near, far = function(log), function(log + 2.0**30)
-        for column in near.index.drop(["caution", *(n for n in near.index if n in LIMITS)]):
+        for column in only_row(near).index.drop(
+            ["caution", *(n for n in only_row(near).index if n in LIMITS)]
+        ):
             tolerance = 1e-5 if column == "p_value" else 1e-6
-            assert far[column] == pytest.approx(near[column], rel=tolerance), (name, column)
-        if "se" in near:
-            assert far["se"] == pytest.approx(near["se"], rel=1e-6)
+            assert only_row(far)[column] == pytest.approx(only_row(near)[column], rel=tolerance), (
+                name,
+                column,
+            )
+        if "se" in only_row(near):
+            assert only_row(far)["se"] == pytest.approx(only_row(near)["se"], rel=1e-6)
 
 
 def test_a_masked_cell_stays_empty():
@@ -234,7 +248,7 @@ def test_logs_below_each_other_have_intervals_of_their_own():
     for label, log in logs.items():
         single = cvstats.clustered(log)
         for name in LIMITS:
-            assert table.loc[label, name] == pytest.approx(single[name], rel=1e-13)
+            assert table.loc[label, name] == pytest.approx(only_row(single)[name], rel=1e-13)
     twice = pd.concat([logs["u"], logs["u"]])
     with pytest.raises(cvstats.LogError, match="appears twice"):
         cvstats.clustered(pd.concat({"u": twice}, names=["region"]), per="region")

@@ -102,7 +102,7 @@ def test_batches_whose_points_are_of_other_types_are_one_log(name):
     first, *others = EQUAL[name]
     for other in others:
         both = Moments.of_log(points(first, 0)) + Moments.of_log(points(other, 1))
-        assert cvstats.wald(both)["n_points"] == 4
+        assert cvstats.wald(both).attrs["n_points"] == 4
 
 
 def test_tuples_that_read_alike_are_different_points():

@@ -10,6 +10,7 @@ import oracle_sources as exactly
 import pandas as pd
 import pytest
 from grouped_logs import log_of, random_rows
+from rows import only_row
 from strategies import ARRAYS
 
 import cvstats
@@ -42,14 +43,22 @@ def test_components_of_folds(fold_weights, sizes, logs):
     ours = cvstats.decompose(log, independent="dataset", fold_weights=fold_weights)
     exact = exactly.independent(parts, WEIGHTS[fold_weights])
     for name in PARTS:
-        assert deviation(ours[name], exact[name]) < 1e-10, name
-    total = ours["part_sigma2"] + ours["part_omega"] + ours["part_gamma"]
-    assert total == pytest.approx(ours["theta"], rel=1e-12)
+        assert deviation(only_row(ours)[name], exact[name]) < 1e-10, name
+    total = (
+        only_row(ours)["part_sigma2"] + only_row(ours)["part_omega"] + only_row(ours)["part_gamma"]
+    )
+    assert total == pytest.approx(only_row(ours)["theta"], rel=1e-12)
     single = [cvstats.decompose(log.xs(d, level="dataset"), fold_weights=fold_weights)
               for d in range(logs)]  # fmt: skip
     for name in ("sigma2_minus_omega", "omega_minus_gamma", "theta_5", "theta_a"):
-        assert ours[name] == pytest.approx(np.mean([part[name] for part in single]), rel=1e-13)
-    assert (ours["n_logs"], ours["n_folds"], ours["n_points"]) == (logs, len(sizes), sum(sizes))
+        assert only_row(ours)[name] == pytest.approx(
+            np.mean([only_row(part)[name] for part in single]), rel=1e-13
+        )
+    assert (only_row(ours)["n_logs"], only_row(ours)["n_folds"], only_row(ours)["n_points"]) == (
+        logs,
+        len(sizes),
+        sum(sizes),
+    )
 
 
 @pytest.mark.parametrize("weights", ["pooled", "macro"])
@@ -105,8 +114,8 @@ def test_logs_of_other_fold_sizes(weights):
     ours = cvstats.decompose(log, independent="dataset", fold_weights=weights)
     exact = small(logs, WEIGHTS[weights])
     for name, value in exact.items():
-        assert ours[name] == pytest.approx(float(value), rel=1e-12), name
-    assert ours["n_folds"] == 2.5
+        assert only_row(ours)[name] == pytest.approx(float(value), rel=1e-12), name
+    assert only_row(ours)["n_folds"] == 2.5
 
 
 def test_repetitions_within_independent_logs():
@@ -122,9 +131,9 @@ def test_repetitions_within_independent_logs():
     frame = pd.DataFrame(rows, columns=["dataset", "repetition", "fold", "point", "loss"])
     log = frame.set_index(["dataset", "repetition", "fold", "point"])["loss"]
     ours = cvstats.decompose(log, independent="dataset")
-    assert ours["theta"] == pytest.approx(shared**2 + own**2, rel=0.15)
-    assert ours["gamma"] == pytest.approx(ours["theta"], rel=1e-9)
-    assert ours["n_repetitions"] == pytest.approx(
+    assert only_row(ours)["theta"] == pytest.approx(shared**2 + own**2, rel=0.15)
+    assert only_row(ours)["gamma"] == pytest.approx(only_row(ours)["theta"], rel=1e-9)
+    assert only_row(ours)["n_repetitions"] == pytest.approx(
         frame.groupby("dataset")["repetition"].nunique().mean()
     )
 
@@ -147,24 +156,28 @@ def test_components_of_sources(sizes, logs):
     for k in K:
         for j in K:
             row = table.loc[(f"s{k}", f"s{j}")]
-            assert deviation(row["covariance"], exact["covariance"][k][j]) < 1e-10
+            assert deviation(only_row(row)["covariance"], exact["covariance"][k][j]) < 1e-10
             if k == j:
-                assert deviation(row["sigma2"], exact["sigma2"][k]) < 1e-10
-                assert deviation(row["omega"], exact["omega"][k]) < 1e-10
-                assert np.isnan(row["gamma"])
+                assert deviation(only_row(row)["sigma2"], exact["sigma2"][k]) < 1e-10
+                assert deviation(only_row(row)["omega"], exact["omega"][k]) < 1e-10
+                assert np.isnan(only_row(row)["gamma"])
             else:
-                assert row["gamma"] == row["covariance"]
-                assert np.isnan(row["sigma2"])
+                assert only_row(row)["gamma"] == only_row(row)["covariance"]
+                assert np.isnan(only_row(row)["sigma2"])
     ours = cvstats.decompose(log, independent="dataset", fold_weights="equal")
     for name in ("theta", "gamma", "part_sigma2", "part_omega", "part_gamma"):
-        assert deviation(ours[name], exact[name]) < 1e-10, name
-    assert ours["sigma2"] == pytest.approx(float(oracle.mean(exact["sigma2"])), rel=1e-12)
-    assert ours["omega"] == pytest.approx(float(oracle.mean(exact["omega"])), rel=1e-12)
+        assert deviation(only_row(ours)[name], exact[name]) < 1e-10, name
+    assert only_row(ours)["sigma2"] == pytest.approx(float(oracle.mean(exact["sigma2"])), rel=1e-12)
+    assert only_row(ours)["omega"] == pytest.approx(float(oracle.mean(exact["omega"])), rel=1e-12)
     pooled = cvstats.decompose(log, independent="dataset")
     means = [oracle.mean(row.loss for row in part) for part in rows]
-    assert deviation(pooled["theta"], exactly.half_differences(means)) < 1e-10
-    parts = pooled["part_sigma2"] + pooled["part_omega"] + pooled["part_gamma"]
-    assert parts == pytest.approx(pooled["theta"], rel=1e-12)
+    assert deviation(only_row(pooled)["theta"], exactly.half_differences(means)) < 1e-10
+    parts = (
+        only_row(pooled)["part_sigma2"]
+        + only_row(pooled)["part_omega"]
+        + only_row(pooled)["part_gamma"]
+    )
+    assert parts == pytest.approx(only_row(pooled)["theta"], rel=1e-12)
 
 
 def test_components_of_sources_are_unbiased():
@@ -207,7 +220,9 @@ def test_components_in_arrays():
         for label, row in table.iterrows():
             place = dict(zip(table.index.names, label, strict=True))
             for name in ("covariance", "sigma2", "gamma"):
-                assert float(found[name].sel(place)) == pytest.approx(row[name], nan_ok=True)
+                assert float(found[name].sel(place)) == pytest.approx(
+                    only_row(row)[name], nan_ok=True
+                )
 
 
 # --- words --------------------------------------------------------------------------------------
@@ -263,7 +278,7 @@ def test_the_same_sources_in_every_log():
     index = renamed.index.to_frame(index=False)
     index["point"] = index["fold"] + index["point"].astype(str)
     as_folds = renamed.set_axis(pd.MultiIndex.from_frame(index))
-    assert cvstats.decompose(as_folds, independent="dataset")["n_logs"] == 3
+    assert cvstats.decompose(as_folds, independent="dataset").attrs["n_logs"] == 3
     lone = log.drop([(2, "s2", 0)])
     with pytest.raises(cvstats.LogError, match="source 's2' has one point in dataset 2"):
         cvstats.source_components(lone)

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from rows import only_row
 
 import cvstats
 from cvstats.errors import LogError
@@ -82,18 +83,18 @@ def test_a_grid_without_any_losses_stays_a_grid():
     log = grid(model=2).assign_coords(model=list("ab")) * np.nan
     result = log.cvci.wald()
     assert np.isnan(result["estimate"]).all()
-    assert (result["n_points"] == 0).all()
+    assert result.attrs["n_points"] == 0
 
 
 def test_losses_too_small_to_be_squared_are_refused():
     index = pd.MultiIndex.from_arrays([np.arange(40) % 5, range(40)], names=["fold", "point"])
     log = pd.Series(np.random.default_rng(1).gamma(2.0, size=40), index)
-    expected = log.cvci.wald()["se"]
-    assert (log * 1e-140).cvci.wald()["se"] == pytest.approx(expected * 1e-140, rel=1e-12)
+    expected = only_row(log.cvci.wald())["se"]
+    assert only_row((log * 1e-140).cvci.wald())["se"] == pytest.approx(expected * 1e-140, rel=1e-12)
     for scale in (1e-160, 1e-200, 1e-320):
         with pytest.raises(LogError, match="too small to be squared.* Multiply them by"):
             (log * scale).cvci.wald()
-    assert (log * 0).cvci.wald()["se"] == 0
+    assert only_row((log * 0).cvci.wald())["se"] == 0
     assert (log * 0 + 1e-200).cvci.moments()["var"].eq(0).all()  # the same everywhere
 
 
@@ -108,7 +109,7 @@ def test_whole_numbers_too_large_for_floats_are_refused():
         ):
             log.cvci.wald() if isinstance(log, pd.Series) else log.cvci.holdout()
     near = pd.Series(np.arange(40) + 2**50, index)
-    assert near.cvci.wald()["se"] == (near - 2**50).cvci.wald()["se"]
+    assert only_row(near.cvci.wald())["se"] == only_row((near - 2**50).cvci.wald())["se"]
 
 
 @pytest.mark.parametrize("name", ["estimate", "caution", "mean", "se"])
@@ -134,7 +135,7 @@ def test_a_table_of_random_splits_is_told_how_to_say_so():
         table.cvci.corrected_t(train_size=24)
     code = str(caught.value).split("say so: ")[1].rstrip(".")
     said = eval(code, {"log": table})
-    expected = log.cvci.corrected_t(train_size=24)["se"]
+    expected = only_row(log.cvci.corrected_t(train_size=24))["se"]
     assert float(said.cvci.corrected_t(train_size=24)["se"]) == pytest.approx(expected, rel=1e-13)
 
 

@@ -47,7 +47,7 @@ def test_a_point_in_two_folds_is_there_twice():
     with pytest.raises(LogError, match=f"{WORDS}: 3"):
         of_log(log) + of_log(moved)
     other = log.rename(index={0: 7}, level="repetition")
-    assert (of_log(log) + of_log(other)).wald()["n_repetitions"] == 2
+    assert (of_log(log) + of_log(other)).wald().attrs["n_repetitions"] == 2
 
 
 def test_points_of_two_sources_may_share_their_names():
@@ -74,7 +74,7 @@ def test_logs_below_each_other_are_told_apart():
     whole = of_log(both, by=("dataset", "fold"))
     assert whole.sketch.hashes.tolist() == sum(moments).sketch.hashes.tolist()
     for found in (whole, sum(moments)):
-        assert found.wald(by="dataset")["n_points"].tolist() == [60, 60]
+        assert found.wald(by="dataset").attrs["n_points"] == 60
 
 
 def test_parts_of_a_file_and_of_a_frame(tmp_path):
@@ -82,12 +82,12 @@ def test_parts_of_a_file_and_of_a_frame(tmp_path):
     for name, rows in {"once": [table], "twice": [table, table]}.items():
         pd.concat(rows).to_parquet(tmp_path / f"{name}.parquet", index=False, row_group_size=120)
     scan = cvstats.scan_parquet(tmp_path / "once.parquet", batch_size=50)
-    assert scan.wald()["n_points"] == 60
+    assert scan.wald().attrs["n_points"] == 60
     with pytest.raises(LogError, match=WORDS):
         cvstats.scan_parquet(tmp_path / "twice.parquet", batch_size=50)
     frames = pytest.importorskip("dask.dataframe", reason="the extra dask is not installed")
     once = frames.from_pandas(table, npartitions=2)
-    assert cvstats.wald(once).compute()["n_points"].tolist() == [60]
+    assert cvstats.wald(once).compute().attrs["n_points"] == 60
     with pytest.raises(LogError, match=WORDS):
         cvstats.wald(frames.concat([once, once])).compute()
 

@@ -11,6 +11,7 @@ import numpy as np
 import oracle
 import pandas as pd
 import pytest
+from rows import only_row
 
 import cvstats
 
@@ -44,7 +45,7 @@ def measured(name):
     values = [float(text) for text in NIST[name]["data"]]
     held = cvstats.holdout(as_log(values))
     n = len(values)
-    mean, sd = held["estimate"], held["se"] * math.sqrt(n)
+    mean, sd = only_row(held)["estimate"], only_row(held)["se"] * math.sqrt(n)
     exact = [Fraction(value) for value in values]
     centre, deviation = oracle.mean(exact), root(oracle.variance(exact))
     certified = Fraction(NIST[name]["mean"]), Fraction(NIST[name]["sd"])
@@ -77,11 +78,11 @@ def test_nist_in_folds(name):
     n = len(values)
     exact = [Fraction(value) for value in values]
     for folds in (2, 3) if n > 6 else (3,):
-        sd = cvstats.wald(as_log(values, folds), fold_weights="size")["se"] * math.sqrt(n)
+        sd = only_row(cvstats.wald(as_log(values, folds), fold_weights="size"))["se"] * math.sqrt(n)
         assert digits(sd, root(oracle.squares(exact, oracle.mean(exact)) / n)) >= 12
     if n > 6:
         rows = oracle.log(values, fold=[i % 3 for i in range(n)])
-        within = cvstats.wald(as_log(values, 3), variance="within-fold")["se"]
+        within = only_row(cvstats.wald(as_log(values, 3), variance="within-fold"))["se"]
         assert digits(within, root(oracle.wald(rows, "within-fold").variance)) >= 12
 
 
@@ -135,11 +136,11 @@ def test_cells_of_very_different_level():
         assert ours["count"] == count
         assert digits(ours["mean"], mean) >= 12
         assert digits(ours["var"], var) >= 12
-    ours = log.cvci.wald(variance="within-fold")["se"]
+    ours = only_row(log.cvci.wald(variance="within-fold"))["se"]
     assert digits(ours, root(oracle.wald(rows, "within-fold").variance)) >= 12
     for name in ("theta_2", "theta_3", "theta_5"):
         exact = oracle.theta(rows[:60], int(name[-1]))
-        raw = cvstats.quadratic(log.iloc[:60], estimator=name)["variance_raw"]
+        raw = only_row(cvstats.quadratic(log.iloc[:60], estimator=name))["variance_raw"]
         assert digits(raw, exact) >= 12
 
 

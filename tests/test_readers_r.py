@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from rows import only_row
 from tool_logs import (
     CLASSES,
     FOLDS,
@@ -233,7 +234,7 @@ def test_overlapping_resamples_are_repetitions():
     log = cvstats.read_log(laid, loss="squared_error", n_train=2)
     assert log.index.names == ["repetition", "point"]
     assert log.attrs["n_train"] == 2
-    assert cvstats.corrected_t(log)["n_train"] == 2
+    assert only_row(cvstats.corrected_t(log))["n_train"] == 2
 
 
 def test_leave_one_out_of_caret_has_no_column_resample(table):

@@ -78,8 +78,8 @@ def test_a_part_of_an_index_is_checked_anew(log):
     for part in (log.iloc[:12], log.iloc[12:], log.iloc[::2], log.iloc[::-1], log.iloc[:0:-1]):
         assert frames.facts_about(part.index) is not whole
     half = cvstats.wald(log.iloc[12:])
-    assert half["n_points"] == 12
-    assert half["n_repetitions"] == 1
+    assert half.attrs["n_points"] == 12
+    assert half.attrs["n_repetitions"] == 1
     assert half["se"] == cvstats.wald(log.iloc[12:].set_axis(again(log.index[12:])))["se"]
     with pytest.raises(LogError, match="random splits"):
         cvstats.wald(log.iloc[3:])
@@ -159,9 +159,9 @@ def test_left_out_evaluations_are_not_remembered(log):
     whole = cvstats.wald(part)
     gap = part.copy()
     gap.iloc[2] = np.nan
-    assert cvstats.wald(gap, missing="drop")["n_points"] == 11
+    assert cvstats.wald(gap, missing="drop").attrs["n_points"] == 11
     assert_same([cvstats.wald(part)], [whole])
-    assert cvstats.wald(gap, missing="drop")["n_points"] == 11
+    assert cvstats.wald(gap, missing="drop").attrs["n_points"] == 11
     with pytest.raises(LogError):
         cvstats.wald(gap)
 
@@ -176,8 +176,8 @@ def test_coordinates_beside_the_index_are_looked_at_each_time(log):
     few = array.assign_coords(fold=("evaluation", np.arange(12) % 2))
     many = array.assign_coords(fold=("evaluation", np.arange(12) % 4))
     for _ in range(2):
-        assert few.cvci.wald()["n_folds"] == 2
-        assert many.cvci.wald()["n_folds"] == 4
+        assert few.cvci.wald().attrs["n_folds"] == 2
+        assert many.cvci.wald().attrs["n_folds"] == 4
         assert many.cvci.moments(by="fold")["count"].values.tolist() == [3, 3, 3, 3]
     same_point = array.drop_vars(["evaluation", "repetition", "point"]).assign_coords(
         fold=("evaluation", np.arange(12) % 2), point=("evaluation", np.arange(12) // 2)

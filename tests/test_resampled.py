@@ -14,6 +14,7 @@ import simulate
 import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rows import only_row
 from strategies import LABELS, as_dataset, close, dense, listed_coords, losses, stacked
 
 import cvstats
@@ -103,7 +104,9 @@ CALLS = [
 
 def agrees(ours, exact, rows, quantile=1.0):
     for name in FIRST:
-        assert close(ours[name], getattr(exact, name), rows, tolerance=4e-12 * quantile), name
+        assert close(
+            only_row(ours)[name], getattr(exact, name), rows, tolerance=4e-12 * quantile
+        ), name
 
 
 def quantile_of(exact):
@@ -131,7 +134,7 @@ def test_agrees_with_r(capsys):
         method, wanted = case["method"], case["expected"]
         ours = getattr(cvstats, method)(r_log(case), alpha=case["alpha"], **case["kwargs"])
         width = wanted["upper"] - wanted["lower"]
-        apart = max(abs(ours[name] - value) for name, value in wanted.items()) / width
+        apart = max(abs(only_row(ours)[name] - value) for name, value in wanted.items()) / width
         offset = "offset" in case["id"]
         assert apart <= (1e-7 if offset else 1e-9), case["id"]
         label = method + (" (offset)" if offset else "")
@@ -157,8 +160,8 @@ def test_corrected_t_of_splits(data, alpha):
     for train_size in (sizes, np.array(sizes), by_label, pd.Series(by_label)):
         ours = cvstats.corrected_t(log, train_size=train_size, alpha=alpha)
         agrees(ours, exact, rows, quantile_of(exact))
-    assert (ours["df"], ours["n_splits"]) == (len(sizes) - 1, len(sizes))
-    assert ours["n_train"] == pytest.approx(np.mean(sizes))
+    assert (only_row(ours)["df"], only_row(ours)["n_splits"]) == (len(sizes) - 1, len(sizes))
+    assert only_row(ours)["n_train"] == pytest.approx(np.mean(sizes))
     one = cvstats.corrected_t(log, train_size=7, alpha=alpha)
     agrees(one, slow.corrected_t(rows, [7] * len(sizes), alpha), rows, quantile_of(exact))
 
@@ -182,7 +185,7 @@ def test_conservative_z(rows, alpha):
     exact = slow.conservative_z(rows, alpha)
     ours = cvstats.conservative_z(series(rows, ["sample", "repetition", "point"]), alpha=alpha)
     agrees(ours, exact, rows, quantile_of(exact))
-    assert ours["n_divisions"] == exact.extra["n_divisions"]
+    assert only_row(ours)["n_divisions"] == exact.extra["n_divisions"]
 
 
 @some
@@ -194,25 +197,28 @@ def test_five_by_two(rows, alpha):
     agrees(ours, exact, rows, quantile_of(exact))
     f = slow.five_by_two_f(rows, alpha)
     ours = cvstats.five_by_two(log, test="f", alpha=alpha)
-    assert close(ours["estimate"], f.estimate, rows)
-    assert np.isnan(ours["se"])
+    assert close(only_row(ours)["estimate"], f.estimate, rows)
+    assert np.isnan(only_row(ours)["se"])
     unit = float(max(abs(row.loss - f.estimate) for row in rows)) or 1.0
     if abs(f.radicand) < 1e-9 * unit**2:
         return  # its sign is beyond doubles
-    assert ("interval is empty" in ours["caution"]) == (f.radicand < 0)
+    assert ("empty interval" in only_row(ours)["caution"]) == (f.radicand < 0)
     if f.radicand < 0:
-        assert ours[["lower", "upper"]].isna().all()
+        assert only_row(ours)[["lower", "upper"]].isna().all()
     else:
         reach = float(f.radicand / 10) ** 0.5
         tolerance = 1e-11 * max(1.0, reach / unit)
-        assert close(ours["upper"], float(f.estimate) + reach, rows, tolerance=tolerance)
-        assert close(ours["lower"], float(f.estimate) - reach, rows, tolerance=tolerance)
-        for end in (ours["lower"], ours["upper"]):  # where the test just rejects
+        assert close(only_row(ours)["upper"], float(f.estimate) + reach, rows, tolerance=tolerance)
+        assert close(only_row(ours)["lower"], float(f.estimate) - reach, rows, tolerance=tolerance)
+        for end in (
+            only_row(ours)["lower"],
+            only_row(ours)["upper"],
+        ):  # where the test just rejects
             at_end = slow.five_by_two_f(rows, alpha, null=float(end)).p_value
             assert at_end == pytest.approx(alpha, rel=1e-4)
     if f.statistic is not None:
-        assert ours["statistic"] == pytest.approx(float(f.statistic), rel=1e-6)
-        assert ours["p_value"] == pytest.approx(f.p_value, rel=1e-5)
+        assert only_row(ours)["statistic"] == pytest.approx(float(f.statistic), rel=1e-6)
+        assert only_row(ours)["p_value"] == pytest.approx(f.p_value, rel=1e-5)
 
 
 @some
@@ -222,13 +228,13 @@ def test_nested_cv(rows, bias_correction, alpha):
     exact = slow.nested_cv(rows, bias_correction, alpha)
     ours = cvstats.nested_cv(log, bias_correction=bias_correction, alpha=alpha)
     for name in ("err_ncv", "err_cv", "bias"):
-        assert close(ours[name], exact.extra[name], rows), name
-    assert close(ours["mse_raw"], exact.extra["mse_raw"], rows, power=2)
-    assert ours["n_folds"] == exact.extra["k"]
+        assert close(only_row(ours)[name], exact.extra[name], rows), name
+    assert close(only_row(ours)["mse_raw"], exact.extra["mse_raw"], rows, power=2)
+    assert only_row(ours)["n_folds"] == exact.extra["k"]
     floor, wanted = exact.extra["floor"], exact.extra["wanted"]
     agrees(ours, exact, rows, 10 * quantile_of(exact))
     if min(abs(wanted - floor), abs(wanted - exact.extra["k"] * floor)) > 1e-9 * floor:
-        assert ("end of its possible range" in ours["caution"]) == (exact.variance != wanted)
+        assert ("bounded" in only_row(ours)["caution"]) == (exact.variance != wanted)
 
 
 @some
@@ -238,7 +244,7 @@ def test_replace_one(rows, constant, alpha):
     exact = slow.replace_one(rows, constant, alpha)
     ours = cvstats.replace_one(log, constant=constant, alpha=alpha)
     agrees(ours, exact, rows, 10 * quantile_of(exact))
-    assert ours["n_points"] == sum(r.sample == 0 and r.repetition == 0 for r in rows)
+    assert only_row(ours)["n_points"] == sum(r.sample == 0 and r.repetition == 0 for r in rows)
 
 
 # --- containers, order, labels --------------------------------------------------------------------
@@ -264,7 +270,7 @@ def test_every_container_says_the_same(method, options):
         found = getattr(form.cvci, method)(**options)
         assert numbers(found) == pytest.approx(expected, rel=1e-12, nan_ok=True)
     one = call(frame["b"], **options)
-    assert one[FIRST].astype(float).to_numpy() == pytest.approx(expected[1], nan_ok=True)
+    assert only_row(one)[FIRST].astype(float).to_numpy() == pytest.approx(expected[1], nan_ok=True)
     assert one.attrs["method"] == method
     assert one.attrs["target"]
 
@@ -319,7 +325,7 @@ def test_compare_by_corrected_t():
     )
     table = cvstats.compare(frame, method="corrected_t").iloc[0]
     alone = cvstats.corrected_t(frame["a"] - frame["b"])
-    assert table["difference"] == pytest.approx(alone["estimate"])
-    assert table[["se", "lower", "upper"]].tolist() == pytest.approx(
-        alone[["se", "lower", "upper"]].tolist()
+    assert only_row(table)["difference"] == pytest.approx(only_row(alone)["estimate"])
+    assert only_row(table)[["se", "lower", "upper"]].tolist() == pytest.approx(
+        only_row(alone)[["se", "lower", "upper"]].tolist()
     )

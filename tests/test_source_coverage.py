@@ -134,5 +134,5 @@ def test_splitting_sources_across_folds_hides_the_error_on_a_new_one():
     frame = pd.DataFrame(losses.reshape(-1, runs), index=index)
     frame = frame.set_index(pd.Index(np.tile(fold, sources), name="fold"), append=True)
     found = cvstats.clustered(frame)
-    assert found["caution"].str.contains("sources stand in training and in test folds").all()
+    assert found["caution"].str.contains("sources across folds").all()
     assert (found["upper"] < 1 + 2**2).all()  # what predicting a new source would cost at least

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from cvstats.intervals.sources import SOURCE_BIAS
 from grouped_logs import LIMITS, LOGS, log_of, random_rows
+from rows import only_row
 
 import cvstats
 
@@ -42,10 +43,18 @@ def test_table_1_and_theta_a_b(capsys):
             rows = random_rows(sizes, seed)
             sources = exactly.sources_of(rows)
             ours = cvstats.source_estimators(log_of(rows), source="s1", other="s0")
-            yield "theta_omega_k", ours["theta_omega_k"], exactly.theta_omega_k(sources, 1)
-            yield "theta_gamma_kl", ours["theta_gamma_kl"], exactly.theta_gamma_kl(sources, 1, 0)
+            yield (
+                "theta_omega_k",
+                only_row(ours)["theta_omega_k"],
+                exactly.theta_omega_k(sources, 1),
+            )
+            yield (
+                "theta_gamma_kl",
+                only_row(ours)["theta_gamma_kl"],
+                exactly.theta_gamma_kl(sources, 1, 0),
+            )
             for name in NAIVE[2:]:
-                yield name, ours[name], getattr(exactly, name)(sources)
+                yield name, only_row(ours)[name], getattr(exactly, name)(sources)
 
     worst_of("Table 1, (11), (12)", pairs(), capsys)
 
@@ -67,22 +76,30 @@ def test_table_2_theta_5_and_proposition_1(fold_weights, capsys):
             balanced = len(set(sizes)) == 1
             parts = cvstats.decompose(log, fold_weights=fold_weights)
             for which in range(1, 6):
-                yield f"theta_{which}", parts[f"theta_{which}"], oracle.theta(rows, which, weights)
+                yield (
+                    f"theta_{which}",
+                    only_row(parts)[f"theta_{which}"],
+                    oracle.theta(rows, which, weights),
+                )
                 if balanced:
                     yield (
                         f"theta_{which}",
-                        parts[f"theta_{which}"],
+                        only_row(parts)[f"theta_{which}"],
                         oracle.theta_balanced(rows, which),
                     )
-            yield "theta_a", parts["theta_a"], oracle.theta_a(rows, weights)
+            yield "theta_a", only_row(parts)["theta_a"], oracle.theta_a(rows, weights)
             for number, bias in enumerate(BIASES):
                 numbers = [float(Fraction(a)) for a in bias]
                 ours = cvstats.quadratic(log, bias=numbers, fold_weights=fold_weights)
                 bias = [Fraction(x) for x in numbers]
-                yield f"bias {number}", ours["variance_raw"], oracle.quadratic(rows, bias, weights)
+                yield (
+                    f"bias {number}",
+                    only_row(ours)["variance_raw"],
+                    oracle.quadratic(rows, bias, weights),
+                )
                 if balanced:
                     exact = oracle.quadratic_balanced(rows, bias)
-                    yield f"bias {number}", ours["variance_raw"], exact
+                    yield f"bias {number}", only_row(ours)["variance_raw"], exact
 
     worst_of(f"Table 2, theta_5 and Prop. 1 by {fold_weights}", pairs(), capsys)
 
@@ -177,13 +194,13 @@ def test_out_of_source_against_the_oracle(sizes, repetitions, target, variance):
     ours = cvstats.out_of_source(log_of(rows), target=target, variance=variance, alpha=0.1)
     exact = exactly.out_of_source(rows, target, variance, alpha=0.1)
     for name in LIMITS:
-        assert ours[name] == pytest.approx(float(getattr(exact, name)), rel=1e-12), name
-    assert ours["n_sources"] == len(sizes)
-    assert ours["n_points"] == sum(sizes)
-    assert (ours["smallest"], ours["largest"]) == (min(sizes), max(sizes))
-    assert ("df" in ours) == (target == "new_source")
-    assert ("a small sample of sources" in ours["caution"]) == (len(sizes) < 10)
-    assert ("not a new one" in ours["caution"]) == (target == "these_sources")
+        assert only_row(ours)[name] == pytest.approx(float(getattr(exact, name)), rel=1e-12), name
+    assert only_row(ours)["n_sources"] == len(sizes)
+    assert only_row(ours)["n_points"] == sum(sizes)
+    assert (only_row(ours)["smallest"], only_row(ours)["largest"]) == (min(sizes), max(sizes))
+    assert ("df" in only_row(ours)) == (target == "new_source")
+    assert ("few sources" in only_row(ours)["caution"]) == (len(sizes) < 10)
+    assert ("not a new one" in only_row(ours)["caution"]) == (target == "these_sources")
     assert ours.attrs["target"].startswith("mean over" if "these" in target else "expected loss")
 
 
@@ -196,7 +213,7 @@ def test_folds_that_are_sources_are_sources():
 
 def test_a_source_of_one_point_has_a_mean():
     log = log_of(random_rows((1, 4, 3), 7))
-    assert cvstats.out_of_source(log)["smallest"] == 1
+    assert cvstats.out_of_source(log).attrs["smallest"] == 1
     with pytest.raises(cvstats.LogError, match=r"source 's0' has one.*target='new_source'"):
         cvstats.out_of_source(log, target="these_sources")
     with pytest.raises(cvstats.LogError, match="at least two points of each"):
@@ -221,10 +238,18 @@ def test_balanced_identities():
     rows = random_rows((5,) * 4, 8)
     log = log_of(rows)
     naive = cvstats.source_estimators(log)
-    assert cvstats.out_of_source(log)["se"] == pytest.approx(cvstats.cv_t(log)["se"], rel=1e-14)
-    assert naive["theta_gamma"] == pytest.approx(cvstats.decompose(log)["theta_3"], rel=1e-13)
-    assert naive["theta_omega"] == pytest.approx(cvstats.decompose(log)["theta_2"], rel=1e-13)
-    within = cvstats.wald(log, variance="within-fold")["se"]
+    assert only_row(cvstats.out_of_source(log))["se"] == pytest.approx(
+        only_row(cvstats.cv_t(log))["se"], rel=1e-14
+    )
+    assert only_row(naive)["theta_gamma"] == pytest.approx(
+        only_row(cvstats.decompose(log))["theta_3"], rel=1e-13
+    )
+    assert only_row(naive)["theta_omega"] == pytest.approx(
+        only_row(cvstats.decompose(log))["theta_2"], rel=1e-13
+    )
+    within = only_row(cvstats.wald(log, variance="within-fold"))["se"]
     these = cvstats.out_of_source(log, target="these_sources", variance="theta_a")
-    assert these["se"] == pytest.approx(within, rel=1e-14)
-    assert cvstats.clustered(log)["se"] == pytest.approx(cvstats.cv_t(log)["se"], rel=1e-14)
+    assert only_row(these)["se"] == pytest.approx(within, rel=1e-14)
+    assert only_row(cvstats.clustered(log))["se"] == pytest.approx(
+        only_row(cvstats.cv_t(log))["se"], rel=1e-14
+    )

@@ -36,7 +36,7 @@ def test_they_are_recognised(name, loss, levels):
     losses = cvstats.read_log(TUTORIALS / f"{name}_predictions.csv", loss=loss)
     assert losses.attrs["format"] == name
     assert list(losses.index.names) == levels
-    assert losses.cvci.compare()["n_points"].tolist() == [120]
+    assert losses.cvci.compare().attrs["n_points"] == 120
 
 
 def test_the_two_workflows_differ_for_who_counts_folds_only():

@@ -6,14 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from rows import only_row
 
 import cvstats
 from cvstats.core.level_names import meant
 from cvstats.core.result import Caution
+from cvstats.core.cautions import Caution
 from cvstats.errors import LogError
 
-WORDS = "a level that is not used may name folds, sources or repetitions: see diagnose()"
-MEANS = "one loss in each fold or split, and no level 'point'"
+WORDS = "unused level"
+MEANS = "one loss per split"
 
 
 def by_subject(name="subject", n=100):
@@ -54,7 +56,7 @@ def test_intervals_doubt_a_level_that_is_not_used(name):
     log = by_subject(name)
     several = pd.DataFrame({"a": log, "b": log + np.arange(100) % 7})
     for result in (log.cvci.interval(), log.cvci.holdout(), log.cvci.wald()):
-        assert WORDS in result["caution"]
+        assert WORDS in only_row(result)["caution"]
     for table in (several.cvci.compare(), several.cvci.best_set(rng=0), several.cvci.wald()):
         assert table["caution"].str.contains(WORDS, regex=False).all()
     assert WORDS not in cvstats.wald(log, by=name)["caution"].iloc[0]
@@ -67,9 +69,9 @@ def test_the_level_by_its_name_is_what_was_meant():
     log = by_subject()
     code = repr(log.cvci).split("sources: ")[1].rstrip(">")
     named = eval(code, {"log": log})
-    assert WORDS not in named.cvci.interval()["caution"]
+    assert WORDS not in only_row(named.cvci.interval())["caution"]
     assert "CVS021" not in set(named.cvci.diagnose()["code"])
-    assert named.cvci.interval()["se"] > 1.5 * log.cvci.interval()["se"]
+    assert only_row(named.cvci.interval())["se"] > 1.5 * only_row(log.cvci.interval())["se"]
 
 
 def test_coordinates_along_the_evaluations_are_doubted_too():
@@ -77,7 +79,7 @@ def test_coordinates_along_the_evaluations_are_doubted_too():
     array = xr.DataArray(np.arange(40.0) % 9, dims="point", coords={"folds": folds})
     for log in (array, array.chunk()):
         flags = log.cvci.wald()["caution"]
-        assert flags.dtype == np.int32
+        assert flags.dtype == np.int64
         assert int(flags) & Caution.UNUSED_LEVEL
     assert "log.rename({'folds': 'fold'})" in repr(array.cvci)
     assert not int(array.rename(folds="fold").cvci.wald()["caution"]) & Caution.UNUSED_LEVEL
@@ -89,43 +91,45 @@ def test_moments_remember_the_doubt(tmp_path):
     (first + second).save(tmp_path / "both.npz")
     for part in (first, first + second, cvstats.Moments.load(tmp_path / "both.npz")):
         assert part.levels == ()
-        assert WORDS in part.holdout()["caution"]
+        assert WORDS in only_row(part.holdout())["caution"]
     named = cvstats.Moments.of_log(log, by="subject")  # asked for, so it is no oversight
     assert WORDS not in cvstats.holdout(named, by="subject")["caution"].iloc[0]
-    assert WORDS in named.holdout()["caution"]
+    assert WORDS in only_row(named.holdout())["caution"]
     country = cvstats.Moments.of_log(log.rename_axis(index={"subject": "country"}))
-    assert country.holdout()["caution"] == ""
+    assert only_row(country.holdout())["caution"] == ""
 
 
 def test_no_caution_where_nothing_is_in_doubt():
     log = by_subject()
-    assert log.rename_axis(index={"subject": "country"}).cvci.interval()["caution"] == ""
+    assert only_row(log.rename_axis(index={"subject": "country"}).cvci.interval())["caution"] == ""
     alone = log.set_axis(pd.MultiIndex.from_arrays([range(100)] * 2, names=["subject", "point"]))
-    assert alone.cvci.interval()["caution"] == ""  # each subject has one point
+    assert only_row(alone.cvci.interval())["caution"] == ""  # each subject has one point
     one = log.set_axis(log.index.set_codes(np.zeros(100, int), level="subject"))
-    assert one.cvci.interval()["caution"] == ""
+    assert only_row(one.cvci.interval())["caution"] == ""
     named = log.droplevel("point").rename_axis("fold").to_frame("a").assign(id=range(100))
     table = named.set_index("id", append=True)["a"].cvci.wald()
-    assert WORDS not in table["caution"]  # the names of points change no number
+    assert WORDS not in only_row(table)["caution"]  # the names of points change no number
 
 
 def test_means_of_folds_are_no_points():
     log = by_subject("fold")
     means = log.groupby("fold").mean()
     for result in (means.cvci.wald(), means.cvci.corrected_t(train_size=90)):
-        assert MEANS in result["caution"]
-    assert MEANS not in means.cvci.cv_t()["caution"]
-    assert MEANS not in log.cvci.wald()["caution"]
+        assert MEANS in only_row(result)["caution"]
+    assert MEANS not in only_row(means.cvci.cv_t())["caution"]
+    assert MEANS not in only_row(log.cvci.wald())["caution"]
     array = xr.DataArray(means.to_numpy(), dims="fold")
     flags = array.cvci.wald()["caution"]
-    assert flags.dtype == flags.attrs["flag_masks"].dtype == np.int32
+    assert flags.dtype == flags.attrs["flag_masks"].dtype == np.int64
     masks = dict(zip(flags.attrs["flag_meanings"].split(), flags.attrs["flag_masks"], strict=True))
-    assert (flags & masks["one_each"]) != 0
+    assert (flags & masks["one_loss_per_split"]) != 0
     assert MEANS in cvstats.to_markdown(array.cvci.wald())
     means.attrs["holds"] = "scores"
     result = means.cvci.corrected_t()
-    assert result["caution"] == ""
-    assert result["se"] == pytest.approx(np.sqrt((1 / 10 + 1 / 9) * means.var()), rel=1e-12)
+    assert only_row(result)["caution"] == ""
+    assert only_row(result)["se"] == pytest.approx(
+        np.sqrt((1 / 10 + 1 / 9) * means.var()), rel=1e-12
+    )
 
 
 def test_advice_for_means_does_not_lead_into_the_trap():
@@ -135,31 +139,31 @@ def test_advice_for_means_does_not_lead_into_the_trap():
         log.cvci.wald()
     assert "log.xs" not in str(error.value)
     log.attrs["holds"] = "scores"
-    assert log.cvci.corrected_t()["n_splits"] == 15
+    assert only_row(log.cvci.corrected_t())["n_splits"] == 15
     with pytest.raises(LogError, match=r"Scores of splits are read by cvstats\.read_log\(frame, "):
         cvstats.wald(np.array([0.8, 0.9]))
     frame = pd.DataFrame({"fold": range(3), "score": [0.7, 0.8, 0.9]})
     scores = cvstats.read_log(frame, format="scores", higher_is_better=True)
-    assert scores.cvci.corrected_t()["caution"] == ""
+    assert only_row(scores.cvci.corrected_t())["caution"] == ""
 
 
 def test_alpha_is_what_is_left_out():
-    words = "alpha is the share that is left out: 0.05 for a 95% interval"
+    words = "large alpha"
     log = by_subject("fold")
     both = pd.DataFrame({"a": log, "b": log + np.arange(100) % 7})
-    assert words in log.cvci.wald(alpha=0.95)["caution"]
-    assert words in log.cvci.interval(alpha=0.51)["caution"]
+    assert words in only_row(log.cvci.wald(alpha=0.95))["caution"]
+    assert words in only_row(log.cvci.interval(alpha=0.51))["caution"]
     assert words in both.cvci.compare(alpha=0.9)["caution"].iloc[0]
     assert words in both.cvci.best_set(alpha=0.9, rng=0)["caution"].iloc[0]
     for alpha in (0.05, 0.5):
-        assert words not in log.cvci.wald(alpha=alpha)["caution"]
+        assert words not in only_row(log.cvci.wald(alpha=alpha))["caution"]
 
 
 def test_as_log_loses_no_level_unseen():
     table = by_subject().rename("loss").reset_index().rename(columns={"point": "trial"})
     log = cvstats.as_log(table, point="trial")
     assert list(log.index.names) == ["point", "subject"]
-    assert WORDS in log.cvci.interval()["caution"]
+    assert WORDS in only_row(log.cvci.interval())["caution"]
     assert list(cvstats.as_log(table, point="trial", source="subject").index.names) == [
         "source", "point",
     ]  # fmt: skip

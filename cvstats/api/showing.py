@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.containers.pandas import sentence
+from cvstats.containers.cautions import cautions
+from cvstats.containers.pandas import NAMELESS
 from cvstats.core.design import LEVELS
 from cvstats.errors import LogError
 
@@ -28,7 +29,7 @@ UNIT = ("estimate", "difference", "se", "lower", "upper", "mean", "tau", "tau_lo
 def framed(result: Any) -> pd.DataFrame:
     """Lay any result out as rows: a row per model, pair, or carried cell.
 
-    An array's cautions, which are flags, become words.
+    An array's cautions, which are flags, become labels.
     """
     if is_log(result):
         raise LogError(
@@ -38,7 +39,7 @@ def framed(result: Any) -> pd.DataFrame:
     if isinstance(result, pd.DataFrame):
         return result
     if isinstance(result, pd.Series):
-        name = "losses" if result.name is None else result.name
+        name = NAMELESS if result.name is None else result.name
         index = pd.Index([name], name="model", tupleize_cols=False)
         table = pd.DataFrame({key: [value] for key, value in result.items()}, index=index)
     elif isinstance(result, xr.Dataset):
@@ -72,20 +73,18 @@ def unstacked(result: xr.Dataset) -> pd.DataFrame:
             "a cell at least."
         )
     dims: list[Hashable] = list(result.dims)
-    flags = result["caution"].values if "caution" in result else None
+    if "caution" in result:
+        result = result.assign(caution=cautions(result))
     table = result.expand_dims("model").to_dataframe() if not dims else (
         result.to_dataframe(dim_order=dims)
     )  # fmt: skip
     table = table.reset_index()
     keys = [name for name in ("model", "other") if name in table.columns]
     if not dims and "model" not in result.coords:
-        table["model"] = "losses"
+        table["model"] = NAMELESS
     keys += [str(dim) for dim in dims if dim not in (*keys, "pair")]
     columns = [name for name in result.data_vars if name not in keys]
-    table = table.set_index(keys)[columns]
-    if flags is not None:
-        table["caution"] = [sentence(int(flag)) for flag in np.asarray(flags).reshape(-1)]
-    return table
+    return table.set_index(keys)[columns]
 
 
 def row_names(table: pd.DataFrame) -> list[str]:

@@ -83,7 +83,7 @@ def interval_table(
 def interval_words(cells: pd.DataFrame, usual: pd.DataFrame, valid: pd.DataFrame) -> str:
     """Tell how to read the table of intervals."""
     points, folds, repetitions = (
-        int(valid[name].iloc[0]) for name in ("n_points", "n_folds", "n_repetitions")
+        int(valid.attrs[name]) for name in ("n_points", "n_folds", "n_repetitions")
     )
     sizes = cells["count"]
     size = f"{sizes.min():,}" + (f" or {sizes.max():,}" if sizes.max() > sizes.min() else "")

@@ -14,10 +14,11 @@ from scipy import special
 from cvstats.containers import Log, Losses, compare_lazily, dropped, has_lazy_losses, read
 from cvstats.containers.align import aligned
 from cvstats.containers.read import MISSING
+from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences, LossColumns
 from cvstats.core.design import Design, Level
 from cvstats.core.layout import count_folds, repetition_level
-from cvstats.core.result import Caution, Result
+from cvstats.core.result import Result
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import MOST, LogError, checked_choice, listed, looked_up, nearest, unpaired
 from cvstats.intervals import find_method, interval_names

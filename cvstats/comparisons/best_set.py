@@ -23,11 +23,12 @@ from cvstats.comparisons._pairs import (
     model_columns,
 )
 from cvstats.containers import Log, Losses, Table, read
+from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences
 from cvstats.core.crossproducts import cross_products
 from cvstats.core.layout import count_folds, fold_levels, repetition_level
 from cvstats.core.moments import Moments
-from cvstats.core.result import Caution, Result
+from cvstats.core.result import Result
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, is_number
 from cvstats.intervals._method import Method

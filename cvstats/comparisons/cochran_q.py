@@ -8,8 +8,9 @@ from scipy import special
 from cvstats.comparisons._pairs import model_columns, pair_all_models
 from cvstats.comparisons.mcnemar import check_binary, count_discordant, find_other_loss
 from cvstats.containers import Losses, Table, read
+from cvstats.core.cautions import Caution
 from cvstats.core.moments import Moments
-from cvstats.core.result import Caution, Result
+from cvstats.core.result import Result
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.intervals._method import Method

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvstats.comparisons._max_t import adjust_max_t, check_draws, check_one_cell
-from cvstats.comparisons._multiplicity import adjust_tests
+from cvstats.comparisons._multiplicity import adjust_p_values, adjust_tests
 from cvstats.comparisons._pairs import (
     Options,
     any_log,
@@ -25,9 +25,10 @@ from cvstats.comparisons._pairs import (
     model_columns,
     pair_all_models,
 )
-from cvstats.containers import Log, Losses, is_dask_frame, later
+from cvstats.containers import Log, Losses, adjust_lazily, has_lazy_losses, is_dask_frame, later
+from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences
-from cvstats.core.result import Caution, Result, half_widths
+from cvstats.core.result import Result, half_widths
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.intervals._method import Method
@@ -153,8 +154,11 @@ def compare(
             adjust=adjust, alpha=alpha, n_draws=n_draws, rng=rng,
         )  # fmt: skip
         return later(losses, ask, other=other, pairs=True, missing=missing)
+    lazy = has_lazy_losses(losses, other)
+    across_chunks = lazy and adjust in ("holm", "bh")
     run = partial(
-        compute, method=method, options=given, alternative=alternative, adjust=adjust, alpha=alpha,
+        compute, method=method, options=given, alternative=alternative, alpha=alpha,
+        adjust=None if across_chunks else adjust,
         n_draws=n_draws, seed=seed_of(rng) if adjust == "max-t" else 0,
     )  # fmt: skip
     table = compare_pairs(
@@ -163,7 +167,7 @@ def compare(
     )  # fmt: skip
     if "n_draws" in table.attrs:
         table.attrs["n_draws"] = n_draws
-    return table
+    return adjust_lazily(table, adjust_p_values, str(adjust)) if across_chunks else table
 
 
 DRAWS_OF_EXAMPLE = 999
@@ -224,9 +228,9 @@ def compute_tests(base: Result, *, alternative: str, alpha: float) -> Result:
     lower, upper = confidence_limits(estimate, se, down, up)
     tests: dict[str, NDArray[Any]] = {
         "difference": estimate,
-        "se": se,
         "lower": lower,
         "upper": upper,
+        "se": se,
         "statistic": statistic,
         "p_value": np.where(np.isnan(se), np.nan, p),
     }
@@ -256,7 +260,7 @@ def keep_own_tests(base: Result, *, alternative: str) -> Result:
         )
     columns = dict(base.columns)
     estimate = columns.pop("estimate")
-    tests = {name: columns.pop(name) for name in ("se", "lower", "upper")}
+    tests = {name: columns.pop(name) for name in ("lower", "upper", "se")}
     for name in ("statistic", "p_value"):
         tests[name] = columns.pop(name, np.full_like(estimate, np.nan))
     caution = base.caution & ~np.int64(Caution.ONE_FOLD)

@@ -21,8 +21,9 @@ from cvstats.comparisons._pairs import (
     has_standard_errors,
 )
 from cvstats.containers import Log, Losses, is_dask_frame, later
+from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences
-from cvstats.core.result import Caution, Result, half_widths
+from cvstats.core.result import Result, half_widths
 from cvstats.errors import LogError, NotGiven, is_number
 from cvstats.intervals._method import Method
 from cvstats.options import Missing
@@ -156,7 +157,7 @@ def compute(base: Result, *, margin: tuple[float, float], alpha: float) -> Resul
     reach, _ = half_widths("two-sided", 2 * alpha, df)
     lower, upper = confidence_limits(estimate, se, reach, reach)
     tests = {
-        "difference": estimate, "se": se, "lower": lower, "upper": upper,
+        "difference": estimate, "lower": lower, "upper": upper, "se": se,
         "p_value": p, "equivalent": p < alpha,
     }  # fmt: skip
     attrs = {**base.attrs, "alternative": "equivalence", "alpha": alpha}

@@ -16,7 +16,8 @@ from cvstats.comparisons._mean_ranks import (
     several_data_sets,
 )
 from cvstats.containers import Losses, Table, is_dask_frame, later
-from cvstats.core.result import Caution, Result
+from cvstats.core.cautions import Caution
+from cvstats.core.result import Result
 from cvstats.core.types import FloatArray
 from cvstats.intervals._method import Method
 from cvstats.options import Missing
@@ -86,12 +87,14 @@ def friedman(
     >>> log = cvstats.datasets.load("flights_by_month")
     >>> losses = cvstats.losses(log, prediction=log.attrs["models"], loss="brier")
     >>> table = losses.cvci.friedman(by="source")
-    >>> table[["mean_rank", "p_value", "critical_difference"]].round(4)
-                         mean_rank  p_value  critical_difference
+    >>> table[["mean_rank", "p_value"]].round(4)
+                         mean_rank  p_value
     model
-    logistic_regression     1.6667   0.0004               0.9568
-    gradient_boosting       1.4167   0.0004               0.9568
-    naive_bayes             2.9167   0.0004               0.9568
+    logistic_regression     1.6667   0.0004
+    gradient_boosting       1.4167   0.0004
+    naive_bayes             2.9167   0.0004
+    >>> round(table.attrs["critical_difference"], 4)
+    0.9568
     """
     METHOD.check_options(locals())
     if is_dask_frame(losses):

@@ -12,9 +12,10 @@ from scipy import special
 from cvstats.comparisons._multiplicity import adjust_tests
 from cvstats.comparisons._pairs import read_pairs
 from cvstats.containers import Log, Losses
+from cvstats.core.cautions import Caution
 from cvstats.core.columns import all_binary
 from cvstats.core.moments import Moments
-from cvstats.core.result import Caution, Result
+from cvstats.core.result import Result
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_flag
 from cvstats.intervals._method import Method

@@ -18,7 +18,8 @@ from cvstats.comparisons._mean_ranks import (
     several_data_sets,
 )
 from cvstats.containers import Losses, is_dask_frame, later
-from cvstats.core.result import Caution, Result
+from cvstats.core.cautions import Caution
+from cvstats.core.result import Result
 from cvstats.core.types import FloatArray
 from cvstats.intervals._method import Method
 from cvstats.options import Missing

@@ -17,9 +17,10 @@ from cvstats.comparisons._pairs import (
     difference_interval,
 )
 from cvstats.containers import Log, Losses, is_dask_frame, later
+from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences
 from cvstats.core.layout import repetition_level
-from cvstats.core.result import Caution, Result, quantile
+from cvstats.core.result import Result, quantile
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, NotGiven
 from cvstats.intervals._method import Method

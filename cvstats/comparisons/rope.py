@@ -11,10 +11,11 @@ import numpy as np
 from cvstats.comparisons._pairs import compare_pairs, distribution
 from cvstats.comparisons.equivalence import Margin, check_margin
 from cvstats.containers import Log, Losses, is_dask_frame, later
+from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences
 from cvstats.core.layout import split_levels
 from cvstats.core.moments import Moments, mean_and_squares
-from cvstats.core.result import Caution, Result
+from cvstats.core.result import Result
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.intervals._method import Method

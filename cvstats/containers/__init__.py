@@ -11,6 +11,7 @@ from cvstats.containers import dask, scanning_files
 from cvstats.containers.batch_files import load, save
 from cvstats.containers.batches import CellMoments, summarize
 from cvstats.containers.dask import (
+    adjust_lazily,
     compare_lazily,
     has_lazy_losses,
     is_lazy,
@@ -34,6 +35,7 @@ __all__ = [
     "Log",
     "Losses",
     "Table",
+    "adjust_lazily",
     "compare_lazily",
     "dask",
     "dropped",

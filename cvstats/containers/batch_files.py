@@ -20,8 +20,8 @@ from cvstats.containers.hashing import PointSketch, as_index
 from cvstats.containers.log import Labels
 from cvstats.containers.pandas import FrameLabels
 from cvstats.containers.xarray import ArrayLabels
+from cvstats.core.cautions import Caution
 from cvstats.core.moments import Moments
-from cvstats.core.result import Caution
 from cvstats.errors import LogError, NoSuchFile, listed
 
 __all__ = ["load", "save"]

@@ -26,10 +26,10 @@ from cvstats.containers.log import Labels, Log, hide_losses
 from cvstats.containers.pandas import FrameLabels
 from cvstats.containers.read import read, unread
 from cvstats.containers.xarray import ArrayLabels
+from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences
 from cvstats.core.design import LEVELS, CellIndex, Design
 from cvstats.core.moments import Moments
-from cvstats.core.result import Caution
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, listed, place
 

@@ -48,13 +48,15 @@ from cvstats.containers.xarray import (
     ArrayLabels,
     Layout,
     LazyArray,
+    file_attrs,
     unlabelled,
 )
+from cvstats.core.cautions import Caution, flag_attrs
 from cvstats.core.columns import Differences, LossColumns
 from cvstats.core.design import LEVELS, CellIndex, Design, GridCodes, Level, SplitSizes
 from cvstats.core.moments import Moments
 from cvstats.core.reduce import compute_moments
-from cvstats.core.result import Caution, Result, caution_attrs
+from cvstats.core.result import Result, separate_counts
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, listed, spelled
 
@@ -487,8 +489,9 @@ class LazyAnswer:
             refuse_missing(found, known, self.layout, name, self.drop)
             log = self.log_of(found, known, labels, known.points.__getitem__)
             result = self.answer(log, found.carried)
-            for column, values in {**result.columns, "caution": result.caution}.items():
-                out[column] = np.asarray(values).reshape(out.shape)
+            columns = {**result.columns, "caution": result.caution}
+            for column in out.dtype.names or ():
+                out[column] = np.asarray(columns[column]).reshape(out.shape)
         return out if axis is None else np.moveaxis(out, 0, axis)
 
     def labels_of(self, along: Sequence[IntArray]) -> ArrayLabels:
@@ -746,7 +749,7 @@ class LazyNumbers:
     """The numbers of a lazy result: one array each, and what is the same for all."""
 
     arrays: dict[str, Any]
-    form: Result
+    attrs: dict[str, Any]
     dropped: Any
 
 
@@ -771,8 +774,9 @@ def compute_later(
         log.doubts(), by, leading, asked, lazy.drop,
     )  # fmt: skip
     form, points = run_on_sketch(log, replace(answer, run=example or run), levels)
-    kinds = {name: np.asarray(values).dtype for name, values in form.columns.items()}
-    answer = replace(answer, dtype=np.dtype([*kinds.items(), ("caution", np.int32)]))
+    columns, counts = (form.columns, {}) if lazy.known_later else separate_counts(form)
+    kinds = {name: np.asarray(values).dtype for name, values in columns.items()}
+    answer = replace(answer, dtype=np.dtype([*kinds.items(), ("caution", np.int64)]))
     sums = cells.sums()
     known = cells.known(log.design, points, sums)
     carried = tuple(range(sums.ndim))
@@ -793,7 +797,8 @@ def compute_later(
         number = import_dask().delayed(count_dropped, pure=True)(known)
         dropped = da.from_delayed(number, (), dtype=np.int64)
     names = [*kinds, "caution"]
-    return LazyNumbers({name: out[name] for name in names}, form, dropped)
+    attrs = facts_of(form, log.noted) | counts | dict(log.attrs)
+    return LazyNumbers({name: out[name] for name in names}, attrs, dropped)
 
 
 def labels_of_log(log: Log) -> ArrayLabels:
@@ -837,7 +842,7 @@ def lazily(log: Log, run: Run, *, by: str | None = None, axis: Axis | None = Non
     axes: list[Axis] = [(by, Groups(log, by).labels)] if by is not None else []
     axes += [axis] if axis is not None else []
     numbers = compute_later(log, run, by=by, leading=tuple(len(names) for _, names in axes))
-    return label_along(log, axes, numbers, facts_of(numbers.form) | dict(log.attrs))
+    return label_along(log, axes, numbers, numbers.attrs)
 
 
 def label_along(
@@ -865,10 +870,9 @@ def make_dataset(
     variables: dict[str, Any] = {}
     for name, values in numbers.arrays.items():
         facts = {"units": units} if units and name in IN_LOSS_UNITS else {}
-        variables[name] = (dims, values, caution_attrs() if name == "caution" else facts)
-    clean = {key: value for key, value in attrs.items() if value is not None}
+        variables[name] = (dims, values, flag_attrs(tuple(Caution)) if name == "caution" else facts)
     refuse_same_names(variables, (*dims, *coords))
-    table = xr.Dataset(variables, coords=coords, attrs=clean)
+    table = xr.Dataset(variables, coords=coords, attrs=file_attrs(attrs))
     return table if numbers.dropped is None else table.assign(n_dropped=((), numbers.dropped))
 
 
@@ -920,10 +924,26 @@ def compare_lazily(
     }
     coords |= {side: ("pair", [str(pair[at]) for pair in names]) for at, side in enumerate(SIDES)}
     dims = tuple("pair" if dim == "model" else dim for dim in labels.dims)
-    attrs = facts_of(numbers.form) | dict(log.attrs)
+    attrs = numbers.attrs
     table = make_dataset(dims, coords, labels.units, numbers, attrs)
     single = other is not None and isinstance(losses, xr.DataArray) and "model" not in losses.dims
     return table.squeeze("pair") if single else table.transpose("pair", ...)
+
+
+def adjust_lazily(
+    table: xr.Dataset, adjust_p_values: Callable[..., FloatArray], adjust: str
+) -> xr.Dataset:
+    """Add adjusted p-values, for which those of all pairs and cells come together."""
+    p = table["p_value"]
+    if p.size < 2:
+        return table
+    together = p.data.rechunk(-1).map_blocks(adjust_p_values, adjust, dtype=np.float64)
+    columns = {}
+    for name, variable in table.data_vars.items():
+        columns[name] = variable
+        if name == "p_value":
+            columns["p_adjusted"] = p.copy(data=together.rechunk(p.chunks))
+    return xr.Dataset(columns, table.coords, {**table.attrs, "adjust": adjust})
 
 
 SIDES = ("model", "other")

@@ -12,13 +12,14 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from cvstats.core.cautions import Caution, list_cautions, sentences_of
 from cvstats.core.columns import Columns, Differences, LossColumns, all_binary
 from cvstats.core.design import Design, GridCodes
 from cvstats.core.layout import has_one_loss_per_split
 from cvstats.core.level_names import unused
 from cvstats.core.moments import Moments
 from cvstats.core.reduce import compute_moments
-from cvstats.core.result import Caution, Result
+from cvstats.core.result import Result, separate_counts
 from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import MOST, LogError, listed, spelled, unpaired
@@ -127,11 +128,16 @@ def own_version() -> str:
     return version("cvstats")
 
 
-def facts_of(result: Result) -> dict[str, Any]:
-    """Gather the attrs of a labelled result: what was done, what it covers, and by whom."""
+def facts_of(result: Result, noted: Mapping[Hashable, Any]) -> dict[str, Any]:
+    """Gather the attrs of a labelled result: what was done, what it covers, and by whom.
+
+    ``noted`` are the attrs of the log, which may name its loss.
+    """
     facts: dict[str, Any] = {"method": result.method, **result.attrs}
     if "interval_method" in result.attrs:
         facts["target"] = f"difference between the models in: {facts['target']}"
+    if isinstance(noted.get("loss"), str):
+        facts["loss"] = noted["loss"]
     return facts | {"cvstats_version": own_version()}
 
 
@@ -404,13 +410,19 @@ class Log:
         """Label a result of the maths, in the shape of the container that came in."""
         if (empty := (result.caution & np.int64(Caution.NO_LOSSES)) != 0).any():
             self._refuse_empty(empty)
-        result = doubted(result, self.doubts())
-        return self.labels.table(result, facts_of(result) | dict(self.attrs))
+        return self.labels.table(*self.completed(result))
 
     def label_pairs(self, pairs: Sequence[tuple[Hashable, Hashable]], result: Result) -> Any:
         """Label a result for pairs of models, in the shape of the container that came in."""
+        return self.labels.pairs(pairs, *self.completed(result))
+
+    def completed(self, result: Result) -> tuple[Result, Attrs]:
+        """Add the doubts about this log, and move what all rows share to the attrs."""
         result = doubted(result, self.doubts())
-        return self.labels.pairs(pairs, result, facts_of(result) | dict(self.attrs))
+        columns, counts = separate_counts(result)
+        attrs = facts_of(result, self.noted) | counts | dict(self.attrs)
+        attrs["cautions"] = sentences_of(list_cautions(result.caution))
+        return replace(result, columns=columns), attrs
 
     def doubts(self) -> Caution:
         """Gather what the design makes doubtful, whatever the method."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,15 +12,16 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cvstats.containers.log import Attrs, too_many_digits
+from cvstats.core.cautions import label_cautions
 from cvstats.core.columns import LossColumns
 from cvstats.core.design import LEVELS, Design, GridCodes, Level
 from cvstats.core.level_names import meant
 from cvstats.core.moments import Moments
-from cvstats.core.result import CAUTIONS, Result
+from cvstats.core.result import Result
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, is_number, listed, spelled
 
-__all__ = ["FrameLabels", "design_of", "numbers", "panels_of", "sentence"]
+__all__ = ["NAMELESS", "FrameLabels", "design_of", "numbers", "panels_of"]
 
 _remembered: dict[tuple[Any, ...], dict[Any, Any]] = {}
 """Checks and counts already done, by the memory of the index codes; dropped with the index."""
@@ -150,21 +150,16 @@ def panels_of(log: pd.Series | pd.DataFrame) -> LossColumns:
     return LossColumns(tuple(numbers(log.iloc[:, j])[:, None] for j in range(log.shape[1])))
 
 
-@cache
-def sentence(flags: int) -> str:
-    """Put the cautions of one row into words."""
-    return "; ".join(text for flag, text in CAUTIONS.items() if flags & flag)
+NAMELESS = "loss"
+"""What the row of a Series without a name is called."""
 
-
-@cache
-def names_of(columns: tuple[str, ...]) -> pd.Index:
-    """Make an index of the names of columns."""
-    return pd.Index(columns)
+AS_SERIES = ("decompose",)
+"""Methods that answer for a Series with a Series of numbers, and not with a table of one row."""
 
 
 @dataclass(frozen=True, eq=False)
 class FrameLabels:
-    """A row per model; a Series in gives a Series out."""
+    """A row per model, also for a Series."""
 
     models: Sequence[Hashable]
     columns_axis: pd.Index | None
@@ -199,23 +194,15 @@ class FrameLabels:
 
     def table(self, result: Result, attrs: Attrs) -> pd.Series | pd.DataFrame:
         """Show columns as the method gives them, and what to doubt."""
-        index = self.columns_axis
-        if index is None:
-            return self._row(result, attrs)
-        table = body(result, index)
-        if index.nlevels == 1 and index.name is None:
-            table.index.name = "model"
-        table.attrs = copied(attrs)
-        return table
-
-    def _row(self, result: Result, attrs: Attrs) -> pd.Series:
-        """Show the one row; a table would take several times as long to make."""
-        entries = [column[0] for column in result.columns.values()]
-        entries.append(sentence(int(result.caution[0])))
-        index = names_of((*result.columns, "caution")).view()
-        row = pd.Series(entries, index=index, name=self.models[0], dtype=object)
-        row.attrs = copied(attrs)
-        return row
+        if self.columns_axis is not None:
+            return body(result, named_rows(self.columns_axis), attrs)
+        if result.method in AS_SERIES:
+            numbers = {name: values[0] for name, values in result.columns.items()}
+            row = pd.Series(numbers, name=self.models[0])
+            row.attrs = copied(attrs)
+            return row
+        name = NAMELESS if self.models[0] is None else self.models[0]
+        return body(result, pd.Index([name], name="model", tupleize_cols=False), attrs)
 
     def pairs(
         self, pairs: Sequence[tuple[Hashable, Hashable]], result: Result, attrs: Attrs
@@ -224,9 +211,7 @@ class FrameLabels:
         index = pd.MultiIndex.from_arrays(
             [[a for a, _ in pairs], [b for _, b in pairs]], names=["model", "other"]
         )
-        table = body(result, index)
-        table.attrs = copied(attrs)
-        return table
+        return body(result, index, attrs)
 
     def cells(self, found: Moments, attrs: Attrs) -> pd.DataFrame:
         """Make a row for each cell (of each model) with count, mean and variance."""
@@ -268,8 +253,16 @@ def cell_index(found: Moments) -> pd.Index | None:
     return pd.MultiIndex.from_arrays(parts, names=list(found.levels))
 
 
-def body(result: Result, index: pd.Index) -> pd.DataFrame:
+def named_rows(models: pd.Index) -> pd.Index:
+    """Name the index of rows: ``model``, unless the models have a name of their own."""
+    nameless = models.nlevels == 1 and models.name is None
+    return models.rename("model") if nameless else models.view()
+
+
+def body(result: Result, index: pd.Index, attrs: Attrs) -> pd.DataFrame:
     """Put the cautions beside the numbers, as last column."""
     data: dict[str, Any] = dict(result.columns)
-    data["caution"] = [sentence(int(flags)) for flags in result.caution]
-    return pd.DataFrame(data, index=index.copy())
+    data["caution"] = [label_cautions(flags) for flags in result.caution.tolist()]
+    table = pd.DataFrame(data, index=index)
+    table.attrs = copied(attrs)
+    return table

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.containers.log import Attrs, Labels, Log, Table, doubted, facts_of
-from cvstats.containers.pandas import FrameLabels, body, copied
+from cvstats.containers.log import Attrs, Labels, Log, Table
+from cvstats.containers.pandas import FrameLabels, body, named_rows
 from cvstats.containers.xarray import ArrayLabels
 from cvstats.core.result import Result
 
@@ -23,8 +23,7 @@ Axis = tuple[str, Sequence[Hashable]]
 
 def label_stacked(log: Log, axes: Sequence[Axis], result: Result) -> Table:
     """Label a result that holds, for each combination of labels, a number for each column."""
-    result = doubted(result, log.doubts())
-    return stacked(log.labels, axes, result, facts_of(result) | dict(log.attrs))
+    return stacked(log.labels, axes, *log.completed(result))
 
 
 @singledispatch
@@ -39,18 +38,15 @@ def _(labels: FrameLabels, axes: Sequence[Axis], result: Result, attrs: Attrs) -
     parts = [pd.Index(list(names), name=name, tupleize_cols=False) for name, names in axes]
     models = labels.columns_axis
     if models is not None:
-        levels = [models.get_level_values(i) for i in range(models.nlevels)]
-        if models.nlevels == 1 and models.name is None:
-            levels = [models.rename("model")]
+        rows = named_rows(models)
+        levels = [rows.get_level_values(i) for i in range(rows.nlevels)]
     sizes = [len(part) for part in parts] + ([] if models is None else [len(models)])
     at = np.unravel_index(np.arange(int(np.prod(sizes))), sizes)
     columns = [part.take(codes) for part, codes in zip(parts, at, strict=False)]
     if models is not None:
         columns += [level.take(at[-1]) for level in levels]
     index = columns[0] if len(columns) == 1 else pd.MultiIndex.from_arrays(columns)
-    table = body(result, index)
-    table.attrs = copied(attrs)
-    return table
+    return body(result, index, attrs)
 
 
 @stacked.register

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,10 +15,11 @@ from numpy.typing import NDArray
 
 from cvstats.containers.log import Attrs, hide_losses, refuse_same_names
 from cvstats.containers.pandas import facts_about
+from cvstats.core.cautions import flag_attrs, list_cautions
 from cvstats.core.columns import LossColumns
 from cvstats.core.design import LEVELS, SPLIT, Design, GridCodes, Level
 from cvstats.core.moments import Moments
-from cvstats.core.result import Result, caution_attrs
+from cvstats.core.result import Result
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, listed
 
@@ -25,6 +27,7 @@ __all__ = [
     "ArrayLabels",
     "LazyArray",
     "Layout",
+    "file_attrs",
     "in_memory",
     "laid_out",
     "level_dims",
@@ -380,6 +383,15 @@ def check_sizes(log: xr.DataArray) -> None:
 # --- results --------------------------------------------------------------------------------------
 
 
+def file_attrs(attrs: Attrs) -> dict[str, Any]:
+    """Keep what a file can hold: no None, and a mapping as JSON."""
+    return {
+        name: json.dumps(fact, ensure_ascii=False) if isinstance(fact, Mapping) else fact
+        for name, fact in attrs.items()
+        if fact is not None
+    }
+
+
 @dataclass(frozen=True, eq=False)
 class ArrayLabels:
     """Results over the carried dimensions, as a Dataset with a variable for each number."""
@@ -487,11 +499,10 @@ class ArrayLabels:
         for name, values in result.columns.items():
             units = {"units": self.units} if self.units and name in IN_LOSS_UNITS else {}
             variables[name] = (dims, np.asarray(values).reshape(sizes), units)
-        flags = result.caution.reshape(sizes).astype(np.int32)
-        variables["caution"] = (dims, flags, caution_attrs())
-        clean = {key: value for key, value in attrs.items() if value is not None}
+        flags = result.caution.reshape(sizes).astype(np.int64)
+        variables["caution"] = (dims, flags, flag_attrs(list_cautions(flags)))
         refuse_same_names(variables, (*dims, *coords))
-        return xr.Dataset(variables, coords=dict(coords), attrs=clean)
+        return xr.Dataset(variables, coords=dict(coords), attrs=file_attrs(attrs))
 
     def cells(self, found: Moments, attrs: Attrs) -> xr.Dataset:
         """Lay count, mean and variance over the levels asked for and the carried dimensions."""

@@ -4,132 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import IntFlag
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from cvstats.core.cautions import Caution
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import checked_choice
 
 __all__ = [
     "ALTERNATIVES",
-    "CAUTIONS",
-    "Caution",
     "Result",
-    "caution_attrs",
     "half_widths",
     "interval",
     "quantile",
+    "separate_counts",
 ]
 
 ALTERNATIVES = ("two-sided", "less", "greater")
-
-
-class Caution(IntFlag):
-    """Reasons to doubt a number, as bits that may come together.
-
-    They fill the 32 bits of an integer of NetCDF 3, whose last one is the sign.
-    """
-
-    NO_LOSSES = 1
-    ZERO_VARIANCE = 2
-    CLAMPED = 4
-    NEGATIVE_VARIANCE = 8
-    NAIVE_POINTS = 16
-    NAIVE_FOLDS = 32
-    ONE_FOLD = 64
-    SOURCES_AS_FOLDS = 128
-    MEAN_DOMINATED = 256
-    ASSUMED_GAMMA = 512
-    FEW_POINTS = 1024
-    FEW_REPETITIONS = 1 << 11
-    EMPTY = 1 << 12
-    NEVER_OUT_OF_BAG = 1 << 13
-    LARGE_ALPHA = 1 << 14
-    FEW_REPLICATES = 1 << 15
-    FEW_SOURCES = 1 << 16
-    FEW_CLUSTERS = 1 << 17
-    SOURCES_ACROSS_FOLDS = 1 << 18
-    UNEQUAL_CLUSTERS = 1 << 19
-    DISCORDANT_FEW = 1 << 20
-    NO_TEST = 1 << 21
-    IDENTICAL = 1 << 22
-    DOMINATED = 1 << 23
-    ONE_REPETITION = 1 << 24
-    SMALL_FOLDS = 1 << 25
-    HALVES_OVERLAP = 1 << 26
-    OTHER_DRAWS = 1 << 27
-    UNUSED_LEVEL = 1 << 28
-    BOUNDED = 1 << 29
-    OTHER_TEST_SIZE = 1 << 30
-    ONE_EACH = 1 << 31
-
-
-CAUTIONS: Mapping[Caution, str] = {
-    Caution.NO_LOSSES: "no losses here",
-    Caution.ZERO_VARIANCE: "the estimated variance is zero: the interval is a point",
-    Caution.CLAMPED: "the variance estimate was negative and was replaced by its floor",
-    Caution.NEGATIVE_VARIANCE: "the variance estimate is negative: no interval",
-    Caution.NAIVE_POINTS: "takes every loss for a new point: too narrow with repetitions, and no "
-    "promise; use wald",
-    Caution.NAIVE_FOLDS: "takes dependent fold means for independent ones; use wald",
-    Caution.ONE_FOLD: "one fold is a single test set: holdout is made for it",
-    Caution.UNUSED_LEVEL: "a level that is not used may name folds, sources or repetitions: see "
-    "diagnose()",
-    Caution.ONE_EACH: "one loss in each fold or split, and no level 'point': if these are means or "
-    "scores, say so with log.attrs['holds'] = 'scores' and use corrected_t",
-    Caution.SOURCES_AS_FOLDS: "the folds are sources: covers these sources, not a new one",
-    Caution.MEAN_DOMINATED: "the estimator contains the squared mean, which dominates it",
-    Caution.ASSUMED_GAMMA: "rests on the value of gamma or rho that was passed in",
-    Caution.FEW_POINTS: "fewer than 30 points: the normal approximation is rough",
-    Caution.FEW_REPETITIONS: "few repetitions: the standard error itself is noisy",
-    Caution.EMPTY: "no value agrees with the log at this level: the interval is empty",
-    Caution.NEVER_OUT_OF_BAG: "some points were never out of bag and do not count; draw more",
-    Caution.LARGE_ALPHA: "alpha is the share that is left out: 0.05 for a 95% interval",
-    Caution.FEW_REPLICATES: "few bootstrap samples for these limits; draw more",
-    Caution.FEW_SOURCES: "fewer than 10 sources: a small sample of sources",
-    Caution.FEW_CLUSTERS: "fewer than 30 clusters: the interval may be too narrow",
-    Caution.SOURCES_ACROSS_FOLDS: "sources stand in training and in test folds: covers these "
-    "sources, not a new one",
-    Caution.UNEQUAL_CLUSTERS: "a few clusters hold much of the log: too narrow; use CR3",
-    Caution.DISCORDANT_FEW: "fewer than 25 discordant points: chi2 is rough, use the exact test",
-    Caution.NO_TEST: "the method gives an interval and no p-value: see whether it excludes 0",
-    Caution.IDENTICAL: "another model has the very same losses and shares these numbers",
-    Caution.DOMINATED: "another model is better by one and the same amount everywhere",
-    Caution.ONE_REPETITION: "one repetition: nothing tells what more of them would bring",
-    Caution.SMALL_FOLDS: "folds of fewer than 20 points: centring within them overstates leads; "
-    "use center='global'",
-    Caution.BOUNDED: "the standard error, or the overfitting rate, was put at the end of its "
-    "possible range",
-    Caution.HALVES_OVERLAP: "the halves of a division share points: too narrow",
-    Caution.OTHER_DRAWS: "the counts do not add up to one draw a point in each sample: losses of "
-    "points that were drawn may be missing",
-    Caution.OTHER_TEST_SIZE: "halves and data are not tested on equally many points",
-}
-
-
-@cache
-def flags_told() -> dict[str, Any]:
-    """Describe the flags as CF does for a variable of independent flags."""
-    masks = np.array([int(flag) for flag in Caution], dtype=np.int64).astype(np.int32)
-    return {
-        "long_name": "reasons to doubt the interval",
-        "flag_masks": masks,
-        "flag_meanings": " ".join(str(flag.name).lower() for flag in Caution),
-        "flag_descriptions": "; ".join(
-            f"{mask}: {CAUTIONS[flag]}" for flag, mask in zip(Caution, masks, strict=True)
-        ),
-    }
-
-
-def caution_attrs() -> dict[str, Any]:
-    """Give each result a description of its own."""
-    told = flags_told()
-    return {**told, "flag_masks": told["flag_masks"].copy()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +35,7 @@ class Result:
     method : str
         Key of the method in the registry.
     columns : mapping of str to array, shape (models,)
-        The numbers, in the order in which they are shown; counts are integers.
+        The numbers, in the order in which they are shown, then the counts (integers).
     caution : array of int, shape (models,)
         Bits of `Caution`.
     attrs : mapping
@@ -155,6 +49,38 @@ class Result:
     caution: IntArray
     attrs: Mapping[str, str | float | int] = field(default_factory=dict)
     takes_means: bool = False
+
+
+CONSTANTS = ("critical_difference", "largest", "rho", "smallest")
+"""Columns besides those called ``n_...`` that describe the log or the method, and no model."""
+
+
+def is_count(name: str) -> bool:
+    """Whether a column describes the log or the method, and is an attribute where it can be."""
+    return name.startswith("n_") or name in CONSTANTS
+
+
+def separate_counts(
+    result: Result,
+) -> tuple[dict[str, NDArray[Any]], dict[str, float | int]]:
+    """Separate the columns to show from counts that are the same in every row.
+
+    Rows without losses do not matter. A count that differs between rows stays a column.
+    """
+    columns: dict[str, NDArray[Any]] = {}
+    counts: dict[str, float | int] = {}
+    rows = None
+    for name, values in result.columns.items():
+        if is_count(name) and len(values):
+            if rows is None:
+                rows = (result.caution & np.int64(Caution.NO_LOSSES)) == 0
+                rows = rows if rows.any() else ~rows
+            first = values[rows.argmax()]
+            if (values[rows] == first).all():
+                counts[name] = first.item()
+                continue
+        columns[name] = values
+    return columns, counts
 
 
 def quantile(probability: float, df: float | None = None) -> float:
@@ -198,9 +124,9 @@ def interval(
     down, up = half_widths(alternative, alpha, df)
     columns = {
         "estimate": origin + estimate,
-        "se": se,
         "lower": np.full_like(se, -np.inf) if np.isinf(down) else origin + (estimate - down * se),
         "upper": np.full_like(se, np.inf) if np.isinf(up) else origin + (estimate + up * se),
+        "se": se,
     }
     missing = np.isnan(estimate)
     for bound in ("lower", "upper"):

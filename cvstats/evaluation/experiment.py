@@ -128,10 +128,10 @@ def evaluate(
     >>> log = cvstats.evaluate({"ridge": Ridge(alpha=0.1)}, X, y, plan=plan, progress=False)
     >>> log.index.names, log.shape
     (FrozenList(['fold', 'point']), (442, 1))
-    >>> log.cvci.wald()[["estimate", "lower", "upper"]].round(0)
-           estimate   lower   upper
+    >>> log.cvci.wald().round(0)
+           estimate   lower   upper     se caution
     model
-    ridge    2990.0  2634.0  3345.0
+    ridge    2990.0  2634.0  3345.0  182.0
     """
     tools = needed()
     checked_flag("progress", progress)

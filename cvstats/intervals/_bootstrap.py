@@ -16,8 +16,9 @@ import numpy as np
 
 from cvstats.containers import Log
 from cvstats.containers.bootstrap_samples import BootstrapCounts, Resample
+from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
-from cvstats.core.result import Caution, Result
+from cvstats.core.result import Result
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError
 
@@ -211,9 +212,9 @@ def percentile_interval(
     limits = origin + np.quantile(values - origin, [alpha / 2, 1 - alpha / 2], axis=0) + shift
     columns = {
         "estimate": estimate,
-        "se": np.full_like(estimate, np.nan),
         "lower": limits[0],
         "upper": limits[1],
+        "se": np.full_like(estimate, np.nan),
     }
     for name, value in extra.items():
         columns[name] = np.broadcast_to(np.asarray(value), estimate.shape)

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvstats.containers import Groups, read
+from cvstats.core.cautions import Caution
 from cvstats.core.design import LEVELS
 from cvstats.core.moments import Moments, mean_and_squares
-from cvstats.core.result import Caution, Result
+from cvstats.core.result import Result
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, checked_level, listed, spelled
 from cvstats.intervals._method import Method

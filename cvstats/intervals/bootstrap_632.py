@@ -9,8 +9,9 @@ import numpy as np
 from cvstats.containers import Log, Losses, Table
 from cvstats.containers.bootstrap_samples import resamples
 from cvstats.containers.no_information import Rates, no_information_of
+from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
-from cvstats.core.result import Caution, Result, interval
+from cvstats.core.result import Result, interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import checked_flag
 from cvstats.intervals._bootstrap import (
@@ -106,14 +107,12 @@ def bootstrap_632(
     >>> losses = log.set_index("count", append=True)["1-nn"]
     >>> share = y.mean()
     >>> result = losses.cvci.bootstrap_632(no_information=2 * share * (1 - share))
-    >>> result[["estimate", "apparent", "out_of_bag", "no_information"]].astype(float).round(3)
-    estimate          0.499
-    apparent          0.000
-    out_of_bag        0.511
-    no_information    0.499
-    Name: 1-nn, dtype: float64
-    >>> print(result["caution"])
-    the standard error, or the overfitting rate, was put at the end of its possible range
+    >>> result[["estimate", "apparent", "out_of_bag", "no_information"]].round(3)
+           estimate  apparent  out_of_bag  no_information
+    model
+    1-nn      0.499       0.0       0.511           0.499
+    >>> print(result.attrs["cautions"]["bounded"])
+    The standard error, or the overfitting rate, was put at the end of its possible range. ...
     """
     return METHOD(
         losses, plus=plus, no_information=no_information, monte_carlo=monte_carlo, alpha=alpha,

@@ -92,11 +92,10 @@ def bootstrap_oob(
     >>> index = pd.MultiIndex.from_product([range(1, 401), range(20)], names=names)
     >>> log = pd.DataFrame({"count": counts.ravel(), "mean": loss.ravel()}, index=index)
     >>> losses = log.set_index("count", append=True)["mean"]
-    >>> losses.cvci.bootstrap_oob()[["estimate", "se", "se_monte_carlo"]].astype(float).round(3)
-    estimate          0.386
-    se                0.108
-    se_monte_carlo    0.040
-    Name: mean, dtype: float64
+    >>> losses.cvci.bootstrap_oob()[["estimate", "se", "se_monte_carlo"]].round(3)
+           estimate     se  se_monte_carlo
+    model
+    mean      0.386  0.108            0.04
     """
     return METHOD(losses, monte_carlo=monte_carlo, alpha=alpha, by=by, missing=missing)
 

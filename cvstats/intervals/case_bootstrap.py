@@ -8,8 +8,9 @@ from numpy.typing import ArrayLike
 from cvstats.containers import Log, Losses, Table, read
 from cvstats.containers.bootstrap_samples import draws, without_undrawn
 from cvstats.containers.no_information import leave_one_out_means
+from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
-from cvstats.core.result import Caution, Result
+from cvstats.core.result import Result
 from cvstats.core.types import FloatArray
 from cvstats.intervals._bootstrap import mean_of_draws, percentile_interval
 from cvstats.intervals._method import IntervalMethod
@@ -94,12 +95,10 @@ def case_bootstrap(
     >>> losses = log[log["count"] > 0].set_index("count", append=True)["mean"]
     >>> without = (y - (y.sum() - y) / 19) ** 2
     >>> result = losses.cvci.case_bootstrap(leave_one_out=without)
-    >>> result[["estimate", "lower", "upper", "bias"]].astype(float).round(3)
-    estimate    0.369
-    lower       0.175
-    upper       0.641
-    bias        0.022
-    Name: mean, dtype: float64
+    >>> result[["estimate", "lower", "upper", "bias"]].round(3)
+           estimate  lower  upper   bias
+    model
+    mean      0.369  0.175  0.641  0.022
     """
     METHOD.check_options({"alpha": alpha})
     log = read(losses, missing=missing)

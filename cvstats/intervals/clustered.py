@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Literal
 
 from cvstats.containers import Log, Losses, Table
+from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.layout import find_across_folds
-from cvstats.core.result import Caution, Result, interval
+from cvstats.core.result import Result, interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, checked_level
 from cvstats.intervals._groups import count_points, size_range
@@ -96,13 +97,12 @@ def clustered(
     >>> log = cvstats.datasets.load("flights_by_month")
     >>> losses = cvstats.losses(log, prediction="naive_bayes", loss="brier")
     >>> result = losses.cvci.clustered()
-    >>> result[["estimate", "lower", "upper"]].astype(float).round(3)
-    estimate    0.175
-    lower       0.157
-    upper       0.193
-    Name: naive_bayes, dtype: float64
-    >>> print(result["caution"])
-    fewer than 30 clusters: the interval may be too narrow
+    >>> result.round(3)
+                 estimate  lower  upper     se  df       caution
+    model
+    naive_bayes     0.175  0.157  0.193  0.008  11  few clusters
+    >>> print(result.attrs["cautions"]["few clusters"])
+    There are fewer than 30 clusters: the interval may be too narrow. Use correction='CR3'.
     """
     if per is not None:
         checked_level("per", per)

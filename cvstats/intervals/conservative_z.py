@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from cvstats.containers import Log, Losses, Table
+from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.layout import repetition_level
-from cvstats.core.result import Caution, Result, interval
+from cvstats.core.result import Result, interval
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import NADEAU
 from cvstats.intervals._requirements import halves, halves_overlap
@@ -70,11 +71,10 @@ def conservative_z(
     >>> X, y = np.zeros((40, 1)), np.random.default_rng(1).normal(size=40)
     >>> plan = cvstats.plans.paired_subsampling(10, 12, rng=1)
     >>> losses = cvstats.evaluate(DummyRegressor(), X, y, plan=plan, progress=False)
-    >>> cvstats.conservative_z(losses)[["estimate", "se", "n_divisions"]].astype(float).round(2)
-    estimate        0.98
-    se              0.52
-    n_divisions    12.00
-    Name: DummyRegressor, dtype: float64
+    >>> cvstats.conservative_z(losses).round(2)
+                    estimate  lower  upper    se caution
+    model
+    DummyRegressor      0.98  -0.04    2.0  0.52
     """
     return METHOD(losses, alpha=alpha, by=by, missing=missing)
 

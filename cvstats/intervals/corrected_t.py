@@ -11,11 +11,12 @@ import numpy as np
 
 from cvstats.containers import Groups, Log, Losses, Table
 from cvstats.containers.groups import Part
+from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.design import LEVELS
 from cvstats.core.layout import is_partition, split_levels
 from cvstats.core.moments import Moments, mean_and_squares
-from cvstats.core.result import Caution, Result, interval
+from cvstats.core.result import Result, interval
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, is_number, is_several, listed, place
 from cvstats.intervals._method import IntervalMethod
@@ -106,14 +107,10 @@ def corrected_t(
     >>> import cvstats
     >>> log = cvstats.datasets.load("diabetes")
     >>> losses = cvstats.losses(log, prediction="ridge")
-    >>> parts = ["estimate", "lower", "upper", "n_splits", "n_train"]
-    >>> losses.cvci.corrected_t()[parts].astype(float).round(0)
-    estimate    3007.0
-    lower       2592.0
-    upper       3423.0
-    n_splits     100.0
-    n_train      398.0
-    Name: ridge, dtype: float64
+    >>> losses.cvci.corrected_t().round(0)
+           estimate   lower   upper     se  df caution
+    model
+    ridge    3007.0  2592.0  3423.0  209.0  99
     """
     return METHOD(losses, train_size=train_size, alpha=alpha, by=by, missing=missing)
 
@@ -183,7 +180,8 @@ def check_train_size(train_size: object) -> None:
 def find_train_sizes(log: Log, found: Moments, train_size: TrainSize) -> FloatArray:
     """Find how many points each model was trained on, or ask."""
     count = len(found.count)
-    if train_size is None and is_partition(log.complete or log.design):
+    folded = found.levels not in ((), ("repetition",))
+    if train_size is None and folded and is_partition(log.complete or log.design):
         return count_left_by_folds(log, found)
     if train_size is None:
         train_size = log.noted.get(NOTED)  # as evaluate leaves it

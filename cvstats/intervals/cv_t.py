@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from cvstats.containers import Log, Losses, Table
+from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.layout import fold_levels
 from cvstats.core.moments import mean_and_squares
-from cvstats.core.result import Caution, Result, interval
+from cvstats.core.result import Result, interval
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import BAYLE
 from cvstats.intervals._requirements import several_folds
@@ -62,8 +63,10 @@ def cv_t(
     >>> import cvstats
     >>> log = cvstats.datasets.load("diabetes")
     >>> losses = cvstats.losses(log, prediction="ridge")
-    >>> int(losses.xs(0, level="repetition").cvci.cv_t()["df"])
-    9
+    >>> losses.xs(0, level="repetition").cvci.cv_t().round(1)
+           estimate   lower   upper     se  df          caution
+    model
+    ridge    3026.6  2597.8  3455.5  189.6   9  dependent folds
     """
     return METHOD(losses, alpha=alpha, by=by, missing=missing)
 

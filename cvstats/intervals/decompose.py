@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvstats.containers import Axis, Log, Losses, Table, is_dask_frame, later, stack
+from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.layout import fold_level, fold_levels
-from cvstats.core.result import Caution, Result
+from cvstats.core.result import Result
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, is_several
 from cvstats.intervals import find_method

@@ -9,9 +9,10 @@ import numpy as np
 from scipy import special
 
 from cvstats.containers import Log, Losses, Table
+from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.moments import mean_and_squares
-from cvstats.core.result import Caution, Result, interval
+from cvstats.core.result import Result, interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import place
 from cvstats.intervals._method import IntervalMethod
@@ -96,11 +97,10 @@ def five_by_two(
     >>> X, y = np.zeros((60, 1)), np.random.default_rng(1).normal(size=60)
     >>> plan = cvstats.plans.five_by_two(rng=1)
     >>> losses = cvstats.evaluate(DummyRegressor(), X, y, plan=plan, progress=False)
-    >>> cvstats.five_by_two(losses, test="f")[["estimate", "lower", "upper"]].astype(float).round(2)
-    estimate    0.76
-    lower       0.45
-    upper       1.06
-    Name: DummyRegressor, dtype: float64
+    >>> cvstats.five_by_two(losses, test="f").round(2)
+                    estimate  lower  upper  se  statistic  p_value caution
+    model
+    DummyRegressor      0.76   0.45   1.06 NaN      26.04      0.0
     """
     return METHOD(losses, test=test, alpha=alpha, by=by, missing=missing)
 
@@ -149,9 +149,9 @@ def invert_f(
     f = np.where((noise == 0) & (np.abs(origin + means).max(axis=0) == 0), 0.0, f)
     columns = {
         "estimate": origin + estimate,
-        "se": np.full_like(estimate, np.nan),
         "lower": origin + (estimate - reach),
         "upper": origin + (estimate + reach),
+        "se": np.full_like(estimate, np.nan),
         "statistic": f,
         "p_value": np.asarray(special.fdtrc(10, 5, f), dtype=np.float64),
     }

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from scipy import special
 
 from cvstats.containers import Log, Losses, Table
+from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.design import Design
 from cvstats.core.moments import Moments
-from cvstats.core.result import Caution, Result
+from cvstats.core.result import Result
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, listed, spelled
 from cvstats.intervals._groups import count_points, repeated_levels
@@ -96,13 +97,10 @@ def heterogeneity(
     >>> log = cvstats.datasets.load("flights_by_month")
     >>> losses = cvstats.losses(log, prediction="naive_bayes", loss="brier")
     >>> months = losses.cvci.heterogeneity()
-    >>> months[["q", "i2", "tau", "tau_lower", "tau_upper"]].astype(float).round(3)
-    q            359.272
-    i2             0.969
-    tau            0.027
-    tau_lower      0.019
-    tau_upper      0.048
-    Name: naive_bayes, dtype: float64
+    >>> months[["q", "i2", "tau", "tau_lower", "tau_upper"]].round(3)
+                       q     i2    tau  tau_lower  tau_upper
+    model
+    naive_bayes  359.272  0.969  0.027      0.019      0.048
     """
     return METHOD(losses, by=by, variance=variance, alpha=alpha, missing=missing)
 

@@ -9,8 +9,9 @@ import numpy as np
 from scipy import special
 
 from cvstats.containers import Log, Losses, Table
+from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
-from cvstats.core.result import Caution, Result, quantile
+from cvstats.core.result import Result, quantile
 from cvstats.core.result import interval as symmetric_interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
@@ -81,12 +82,10 @@ def holdout(
     >>> import cvstats, pandas as pd
     >>> points = pd.RangeIndex(50, name="point")
     >>> losses = pd.Series([0.0, 1.0, 0.0, 0.0, 1.0] * 10, index=points, name="tree")
-    >>> limits = cvstats.holdout(losses, interval="wilson")[["estimate", "lower", "upper"]]
-    >>> limits.astype(float).round(4)
-    estimate    0.4000
-    lower       0.2761
-    upper       0.5382
-    Name: tree, dtype: float64
+    >>> cvstats.holdout(losses, interval="wilson").round(4)
+           estimate   lower   upper    se caution
+    model
+    tree        0.4  0.2761  0.5382  0.07
     """
     return METHOD(losses, interval=interval, alpha=alpha, by=by, missing=missing)
 

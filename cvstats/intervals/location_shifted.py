@@ -7,8 +7,9 @@ import numpy as np
 from cvstats.containers import Log, Losses, Table
 from cvstats.containers.bootstrap_samples import Resample, resamples
 from cvstats.containers.no_information import Rates, no_information_of
+from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
-from cvstats.core.result import Caution, Result
+from cvstats.core.result import Result
 from cvstats.core.types import FloatArray
 from cvstats.intervals._bootstrap import (
     Correction,
@@ -94,11 +95,10 @@ def location_shifted(
     >>> log = pd.DataFrame({"count": counts.ravel(), "mean": loss.ravel()}, index=index)
     >>> losses = log.set_index("count", append=True)["mean"]
     >>> result = losses.cvci.location_shifted(no_information=y.var())
-    >>> result[["estimate", "lower", "upper"]].astype(float).round(3)
-    estimate    0.333
-    lower       0.162
-    upper       0.508
-    Name: mean, dtype: float64
+    >>> result[["estimate", "lower", "upper"]].round(3)
+           estimate  lower  upper
+    model
+    mean      0.333  0.162  0.508
     """
     return METHOD(
         losses, correction=correction, no_information=no_information, alpha=alpha, missing=missing

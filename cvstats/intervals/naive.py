@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from cvstats.containers import Log, Losses, Table
+from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.layout import count_folds, repetition_level
-from cvstats.core.result import Caution, Result, interval
+from cvstats.core.result import Result, interval
 from cvstats.errors import LogError
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import BATES
@@ -62,8 +63,10 @@ def naive(
     >>> import cvstats
     >>> log = cvstats.datasets.load("diabetes")
     >>> losses = cvstats.losses(log, prediction="ridge")
-    >>> print(losses.cvci.naive()["caution"])
-    takes every loss for a new point: too narrow with repetitions, and no promise; use wald
+    >>> losses.cvci.naive().round(1)
+           estimate   lower   upper    se             caution
+    model
+    ridge    3006.2  2890.5  3121.8  59.0  dependence ignored
     """
     return METHOD(losses, alpha=alpha, by=by, missing=missing)
 

@@ -12,10 +12,11 @@ from typing import Literal
 import numpy as np
 
 from cvstats.containers import Log, Losses, Table
+from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.layout import repetition_level
 from cvstats.core.moments import Moments
-from cvstats.core.result import Caution, Result, interval
+from cvstats.core.result import Result, interval
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import BATES
@@ -99,13 +100,10 @@ def nested_cv(
     >>> plan = cvstats.plans.nested_cv(5, 25, rng=1)
     >>> losses = cvstats.evaluate(DummyRegressor(), X, y, plan=plan, progress=False)
     >>> parts = ["estimate", "lower", "upper", "err_ncv", "err_cv"]
-    >>> cvstats.nested_cv(losses)[parts].astype(float).round(2)
-    estimate    0.91
-    lower       0.28
-    upper       1.53
-    err_ncv     0.92
-    err_cv      0.91
-    Name: DummyRegressor, dtype: float64
+    >>> cvstats.nested_cv(losses)[parts].round(2)
+                    estimate  lower  upper  err_ncv  err_cv
+    model
+    DummyRegressor      0.91   0.28   1.53     0.92    0.91
     """
     return METHOD(
         losses, bias_correction=bias_correction, alpha=alpha, by=by, missing=missing

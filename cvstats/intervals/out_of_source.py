@@ -13,9 +13,10 @@ from __future__ import annotations
 from typing import Literal
 
 from cvstats.containers import Log, Losses, Table
+from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.moments import mean_and_squares
-from cvstats.core.result import Caution, Result, interval
+from cvstats.core.result import Result, interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.intervals._groups import (
@@ -121,17 +122,14 @@ def out_of_source(
     >>> import cvstats
     >>> log = cvstats.datasets.load("flights_by_month")
     >>> losses = cvstats.losses(log, prediction="naive_bayes", loss="brier")
-    >>> new = losses.cvci.out_of_source()[["estimate", "lower", "upper"]]
-    >>> new.astype(float).round(3)
-    estimate    0.175
-    lower       0.157
-    upper       0.193
-    Name: naive_bayes, dtype: float64
-    >>> these = losses.cvci.out_of_source(target="these_sources")[["lower", "upper"]]
-    >>> these.astype(float).round(3)
-    lower    0.171
-    upper    0.179
-    Name: naive_bayes, dtype: float64
+    >>> losses.cvci.out_of_source().round(3)
+                 estimate  lower  upper     se  df caution
+    model
+    naive_bayes     0.175  0.157  0.193  0.008  11
+    >>> losses.cvci.out_of_source(target="these_sources").round(3)
+                 estimate  lower  upper     se           caution
+    model
+    naive_bayes     0.175  0.171  0.179  0.002  sources as folds
     """
     return METHOD(
         losses, target=target, variance=variance, alpha=alpha, by=by, missing=missing

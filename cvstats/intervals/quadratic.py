@@ -8,9 +8,10 @@ from typing import Any, Literal
 import numpy as np
 
 from cvstats.containers import Log, Losses, Table
+from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.layout import fold_levels
-from cvstats.core.result import Caution, Result, interval
+from cvstats.core.result import Result, interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.intervals._method import IntervalMethod
@@ -96,7 +97,7 @@ def quadratic(
     >>> losses = cvstats.losses(log, prediction="ridge").xs(0, level="repetition")
     >>> by_name = losses.cvci.quadratic(estimator="theta_3")
     >>> by_bias = losses.cvci.quadratic(bias=(0, 0, -1))
-    >>> bool(abs(by_name["se"] - by_bias["se"]) < 1e-9)
+    >>> bool(abs(by_name.loc["ridge", "se"] - by_bias.loc["ridge", "se"]) < 1e-9)
     True
     """
     return METHOD(

@@ -7,9 +7,10 @@ from typing import Literal
 import numpy as np
 
 from cvstats.containers import Log, Losses, Table
+from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.layout import fewest_folds
-from cvstats.core.result import Caution, Result, interval
+from cvstats.core.result import Result, interval
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import replaced_points
 from cvstats.intervals._splits import read_samples
@@ -76,11 +77,10 @@ def replace_one(
     >>> X, y = np.zeros((40, 1)), np.random.default_rng(1).normal(size=40)
     >>> plan = cvstats.plans.replace_one(4, rng=1)
     >>> losses = cvstats.evaluate(DummyRegressor(), X, y, plan=plan, progress=False)
-    >>> cvstats.replace_one(losses)[["estimate", "lower", "upper"]].astype(float).round(2)
-    estimate    1.04
-    lower       0.37
-    upper       1.71
-    Name: DummyRegressor, dtype: float64
+    >>> cvstats.replace_one(losses).round(2)
+                    estimate  lower  upper    se caution
+    model
+    DummyRegressor      1.04   0.37   1.71  0.34
     """
     return METHOD(losses, constant=constant, alpha=alpha, by=by, missing=missing)
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvstats.containers import Groups, Losses, Table, is_dask_frame, label_stacked, later
-from cvstats.core.result import Caution, Result
+from cvstats.core.cautions import Caution
+from cvstats.core.result import Result
 from cvstats.core.types import IntArray
 from cvstats.intervals import find_method
 from cvstats.intervals._independent_logs import (

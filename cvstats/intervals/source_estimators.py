@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvstats.containers import Log, Losses, Table
+from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.moments import mean_and_squares
-from cvstats.core.result import Caution, Result
+from cvstats.core.result import Result
 from cvstats.errors import LogError, listed, looked_up, nearest, spelled
 from cvstats.intervals._groups import (
     average_sources,
@@ -97,14 +98,14 @@ def source_estimators(
     >>> log = cvstats.datasets.load("flights_by_month")
     >>> losses = cvstats.losses(log, prediction="naive_bayes", loss="brier")
     >>> found = losses.cvci.source_estimators(source="2013-01", other="2013-02")
-    >>> (found.filter(like="theta").astype(float) * 1e6).round(1)
-    theta_omega_k     1533.3
-    theta_gamma_kl    -218.4
-    theta_omega       -705.7
-    theta_gamma         66.4
-    theta_a              2.1
-    theta_b              4.2
-    Name: naive_bayes, dtype: float64
+    >>> (found.filter(like="theta").T * 1e6).round(1)
+    model           naive_bayes
+    theta_omega_k        1533.3
+    theta_gamma_kl       -218.4
+    theta_omega          -705.7
+    theta_gamma            66.4
+    theta_a                 2.1
+    theta_b                 4.2
     """
     return METHOD(losses, source=source, other=other, missing=missing)
 

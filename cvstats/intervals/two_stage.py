@@ -7,8 +7,9 @@ import numpy as np
 from cvstats.containers import Log, Losses, Table
 from cvstats.containers.bootstrap_samples import resamples
 from cvstats.containers.no_information import Rates, no_information_of
+from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
-from cvstats.core.result import Caution, Result
+from cvstats.core.result import Result
 from cvstats.core.types import FloatArray
 from cvstats.intervals._bootstrap import (
     Correction,
@@ -98,11 +99,10 @@ def two_stage(
     >>> log = pd.concat(parts).rename_axis(["sample", "repetition", "point"])
     >>> losses = log.set_index("count", append=True)["mean"]
     >>> result = losses.cvci.two_stage(correction="632")
-    >>> result[["estimate", "lower", "upper"]].astype(float).round(3)
-    estimate    0.354
-    lower       0.199
-    upper       0.555
-    Name: mean, dtype: float64
+    >>> result.round(3)
+           estimate  lower  upper  se           caution
+    model
+    mean      0.354  0.199  0.555 NaN  never out of bag
     """
     return METHOD(
         losses, correction=correction, no_information=no_information, alpha=alpha, missing=missing

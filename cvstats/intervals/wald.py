@@ -7,10 +7,11 @@ from typing import Literal
 import numpy as np
 
 from cvstats.containers import Groups, Log, Losses, Table
+from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.layout import count_folds, fold_level, fold_levels, repetition_level
 from cvstats.core.moments import Moments
-from cvstats.core.result import Caution, Result, interval
+from cvstats.core.result import Result, interval
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError
 from cvstats.intervals._method import IntervalMethod
@@ -96,11 +97,11 @@ def wald(
     >>> import cvstats
     >>> log = cvstats.datasets.load("diabetes")
     >>> losses = cvstats.losses(log, prediction=["ridge", "random_forest"])
-    >>> losses.cvci.wald()[["estimate", "se", "lower", "upper"]].round(1)
-                   estimate     se   lower   upper
+    >>> losses.cvci.wald().round(1)
+                   estimate   lower   upper     se caution
     model
-    ridge            3006.2  186.6  2640.4  3371.9
-    random_forest    3188.0  194.3  2807.1  3568.9
+    ridge            3006.2  2640.4  3371.9  186.6
+    random_forest    3188.0  2807.1  3568.9  194.3
     """
     return METHOD(
         losses, variance=variance, fold_weights=fold_weights, alternative=alternative,

@@ -93,7 +93,8 @@ def decomposition(
     values = list(dict.fromkeys(float(value) for value in rho))
     if not values:
         raise LogError("rho is empty. Expected a correlation, or several.")
-    table = tidy(decompose(losses, rho=values, missing=missing), losses)
+    found = decompose(losses, rho=values, missing=missing)
+    table = tidy(found, losses)
     used = tidy(wald(losses, missing=missing), losses)
     models = list(dict.fromkeys(table["model"]))
     few_enough(len(models) * len(values), "bars")
@@ -104,7 +105,7 @@ def decomposition(
             for model, value in zip(table["model"], table["rho"], strict=True)
         ]
     )
-    points = (table["sigma2_minus_omega"] / table["n_points"]).to_numpy(dtype=float)
+    points = (table["sigma2_minus_omega"] / found.attrs["n_points"]).to_numpy(dtype=float)
     folds = (table["theta"] - table["gamma"]).to_numpy(dtype=float) - points
     ax = canvas(ax, 0.9 * len(models) * step + 1)
     parts = {

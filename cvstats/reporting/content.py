@@ -167,7 +167,7 @@ def of_intervals(losses: Losses, settings: Settings) -> Section:
         grid(result, f"Mean loss of each model with its {settings.level} interval", numbers)
     )
     table = framed(result)
-    once = facts["method"] == "wald" and bool((table["n_repetitions"] == 1).all())
+    once = facts["method"] == "wald" and facts["n_repetitions"] == 1
     nearly = ", though with one repetition it has nearly the same limits" if once else ""
     draw_into(
         section, "forest",

@@ -9,6 +9,7 @@ import pytest
 import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rows import only_row
 from scipy import stats
 
 import cvstats
@@ -62,10 +63,10 @@ def test_against_the_formulas(rows):
     np.testing.assert_allclose(table["statistic"], float(chi2), rtol=1e-9, atol=1e-9)
     p = 1.0 if chi2 == 0 else stats.chi2.sf(float(chi2), k - 1)
     np.testing.assert_allclose(table["p_value"], p, rtol=1e-8)
-    assert set(table["n_blocks"]) == {n}
+    assert table.attrs["n_blocks"] == n
     ours = frame.cvci.friedman(test="f")
     if f is None:  # all data sets agree
-        assert np.isinf(ours["statistic"]).all()
+        assert only_row(np.isinf(ours["statistic"])).all()
         assert (ours["p_value"] == 0).all()
     else:
         np.testing.assert_allclose(ours["statistic"], float(f), rtol=1e-7, atol=1e-9)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from mlxtend import evaluate
+from rows import only_row
 from scipy import stats
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import Ridge
@@ -70,10 +71,10 @@ def test_mcnemar_of_mlxtend(told):
                 0
             ]
             chi2, p = evaluate.mcnemar(table, **options)
-            pairs.append((ours["p_value"], p))
-            pairs += [(ours["n01"], table[0, 1]), (ours["n10"], table[1, 0])]
+            pairs.append((only_row(ours)["p_value"], p))
+            pairs += [(only_row(ours)["n01"], table[0, 1]), (only_row(ours)["n10"], table[1, 0])]
             if chi2 is not None:
-                pairs.append((ours["statistic"], chi2))
+                pairs.append((only_row(ours)["statistic"], chi2))
     told("mcnemar, mlxtend", pairs)
 
 
@@ -91,8 +92,8 @@ def test_mcnemar_of_statsmodels(told):
                 log, test=test, correction=options.get("correction", False)
             ).iloc[0]
             theirs = contingency_tables.mcnemar(table.to_numpy(), **options)
-            pairs.append((ours["p_value"], theirs.pvalue))
-            pairs.append((ours["statistic"], theirs.statistic))
+            pairs.append((only_row(ours)["p_value"], theirs.pvalue))
+            pairs.append((only_row(ours)["statistic"], theirs.statistic))
     told("mcnemar, statsmodels", pairs)
 
 
@@ -102,11 +103,14 @@ def test_cochran(told):
         log = zero_one(200, rates)
         ours = log.cvci.cochran_q().iloc[0]
         theirs = contingency_tables.cochrans_q(log.to_numpy())
-        pairs += [(ours["statistic"], theirs.statistic), (ours["p_value"], theirs.pvalue)]
+        pairs += [
+            (only_row(ours)["statistic"], theirs.statistic),
+            (only_row(ours)["p_value"], theirs.pvalue),
+        ]
         right = [log[name].to_numpy() for name in log]
         if len(rates) > 2:
             q, p = evaluate.cochrans_q(np.zeros(200, int), *right)
-            pairs += [(ours["statistic"], q), (ours["p_value"], p)]
+            pairs += [(only_row(ours)["statistic"], q), (only_row(ours)["p_value"], p)]
     told("cochran_q, statsmodels and mlxtend", pairs)
 
 
@@ -154,7 +158,7 @@ def test_five_by_two_of_mlxtend(told):
                 dict(zip(keys, both, strict=True)), names=["repetition", "fold", "point"]
             )
             ours = log.cvci.compare(method="five_by_two", options={"test": test}).iloc[0]
-            pairs += [(ours["statistic"], statistic), (ours["p_value"], p)]
+            pairs += [(only_row(ours)["statistic"], statistic), (only_row(ours)["p_value"], p)]
     told("compare by five_by_two, mlxtend", pairs)
 
 
@@ -171,7 +175,7 @@ def test_rope_of_baycomp(told):
                     means[a].to_numpy(), means[b].to_numpy(), rope=rope, runs=runs
                 )
                 ours = log[[a, b]].cvci.rope(margin=rope).iloc[0]
-                shares = ours[["p_worse", "p_equivalent", "p_better"]]
+                shares = only_row(ours)[["p_worse", "p_equivalent", "p_better"]]
                 pairs += list(zip(shares, theirs, strict=True))
     told("rope, baycomp", pairs)
 
@@ -205,7 +209,10 @@ def test_friedman_of_scipy(told):
         log = pd.DataFrame(RNG.integers(0, 6, size=(n, k)).astype(float)).rename_axis("dataset")
         ours = log.cvci.friedman(by="dataset").iloc[0]
         theirs = stats.friedmanchisquare(*log.to_numpy().T)
-        pairs += [(ours["statistic"], theirs.statistic), (ours["p_value"], theirs.pvalue)]
+        pairs += [
+            (only_row(ours)["statistic"], theirs.statistic),
+            (only_row(ours)["p_value"], theirs.pvalue),
+        ]
     told("friedman, scipy", pairs)
 
 

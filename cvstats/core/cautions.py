@@ -1,0 +1,220 @@
+"""Reasons to doubt a result: the one list of their labels, with what each means and advises.
+
+A method sets bits of `Caution`; a table shows their labels; `attrs["cautions"]` and the report
+give sentence and advice. A new reason is one more member with the next free bit. Bits are never
+used again for something else, so that results of other versions keep their meaning.
+"""
+
+from __future__ import annotations
+
+from enum import IntFlag
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from cvstats.core.types import IntArray
+
+__all__ = ["Caution", "flag_attrs", "label_cautions", "list_cautions", "sentences_of"]
+
+
+class Caution(IntFlag):
+    """Reasons to doubt a number, as bits that may be combined.
+
+    Each member has a ``label`` of at most 25 characters without a comma, a ``sentence`` that
+    says what was found, and an ``advice``.
+    """
+
+    label: str
+    sentence: str
+    advice: str
+
+    def __new__(cls, flag: int, label: str = "", sentence: str = "", advice: str = "") -> Caution:
+        """Make a member of its bit and its words; a combination of members has no words."""
+        member = int.__new__(cls, flag)
+        member._value_ = flag
+        member.label, member.sentence, member.advice = label, sentence, advice
+        return member
+
+    NO_LOSSES = (
+        1 << 0, "no losses", "No loss was recorded here.", "Nothing is estimated; leave it out.",
+    )  # fmt: skip
+    ZERO_VARIANCE = (
+        1 << 1, "zero variance", "The estimated variance is zero: the interval is a point.",
+        "Check whether the losses vary at all.",
+    )  # fmt: skip
+    CLAMPED = (
+        1 << 2, "variance clamped",
+        "The variance estimate was negative and was replaced by its floor.",
+        "Use a method whose variance cannot be negative, such as wald.",
+    )  # fmt: skip
+    NEGATIVE_VARIANCE = (
+        1 << 3, "negative variance", "The variance estimate is negative: there is no interval.",
+        "Use a method whose variance cannot be negative, such as wald.",
+    )  # fmt: skip
+    NAIVE_POINTS = (
+        1 << 4, "dependence ignored",
+        "Every loss is taken for a new point: too narrow with repetitions, and without a "
+        "guarantee.",
+        "Use wald.",
+    )  # fmt: skip
+    NAIVE_FOLDS = (
+        1 << 5, "dependent folds",
+        "Dependent fold means are taken for independent ones.", "Use wald.",
+    )  # fmt: skip
+    ONE_FOLD = (1 << 6, "one fold", "One fold is a single test set.", "Use holdout.")
+    SOURCES_AS_FOLDS = (
+        1 << 7, "sources as folds",
+        "The folds are sources: the interval covers these sources, not a new one.",
+        "For a new source use out_of_source.",
+    )  # fmt: skip
+    MEAN_DOMINATED = (
+        1 << 8, "mean dominates",
+        "The variance estimator contains the squared mean, which dominates it.",
+        "Use another estimator.",
+    )  # fmt: skip
+    ASSUMED_GAMMA = (
+        1 << 9, "assumed correlation",
+        "This rests on the value of gamma or rho that was passed in.",
+        "Try several values.",
+    )  # fmt: skip
+    FEW_POINTS = (
+        1 << 10, "few points", "There are fewer than 30 points: the normal approximation is rough.",
+        "Evaluate more points, or use a t interval.",
+    )  # fmt: skip
+    FEW_REPETITIONS = (
+        1 << 11, "few repetitions", "With few repetitions the standard error itself is noisy.",
+        "Run more repetitions.",
+    )  # fmt: skip
+    EMPTY = (
+        1 << 12, "empty interval",
+        "No value agrees with the log at this level: the interval is empty.",
+        "Use test='t', or another method.",
+    )  # fmt: skip
+    NEVER_OUT_OF_BAG = (
+        1 << 13, "never out of bag", "Some points were never out of bag and do not count.",
+        "Draw more bootstrap samples.",
+    )  # fmt: skip
+    LARGE_ALPHA = (
+        1 << 14, "large alpha", "alpha is the error rate and not the confidence level.",
+        "Use alpha=0.05 for a 95% interval.",
+    )  # fmt: skip
+    FEW_REPLICATES = (
+        1 << 15, "few bootstrap samples", "There are few bootstrap samples for these limits.",
+        "Draw more.",
+    )  # fmt: skip
+    FEW_SOURCES = (
+        1 << 16, "few sources", "Fewer than 10 sources are a small sample of sources.",
+        "Collect more sources; more points of these do not help.",
+    )  # fmt: skip
+    FEW_CLUSTERS = (
+        1 << 17, "few clusters",
+        "There are fewer than 30 clusters: the interval may be too narrow.",
+        "Use correction='CR3'.",
+    )  # fmt: skip
+    SOURCES_ACROSS_FOLDS = (
+        1 << 18, "sources across folds",
+        "Sources appear in training and in test folds: the interval covers these sources, not a "
+        "new one.",
+        "For a new source leave whole sources out.",
+    )  # fmt: skip
+    UNEQUAL_CLUSTERS = (
+        1 << 19, "unequal clusters",
+        "A few clusters hold much of the log: the interval is too narrow.",
+        "Use correction='CR3'.",
+    )  # fmt: skip
+    DISCORDANT_FEW = (
+        1 << 20, "few discordant points",
+        "The models disagree on fewer than 25 points: chi-squared is rough.",
+        "Use test='exact'.",
+    )  # fmt: skip
+    NO_TEST = (
+        1 << 21, "no p-value", "The method gives an interval and no p-value.",
+        "See whether the interval excludes 0.",
+    )  # fmt: skip
+    IDENTICAL = (
+        1 << 22, "identical model",
+        "Another model has the very same losses and shares these numbers.",
+        "Leave one of them out.",
+    )  # fmt: skip
+    DOMINATED = (
+        1 << 23, "dominated", "Another model is better by one and the same amount everywhere.",
+        "Leave this model out.",
+    )  # fmt: skip
+    ONE_REPETITION = (
+        1 << 24, "one repetition", "One repetition does not show what more of them would bring.",
+        "Repeat the cross-validation.",
+    )  # fmt: skip
+    SMALL_FOLDS = (
+        1 << 25, "small folds",
+        "Folds have fewer than 20 points: centring within them overstates leads.",
+        "Use center='global'.",
+    )  # fmt: skip
+    HALVES_OVERLAP = (
+        1 << 26, "overlapping halves", "The halves of a division share points: too narrow.",
+        "Divide the points into disjoint halves.",
+    )  # fmt: skip
+    OTHER_DRAWS = (
+        1 << 27, "incomplete samples",
+        "The counts do not add up to one draw a point in each sample: losses of points that were "
+        "drawn may be missing.",
+        "Log every point of every sample.",
+    )  # fmt: skip
+    UNUSED_LEVEL = (
+        1 << 28, "unused level", "A level that is not used may name folds, sources or repetitions.",
+        "See diagnose().",
+    )  # fmt: skip
+    BOUNDED = (
+        1 << 29, "bounded",
+        "The standard error, or the overfitting rate, was put at the end of its possible range.",
+        "Run more repetitions or samples.",
+    )  # fmt: skip
+    OTHER_TEST_SIZE = (
+        1 << 30, "unequal test sizes", "Halves and data are not tested on equally many points.",
+        "Test all of them on equally many.",
+    )  # fmt: skip
+    ONE_EACH = (
+        1 << 31, "one loss per split",
+        "Each fold or split has one loss, and there is no level 'point'.",
+        "If these are means or scores, say so with log.attrs['holds'] = 'scores' and use "
+        "corrected_t.",
+    )  # fmt: skip
+
+
+@cache
+def label_cautions(flags: int) -> str:
+    """Join the labels of all bits of one row; empty where there is none."""
+    return ", ".join(caution.label for caution in Caution if flags & caution)
+
+
+def list_cautions(flags: IntArray) -> tuple[Caution, ...]:
+    """List the cautions that occur in any row."""
+    return members_of(int(np.bitwise_or.reduce(flags, axis=None)))
+
+
+@cache
+def members_of(flags: int) -> tuple[Caution, ...]:
+    """Take a combination of bits apart."""
+    return tuple(caution for caution in Caution if flags & caution)
+
+
+def sentences_of(cautions: tuple[Caution, ...]) -> dict[str, str]:
+    """Map the label of each caution to its sentence and its advice."""
+    return {caution.label: f"{caution.sentence} {caution.advice}" for caution in cautions}
+
+
+def flag_attrs(cautions: tuple[Caution, ...]) -> dict[str, Any]:
+    """Describe some cautions as CF does for a variable of independent flags.
+
+    The flags are of 64 bits. NetCDF 3 has none of these: there a result can be stored as long as
+    the cautions that are listed fit into 32 bits, which is why an array in memory lists those
+    that occur and not all. A bit means the same in every result.
+    """
+    return {
+        "long_name": "reasons to doubt the result",
+        "flag_masks": np.array([int(caution) for caution in cautions], dtype=np.int64),
+        "flag_meanings": " ".join(caution.label.replace(" ", "_") for caution in cautions),
+        "flag_descriptions": "; ".join(
+            f"{label}: {words}" for label, words in sentences_of(cautions).items()
+        ),
+    }

@@ -1,0 +1,198 @@
+"""Results as tables: what prints, what is in attrs, and the cautions of every container."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import simulate
+import xarray as xr
+
+import cvstats
+from cvstats.core.cautions import Caution, flag_attrs, label_cautions
+from cvstats.core.result import is_count
+from cvstats.errors import LogError
+
+
+def log_of(**levels):
+    """Losses of three models over some levels, in rows."""
+    index = pd.MultiIndex.from_arrays(list(levels.values()), names=list(levels))
+    draw = np.random.default_rng(0)
+    common = draw.exponential(size=(len(index), 1))
+    losses = common + draw.exponential(0.1, size=(len(index), 3))
+    return pd.DataFrame(losses, index=index, columns=["ridge", "forest", "tree"])
+
+
+POINTS = np.arange(120)
+FOLDS = log_of(fold=POINTS % 5, point=POINTS)
+SOURCES = log_of(source=POINTS // 10, point=POINTS)
+
+
+def planned(make, seed=5):
+    """A log of one of the plans of `simulate`."""
+    index = simulate.index_of(make(np.random.default_rng(seed)))
+    return log_of(**{name: index.get_level_values(name) for name in index.names})
+
+
+SPLITS = planned(lambda rng: simulate.subsampling(np.arange(30), 10, 5, rng))
+HALVES = planned(lambda rng: simulate.paired_subsampling(24, 8, 3, 3, rng))
+TWICE = planned(lambda rng: simulate.repeated_k_fold(20, 2, 5, rng))
+REPLACED = planned(lambda rng: simulate.replace_one(12, 3, 2, rng))
+
+INTERVALS = {
+    "holdout": lambda: FOLDS.droplevel("fold").cvci.holdout(),
+    "holdout by t": lambda: FOLDS.droplevel("fold").cvci.holdout(interval="t"),
+    "wald": lambda: FOLDS.cvci.wald(),
+    "wald within folds": lambda: FOLDS.cvci.wald(variance="within-fold"),
+    "naive": lambda: FOLDS.cvci.naive(),
+    "cv_t": lambda: FOLDS.cvci.cv_t(),
+    "corrected_t": lambda: SPLITS.cvci.corrected_t(train_size=20),
+    "conservative_z": lambda: HALVES.cvci.conservative_z(),
+    "five_by_two": lambda: TWICE.cvci.five_by_two(),
+    "replace_one": lambda: REPLACED.cvci.replace_one(),
+    "quadratic": lambda: FOLDS.cvci.quadratic(),
+    "out_of_source": lambda: SOURCES.cvci.out_of_source(),
+    "clustered": lambda: SOURCES.cvci.clustered(),
+    "interval": lambda: FOLDS.cvci.interval(),
+}
+OTHERS = {
+    "compare": lambda: FOLDS.cvci.compare(),
+    "equivalence": lambda: FOLDS.cvci.equivalence(margin=0.1),
+    "power": lambda: FOLDS.cvci.power(effect=0.1),
+    "rope": lambda: FOLDS.cvci.rope(margin=0.1),
+    "best_set": lambda: FOLDS.cvci.best_set(rng=0),
+    "heterogeneity": lambda: SOURCES.cvci.heterogeneity(),
+    "decompose": lambda: FOLDS.cvci.decompose(),
+}
+
+
+@pytest.mark.parametrize("name", INTERVALS)
+def test_three_models_print_complete_in_80_columns(name):
+    table = INTERVALS[name]()
+    with pd.option_context("display.width", 80, "display.max_columns", 0):
+        lines = str(table).split("\n")
+    assert len(lines) == 5
+    assert max(map(len, lines)) <= 80
+    assert lines[0].split() == list(table.columns)
+    assert lines[0].split()[:4] == ["estimate", "lower", "upper", "se"]
+
+
+def test_pairs_put_the_limits_first():
+    table = FOLDS.cvci.compare()
+    assert list(table) == [
+        "difference", "lower", "upper", "se", "statistic", "p_value", "p_adjusted", "caution",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", {**INTERVALS, **OTHERS})
+def test_columns_are_numbers_that_can_be_rounded(name):
+    table = {**INTERVALS, **OTHERS}[name]()
+    assert table.columns[-1] == "caution"
+    assert not any(map(is_count, table.columns))
+    assert all(table[column].dtype.kind in "fib" for column in table.columns[:-1])
+    rounded = table.round(3)
+    first = table.columns[0]
+    np.testing.assert_array_equal(rounded[first], np.round(table[first].to_numpy(), 3))
+
+
+@pytest.mark.parametrize("name", {**INTERVALS, **OTHERS})
+def test_attrs_are_plain_and_survive(name):
+    table = {**INTERVALS, **OTHERS}[name]()
+    expected = {"method", "target", "guarantee", "reference", "cautions", "cvstats_version"}
+    assert expected <= set(table.attrs)
+    assert pickle.loads(pickle.dumps(table)).attrs == table.attrs
+    assert json.loads(json.dumps(table.attrs)) == table.attrs
+    assert pd.concat([table, table]).attrs == table.attrs
+
+
+def test_a_series_is_a_table_of_one_row():
+    row = FOLDS["ridge"].cvci.wald()
+    pd.testing.assert_frame_equal(row, FOLDS.cvci.wald().loc[["ridge"]])
+    nameless = FOLDS["ridge"].rename(None).cvci.wald()
+    assert nameless.index.tolist() == ["loss"]
+    assert nameless.index.name == "model"
+
+
+def test_decompose_of_a_series_is_a_series_of_numbers():
+    parts = FOLDS["ridge"].cvci.decompose(rho=0.1)
+    assert parts.dtype == np.float64
+    assert parts.name == "ridge"
+    assert cvstats.cautions(parts).loc["ridge"] == "assumed correlation"
+
+
+def test_counts_are_columns_only_where_rows_differ():
+    index = FOLDS.index.get_level_values("point")
+    uneven = FOLDS.assign(part=np.where(index < 40, "a", "b")).set_index("part", append=True)
+    table = uneven.cvci.wald(by="part")
+    assert table["n_points"].tolist() == [40, 40, 40, 80, 80, 80]
+    assert table.attrs["n_folds"] == 5
+    assert "n_points" not in table.attrs
+
+
+def test_the_loss_is_named():
+    log = cvstats.datasets.load("diabetes")
+    losses = cvstats.losses(log, prediction="ridge", loss="absolute_error")
+    assert losses.cvci.wald().attrs["loss"] == "absolute_error"
+    assert "loss" not in FOLDS.cvci.wald().attrs
+
+
+# --- cautions -------------------------------------------------------------------------------------
+
+
+def test_labels_are_short_plain_and_different():
+    labels = [caution.label for caution in Caution]
+    assert len(set(labels)) == len(labels)
+    for caution in Caution:
+        assert 0 < len(caution.label) <= 25
+        assert set(caution.label) <= set("abcdefghijklmnopqrstuvwxyz -")
+        for words in (caution.sentence, caution.advice):
+            assert words == " ".join(words.split())
+            assert words.endswith(".")
+    meanings = flag_attrs(tuple(Caution))["flag_meanings"].split()
+    assert [meaning.replace("_", " ") for meaning in meanings] == labels
+
+
+def test_combinations_of_cautions_are_flags():
+    both = Caution.FEW_POINTS | Caution.ONE_EACH
+    assert label_cautions(int(both)) == "few points, one loss per split"
+    assert Caution(0) == 0
+    assert label_cautions(0) == ""
+
+
+def array_of(log):
+    """The same losses as an array over point and model."""
+    folds = ("point", log.index.get_level_values("fold").to_numpy())
+    return xr.DataArray(
+        log.to_numpy(), {"model": list(log), "fold": folds}, dims=("point", "model")
+    )
+
+
+def test_cautions_are_the_same_labels_in_every_container():
+    few = FOLDS.iloc[:20]
+    table, array = few.cvci.wald(), array_of(few).cvci.wald()
+    assert cvstats.cautions(table).tolist() == ["few points"] * 3
+    decoded = cvstats.cautions(array)
+    assert decoded.dims == ("model",)
+    assert decoded.values.tolist() == ["few points"] * 3
+    assert array["caution"].attrs["flag_meanings"] == "few_points"
+    assert json.loads(array.attrs["cautions"]) == table.attrs["cautions"]
+    assert list(table.attrs["cautions"]) == ["few points"]
+
+
+def test_cautions_of_a_lazy_array_are_lazy():
+    pytest.importorskip("dask")
+    lazy = array_of(FOLDS.iloc[:20]).chunk(model=1).cvci.wald()
+    decoded = cvstats.cautions(lazy)
+    assert decoded.chunks is not None
+    assert decoded.compute(scheduler="synchronous").values.tolist() == ["few points"] * 3
+    assert len(lazy["caution"].attrs["flag_masks"]) == len(Caution)
+    assert lazy.attrs["n_points"] == 20
+
+
+def test_what_has_no_cautions_is_refused():
+    for other in (FOLDS, FOLDS["ridge"], 3):
+        with pytest.raises(LogError, match="Expected what a function such as cvstats.wald"):
+            cvstats.cautions(other)
