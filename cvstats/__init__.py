@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from cvstats.api.comparing import compare, difference
     from cvstats.api.counting import cochran_q, mcnemar
     from cvstats.api.describing import decompose, moments
-    from cvstats.api.diagnosing import diagnose
     from cvstats.api.files import read_log, read_predictions, save_log
     from cvstats.api.intervals import cv_t, holdout, naive, quadratic, wald
     from cvstats.api.making import as_log
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
     from cvstats.api.sourcing import clustered, heterogeneity, out_of_source
     from cvstats.api.streaming import Moments, scan_dask, scan_parquet
     from cvstats.api.studying import source_components, source_estimators
+    from cvstats.diagnostics import diagnose
     from cvstats.evaluation import evaluate
     from cvstats.reporting import report
 
@@ -126,7 +126,7 @@ _HOMES = {
         "api.comparing": ("compare", "difference"),
         "api.counting": ("cochran_q", "mcnemar"),
         "api.describing": ("decompose", "moments"),
-        "api.diagnosing": ("diagnose",),
+        "diagnostics": ("diagnose",),
         "api.files": ("read_log", "read_predictions", "save_log"),
         "api.intervals": ("cv_t", "holdout", "naive", "quadratic", "wald"),
         "api.making": ("as_log",),

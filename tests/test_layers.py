@@ -17,13 +17,14 @@ import pytest
 LAYERS = {
     "errors": 0,
     "core": 1,
-    **dict.fromkeys(("comparisons", "findings", "intervals", "loss_functions", "plans"), 2),
+    **dict.fromkeys(("comparisons", "intervals", "loss_functions", "plans"), 2),
     **dict.fromkeys(("containers", "datasets", "evaluation", "io"), 3),
     "api": 4,
-    "plot": 5,
-    "reporting": 6,
-    **dict.fromkeys(("accessor", "cli"), 7),
-    "__init__": 8,
+    "formatting": 5,
+    **dict.fromkeys(("diagnostics", "plot"), 6),
+    "reporting": 7,
+    **dict.fromkeys(("accessor", "cli"), 8),
+    "__init__": 9,
 }
 CONTAINERS = {"dask", "pandas", "xarray"}
 PURE = {"comparisons", "core", "errors", "intervals"}

@@ -80,11 +80,11 @@ class CVAccessor(Intervals, Comparisons):
             self._losses, path, title=title, alpha=alpha, seed=seed, missing=missing
         )
 
-    @told_by("cvstats.api.diagnosing")
+    @told_by("cvstats.diagnostics")
     def diagnose(self) -> pd.DataFrame:
-        from cvstats.api import diagnosing
+        from cvstats import diagnostics
 
-        return diagnosing.diagnose(self._losses)
+        return diagnostics.diagnose(self._losses)
 
     @told_by("cvstats.api.choosing")
     def methods(self) -> pd.DataFrame:

@@ -13,13 +13,13 @@ from cvstats import plot
 from cvstats.api.choosing import interval, methods
 from cvstats.api.comparing import compare
 from cvstats.api.describing import decompose
-from cvstats.api.diagnosing import diagnose
 from cvstats.api.ranking import best_set
 from cvstats.api.running import Losses, Missing
 from cvstats.api.showing import cells, framed, row_names
 from cvstats.api.sourcing import clustered, heterogeneity, out_of_source
 from cvstats.containers import read
 from cvstats.core.design import Design
+from cvstats.diagnostics import diagnose
 from cvstats.errors import LogError
 from cvstats.reporting.figures import drawn
 
