@@ -50,12 +50,12 @@ if TYPE_CHECKING:
         nested_cv,
         replace_one,
     )
-    from cvstats.api.showing import to_latex, to_markdown
     from cvstats.api.sourcing import clustered, heterogeneity, out_of_source
     from cvstats.api.streaming import Moments, scan_dask, scan_parquet
     from cvstats.api.studying import source_components, source_estimators
     from cvstats.diagnostics import diagnose
     from cvstats.evaluation import evaluate
+    from cvstats.formatting import to_latex, to_markdown
     from cvstats.reporting import report
 
 __all__ = [
@@ -143,7 +143,7 @@ _HOMES = {
             "nested_cv",
             "replace_one",
         ),
-        "api.showing": ("to_latex", "to_markdown"),
+        "formatting": ("to_latex", "to_markdown"),
         "api.sourcing": ("clustered", "heterogeneity", "out_of_source"),
         "api.streaming": ("Moments", "scan_dask", "scan_parquet"),
         "api.studying": ("source_components", "source_estimators"),

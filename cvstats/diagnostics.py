@@ -459,6 +459,9 @@ def negative_losses(examination: Examination) -> Iterator[Finding]:
 
 # --- folds, sources and repetitions -----------------------------------------------------------
 
+GROUP_METHODS = " or ".join(f"{m.name}()" for m in METHODS.values() if m.of_groups and not m.plan)
+"""The intervals for groups that need no resampling plan of their own."""
+
 
 @check(
     "CVS012",
@@ -649,9 +652,8 @@ def duplicated_models(examination: Examination) -> Iterator[Finding]:
     "CVS020",
     "Sources in training and test",
     label="sources ignored",
-    advice="Losses of one source depend on each other. Use an interval whose sample is the "
-    "sources (see methods()), or leave out whole sources at a time "
-    "(cvstats.plans.leave_one_source_out).",
+    advice=f"Losses of one source depend on each other. Use {GROUP_METHODS}, or leave out whole "
+    "sources at a time (cvstats.plans.leave_one_source_out).",
 )
 def sources_across_folds(examination: Examination) -> Iterator[Finding]:
     """Report the number of sources that occur in several folds. Limit: any."""

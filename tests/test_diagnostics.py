@@ -13,7 +13,6 @@ import pytest
 import xarray as xr
 
 import cvstats
-from cvstats.errors import LogError
 from cvstats.diagnostics import (
     CHECKS,
     outlier_share,
@@ -21,6 +20,7 @@ from cvstats.diagnostics import (
     tail_index,
     trend_p_value,
 )
+from cvstats.errors import LogError
 
 GUIDE = Path(__file__).parents[1] / "docs" / "guide" / "diagnostics.md"
 rng = np.random.default_rng(7)
@@ -208,7 +208,9 @@ def test_drift_is_the_test_of_a_slope():
     from scipy import stats
 
     means = rng.normal(size=12) + 0.1 * np.arange(12)
-    assert trend_p_value(means) == pytest.approx(stats.linregress(np.arange(12), means).pvalue, rel=1e-9)
+    assert trend_p_value(means) == pytest.approx(
+        stats.linregress(np.arange(12), means).pvalue, rel=1e-9
+    )
     assert trend_p_value(np.ones(5)) == 1
     assert trend_p_value(np.arange(5.0)) == 0
 

@@ -8,8 +8,8 @@ from typing import Literal, TypeAlias
 
 import pandas as pd
 
-from cvstats import reporting
-from cvstats.api import choosing, comparing, diagnosing
+from cvstats import diagnostics, reporting
+from cvstats.api import choosing, comparing
 from cvstats.api.files import save_log
 from cvstats.api.running import Compared, Missing, checked_alpha
 from cvstats.cli.printing import Format, printed, spoken
@@ -228,7 +228,7 @@ def diagnose(
     reading
         How to read the file.
     """
-    table = diagnosing.diagnose(log_in([file, *more], reading, missing))
+    table = diagnostics.diagnose(log_in([file, *more], reading, missing))
     if format != "table":
         print(printed(table, format, []))
         return

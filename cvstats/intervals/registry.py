@@ -43,6 +43,8 @@ class Method:
     problem: Callable[[Design], str | None]
     plan: str = ""
     """Which plan makes a log for it, where the words of ``problem`` do not tell."""
+    of_groups: bool = False
+    """Whether it is an interval whose sample are the sources and not the points."""
 
     def why_not(self, design: Design) -> str | None:
         """Say what is missing, and which plan makes it; None where the method applies."""
@@ -270,6 +272,7 @@ METHODS = {
             GERAS,
             one_source_out,
             plan="leave_one_source_out",
+            of_groups=True,
         ),
         Method(
             "clustered",
@@ -281,6 +284,7 @@ METHODS = {
             "as the log has",
             LIANG,
             clusters,
+            of_groups=True,
         ),
         Method(
             "source_estimators",

@@ -12,9 +12,9 @@ import pandas as pd
 
 from cvstats.api.comparing import compare
 from cvstats.api.running import Compared, Losses, Missing
-from cvstats.api.showing import cells
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, checked_choice
+from cvstats.formatting import format_cells
 from cvstats.plans.drawing import Rng
 from cvstats.plot.lettering import above, name_x, numbers, scaled
 from cvstats.plot.naming import told
@@ -219,7 +219,7 @@ def matrix(
     bar.outline.set_visible(False)
     if bar.solids is not None:
         bar.solids.set(rasterized=False, edgecolor="face")  # an SVG without pixels
-    texts = cells(table)["difference"].to_list()
+    texts = format_cells(table)["difference"].to_list()
     wide, high = (length / len(models) for length in side)
     if max(map(len, texts)) * 5.6 + 2 <= wide and high > 10:
         write(ax, i, j, texts, clear, values)

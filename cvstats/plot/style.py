@@ -10,9 +10,9 @@ import pandas as pd
 import xarray as xr
 
 from cvstats.api.running import Losses
-from cvstats.api.showing import framed
 from cvstats.containers import Kept, is_dask_frame
 from cvstats.errors import LogError, is_several
+from cvstats.formatting import result_frame
 from cvstats.plot.naming import plain
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def own_name(losses: Losses) -> str | None:
 
 def tidy(result: Any, losses: Losses) -> pd.DataFrame:
     """Lay a result out with its labels as columns; ``model`` names the carried cell too."""
-    table = framed(result)
+    table = result_frame(result)
     if isinstance(losses, pd.DataFrame) and "other" not in table.index.names:
         table.index = one_name(table.index, losses.columns.nlevels)
     carried = [str(name) for name in table.index.names if name is not None and name not in KNOWN]

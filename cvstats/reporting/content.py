@@ -15,12 +15,12 @@ from cvstats.api.comparing import compare
 from cvstats.api.describing import decompose
 from cvstats.api.ranking import best_set
 from cvstats.api.running import Losses, Missing
-from cvstats.api.showing import cells, framed, row_names
 from cvstats.api.sourcing import clustered, heterogeneity, out_of_source
 from cvstats.containers import read
 from cvstats.core.design import Design
 from cvstats.diagnostics import diagnose
 from cvstats.errors import LogError
+from cvstats.formatting import format_cells, name_rows, result_frame
 from cvstats.reporting.figures import drawn
 
 __all__ = ["Figure", "Grid", "Section", "Settings", "sections"]
@@ -111,13 +111,13 @@ def sections(losses: Losses, settings: Settings) -> Iterator[Section]:
 
 def grid(table: Any, caption: str, columns: list[str]) -> Grid:
     """Lay some columns of a result out as text, cautions only where there are any."""
-    frame = framed(table)
+    frame = result_frame(table)
     doubts = set(frame["caution"]) if "caution" in frame else {""}
     if len(doubts) > 1:
         columns = [*columns, "caution"]
     kept = [name for name in columns if name in frame]
-    names = row_names(frame)
-    text = cells(frame)[kept].head(MOST_ROWS)
+    names = name_rows(frame)
+    text = format_cells(frame)[kept].head(MOST_ROWS)
     if len(frame) > MOST_ROWS:
         caption = f"{caption} (the first {MOST_ROWS} of {len(frame):,} rows)"
     rows = list(zip(names, text.to_numpy().tolist(), strict=False))
@@ -166,7 +166,7 @@ def of_intervals(losses: Losses, settings: Settings) -> Section:
     section.parts.append(
         grid(result, f"Mean loss of each model with its {settings.level} interval", numbers)
     )
-    table = framed(result)
+    table = result_frame(result)
     once = facts["method"] == "wald" and bool((table["n_repetitions"] == 1).all())
     nearly = ", though with one repetition it has nearly the same limits" if once else ""
     draw_into(
@@ -188,7 +188,7 @@ def of_pairs(losses: Losses, settings: Settings) -> Section:
     except LogError as error:
         section.paragraphs.append(f"The models were not compared. {error}")
         return section
-    frame = framed(result)
+    frame = result_frame(result)
     section.note(result.attrs)
     name = "p_adjusted" if "p_adjusted" in frame else "p_value"
     apart = int((frame[name] < settings.alpha).sum())
@@ -231,7 +231,7 @@ def of_best(losses: Losses, settings: Settings) -> Section:
     except LogError as error:
         section.paragraphs.append(f"The set of best models was not computed. {error}")
         return section
-    frame = framed(result)
+    frame = result_frame(result)
     section.note(result.attrs)
     number = int(frame["in_set"].sum())
     section.paragraphs.append(
@@ -314,7 +314,7 @@ def of_scatter(losses: Losses, settings: Settings, design: Design) -> Section:
             "curves are flat, more repetitions would change nothing.",
         )  # fmt: skip
     try:
-        parts = framed(decompose(losses, missing=settings.missing))
+        parts = result_frame(decompose(losses, missing=settings.missing))
     except LogError:
         return section
     section.note(parts.attrs)
