@@ -19,7 +19,7 @@ from plotted import CASES, IMAGES, drawn, legible, logged, many, picture
 import cvstats
 from cvstats import plot
 from cvstats.errors import LogError
-from cvstats.plot.style import COLOURS, GREY
+from cvstats.plot._style import COLOURS, GREY
 
 DIABETES, FLIGHTS, MONTHS = (logged(name) for name in ("diabetes", "flights", "flights_by_month"))
 TOLERANCE = 6  # root mean square of grey levels: edges differ a little between versions
@@ -62,14 +62,15 @@ def test_forest_stands_at_the_numbers(ax, losses):
     assert plot.forest(losses, ax=ax) is ax
     for at, name in enumerate(("wald", "naive")):
         table = getattr(cvstats, name)(DIABETES)
+        place = table["estimate"].rank() - 1
         line = marks(ax)[f"{name}, 95%"]
         np.testing.assert_allclose(line.get_xdata(), table["estimate"], rtol=1e-12)
         lower, upper, heights = reach(ax.collections[at])
         np.testing.assert_allclose(lower, table["lower"], rtol=1e-12)
         np.testing.assert_allclose(upper, table["upper"], rtol=1e-12)
         np.testing.assert_array_equal(heights, line.get_ydata())
-        np.testing.assert_allclose(heights, np.arange(3), atol=0.3)
-    assert named(ax.yaxis) == list(DIABETES.columns)
+        np.testing.assert_allclose(heights, place, atol=0.3)
+    assert named(ax.yaxis) == DIABETES.mean().sort_values().index.tolist()
     assert ax.get_xlabel() == "squared error [score²]"
     assert ax.yaxis_inverted()
     assert to_hex(marks(ax)["naive, 95%"].get_color()) == GREY.lower()
@@ -168,7 +169,7 @@ def test_bars_add_up_to_theta(ax, losses):
 
 def test_differences_about_zero(ax):
     plot.comparison(FLIGHTS, reference="naive_bayes", ax=ax)
-    table = cvstats.compare(FLIGHTS, reference="naive_bayes")
+    table = cvstats.compare(FLIGHTS, reference="naive_bayes").sort_values("difference")
     np.testing.assert_array_equal(ax.lines[0].get_xdata(), [0, 0])
     np.testing.assert_array_equal(marks(ax)["p < 0.05 (holm)"].get_xdata(), table["difference"])
     lower, upper, _ = reach(ax.collections[0])
@@ -226,6 +227,37 @@ def test_pictures_are_as_they_were(name, tmp_path):
     expected = tmp_path / "expected.png"  # differences are written beside it
     expected.write_bytes((IMAGES / f"{name}.png").read_bytes())
     assert compare_images(str(expected), str(tmp_path / f"{name}.png"), TOLERANCE) is None
+
+
+@pytest.mark.parametrize("name", ["learner", None])
+@pytest.mark.parametrize("case", ["forest", "folds", "stability", "decomposition", "comparison"])
+def test_the_columns_of_a_log_may_have_a_name(case, name):
+    losses = DIABETES.rename_axis(columns=name)
+    ax = getattr(plot, case)(losses, ax=Figure().subplots())
+    expected = getattr(plot, case)(DIABETES, ax=Figure().subplots())
+    assert named(ax.yaxis) == named(expected.yaxis)
+    for line, other in zip(ax.lines, expected.lines, strict=True):
+        np.testing.assert_array_equal(line.get_xydata(), other.get_xydata())
+
+
+def test_the_sources_of_a_log_with_named_columns(ax):
+    plot.sources(MONTHS.rename_axis(columns="learner"), ax=ax)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == list(MONTHS.columns)
+
+
+def test_columns_of_several_levels_name_a_model_together(ax):
+    losses = DIABETES.set_axis(pd.MultiIndex.from_product([["a"], DIABETES.columns]), axis=1)
+    plot.forest(losses, ax=ax)
+    assert named(ax.yaxis)[0] == "a · ridge"
+    other = plot.folds(losses, ax=Figure().subplots())
+    assert len(marks(other)) == 3
+
+
+def test_losses_are_named_in_words(ax):
+    losses = FLIGHTS.copy()
+    for name, words in (("zero_one", "error rate"), ("1 - accuracy", "error rate")):
+        losses.attrs = {"loss": name}
+        assert plot.forest(losses, ax=ax).get_xlabel() == words
 
 
 @pytest.mark.parametrize("name", CASES)
