@@ -239,7 +239,10 @@ def name_rows(table: pd.DataFrame) -> list[str]:
     names = []
     levels = [str(name) for name in table.index.names]
     for labels in table.index:
-        parts = labels if isinstance(labels, tuple) and len(levels) > 1 else [labels]
+        if len(levels) == 1:
+            names.append(str(labels))
+            continue
+        parts = labels if isinstance(labels, tuple) else [labels]
         given = dict(zip(levels, map(str, parts), strict=True))
         head = [given.pop(key) for key in ("model", "other") if key in given]
         rest = [f"{level}={label}" for level, label in given.items()]

@@ -154,7 +154,7 @@ def report(
         The command itself, to stand on the page.
     """
     checked_alpha(alpha)
-    reporting.checked_path(output)
+    reporting.check_path(output)
     refuse_input(output, [file, *more])
     log = log_in([file, *more], reading, missing)
     if title is None and "title" not in log.attrs:
@@ -162,7 +162,7 @@ def report(
     if missing == "drop" and isinstance(log, (pd.Series, pd.DataFrame)):
         tell_dropped({"n_dropped": int(pd.DataFrame(log).isna().any(axis=1).sum())})
     settings = reporting.Settings(alpha, seed, missing)
-    written = reporting.reported(log, output, title, settings, typed)
+    written = reporting.write_report(log, output, title, settings, typed)
     print(f"wrote {written}")
 
 
@@ -266,7 +266,7 @@ def convert(
     refuse_input(output, [file])
     log = log_in([file], reading, missing)
     save_log(log, output)
-    print(f"wrote {output}: {reporting.about(log)}")
+    print(f"wrote {output}: {reporting.summarize(log)}")
 
 
 def hanging(name: str, words: str, width: int) -> str:

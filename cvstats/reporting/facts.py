@@ -1,4 +1,4 @@
-"""What was understood of a log, as rows to read: the first section of the report."""
+"""Facts about a log, as rows to read: the first section of the report."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from cvstats.api.describing import understood
 from cvstats.api.running import Losses, folds_per_repetition
 from cvstats.containers import Log, read
 from cvstats.errors import LogError
+from cvstats.formatting import printable
 from cvstats.intervals import layouts
 
-__all__ = ["about", "facts", "first_section", "fragment"]
+__all__ = ["summarize", "facts", "first_section", "fragment"]
 
 MOST_NAMES = 12
 
 
-def about(losses: Losses) -> str:
-    """Say in one line what was understood; why it is no log, where it is none."""
+def summarize(losses: Losses) -> str:
+    """Summarize a log in one line; say why it cannot be read, where it cannot."""
     return understood(losses).removeprefix("<cvci: ").removesuffix(">")
 
 
@@ -70,7 +71,7 @@ def facts(losses: Losses) -> list[tuple[str, str]]:
 
 
 def of_points(log: Log) -> str:
-    """Say how large the folds are."""
+    """Describe the sizes of the folds."""
     by = [name for name in ("repetition", layouts.fold_level(log.design)) if name is not None]
     plan = log.design.plan(tuple(name for name in by if name in log.design.levels))
     sizes = plan.total[plan.used]
@@ -95,17 +96,17 @@ def fragment(losses: Losses) -> str:
     try:
         rows = facts(losses)
     except LogError as error:
-        return f"<p><strong>not read as a loss log:</strong> {escape(str(error))}</p>"
-    return first_section(rows, about(losses))
+        return f"<p><strong>not read as a loss log:</strong> {escape(printable(str(error)))}</p>"
+    return first_section(rows, summarize(losses))
 
 
 def first_section(rows: list[tuple[str, str]], line: str) -> str:
     """Write the rows as a table with a caption, every name escaped."""
     body = "\n".join(
-        f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
+        f'<tr><th scope="row">{escape(name)}</th><td>{escape(printable(value))}</td></tr>'
         for name, value in rows
     )
     return (
-        f'<table class="facts">\n<caption>The log: {escape(line)}</caption>\n'
+        f'<table class="facts">\n<caption>The log: {escape(printable(line))}</caption>\n'
         f"<tbody>\n{body}\n</tbody>\n</table>"
     )
