@@ -15,7 +15,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.tags.append((tag, dict(attrs)))
-        if tag not in ("meta", "use", "path", "br"):
+        if tag not in ("meta", "use", "path", "br", "img"):
             self.stack.append(tag)
 
     def handle_startendtag(self, tag, attrs):

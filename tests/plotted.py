@@ -84,6 +84,33 @@ def legible(ax):
         assert across <= 1 or along <= 1, (one, two)
 
 
+def named(axis):
+    axis.figure.draw_without_rendering()
+    return [label.get_text() for label in axis.get_ticklabels() if label.get_text()]
+
+
+def marks(ax):
+    """The marks of an Axes by their label."""
+    return {line.get_label(): line for line in ax.lines if not line.get_label().startswith("_")}
+
+
+def reach(collection):
+    """The ends of lines, and where they stand."""
+    segments = np.array(collection.get_segments())
+    return segments[:, 0, 0], segments[:, 1, 0], segments[:, 0, 1]
+
+
+def as_arrays(losses, models="variables"):
+    dataset = losses.to_xarray()
+    for name in dataset.data_vars:
+        dataset[name].attrs = dict(losses.attrs)
+    return (
+        dataset
+        if models == "variables"
+        else dataset.to_dataarray("model").assign_attrs(losses.attrs)
+    )
+
+
 CASES = {
     "forest": lambda ax: plot.forest(logged("diabetes"), ax=ax),
     "folds": lambda ax: plot.folds(logged("diabetes"), ax=ax),

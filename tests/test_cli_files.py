@@ -126,7 +126,7 @@ def test_methods_tell_why_not(capsys, files):
 
 def test_diagnose_tells_codes(capsys, files):
     _, out, _ = run(capsys, "diagnose", files / "flights.csv")
-    assert out.startswith("CVS020  12 of 12 sources stand in several folds")
+    assert out.startswith("CVS020  12 of 12 sources occur in several folds")
     assert "clustered()" in out
     _, out, _ = run(capsys, "diagnose", files / "log.csv")
     assert out == "no diagnostic found anything\n"

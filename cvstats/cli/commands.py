@@ -8,15 +8,14 @@ from typing import Literal, TypeAlias
 
 import pandas as pd
 
-from cvstats import reporting
-from cvstats.api import choosing, diagnosing
-from cvstats.api.files import save_log
-from cvstats.api.running import Compared, Missing
+from cvstats import diagnostics, reporting
+from cvstats.api import choosing, comparing
+from cvstats.api.running import Compared
 from cvstats.cli.printing import Format, printed, spoken
 from cvstats.cli.reading import Reading, log_in, tell_dropped, titled
 from cvstats.cli.writing import refuse_input
-from cvstats.comparisons.compare import compare as compare_models
-from cvstats.options import check_alpha
+from cvstats.io.write import save_log
+from cvstats.options import Missing, check_alpha
 
 __all__ = ["Shell", "compare", "convert", "diagnose", "interval", "methods", "report"]
 
@@ -109,7 +108,7 @@ def compare(
     reading
         How to read the file.
     """
-    result = compare_models(
+    result = comparing.compare(
         log_in([file, *more], reading, missing), reference=reference, method=method,
         alternative=alternative, adjust=None if adjust == "none" else adjust, alpha=alpha, rng=seed,
         missing=missing,
@@ -156,7 +155,7 @@ def report(
         The command itself, to stand on the page.
     """
     check_alpha(alpha)
-    reporting.checked_path(output)
+    reporting.check_path(output)
     refuse_input(output, [file, *more])
     log = log_in([file, *more], reading, missing)
     if title is None and "title" not in log.attrs:
@@ -164,7 +163,7 @@ def report(
     if missing == "drop" and isinstance(log, (pd.Series, pd.DataFrame)):
         tell_dropped({"n_dropped": int(pd.DataFrame(log).isna().any(axis=1).sum())})
     settings = reporting.Settings(alpha, seed, missing)
-    written = reporting.reported(log, output, title, settings, typed)
+    written = reporting.write_report(log, output, title, settings, typed)
     print(f"wrote {written}")
 
 
@@ -230,7 +229,7 @@ def diagnose(
     reading
         How to read the file.
     """
-    table = diagnosing.diagnose(log_in([file, *more], reading, missing))
+    table = diagnostics.diagnose(log_in([file, *more], reading, missing))
     if format != "table":
         print(printed(table, format, []))
         return
@@ -268,7 +267,7 @@ def convert(
     refuse_input(output, [file])
     log = log_in([file], reading, missing)
     save_log(log, output)
-    print(f"wrote {output}: {reporting.about(log)}")
+    print(f"wrote {output}: {reporting.summarize(log)}")
 
 
 def hanging(name: str, words: str, width: int) -> str:

@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 
 from cvstats import datasets
-from cvstats.api.describing import moments
-from cvstats.api.intervals import naive, wald
-from cvstats.api.measuring import losses
 from cvstats.comparisons.compare import compare
+from cvstats.describe import moments
+from cvstats.intervals.naive import naive
+from cvstats.intervals.wald import wald
+from cvstats.loss_functions import losses
 
 __all__ = ["aligned", "decimals", "demo"]
 

@@ -12,8 +12,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
-from cvstats.api.showing import framed, text_table, to_markdown
 from cvstats.cli.demo import aligned
+from cvstats.formatting import result_frame, text_table, to_markdown
 
 __all__ = ["Format", "printed", "spoken"]
 
@@ -23,7 +23,7 @@ WIDTH = 96
 
 def printed(result: Any, format: Format, facts: Sequence[str]) -> str:
     """Write a result; a table is followed by some facts about it, in words."""
-    table = framed(result)
+    table = result_frame(result)
     if format == "markdown":
         return to_markdown(table)
     plain = isinstance(table.index, pd.RangeIndex)

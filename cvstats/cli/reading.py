@@ -10,8 +10,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from cvstats.api.files import read_log
-from cvstats.api.running import Missing
 from cvstats.cli.progress import reading
 from cvstats.core.design import LEVELS
 from cvstats.core.level_names import meant
@@ -19,6 +17,8 @@ from cvstats.errors import LogError, nearest
 from cvstats.io.files import SUFFIXES
 from cvstats.io.headings import heading
 from cvstats.io.paths import path_of, refuse_stream, shortened
+from cvstats.io.read import read_log
+from cvstats.options import Missing
 
 __all__ = ["Reading", "log_in", "named_files", "tell_dropped", "titled"]
 

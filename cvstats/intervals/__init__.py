@@ -25,11 +25,13 @@ def find_method(name: str) -> LogMethod:
     return method
 
 
-def interval_names(*, for_differences: bool = False) -> list[str]:
-    """List the methods that return intervals, or those that also serve for differences."""
+def interval_names(*, for_differences: bool = False, of_groups: bool = False) -> list[str]:
+    """List the methods that return intervals; those for differences, or for groups, alone."""
     methods = [find_method(name) for name in NAMES]
     return [
         method.name
         for method in methods
-        if method.is_interval and (method.for_differences or not for_differences)
+        if method.is_interval
+        and (method.for_differences or not for_differences)
+        and (method.of_groups or not of_groups)
     ]

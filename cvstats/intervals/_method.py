@@ -175,6 +175,8 @@ class LogMethod(Method):
         The option that names the level for each of whose labels to give an answer.
     for_differences : bool
         Whether it also serves for the differences of two models, as ``compare(method=)``.
+    of_groups : bool
+        Whether it is an interval whose sample are the groups and not the points.
     """
 
     compute: Callable[..., Result] = field(kw_only=True)
@@ -183,6 +185,7 @@ class LogMethod(Method):
     prepare: Callable[[Log], Log] | None = None
     group_option: str = "by"
     for_differences: bool = False
+    of_groups: bool = False
 
     @cached_property
     def defaults(self) -> dict[str, Any]:

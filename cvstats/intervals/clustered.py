@@ -161,4 +161,5 @@ METHOD = IntervalMethod(
     reference="Liang and Zeger (1986), Biometrika 73(1), 13-22, doi:10.1093/biomet/73.1.13",
     level_option="by",
     group_option="per",
+    of_groups=True,
 )

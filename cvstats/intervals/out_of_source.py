@@ -182,4 +182,5 @@ METHOD = IntervalMethod(
     fits="one for each source",
     reference=GERAS,
     plan="leave_one_source_out",
+    of_groups=True,
 )

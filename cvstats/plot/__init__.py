@@ -6,13 +6,23 @@ behind. The same plots are methods of the accessor, as in ``losses.cvci.plot.for
 
 from __future__ import annotations
 
-from cvstats.plot.namespace import Plots
-from cvstats.plot.of_folds import folds, stability
-from cvstats.plot.of_intervals import forest
-from cvstats.plot.of_pairs import comparison
-from cvstats.plot.of_ranks import best_set
-from cvstats.plot.of_sources import sources
-from cvstats.plot.of_variance import decomposition
+import re
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+from cvstats.plot.best_set import best_set
+from cvstats.plot.comparison import comparison
+from cvstats.plot.decomposition import decomposition
+from cvstats.plot.folds import folds
+from cvstats.plot.forest import forest
+from cvstats.plot.sources import sources
+from cvstats.plot.stability import stability
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from cvstats.containers import Losses
 
 __all__ = [
     "Plots",
@@ -24,3 +34,55 @@ __all__ = [
     "sources",
     "stability",
 ]
+
+
+LOSSES_ENTRY = re.compile(r"^    losses : .*\n(?:^        .*\n)+", re.MULTILINE)
+"""What a docstring says about the first parameter, which a method does not have."""
+
+
+def as_method(draw: Callable[..., Axes]) -> Callable[..., Axes]:
+    """Make a method of a plot: the log is that of the object."""
+
+    @wraps(draw)
+    def method(self: Plots, *args: Any, **options: Any) -> Axes:
+        return draw(self._losses, *args, **options)
+
+    method.__doc__ = LOSSES_ENTRY.sub("", draw.__doc__ or "", count=1)
+    return method
+
+
+class Plots:
+    """Plots of the losses in an object; each takes ``ax=`` and returns the Axes.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        A loss log.
+
+    Notes
+    -----
+    Each method is the function of the same name in `cvstats.plot`, with this object as its log.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("diabetes")
+    >>> cvstats.losses(log, prediction="ridge").cvci.plot
+    <cvci.plot: best_set, comparison, decomposition, folds, forest, sources, stability>
+    """
+
+    def __init__(self, losses: Losses) -> None:
+        self._losses = losses
+
+    def __repr__(self) -> str:
+        """List the plots."""
+        names = ", ".join(sorted(name for name in vars(type(self)) if not name.startswith("_")))
+        return f"<cvci.plot: {names}>"
+
+    best_set = as_method(best_set)
+    comparison = as_method(comparison)
+    decomposition = as_method(decomposition)
+    folds = as_method(folds)
+    forest = as_method(forest)
+    sources = as_method(sources)
+    stability = as_method(stability)

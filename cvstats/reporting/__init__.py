@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cvstats.reporting.content import Settings
-from cvstats.reporting.facts import about, fragment
-from cvstats.reporting.page import checked_path, report, reported
+from cvstats.reporting.facts import fragment, summarize
+from cvstats.reporting.page import check_path, report, write_report
 
-__all__ = ["Settings", "about", "checked_path", "fragment", "report", "reported"]
+__all__ = ["Settings", "check_path", "fragment", "report", "summarize", "write_report"]

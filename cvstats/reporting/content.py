@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 import platform
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
-from typing import Any
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
 
 from cvstats import plot
-from cvstats.api.choosing import interval, methods
-from cvstats.api.describing import decompose
-from cvstats.api.diagnosing import diagnose
-from cvstats.api.running import Losses, Missing
-from cvstats.api.showing import cells, framed, row_names
-from cvstats.api.sourcing import clustered, heterogeneity, out_of_source
 from cvstats.comparisons.best_set import best_set
 from cvstats.comparisons.compare import compare
-from cvstats.containers import read
+from cvstats.containers import Losses, read
 from cvstats.core.design import Design
+from cvstats.diagnostics import diagnose
 from cvstats.errors import LogError
-from cvstats.reporting.figures import drawn
+from cvstats.formatting import format_cells, name_rows, result_frame
+from cvstats.intervals.decompose import decompose
+from cvstats.intervals.heterogeneity import heterogeneity
+from cvstats.options import Missing
+from cvstats.plot.sources import group_interval
+from cvstats.selection import interval, methods
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["Figure", "Grid", "Section", "Settings", "sections"]
 
 MOST_ROWS = 60
+"""More rows than these, or models to compare, are more than anyone reads."""
+WIDTH = 3.6
+"""Of a figure, in inches: narrow, so that its text is large enough on a phone."""
+FEWER_FINDINGS = 10
+"""So many findings of one code are listed."""
 HEADS = {
     "se": "std. error",
     "p_value": "p",
@@ -51,20 +61,21 @@ class Grid:
     """Which columns hold words and not numbers."""
     corner: str = "model"
     caution: str = ""
-    """What is to be doubted in every row."""
+    """The caution that every row has."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A plot with its caption."""
+    """A plot as the source of an image, what it is called, and its caption."""
 
-    svg: str
+    source: str
+    title: str
     caption: str
 
 
 @dataclass
 class Section:
-    """A heading and what stands below it."""
+    """A heading and what is below it."""
 
     key: str
     title: str
@@ -98,9 +109,12 @@ def sections(losses: Losses, settings: Settings) -> Iterator[Section]:
     """Make all sections that this log has anything to say for."""
     log = read(losses, missing=settings.missing)
     yield of_intervals(losses, settings)
-    if len(log.labels.models) > 1:
+    models = len(log.labels.models)
+    if 1 < models <= MOST_ROWS:
         yield of_pairs(losses, settings)
         yield of_best(losses, settings)
+    elif models > 1:
+        yield of_many(models)
     if log.design.has("source"):
         yield of_sources(losses, settings, log.design)
     scatter = of_scatter(losses, settings, log.design)
@@ -110,33 +124,50 @@ def sections(losses: Losses, settings: Settings) -> Iterator[Section]:
 
 
 def grid(table: Any, caption: str, columns: list[str]) -> Grid:
-    """Lay some columns of a result out as text, cautions only where there are any."""
-    frame = framed(table)
+    """Format some columns of a result, sorted; cautions only where rows differ in them."""
+    frame = result_frame(table)
     doubts = set(frame["caution"]) if "caution" in frame else {""}
     if len(doubts) > 1:
         columns = [*columns, "caution"]
     kept = [name for name in columns if name in frame]
-    names = row_names(frame)
-    text = cells(frame)[kept].head(MOST_ROWS)
+    sorted_by = [name for name in ("estimate", "difference") if name in frame]
+    shown = frame.sort_values(sorted_by, kind="stable").head(MOST_ROWS) if sorted_by else frame
     if len(frame) > MOST_ROWS:
         caption = f"{caption} (the first {MOST_ROWS} of {len(frame):,} rows)"
-    rows = list(zip(names, text.to_numpy().tolist(), strict=False))
+    rows = zip(name_rows(shown), format_cells(shown)[kept].to_numpy().tolist(), strict=True)
     words = [frame[name].dtype.kind not in "fiu" for name in kept]
     heads = [HEADS.get(name, name.replace("_", " ")) for name in kept]
     corner = "models" if "other" in frame.index.names else "model"
-    return Grid(caption, heads, rows, words, corner, doubts.pop() if len(doubts) == 1 else "")
+    caution = doubts.pop() if len(doubts) == 1 else ""
+    return Grid(caption, heads, list(rows), words, corner, caution)
 
 
-def draw_into(
-    section: Section, name: str, draw: Callable[..., Any], *, title: str, words: str, height: float
+def add_figure(
+    section: Section, draw: Callable[..., Any], *, title: str, caption: str, height: float
 ) -> None:
-    """Add a plot to a section; one that cannot be drawn leaves a sentence instead."""
+    """Add a plot to a section; one that cannot be drawn leaves its reason instead."""
     try:
-        svg = drawn(lambda ax: draw(ax=ax), name, title=title, words=words, height=height)
+        section.parts.append(Figure(draw_svg(lambda ax: draw(ax=ax), height), title, caption))
     except LogError as error:
-        section.paragraphs.append(f"No plot here: {error}")
-        return
-    section.parts.append(Figure(svg, words))
+        section.paragraphs.append(f"{title} cannot be drawn: {error}")
+
+
+def draw_svg(draw: Callable[[Axes], Axes], height: float) -> str:
+    """Draw on a new figure, whose height is in inches, and return it as a data URI."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure as Canvas
+
+    settings: dict[Any, Any] = {
+        "svg.fonttype": "none",  # text instead of outlines: smaller
+        "svg.hashsalt": "cvstats",  # the same log gives the same page
+        "figure.constrained_layout.use": True,
+    }
+    with rc_context(settings):
+        canvas = Canvas(figsize=(WIDTH, height))
+        draw(canvas.subplots())
+        file = BytesIO()
+        canvas.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+    return f"data:image/svg+xml;base64,{b64encode(file.getvalue()).decode()}"
 
 
 def of_intervals(losses: Losses, settings: Settings) -> Section:
@@ -166,18 +197,30 @@ def of_intervals(losses: Losses, settings: Settings) -> Section:
     section.parts.append(
         grid(result, f"Mean loss of each model with its {settings.level} interval", numbers)
     )
-    table = framed(result)
-    once = facts["method"] == "wald" and facts["n_repetitions"] == 1
-    nearly = ", though with one repetition it has nearly the same limits" if once else ""
-    draw_into(
-        section, "forest",
+    rows = len(result_frame(result))
+    if rows > MOST_ROWS:
+        section.paragraphs.append(f"There is no plot: {rows:,} rows are more than anyone reads.")
+        return section
+    add_figure(
+        section,
         partial(plot.forest, losses, alpha=settings.alpha, missing=settings.missing),
-        title="Intervals of all models", height=min(8.0, 1.1 + 0.36 * len(table)),
-        words="Marks are estimates, lines reach from the lower to the upper limit of the table "
+        title="Intervals of all models", height=min(8.0, 1.1 + 0.36 * rows),
+        caption="Marks are estimates, lines reach from the lower to the upper limit of the table "
         "above. What is grey is the naive interval, for comparison only: it takes every loss for "
-        f"a new point and promises nothing{nearly}.",
+        "a new point and has no guarantee.",
     )  # fmt: skip
     return section
+
+
+def of_many(models: int) -> Section:
+    """Say why the models are not compared, and how to compare some."""
+    pairs = models * (models - 1) // 2
+    words = (
+        f"{models:,} models make {pairs:,} pairs, more than anyone reads, and they are not "
+        f"compared here. Compare some of them, as in compare(log[['a', 'b', 'c']]), or all with "
+        f"one: compare(log, reference='a')."
+    )
+    return Section("comparisons", "Which model is better?", [words])
 
 
 def of_pairs(losses: Losses, settings: Settings) -> Section:
@@ -188,32 +231,34 @@ def of_pairs(losses: Losses, settings: Settings) -> Section:
     except LogError as error:
         section.paragraphs.append(f"The models were not compared. {error}")
         return section
-    frame = framed(result)
+    frame = result_frame(result)
     section.note(result.attrs)
     name = "p_adjusted" if "p_adjusted" in frame else "p_value"
     apart = int((frame[name] < settings.alpha).sum())
-    many = (
-        f" P-values allow for making {len(frame):,} comparisons (Holm); the intervals do not."
-        if len(frame) > 1
-        else ""
-    )
+    if len(frame) == 1:
+        count = f"The p-value is {'below' if apart else 'not below'} {settings.alpha:g}."
+    else:
+        count = (
+            f"P-values allow for making {len(frame):,} comparisons (Holm); the intervals do not. "
+            f"{apart or 'None'} of the {len(frame):,} {'is' if apart == 1 else 'are'} below "
+            f"{settings.alpha:g}."
+        )
     section.paragraphs += [
         "A difference is the loss of the first model minus the loss of the second: negative is "
-        f"better for the first.{many} {apart or 'None'} of {len(frame):,} "
-        f"{'is' if apart == 1 else 'are'} below {settings.alpha:g}.",
+        f"better for the first. {count}",
         f"What each interval is for: {result.attrs['target']}. Two models may differ clearly "
-        "though their own intervals overlap, for both met the same points.",
+        "though their own intervals overlap, since both were tested on the same points.",
     ]
     numbers = ["difference", "lower", "upper", "p_value", "p_adjusted", "se"]
     section.parts.append(
         grid(frame, f"Paired differences with {settings.level} intervals", numbers)
     )
     pairs = len(frame)
-    draw_into(
-        section, "comparison",
+    add_figure(
+        section,
         partial(plot.comparison, losses, alpha=settings.alpha, missing=settings.missing),
         title="Differences between models", height=1.2 + 0.42 * pairs if pairs <= 10 else 3.8,
-        words="The differences of the table above, with a line at zero; of many pairs a matrix. "
+        caption="The differences of the table above, with a line at zero; of many pairs a matrix. "
         "Full marks, or bold numbers and dots, are those whose adjusted p-value is below "
         f"{settings.alpha:g}.",
     )  # fmt: skip
@@ -231,20 +276,25 @@ def of_best(losses: Losses, settings: Settings) -> Section:
     except LogError as error:
         section.paragraphs.append(f"The set of best models was not computed. {error}")
         return section
-    frame = framed(result)
+    frame = result_frame(result)
     section.note(result.attrs)
     number = int(frame["in_set"].sum())
+    best = frame.index[frame["in_set"]][0]
+    found = f"{best} is the best of {len(frame):,} models" if number == 1 else (
+        f"{number:,} of {len(frame):,} models may be the best"
+    )  # fmt: skip
     section.paragraphs.append(
-        f"{number:,} of {len(frame):,} models cannot be told from the best. Each best model is "
-        f"among them with a probability of about {settings.level}; more points would leave fewer. "
-        f"Each rank lies between the best and the worst of the table, for all models at once."
+        f"{found}. Each best model is in this set with a probability of about {settings.level}; "
+        f"more points would leave fewer. Each rank lies between the best and the worst of the "
+        f"table, for all models at once."
     )
     numbers = ["estimate", "in_set", "lower_rank", "upper_rank", "p_value"]
     section.parts.append(grid(frame, "Models that may be the best", numbers))
-    draw_into(
-        section, "best", partial(plot.best_set, losses, **options), title="Ranks of the models",
+    add_figure(
+        section,
+        partial(plot.best_set, losses, **options), title="Ranks of the models",
         height=min(8.0, 1.2 + 0.28 * len(frame)),
-        words="A line reaches from the best to the worst rank, a mark stands at the rank of "
+        caption="A line reaches from the best to the worst rank, a mark stands at the rank of "
         "the mean loss. Full marks are the models that may be the best.",
     )  # fmt: skip
     return section
@@ -256,15 +306,13 @@ def of_sources(losses: Losses, settings: Settings, design: Design) -> Section:
     options: dict[str, Any] = {"alpha": settings.alpha, "missing": settings.missing}
     numbers = ["estimate", "lower", "upper", "se"]
     try:
-        result = out_of_source(losses, **options)
-        caption = f"{settings.level} intervals for a new source"
-    except LogError:
-        try:
-            result = clustered(losses, **options)
-        except LogError as error:
-            section.paragraphs.append(f"Nothing was computed by source. {error}")
-            return section
-        caption = f"{settings.level} intervals that take sources, not points, for the sample"
+        row, result = group_interval(losses, **options)
+    except LogError as error:
+        section.paragraphs.append(f"Nothing was computed by source. {error}")
+        return section
+    caption = f"{settings.level} intervals for a {row}" if row == "new source" else (
+        f"{settings.level} intervals that take sources, not points, for the sample"
+    )  # fmt: skip
     section.note(result.attrs)
     section.paragraphs += [
         f"The points come from {design.number('source'):,} sources. What each interval is for: "
@@ -281,15 +329,20 @@ def of_sources(losses: Losses, settings: Settings, design: Design) -> Section:
         section.parts.append(
             grid(
                 spread, "How much sources differ: tau is the standard deviation of their errors",
-                ["q", "df", "p_value", "i2", "tau", "tau_lower", "tau_upper"],
+                [
+                    str(name)
+                    for name in result_frame(spread)
+                    if name != "caution" and not str(name).startswith("n_")
+                ],
             )
         )  # fmt: skip
     models = max(1.0, 0.45 * len(read(losses).labels.models))
-    draw_into(
-        section, "sources", partial(plot.sources, losses, **options), title="Source by source",
+    add_figure(
+        section,
+        partial(plot.sources, losses, **options), title="Source by source",
         height=min(9.0, 1.2 + 0.25 * (design.number("source") + 1) * models),
-        words="An interval for each source, its points taken for independent; in the last row and "
-        "as a band the interval of the table.",
+        caption="An interval for each source, its points taken for independent; in the last row "
+        "and as a band the interval of the table.",
     )  # fmt: skip
     return section
 
@@ -299,29 +352,30 @@ def of_scatter(losses: Losses, settings: Settings, design: Design) -> Section:
     section = Section("scatter", "Folds and repetitions")
     plain = not any(design.has(level) for level in ("count", "sample", "outer"))
     if plain and (design.has("fold") or design.has("repetition")):
-        draw_into(
-            section, "folds", partial(plot.folds, losses, missing=settings.missing),
+        add_figure(
+            section, partial(plot.folds, losses, missing=settings.missing),
             title="Means of the folds", height=2.6,
-            words="The mean loss of every test set. Their scatter is no standard error: folds "
+            caption="The mean loss of every test set. Their scatter is no standard error: folds "
             "share most of their training data, and repetitions share all data.",
         )  # fmt: skip
     if design.has("repetition"):
-        draw_into(
-            section, "stability",
+        add_figure(
+            section,
             partial(plot.stability, losses, alpha=settings.alpha, missing=settings.missing),
             title="The interval of the first repetitions", height=2.6,
-            words="Estimates and limits when only the first repetitions are used. Where the "
+            caption="Estimates and limits when only the first repetitions are used. Where the "
             "curves are flat, more repetitions would change nothing.",
         )  # fmt: skip
     try:
-        parts = framed(decompose(losses, missing=settings.missing))
+        parts = result_frame(decompose(losses, missing=settings.missing))
     except LogError:
         return section
     section.note(parts.attrs)
-    draw_into(
-        section, "decomposition", partial(plot.decomposition, losses, missing=settings.missing),
+    add_figure(
+        section,
+        partial(plot.decomposition, losses, missing=settings.missing),
         title="Parts of the variance", height=min(12.0, 1.3 + 0.85 * len(parts)),
-        words="The variance of the mean if fold means had the correlation rho. The hatched part "
+        caption="The variance of the mean if fold means had the correlation rho. The hatched part "
         "is assumed, since no single log tells it; strokes are the sums, diamonds "
         "the squared standard errors of wald.",
     )  # fmt: skip
@@ -341,15 +395,17 @@ def of_diagnosis(losses: Losses) -> Section:
         f"{len(found)} {'finding' if len(found) == 1 else 'findings'}; the codes are explained in "
         f"the guide, page Diagnostics."
     )
-    for row in found.to_dict("records"):
-        about = row["model"] or "the log"
-        words = f"{about}: {row['finding']}."
-        section.findings.append((row["code"], words, row["advice"]))
+    for _, rows in found.groupby("code"):
+        for row in rows.head(FEWER_FINDINGS).to_dict("records"):
+            words = f"{row['model'] or 'the log'}: {row['finding']}."
+            section.findings.append((row["code"], words, row["advice"]))
+        if (more := len(rows) - FEWER_FINDINGS) > 0:
+            section.findings.append((row["code"], f"and {more:,} more.", row["advice"]))
     return section
 
 
-def computed(losses: Losses, made: list[Section], call: str) -> dict[str, Any]:
-    """Tell how everything was computed: call, versions, references, the other methods."""
+def describe_computation(losses: Losses, made: list[Section], call: str) -> dict[str, Any]:
+    """Describe how everything was computed: call, versions, references, the other methods."""
     names = ("cvstats", "numpy", "scipy", "pandas", "xarray", "numba", "matplotlib")
     versions = [("Python", platform.python_version()), *((name, version(name)) for name in names)]
     references = dict.fromkeys(words for section in made for words in section.references)

@@ -1,4 +1,4 @@
-"""What was understood of a log, as rows to read: the first section of the report."""
+"""Facts about a log, as rows to read: the first section of the report."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from html import escape
 import numpy as np
 import xarray as xr
 
-from cvstats.api.describing import understood
-from cvstats.api.running import Losses, folds_per_repetition
-from cvstats.containers import Log, read
-from cvstats.core import layout as layouts
+from cvstats.containers import Log, Losses, read
+from cvstats.core.layout import count_folds, fold_level
+from cvstats.describe import describe_log
 from cvstats.errors import LogError
+from cvstats.formatting import printable
 
-__all__ = ["about", "facts", "first_section", "fragment"]
+__all__ = ["summarize", "facts", "first_section", "fragment"]
 
 MOST_NAMES = 12
 
 
-def about(losses: Losses) -> str:
-    """Say in one line what was understood; why it is no log, where it is none."""
-    return understood(losses).removeprefix("<cvci: ").removesuffix(">")
+def summarize(losses: Losses) -> str:
+    """Summarize a log in one line; say why it cannot be read, where it cannot."""
+    return describe_log(losses).removeprefix("<cvci: ").removesuffix(">")
 
 
 def facts(losses: Losses) -> list[tuple[str, str]]:
@@ -53,11 +53,11 @@ def facts(losses: Losses) -> list[tuple[str, str]]:
     for level in ("sample", "outer", "repetition"):
         if design.has(level):
             rows.append((f"{level}s", f"{design.number(level):,}"))
-    folds = folds_per_repetition(log)
+    folds = count_folds(log.design)
     if folds > 1:
         rows.append(("folds", f"{folds:,}{of_points(log)}"))
     if design.has("source"):
-        both = ", which are the folds" if layouts.fold_level(design) == "source" else ""
+        both = ", which are the folds" if fold_level(design) == "source" else ""
         rows.append(("sources", f"{design.number('source'):,}{both}"))
     if design.has("count"):
         rows.append(("count", "how often the point was in the training sample"))
@@ -70,8 +70,8 @@ def facts(losses: Losses) -> list[tuple[str, str]]:
 
 
 def of_points(log: Log) -> str:
-    """Say how large the folds are."""
-    by = [name for name in ("repetition", layouts.fold_level(log.design)) if name is not None]
+    """Describe the sizes of the folds."""
+    by = [name for name in ("repetition", fold_level(log.design)) if name is not None]
     plan = log.design.cell_table(tuple(name for name in by if name in log.design.levels))
     sizes = plan.total[plan.used]
     least, most = int(sizes.min()), int(sizes.max())
@@ -95,17 +95,17 @@ def fragment(losses: Losses) -> str:
     try:
         rows = facts(losses)
     except LogError as error:
-        return f"<p><strong>not read as a loss log:</strong> {escape(str(error))}</p>"
-    return first_section(rows, about(losses))
+        return f"<p><strong>not read as a loss log:</strong> {escape(printable(str(error)))}</p>"
+    return first_section(rows, summarize(losses))
 
 
 def first_section(rows: list[tuple[str, str]], line: str) -> str:
     """Write the rows as a table with a caption, every name escaped."""
     body = "\n".join(
-        f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
+        f'<tr><th scope="row">{escape(name)}</th><td>{escape(printable(value))}</td></tr>'
         for name, value in rows
     )
     return (
-        f'<table class="facts">\n<caption>The log: {escape(line)}</caption>\n'
+        f'<table class="facts">\n<caption>The log: {escape(printable(line))}</caption>\n'
         f"<tbody>\n{body}\n</tbody>\n</table>"
     )

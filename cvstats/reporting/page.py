@@ -9,14 +9,15 @@ from os import PathLike
 from pathlib import Path
 from typing import overload
 
-from cvstats.api.running import Losses, Missing
-from cvstats.containers import read
+from cvstats.containers import Losses, read
 from cvstats.errors import LogError
-from cvstats.options import check_alpha, whole_number
-from cvstats.reporting.content import Figure, Settings, computed, sections
-from cvstats.reporting.facts import about, facts, first_section
+from cvstats.formatting import printable
+from cvstats.io.replacing import replacing
+from cvstats.options import Missing, check_alpha, whole_number
+from cvstats.reporting.content import Figure, Settings, describe_computation, sections
+from cvstats.reporting.facts import facts, first_section, summarize
 
-__all__ = ["checked_path", "report", "reported"]
+__all__ = ["check_path", "report", "write_report"]
 
 PAGES = (".html", ".htm", "")
 """How the name of a page may end."""
@@ -90,8 +91,8 @@ def report(
 
     Notes
     -----
-    The page is self-contained: plots are SVG within it, no script is needed, nothing is fetched
-    from a network. Every name is escaped. Numbers are rounded to two digits of the smallest
+    The page is self-contained: plots are SVG images within it, no script is needed, nothing is
+    fetched from a network. Every name is escaped. Numbers are rounded to two digits of the smallest
     standard error, ``10^-d``, for reading only.
 
     References
@@ -114,20 +115,20 @@ def report(
     options += [f"missing={missing!r}"] if isinstance(missing, str) and missing != "raise" else []
     call = f"losses.cvci.report({', '.join(options)})"
     check_alpha(alpha)
-    return reported(losses, path, title, Settings(alpha, seed, missing), call)
+    return write_report(losses, path, title, Settings(alpha, seed, missing), call)
 
 
-def reported(
+def write_report(
     losses: Losses,
     path: str | PathLike[str] | None,
     title: str | None,
     settings: Settings,
     call: str,
 ) -> str | Path:
-    """Make the page and write it; ``call`` is what somebody types to get it again."""
+    """Make the page and write it; ``call`` is what a user types to get it again."""
     whole_number("seed", settings.seed, 0)
     if not (title is None or isinstance(title, str)):
-        raise LogError(f"title={title!r} is no title. Expected text.")
+        raise LogError(f"title={title!r} is not a title. Expected text.")
     for package in ("jinja2", "matplotlib"):
         if find_spec(package) is None:
             raise ModuleNotFoundError(
@@ -135,16 +136,17 @@ def reported(
             )
     if isinstance(losses, (str, PathLike)):
         raise LogError(
-            f"{str(losses)!r} is a path and no log. Read it first: "
+            f"{str(losses)!r} is a path and not a log. Read it first: "
             f"cvstats.report(cvstats.read_log({str(losses)!r}), …)."
         )
-    target = None if path is None else checked_path(path)
+    target = None if path is None else check_path(path)
     read(losses, missing=settings.missing).moments(())  # names the first loss that is missing
-    page = rendered(losses, title, settings, call)
+    page = render_page(losses, title, settings, call)
     if target is None:
         return page
     try:
-        target.write_text(page, encoding="utf-8")
+        with replacing(target) as new:  # an old page stays until the new one is complete
+            new.write_text(page, encoding="utf-8")
     except OSError as error:
         raise LogError(
             f"the report could not be written to {str(target)!r}: {error.strerror}."
@@ -152,7 +154,7 @@ def reported(
     return target
 
 
-def rendered(losses: Losses, title: str | None, settings: Settings, call: str) -> str:
+def render_page(losses: Losses, title: str | None, settings: Settings, call: str) -> str:
     """Fill the template."""
     import jinja2
 
@@ -166,20 +168,20 @@ def rendered(losses: Losses, title: str | None, settings: Settings, call: str) -
         templates.joinpath("report.html.j2").read_text(encoding="utf-8")
     ).render(
         title=title or str(losses.attrs.get("title", "Cross-validated error")),
-        line=about(losses),
+        line=summarize(losses),
         style=templates.joinpath("report.css").read_text(encoding="utf-8"),
-        first=first_section(facts(losses), about(losses)),
+        first=first_section(facts(losses), summarize(losses)),
         sections=made,
-        how=computed(losses, made, call),
+        how=describe_computation(losses, made, call),
         today=date.today().isoformat(),
     )
-    return page
+    return "\n".join(map(printable, page.split("\n")))
 
 
-def checked_path(path: object) -> Path:
+def check_path(path: object) -> Path:
     """Refuse a place where no page can be written before anything is computed."""
     if not isinstance(path, (str, PathLike)):
-        raise LogError(f"path={path!r} is no path. Expected one such as 'report.html', or None.")
+        raise LogError(f"path={path!r} is not a path. Expected one such as 'report.html', or None.")
     target = Path(path)
     if target.suffix.lower() not in PAGES:
         raise LogError(

@@ -6,21 +6,26 @@ from itertools import count
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import xarray as xr
 
-from cvstats.api.running import Losses, Missing
-from cvstats.comparisons.best_set import best_set as ranked
+from cvstats.comparisons.best_set import best_set as rank_models
+from cvstats.containers import Losses
 from cvstats.errors import LogError
-from cvstats.options import Rng
-from cvstats.plot.lettering import above, name_x, rule
-from cvstats.plot.style import (
+from cvstats.options import Missing, Rng
+from cvstats.plot._labels import (
+    describe_level,
+    label_x,
+    legend_above,
+    set_tick_labels,
+)
+from cvstats.plot._style import (
     COLOURS,
     GREY,
     canvas,
-    few_enough,
-    in_memory,
-    letters,
-    level_words,
-    tidy,
+    check_rows,
+    letters_across,
+    require_memory,
+    result_rows,
 )
 
 if TYPE_CHECKING:
@@ -51,7 +56,7 @@ def best_set(
     alpha, center, n_draws, rng, missing : optional
         As in `cvstats.best_set`.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure otherwise.
+        Where to draw; a new figure by default.
 
     Returns
     -------
@@ -85,14 +90,16 @@ def best_set(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['gradient_boosting', 'logistic_regression', 'naive_bayes']
     """
-    in_memory(losses)
-    found = ranked(losses, alpha=alpha, center=center, n_draws=n_draws, rng=rng, missing=missing)
-    table = tidy(found, losses)
-    if table["model"].str.find(" · ").max() >= 0:
+    require_memory(losses)
+    found = rank_models(
+        losses, alpha=alpha, center=center, n_draws=n_draws, rng=rng, missing=missing
+    )
+    table = result_rows(found, losses)
+    if isinstance(found, xr.Dataset) and len(found.sizes) > 1:
         raise LogError("ranks are drawn for one cell at a time. Choose one, as in log.sel(lead=1).")
     if len(table) < 2:
         raise LogError("the log has one model. Expected two or more to rank.")
-    few_enough(len(table), "models")
+    check_rows(len(table), "models")
     table = table.sort_values("estimate", kind="stable").reset_index(drop=True)
     ax = canvas(ax, len(table))
     at = np.arange(len(table))
@@ -109,21 +116,21 @@ def best_set(
                 own[here], at[here], linestyle="none", marker="o", markersize=6, color=colour,
                 markerfacecolor=colour if filled else "white", label=label,
             )  # fmt: skip
-    rule(ax, "y", list(table["model"]))
+    set_tick_labels(ax, "y", list(table["model"]))
     ax.set_ylim(len(table) - 0.5, -0.5)
-    aside = max(0.4, 0.025 * len(table))  # no mark stands on the frame
+    aside = max(0.4, 0.025 * len(table))  # no mark is on the frame
     ax.set_xlim(1 - aside, len(table) + aside)
-    ax.set_xticks(ticks(len(table), letters(ax, 0.5) // 3))
-    name_x(
+    ax.set_xticks(choose_ticks(len(table), letters_across(ax, 0.5) // 3))
+    label_x(
         ax,
         "rank by mean loss, 1\N{NO-BREAK SPACE}is\N{NO-BREAK SPACE}best",
-        f"({level_words(alpha)}, all ranks at once)",
+        f"({describe_level(alpha)}, all ranks at once)",
     )
-    above(ax)
+    legend_above(ax)
     return ax
 
 
-def ticks(last: int, most: int) -> list[int]:
+def choose_ticks(last: int, most: int) -> list[int]:
     """Choose ranks to write below the axis: the first always, then even steps."""
     step = next(
         step

@@ -7,22 +7,27 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cvstats.api.describing import decompose
-from cvstats.api.intervals import wald
-from cvstats.api.running import Losses, Missing
+from cvstats.containers import Losses
 from cvstats.errors import LogError
-from cvstats.plot.lettering import above, numbers
-from cvstats.plot.naming import told
-from cvstats.plot.style import (
+from cvstats.intervals.decompose import decompose
+from cvstats.intervals.wald import wald
+from cvstats.options import Missing
+from cvstats.plot._labels import (
+    describe_loss,
+    legend_above,
+    set_numbers,
+    shorten_names,
+)
+from cvstats.plot._style import (
     COLOURS,
     GREY,
     canvas,
-    every,
-    few_enough,
-    in_memory,
-    letters,
-    loss_words,
-    tidy,
+    check_rows,
+    label_step,
+    letters_across,
+    read_number,
+    require_memory,
+    result_rows,
 )
 
 if TYPE_CHECKING:
@@ -54,7 +59,7 @@ def decomposition(
     missing : {"raise", "drop"}, optional
         Whether a NaN loss is an error, or leaves the evaluation out for all models.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure otherwise.
+        Where to draw; a new figure by default.
 
     Returns
     -------
@@ -89,15 +94,14 @@ def decomposition(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['ρ = 0', 'ρ = 0.1']
     """
-    in_memory(losses)
+    require_memory(losses)
     values = list(dict.fromkeys(float(value) for value in rho))
     if not values:
         raise LogError("rho is empty. Expected a correlation, or several.")
-    found = decompose(losses, rho=values, missing=missing)
-    table = tidy(found, losses)
-    used = tidy(wald(losses, missing=missing), losses)
+    table = result_rows(decompose(losses, rho=values, missing=missing), losses)
+    used = result_rows(wald(losses, missing=missing), losses)
     models = list(dict.fromkeys(table["model"]))
-    few_enough(len(models) * len(values), "bars")
+    check_rows(len(models) * len(values), "bars")
     step = len(values) + (0.8 if len(models) > 1 and len(values) > 1 else 0.0)
     at = np.array(
         [
@@ -105,7 +109,7 @@ def decomposition(
             for model, value in zip(table["model"], table["rho"], strict=True)
         ]
     )
-    points = (table["sigma2_minus_omega"] / found.attrs["n_points"]).to_numpy(dtype=float)
+    points = (table["sigma2_minus_omega"] / read_number(table, "n_points")).to_numpy(dtype=float)
     folds = (table["theta"] - table["gamma"]).to_numpy(dtype=float) - points
     ax = canvas(ax, 0.9 * len(models) * step + 1)
     parts = {
@@ -134,8 +138,8 @@ def decomposition(
     ax.axvline(0, color="black", linewidth=0.8)
     ax.set_ylim(at.max() + 0.6, -0.6)
     bars = name_bars(ax, models, values, step)
-    numbers(ax, loss_words(losses, "variance of the mean ", power=2), *bars)
-    above(ax, [*ax.containers, *marks])
+    set_numbers(ax, describe_loss(losses, "variance of the mean ", power=2), *bars)
+    legend_above(ax, [*ax.containers, *marks])
     return ax
 
 
@@ -143,17 +147,17 @@ def name_bars(ax: Axes, models: list[str], values: list[float], step: float) -> 
     """Name each bar; where they are too narrow, each model, and return what its bars are."""
     bars = [f"ρ = {value:g}" for value in values]
     end = f", {bars[0]}"
-    short = told(models, max(8, letters(ax, 0.42) - len(end)))
+    short = shorten_names(models, max(8, letters_across(ax, 0.42) - len(end)))
     if len(models) == 1:
-        some = slice(None, None, every(ax, len(bars)))
+        some = slice(None, None, label_step(ax, len(bars)))
         ax.set_yticks(range(len(bars))[some], bars[some])
         return []
-    if every(ax, len(models) * step) == 1:
+    if label_step(ax, len(models) * step) == 1:
         places = [i * step + j for i in range(len(models)) for j in range(len(bars))]
         ax.set_yticks(places, [word for name in short for word in (f"{name}{end}", *bars[1:])])
         return []
-    some = slice(None, None, every(ax, len(models)))
+    some = slice(None, None, label_step(ax, len(models)))
     middles = np.arange(len(models)) * step + (len(values) - 1) / 2
     ax.set_yticks(middles[some], short[some])
-    told_of = ", ".join(f"{value:g}" for value in values)
-    return [f"ρ = {told_of}" + (" downwards" if len(values) > 1 else "")]
+    listed = ", ".join(f"{value:g}" for value in values)
+    return [f"ρ = {listed}" + (" downwards" if len(values) > 1 else "")]

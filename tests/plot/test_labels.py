@@ -13,9 +13,9 @@ from plotted import in_view, legible, logged, many
 
 from cvstats import plot
 from cvstats.errors import LogError
-from cvstats.plot.lettering import scaled
-from cvstats.plot.naming import plain, told
-from cvstats.plot.of_ranks import ticks
+from cvstats.formatting import printable
+from cvstats.plot._labels import escape_math, scale_numbers, shorten_names
+from cvstats.plot.best_set import choose_ticks
 
 NAMED = "resnet50-imagenet-pretrained-lr0.{:03d}-wd0.0001-seed1-ema"
 TWO = [NAMED.format(1), NAMED.format(10)]
@@ -84,20 +84,22 @@ def words(artists):
 
 
 @given(
-    middles=st.lists(st.text(max_size=30), min_size=1, max_size=12),
+    middles=st.lists(st.text(max_size=30), min_size=1, max_size=12).map(
+        lambda texts: [printable(text) for text in texts]
+    ),
     start=st.text("ab-_ $", max_size=60),
     end=st.text("yz-_ $", max_size=60),
     most=st.integers(8, 40),
 )
 def test_names_that_differ_look_different(middles, start, end, most):
     names = [start + middle + end for middle in middles]
-    short = told(names, most)
+    short = shorten_names(names, most)
     assert len(set(short)) == len(set(names))
     assert len(short) == len(names)
     for name, form in zip(names, short, strict=True):
         assert len(form.replace(r"\$", "$")) <= most
-        assert len(name) > most or "…" in form or form == plain(name)
-    assert told(names, 200) == [plain(name) for name in names]
+        assert len(name) > most or "…" in form or form == escape_math(name)
+    assert shorten_names(names, 200) == [escape_math(name) for name in names]
 
 
 @given(
@@ -107,25 +109,33 @@ def test_names_that_differ_look_different(middles, start, end, most):
 )
 def test_names_of_a_grid_look_different(rates, seeds, most):
     names = [f"{NAMED.format(rate)}-s{seed}" for rate in rates for seed in seeds]
-    short = told(names, most)
+    short = shorten_names(names, most)
     assert len(set(short)) == len(names)
     assert max(map(len, short)) <= most
 
 
 def test_a_short_name_keeps_the_words_that_differ():
-    assert told(TWO) == ["resnet50…lr0.001-wd0.0001…", "resnet50…lr0.010-wd0.0001…"]
-    assert told(TWO, 16) == ["…lr0.001…seed1…", "…lr0.010…seed1…"]
-    assert told(["ridge", TWO[0]]) == ["ridge", "resnet50-imagene…1-seed1-ema"]
-    assert told(["a" * 50 + "1" + "b" * 50, "a" * 50 + "2" + "b" * 50], 12) == [
-        "…aaaa1bbbbb…", "…aaaa2bbbbb…",
-    ]  # fmt: skip
-    assert told(TWO * 2) == told(TWO) * 2  # the same name, the same form
+    assert shorten_names(TWO) == ["resnet50…lr0.001-wd0.0001…", "resnet50…lr0.010-wd0.0001…"]
+    assert shorten_names(TWO, 16) == ["…lr0.001…seed1…", "…lr0.010…seed1…"]
+    assert shorten_names(["ridge", TWO[0]]) == ["ridge", "resnet50-imagene…1-seed1-ema"]
+    humps = [f"Polynomial{'Plus' * 3}Degree{k}{'WithoutBias' * 4}Ridge" for k in (2, 3)]
+    assert shorten_names(humps) == ["Polynomial…Degree2Without…", "Polynomial…Degree3Without…"]
+    assert shorten_names(TWO * 2) == shorten_names(TWO) * 2  # the same name, the same form
+
+
+def test_names_that_cannot_be_shown_still_differ():
+    assert shorten_names(["a\x00", "a\x01", "b\n"]) == ["a\ufffd…(1)", "a\ufffd…(2)", "b "]
 
 
 def test_the_last_resort_is_a_number():
     names = [f"{'p' * 20}{a}{'q' * 20}{b}{'r' * 20}" for a in "xy" for b in "xy"]
-    assert told(names, 12) == ["pppppppp…(1)", "pppppppp…(2)", "pppppppp…(3)", "pppppppp…(4)"]
-    assert told([*names, "pppppppp…(2)"], 12)[1] == "pppppppp…(7)"  # not one that is taken
+    assert shorten_names(names, 12) == [
+        "pppppppp…(1)",
+        "pppppppp…(2)",
+        "pppppppp…(3)",
+        "pppppppp…(4)",
+    ]
+    assert shorten_names([*names, "pppppppp…(2)"], 12)[1] == "pppppppp…(7)"  # not one that is taken
 
 
 @pytest.mark.parametrize("name", ["forest", "best_set", "comparison", "decomposition", "matrix"])
@@ -201,12 +211,12 @@ def test_numbers_between_limits():
         (-1e9 - 1, -1e9 + 1, ", plus 1,000,000,000", "0"),
         (1e12 + 1e6, 1e12 + 3e6, ", minus 1,000,000,000,000, in 10⁶", "2"),
     ):
-        writing, told_of = scaled(low, high)
+        writing, told_of = scale_numbers(low, high)
         assert told_of.replace("\N{NO-BREAK SPACE}", " ") == label
         assert writing((low + high) / 2 if "−1" not in words else -1.5e12) in (words, "1")
     for low, high in ((0.0, 1.0), (0.0, 0.0), (-np.inf, 1.0), (1.0, 1.0)):
-        assert scaled(low, high)[1] == ""
-    assert scaled(0.0, 5e-324)[1] == ", in\N{NO-BREAK SPACE}10⁻³⁰⁰"
+        assert scale_numbers(low, high)[1] == ""
+    assert scale_numbers(0.0, 5e-324)[1] == ", in\N{NO-BREAK SPACE}10⁻³⁰⁰"
 
 
 @pytest.mark.parametrize("ax", [None, "narrow"])
@@ -281,10 +291,10 @@ def test_rank_one_has_a_tick_and_stands_off_the_frame():
         assert mark > ax.get_window_extent().x0
         assert "1\N{NO-BREAK SPACE}is\N{NO-BREAK SPACE}best" in ax.get_xlabel()
     plt.close("all")
-    assert ticks(2, 10) == [1, 2]
-    assert ticks(12, 10) == [1, 3, 5, 7, 9, 11]
-    assert ticks(60, 7) == [1, 10, 20, 30, 40, 50, 60]
-    assert ticks(30, 7) == [1, 5, 10, 15, 20, 25, 30]
+    assert choose_ticks(2, 10) == [1, 2]
+    assert choose_ticks(12, 10) == [1, 3, 5, 7, 9, 11]
+    assert choose_ticks(60, 7) == [1, 10, 20, 30, 40, 50, 60]
+    assert choose_ticks(30, 7) == [1, 5, 10, 15, 20, 25, 30]
 
 
 # --- where to draw ---------------------------------------------------------------------------

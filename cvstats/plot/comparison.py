@@ -10,16 +10,22 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
-from cvstats.api.running import Compared, Losses, Missing
-from cvstats.api.showing import cells
 from cvstats.comparisons.compare import compare
+from cvstats.containers import Losses
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, checked_choice
-from cvstats.options import Rng
-from cvstats.plot.lettering import above, name_x, numbers, scaled
-from cvstats.plot.naming import told
-from cvstats.plot.of_intervals import draw
-from cvstats.plot.style import (
+from cvstats.formatting import format_cells
+from cvstats.options import Missing, Rng
+from cvstats.plot._labels import (
+    describe_level,
+    describe_loss,
+    label_x,
+    legend_above,
+    scale_numbers,
+    set_numbers,
+    shorten_names,
+)
+from cvstats.plot._style import (
     COLOURS,
     GREY,
     LETTER,
@@ -27,17 +33,16 @@ from cvstats.plot.style import (
     MOST_ROWS,
     TALLEST,
     canvas,
-    column,
-    every,
-    few_enough,
-    in_memory,
-    letters,
-    level_words,
-    loss_words,
-    size,
-    tall,
-    tidy,
+    check_rows,
+    column_width,
+    font_size,
+    label_step,
+    letters_across,
+    require_memory,
+    result_rows,
+    row_height,
 )
+from cvstats.plot.forest import draw_intervals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,7 +62,7 @@ def comparison(
     *,
     reference: Hashable = None,
     kind: Literal["intervals", "matrix"] | None = None,
-    method: Compared | None = None,
+    method: str | None = None,
     adjust: Literal["holm", "bh", "max-t"] | None = "holm",
     alpha: float = 0.05,
     rng: Rng = None,
@@ -81,26 +86,26 @@ def comparison(
     method, adjust, alpha, rng, missing : optional
         As in `compare`.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure otherwise.
+        Where to draw; a new figure by default.
 
     Returns
     -------
     matplotlib.axes.Axes
-        Intervals: a row for each pair at y = 0, 1, 2, … downwards; full marks where the
-        adjusted p-value is below ``alpha``. Matrix: the loss of the row's model minus that of
-        the column's, written in the cells where there is room; a dot, or bold writing, where
-        the adjusted p-value is below ``alpha``.
+        Intervals: a row for each pair at y = 0, 1, 2, … downwards, the smallest difference first;
+        full marks where the adjusted p-value is below ``alpha``. Matrix: the loss of the row's
+        model minus that of the column's, written in the cells where it fits; a dot, or bold
+        writing, where the adjusted p-value is below ``alpha``.
 
     Raises
     ------
     LogError
-        If the models cannot be compared, or a matrix is asked of something else than all pairs
+        If the models cannot be compared, or a matrix is asked for something other than all pairs
         of models.
 
     Notes
     -----
     Left of zero, or blue, the first model has the smaller loss. Only ``adjust="max-t"`` makes
-    intervals that hold at once; otherwise marks and limits may disagree, for the mark
+    intervals that hold at once; otherwise marks and limits may disagree, since the mark
     allows for the number of comparisons and the limits do not.
 
     References
@@ -115,123 +120,130 @@ def comparison(
     >>> losses = cvstats.losses(log, prediction=log.attrs["models"])
     >>> ax = cvstats.plot.comparison(losses, reference="ridge", ax=Figure().subplots())
     >>> [label.get_text() for label in ax.get_yticklabels()]
-    ['random_forest\n− ridge', 'gradient_boosting\n− ridge']
+    ['gradient_boosting\n− ridge', 'random_forest\n− ridge']
     """
-    in_memory(losses)
+    require_memory(losses)
     checked_choice("kind", kind, (*KINDS, None))
-    table = tidy(
+    table = result_rows(
         compare(
             losses, other, reference=reference, method=method, adjust=adjust, alpha=alpha, rng=rng,
             missing=missing,
         ),
         losses,
     )  # fmt: skip
-    every = other is None and reference is None and table["model"].str.find(" · ").max() < 0
-    if kind == "matrix" and not every:
+    n = len({*table["model"], *table["other"]})
+    all_pairs = other is None and reference is None and len(table) == n * (n - 1) // 2
+    if kind == "matrix" and not all_pairs:
         raise LogError(
             "a matrix shows all pairs of models. Expected neither other nor reference, and no "
-            "carried dimensions. Use kind='intervals'."
+            "dimensions besides the models. Use kind='intervals'."
         )
     if kind is None:
-        kind = "matrix" if every and len(table) > MANY else "intervals"
+        kind = "matrix" if all_pairs and len(table) > MANY else "intervals"
+    if kind == "intervals":
+        table = table.sort_values("difference", kind="stable").reset_index(drop=True)
     p = table["p_adjusted" if "p_adjusted" in table else "p_value"].to_numpy(dtype=float)
     clear = p < alpha
     if kind == "matrix":
-        return matrix(table, clear, losses, alpha, adjust, ax)
-    return intervals(table, clear, losses, alpha, adjust, ax)
+        return draw_matrix(table, clear, losses, alpha, adjust, ax)
+    return draw_rows(table, clear, losses, alpha, adjust, ax)
 
 
-def evidence(alpha: float, adjust: str | None, number: int) -> str:
+def describe_evidence(alpha: float, adjust: str | None, number: int) -> str:
     """Say what a full mark means."""
     return f"p < {alpha:g}" + (f" ({adjust})" if adjust and number > 1 else "")
 
 
-def intervals(
+def draw_rows(
     table: pd.DataFrame, clear: MaskArray, losses: Losses, alpha: float, adjust: str | None,
     ax: Axes | None,
 ) -> Axes:  # fmt: skip
     """Draw a row for each pair."""
-    few_enough(len(table), "pairs")
+    check_rows(len(table), "pairs")
     ax = canvas(ax, max(3.0, 1.6 * len(table)))
     at = np.arange(len(table), dtype=float)
     ax.axvline(0, color="black", linewidth=0.9)
-    words = evidence(alpha, adjust, len(table))
+    words = describe_evidence(alpha, adjust, len(table))
     for here, colour, filled, label in (
         (clear, COLOURS[0], True, words),
         (~clear, GREY, False, words.replace("<", "≥")),
     ):
         if here.any():
-            draw(
+            draw_intervals(
                 ax, table[here], at[here].tolist(), colour=colour, marker="o", filled=filled,
                 label=label, name="difference",
             )  # fmt: skip
-    name_pairs(ax, list(table["model"]), list(table["other"].astype(str)))
+    name_pairs(ax, list(table["model"]), list(table["other"]))
     ax.set_ylim(len(table) - 0.4, -0.6)
-    what = loss_words(losses, "difference in ")
+    what = describe_loss(losses, "difference in ")
     # The level does not stand on a line of its own.
-    numbers(ax, f"{what},\N{NO-BREAK SPACE}{level_words(alpha)}", "← first is better")
-    above(ax)
+    set_numbers(ax, f"{what},\N{NO-BREAK SPACE}{describe_level(alpha)}", "← first is better")
+    legend_above(ax)
     return ax
 
 
 def name_pairs(ax: Axes, first: list[str], second: list[str]) -> None:
     """Name each row, the other model on a second line; of too many rows, some on one line."""
     pairs = len(first)
-    one_line = every(ax, pairs, lines=2) > 1
+    one_line = label_step(ax, pairs, lines=2) > 1
     names = list(dict.fromkeys([*first, *second]))  # shortened together: one form for each
-    room = letters(ax, 0.42) - 2
+    room = letters_across(ax, 0.42) - 2
     short = dict(
-        zip(names, told(names, max(8, (room - 1) // 2 if one_line else room)), strict=True)
+        zip(names, shorten_names(names, max(8, (room - 1) // 2 if one_line else room)), strict=True)
     )
     between = " − " if one_line else "\n− "
     words = [
         f"{short[a] or 'the first'}{between}{short[b]}" if b not in ("", "None") else "difference"
         for a, b in zip(first, second, strict=True)
     ]
-    some = slice(None, None, every(ax, pairs) if one_line else 1)
+    some = slice(None, None, label_step(ax, pairs) if one_line else 1)
     ax.set_yticks(range(pairs)[some], words[some])
 
 
-def matrix(
+def draw_matrix(
     table: pd.DataFrame, clear: MaskArray, losses: Losses, alpha: float, adjust: str | None,
     ax: Axes | None,
 ) -> Axes:  # fmt: skip
     """Draw a square for each pair, and its mirror image with the other sign."""
-    models = list(dict.fromkeys([*table["model"], *table["other"].astype(str)]))
+    models = list(dict.fromkeys([*table["model"], *table["other"]]))
     if len(models) > MOST_ROWS:
-        few_enough(len(models), "models")
+        check_rows(len(models), "models")
     place = {model: at for at, model in enumerate(models)}
     i = table["model"].map(place).to_numpy()
-    j = table["other"].astype(str).map(place).to_numpy()
+    j = table["other"].map(place).to_numpy()
     values = np.full((len(models), len(models)), np.nan)
     found = table["difference"].to_numpy(dtype=float)
     values[i, j], values[j, i] = found, -found
     most = float(np.nanmax(np.abs(values))) or 1.0
-    ax, side = squared(models, ax)
+    ax, side = square_canvas(models, ax)
     edges = np.arange(len(models) + 1) - 0.5
     image = ax.pcolormesh(edges, edges, values, cmap="RdBu_r", vmin=-most, vmax=most)
     ax.set_ylim(len(models) - 0.5, -0.5)
-    writing, power = scaled(-most, most)
+    writing, power = scale_numbers(-most, most)
     bar = ax.figure.colorbar(image, ax=ax, format=writing)
-    words = fill(loss_words(losses, "row − column, ") + power, max(14, int(0.9 * side[1] / 5)))
+    words = fill(describe_loss(losses, "row − column, ") + power, max(14, int(0.9 * side[1] / 5)))
     bar.set_label(words, fontsize="small", labelpad=2)
     bar.ax.tick_params(labelsize="small")
     bar.outline.set_visible(False)
     if bar.solids is not None:
         bar.solids.set(rasterized=False, edgecolor="face")  # an SVG without pixels
-    texts = cells(table)["difference"].to_list()
+    texts = format_cells(table)["difference"].to_list()
     wide, high = (length / len(models) for length in side)
     if max(map(len, texts)) * 5.6 + 2 <= wide and high > 10:
-        write(ax, i, j, texts, clear, values)
+        write_differences(ax, i, j, texts, clear, values)
         mark = "bold"
     else:
-        dot(ax, i[clear], j[clear], values, min(4.0, 0.8 * wide, 0.8 * high))
+        draw_dots(ax, i[clear], j[clear], values, min(4.0, 0.8 * wide, 0.8 * high))
         mark = "dot"
-    name_x(ax, f"{mark}: {evidence(alpha, adjust, len(table))}", "blue: the row is better")
+    label_x(
+        ax, f"{mark}: {describe_evidence(alpha, adjust, len(table))}", "blue: the row is better"
+    )
     return ax
 
 
-def write(ax: Axes, i: Any, j: Any, texts: list[str], clear: MaskArray, values: FloatArray) -> None:
+def write_differences(
+    ax: Axes, i: Any, j: Any, texts: list[str], clear: MaskArray, values: FloatArray
+) -> None:
     """Write each difference in its cell, and with the other sign in the mirrored one."""
     dark = np.abs(values) > 0.6 * np.nanmax(np.abs(values))
     for one, two, text, sure in zip(i, j, texts, clear, strict=True):
@@ -243,7 +255,7 @@ def write(ax: Axes, i: Any, j: Any, texts: list[str], clear: MaskArray, values: 
             )  # fmt: skip
 
 
-def dot(ax: Axes, i: Any, j: Any, values: FloatArray, size: float) -> None:
+def draw_dots(ax: Axes, i: Any, j: Any, values: FloatArray, size: float) -> None:
     """Put a dot into cells and their mirror images, as large as a cell has room for."""
     y, x = np.concatenate([i, j]), np.concatenate([j, i])
     dark = np.abs(values[y, x]) > 0.6 * np.nanmax(np.abs(values))
@@ -254,7 +266,7 @@ def dot(ax: Axes, i: Any, j: Any, values: FloatArray, size: float) -> None:
             )  # fmt: skip
 
 
-def squared(models: list[str], ax: Axes | None) -> tuple[Axes, tuple[float, float]]:
+def square_canvas(models: list[str], ax: Axes | None) -> tuple[Axes, tuple[float, float]]:
     """Name the rows and columns of a matrix as far as there is room; measure its sides in points.
 
     A figure of our own has a row of writing for each model, and cells about as high as wide.
@@ -262,19 +274,19 @@ def squared(models: list[str], ax: Axes | None) -> tuple[Axes, tuple[float, floa
     number = len(models)
     if ax is None:
         most = 28 if number < 20 else 20  # many names are better short
-        beside = LETTER["medium"] * max(map(len, told(models, most))) + 10
+        beside = LETTER["medium"] * max(map(len, shorten_names(models, most))) + 10
         square = max(190.0, (40.0 if number <= 8 else 13.0) * number)  # room for numbers, or names
         wide = min(72 * TALLEST, max(360.0, square + beside + BAR))
         square = min(wide - beside - BAR, 72 * TALLEST - beside - BELOW)
         ax = canvas(None, ((square + beside + BELOW) / 72 - 1.3) / 0.27, width=wide / 72)
     else:
         ax = canvas(ax, number)
-        most = 16 if column(ax) < 330 else 28
-    names = told(models, most)
-    writing = size(ax) if number < 20 else "small"
+        most = 16 if column_width(ax) < 330 else 28
+    names = shorten_names(models, most)
+    writing = font_size(ax) if number < 20 else "small"
     ax.tick_params(labelsize=writing)
     beside = LETTER[writing] * max(map(len, names)) + 10
-    side = column(ax) - beside - BAR, tall(ax) - beside - BELOW
+    side = column_width(ax) - beside - BAR, row_height(ax) - beside - BELOW
     if ax.figure.get_layout_engine() is None:  # then the Axes stays, but for the colour bar's part
         box = ax.get_window_extent()
         side = 72 / ax.figure.dpi * 0.8 * box.width, 72 / ax.figure.dpi * box.height

@@ -13,8 +13,14 @@ import pytest
 import xarray as xr
 
 import cvstats
+from cvstats.diagnostics import (
+    CHECKS,
+    outlier_share,
+    points_for_skewness,
+    tail_index,
+    trend_p_value,
+)
 from cvstats.errors import LogError
-from cvstats.findings import CODES, drift, outlier_share, points_for_skewness, tail_index
 
 GUIDE = Path(__file__).parents[1] / "docs" / "guide" / "diagnostics.md"
 rng = np.random.default_rng(7)
@@ -40,7 +46,7 @@ def found(losses):
     assert list(table.columns) == ["code", "finding", "model", "value", "advice"]
     assert table["code"].is_monotonic_increasing
     for row in table.to_dict("records"):
-        assert row["advice"] == CODES[row["code"]].advice
+        assert row["advice"] == CHECKS[row["code"]].advice
         assert row["finding"][0] not in " "
     return table.set_index("code")
 
@@ -140,7 +146,7 @@ CASES = {
     "CVS017": (disagreeing(), None, "standard errors"),
     "CVS018": (drifting(), None, "drifts over the repetitions"),
     "CVS019": (TWINS, 1, "same as that of a"),
-    "CVS020": (by_source(12, folds=5), 12, "12 of 12 sources stand in several folds"),
+    "CVS020": (by_source(12, folds=5), 12, "12 of 12 sources occur in several folds"),
     "CVS021": (
         SOUND.rename_axis(index={"fold": "cv_fold"}),
         10,
@@ -165,13 +171,21 @@ def test_each_code_is_told_with_its_number(code):
 
 
 def test_every_code_has_a_case_and_stands_in_the_guide():
-    assert list(CASES) == list(CODES)
+    assert list(CASES) == list(CHECKS)
     text = GUIDE.read_text(encoding="utf-8")
-    assert re.findall(r"^\| `(CVS\d{3})`", text, re.MULTILINE) == list(CODES)
-    flat = " ".join(text.split())
-    for code in CODES.values():
-        assert code.title in flat
-        assert code.limit in flat
+    assert re.findall(r"^\| `(CVS\d{3})`", text, re.MULTILINE) == list(CHECKS)
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line[:6] == "| `CVS"]
+    for (code, title, number, limit, advice), check in zip(rows, CHECKS.values(), strict=True):
+        assert (code, title, advice) == (f"`{check.code}`", check.title, check.advice)
+        words = " ".join(check.look.__doc__.split())
+        assert number == "none" or f"Report the {number}. Limit: {limit}." == words
+
+
+def test_labels_are_short_and_differ():
+    labels = [check.label for check in CHECKS.values() if check.label]
+    assert len(labels) == len(set(labels))
+    assert {"few points", "unstable", "sources ignored"} < set(labels)
+    assert all(len(label) <= 22 and "," not in label for label in labels)
 
 
 def test_numbers_are_those_of_the_definitions():
@@ -194,9 +208,11 @@ def test_drift_is_the_test_of_a_slope():
     from scipy import stats
 
     means = rng.normal(size=12) + 0.1 * np.arange(12)
-    assert drift(means) == pytest.approx(stats.linregress(np.arange(12), means).pvalue, rel=1e-9)
-    assert drift(np.ones(5)) == 1
-    assert drift(np.arange(5.0)) == 0
+    assert trend_p_value(means) == pytest.approx(
+        stats.linregress(np.arange(12), means).pvalue, rel=1e-9
+    )
+    assert trend_p_value(np.ones(5)) == 1
+    assert trend_p_value(np.arange(5.0)) == 0
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,273 @@
+"""Text around a plot: names of rows, numbers on an axis, what an axis shows, the legend."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, Literal
+
+from cvstats.containers import Losses
+from cvstats.formatting import printable
+from cvstats.plot._style import (
+    column_width,
+    font_size,
+    label_step,
+    letters_across,
+    letters_down,
+    row_height,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "describe_level", "describe_loss", "escape_math", "label_x", "label_y", "legend_above",
+    "scale_numbers", "set_numbers", "set_tick_labels", "shorten_names",
+]  # fmt: skip
+
+
+# --- names ------------------------------------------------------------------------------------
+
+BREAKS = re.compile(r"([-_/ ·,;:|]+|(?<=[a-z0-9])(?=[A-Z][a-z]))")
+"""What separates the words of a name."""
+
+
+def shorten_names(names: Sequence[str], longest: int = 28) -> list[str]:
+    """Shorten names that would leave no space for the plot; those that differ still do.
+
+    A name loses its middle. Where two would then look the same, names of as many words keep the
+    words in which they differ, or are numbered by their place among the names.
+    """
+    full = {name: printable(name) for name in names}
+    short = {name: cut_middle(text, longest) for name, text in full.items()}
+    families: dict[int, list[str]] = {}
+    for name, text in full.items():
+        if len(text) > longest:
+            families.setdefault(len(BREAKS.findall(text)), []).append(name)
+    doubtful = find_duplicates(short)
+    for family in families.values():
+        if doubtful & set(family):
+            forms = keep_differing_words([full[name] for name in family], longest)
+            short |= zip(family, forms, strict=False)
+    doubtful = find_duplicates(short)
+    taken = set(short.values())
+    for number, name in enumerate(short, 1):
+        if name in doubtful:
+            step = number
+            while (form := cut_end(full[name], f"…({step})", longest)) in taken:
+                step += len(short)
+            short[name] = form
+            taken.add(form)
+    return [escape_math(short[name]) for name in names]
+
+
+def escape_math(text: str) -> str:
+    """Escape dollar signs, which would begin a formula."""
+    return text.replace("$", r"\$")
+
+
+def find_duplicates(short: dict[str, str]) -> set[str]:
+    """Find the names whose short form is that of another name, too."""
+    number = Counter(short.values())
+    return {name for name, form in short.items() if number[form] > 1}
+
+
+def cut_end(name: str, end: str, longest: int) -> str:
+    """Replace the end of a name by another."""
+    return name[: max(0, longest - len(end))] + end
+
+
+def cut_middle(name: str, longest: int) -> str:
+    """Cut the middle out of a long name."""
+    if len(name) <= longest:
+        return name
+    return cut_end(name, f"…{name[-(longest * 2 // 5) :]}", longest)
+
+
+def keep_differing_words(names: Sequence[str], longest: int) -> list[str]:
+    """Keep the words in which names differ, and as many beside them as fit; nothing if none do."""
+    split = [BREAKS.split(name) for name in names]  # words, with what separates them
+    places = range(0, len(split[0]), 2)
+    shown = {at for at in places if len({parts[at] for parts in split}) > 1}
+    forms = [join_words(parts, shown) for parts in split]
+    if not shown or max(map(len, forms)) > longest:
+        return []
+    distance = {at: min(abs(at - other) for other in shown) for at in places}
+    near = sorted((at for at in places if distance[at] <= 4), key=lambda at: (distance[at], -at))
+    for at in (0, *near):  # the first word, often the family of the model, and neighbours
+        more = [join_words(parts, shown | {at}) for parts in split]
+        if max(map(len, more)) <= longest:
+            shown, forms = shown | {at}, more
+    return forms
+
+
+def join_words(parts: Sequence[str], shown: set[int]) -> str:
+    """Write the words to be shown, and an ellipsis for each run of others."""
+    text = ""
+    for at in range(0, len(parts), 2):
+        if at in shown:
+            text += (parts[at - 1] if at - 2 in shown else "") + parts[at]
+        elif not text.endswith("…"):
+            text += "…"
+    return text
+
+
+def set_tick_labels(ax: Axes, along: Literal["x", "y"], labels: Sequence[Any]) -> None:
+    """Label places 0, 1, 2, … by names; of too many, by some of them."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
+
+    names = shorten_names([str(label) for label in labels], letters_across(ax, 0.42))
+    axis = ax.xaxis if along == "x" else ax.yaxis
+    free = letters_across(ax, 0.7)
+    if along == "y":
+        last, step = len(names) - 1, label_step(ax, len(names))
+        axis.set_major_locator(FixedLocator([*range(0, last - step + 1, step), last]))
+    elif sum(len(name) + 2 for name in names) <= free:
+        axis.set_major_locator(FixedLocator(list(range(len(names)))))
+    else:
+        most = max(1, free // (2 + max(map(len, names))) - 1)
+        axis.set_major_locator(MaxNLocator(nbins=most, integer=True))
+
+    def name_at(value: float, _: Any = None) -> str:
+        at = round(value)
+        return names[at] if 0 <= at < len(names) and math.isclose(at, value) else ""
+
+    axis.set_major_formatter(FuncFormatter(name_at))
+
+
+# --- the legend -------------------------------------------------------------------------------
+
+
+def legend_above(ax: Axes, handles: Sequence[Any] | None = None) -> None:
+    """Put the legend above the plot, where no data are, in as few lines as fit.
+
+    Names are shortened until the legend stays within the figure; its size is measured, since the
+    width of letters differs.
+    """
+    found, _ = ax.get_legend_handles_labels()
+    shown = found if handles is None else list(handles)
+    names = [str(handle.get_label()) for handle in shown]
+    width, height = measure_space(ax)
+    previous: list[str] = []
+    for longest in (99, 60, 45, 36, 28, 22, 16, 12, 8):
+        short = shorten_names(names, longest)
+        if short == previous:
+            continue
+        previous = short
+        for columns in range(len(names), 0, -1):
+            legend = ax.legend(
+                shown, short, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=columns,
+                frameon=False, fontsize="small", borderaxespad=0.2, handletextpad=0.4,
+                columnspacing=1.2,
+            )  # fmt: skip
+            box = legend.get_window_extent()
+            if box.width <= width:
+                break
+        if box.width <= width and (box.height <= height or longest <= 16):
+            return
+
+
+def measure_space(ax: Axes) -> tuple[float, float]:
+    """Width and height in pixels that a legend may take."""
+    to_pixels = ax.figure.dpi / 72
+    if ax.figure.get_layout_engine() is not None:  # it moves the plot, up to a point
+        return 0.95 * column_width(ax) * to_pixels, 0.4 * row_height(ax) * to_pixels
+    place, page = ax.get_position(original=True), ax.figure.bbox
+    width = min(column_width(ax) * to_pixels, float(place.x1 * page.width))
+    return 0.98 * width, float((1 - place.y1) * page.height)
+
+
+# --- what an axis shows -----------------------------------------------------------------------
+
+LOSSES = {
+    "brier": "Brier score",
+    "zero one": "error rate",
+    "1 - accuracy": "error rate",
+}
+"""Names of losses in words, where they are not the name with spaces."""
+
+
+def describe_loss(losses: Losses, before: str = "", *, power: int = 1) -> str:
+    """Describe the loss for an axis: its name in words, and its units in brackets."""
+    attrs = dict(losses.attrs)
+    for variable in list(getattr(losses, "data_vars", {}).values())[:1]:
+        attrs = {**variable.attrs, **attrs}
+    name = str(attrs.get("long_name") or attrs.get("loss") or "loss").replace("_", " ")
+    name = escape_math(printable(LOSSES.get(name, name)))
+    units = escape_math(printable(str(attrs.get("units", ""))))
+    if units in ("", "1", "None"):
+        return f"{before}{name}"
+    return f"{before}{name} [({units})²]" if power == 2 else f"{before}{name} [{units}]"
+
+
+def describe_level(alpha: float) -> str:
+    """Write the level of an interval: ``95%``."""
+    return f"{100 * (1 - alpha):g}%"
+
+
+def label_x(ax: Axes, *lines: str) -> None:
+    """Label the horizontal axis, in lines that fit below it."""
+    ticks = ax.yaxis.get_major_formatter().format_ticks(ax.yaxis.get_majorticklocs().tolist())
+    beside = max((len(line) for text in ticks for line in text.split("\n")), default=0)
+    # The label is centred below the plot, which begins after the names of its rows.
+    most = min(letters_across(ax, 0.62), max(8, letters_across(ax, 0.95) - beside - 2))
+    ax.set_xlabel("\n".join(fill(line, most) for line in lines), fontsize=font_size(ax))
+
+
+def label_y(ax: Axes, *lines: str) -> None:
+    """Label the vertical axis, in lines that fit beside it, below the legend."""
+    legend = ax.get_legend()
+    taken = 0.0 if legend is None else 72 / ax.figure.dpi * legend.get_window_extent().height
+    most = letters_down(ax, 30 + taken)
+    ax.set_ylabel("\n".join(fill(line, most) for line in lines), fontsize=font_size(ax))
+
+
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def scale_numbers(low: float, high: float) -> tuple[Any, str]:
+    """Choose a formatter for numbers between limits that writes few digits.
+
+    Returns the formatter, and the words for what was subtracted from all of them and for their
+    power of ten; matplotlib would put these where the legend is.
+    """
+    from matplotlib.ticker import FuncFormatter, ScalarFormatter
+
+    base, most, words = 0.0, max(abs(low), abs(high)), ""
+    if not math.isfinite(most) or most == 0:
+        return ScalarFormatter(useOffset=False), words
+    if 0 < high - low < 1e-3 * most:
+        unit = 10.0 ** math.ceil(math.log10(high - low))
+        base = round((low + high) / 2 / unit) * unit
+        most = max(abs(low - base), abs(high - base))
+        words = f", {'minus' if base > 0 else 'plus'}\N{NO-BREAK SPACE}{abs(base):,.15g}"
+    power = max(-300, math.floor(math.log10(most)))
+    power = power // 3 * 3 if power >= 5 or power < -3 else 0
+    if power:
+        words += f", in\N{NO-BREAK SPACE}10{str(power).translate(SUPERSCRIPTS)}"
+    if not words:
+        return ScalarFormatter(useOffset=False), words
+    scale = 10.0**power
+    places = 4 - math.floor(math.log10(most / scale))  # a large base leaves rounding noise
+
+    def write(at: float, _: Any = None) -> str:
+        return f"{round((at - base) / scale, places) + 0.0:.6g}".replace("-", "−")
+
+    return FuncFormatter(write), words
+
+
+def set_numbers(ax: Axes, first: str, *rest: str, along: Literal["x", "y"] = "x") -> None:
+    """Keep the numbers of an axis few and short, their power of ten in its label."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis, limits = (ax.xaxis, ax.get_xlim()) if along == "x" else (ax.yaxis, ax.get_ylim())
+    formatter, words = scale_numbers(*sorted(limits))
+    axis.set_major_formatter(formatter)
+    if along == "y":
+        label_y(ax, first + words, *rest)
+        return
+    axis.set_major_locator(MaxNLocator(nbins=3 if font_size(ax) == "small" else 4))
+    label_x(ax, first + words, *rest)

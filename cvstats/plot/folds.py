@@ -1,0 +1,120 @@
+"""The means of folds, repetition by repetition."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cvstats.containers import Losses
+from cvstats.describe import moments
+from cvstats.errors import LogError
+from cvstats.options import Missing
+from cvstats.plot._labels import (
+    describe_loss,
+    label_x,
+    legend_above,
+    set_numbers,
+    set_tick_labels,
+)
+from cvstats.plot._style import (
+    COLOURS,
+    MARKERS,
+    canvas,
+    check_distinct,
+    offsets,
+    require_memory,
+    result_rows,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["folds"]
+
+
+def folds(losses: Losses, *, missing: Missing = "raise", ax: Axes | None = None) -> Axes:
+    """Draw the mean loss of every fold, repetition by repetition.
+
+    The target is the log itself: how much folds differ, and how much repetitions do.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        A loss log with folds or repetitions.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        A pale mark for each fold at x = 0, 1, 2, …, the number of its repetition; a short line
+        at the mean of each repetition. With one repetition x numbers the folds, and a long
+        line shows the mean.
+
+    Raises
+    ------
+    LogError
+        If the log has neither folds nor repetitions, or more models than there are colours.
+
+    Notes
+    -----
+    The heights are the ``mean`` of `cvstats.moments`; the line is their mean weighted by
+    ``count``, ``sum n_k mean_k / sum n_k``. Folds of one repetition share most of their
+    training data, and repetitions share all data: their scatter is no standard error.
+
+    References
+    ----------
+    Bengio and Grandvalet (2004), JMLR 5, 1089-1105.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> from matplotlib.figure import Figure
+    >>> log = cvstats.datasets.load("diabetes")
+    >>> losses = cvstats.losses(log, prediction="ridge")
+    >>> ax = cvstats.plot.folds(losses, ax=Figure().subplots())
+    >>> ax.get_xlabel()
+    'repetition'
+    """
+    require_memory(losses)
+    table = result_rows(moments(losses, missing=missing), losses)
+    table = table[table["count"] > 0].dropna(subset="mean")
+    fold = next((name for name in ("fold", "source") if name in table), None)
+    across = "repetition" if "repetition" in table and table["repetition"].nunique() > 1 else fold
+    if across is None:
+        raise LogError(
+            "the log has neither folds nor repetitions. Expected a level 'fold' or 'repetition'."
+        )
+    models = list(dict.fromkeys(table["model"]))
+    check_distinct(len(models))
+    labels = list(dict.fromkeys(table[across]))
+    place = {label: at for at, label in enumerate(labels)}
+    ax = canvas(ax, 7)
+    style = zip(models, offsets(len(models), 0.55), COLOURS, MARKERS, strict=False)
+    for model, shift, colour, marker in style:
+        part = table[table["model"] == model]
+        at = part[across].map(place).to_numpy(dtype=float) + shift
+        ax.plot(
+            at, part["mean"], linestyle="none", marker=marker, color=colour,
+            alpha=0.5 if across == "repetition" else 0.9, markersize=4.5,
+            markeredgewidth=0, label=model or "fold mean",
+        )  # fmt: skip
+        half = 0.4 / max(1, len(models))
+        if across == "repetition":
+            weighted = part["mean"] * part["count"]
+            sums = weighted.groupby(part[across]).sum() / part.groupby(across)["count"].sum()
+            middle = np.array([place[label] for label in sums.index]) + shift
+            ax.hlines(sums, middle - half, middle + half, colors=colour, linewidth=2.2)
+        else:
+            mean = float((part["mean"] * part["count"]).sum() / part["count"].sum())
+            ax.axhline(mean, color=colour, linewidth=1.2)
+    set_tick_labels(ax, "x", labels)
+    ax.set_xlim(-0.6, len(labels) - 0.4)
+    label_x(ax, across)
+    if len(models) > 1:
+        legend_above(ax)
+    set_numbers(ax, describe_loss(losses, "mean "), along="y")
+    return ax

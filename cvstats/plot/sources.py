@@ -1,0 +1,142 @@
+"""The error of each source, and that on a new one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cvstats.containers import Losses, Table, read
+from cvstats.errors import LogError
+from cvstats.intervals import find_method, interval_names
+from cvstats.intervals.wald import wald
+from cvstats.options import Missing
+from cvstats.plot._labels import (
+    describe_level,
+    describe_loss,
+    legend_above,
+    set_numbers,
+    set_tick_labels,
+)
+from cvstats.plot._style import (
+    COLOURS,
+    MARKERS,
+    canvas,
+    check_distinct,
+    check_rows,
+    offsets,
+    require_memory,
+    result_rows,
+)
+from cvstats.plot.forest import draw_intervals
+from cvstats.selection import interval
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["group_interval", "sources"]
+
+
+def sources(
+    losses: Losses, *, alpha: float = 0.05, missing: Missing = "raise", ax: Axes | None = None
+) -> Axes:
+    """Draw an interval for each source, and below them the one for a new source.
+
+    The target of each row is the error on that source; that of the last row is the mean error on
+    sources drawn as these were. Where sources were not left out one at a time, the last row is
+    the interval of the mean loss whose sample are the sources, and names its method.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        A log with a level ``source``, in which each point was tested once per repetition.
+    alpha : float, optional
+        One minus the level.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        A row for each source at y = 0, 1, 2, … downwards, then the last row, whose interval is
+        also a pale band over all rows.
+
+    Raises
+    ------
+    LogError
+        If the log has no sources, or more than 60 of them, or more models than there are colours.
+
+    Notes
+    -----
+    A source's interval is `wald` of its points, ``mean_k ± z se_k``: it takes the points of one
+    source for independent given the source. Twelve intervals at 95% miss about once in two
+    plots: they are not simultaneous.
+
+    References
+    ----------
+    Geras and Sutton (2013), ICML, PMLR 28(3), 1292-1300.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> from matplotlib.figure import Figure
+    >>> log = cvstats.datasets.load("flights_by_month")
+    >>> losses = cvstats.losses(log, prediction="naive_bayes", loss="brier")
+    >>> ax = cvstats.plot.sources(losses, ax=Figure().subplots())
+    >>> [label.get_text() for label in ax.get_yticklabels()][-2:]
+    ['2013-12', 'new source']
+    """
+    require_memory(losses)
+    design = read(losses, missing=missing).design
+    if not design.has("source"):
+        raise LogError("the log has no level 'source' with two labels or more. Expected one.")
+    check_rows(design.number("source"), "sources")
+    each = result_rows(wald(losses, by="source", alpha=alpha, missing=missing), losses)
+    last, whole = group_interval(losses, alpha=alpha, missing=missing)
+    whole_rows = result_rows(whole, losses)
+    models = list(dict.fromkeys(each["model"]))
+    check_distinct(len(models))
+    labels = list(dict.fromkeys(each["source"]))
+    place = {label: at for at, label in enumerate(labels)}
+    ax = canvas(ax, (len(labels) + 1) * max(1.0, 0.45 * len(models)))
+    shifts = offsets(len(models), 0.5)
+    step = (shifts[1] - shifts[0] if len(models) > 1 else 1.0) / (len(labels) + 1)
+    size = float(np.clip(0.7 * 72 * ax.figure.bbox.height / ax.figure.dpi * step, 2.5, 5.5))
+    style = zip(models, shifts, COLOURS, MARKERS, strict=False)
+    for model, shift, colour, marker in style:
+        part, end = each[each["model"] == model], whole_rows[whole_rows["model"] == model]
+        draw_intervals(
+            ax, part, [place[source] + shift for source in part["source"]],
+            colour=colour, marker=marker, label=model or f"{describe_level(alpha)} interval",
+            size=size,
+        )  # fmt: skip
+        ax.axvspan(*end[["lower", "upper"]].to_numpy()[0], color=colour, alpha=0.1, linewidth=0)
+        draw_intervals(
+            ax, end, [len(labels) + shift], colour=colour, marker=marker, label=None, size=size
+        )
+    ax.axhline(len(labels) - 0.5, color="black", linewidth=0.8)
+    set_tick_labels(ax, "y", [*labels, last])
+    ax.set_ylim(len(labels) + 0.5, -0.5)
+    set_numbers(ax, describe_loss(losses))
+    legend_above(ax)
+    return ax
+
+
+def group_interval(losses: Losses, *, alpha: float, missing: Missing) -> tuple[str, Table]:
+    """Compute the first interval whose sample are the sources, if one applies.
+
+    Returns what it is for, in a few words, and the result.
+    """
+    refusals = []
+    # A method with a plan of its own tests each source on models that never saw it: it comes first.
+    methods = map(find_method, interval_names(of_groups=True))
+    for method in sorted(methods, key=lambda method: not method.plan):
+        try:
+            result = interval(losses, method=method.name, alpha=alpha, missing=missing)
+        except LogError as error:
+            refusals.append(error)
+            continue
+        return "new source" if method.plan else f"all ({method.name})", result
+    raise refusals[-1]

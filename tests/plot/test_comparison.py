@@ -1,0 +1,54 @@
+"""Differences of models, as rows and as a matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from plotted import (
+    as_arrays,
+    logged,
+    many,
+    marks,
+    reach,
+)
+
+import cvstats
+from cvstats import plot
+
+DIABETES = logged("diabetes")
+FLIGHTS = logged("flights")
+
+
+def test_differences_about_zero(ax):
+    plot.comparison(FLIGHTS, reference="naive_bayes", ax=ax)
+    table = cvstats.compare(FLIGHTS, reference="naive_bayes").sort_values("difference")
+    np.testing.assert_array_equal(ax.lines[0].get_xdata(), [0, 0])
+    np.testing.assert_array_equal(marks(ax)["p < 0.05 (holm)"].get_xdata(), table["difference"])
+    lower, upper, _ = reach(ax.collections[0])
+    np.testing.assert_array_equal([lower, upper], [table["lower"], table["upper"]])
+    open_marks = plot.comparison(DIABETES, ax=Figure().subplots())
+    assert marks(open_marks)["p ≥ 0.05 (holm)"].get_markerfacecolor() == "white"
+    two = plot.comparison(DIABETES["ridge"], DIABETES["random_forest"], ax=Figure().subplots())
+    assert list(marks(two)) == ["p ≥ 0.05"]
+
+
+@pytest.mark.parametrize("losses", [FLIGHTS, as_arrays(FLIGHTS.droplevel("source"))])
+def test_matrix_of_all_pairs(ax, losses):
+    plot.comparison(losses, kind="matrix", ax=ax)
+    values = ax.collections[0].get_array().reshape(3, 3).filled(np.nan)
+    table = cvstats.compare(FLIGHTS)["difference"]
+    np.testing.assert_allclose(values[0, 1:], table.iloc[:2], rtol=1e-9)
+    np.testing.assert_array_equal(np.nan_to_num(values), -np.nan_to_num(values.T))
+    texts = {text.get_position(): text.get_text() for text in ax.texts}
+    assert texts[(1, 0)] == f"{table.iloc[0]:.5f}"
+    assert texts[(0, 1)] == f"−{table.iloc[0]:.5f}"
+
+
+def test_many_pairs_become_a_matrix(ax):
+    plot.comparison(many(), ax=ax)
+    clear = int((cvstats.compare(many())["p_adjusted"] < 0.05).sum())
+    dots = [tuple(dot) for line in ax.lines for dot in line.get_xydata()]
+    assert len(set(dots)) == len(dots) == 2 * clear  # in each of two cells
+    assert set(dots) == {(y, x) for x, y in dots}
+    assert list(ax.texts) == []

@@ -1,0 +1,33 @@
+"""Bars of the parts of the variance add up to it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from plotted import (
+    as_arrays,
+    logged,
+    marks,
+)
+
+import cvstats
+from cvstats import plot
+
+DIABETES = logged("diabetes")
+
+
+@pytest.mark.parametrize("losses", [DIABETES, as_arrays(DIABETES)])
+def test_bars_add_up_to_theta(ax, losses):
+    rho = [0.0, 0.1, 0.4]
+    plot.decomposition(losses, rho=rho, ax=ax)
+    total = sum(np.array([bar.get_width() for bar in parts]) for parts in ax.containers)
+    theta = cvstats.decompose(DIABETES, rho=rho)["theta"].unstack("rho").reindex(DIABETES.columns)
+    heights = [bar.get_y() for bar in ax.containers[0]]
+    order = np.argsort(heights)
+    np.testing.assert_allclose(total[order], theta.to_numpy().reshape(-1), rtol=1e-9)
+    strokes = marks(ax)["θ, their sum"]
+    np.testing.assert_allclose(strokes.get_xdata(), total, rtol=1e-9)
+    diamonds = marks(ax)["se² of wald"]
+    expected = np.repeat(cvstats.wald(DIABETES)["se"] ** 2, 3)
+    np.testing.assert_allclose(np.sort(diamonds.get_xdata()), np.sort(expected), rtol=1e-12)
+    assert "(score²)²" in ax.get_xlabel().replace("\n", "")

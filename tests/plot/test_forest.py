@@ -1,0 +1,87 @@
+"""Forest plots: intervals are drawn at their numbers, sorted, and named."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from plotted import (
+    as_arrays,
+    logged,
+    marks,
+    named,
+    reach,
+)
+
+import cvstats
+from cvstats import plot
+from cvstats.plot._style import GREY
+
+DIABETES = logged("diabetes")
+FLIGHTS = logged("flights")
+
+
+@pytest.mark.parametrize("losses", [DIABETES, as_arrays(DIABETES), as_arrays(DIABETES, "dim")])
+def test_forest_stands_at_the_numbers(ax, losses):
+    assert plot.forest(losses, ax=ax) is ax
+    for at, name in enumerate(("wald", "naive")):
+        table = getattr(cvstats, name)(DIABETES)
+        place = table["estimate"].rank() - 1
+        line = marks(ax)[f"{name}, 95%"]
+        np.testing.assert_allclose(line.get_xdata(), table["estimate"], rtol=1e-12)
+        lower, upper, heights = reach(ax.collections[at])
+        np.testing.assert_allclose(lower, table["lower"], rtol=1e-12)
+        np.testing.assert_allclose(upper, table["upper"], rtol=1e-12)
+        np.testing.assert_array_equal(heights, line.get_ydata())
+        np.testing.assert_allclose(heights, place, atol=0.3)
+    assert named(ax.yaxis) == DIABETES.mean().sort_values().index.tolist()
+    assert ax.get_xlabel() == "squared error [score²]"
+    assert ax.yaxis_inverted()
+    assert to_hex(marks(ax)["naive, 95%"].get_color()) == GREY.lower()
+
+
+def test_forest_of_several_methods_and_results(ax):
+    tables = {"80%": cvstats.wald(DIABETES, alpha=0.2), "folds": cvstats.cv_t(DIABETES)}
+    plot.forest(DIABETES, methods=tables, ax=ax)
+    assert list(marks(ax)) == ["80%, 80%", "folds, 95%"]
+    assert to_hex(marks(ax)["folds, 95%"].get_color()) == GREY.lower()
+    names = ["wald", "corrected_t", "naive"]
+    other = plot.forest(DIABETES, methods=names, alpha=0.1, ax=Figure().subplots())
+    assert list(marks(other)) == [f"{name}, 90%" for name in names]
+    colours = [to_hex(line.get_color()) for line in other.lines]
+    assert len(set(colours)) == 3
+
+
+def test_one_model_and_carried_cells_are_named(ax):
+    plot.forest(DIABETES["ridge"], ax=ax)
+    assert named(ax.yaxis) == ["ridge"]
+    grid = xr.concat([as_arrays(DIABETES)["ridge"], as_arrays(DIABETES)["ridge"] + 1], dim="lead")
+    other = plot.forest(grid.assign_coords(lead=[6, 12]), ax=Figure().subplots())
+    assert named(other.yaxis) == ["ridge · lead=6", "ridge · lead=12"]
+    nameless = plot.forest(DIABETES["ridge"].rename(None), ax=Figure().subplots())
+    assert named(nameless.yaxis) == []
+
+
+def test_columns_of_several_levels_name_a_model_together(ax):
+    losses = DIABETES.set_axis(pd.MultiIndex.from_product([["a"], DIABETES.columns]), axis=1)
+    plot.forest(losses, ax=ax)
+    assert named(ax.yaxis)[0] == "a · ridge"
+    other = plot.folds(losses, ax=Figure().subplots())
+    assert len(marks(other)) == 3
+
+
+def test_losses_are_named_in_words(ax):
+    losses = FLIGHTS.copy()
+    for name, words in (("zero_one", "error rate"), ("1 - accuracy", "error rate")):
+        losses.attrs = {"loss": name}
+        assert plot.forest(losses, ax=ax).get_xlabel() == words
+
+
+def test_a_loss_without_units_has_none(ax):
+    losses = DIABETES.copy()
+    losses.attrs = {"units": "1"}
+    plot.forest(losses, ax=ax)
+    assert ax.get_xlabel() == "loss"

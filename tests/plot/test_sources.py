@@ -1,0 +1,34 @@
+"""Intervals of sources, and of a new one."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+from plotted import (
+    logged,
+    named,
+)
+
+import cvstats
+from cvstats import plot
+
+FLIGHTS = logged("flights")
+MONTHS = logged("flights_by_month")
+
+
+def test_sources_and_a_new_one(ax):
+    plot.sources(MONTHS["naive_bayes"], ax=ax)
+    each = cvstats.wald(MONTHS["naive_bayes"], by="source")
+    new = cvstats.out_of_source(MONTHS["naive_bayes"])
+    np.testing.assert_array_equal(ax.lines[0].get_xdata(), each["estimate"])
+    assert ax.lines[1].get_xdata()[0] == new["estimate"]
+    box = ax.patches[0].get_extents().transformed(ax.transData.inverted())
+    np.testing.assert_allclose([box.x0, box.x1], [new["lower"], new["upper"]])
+    assert named(ax.yaxis) == [*each.index, "new source"]
+    random = plot.sources(FLIGHTS["naive_bayes"], ax=Figure().subplots())
+    assert named(random.yaxis)[-1] == "all (clustered)"
+
+
+def test_the_sources_of_a_log_with_named_columns(ax):
+    plot.sources(MONTHS.rename_axis(columns="learner"), ax=ax)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == list(MONTHS.columns)

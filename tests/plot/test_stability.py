@@ -1,0 +1,34 @@
+"""Stability plots: they end at the interval of all repetitions."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+from plotted import (
+    as_arrays,
+    logged,
+)
+
+import cvstats
+from cvstats import plot
+
+DIABETES = logged("diabetes")
+
+
+def test_stability_ends_at_the_interval_of_all(ax):
+    plot.stability(DIABETES["ridge"], ax=ax)
+    middle, lower, upper = ax.lines
+    whole, first = cvstats.wald(DIABETES["ridge"]), cvstats.wald(DIABETES["ridge"].loc[[0]])
+    for line, name in ((middle, "estimate"), (lower, "lower"), (upper, "upper")):
+        np.testing.assert_allclose(
+            line.get_ydata()[[0, -1]], [first[name], whole[name]], rtol=1e-12
+        )
+    arrays = plot.stability(as_arrays(DIABETES)["ridge"], ax=Figure().subplots())
+    np.testing.assert_allclose(arrays.lines[0].get_ydata(), middle.get_ydata(), rtol=1e-12)
+    part = plot.stability(DIABETES["ridge"], method="corrected_t", ax=Figure().subplots())
+    assert "corrected_t" in part.get_ylabel()
+
+
+def test_stability_leaves_out_numbers_that_are_too_small(ax):
+    one = plot.stability(DIABETES["ridge"], method="quadratic", ax=ax)
+    assert one.lines[0].get_xdata().tolist() == [1]  # it takes a single repetition
