@@ -35,12 +35,9 @@ if TYPE_CHECKING:
     from cvstats.api.counting import cochran_q, mcnemar
     from cvstats.api.describing import decompose, moments
     from cvstats.api.diagnosing import diagnose
-    from cvstats.api.files import read_log, read_predictions, save_log
     from cvstats.api.intervals import cv_t, holdout, naive, quadratic, wald
-    from cvstats.api.making import as_log
     from cvstats.api.margins import equivalence, rope
     from cvstats.api.mean_ranks import friedman, nemenyi
-    from cvstats.api.measuring import losses
     from cvstats.api.percentiles import case_bootstrap, location_shifted, two_stage
     from cvstats.api.planning import power
     from cvstats.api.ranking import best_set
@@ -56,6 +53,10 @@ if TYPE_CHECKING:
     from cvstats.api.streaming import Moments, scan_dask, scan_parquet
     from cvstats.api.studying import source_components, source_estimators
     from cvstats.evaluation import evaluate
+    from cvstats.io.as_log import as_log
+    from cvstats.io.read import read_log, read_predictions
+    from cvstats.io.write import save_log
+    from cvstats.loss_functions import losses
     from cvstats.reporting import report
 
 __all__ = [
@@ -127,10 +128,7 @@ _HOMES = {
         "api.counting": ("cochran_q", "mcnemar"),
         "api.describing": ("decompose", "moments"),
         "api.diagnosing": ("diagnose",),
-        "api.files": ("read_log", "read_predictions", "save_log"),
         "api.intervals": ("cv_t", "holdout", "naive", "quadratic", "wald"),
-        "api.making": ("as_log",),
-        "api.measuring": ("losses",),
         "api.margins": ("equivalence", "rope"),
         "api.mean_ranks": ("friedman", "nemenyi"),
         "api.percentiles": ("case_bootstrap", "location_shifted", "two_stage"),
@@ -148,6 +146,10 @@ _HOMES = {
         "api.streaming": ("Moments", "scan_dask", "scan_parquet"),
         "api.studying": ("source_components", "source_estimators"),
         "evaluation": ("evaluate",),
+        "io.as_log": ("as_log",),
+        "io.read": ("read_log", "read_predictions"),
+        "io.write": ("save_log",),
+        "loss_functions": ("losses",),
         "reporting": ("report",),
     }.items()
     for name in names

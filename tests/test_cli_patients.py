@@ -7,11 +7,11 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
+from cvstats.io.headings import heading
 from patients import MODELS, outcomes, patients
 
 import cvstats
 from cvstats import cli
-from cvstats.io.headings import heading
 
 PREDICTED = ["--truth", "True Value", "--loss", "squared_error"]
 BOTH = [*PREDICTED, "--prediction", MODELS[0], "--prediction", MODELS[1]]

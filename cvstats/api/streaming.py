@@ -28,10 +28,10 @@ from cvstats.containers import (
     kept_of,
     kept_of_array,
     lazy_frames,
-    scanning_files,
 )
 from cvstats.core.moments import Moments as Cells
 from cvstats.errors import LogError
+from cvstats.io import scan
 
 __all__ = ["Moments", "scan_dask", "scan_parquet"]
 
@@ -214,7 +214,7 @@ def scan_parquet(
     by: str | Sequence[str] | None = None,
     pairs: bool = False,
     missing: Missing = "raise",
-    batch_size: int = scanning_files.BATCH,
+    batch_size: int = scan.BATCH,
     progress: Callable[[int], object] | None = None,
 ) -> Moments:
     """Compute the moments of a Parquet log of any length, a batch of rows at a time.
@@ -277,7 +277,7 @@ def scan_parquet(
         "sample": sample, "outer": outer, "repetition": repetition, "fold": fold,
         "source": source, "point": point,
     }  # fmt: skip
-    return scanning_files.scan_parquet(
+    return scan.scan_parquet(
         Moments, path, loss, asked, model=model, by=by, pairs=pairs, missing=missing,
         batch_size=batch_size, progress=progress,
     )  # fmt: skip

@@ -10,11 +10,11 @@ import pandas as pd
 
 from cvstats import reporting
 from cvstats.api import choosing, comparing, diagnosing
-from cvstats.api.files import save_log
 from cvstats.api.running import Compared, Missing, checked_alpha
 from cvstats.cli.printing import Format, printed, spoken
 from cvstats.cli.reading import Reading, log_in, tell_dropped, titled
 from cvstats.cli.writing import refuse_input
+from cvstats.io.write import save_log
 
 __all__ = ["Shell", "compare", "convert", "diagnose", "interval", "methods", "report"]
 

@@ -14,7 +14,7 @@ from cvstats import datasets
 from cvstats.api.comparing import compare
 from cvstats.api.describing import moments
 from cvstats.api.intervals import naive, wald
-from cvstats.api.measuring import losses
+from cvstats.loss_functions import losses
 
 __all__ = ["aligned", "decimals", "demo"]
 

@@ -10,15 +10,12 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from cvstats.api.files import read_log
 from cvstats.api.running import Missing
-from cvstats.cli.progress import reading
 from cvstats.core.design import LEVELS
 from cvstats.errors import LogError, nearest
 from cvstats.intervals.unused import meant
-from cvstats.io.files import SUFFIXES
-from cvstats.io.headings import heading
-from cvstats.io.paths import path_of, refuse_stream, shortened
+from cvstats.io.paths import SUFFIXES, path_of, refuse_stream, shortened
+from cvstats.io.read import read_log
 
 __all__ = ["Reading", "log_in", "named_files", "tell_dropped", "titled"]
 
@@ -73,8 +70,6 @@ class Reading:
         For the loss zero_one of a probability.
     positive
         The class that a probability is of.
-    progress
-        Say on standard error how much has been read; by default on a terminal, of long files.
     """
 
     read_as: str | None = None
@@ -97,14 +92,12 @@ class Reading:
     quantile: float | None = None
     threshold: float | None = None
     positive: str | None = None
-    progress: bool | None = None
 
 
 def log_in(files: Sequence[Path], how: Reading | None, missing: Missing = "raise") -> Any:
     """Read the log of one file, or of several: then each holds a model, and may be NAME=FILE."""
     asked = {} if how is None else {f.name: getattr(how, f.name) for f in fields(how)}
     given = {name: value for name, value in asked.items() if value is not None}
-    wanted = given.pop("progress", None)
     models = given.pop("prediction", None)
     if models is not None:
         given["prediction"] = models[0] if len(models) == 1 else models
@@ -114,7 +107,7 @@ def log_in(files: Sequence[Path], how: Reading | None, missing: Missing = "raise
     for _, path in named:
         refuse_stream(path_of(path))
     if not all(path.exists() for _, path in named):
-        raise absent([path for _, path in named], models or [])
+        raise absent(next(path for _, path in named if not path.exists()))
     source: Any = {name: str(path) for name, path in named}
     if len(source) < len(named):
         names = [name for name, _ in named]
@@ -126,9 +119,7 @@ def log_in(files: Sequence[Path], how: Reading | None, missing: Missing = "raise
     ((_, path), *others) = named
     if not others and files[0] == path:
         source = str(path)  # its models keep their names
-    largest = max((path for _, path in named), key=lambda path: path.stat().st_size)
-    with reading(largest, wanted):
-        log = read_log(source, format=given.pop("read_as", None), missing=missing, **given)
+    log = read_log(source, format=given.pop("read_as", None), missing=missing, **given)
     read_from = Path(source).name if isinstance(source, str) else "dict"
     if log.attrs.get("read_from") == read_from:  # of a saved log nothing is news
         tell_unused(log)
@@ -136,18 +127,8 @@ def log_in(files: Sequence[Path], how: Reading | None, missing: Missing = "raise
     return log
 
 
-def absent(paths: Sequence[Path], models: Sequence[str]) -> LogError:
-    """Say which file is not there: a column stood in its place, or its name was mistyped."""
-    lost = next(path for path in paths if not path.exists())
-    there = next((path for path in paths if path.exists()), None)
-    columns = [] if there is None else heading(there)
-    if str(lost) in columns:
-        every = [*models, *(str(path) for path in paths if str(path) in columns)]
-        once = " ".join(f"--prediction {shlex.quote(name)}" for name in dict.fromkeys(every))
-        return LogError(
-            f"{str(lost)!r} is a column, and no file. Expected files; write --prediction once for "
-            f"each model, as in {once}."
-        )
+def absent(lost: Path) -> LogError:
+    """Word the error for a file that is not there, or whose name was mistyped."""
     folder = lost.parent
     beside = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     near = nearest(lost.name, [name for name in beside if Path(name).suffix in SUFFIXES])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from cvstats.containers import scanning_files
 from cvstats.containers.apart import apart
 from cvstats.containers.cells import CellLog, CellPanels
 from cvstats.containers.grouping import Groups, stack
@@ -40,6 +39,5 @@ __all__ = [
     "lazy_frames",
     "lazy_table",
     "read",
-    "scanning_files",
     "stack",
 ]
