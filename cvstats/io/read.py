@@ -249,7 +249,7 @@ def read_log(
             loss, truth, prediction, model, filter, metric, higher_is_better, missing,
             {"sample": sample, "outer": outer, "repetition": repetition, "fold": fold,
              "source": source, "point": point, "count": count},
-            {"X": X, "y": y, "groups": groups, "cv": cv}, path_or_object,
+            {"X": X, "y": y, "groups": groups, "cv": cv},
         )  # fmt: skip
         request = LossRequest(loss, truth or TRUTH, quantile, threshold, positive)
         tool, found = read_object(path_or_object, format, options)
@@ -342,7 +342,7 @@ def read_predictions(
             truth, prediction, model, None, None, None, "raise",
             {"sample": sample, "outer": outer, "repetition": repetition, "fold": fold,
              "source": source, "point": point, "count": count},
-            {"X": X, "y": y, "groups": groups, "cv": cv}, path_or_object,
+            {"X": X, "y": y, "groups": groups, "cv": cv},
         )  # fmt: skip
         tool, found = read_object(path_or_object, format, options)
         if not isinstance(found, PredictionTable):
@@ -368,18 +368,14 @@ def read_predictions(
 def options_of(
     loss: Any, truth: Any, prediction: Any, model: Any, filter: Any, metric: Any,
     higher_is_better: bool | None, missing: str, levels: dict[str, str | None],
-    data: dict[str, Any], where: Any,
+    data: dict[str, Any],
 ) -> ReadOptions:  # fmt: skip
     """Gather the options of a call."""
     if missing not in ("raise", "drop"):
         raise choice("missing", missing, ("raise", "drop"))
     named = {level: name for level, name in levels.items() if name is not None}
-    path = None
-    if isinstance(where, (str, PathLike)):
-        given = path_of(where)
-        path = str(given) if len(str(given)) <= LONGEST else given.name
     return ReadOptions(
-        loss, truth, prediction, model, named, data, filter, metric, higher_is_better, missing, path
+        loss, truth, prediction, model, named, data, filter, metric, higher_is_better, missing
     )
 
 

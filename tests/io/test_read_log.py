@@ -171,3 +171,78 @@ def test_models_of_a_saved_log(tmp_path, table):
 def test_an_empty_result_is_refused(empty, write):
     with pytest.raises(LogError, match=r"the result is empty. Expected what a function such as"):
         write(empty)
+
+
+# --- labels in CSV --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (["01", "1", "1e0", "2"], ["01", "1", "1e0", "2"]),
+        (["007", "008", "009", "010"], ["007", "008", "009", "010"]),
+        (["1", "1.0", "2", "3"], ["1", "1.0", "2", "3"]),
+        (["+1", "1", "2", "3"], ["+1", "1", "2", "3"]),
+        (["1", "2", "10", "-3"], [1, 2, 10, -3]),
+        (["1.0", "2.0", "10.0", "0.0"], [1, 2, 10, 0]),
+        (["1e+05", "2e+05", "99999", "0"], [100000, 200000, 99999, 0]),
+        (["a", "01", "1", "2"], ["a", "01", "1", "2"]),
+    ],
+)
+@pytest.mark.parametrize("level", ["source", "model"])
+def test_labels_are_text_where_numbers_would_merge_them(tmp_path, labels, expected, level):
+    rows = [f"{i},{label},{i / 2}" for i, label in enumerate(labels)]
+    path = tmp_path / "log.csv"
+    path.write_text(f"point,{level},loss\n" + "\n".join(rows) + "\n")
+    log = cvstats.read_log(path)
+    if level == "source":
+        assert dict(zip(log.index.get_level_values("point"),
+                        log.index.get_level_values("source"), strict=True)) == dict(
+            enumerate(expected))  # fmt: skip
+    else:
+        assert list(log) == expected
+
+
+def test_losses_stay_numbers_however_they_are_written(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("fold,point,loss\n0,1,1e0\n0,2,1\n1,3,01\n1,4,2\n")
+    assert cvstats.read_log(path).tolist() == [1.0, 1.0, 1.0, 2.0]
+
+
+# --- models of different splits -------------------------------------------------------------------
+
+
+def split(seed, levels=("fold",), n=60):
+    """Losses of one model, on folds of its own."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for repetition in range(2 if "repetition" in levels else 1):
+        fold = rng.permutation(n) % 5
+        part = pd.DataFrame({"point": range(n), "fold": fold, "repetition": repetition})
+        parts.append(part.assign(loss=rng.random(n)))
+    table = pd.concat(parts)
+    if "fold" not in levels:
+        table = table[table["fold"] == 0]
+    return table[[*levels, "point", "loss"]]
+
+
+@pytest.mark.parametrize("levels", [("fold",), ("repetition", "fold"), ("repetition",)])
+def test_models_of_different_splits_are_refused(tmp_path, levels):
+    one, two = split(1, levels), split(2, levels)
+    words = refused({"a": one, "b": two})
+    assert words.startswith("'a' and 'b' have different splits: point ")
+    assert "Expected the same splits for every model. Evaluate each with cv=list(" in words
+    one.to_csv(tmp_path / "a.csv", index=False)
+    two.to_csv(tmp_path / "b.csv", index=False)
+    assert refused([tmp_path / "a.csv", tmp_path / "b.csv"]).startswith("'a' and 'b' have diff")
+    same = one.assign(loss=1.0).sample(frac=1, random_state=1)
+    assert cvstats.read_log({"a": one, "b": same}).notna().all(axis=None)
+
+
+def test_evaluations_that_a_model_lacks_are_no_different_splits():
+    one = split(1, ("repetition", "fold"))
+    log = cvstats.read_log({"a": one.iloc[3:], "b": one.iloc[:-3]})
+    assert log.isna().sum().tolist() == [3, 3]
+    epochs = pd.DataFrame({"repetition": [1, 1, 2, 2], "point": [1, 2, 1, 2], "loss": 0.5})
+    log = cvstats.read_log({"a": epochs.iloc[1:], "b": epochs.iloc[:-1]})
+    assert log.isna().sum().tolist() == [1, 1]

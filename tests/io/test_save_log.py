@@ -299,3 +299,53 @@ def test_without_the_extra_the_error_names_it(tmp_path, suffix, monkeypatch):
     monkeypatch.setattr(failures, "import_module", absent)
     with pytest.raises(ImportError, match=r"pip install 'cvstats\[io\]'"):
         cvstats.save_log(pd.Series([1.0]), tmp_path / f"log.{suffix}")
+
+
+# --- labels and attributes of unusual kinds -------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_time_zones_are_found_again_or_refused(tmp_path, suffix):
+    tz = pytest.importorskip("dateutil.tz", reason="a dependency of older pandas")
+    plain = pd.date_range("2024-03-30", periods=4, freq="12h", tz="Europe/Paris")
+    path = tmp_path / f"log.{suffix}"
+    for zone in (datetime.UTC, datetime.timezone(datetime.timedelta(hours=2)), "Europe/Paris"):
+        log = pd.Series(range(4), index=plain.tz_convert(zone).rename("point"), dtype=float)
+        back = round_trip(log, path)
+        assert (back.index == log.index).all()
+        assert str(back.index.tz) == str(log.index.tz)
+    log.index = plain.tz_convert(tz.gettz("Europe/Paris")).rename("point")
+    with pytest.raises(LogError, match=r"point has the time zone tzfile.*tz_convert\('Europe"):
+        cvstats.save_log(log, path)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_other_byte_orders_and_sparse_columns(tmp_path, suffix):
+    index = pd.Index(np.arange(4, dtype=">i4"), name="point")
+    frame = pd.DataFrame({"a": np.arange(4, dtype=">f8"), "b": [0.0, 0, 1, 0]}, index=index)
+    frame["b"] = frame["b"].astype(pd.SparseDtype(float))
+    back = round_trip(frame, tmp_path / f"log.{suffix}")
+    np.testing.assert_array_equal(back.to_numpy(), frame.to_numpy())
+    assert back.index.tolist() == [0, 1, 2, 3]
+    assert back.attrs == {}
+
+
+@pytest.mark.parametrize("suffix", ["nc", ZARR])
+def test_other_byte_orders_in_arrays(tmp_path, suffix):
+    log = xr.DataArray(
+        np.arange(6, dtype=">f4"), {"fold": ("point", np.arange(6, dtype=">i2") % 2)}, "point",
+        attrs={"units": ["kg", "m"], "scale": np.arange(3), "pair": ("a", 1)},
+    )  # fmt: skip
+    back = round_trip(log, tmp_path / f"log.{suffix}")
+    np.testing.assert_array_equal(back, log)
+    np.testing.assert_array_equal(back["fold"], log["fold"])
+    assert back.attrs["units"] == ["kg", "m"]
+    assert back.attrs["pair"] == ("a", 1)
+    np.testing.assert_array_equal(back.attrs["scale"], np.arange(3))
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_names_that_are_tuples(tmp_path, suffix):
+    log = pd.Series([1.0, 2.0], index=pd.Index([0, 1], name=("my", "point")), name=("ridge", 1))
+    back = round_trip(log, tmp_path / f"log.{suffix}")
+    pd.testing.assert_series_equal(back, log)

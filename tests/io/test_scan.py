@@ -332,3 +332,45 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
         capture_output=True, text=True, cwd=Path(__file__).parents[2],
     ).stdout  # fmt: skip
     assert float(printed.split()[-1]) < 64  # in MB; the log itself takes 92
+
+
+# --- folders that hold labels ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("source", ["site {}", "0{}", "{}"])
+def test_the_keys_of_a_partitioned_folder_are_levels(tmp_path, source):
+    whole = table(n=60).assign(source=lambda t: [source.format(i % 7) for i in t["point"]])
+    whole.to_parquet(tmp_path / "log", partition_cols=["fold", "source"], index=False)
+    log = cvstats.as_log(whole, loss=MODELS)
+    moments = cvstats.scan_parquet(tmp_path / "log", loss=MODELS)
+    for name in ("wald", "clustered"):
+        ours, theirs = getattr(moments, name)(), getattr(cvstats, name)(log)
+        pd.testing.assert_frame_equal(ours, theirs, rtol=1e-10)
+    read = cvstats.as_log(cvstats.read_log(tmp_path / "log").reset_index(), loss=MODELS)
+    same = read.reset_index("source", drop=True).sort_index()
+    assert set(read.index.get_level_values("fold")) == set(range(5))
+    assert set(map(str, read.index.get_level_values("source"))) == set(whole["source"])
+    pd.testing.assert_frame_equal(
+        same.reorder_levels(["repetition", "fold", "point"]).sort_index(),
+        log.reset_index("source", drop=True).reorder_levels(["repetition", "fold", "point"])
+        .sort_index(), check_names=False, check_dtype=False, check_index_type=False,
+    )  # fmt: skip
+
+
+def test_files_of_a_partitioned_folder_keep_their_keys(tmp_path):
+    whole = table(n=60)
+    whole.to_parquet(tmp_path / "run=7", partition_cols=["fold"], index=False)
+    expected = cvstats.as_log(whole, loss=MODELS).cvci.wald()
+    files = sorted((tmp_path / "run=7").rglob("*.parquet"))
+    for path in (files, str(tmp_path / "run=7" / "*" / "*.parquet")):
+        found = cvstats.scan_parquet(path, loss=MODELS)
+        assert "run" not in found.levels
+        pd.testing.assert_frame_equal(found.wald(), expected, rtol=1e-10)
+
+
+def test_rows_without_a_key(tmp_path):
+    whole = table(n=60)
+    whole["fold"] = whole["fold"].astype("Int64").mask(whole["fold"] == 4)
+    whole.to_parquet(tmp_path / "log", partition_cols=["fold"], index=False)
+    with pytest.raises(LogError, match="no label"):
+        cvstats.scan_parquet(tmp_path / "log", loss=MODELS)

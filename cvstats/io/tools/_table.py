@@ -36,8 +36,6 @@ class ReadOptions:
         ``X``, ``y``, ``groups`` and ``cv``, for tools that do not store them.
     filter, metric, higher_is_better, missing : optional
         Which of several answers and scores, which way is better, and what failed samples do.
-    path : str, optional
-        The file as it was named, for calls in messages.
     """
 
     loss: str | Callable[[Any, Any], Any] | None = None
@@ -50,7 +48,6 @@ class ReadOptions:
     metric: str | None = None
     higher_is_better: bool | None = None
     missing: str = "raise"
-    path: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         """Refuse several columns where one is expected."""

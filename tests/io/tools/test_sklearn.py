@@ -198,3 +198,61 @@ def test_a_class_that_a_training_set_lacked_is_named():
     result = cross_validate(DummyClassifier(), X, y, cv=KFold(3), **KEEP)
     with pytest.raises(LogError, match="have different classes"):
         cvstats.read_log(result, X=X, y=y, loss="log_loss")
+
+
+# --- columns of models, and one Brier score -------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", [False, True])
+def test_columns_of_models_are_no_class_probabilities(words):
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 60)
+    wrong = {name: rng.random(60) < share for name, share in (("a", 0.1), ("b", 0.3))}
+    table = pd.DataFrame({name: np.where(flip, 1 - y, y) for name, flip in wrong.items()})
+    if words:
+        names = np.array(["no", "yes"])
+        y, table = names[y], table.apply(lambda column: names[column])
+    cv = KFold(5)
+    log = cvstats.read_log(table, y=y, cv=cv, loss="zero_one", format="cross_val_predict")
+    assert list(log) == ["a", "b"]
+    assert log.mean().tolist() == [wrong["a"].mean(), wrong["b"].mean()]
+
+
+def test_columns_named_as_classes_are_probabilities(classes):
+    X, y = classes
+    cv = KFold(5, shuffle=True, random_state=1)
+    chances = cross_val_predict(LogisticRegression(), X, y, cv=cv, method="predict_proba")
+    table = pd.DataFrame(chances, columns=["benign", "malignant"])
+    options = {"y": y, "cv": cv, "loss": "log_loss", "format": "cross_val_predict"}
+    same_interval(cvstats.read_log(table, **options), cvstats.read_log(chances, **options))
+
+
+def test_one_brier_score_on_every_road(classes):
+    X, y = classes
+    cv = KFold(5, shuffle=True, random_state=1)
+    model = LogisticRegression()
+    chances = cross_val_predict(model, X, y, cv=cv, method="predict_proba")
+    expected = (chances[:, 1] - (y == "malignant")) ** 2
+    result = cross_validate(model, X, y, cv=cv, **KEEP)
+    table = pd.DataFrame({"y_true": y, "no": chances[:, 0], "yes": chances[:, 1]})
+    table = table.rename_axis("point")
+    logs = {
+        "cross_validate": cvstats.read_log(result, X=X, y=y, loss="brier"),
+        "cross_val_predict": cvstats.read_log(chances, y=y, cv=cv, loss="brier"),
+        "positive": cvstats.read_log(chances, y=y, cv=cv, loss="brier", positive="malignant"),
+        "losses": cvstats.losses(table, prediction="yes", loss="brier", positive="malignant"),
+        "classes": cvstats.losses(
+            table, prediction=["no", "yes"], loss="brier", classes=["benign", "malignant"]
+        ),
+    }
+    for name, log in logs.items():
+        assert log.mean() == pytest.approx(expected.mean(), rel=1e-12), name
+        assert (log.attrs["loss"], log.attrs["brier"]) == ("brier", "binary"), name
+    three = np.column_stack([chances * 0.9, np.full(len(y), 0.1)])
+    sums = cvstats.losses(
+        pd.DataFrame(three, columns=list("abc")).assign(y_true=y), prediction=list("abc"),
+        loss="brier", classes=["benign", "malignant", "other"],
+    )  # fmt: skip
+    hot = np.column_stack([y == "benign", y == "malignant", np.zeros(len(y))])
+    np.testing.assert_allclose(sums, ((three - hot) ** 2).sum(axis=1))
+    assert sums.attrs["brier"] == "multi-class"
