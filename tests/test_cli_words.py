@@ -138,7 +138,7 @@ def test_the_class_of_a_probability(capsys, files):
         ("interval odd", "or say it, as in --read-as csv"),
         ("interval odd --read-as abacus", "--read-as abacus is not known"),
         ("interval odd.csv", "as in cvstats interval odd.csv --fold … --point … --metric …"),
-        ("compare odd.csv --loss err --fold split", "in which they differ: --point or --repetition."),
+        ("compare odd.csv --loss err --fold split", "they differ: --point or --repetition."),
         ("diagnose odd.csv --loss err --fold splt", "Perhaps you meant 'split'"),
         ("interval plain.csv --prediction ridge", "--truth … --prediction … --loss squared_error"),
         ("interval plain.csv --filter f", "does not use --filter"),

@@ -28,7 +28,7 @@ Columns = dict[str, np.ndarray[Any, Any]]
 """Plain values by the names of their columns."""
 Header = dict[str, Any]
 """What a log is besides its plain columns; it can be written as JSON."""
-VERSION = 2
+VERSION = 1
 ARRAY = "losses"
 """The name of the variable of a DataArray."""
 

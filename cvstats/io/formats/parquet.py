@@ -131,9 +131,12 @@ def read_parquet(path: Path) -> pd.DataFrame:
 def write_parquet(columns: Columns, header: Header, path: Path) -> None:
     """Write a Parquet file with the header in its metadata."""
     arrow, parquet = import_extra("pyarrow", "Parquet"), import_extra("pyarrow.parquet", "Parquet")
-    table = arrow.Table.from_pandas(pd.DataFrame(columns), preserve_index=False)
-    metadata = {**(table.schema.metadata or {}), b"cvstats": json.dumps(header).encode()}
-    parquet.write_table(table.replace_schema_metadata(metadata), path, compression="zstd")
+    arrays = {
+        name: arrow.array(values, type=arrow.string() if values.dtype == object else None)
+        for name, values in columns.items()
+    }
+    table = arrow.table(arrays).replace_schema_metadata({"cvstats": json.dumps(header)})
+    parquet.write_table(table, path, compression="zstd")
 
 
 def load_parquet(path: Path) -> pd.Series | pd.DataFrame | None:

@@ -6,6 +6,7 @@ import csv
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,8 @@ def read_csv(path: Path, usual: str = ",") -> pd.DataFrame:
     table: pd.DataFrame = pd.read_csv(path, low_memory=False, **options)
     if isinstance(table.index, pd.MultiIndex) or not table.index.equals(pd.RangeIndex(len(table))):
         raise LogError(f"the rows of {path.name} are longer than its header. Expected as many.")
-    whole = [at for at in range(table.shape[1]) if is_whole(table.iloc[:, at])]
+    kinds = "iuf" if has_padded_numbers(path) else "f"
+    whole = [at for at in range(table.shape[1]) if is_whole(table.iloc[:, at], kinds)]
     if whole:
         text = pd.read_csv(path, usecols=whole, dtype=str, **options)
         spellings = {name: text[name] for name in text if has_spellings(text[name])}
@@ -70,10 +72,16 @@ def separator_of(head: bytes, usual: str) -> str:
     return next((mark for mark in (usual, ";", "\t", ",") if mark.encode() in plain), usual)
 
 
-def is_whole(column: pd.Series) -> bool:
-    """Whether a column holds whole numbers only, which may be labels."""
+def has_padded_numbers(path: Path) -> bool:
+    """Whether some number begins with a zero or a plus: as an integer it would lose them."""
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+        return re.search(rb"(?m)(?:^|[,;\t\" ])(?:-?0|\+)\d", data) is not None
+
+
+def is_whole(column: pd.Series, kinds: str) -> bool:
+    """Whether a column of some kinds of numbers holds whole ones only, which may be labels."""
     kind = getattr(column.dtype, "kind", "O")
-    return kind in "iu" or (kind == "f" and bool((column.dropna() % 1 == 0).all()))
+    return kind in kinds and (kind != "f" or bool((column.dropna() % 1 == 0).all()))
 
 
 def has_spellings(text: pd.Series) -> bool:

@@ -147,7 +147,7 @@ def loss_columns(
         raise LogError(f"the column of the truth is not known. {call_to_type(table)}")
     used = {*out.columns, *options.levels.values(), options.model}
     others = [str(name) for name in table.columns if name not in used]
-    if options.prediction is not None or not others or not out.shape[1]:
+    if options.prediction is not None or not others or not set(LEVELS) & set(out.columns):
         raise LogError(f"no column of losses was found. {call_to_type(table)}")
     text = [name for name in others if not pd.api.types.is_numeric_dtype(table[name])]
     if text:
