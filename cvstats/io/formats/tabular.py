@@ -30,6 +30,9 @@ NESTED = "nested"
 SPELLINGS = "spellings"
 """The entry of a table's attrs about numbers that are written in several ways: the text."""
 
+PADDED = (rb'0(?<=[\n,;\t" ]0)\d', rb'\+(?<=[\n,;\t" ]\+)\d')
+"""Numbers with a leading zero or plus; the patterns begin with it, which is quickly found."""
+
 OLD = tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1)
 EXACT: dict[str, Any] = {"float_precision": "round_trip"} if OLD else {}
 """Read numbers to the last digit: pandas 3.1 and newer always do, and have no option for it."""
@@ -75,7 +78,7 @@ def separator_of(head: bytes, usual: str) -> str:
 def has_padded_numbers(path: Path) -> bool:
     """Whether some number begins with a zero or a plus: as an integer it would lose them."""
     with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
-        return re.search(rb"(?m)(?:^|[,;\t\" ])(?:-?0|\+)\d", data) is not None
+        return any(re.search(pattern, data) for pattern in PADDED)
 
 
 def is_whole(column: pd.Series, kinds: str) -> bool:
