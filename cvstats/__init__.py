@@ -32,13 +32,6 @@ if TYPE_CHECKING:
     from cvstats import datasets as datasets
     from cvstats import plans as plans
     from cvstats import plot as plot
-    from cvstats.api.files import read_log as read_log
-    from cvstats.api.files import read_predictions as read_predictions
-    from cvstats.api.files import save_log as save_log
-    from cvstats.api.making import as_log as as_log
-    from cvstats.api.measuring import losses as losses
-    from cvstats.api.showing import to_latex as to_latex
-    from cvstats.api.showing import to_markdown as to_markdown
     from cvstats.comparisons.best_set import best_set as best_set
     from cvstats.comparisons.cochran_q import cochran_q as cochran_q
     from cvstats.comparisons.compare import compare as compare
@@ -53,6 +46,8 @@ if TYPE_CHECKING:
     from cvstats.describe import moments as moments
     from cvstats.diagnostics import diagnose as diagnose
     from cvstats.evaluation import evaluate as evaluate
+    from cvstats.formatting import to_latex as to_latex
+    from cvstats.formatting import to_markdown as to_markdown
     from cvstats.intervals.bootstrap_632 import bootstrap_632 as bootstrap_632
     from cvstats.intervals.bootstrap_oob import bootstrap_oob as bootstrap_oob
     from cvstats.intervals.case_bootstrap import case_bootstrap as case_bootstrap
@@ -74,6 +69,11 @@ if TYPE_CHECKING:
     from cvstats.intervals.source_estimators import source_estimators as source_estimators
     from cvstats.intervals.two_stage import two_stage as two_stage
     from cvstats.intervals.wald import wald as wald
+    from cvstats.io.as_log import as_log as as_log
+    from cvstats.io.read import read_log as read_log
+    from cvstats.io.read import read_predictions as read_predictions
+    from cvstats.io.write import save_log as save_log
+    from cvstats.loss_functions import losses as losses
     from cvstats.reporting import report as report
     from cvstats.selection import interval as interval
     from cvstats.selection import methods as methods
@@ -86,17 +86,17 @@ __version__ = _version("cvstats")
 _MODULES = {
     **_METHODS,
     "Moments": "cvstats.streaming",
-    "as_log": "cvstats.api.making",
+    "as_log": "cvstats.io.as_log",
     "cautions": "cvstats.containers.cautions",
     "evaluate": "cvstats.evaluation",
-    "losses": "cvstats.api.measuring",
-    "read_log": "cvstats.api.files",
-    "read_predictions": "cvstats.api.files",
-    "save_log": "cvstats.api.files",
+    "losses": "cvstats.loss_functions",
+    "read_log": "cvstats.io.read",
+    "read_predictions": "cvstats.io.read",
+    "save_log": "cvstats.io.write",
     "scan_dask": "cvstats.streaming",
     "scan_parquet": "cvstats.streaming",
-    "to_latex": "cvstats.api.showing",
-    "to_markdown": "cvstats.api.showing",
+    "to_latex": "cvstats.formatting",
+    "to_markdown": "cvstats.formatting",
 }
 """The module of each public name; methods are found by the names of their files."""
 

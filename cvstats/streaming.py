@@ -16,11 +16,11 @@ from cvstats.containers import (
     load,
     moments_of_array,
     save,
-    scanning_files,
     summarize,
 )
 from cvstats.core.moments import Moments as Cells
 from cvstats.errors import LogError
+from cvstats.io import scan
 from cvstats.options import Missing
 from cvstats.registry import add_methods
 
@@ -190,7 +190,7 @@ def scan_parquet(
     by: str | Sequence[str] | None = None,
     pairs: bool = False,
     missing: Missing = "raise",
-    batch_size: int = scanning_files.BATCH,
+    batch_size: int = scan.BATCH,
     progress: Callable[[int], object] | None = None,
 ) -> Moments:
     """Compute the moments of a Parquet log of any length, a batch of rows at a time.
@@ -253,7 +253,7 @@ def scan_parquet(
         "sample": sample, "outer": outer, "repetition": repetition, "fold": fold,
         "source": source, "point": point,
     }  # fmt: skip
-    return scanning_files.scan_parquet(
+    return scan.scan_parquet(
         Moments, path, loss, asked, model=model, by=by, pairs=pairs, missing=missing,
         batch_size=batch_size, progress=progress,
     )  # fmt: skip

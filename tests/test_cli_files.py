@@ -196,29 +196,6 @@ def test_a_reader_who_leaves_is_no_error(files):
     assert process.returncode == 0
 
 
-def test_long_files_say_what_is_going_on(capsys, files, monkeypatch):
-    monkeypatch.setattr("cvstats.cli.progress.LONG", 1)
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    _, out, err = run(capsys, "interval", files / "log.csv", "--format", "json")
-    assert "reading log.csv" in err
-    assert err.endswith("computing …\n")
-    json.loads(out)
-    _, out, err = run(capsys, "interval", files / "log.csv", "--no-progress")
-    assert err == ""
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
-def test_progress_where_there_is_no_terminal(capsys, files, tmp_path, suffix):
-    cvstats.save_log(logged("diabetes"), path := tmp_path / f"log{suffix}")
-    _, out, err = run(capsys, "interval", path, "--progress", "--format", "csv")
-    lines = err.splitlines()
-    assert lines[0].startswith(f"reading log{suffix} (")
-    assert lines[-1] == "100% read"
-    assert all(line.endswith("% read") for line in lines[1:])
-    _, plain, err = run(capsys, "interval", path, "--format", "csv")
-    assert (plain, err) == (out, "")
-
-
 @pytest.mark.parametrize(
     "command", ["interval", "compare", "report", "methods", "diagnose", "convert"]
 )

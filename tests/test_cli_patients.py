@@ -9,9 +9,7 @@ import pandas as pd
 import pytest
 from patients import MODELS, outcomes, patients
 
-import cvstats
 from cvstats import cli
-from cvstats.io.headings import heading
 
 PREDICTED = ["--truth", "True Value", "--loss", "squared_error"]
 BOTH = [*PREDICTED, "--prediction", MODELS[0], "--prediction", MODELS[1]]
@@ -56,31 +54,15 @@ def refused(capsys, *words):
 def test_no_label_is_guessed(capsys, folder):
     words = ["--truth", "Outcome", "--prediction", "Prob", "--loss", "brier", *POINT, *FOLD]
     said = refused(capsys, "interval", "prob.csv", *words)
-    assert said.endswith("Expected which label the probability is of: --positive yes or "
-                         "--positive no.\n")  # fmt: skip
-    assert "classes=" not in said
+    assert said.endswith("Say which label it is of: --positive no or --positive yes.\n")
     said = refused(
         capsys, "interval", "prob.csv", "--truth", "True Value", *words[2:]
     )  # fmt: skip
-    assert "--loss brier is for two classes, and the column 'True Value' has" in said
-    assert said.endswith("take --loss squared_error or --loss absolute_error.\n")
-    words[1] = "Hospital"
-    said = refused(capsys, "interval", "prob.csv", *words)
-    assert "in Python, cvstats.losses(table, prediction=[…], classes=[…])" in said
+    assert "Expected 0 and 1" in said
+    assert "for numbers take a loss such as squared_error" in said
     status, _, _ = run(capsys, "interval", "prob.csv", "--truth", "Outcome", *words[2:], *SOURCE,
                        "--positive", "yes")  # fmt: skip
     assert status == 0
-
-
-def test_the_call_names_the_file(capsys, folder):
-    said = refused(capsys, "interval", "preds.csv")
-    call = (
-        "preds.csv --truth 'True Value' --prediction 'Pred (LinReg)' --fold 'CV Split' --point "
-        "'Patient ID' --source Hospital --loss squared_error."
-    )
-    assert f"Type which is which: cvstats interval {call}" in said
-    said = refused(capsys, "convert", "preds.csv", "my log.parquet")
-    assert f"cvstats convert preds.csv 'my log.parquet' {call.removeprefix('preds.csv ')}" in said
 
 
 def test_a_misspelt_truth(capsys, folder):
@@ -97,14 +79,6 @@ def test_one_model_is_not_compared(capsys, folder):
     assert "cvci" not in said
 
 
-def test_columns_in_the_place_of_files(capsys, folder):
-    words = ["compare", "preds.csv", *PREDICTED, *POINT, *FOLD, "--prediction", *MODELS]
-    said = refused(capsys, *words)
-    assert "'Pred (XGB)' is a column, and no file" in said
-    assert said.endswith("write --prediction once for each model, as in --prediction "
-                         "'Pred (LinReg)' --prediction 'Pred (XGB)'.\n")  # fmt: skip
-
-
 def test_a_mistyped_file(capsys, folder):
     said = refused(capsys, "interval", "pred.csv")
     assert said == (
@@ -114,27 +88,6 @@ def test_a_mistyped_file(capsys, folder):
     assert "Perhaps" not in refused(capsys, "interval", "zzzzzz.parquet")
     assert "Perhaps" not in refused(capsys, "interval", "nowhere/preds.csv")
     assert "'gap.csv'" in refused(capsys, "compare", "x=preds.csv", "y=gapp.csv")
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
-def test_the_names_of_columns(folder, suffix):
-    if suffix == ".parquet":
-        pytest.importorskip("pyarrow", reason="the extra io is not installed")
-    table, path = pd.read_csv("preds.csv"), folder / f"table{suffix}"
-    if suffix == ".jsonl":
-        table.to_json(path, orient="records", lines=True)
-    elif suffix == ".parquet":
-        table.to_parquet(path)
-    else:
-        table.to_csv(path, sep="\t" if suffix == ".tsv" else ";", index=False)
-    assert heading(path) == list(table)
-    path.write_bytes(b"\xff\xfe\0")
-    assert MODELS[0] not in heading(path)
-    (folder / "table.zarr").mkdir()
-    assert heading(folder / "table.zarr") == []
-    log = table.set_index("Patient ID")[MODELS].rename_axis("point")
-    cvstats.save_log(log, folder / "log.csv")
-    assert heading(folder / "log.csv") == ["point", *MODELS]
 
 
 # --- what is told beside the result ---------------------------------------------------------------

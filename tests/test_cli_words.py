@@ -138,12 +138,10 @@ def test_the_class_of_a_probability(capsys, files):
     [
         ("interval odd", "or say it, as in --read-as csv"),
         ("interval odd --read-as abacus", "--read-as abacus is not known"),
-        ("interval odd.csv", "Type which is which: cvstats interval odd.csv --metric err --fold "
-         "split --model model --point id"),
-        ("compare odd.csv --loss err --fold split", "apart: --point id."),
+        ("interval odd.csv", "as in cvstats interval odd.csv --fold … --point … --metric …"),
+        ("compare odd.csv --loss err --fold split", "they differ: --point or --repetition."),
         ("diagnose odd.csv --loss err --fold splt", "Perhaps you meant 'split'"),
-        ("interval plain.csv --prediction ridge", "its name: --metric; or --truth, --prediction"),
-        ("interval plain.csv --prediction ridge", "cvstats interval plain.csv --truth …"),
+        ("interval plain.csv --prediction ridge", "--truth … --prediction … --loss squared_error"),
         ("interval plain.csv --filter f", "does not use --filter"),
         ("interval both.csv --truth y", "Expected --loss with them, as in --loss squared_error"),
         ("interval both.csv --prediction lasso", "and --prediction names 'lasso'"),

@@ -17,14 +17,15 @@ import pytest
 LAYERS = {
     "errors": 0,
     "core": 1,
-    **dict.fromkeys(("comparisons", "intervals", "loss_functions", "plans"), 2),
-    **dict.fromkeys(("containers", "datasets", "evaluation", "io"), 3),
-    "api": 4,
-    "formatting": 5,
-    **dict.fromkeys(("diagnostics", "plot"), 6),
-    "reporting": 7,
-    **dict.fromkeys(("accessor", "cli"), 8),
-    "__init__": 9,
+    **dict.fromkeys(("comparisons", "findings", "intervals", "plans"), 2),
+    **dict.fromkeys(("containers", "datasets"), 3),
+    "loss_functions": 4,
+    **dict.fromkeys(("evaluation", "io"), 5),
+    "api": 6,
+    "plot": 7,
+    "reporting": 8,
+    **dict.fromkeys(("accessor", "cli"), 9),
+    "__init__": 10,
 }
 CONTAINERS = {"dask", "pandas", "xarray"}
 PURE = {"comparisons", "core", "errors", "intervals"}

@@ -22,7 +22,7 @@ COMMANDS = {
         commands.diagnose, commands.convert,
     )
 }  # fmt: skip
-NO_OPTIONS = ("file", "more", "output", "reading", "progress", "read_as")
+NO_OPTIONS = ("file", "more", "output", "reading", "read_as")
 VALUE = r"(?:'[^']*'|\"[^\"]*\"|…|[\w+-]+(?:\.\w+)*)"
 ADVICE = r"(?:as in|name:|apart:|such as) "
 """What stands before a level that is to be typed; elsewhere ``fold=2`` is a label of the log."""

@@ -7,7 +7,7 @@ from typing import TypeAlias
 import pandas as pd
 import xarray as xr
 
-from cvstats.containers import dask, scanning_files
+from cvstats.containers import dask
 from cvstats.containers.batch_files import load, save
 from cvstats.containers.batches import CellMoments, summarize
 from cvstats.containers.dask import (
@@ -49,8 +49,6 @@ __all__ = [
     "load",
     "moments_of_array",
     "read",
-    "save",
-    "scanning_files",
     "save",
     "stack",
     "summarize",

@@ -1,4 +1,4 @@
-"""Tables too long for memory: which columns are a log, and the moments of some rows."""
+"""Tables too long for memory: the moments of some rows, and their sums."""
 
 from __future__ import annotations
 
@@ -12,35 +12,21 @@ import numpy as np
 import pandas as pd
 
 from cvstats.containers.batches import CellMoments, concat_models, summarize
+from cvstats.containers.columns import TableColumns, find_columns, no_levels
 from cvstats.containers.log import Log
 from cvstats.containers.pandas import FrameLabels, numbers
 from cvstats.containers.read import unread
 from cvstats.core.columns import LossColumns
-from cvstats.core.design import LEVELS, Design, Level
+from cvstats.core.design import Design, Level
 from cvstats.core.types import Labels
-from cvstats.errors import LogError, listed
+from cvstats.errors import LogError
 
-__all__ = ["Columns", "Parts", "added", "check_stacked", "columns_of", "part_of", "whole_of"]
+__all__ = ["Parts", "added", "check_stacked", "columns_of", "part_of", "whole_of"]
 
 K = TypeVar("K", bound=CellMoments)
 
 Parts = dict[Hashable, K]
 """Moments of some rows: of each model that stands in them, or under None of all columns."""
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Which columns of a table hold losses, and which the levels."""
-
-    losses: tuple[str, ...]
-    single: bool
-    levels: Mapping[str, str]
-    model: str | None = None
-
-    @property
-    def names(self) -> list[str]:
-        """The columns that are read."""
-        return [*self.levels.values(), *self.losses, *([self.model] if self.model else [])]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,49 +51,31 @@ def _(losses: Batch, also: object = None) -> Log:
 def columns_of(
     known: Sequence[str],
     loss: str | Sequence[str],
-    asked: Mapping[str, str | None],
+    named: Mapping[str, str | None],
     by: str | Sequence[str] | None,
     model: str | None = None,
-) -> Columns:
-    """Find losses and levels among the columns of a table, and what else ``by`` names.
-
-    ``model`` is the column that names the model, where models stand below each other.
+) -> TableColumns:
+    """Find losses and levels among the columns of a table, and the columns that ``by`` adds.
 
     Raises
     ------
     LogError
-        If a column is missing or stands for two things, or no level is found.
+        If a column is missing or is two things, or no level is found.
     """
-    losses = (loss,) if isinstance(loss, str) else tuple(loss)
-    levels = {
-        level: column or level
-        for level, column in asked.items()
-        if column is not None or (level in known and level not in losses)
-    }
-    for name in () if by is None else (by,) if isinstance(by, str) else by:
-        levels.setdefault(name, name)
-    if model is None and isinstance(loss, str) and "model" in known and "model" not in (
-        loss, *levels.values()
-    ):  # fmt: skip
-        model = "model"
-    named = [*losses, *levels.values(), *([] if model is None else [model])]
-    lost = [name for name in named if name not in known]
-    if lost or not losses:
-        raise LogError(
-            f"there is no column {lost[0] if lost else ''!r}. Expected some of "
-            f"{listed(map(repr, known))}: name them, as in loss='squared_error', fold='cv_split'."
-        )
-    twice = [name for name in named if named.count(name) > 1]
+    single = isinstance(loss, str)
+    losses = [loss] if isinstance(loss, str) else list(loss)
+    if not losses:
+        raise LogError("loss= names no column. Expected a column of losses.")
+    more = () if by is None else (by,) if isinstance(by, str) else by
+    named = {**named, **{name: name for name in more if named.get(name) is None}}
+    columns = find_columns(known, losses, named, model, single=single)
+    if not columns.levels:
+        raise no_levels(known, "fold='cv_split'")
+    used = list(columns.levels.values())
+    twice = [name for name in used if used.count(name) > 1]
     if twice:
-        raise LogError(f"the column {twice[0]!r} is named twice. Expected one part for each.")
-    if not levels:
-        raise LogError(
-            f"no level of a loss log was found among the columns {listed(map(repr, known))}. "
-            f"Expected some of {', '.join(LEVELS)}: name the columns, as in fold='cv_split'."
-        )
-    if model is not None and len(losses) > 1:
-        raise LogError("model= and several columns in loss= both name models. Expected one.")
-    return Columns(losses, isinstance(loss, str), levels, model)
+        raise LogError(f"the column {twice[0]!r} is named twice. Expected a column for each level.")
+    return columns
 
 
 # --- codes of a column ----------------------------------------------------------------------------
@@ -136,17 +104,17 @@ def as_labels(names: Any) -> Labels:
     return names if isinstance(names, pd.Index) else pd.Index(names, tupleize_cols=False)
 
 
-def batch_of(table: Mapping[str, Any], columns: Columns) -> Batch:
+def batch_of(table: Mapping[str, Any], columns: TableColumns) -> Batch:
     """Take some rows of a table as a log."""
     levels = {level: level_of(table[name]) for level, name in columns.levels.items()}
     losses = {
-        name: numbers(pd.Series(table[name], name=name, copy=False)) for name in columns.losses
+        name: numbers(pd.Series(table[name], name=name, copy=False)) for name in columns.values
     }
     return Batch(levels, losses, columns.single)
 
 
-def check_stacked(columns: Columns, pairs: bool, missing: str) -> None:
-    """Refuse what asks for several models at once, where they stand below each other."""
+def check_stacked(columns: TableColumns, pairs: bool, missing: str) -> None:
+    """Refuse options for several models at once, where models are stacked in rows."""
     if columns.model is None or not (pairs or missing == "drop"):
         return
     asked = (
@@ -154,8 +122,8 @@ def check_stacked(columns: Columns, pairs: bool, missing: str) -> None:
         else "missing='drop' leaves an evaluation out for all models"
     )  # fmt: skip
     raise LogError(
-        f"{asked}, and the models of this table stand below each other (column "
-        f"{columns.model!r}), perhaps in different batches. Expected a column of losses for each "
+        f"{asked}, and the models of this table are stacked in rows (column {columns.model!r}), "
+        f"perhaps in different batches. Expected a column of losses for each "
         f"model, as in loss=['ridge', 'forest']."
     )
 
@@ -163,7 +131,7 @@ def check_stacked(columns: Columns, pairs: bool, missing: str) -> None:
 def part_of(
     kind: type[K],
     table: Mapping[str, Any],
-    columns: Columns,
+    columns: TableColumns,
     by: str | Sequence[str] | None,
     pairs: bool,
     missing: str,

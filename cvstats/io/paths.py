@@ -1,4 +1,4 @@
-"""What was meant by a path: a file, and not text, a stream, or something that is packed."""
+"""What a path names: a file of a known kind, and not text, a stream, or something compressed."""
 
 from __future__ import annotations
 
@@ -9,45 +9,46 @@ from pathlib import Path
 
 from cvstats.errors import LogError
 
-__all__ = ["LONGEST", "path_of", "refuse_packed", "refuse_stream", "shortened"]
+__all__ = [
+    "LONGEST", "SUFFIXES", "check_file", "kind_of", "path_of", "refuse_packed", "refuse_stream",
+    "shortened",
+]  # fmt: skip
 
 LONGEST = 60
 """Up to how many characters of a path, or of text in its place, a message repeats."""
 
-UNPACK = {".gz": "gunzip", ".bz2": "bunzip2", ".xz": "unxz", ".zst": "unzstd", ".zip": "unzip"}
-"""What is typed to unpack a file, by its suffix."""
-MAGIC = {
-    b"\x1f\x8b": ".gz", b"BZh91AY": ".bz2", b"\xfd7zXZ\0": ".xz", b"\x28\xb5\x2f\xfd": ".zst",
-    b"PK\x03\x04": ".zip",
+SUFFIXES = {
+    ".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json",
+    ".arff": "arff", ".parquet": "parquet", ".pq": "parquet", ".nc": "netcdf", ".nc4": "netcdf",
+    ".h5": "netcdf", ".zarr": "zarr", ".eval": "eval",
 }  # fmt: skip
-"""With which bytes packed files begin."""
+"""The kind of a file, by its suffix."""
+
+UNPACK = {".gz": "gunzip", ".bz2": "bunzip2", ".xz": "unxz", ".zst": "unzstd", ".zip": "unzip"}
+"""The program that decompresses a file, by its suffix."""
 
 
 def shortened(text: str, most: int = LONGEST) -> str:
-    """Show the beginning of a path, or of another text."""
+    """Quote a path, or another text, up to some length."""
     return repr(text if len(text) <= most else text[:most] + "…")
 
 
 def path_of(given: str | PathLike[str]) -> Path:
-    """Take a path as one; refuse text of a table, and what can name no file."""
+    """Check that something can be a path; text of a table is not one."""
     text = os.fsdecode(given)
     if not text:
         raise LogError("the path is empty. Expected the path of a file.")
-    try:
-        there = os.path.lexists(text)
-    except ValueError:  # a zero byte
-        there = False
-    if not there and ("\n" in text or "\r" in text):
-        raise LogError(
-            f"{shortened(text)} is text and no path. Expected the path of a file. Write the text "
-            f"to one, or pass a table: pandas.read_csv(io.StringIO(text))."
-        )
     if "\0" in text:
         raise LogError(f"{shortened(text)} holds a zero byte. Expected the path of a file.")
+    if ("\n" in text or "\r" in text) and not os.path.lexists(text):
+        raise LogError(
+            f"{shortened(text)} is text and not a path. Expected the path of a file. Write the "
+            f"text to one, or pass a table: pandas.read_csv(io.StringIO(text))."
+        )
     try:
         os.lstat(text)
     except FileNotFoundError:
-        pass  # whoever reads it says so
+        pass  # the reader raises
     except OSError as error:
         raise LogError(
             f"{shortened(text)} cannot be opened: {error.strerror}. Expected the path of a file."
@@ -56,32 +57,45 @@ def path_of(given: str | PathLike[str]) -> Path:
 
 
 def refuse_stream(path: Path) -> None:
-    """Refuse what can be read once only: a file is looked into before it is read."""
+    """Refuse what can be read once only: the beginning of a file is read twice."""
     try:
         mode = path.stat().st_mode
     except OSError:
         return
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise LogError(
-            f"{shortened(str(path))} is a pipe or a device, and no file. Standard input is not "
+            f"{shortened(str(path))} is a pipe or a device, and not a file. Standard input is not "
             f"read. Expected the path of a file: save it to one first."
         )
 
 
-def refuse_packed(path: Path, text: bool) -> None:
-    """Refuse a compressed file, and say how it is unpacked: a small one may hold terabytes.
-
-    What is read as ``text`` is known by its first bytes too.
-    """
-    if not path.is_file():
-        return
+def refuse_packed(path: Path) -> None:
+    """Refuse a compressed file, and name the program that decompresses it."""
     kind = path.suffix.lower()
-    if text and kind not in UNPACK:
-        with path.open("rb") as file:
-            head = file.read(8)
-        kind = next((suffix for magic, suffix in MAGIC.items() if head.startswith(magic)), "")
-    if kind in UNPACK:
+    if path.is_file() and kind in UNPACK:
         raise LogError(
             f"{path.name} is compressed ({kind[1:]}). Expected the file itself. Unpack it first: "
             f"{UNPACK[kind]} {path.name}"
         )
+
+
+def kind_of(path: Path) -> str:
+    """Look up the kind of a file by its suffix."""
+    kind = SUFFIXES.get(path.suffix.lower())
+    if kind is None:
+        has = f"ends in {path.suffix!r}, which names" if path.suffix else "has no suffix, and so"
+        raise LogError(
+            f"{path.name} {has} no kind of file. "
+            f"Expected one of {', '.join(SUFFIXES)}; or say it, as in format='csv'."
+        )
+    return kind
+
+
+def check_file(path: Path) -> None:
+    """Refuse what is not a file, or is empty."""
+    if not path.exists():
+        raise LogError(f"{path.name} is not there. Expected the path of a file.")
+    if not path.is_file():
+        raise LogError(f"{path.name} is not a file. Expected the path of one.")
+    if path.stat().st_size == 0:
+        raise LogError(f"{path.name} is empty. Expected at least one evaluation.")

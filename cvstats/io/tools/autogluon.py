@@ -8,9 +8,8 @@ from typing import Any
 import pandas as pd
 
 from cvstats.errors import LogError, listed, spelled
-from cvstats.io.asked import Asked
-from cvstats.io.tidy import Tidy
-from cvstats.io.words import require
+from cvstats.io.predictions import PredictionTable
+from cvstats.io.tools._table import ReadOptions, add_probabilities, likeliest, require_columns
 
 __all__ = ["autogluon"]
 
@@ -21,14 +20,14 @@ LOST = (
 )
 
 
-def autogluon(predictions: pd.Series | pd.DataFrame, asked: Asked) -> Tidy:
+def autogluon(predictions: pd.Series | pd.DataFrame, options: ReadOptions) -> PredictionTable:
     """Read ``predict_oof`` or ``predict_proba_oof``, aligned with the truth by index."""
-    y = asked.data.get("y")
+    y = options.data.get("y")
     table = predictions.to_frame() if isinstance(predictions, pd.Series) else predictions
-    if asked.levels.get("point"):
-        require(table, [asked.levels["point"]], "table with this point=")
-        table = table.set_index(asked.levels["point"])
-    truth = asked.truth
+    if options.levels.get("point"):
+        require_columns(table, [options.levels["point"]], "table with this point=")
+        table = table.set_index(options.levels["point"])
+    truth = options.truth
     if y is None and truth is not None and truth in table.columns:
         y, table = table[truth], table.drop(columns=truth)
     if not isinstance(y, pd.Series):
@@ -51,30 +50,26 @@ def autogluon(predictions: pd.Series | pd.DataFrame, asked: Asked) -> Tidy:
         )
     columns = {"point": table.index, "y_true": y.reindex(table.index).array}
     out = pd.DataFrame(columns)
-    groups = asked.data.get("groups")
+    groups = options.data.get("groups")
     if groups is not None:
         if not isinstance(groups, pd.Series) or not groups.index.is_unique:
             raise LogError("groups= of AutoGluon's points is a Series by the same index.")
         out["fold"] = groups.reindex(table.index).array
-    found = chances_of(table, y)
-    if not found and table.shape[1] != 1:
+    chances = class_columns(table, y)
+    if not chances and table.shape[1] != 1:
         raise LogError(
             f"the predictions have the columns {listed(map(repr, table.columns))}. Expected one, "
             f"or one for each class of y."
         )
-    if found:
-        numbers = table[list(found)].to_numpy(dtype=float)
-        out["y_pred"] = pd.Index(list(found))[numbers.argmax(axis=1)]
-        for j, name in enumerate(found.values()):
-            out[name] = numbers[:, j]
-    else:
-        out["y_pred"] = table.iloc[:, 0].array
-    return Tidy(out, found, {}, LOST if groups is None else "")
+    plain = table.reset_index(drop=True)
+    out["y_pred"] = likeliest(plain, chances) if chances else plain.iloc[:, 0]
+    found = add_probabilities(out, plain, chances)
+    return PredictionTable(out, found, {}, LOST if groups is None else "")
 
 
-def chances_of(table: pd.DataFrame, y: pd.Series) -> dict[Hashable, str]:
+def class_columns(table: pd.DataFrame, y: pd.Series) -> dict[Hashable, Hashable]:
     """Find the classes that the columns are the probabilities of."""
     known: dict[str, Any] = {str(label): label for label in pd.unique(y.dropna())}
     if not {str(name) for name in table.columns} >= set(known) or table.shape[1] < 2:
         return {}
-    return {name: f"prob_{name}" for name in table.columns}
+    return {name: name for name in table.columns}

@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 
 from cvstats.errors import LogError, listed
-from cvstats.io.archives import documents
-from cvstats.io.asked import Asked
-from cvstats.io.tidy import Tidy
-from cvstats.io.words import require
+from cvstats.io.formats.inspect_archive import documents
+from cvstats.io.predictions import PredictionTable
+from cvstats.io.tools._table import ReadOptions, add_named, require_columns
 
 __all__ = ["inspect", "is_log", "of_archive", "of_log", "refuse_head"]
 
@@ -94,20 +93,20 @@ def refuse_head(value: object) -> None:
         )
 
 
-def inspect(table: pd.DataFrame, asked: Asked) -> Tidy:
+def inspect(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     """Turn scores into losses; a sample is known by its ``id`` and not by that of the run."""
-    require(table, ["id", "epoch"], "table of inspect's samples_df()")
+    require_columns(table, ["id", "epoch"], "table of inspect's samples_df()")
     lost: list[str] = [table.attrs[LOST]] if LOST in table.attrs else []
     table = table.reset_index(drop=True)
     failed = failures(table)
-    score = score_of(table, asked)
-    refuse_failures(table, failed, asked)
+    score = score_of(table, options)
+    refuse_failures(table, failed, options)
     kept = table[~failed].reset_index(drop=True)
     attrs: dict[str, Any] = {}
     if failed.any():
         attrs["n_errored"] = int(failed.sum())
-    whole = complete(kept, models_of(kept, asked))
-    if not whole.all() and asked.missing == "drop":
+    whole = complete(kept, models_of(kept, options))
+    if not whole.all() and options.missing == "drop":
         attrs["n_incomplete"] = samples_in(kept[~whole])
         kept = kept[whole].reset_index(drop=True)
         if not len(kept):
@@ -122,9 +121,9 @@ def inspect(table: pd.DataFrame, asked: Asked) -> Tidy:
             f"{lack} an epoch that others have, and would count less; missing='drop' leaves out "
             f"what has such gaps"
         )
-    higher = asked.higher_is_better is not False
+    higher = options.higher_is_better is not False
     attrs["loss"] = f"1 - {score}" if higher else score
-    return Tidy(losses_of(kept, score, higher, asked), {}, attrs, "; ".join(lost))
+    return PredictionTable(losses_of(kept, score, higher, options), {}, attrs, "; ".join(lost))
 
 
 def failures(table: pd.DataFrame) -> pd.Series:
@@ -136,12 +135,12 @@ def failures(table: pd.DataFrame) -> pd.Series:
     )
 
 
-def refuse_failures(table: pd.DataFrame, failed: pd.Series, asked: Asked) -> None:
+def refuse_failures(table: pd.DataFrame, failed: pd.Series, options: ReadOptions) -> None:
     """Refuse samples without a score, unless they are to be left out."""
     number = int(failed.sum())
     if len(table) and number == len(table):
         raise LogError(every_failed(number))
-    if not number or asked.missing == "drop":
+    if not number or options.missing == "drop":
         return
     counted = "1 sample" if number == 1 else f"{number:,} samples"
     names = [
@@ -181,7 +180,7 @@ def samples_in(kept: pd.DataFrame) -> int:
     return len(kept[names].drop_duplicates())
 
 
-def losses_of(kept: pd.DataFrame, score: str, higher: bool, asked: Asked) -> pd.DataFrame:
+def losses_of(kept: pd.DataFrame, score: str, higher: bool, options: ReadOptions) -> pd.DataFrame:
     """Turn scores into losses, with the names of samples, epochs, models and sources."""
     values = pd.Series([number(value, score) for value in kept[score]], dtype=float)
     if np.isinf(values).any():
@@ -189,22 +188,19 @@ def losses_of(kept: pd.DataFrame, score: str, higher: bool, asked: Asked) -> pd.
     out = pd.DataFrame({"point": kept["id"], "loss": 1 - values if higher else values})
     if kept["epoch"].nunique() > 1:
         out["repetition"] = kept["epoch"]
-    names_of = models_of(kept, asked)
+    names_of = models_of(kept, options)
     if names_of is not None:
         out["model"] = names_of
-    source = asked.levels.get("source")
-    if source is not None:
-        require(kept, [source], "table with this source=")
-        out["source"] = kept[source]
-    elif "task_name" in kept and kept["task_name"].nunique() > 1:
+    add_named(out, kept, options)
+    if "source" not in out and "task_name" in kept and kept["task_name"].nunique() > 1:
         out["source"] = kept["task_name"]
     return out
 
 
-def score_of(table: pd.DataFrame, asked: Asked) -> str:
+def score_of(table: pd.DataFrame, options: ReadOptions) -> str:
     """Choose the column of scores."""
     every = [str(name) for name in table.columns if str(name).startswith("score_")]
-    wanted = asked.wanted
+    wanted = options.wanted
     if wanted is not None:
         name = wanted if wanted in every else f"score_{wanted}"
         if name not in every:
@@ -252,11 +248,11 @@ def number(value: Any, score: str) -> float:
     )
 
 
-def models_of(table: pd.DataFrame, asked: Asked) -> pd.Series | None:
+def models_of(table: pd.DataFrame, options: ReadOptions) -> pd.Series | None:
     """Name the models; runs of one model cannot be told apart from models."""
-    if asked.model is not None:
-        require(table, [asked.model], "table with this model=")
-        return table[asked.model]
+    if options.model is not None:
+        require_columns(table, [options.model], "table with this model=")
+        return table[options.model]
     if "model" in table:
         return table["model"]
     if "eval_id" in table and table["eval_id"].nunique() > 1:

@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 
 from cvstats.errors import LogError, listed
-from cvstats.io.asked import Asked
-from cvstats.io.files import records
-from cvstats.io.tidy import Tidy
+from cvstats.io.formats.tabular import records
+from cvstats.io.predictions import PredictionTable
+from cvstats.io.tools._table import ReadOptions
 
 __all__ = ["files_of", "is_sample", "lm_eval", "newest", "of_file"]
 
@@ -96,16 +96,16 @@ def of_records(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame(kept).dropna(axis="columns", how="all")
 
 
-def lm_eval(table: pd.DataFrame, asked: Asked) -> Tidy:
+def lm_eval(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     """Turn the scores of samples into losses, joined by what the documents say."""
     older: dict[str, int] = table.attrs.get(OLDER, {})
     if not len(table):
         raise LogError("there are no samples. Expected at least one.")
-    table = one_filter(table, asked)
-    score = score_of(table["scores"], asked)
+    table = one_filter(table, options)
+    score = score_of(table["scores"], options)
     values = pd.Series([of(scores.get(score), score) for scores in table["scores"]])
-    lower = score in LOWER if asked.higher_is_better is None else not asked.higher_is_better
-    if asked.higher_is_better is None and score not in (*HIGHER, *LOWER):
+    lower = score in LOWER if options.higher_is_better is None else not options.higher_is_better
+    if options.higher_is_better is None and score not in (*HIGHER, *LOWER):
         raise LogError(
             f"whether more {score!r} is better is not known. Expected higher_is_better=True or "
             f"False."
@@ -121,13 +121,13 @@ def lm_eval(table: pd.DataFrame, asked: Asked) -> Tidy:
     if "filter" in table and len(table):
         attrs["filter"] = str(table["filter"].iloc[0])
     read = [f"{name} (the newest of {number + 1} runs)" for name, number in older.items()]
-    return Tidy(out, {}, attrs, note=f"read was {listed(read)}" if read else "")
+    return PredictionTable(out, {}, attrs, note=f"read was {listed(read)}" if read else "")
 
 
-def one_filter(table: pd.DataFrame, asked: Asked) -> pd.DataFrame:
+def one_filter(table: pd.DataFrame, options: ReadOptions) -> pd.DataFrame:
     """Keep the rows of one filter; each sample has a row for each of them."""
     if "filter" not in table:
-        if asked.filter is not None:
+        if options.filter is not None:
             raise LogError("these samples name no filter. Leave filter= out.")
         return table
     names = table["filter"].map(lambda name: isinstance(name, str))
@@ -137,27 +137,27 @@ def one_filter(table: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     several = task.map(table["filter"].groupby(task).nunique()) > 1
     every = list(dict.fromkeys(table["filter"][several if several.any() else slice(None)]))
     shown = ", ".join(map(repr, every[:10]))
-    if asked.filter is not None and asked.filter not in every:
-        raise LogError(f"filter={asked.filter!r} is not known. Expected one of {shown}.")
-    if asked.filter is None and several.any():
+    if options.filter is not None and options.filter not in every:
+        raise LogError(f"filter={options.filter!r} is not known. Expected one of {shown}.")
+    if options.filter is None and several.any():
         raise LogError(
             f"each sample was scored after several filters: {shown}. Expected one of them: "
             f"filter={every[0]!r}."
         )
     # A task with a single filter leaves no choice, and is kept.
-    return table[~several | (table["filter"] == asked.filter)].reset_index(drop=True)
+    return table[~several | (table["filter"] == options.filter)].reset_index(drop=True)
 
 
-def score_of(scores: pd.Series, asked: Asked) -> str:
+def score_of(scores: pd.Series, options: ReadOptions) -> str:
     """Choose the score."""
     every: list[str] = list(dict.fromkeys(name for one in scores for name in one))
-    if asked.wanted is not None:
-        if asked.wanted not in every:
+    if options.wanted is not None:
+        if options.wanted not in every:
             raise LogError(
-                f"there is no score {asked.wanted!r}. Expected metric= to be one of "
+                f"there is no score {options.wanted!r}. Expected metric= to be one of "
                 f"{', '.join(map(repr, every[:10])) or 'those in the samples, which hold none'}."
             )
-        return asked.wanted
+        return options.wanted
     if len(every) != 1:
         raise LogError(
             f"the samples have {len(every)} scores: {listed(map(repr, every))}. Expected one of "

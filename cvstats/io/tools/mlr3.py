@@ -7,10 +7,15 @@ from collections.abc import Hashable
 import pandas as pd
 
 from cvstats.errors import LogError, listed
-from cvstats.io.asked import Asked
-from cvstats.io.labels import blocks
-from cvstats.io.tidy import Tidy
-from cvstats.io.words import require
+from cvstats.io.predictions import PredictionTable
+from cvstats.io.splits import add_split_numbers
+from cvstats.io.tools._table import (
+    ReadOptions,
+    add_named,
+    add_probabilities,
+    prefixed,
+    require_columns,
+)
 
 __all__ = ["mlr3"]
 
@@ -20,10 +25,10 @@ OWN = (
 )  # fmt: skip
 
 
-def mlr3(table: pd.DataFrame, asked: Asked) -> Tidy:
+def mlr3(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     """Read losses that mlr3 computed, or predictions."""
     point = "row_ids" if "row_ids" in table else "row_id"
-    require(table, [point], "table of mlr3")
+    require_columns(table, [point], "table of mlr3")
     if "iteration" not in table:
         raise LogError(
             "this table of mlr3 has no column 'iteration', as as.data.table(rr$prediction()) "
@@ -39,51 +44,40 @@ def mlr3(table: pd.DataFrame, asked: Asked) -> Tidy:
                 f"set for a log. Keep the rows of one: table[table[{task!r}] == {names[0]!r}]."
             )
     out = pd.DataFrame({"point": table[point]})
-    model = asked.model or next((n for n in ("learner_id", "learner") if n in table), None)
+    model = next((name for name in ("learner_id", "learner") if name in table), None)
     if model is not None:
-        require(table, [model], "table with this model=")
         out["model"] = table[model]
-    if asked.levels.get("source"):
-        out["source"] = table[asked.levels["source"]]
-    chances = {
-        str(name)[len("prob.") :]: str(name)
-        for name in table.columns
-        if str(name).startswith("prob.")
-    }
-    measure = measure_of(table, asked)
+    add_named(out, table, options)
+    measure = measure_of(table, options)
+    found: dict[Hashable, str] = {}
     if measure is not None:
         out["loss"] = table[measure]
-        chances = {}
     else:
-        require(table, ["truth", "response"], "table of predictions of mlr3")
+        require_columns(table, ["truth", "response"], "table of predictions of mlr3")
         out["y_true"], out["y_pred"] = table["truth"], table["response"]
-        for name in chances.values():
-            out[name.replace("prob.", "prob_", 1)] = table[name]
+        found = add_probabilities(out, table, prefixed(table, "prob."))
     iteration = pd.to_numeric(table["iteration"])
     if iteration.isna().any() or (iteration % 1 != 0).any():
-        raise LogError("an iteration is no whole number. Expected 1, 2, 3, …")
-    out = blocks(out, iteration.to_numpy().astype("int64"), ["model"])
-    found: dict[Hashable, str] = {
-        level: name.replace("prob.", "prob_", 1) for level, name in chances.items()
-    }
-    return Tidy(out, found, {} if measure is None else {"loss": measure})
+        raise LogError("an iteration is not a whole number. Expected 1, 2, 3, …")
+    out = add_split_numbers(out, iteration.to_numpy().astype("int64"), ["model"])
+    return PredictionTable(out, found, {} if measure is None else {"loss": measure})
 
 
-def measure_of(table: pd.DataFrame, asked: Asked) -> str | None:
+def measure_of(table: pd.DataFrame, options: ReadOptions) -> str | None:
     """Find the column of losses, if it is such a table."""
-    used = (*OWN, asked.model, *asked.levels.values())
+    used = (*OWN, options.model, *options.levels.values())
     measures = [
         str(name)
         for name in table.columns
         if name not in used and not str(name).startswith(("prob.", "q0", "q1", "quantile"))
     ]
-    if asked.wanted in measures:
-        measure = asked.wanted
-    elif asked.metric is None and asked.loss is not None:
+    if options.wanted in measures:
+        measure = options.wanted
+    elif options.metric is None and options.loss is not None:
         return None
-    elif len(measures) == 1 and asked.metric is None:
+    elif len(measures) == 1 and options.metric is None:
         measure = measures[0]
-    elif not measures and asked.metric is None:
+    elif not measures and options.metric is None:
         return None
     else:
         raise LogError(

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 import pandas as pd
 
 from cvstats.errors import LogError, listed, place
-from cvstats.io.asked import Asked
-from cvstats.io.tidy import Tidy
-from cvstats.io.words import require
+from cvstats.io.predictions import PredictionTable
+from cvstats.io.tools._table import ReadOptions, require_columns
 
 __all__ = ["nixtla"]
 
 LIMIT = re.compile(r".*-(lo|hi)-\d+(\.\d+)?")
 
 
-def nixtla(table: pd.DataFrame, asked: Asked) -> Tidy:
+def nixtla(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     """Read forecasts: a window is a fold, a series a source, a time stamp a point."""
     if "unique_id" not in table.columns and "unique_id" in table.index.names:
         table = table.reset_index("unique_id")
-    truth = asked.truth or "y"
-    require(table, ["unique_id", "ds", "cutoff", truth], "table of Nixtla's cross_validation()")
-    asked_for = asked.prediction
-    if asked_for is None:
+    truth = options.truth or "y"
+    require_columns(
+        table, ["unique_id", "ds", "cutoff", truth], "table of Nixtla's cross_validation()"
+    )
+    models = options.predictions
+    if not models:
         models = [
             str(name)
             for name in table.columns
@@ -32,10 +32,7 @@ def nixtla(table: pd.DataFrame, asked: Asked) -> Tidy:
             and not LIMIT.fullmatch(str(name))
             and not str(name).startswith("Unnamed")
         ]
-    else:
-        alone = isinstance(asked_for, str) or not isinstance(asked_for, Sequence)
-        models = [str(asked_for)] if alone else list(map(str, asked_for))
-        require(table, models, "table with these forecasts")
+    require_columns(table, models, "table with these forecasts")
     if not models:
         raise LogError(f"no column holds forecasts. Found {listed(map(repr, table.columns))}.")
     dates = {name: moments(table[name]) for name in ("ds", "cutoff")}
@@ -57,7 +54,7 @@ def nixtla(table: pd.DataFrame, asked: Asked) -> Tidy:
     out = pd.concat(parts, ignore_index=True)
     if keys["source"].nunique() == 1:
         out = out.drop(columns="source")
-    return Tidy(out)
+    return PredictionTable(out)
 
 
 def moments(column: pd.Series) -> pd.Series:
@@ -68,6 +65,6 @@ def moments(column: pd.Series) -> pd.Series:
         return pd.to_datetime(column, format="ISO8601")
     except (ValueError, TypeError, OverflowError):
         raise LogError(
-            f"{column.name!r} holds something that is no time stamp. Expected dates such as "
+            f"{column.name!r} holds something that is not a time stamp. Expected dates such as "
             f"2024-01-31, or whole numbers."
         ) from None

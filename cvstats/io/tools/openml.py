@@ -6,17 +6,22 @@ import numpy as np
 import pandas as pd
 
 from cvstats.errors import LogError, spelled
-from cvstats.io.asked import Asked
-from cvstats.io.tidy import Tidy
-from cvstats.io.words import require
+from cvstats.io.predictions import PredictionTable
+from cvstats.io.tools._table import (
+    ReadOptions,
+    add_named,
+    add_probabilities,
+    prefixed,
+    require_columns,
+)
 
 __all__ = ["openml"]
 
 
-def openml(table: pd.DataFrame, asked: Asked) -> Tidy:
+def openml(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     """Read the predictions of a run; repetitions, folds and rows count from 0."""
     repeat = "repeat" if "repeat" in table else "repeat_nr"
-    require(table, [repeat, "fold", "row_id", "prediction"], "table of OpenML predictions")
+    require_columns(table, [repeat, "fold", "row_id", "prediction"], "table of OpenML predictions")
     if "sample" in table and table["sample"].nunique() > 1:
         raise LogError(
             "this run is a learning curve: its column 'sample' has several values, each a size "
@@ -27,10 +32,10 @@ def openml(table: pd.DataFrame, asked: Asked) -> Tidy:
         out["repetition"] = table[repeat]
     if table["fold"].nunique() > 1:
         out["fold"] = table["fold"]
-    truth = asked.truth or next((n for n in ("truth", "correct") if n in table), None)
-    y = asked.data.get("y")
+    truth = options.truth or next((n for n in ("truth", "correct") if n in table), None)
+    y = options.data.get("y")
     if truth is not None:
-        require(table, [truth], "table with this truth=")
+        require_columns(table, [truth], "table with this truth=")
         out["y_true"] = table[truth]
     elif y is not None:
         out["y_true"] = looked_up(y, table["row_id"])
@@ -39,19 +44,10 @@ def openml(table: pd.DataFrame, asked: Asked) -> Tidy:
             "this run holds no truth (no column 'truth' or 'correct'). Expected it from the data "
             "of the task, by row: read_log(path, y=y, loss=…)."
         )
-    if asked.model is not None:
-        require(table, [asked.model], "table with this model=")
-        out["model"] = table[asked.model]
-    if asked.levels.get("source"):
-        out["source"] = table[asked.levels["source"]]
-    chances = {
-        str(name)[len("confidence.") :]: str(name)
-        for name in table.columns
-        if str(name).startswith("confidence.") and table[name].notna().all()
-    }
-    for level, name in chances.items():
-        out[f"prob_{level}"] = table[name]
-    return Tidy(out, {level: f"prob_{level}" for level in chances})
+    add_named(out, table, options)
+    chances = prefixed(table, "confidence.")
+    whole = {label: name for label, name in chances.items() if table[name].notna().all()}
+    return PredictionTable(out, add_probabilities(out, table, whole))
 
 
 def looked_up(y: object, rows: pd.Series) -> pd.Series:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 
 import pandas as pd
 
 from cvstats.errors import LogError, listed
-from cvstats.io.asked import Asked
-from cvstats.io.labels import put
-from cvstats.io.tidy import Tidy
-from cvstats.io.words import require
+from cvstats.io.predictions import PredictionTable
+from cvstats.io.splits import add_split_levels
+from cvstats.io.tools._table import (
+    ReadOptions,
+    add_named,
+    add_probabilities,
+    likeliest,
+    prefixed,
+    require_columns,
+)
 
 __all__ = ["tidymodels"]
 
@@ -25,18 +31,16 @@ NO_CLASS = (
 )
 
 
-def tidymodels(table: pd.DataFrame, asked: Asked) -> Tidy:
+def tidymodels(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     """Read predictions that were collected without summarizing."""
-    require(table, [".row"], "table of collect_predictions()")
+    require_columns(table, [".row"], "table of collect_predictions()")
     if "id" not in table:
         raise LogError(
             "this table of collect_predictions() has no column 'id': it was averaged over "
             "repetitions. Expected collect_predictions(x, summarize = FALSE)."
         )
     chances = {
-        name[len(".pred_") :]: name
-        for name in map(str, table.columns)
-        if name.startswith(".pred_") and name not in NO_CLASS
+        label: name for label, name in prefixed(table, ".pred_").items() if name not in NO_CLASS
     }
     response = next((name for name in (".pred", ".pred_class") if name in table), None)
     if response is None and not chances:
@@ -44,42 +48,31 @@ def tidymodels(table: pd.DataFrame, asked: Asked) -> Tidy:
             "this table has no column '.pred' and no '.pred_class'. Expected predictions of "
             "numbers or classes; those of survival models have no loss for each point here."
         )
-    truth = asked.truth or outcome(table, chances)
-    require(table, [truth], "table with this truth=")
+    truth = options.truth or outcome(table, chances)
+    require_columns(table, [truth], "table with this truth=")
     out = pd.DataFrame({"point": table[".row"], "y_true": table[truth]})
     if response is not None:
         out["y_pred"] = table[response]
     else:
         out["y_pred"] = likeliest(table, chances)
-    for name in chances.values():
-        out[name.replace(".pred_", "prob_", 1)] = table[name]
-    model = models_of(table, asked)
+    found = add_probabilities(out, table, chances)
+    model = models_of(table)
     if model is not None:
         out["model"] = model
-    if asked.levels.get("source"):
-        out["source"] = table[asked.levels["source"]]
+    add_named(out, table, options)
     names = table["id"].astype(str)
     if "id2" in table and table["id2"].notna().any():
         names = names + "/" + table["id2"].astype(str)
-    out = put(out, names.where(table["id"].notna()), ["model"])
-    found: dict[Hashable, str] = {
-        level: name.replace(".pred_", "prob_", 1) for level, name in chances.items()
-    }
-    return Tidy(out, found)
+    out = add_split_levels(out, names.where(table["id"].notna()), ["model"])
+    return PredictionTable(out, found)
 
 
-def likeliest(table: pd.DataFrame, chances: dict[str, str]) -> pd.Series:
-    """Name the class with the highest probability."""
-    numbers = table[list(chances.values())].to_numpy(dtype=float)
-    return pd.Series(pd.Index(list(chances))[numbers.argmax(axis=1)], index=table.index)
-
-
-def outcome(table: pd.DataFrame, chances: dict[str, str]) -> str:
+def outcome(table: pd.DataFrame, chances: Mapping[Hashable, str]) -> str:
     """Find the column of the truth, which has the name that it had in the data."""
     others = [
         str(name) for name in table.columns if name not in OWN and not str(name).startswith(".")
     ]
-    if len(others) > 1:  # tuning parameters stand here too; the truth depends on the row alone
+    if len(others) > 1:  # tuning parameters, too; the truth depends on the row alone
         rows = table.groupby(".row", sort=False)
         others = [name for name in others if (rows[name].nunique() <= 1).all()]
     if chances and len(others) > 1:
@@ -94,11 +87,8 @@ def outcome(table: pd.DataFrame, chances: dict[str, str]) -> str:
     return others[0]
 
 
-def models_of(table: pd.DataFrame, asked: Asked) -> pd.Series | None:
+def models_of(table: pd.DataFrame) -> pd.Series | None:
     """Name the models: the workflow, and the candidate where there are several."""
-    if asked.model is not None:
-        require(table, [asked.model], "table with this model=")
-        return table[asked.model]
     parts = [name for name in ("wflow_id", ".config", ".iter") if name in table]
     if ".config" in parts and "wflow_id" in parts:
         per = table.groupby("wflow_id", sort=False)[".config"].nunique()

@@ -1,1 +1,0 @@
-"""The typed functions that make up the public interface."""

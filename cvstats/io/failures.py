@@ -1,0 +1,71 @@
+"""Failures of other libraries as one line, and packages that are not installed."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from cvstats.errors import LogError
+
+__all__ = ["import_extra", "one_line", "raise_as_log_error", "shorten_messages"]
+
+LONGEST = 200
+"""How many characters of another library's message are repeated."""
+
+
+def one_line(error: BaseException) -> str:
+    """Make one short line of another library's message, without control characters."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"from byte {error.start:,} on it is not text in UTF-8"
+    words = " ".join("".join(c if c.isprintable() else " " for c in str(error)).split())
+    words = words.removeprefix("Error tokenizing data. C error: ").removesuffix(".")[:LONGEST]
+    if not words:
+        return type(error).__name__
+    return f"it has no {words}" if isinstance(error, KeyError) else words
+
+
+@contextmanager
+def shorten_messages() -> Iterator[None]:
+    """Shorten messages that repeat a file's contents."""
+    try:
+        yield
+    except LogError as error:
+        said = str(error)
+        words = re.sub(r"\S{80,}", lambda long: long[0][:40] + "…", said)
+        words = "".join(c if c.isprintable() else " " for c in words)
+        if words == said:
+            raise
+        raise LogError(words) from None
+
+
+@contextmanager
+def raise_as_log_error(what: str) -> Iterator[None]:
+    """Raise every failure inside as one line that names ``what`` could not be read."""
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            yield
+    except (LogError, ImportError):
+        raise
+    except FileNotFoundError:
+        raise LogError(f"{what} is not there. Expected the path of a file.") from None
+    except Exception as error:
+        raise LogError(
+            f"{what} could not be read: {one_line(error)}. It may be damaged, or be something else."
+        ) from None
+
+
+def import_extra(module: str, what: str) -> Any:
+    """Import a module of the extra ``io``."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise ImportError(
+            f"{what} needs {module.partition('.')[0]}. Type: pip install 'cvstats[io]'"
+        ) from None

@@ -1,0 +1,1 @@
+"""The kinds of files, a module for each."""

@@ -1,0 +1,175 @@
+"""NetCDF and Zarr: datasets of others, saved logs, and what is refused before it is opened."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from cvstats.errors import LogError
+from cvstats.io.failures import import_extra
+from cvstats.io.serialize import Columns, Header, parse_header, restore_array, restore_frame
+
+__all__ = ["dataset_of", "is_store", "read_dataset", "write_dataset"]
+
+HEADER = "cvstats_header"
+"""The variable that holds the header of a saved log: an attribute of HDF5 may be too short."""
+ROWS = "evaluation"
+
+METADATA = (".zarray", ".zmetadata", "zarr.json", ".zgroup", ".zattrs")
+CODECS = {
+    "blosc", "bytes", "bz2", "crc32", "crc32c", "adler32", "delta", "endian", "fixedscaleoffset",
+    "fletcher32", "gzip", "lz4", "lzma", "quantize", "sharding_indexed", "shuffle", "transpose",
+    "vlen-bytes", "vlen-utf8", "zlib", "zstd",
+}  # fmt: skip
+"""Codecs of Zarr that only move bytes; there is one that unpickles, and so executes."""
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+
+def dataset_of(columns: Columns, header: Header) -> xr.Dataset:
+    """Make a dataset of the columns of a flattened frame, with its levels as coordinates."""
+    levels = [note["field"] for note in header["index"]]
+    dataset = xr.Dataset({name: ((ROWS,), values) for name, values in columns.items()})
+    return dataset.set_coords(levels)
+
+
+def write_dataset(dataset: xr.Dataset, header: Header, path: Path) -> None:
+    """Write a dataset of plain variables, and the header as one of bytes."""
+    note = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    whole = dataset.assign({HEADER: ((f"{HEADER}_bytes",), note)})
+    if path.suffix.lower() != ".zarr":
+        require_netcdf()
+        blank = {name: {"_FillValue": None} for name in whole.variables}
+        whole.to_netcdf(path, engine="h5netcdf", encoding=blank)
+        return
+    import_extra("zarr", "Zarr")
+    whole.to_zarr(path, mode="w", zarr_format=2, consolidated=True)
+
+
+def require_netcdf() -> None:
+    """Import both packages of NetCDF: one can be installed without the other."""
+    for package in ("h5py", "h5netcdf"):
+        import_extra(package, "NetCDF")
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def read_dataset(path: Path, kind: str) -> tuple[Any, bool]:
+    """Read what a file holds, and whether it is a log that `save_log` wrote."""
+    if not path.exists():
+        raise LogError(f"{path.name} is not there. Expected the path of a file.")
+    if kind == "netcdf":
+        require_netcdf()
+        refuse_other_files(path)
+        options: dict[str, Any] = {"engine": "h5netcdf"}
+    else:
+        import_extra("zarr", "Zarr")
+        refuse_executing(path)
+        options = {"engine": "zarr", "consolidated": None}
+    with xr.open_dataset(path, chunks=None, cache=False, **options) as lazy:
+        dataset = lazy.load()
+    if HEADER not in dataset.variables:
+        return foreign(dataset), False
+    header = parse_header(dataset[HEADER].to_numpy().astype(np.uint8).tobytes().decode(), path.name)
+    if "variables" in header:
+        return restore_array(dataset, header), True
+    return restore_frame(lambda name: dataset.variables[name].to_numpy(), header), True
+
+
+def foreign(dataset: xr.Dataset) -> xr.DataArray | xr.Dataset:
+    """Take a dataset that another program wrote; one variable is a DataArray."""
+    if any("compress" in variable.attrs for variable in dataset.variables.values()):
+        compressed = import_extra("cf_xarray", "a compressed MultiIndex")
+        dataset = compressed.decode_compress_to_multi_index(dataset)
+    names = list(dataset.data_vars)
+    if not names:
+        raise LogError("the file has no variables. Expected one of losses for each model.")
+    return dataset[names[0]] if len(names) == 1 else dataset
+
+
+# --- what is refused before it is opened ----------------------------------------------------------
+
+
+def refuse_other_files(path: Path) -> None:
+    """Refuse a NetCDF file whose values would be read out of other files."""
+    h5py = import_extra("h5py", "NetCDF")
+    outside: list[str] = []
+
+    def visit(name: str, link: Any) -> None:
+        if isinstance(link, h5py.ExternalLink):
+            outside.append(name)
+
+    with h5py.File(path, "r") as file:
+        file.visititems_links(visit)
+        if not outside:
+            file.visititems(lambda name, item: outside.append(name) if reads_others(item) else None)
+    if outside:
+        raise LogError(
+            f"the values of {outside[0][:40]!r} in {path.name} would be read out of another file. "
+            f"Expected them in the file itself."
+        )
+
+
+def reads_others(item: Any) -> bool:
+    """Whether a dataset of HDF5 keeps its values in other files."""
+    return hasattr(item, "is_virtual") and (bool(item.external) or bool(item.is_virtual))
+
+
+def is_store(path: Path) -> bool:
+    """Whether a directory describes itself as a Zarr store."""
+    return any((path / name).is_file() for name in (".zgroup", ".zarray", "zarr.json"))
+
+
+def refuse_executing(path: Path) -> None:
+    """Refuse a Zarr store with links out of it, or with a codec that may do more than move bytes.
+
+    Everything that Zarr could open is looked at under the name by which Zarr would open it.
+    """
+    if not path.is_dir():
+        raise LogError(f"{path.name} is not a directory. Expected a Zarr store.")
+    if not is_store(path):
+        empty = "an empty directory" if not any(path.iterdir()) else "not a Zarr store"
+        raise LogError(
+            f"{path.name} is {empty}: it has no .zgroup and no zarr.json. Expected a Zarr store, "
+            f"as save_log writes one."
+        )
+    root = path.resolve()
+    for folder, folders, files in os.walk(path):
+        for name in (*folders, *files):
+            item = Path(folder, name)
+            if item.is_symlink() and not item.resolve().is_relative_to(root):
+                raise LogError(
+                    f"{name[:40]!r} in {path.name} is a link to another place. Expected every part "
+                    f"of the store inside it."
+                )
+        for name in set(files) & set(METADATA):
+            described = json.loads(Path(folder, name).read_text(encoding="utf-8"))
+            for codec in codecs_in(described):
+                if str(codec).removeprefix("numcodecs.") not in CODECS:
+                    raise LogError(
+                        f"{path.name} asks for the codec {str(codec)[:40]!r}, which could execute "
+                        f"code. Expected plain compression."
+                    )
+
+
+def codecs_in(described: Any, inside: bool = False) -> Iterator[Any]:
+    """Find the names of all codecs in the metadata of a Zarr store, nested ones included."""
+    if isinstance(described, dict):
+        if inside:
+            yield from (described[key] for key in ("id", "name") if key in described)
+        for key, item in described.items():
+            listed = key in ("filters", "compressor", "codecs", "index_codecs", "compressors")
+            yield from codecs_in(item, listed)
+    elif isinstance(described, list):
+        for item in described:
+            yield from codecs_in(item, inside)
+    elif inside and isinstance(described, str):
+        yield described

@@ -1,0 +1,155 @@
+"""Parquet: the files of a folder, the keys in the names of folders, tables and saved logs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from glob import glob
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+import pandas as pd
+
+from cvstats.errors import LogError, NoSuchFile
+from cvstats.io.failures import import_extra
+from cvstats.io.serialize import Columns, Header, parse_header, restore_frame
+
+__all__ = ["SUFFIXES", "ParquetFile", "list_files", "load_parquet", "read_parquet", "write_parquet"]
+
+SUFFIXES = (".parquet", ".pq")
+NULL_KEY = "__HIVE_DEFAULT_PARTITION__"
+"""The name of a folder whose rows have no label."""
+
+
+@dataclass(frozen=True)
+class ParquetFile:
+    """A file, and the keys that the names of its folders hold, such as ``fold=0``."""
+
+    path: Path
+    keys: dict[str, Any] = field(default_factory=dict)
+
+
+def list_files(given: object) -> list[ParquetFile]:
+    """List the files of one path, folder or pattern, or of several; each may occur once."""
+    single = isinstance(given, str | os.PathLike) or not isinstance(given, Sequence)
+    paths: list[Any] = [given] if single else list(given)  # type: ignore[call-overload]
+    if not paths:
+        raise LogError("the list of files is empty. Expected the path of a Parquet file in it.")
+    files = [file for path in paths for file in files_at(path)]
+    seen: set[Path] = set()
+    for file in files:
+        real = file.path.resolve()
+        if real in seen:
+            raise LogError(
+                f"the file {os.fspath(file.path)!r} is named twice, and its rows would count "
+                f"twice. Expected each file once."
+            )
+        seen.add(real)
+    return with_labels(files, single and os.path.isdir(os.fsdecode(paths[0])))
+
+
+def files_at(path: object) -> Iterator[ParquetFile]:
+    """List one file, the files of a folder, or those that match a pattern."""
+    if not isinstance(path, str | os.PathLike):
+        raise LogError(
+            f"{path!r} is not a path. Expected the name of a Parquet file, or of a folder of them, "
+            f"as in scan_parquet('log.parquet'), or a list of these."
+        )
+    where = Path(os.fsdecode(path))
+    if where.is_file():
+        yield ParquetFile(where, keys_of(where.parts[:-1]))
+    elif where.is_dir():
+        yield from files_in(where)
+    else:
+        found = sorted(glob(os.fsdecode(path), recursive=True))
+        if not found:
+            raise NoSuchFile(
+                f"there is no file or folder {os.fspath(where)!r}. Expected a Parquet file, a "
+                f"folder of them, or a pattern such as 'logs/*.parquet'."
+            )
+        for name in found:
+            yield from files_at(name)
+
+
+def files_in(folder: Path) -> Iterator[ParquetFile]:
+    """List the files below a folder, but not those whose names begin with ``_`` or ``.``."""
+    arrow, dataset = import_extra("pyarrow", "Parquet"), import_extra("pyarrow.dataset", "Parquet")
+    # With a schema no file is opened here.
+    every = sorted(map(Path, dataset.dataset(folder, schema=arrow.schema([])).files))
+    files = [path for path in every if path.suffix in SUFFIXES] or every
+    if not files:
+        raise LogError(
+            f"the folder {os.fspath(folder)!r} holds no files. Expected Parquet files in it."
+        )
+    yield from (ParquetFile(path, keys_of(path.relative_to(folder).parts[:-1])) for path in files)
+
+
+def keys_of(folders: Sequence[str]) -> dict[str, Any]:
+    """Read the keys of a partitioned log off the names of folders, such as ``fold=0``."""
+    pairs = (folder.partition("=") for folder in folders if "=" in folder.strip("="))
+    return {
+        unquote(name): None if value == NULL_KEY else unquote(value) for name, _, value in pairs
+    }
+
+
+def with_labels(files: Sequence[ParquetFile], folder: bool) -> list[ParquetFile]:
+    """Turn the labels of a key into integers where all are written as these.
+
+    Unless one ``folder`` was named, a key that all files share lies above them and is left out.
+    """
+    found = {name: {file.keys.get(name) for file in files} for file in files for name in file.keys}
+    used = {name: labels for name, labels in found.items() if folder or len(labels) > 1}
+    whole = {name for name, labels in used.items() if all(map(is_integer, labels))}
+    return [
+        ParquetFile(
+            file.path,
+            {k: int(v) if k in whole else v for k, v in file.keys.items() if k in used},
+        )
+        for file in files
+    ]
+
+
+def is_integer(label: str | None) -> bool:
+    """Whether a label is written as an integer, without leading zeros."""
+    try:
+        return label is not None and str(int(label)) == label
+    except ValueError:
+        return False
+
+
+def read_parquet(path: Path) -> pd.DataFrame:
+    """Read the table of one file, with the index that pandas stored."""
+    with import_extra("pyarrow.parquet", "Parquet").ParquetFile(path) as file:
+        table: pd.DataFrame = file.read().to_pandas()
+    return table
+
+
+def write_parquet(columns: Columns, header: Header, path: Path) -> None:
+    """Write a Parquet file with the header in its metadata."""
+    arrow, parquet = import_extra("pyarrow", "Parquet"), import_extra("pyarrow.parquet", "Parquet")
+    arrays = {
+        name: arrow.array(values, type=arrow.string() if values.dtype == object else None)
+        for name, values in columns.items()
+    }
+    table = arrow.table(arrays).replace_schema_metadata({"cvstats": json.dumps(header)})
+    parquet.write_table(table, path, compression="zstd")
+
+
+def load_parquet(path: Path) -> pd.Series | pd.DataFrame | None:
+    """Read a log that `write_parquet` wrote; None for any other file."""
+    parquet = import_extra("pyarrow.parquet", "Parquet")
+    metadata = parquet.read_schema(path).metadata or {}
+    if b"cvstats" not in metadata:
+        return None
+    header = parse_header(metadata[b"cvstats"].decode(), path.name)
+
+    def read(name: str) -> np.ndarray[Any, Any]:
+        with parquet.ParquetFile(path) as file:
+            values: np.ndarray[Any, Any] = file.read(columns=[name]).column(name).to_numpy()
+        return values
+
+    return restore_frame(read, header)

@@ -1,0 +1,256 @@
+"""Text files: tables in CSV, JSONL, JSON and ARFF, and saved logs in CSV and JSONL."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cvstats.errors import LogError
+from cvstats.io.paths import check_file
+from cvstats.io.serialize import Columns, Header, parse_header, restore_frame
+
+__all__ = [
+    "EXACT", "NESTED", "SPELLINGS", "load_csv", "load_jsonl", "read_arff", "read_csv", "read_json",
+    "read_jsonl", "records", "write_csv", "write_jsonl",
+]  # fmt: skip
+
+MARK = "# cvstats: "
+"""How the header line of a saved log in CSV begins."""
+
+NESTED = "nested"
+"""The entry of a table's attrs about columns that hold lists or objects: the last of each."""
+SPELLINGS = "spellings"
+"""The entry of a table's attrs about numbers that are written in several ways: the text."""
+
+PADDED = (rb'0(?<=[\n,;\t" ]0)\d', rb'\+(?<=[\n,;\t" ]\+)\d')
+"""Numbers with a leading zero or plus; the patterns begin with it, which is quickly found."""
+
+OLD = tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1)
+EXACT: dict[str, Any] = {"float_precision": "round_trip"} if OLD else {}
+"""Read numbers to the last digit: pandas 3.1 and newer always do, and have no option for it."""
+
+
+# --- CSV ------------------------------------------------------------------------------------------
+
+
+def read_csv(path: Path, usual: str = ",") -> pd.DataFrame:
+    """Read a CSV file: numbers to the last digit, labels such as 'None' as they are."""
+    check_file(path)
+    with path.open("rb") as file:
+        head = file.readline(1 << 20)
+    if b"\0" in head:
+        raise LogError(f"{path.name} is not text: its first line holds a zero byte.")
+    separator = separator_of(head, usual)
+    options: dict[str, Any] = {
+        "sep": separator, "keep_default_na": False, "na_values": ["", "NA", "NaN", "nan"],
+        "encoding": "utf-8-sig", **EXACT,
+    }  # fmt: skip
+    table: pd.DataFrame = pd.read_csv(path, low_memory=False, **options)
+    if isinstance(table.index, pd.MultiIndex) or not table.index.equals(pd.RangeIndex(len(table))):
+        raise LogError(f"the rows of {path.name} are longer than its header. Expected as many.")
+    kinds = "iuf" if has_padded_numbers(path) else "f"
+    whole = [at for at in range(table.shape[1]) if is_whole(table.iloc[:, at], kinds)]
+    if whole:
+        text = pd.read_csv(path, usecols=whole, dtype=str, **options)
+        spellings = {name: text[name] for name in text if has_spellings(text[name])}
+        if spellings:
+            table.attrs[SPELLINGS] = spellings
+    row_names = [name for name in table.columns if str(name).startswith("Unnamed: ")]
+    if len(row_names) == 1 and table.columns[0] == row_names[0]:
+        table = table.set_index(row_names[0]).rename_axis(None)  # as R and pandas write it
+    return table
+
+
+def separator_of(head: bytes, usual: str) -> str:
+    """Find the separator of columns: the usual one, or another that the header line has."""
+    plain = re.sub(rb'"[^"]*"', b"", head)  # a quoted name may hold any of them
+    return next((mark for mark in (usual, ";", "\t", ",") if mark.encode() in plain), usual)
+
+
+def has_padded_numbers(path: Path) -> bool:
+    """Whether some number begins with a zero or a plus: as an integer it would lose them."""
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+        return any(re.search(pattern, data) for pattern in PADDED)
+
+
+def is_whole(column: pd.Series, kinds: str) -> bool:
+    """Whether a column of some kinds of numbers holds whole ones only, which may be labels."""
+    kind = getattr(column.dtype, "kind", "O")
+    return kind in kinds and (kind != "f" or bool((column.dropna() % 1 == 0).all()))
+
+
+def has_spellings(text: pd.Series) -> bool:
+    """Whether as numbers some labels would merge (``1`` and ``1e0``), or lose zeros (``01``)."""
+    labels = pd.Series(text.dropna().unique(), dtype=str)
+    padded = labels.str.match(r"[+-]?0\d")
+    return bool(padded.any()) or pd.to_numeric(labels).nunique() < len(labels)
+
+
+# --- JSON -----------------------------------------------------------------------------------------
+
+
+def lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Iterate over the lines of a text file that are not blank."""
+    with path.open(encoding="utf-8-sig") as file:
+        yield from ((number, line) for number, line in enumerate(file, 1) if line.strip())
+
+
+def records(path: Path) -> Iterator[dict[str, Any]]:
+    """Iterate over the objects of a JSONL file."""
+    check_file(path)
+    for number, line in lines(path):
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            raise LogError(
+                f"line {number:,} of {path.name} is not JSON: {shown(line)}. Expected one object "
+                f"in each line; the file may have been cut off."
+            ) from None
+        if not isinstance(value, dict):
+            raise LogError(f"line {number:,} of {path.name} is not a JSON object: {shown(line)}.")
+        yield value
+
+
+def shown(line: str) -> str:
+    """Quote the beginning of a line."""
+    return repr(line.strip()[:40])
+
+
+def read_json(path: Path) -> Any:
+    """Read one JSON document."""
+    check_file(path)
+    try:
+        return json.loads(path.read_text(encoding="utf-8-sig"))
+    except (ValueError, RecursionError):
+        raise LogError(
+            f"{path.name} is not a JSON document. Expected one; the file may have been cut off."
+        ) from None
+
+
+def read_jsonl(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """Make a table of the objects of a JSONL file; lists and objects in them are left out."""
+    plain = []
+    names: dict[str, None] = {}
+    nested: dict[str, Any] = {}
+    for record in rows:
+        row = {key: value for key, value in record.items() if not isinstance(value, (dict, list))}
+        if len(row) < len(record):
+            nested |= {key: value for key, value in record.items() if key not in row}
+        names |= dict.fromkeys(row)
+        plain.append(row)
+    table = pd.DataFrame.from_records(plain, columns=list(names))
+    if nested:
+        table.attrs[NESTED] = {key: shown(json.dumps(value)) for key, value in nested.items()}
+    return table
+
+
+# --- ARFF -----------------------------------------------------------------------------------------
+
+
+def read_arff(path: Path) -> pd.DataFrame:
+    """Read an ARFF file, as OpenML stores predictions."""
+    from scipy.io import arff
+
+    check_file(path)
+    with path.open(encoding="utf-8-sig") as file:
+        values, _ = arff.loadarff(file)
+    table = pd.DataFrame(values)
+    for name in table.select_dtypes(object).columns:
+        text = table[name].str.decode("utf-8")
+        table[name] = text.mask(text == "?")
+    return table
+
+
+# --- saved logs -----------------------------------------------------------------------------------
+
+
+def as_text(columns: Columns) -> Columns:
+    """Write times in ISO 8601 and durations as whole numbers."""
+    kinds = {name: values.dtype.kind for name, values in columns.items()}
+    return {
+        name: np.datetime_as_string(values).astype(object) if kinds[name] == "M"
+        else values.view(np.int64) if kinds[name] == "m" else values
+        for name, values in columns.items()
+    }  # fmt: skip
+
+
+def write_csv(columns: Columns, header: Header, path: Path) -> None:
+    """Write the header as a line of comment, and a CSV file below it."""
+    table = pd.DataFrame(as_text(columns))
+    # A bare carriage return would be read as the end of a row: quote any text.
+    text = any(values.dtype == object for values in columns.values())
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.write(MARK + json.dumps(header) + "\n")
+        table.to_csv(
+            file, index=False, lineterminator="\n",
+            quoting=csv.QUOTE_NONNUMERIC if text else csv.QUOTE_MINIMAL,
+        )  # fmt: skip
+
+
+def load_csv(path: Path) -> pd.Series | pd.DataFrame | None:
+    """Read a log that `write_csv` wrote; None for any other file."""
+    check_file(path)
+    with path.open("rb") as file:
+        first = file.readline()
+    if not first.startswith(MARK.encode()):
+        return None
+    header = parse_header(first[len(MARK) :].decode(), path.name)
+    notes = [*header["index"], *header["columns"]]
+    kinds = {note["field"]: np.dtype(stored_type(note)) for note in notes}
+    floats = {name: dtype for name, dtype in kinds.items() if dtype.kind == "f"}
+    table = pd.read_csv(
+        path, skiprows=1, index_col=False, keep_default_na=False,
+        dtype={name: np.float64 if name in floats else dtype for name, dtype in kinds.items()}
+        | {name: str for name, dtype in kinds.items() if dtype.kind in "OM"},
+        na_values={name: ["", "nan"] for name in floats}, **EXACT,
+    )  # fmt: skip
+    return restore_frame(lambda name: table[name].to_numpy(), header)
+
+
+def stored_type(note: Mapping[str, Any]) -> str:
+    """Name the numpy type of a plain column in a text file."""
+    if note["kind"] == "category":
+        return "object" if note.get("written") == "text" else "int32"
+    dtype = note["dtype"] if note["kind"] in ("plain", "time") else "object"
+    return "int64" if dtype.startswith("timedelta") else dtype
+
+
+def write_jsonl(columns: Columns, header: Header, path: Path) -> None:
+    """Write the header, and an object for each row."""
+    lists = [list(map(finite, values.tolist())) for values in as_text(columns).values()]
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(json.dumps({"cvstats": header}) + "\n")
+        for row in zip(*lists, strict=True):
+            file.write(json.dumps(dict(zip(columns, row, strict=True))) + "\n")
+
+
+def finite(value: Any) -> Any:
+    """Replace the numbers that JSON lacks: NaN by null, infinities by their names."""
+    if isinstance(value, float) and not np.isfinite(value):
+        return None if value != value else str(value)
+    return value
+
+
+def load_jsonl(path: Path) -> pd.Series | pd.DataFrame | None:
+    """Read a log that `write_jsonl` wrote; None for any other file."""
+    rows = records(path)
+    first = next(rows, {})
+    if "cvstats" not in first:
+        return None
+    header = parse_header(json.dumps(first["cvstats"]), path.name)
+    every = list(rows)
+
+    def read(name: str) -> np.ndarray[Any, Any]:
+        values = np.empty(len(every), dtype=object)
+        values[:] = [row[name] for row in every]
+        return np.array([np.nan if v is None else v for v in values]) if None in values else values
+
+    return restore_frame(read, header)

@@ -1,0 +1,880 @@
+"""Read a loss log, or predictions, from files and from the results of other tools."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from cvstats.containers.align import aligned
+from cvstats.core.design import LEVELS
+from cvstats.errors import LogError, choice, listed, nearest
+from cvstats.io.failures import raise_as_log_error, shorten_messages
+from cvstats.io.formats import netcdf, parquet, tabular
+from cvstats.io.paths import LONGEST, kind_of, path_of, refuse_packed, refuse_stream
+from cvstats.io.predictions import TRUTH, LossRequest, PredictionTable, align, compute_log
+from cvstats.io.tools import inspect_ai, lm_eval
+from cvstats.io.tools._table import ReadOptions
+from cvstats.io.tools.autogluon import autogluon
+from cvstats.io.tools.caret import caret
+from cvstats.io.tools.columns import columns, negate_scores
+from cvstats.io.tools.mlr3 import mlr3
+from cvstats.io.tools.nixtla import nixtla
+from cvstats.io.tools.openml import openml
+from cvstats.io.tools.scores import scores
+from cvstats.io.tools.sklearn import cross_val_predict, cross_validate
+from cvstats.io.tools.tidymodels import tidymodels
+from cvstats.loss_functions import loss_name, losses
+
+__all__ = ["read_log", "read_predictions"]
+
+
+# --- formats --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Format:
+    """A reader, the options that it uses, and the columns by which its tables are known."""
+
+    reader: Callable[[Any, ReadOptions], PredictionTable]
+    takes: tuple[str, ...]
+    known: tuple[str, ...] = ()
+
+
+COLUMNS = ("truth", "prediction", "model", "metric", "higher_is_better", *LEVELS)
+FORMATS = {
+    "cross_validate": Format(cross_validate, ("X", "y", "groups")),
+    "cross_val_predict": Format(cross_val_predict, ("X", "y", "groups", "cv")),
+    "tidymodels": Format(tidymodels, ("truth", "model", "source"), (".row .pred", ".row .config")),
+    "caret": Format(caret, ("model", "source"), ("pred obs rowIndex",)),
+    "mlr3": Format(
+        mlr3, ("model", "metric", "source"), ("row_ids iteration", "row_ids truth response")
+    ),
+    "openml": Format(
+        openml, ("truth", "model", "source", "y"), ("repeat fold row_id prediction",)
+    ),
+    "autogluon": Format(autogluon, ("truth", "point", "y", "groups")),
+    "lm-eval": Format(
+        lm_eval.lm_eval, ("filter", "metric", "higher_is_better"), ("doc_id scores",)
+    ),
+    "inspect": Format(
+        inspect_ai.inspect, ("model", "metric", "higher_is_better", "source"),
+        ("id epoch eval_id", "id epoch sample_id"),
+    ),
+    "nixtla": Format(nixtla, ("truth", "prediction"), ("unique_id ds cutoff",)),
+    "scores": Format(scores, ("model", "metric", "higher_is_better", *LEVELS)),
+    "columns": Format(columns, COLUMNS),
+}  # fmt: skip
+"""The readers by the names of their formats."""
+
+ALIASES = {
+    **dict.fromkeys(("inspect-ai", "inspect_ai"), "inspect"),
+    **dict.fromkeys(("lm_eval", "lm-evaluation-harness", "lm_evaluation_harness"), "lm-eval"),
+    **dict.fromkeys(("statsforecast", "mlforecast", "neuralforecast"), "nixtla"),
+    "mapping": "columns", "score": "scores",
+}  # fmt: skip
+CONTAINERS = ("csv", "tsv", "jsonl", "json", "arff", "parquet", "netcdf", "zarr")
+SKLEARN = ("sklearn", "scikit-learn")
+COUNTED = ("n_errored", "n_incomplete")
+"""The facts about files that add up."""
+
+
+@dataclass(frozen=True)
+class SavedLog:
+    """A log that `save_log` wrote."""
+
+    log: Any
+
+
+@dataclass(frozen=True)
+class SeveralObjects:
+    """Objects of several models, or files that hold them; ``named`` if a mapping names them."""
+
+    named: bool
+    parts: dict[str, Any]
+
+
+# --- public functions -----------------------------------------------------------------------------
+
+
+def read_log(
+    path_or_object: Any,
+    *,
+    format: str | None = None,
+    loss: str | Callable[[Any, Any], Any] | None = None,
+    truth: str | None = None,
+    prediction: str | Sequence[str] | None = None,
+    model: str | None = None,
+    sample: str | None = None,
+    outer: str | None = None,
+    repetition: str | None = None,
+    fold: str | None = None,
+    source: str | None = None,
+    point: str | None = None,
+    count: str | None = None,
+    X: Any = None,
+    y: Any = None,
+    groups: Any = None,
+    cv: Any = None,
+    filter: str | None = None,
+    metric: str | None = None,
+    higher_is_better: bool | None = None,
+    n_train: float | Sequence[float] | None = None,
+    n_test: float | None = None,
+    quantile: float | None = None,
+    threshold: float | None = None,
+    positive: Hashable = None,
+    missing: str = "raise",
+) -> Any:
+    """Read a loss log from a file or from what another tool returned.
+
+    Evaluations are aligned by the names of their points and never by their order. An evaluation
+    that occurs twice is refused, and so are models of different splits.
+
+    Parameters
+    ----------
+    path_or_object : path, object, or several of them
+        A file: ``.parquet``, ``.csv``, ``.tsv``, ``.jsonl``, ``.json``, ``.arff``, ``.nc``,
+        ``.zarr``, ``.eval``, a folder of Parquet files (a key in the name of a folder, such as
+        ``fold=0``, is a level), or of samples of lm-evaluation-harness. An object: a
+        table, a mapping of columns, the dict of ``cross_validate``, the array of
+        ``cross_val_predict``, a log of inspect. Several models: a list of files, or a mapping
+        from the model's name to its file or object, on the same evaluations.
+    format : str, optional
+        ``cross_validate``, ``cross_val_predict``, ``tidymodels``, ``caret``, ``mlr3``,
+        ``openml``, ``autogluon``, ``lm-eval``, ``inspect``, ``nixtla``, ``scores`` (one score
+        for each split) or ``columns``. Most are recognised, but not ``autogluon`` and
+        ``scores``. Or the kind of a file without a suffix, such as ``csv``.
+    loss : str or callable, optional
+        Where predictions are held: the loss of `cvstats.losses`. ``log_loss`` and ``brier``
+        take the probabilities of the classes, other losses the prediction. Where several
+        losses or scores are held: the name of one.
+    truth, prediction, model : str, optional
+        Columns of the truth, of the predictions (a list for several models) and of the
+        models' names, where they cannot be known. Of a log that `save_log` wrote,
+        ``prediction`` chooses models.
+    sample, outer, repetition, fold, source, point, count : str, optional
+        Columns of the levels, for ``columns`` and ``scores``; ``source`` for other tables too.
+    X, y, groups, cv : optional
+        What a tool does not store: the data and the truth of ``cross_validate``, truth and
+        splitter of ``cross_val_predict``, the truth of ``openml`` and ``autogluon`` (a Series,
+        by whose index they are aligned). ``groups`` become sources; for ``autogluon`` folds.
+    filter, metric : str, optional
+        For ``lm-eval`` and ``inspect``: which filter, which score. ``metric`` names the column
+        of losses of other tables.
+    higher_is_better : bool, optional
+        Whether a score is better when it is higher. A score s of ``lm-eval`` or ``inspect``
+        becomes the loss 1 - s, one of ``scores`` the loss -s. Of other tables 1 - s where all
+        scores are from 0 to 1, else -s; ``attrs["loss"]`` says which.
+    n_train : float or sequence, optional
+        On how many points each model was trained, for `cvstats.corrected_t`. Known for
+        scikit-learn.
+    n_test : float, optional
+        For ``scores``: the number of points behind each score.
+    quantile, threshold, positive : optional
+        As in `cvstats.losses`. With ``positive``, a loss of probabilities takes the one of
+        that class.
+    missing : {"raise", "drop"}, optional
+        Whether samples of inspect that ended in an error are refused or left out; what was left
+        out of one epoch is left out of all.
+
+    Returns
+    -------
+    Series, DataFrame, DataArray or Dataset
+        A Series for one model, a column for each of several. A single model without a name is
+        called after its column, or ``loss``. ``attrs`` say from where it was
+        read (``read_from``, ``format``), which ``loss`` it is and ``n_train`` where known.
+        What `save_log` wrote comes back as it was.
+
+    Raises
+    ------
+    LogError
+        In one line, whatever is wrong with the file or what is not known about it.
+    ImportError
+        If a package of the extra ``io`` is needed and not installed.
+
+    Warns
+    -----
+    UserWarning
+        If the tool has not stored what an interval needs, its run did not finish, or the newest
+        of several runs was taken.
+
+    Notes
+    -----
+    Nothing that is read is executed: no pickle is loaded, no text evaluated. A NetCDF file that
+    would read other files is refused, and so is a Zarr store with links out of it, or with
+    anything but plain compression.
+
+    Labels in CSV are numbers where no two of them are the same number (``1`` and ``1e0``) and
+    none begins with a zero (``01``); otherwise they are text.
+
+    A column that is named much like a level that nobody named, such as ``Hospital`` or
+    ``CV Split``, stays as an index level of that name, which results then have a caution about
+    (``format="columns"``: a table of no known tool).
+
+    Numbered splits are read as folds if every point is in one of them, as repeated folds if
+    every point is in r of them and once in each r-th part, and as random splits otherwise.
+
+    References
+    ----------
+    Wickham (2014), Tidy data, Journal of Statistical Software 59(10),
+    doi:10.18637/jss.v059.i10.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> table = {
+    ...     "Resample": ["Fold1.Rep1", "Fold1.Rep1", "Fold2.Rep1", "Fold2.Rep1"],
+    ...     "rowIndex": [1, 4, 2, 3],
+    ...     "obs": [2.0, 3.5, 1.0, 4.0],
+    ...     "pred": [2.5, 3.0, 1.0, 5.0],
+    ... }
+    >>> cvstats.read_log(table, loss="squared_error")  # as caret writes it
+    repetition  fold  point
+    1           1     1        0.25
+                      4        0.25
+                2     2        0.00
+                      3        1.00
+    Name: loss, dtype: float64
+    """
+    with shorten_messages():
+        options = options_of(
+            loss, truth, prediction, model, filter, metric, higher_is_better, missing,
+            {"sample": sample, "outer": outer, "repetition": repetition, "fold": fold,
+             "source": source, "point": point, "count": count},
+            {"X": X, "y": y, "groups": groups, "cv": cv},
+        )  # fmt: skip
+        request = LossRequest(loss, truth or TRUTH, quantile, threshold, positive)
+        tool, found = read_object(path_or_object, format, options)
+        if not isinstance(found, PredictionTable):
+            return saved_log(found, options, request)
+        with raise_as_log_error("this table"):
+            parts = align(found)
+        refuse_second_loss(loss, found, parts.frame)
+        log = compute_log(parts, request, found.called)
+        for said in found.warnings:
+            warnings.warn(said + ".", stacklevel=2)
+        computed: dict[Hashable | None, Any] = {
+            name: log.attrs[name] for name in ("loss", "brier") if name in log.attrs
+        }
+        log.attrs = {**facts_of(path_or_object, tool, found), **computed}
+        if n_train is not None:
+            sizes = [float(n) for n in n_train] if isinstance(n_train, Iterable) else n_train
+            log.attrs["n_train"] = sizes
+        if n_test is not None:
+            if log.attrs.get("holds") != "scores":
+                raise LogError("n_test= is for format='scores' only. Leave it out.")
+            log.attrs["n_test"] = n_test
+        return log
+
+
+def read_predictions(
+    path_or_object: Any,
+    *,
+    format: str | None = None,
+    truth: str | None = None,
+    prediction: str | Sequence[str] | None = None,
+    model: str | None = None,
+    sample: str | None = None,
+    outer: str | None = None,
+    repetition: str | None = None,
+    fold: str | None = None,
+    source: str | None = None,
+    point: str | None = None,
+    count: str | None = None,
+    X: Any = None,
+    y: Any = None,
+    groups: Any = None,
+    cv: Any = None,
+) -> pd.DataFrame:
+    """Read the predictions themselves, to compute several losses of them.
+
+    Parameters
+    ----------
+    path_or_object : path, object, or several of them
+        A file or an object with predictions, as in `read_log`.
+    format, truth, prediction, model : str, optional
+        As in `read_log`.
+    sample, outer, repetition, fold, source, point, count : str, optional
+        Columns of the levels, as in `read_log`.
+    X, y, groups, cv : optional
+        What a tool does not store, as in `read_log`.
+
+    Returns
+    -------
+    DataFrame
+        The levels as index; ``y_true``, a column for each model, and its probabilities.
+        ``attrs["models"]`` lists the columns of predictions; where there are probabilities,
+        ``attrs["probabilities"]`` maps each model to its columns and ``attrs["classes"]``
+        lists their classes.
+
+    Raises
+    ------
+    LogError
+        If there are no predictions, and as in `read_log`.
+
+    References
+    ----------
+    Wickham (2014), Tidy data, Journal of Statistical Software 59(10),
+    doi:10.18637/jss.v059.i10.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> table = {"rowIndex": [1, 2], "obs": ["a", "b"], "pred": ["a", "a"], "a": [0.9, 0.6],
+    ...          "b": [0.1, 0.4], "Resample": ["Fold1", "Fold2"]}
+    >>> log = cvstats.read_predictions(table)
+    >>> log.attrs["classes"], log.attrs["probabilities"]
+    (['a', 'b'], {'model': ['prob_a', 'prob_b']})
+    >>> cvstats.losses(log, prediction=log.attrs["models"], loss="zero_one")["y_pred"].tolist()
+    [0.0, 1.0]
+    """
+    with shorten_messages():
+        options = options_of(
+            "squared_error",  # any loss: predictions are wanted where a table holds losses, too
+            truth, prediction, model, None, None, None, "raise",
+            {"sample": sample, "outer": outer, "repetition": repetition, "fold": fold,
+             "source": source, "point": point, "count": count},
+            {"X": X, "y": y, "groups": groups, "cv": cv},
+        )  # fmt: skip
+        tool, found = read_object(path_or_object, format, options)
+        if not isinstance(found, PredictionTable):
+            raise LogError("this file is a log that save_log wrote. Read it with read_log.")
+        for said in found.warnings:
+            warnings.warn(said + ".", stacklevel=2)
+        with raise_as_log_error("this table"):
+            parts = align(found)
+        if TRUTH not in parts.frame:
+            raise LogError("there are losses here and no predictions. Read them with read_log.")
+        frame = parts.frame
+        frame.attrs = facts_of(path_or_object, tool, found)
+        frame.attrs["models"] = list(parts.responses.values())
+        if parts.probabilities:
+            frame.attrs["classes"] = parts.classes
+            frame.attrs["probabilities"] = {
+                "model" if name is None else str(name): names
+                for name, names in parts.probabilities.items()
+            }
+        return frame
+
+
+def options_of(
+    loss: Any, truth: Any, prediction: Any, model: Any, filter: Any, metric: Any,
+    higher_is_better: bool | None, missing: str, levels: dict[str, str | None],
+    data: dict[str, Any],
+) -> ReadOptions:  # fmt: skip
+    """Gather the options of a call."""
+    if missing not in ("raise", "drop"):
+        raise choice("missing", missing, ("raise", "drop"))
+    named = {level: name for level, name in levels.items() if name is not None}
+    return ReadOptions(
+        loss, truth, prediction, model, named, data, filter, metric, higher_is_better, missing
+    )
+
+
+def facts_of(source: Any, tool: str, found: PredictionTable) -> dict[Hashable | None, Any]:
+    """Describe where a log comes from, and what is known about it."""
+    path = isinstance(source, (str, PathLike))
+    attrs: dict[Hashable | None, Any] = {
+        "read_from": Path(source).name if path else type(source).__name__,
+        "format": tool,
+    }
+    attrs.update(found.attrs)
+    if found.lost:
+        attrs["lost"] = found.lost
+    return attrs
+
+
+def refuse_second_loss(loss: Any, found: PredictionTable, frame: pd.DataFrame) -> None:
+    """Refuse to compute a loss of losses."""
+    held = str(found.attrs.get("loss", "loss"))
+    if TRUTH not in frame and loss is not None and not (isinstance(loss, str) and loss in held):
+        raise LogError(
+            f"there are losses here already ({held}), and no predictions of which "
+            f"{loss_name(loss)!r} could be computed. Leave loss= out."
+        )
+
+
+# --- any object -----------------------------------------------------------------------------------
+
+
+def read_object(source: Any, format: str | None, options: ReadOptions) -> tuple[str, Any]:
+    """Read anything: the name of its format, and a table of predictions or a saved log."""
+    name = None if format is None else ALIASES.get(str(format).lower(), str(format).lower())
+    if name is not None and name not in (*FORMATS, *CONTAINERS, *SKLEARN):
+        raise choice("format", format, [*FORMATS, *CONTAINERS])
+    container = name if name in CONTAINERS else None
+    tool = None if name in CONTAINERS else name
+    found = load(source, container, tool)
+    if is_saved(found):
+        if tool is not None:
+            raise LogError(f"this file is a log of cvstats, not of {tool}. Leave format= out.")
+        refuse_unused("a saved log", options, ("truth", "prediction"))
+        return "cvstats", found.log if isinstance(found, SavedLog) else found
+    if isinstance(found, SeveralObjects):
+        if any(map(is_saved, found.parts.values())):
+            refuse_unused("a saved log", options, ("truth", "prediction"))
+            return "cvstats", logs_by_name(found, tool)
+        return read_several(found, tool, options)
+    if tool is None and is_log(found) and options == ReadOptions(data=options.data):
+        return "cvstats", found
+    tool, table = read_one(found, tool, options, "this object")
+    negated = negate_scores(table, options.higher_is_better) if tool == "columns" else table
+    return tool, negated
+
+
+def read_one(
+    found: Any, tool: str | None, options: ReadOptions, what: str
+) -> tuple[str, PredictionTable]:
+    """Read one object by the reader of its format."""
+    tool = recognise(found, tool)
+    form = FORMATS[tool]
+    refuse_unused(f"format={tool!r}", options, form.takes)
+    with raise_as_log_error(f"{what} (as format={tool!r})"):
+        return tool, replace(form.reader(as_table(found, tool), options), takes=form.takes)
+
+
+def refuse_unused(who: str, options: ReadOptions, takes: tuple[str, ...]) -> None:
+    """Refuse an option that would change nothing."""
+    unused = [name for name in options.given() if name not in takes]
+    if unused:
+        can = ", ".join(f"{name}=" for name in takes) or "none"
+        raise LogError(f"{who} does not use {unused[0]}=. Expected only {can}. Leave it out.")
+
+
+def recognise(found: Any, tool: str | None) -> str:
+    """Choose the reader, by name or by the object."""
+    result = isinstance(found, Mapping) and ("fit_time" in found or "estimator" in found)
+    if tool in SKLEARN:
+        return "cross_validate" if result else "cross_val_predict"
+    if tool is not None:
+        return tool
+    if result:
+        return "cross_validate"
+    if isinstance(found, Mapping) and inspect_ai.is_log(found):
+        return "inspect"
+    if isinstance(found, np.ndarray):
+        return "cross_val_predict"
+    table = as_table(found, "columns")
+    names = {str(name) for name in (*table.columns, *table.index.names)}
+    for name, form in FORMATS.items():
+        if any(set(known.split()) <= names for known in form.known):
+            return name
+    return "columns"
+
+
+def as_table(found: Any, tool: str) -> Any:
+    """Turn an object into what the reader takes."""
+    if tool == "cross_val_predict":
+        return found
+    if tool == "cross_validate":
+        if not isinstance(found, Mapping):
+            raise LogError(
+                f"a {type(found).__name__} is not a result of cross_validate. Expected its dict."
+            )
+        return found
+    if tool == "autogluon":
+        if not isinstance(found, (pd.Series, pd.DataFrame)):
+            raise LogError(
+                f"a {type(found).__name__} holds no out-of-fold predictions. Expected what "
+                f"predict_oof() or predict_proba_oof() returned."
+            )
+        return found
+    if isinstance(found, pd.DataFrame):
+        return found
+    if isinstance(found, pd.Series):
+        return found.to_frame("loss" if found.name is None else found.name)
+    if isinstance(found, Mapping) and inspect_ai.is_log(found):
+        return inspect_ai.of_log(found)
+    inspect_ai.refuse_head(found)
+    if is_mapping_of_columns(found):
+        lengths = {str(name): len(values) for name, values in found.items()}
+        if len(set(lengths.values())) > 1:
+            raise LogError(
+                f"the columns have different lengths: "
+                f"{listed(f'{name!r} {n:,}' for name, n in lengths.items())}. Expected one."
+            )
+        return pd.DataFrame(
+            {
+                name: v.array if isinstance(v, (pd.Series, pd.Index)) else np.asarray(v)
+                for name, v in found.items()
+            }
+        )
+    raise unreadable(found)
+
+
+def is_mapping_of_columns(value: Any) -> bool:
+    """Whether a mapping holds columns."""
+    kinds = (list, tuple, range, np.ndarray, pd.Series, pd.Index)
+    return isinstance(value, Mapping) and 0 < len(value) == sum(
+        isinstance(column, kinds) for column in value.values()
+    )
+
+
+def unreadable(found: Any) -> LogError:
+    """Word the error for an object that no reader takes, with the call that makes one of it."""
+    library = type(found).__module__.partition(".")[0]
+    kind = "" if library in ("builtins", "_io") else f"{library} "
+    ways = {
+        "to_pandas": "Make it one of pandas: read_log(table.to_pandas(), …).",
+        "compute": "Bring it into memory: read_log(table.compute(), …).",
+        "read": "Pass the path of the file, or a table: pandas.read_csv(file).",
+    }
+    way = next((f" {words}" for name, words in ways.items() if hasattr(found, name)), "")
+    return LogError(
+        f"a {kind}{type(found).__name__} cannot be read. Expected a path, a table of pandas, a "
+        f"mapping of columns, or the result of scikit-learn's cross_validate.{way}"
+    )
+
+
+def is_log(found: Any) -> bool:
+    """Whether a table is a log already: levels as its index, and numbers."""
+    return (
+        isinstance(found, pd.DataFrame)
+        and set(found.index.names) <= set(LEVELS)
+        and found.size > 0
+        and all(pd.api.types.is_numeric_dtype(dtype) for dtype in found.dtypes)
+        and not {TRUTH, "truth", *LEVELS} & set(found.columns)
+    )
+
+
+# --- files and folders ----------------------------------------------------------------------------
+
+
+def load(source: Any, container: str | None, tool: str | None) -> Any:
+    """Load a file, or several by name; leave another object as it is."""
+    if isinstance(source, (str, PathLike)):
+        return load_path(path_of(source), container, tool)
+    if isinstance(source, Mapping) and len(source):
+        result = "fit_time" in source or "estimator" in source or inspect_ai.is_log(source)
+        kinds: tuple[Any, ...] = (str, PathLike, pd.DataFrame, Mapping)
+        if tool in ("cross_val_predict", "autogluon", *SKLEARN):
+            kinds = (*kinds, np.ndarray, pd.Series, list)
+        if not result and all(isinstance(part, kinds) for part in source.values()):
+            parts = {str(key): load(part, container, tool) for key, part in source.items()}
+            return SeveralObjects(True, parts)
+    if isinstance(source, (list, tuple)):
+        if not len(source):
+            raise LogError(
+                f"the {type(source).__name__} is empty. Expected paths of files, or records of a "
+                f"table."
+            )
+        if all(isinstance(part, (str, PathLike)) for part in source):
+            paths = [path_of(part) for part in source]
+            return SeveralObjects(False, {str(p): load_path(p, container, tool) for p in paths})
+        if all(isinstance(part, Mapping) for part in source):
+            if lm_eval.is_sample(source[0]):
+                with raise_as_log_error("these samples"):
+                    return lm_eval.of_records(source)
+            return pd.DataFrame.from_records(list(source))
+    return source
+
+
+def load_path(path: Path, container: str | None, tool: str | None) -> Any:
+    """Load one file, or a folder of them."""
+    if path.is_dir() and container in (None, "parquet") and path.suffix != ".zarr":
+        return load_folder(path, tool)
+    refuse_stream(path)
+    refuse_packed(path)
+    kind = container or kind_of(path)
+    if not path.exists():
+        raise LogError(f"{path.name} is not there. Expected the path of a file.")
+    with raise_as_log_error(path.name):
+        if kind in ("netcdf", "zarr"):
+            log, saved = netcdf.read_dataset(path, kind)
+            return SavedLog(log) if saved else log
+        savers = {
+            "csv": tabular.load_csv, "jsonl": tabular.load_jsonl, "parquet": parquet.load_parquet,
+        }  # fmt: skip
+        saved_log = savers[kind](path) if tool is None and kind in savers else None
+        if saved_log is not None:
+            return SavedLog(saved_log)
+        return load_table(path, kind, tool)
+
+
+def load_table(path: Path, kind: str, tool: str | None) -> Any:
+    """Load a file that another program wrote."""
+    match kind:
+        case "csv" | "tsv":
+            return tabular.read_csv(path, "," if kind == "csv" else "\t")
+        case "jsonl":
+            first = next(tabular.records(path), {})
+            if tool == "lm-eval" or (tool is None and lm_eval.is_sample(first)):
+                return lm_eval.of_file(path)
+            return tabular.read_jsonl(tabular.records(path))
+        case "parquet":
+            return parquet.read_parquet(path)
+        case "arff":
+            return tabular.read_arff(path)
+        case "eval":
+            return inspect_ai.of_archive(path)
+    document = tabular.read_json(path)
+    inspect_ai.refuse_head(document)
+    if not is_mapping_of_columns(document) and not inspect_ai.is_log(document):
+        raise LogError(
+            f"{path.name} is neither a log of inspect nor an object of columns. Expected one of "
+            f"these, or JSONL."
+        )
+    return document
+
+
+def load_folder(folder: Path, tool: str | None) -> Any:
+    """Load the rows of one log from several files, or the samples of several models."""
+    name = folder.name or str(folder)
+    entries = [] if tool == "lm-eval" else [
+        entry for entry in folder.iterdir() if not entry.name.startswith(("_", "."))
+    ]  # fmt: skip
+    # No deeper than the folders of a partitioned log: a folder may be anybody's home.
+    if any(entry.suffix.lower() in parquet.SUFFIXES for entry in entries if entry.is_file()) or any(
+        "=" in entry.name for entry in entries if entry.is_dir()
+    ):
+        with raise_as_log_error(name):
+            return load_parquet_folder(folder)
+    samples = lm_eval.files_of(folder, tool == "lm-eval")
+    if not samples:
+        have = "no samples_*.jsonl" if tool == "lm-eval" else (
+            "neither Parquet files nor samples_*.jsonl of lm_eval --log_samples"
+        )  # fmt: skip
+        raise LogError(
+            f"the folder {name} holds {have}. Expected "
+            + ("the output of lm_eval --log_samples." if tool == "lm-eval" else "one of these, or "
+               "a file. Parquet files in folders below it are read by cvstats.scan_parquet(path).")
+        )  # fmt: skip
+    with raise_as_log_error(name):
+        parts = {model: lm_eval.newest(folder, tasks) for model, tasks in samples.items()}
+        return SeveralObjects(True, parts)
+
+
+def load_parquet_folder(folder: Path) -> Any:
+    """Put the rows of the Parquet files of a folder below each other, with the keys of each."""
+    tables: list[Any] = []
+    saved = []
+    files = parquet.list_files(folder)
+    for file in files:
+        found = parquet.load_parquet(file.path)
+        saved.append(found is not None)
+        table = parquet.read_parquet(file.path) if found is None else found
+        if file.keys:
+            table = (table.to_frame() if isinstance(table, pd.Series) else table).assign(
+                **file.keys
+            )
+        first = tables[0] if tables else table
+        if type(table) is not type(first) or names_in(table) != names_in(first):
+            raise LogError(
+                f"{file.path.name!r} has {listed(names_in(table))} and {files[0].path.name!r} "
+                f"{listed(names_in(first))}. Expected the same columns in each file of the folder: "
+                f"the rows of one log. Where each file holds a model, name the files."
+            )
+        tables.append(table)
+    whole = pd.concat(tables, ignore_index=isinstance(tables[0].index, pd.RangeIndex))
+    return SavedLog(whole) if all(saved) and not files[0].keys else whole
+
+
+def names_in(table: pd.Series | pd.DataFrame) -> list[str]:
+    """List the levels and columns of a table."""
+    names = [table.name] if isinstance(table, pd.Series) else list(table.columns)
+    return [repr(name) for name in (*table.index.names, *names) if name is not None]
+
+
+# --- several objects ------------------------------------------------------------------------------
+
+
+def read_several(
+    found: SeveralObjects, tool: str | None, options: ReadOptions
+) -> tuple[str, PredictionTable]:
+    """Read objects of a model each, and stack their models in rows."""
+    parts = {key: only_model(key, part) for key, part in found.parts.items()}
+    read = []
+    for key, part in parts.items():
+        name, table = read_one(part, tool, options, Path(key).name)
+        read.append((name, name_models(table, key, found.named, name)))
+    names, tables = [name for name, _ in read], [table for _, table in read]
+    if len(set(names)) > 1:
+        raise LogError(f"these are of several formats: {listed(sorted(set(names)))}. Expected one.")
+    if len({frozenset(set(table.table.columns) & set(LEVELS)) for table in tables}) > 1:
+        raise LogError(
+            "the files have different levels, and so no evaluations in common. Expected the same "
+            "design in each."
+        )
+    same = all(dict(table.probabilities) == dict(tables[0].probabilities) for table in tables)
+    every = PredictionTable(
+        pd.concat([table.table for table in tables], ignore_index=True),
+        tables[0].probabilities if same else {},
+        common_facts(tables),
+        join_sentences(list(parts), [table.lost for table in tables]),
+        "; ".join(table.note for table in tables if table.note),
+        kept=[name for name in tables[0].kept if all(name in table.kept for table in tables)],
+        takes=tables[0].takes,
+        twice="" if found.named else call_with_names(list(parts)),
+        separate=True,
+    )
+    if names[0] == "columns":
+        every = negate_scores(every, options.higher_is_better)
+    return names[0], every
+
+
+def only_model(key: str, part: Any) -> Any:
+    """Take the model out of a directory that holds a single one."""
+    if not isinstance(part, SeveralObjects):
+        return part
+    if len(part.parts) > 1:
+        raise LogError(
+            f"{Path(key).name!r} holds several models: {listed(map(repr, part.parts))}. Expected "
+            f"a file for each model, or this directory alone."
+        )
+    (only,) = part.parts.values()
+    return only
+
+
+def name_models(found: PredictionTable, key: str, by_key: bool, tool: str) -> PredictionTable:
+    """Give the rows of one object the name of its model."""
+    table = found.table
+    own = "model" in table and (not by_key or table["model"].nunique() > 1)
+    if own and by_key and tool != "lm-eval":
+        table = table.assign(model=key + "/" + table["model"].astype(str))
+    elif not own:
+        table = table.assign(model=key if by_key else Path(key).stem)
+    return replace(found, table=table)
+
+
+def common_facts(tables: Sequence[PredictionTable]) -> dict[str, Any]:
+    """Combine the facts about files: counts add up, training sizes must be the same."""
+    attrs = dict(tables[0].attrs)
+    sizes = [table.attrs.get("n_train") for table in tables]
+    if any(size != sizes[0] for size in sizes):
+        attrs.pop("n_train", None)
+    for name in COUNTED:
+        number = sum(table.attrs.get(name, 0) for table in tables)
+        if number:
+            attrs[name] = number
+    files = [table.attrs["read_from"] for table in tables if "read_from" in table.attrs]
+    if files:
+        attrs["read_from"] = ", ".join(files)
+    return attrs
+
+
+def join_sentences(keys: Sequence[str], sentences: Sequence[str]) -> str:
+    """Write once what holds for all files, and beside its file what holds for one."""
+    if len(set(sentences)) == 1:
+        return sentences[0]
+    pairs = zip(keys, sentences, strict=True)
+    return "; ".join(f"{Path(key).name}: {sentence}" for key, sentence in pairs if sentence)
+
+
+def call_with_names(files: Sequence[str]) -> str:
+    """Word the call that names files of the same model, such as two runs of it."""
+    short = [file if len(file) <= LONGEST else Path(file).name for file in files]
+    pairs = zip(("'first'", "'second'"), short, strict=False)
+    some = [f"{name}: {file!r}" for name, file in pairs] + ["…"] * (len(files) > 2)
+    return f"Leave one file out, or name the models: read_log({{{', '.join(some)}}}, …)"
+
+
+# --- saved logs -----------------------------------------------------------------------------------
+
+
+def is_saved(found: Any) -> bool:
+    """Whether this is a log that needs no reader of a tool."""
+    return isinstance(found, (SavedLog, xr.DataArray, xr.Dataset))
+
+
+def logs_by_name(found: SeveralObjects, tool: str | None) -> dict[str, Any]:
+    """Name the logs of several files, each of which `save_log` wrote, or is an array."""
+    others = [key for key, part in found.parts.items() if not is_saved(part)]
+    if others or tool is not None:
+        saved = next(key for key, part in found.parts.items() if is_saved(part))
+        other = f"{Path(others[0]).name!r} is not" if others else f"format={tool!r} is of a tool"
+        raise LogError(
+            f"{Path(saved).name!r} is a log of cvstats, and {other}. Expected files of one kind: "
+            f"save the others as logs first, with cvstats.save_log."
+        )
+    logs: dict[str, Any] = {}
+    for key, part in found.parts.items():
+        name = key if found.named else Path(key).stem
+        if name in logs:
+            raise LogError(
+                f"two files are called {name!r}, and models are named after their files. Expected "
+                f"a name for each, as in read_log({{'ridge': 'a/{name}.csv', …}})."
+            )
+        logs[name] = part.log if isinstance(part, SavedLog) else part
+    return logs
+
+
+def saved_log(found: Any, options: ReadOptions, request: LossRequest) -> Any:
+    """Take a saved log, or several, or compute the losses of saved predictions."""
+    if isinstance(found, dict):
+        return join_logs({k: saved_log(part, options, request) for k, part in found.items()})
+    if request.loss is None:
+        return choose_models(found, options)
+    if not isinstance(found, (pd.DataFrame, xr.Dataset)):
+        raise LogError("this file holds losses already. Leave loss= out.")
+    if request.truth not in list(found):
+        raise LogError(
+            f"there is no column {request.truth!r} in this file, of which a loss could be "
+            f"computed. Expected truth=, or no loss= if these are losses."
+        )
+    noted = found.attrs.get("models")
+    known = noted if isinstance(noted, list) else []
+    models = options.prediction or [name for name in known if name in list(found)]
+    models = models or [name for name in found if name != request.truth]
+    return losses(
+        found, truth=request.truth, prediction=models, loss=request.loss, **request.options
+    )
+
+
+def choose_models(found: Any, options: ReadOptions) -> Any:
+    """Choose models of a saved log by ``prediction=``."""
+    if options.truth is None and options.prediction is None:
+        return found
+    frame = isinstance(found, (pd.DataFrame, xr.Dataset))
+    known = list(found) if frame else []
+    if options.truth is not None or TRUTH in known:
+        raise LogError(
+            "truth= and prediction= are for losses to be computed. Expected loss= with them, as "
+            "in loss='squared_error'."
+        )
+    names = options.predictions
+    lost = [name for name in names if name not in known]
+    if lost or not frame:
+        models = f"the models {listed(map(repr, known))}" if frame else "one model"
+        name = (lost or names)[0]
+        raise LogError(
+            f"this file holds losses of {models}, and prediction= names {name!r}."
+            f"{nearest(name, known)} {'Name one of them' if frame else 'Leave it out'}."
+        )
+    return found[names[0]] if isinstance(options.prediction, str) else found[names]
+
+
+def join_logs(logs: Mapping[str, Any]) -> pd.DataFrame | xr.Dataset:
+    """Put logs of several files side by side: the same evaluations, matched by their labels."""
+    models: dict[str, Any] = {}
+    for file, log in logs.items():
+        parts = {"": log} if isinstance(log, (pd.Series, xr.DataArray)) else dict(log.items())
+        for model, part in parts.items():
+            models[file if len(parts) == 1 else f"{file}/{model}"] = part
+    names = list(models)
+    first = models[names[0]]
+    for name in names[1:]:
+        try:
+            models[name] = aligned(first, models[name])
+        except LogError as error:
+            raise LogError(f"{names[0]!r} (first) and {name!r} (second): {error}") from None
+    every = [log.attrs for log in logs.values()]
+    attrs = {k: v for k, v in every[0].items() if all(is_same(one.get(k), v) for one in every)}
+    if isinstance(first, xr.DataArray):
+        return xr.Dataset(models, attrs=attrs)
+    frame = pd.DataFrame(models)
+    frame.columns.name = "model"
+    frame.attrs = attrs
+    return frame
+
+
+def is_same(one: Any, two: Any) -> bool:
+    """Whether an entry of attrs is the same in two files."""
+    return type(one) is type(two) and bool(np.all(one == two))

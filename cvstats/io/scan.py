@@ -1,0 +1,137 @@
+"""Parquet files of any length: a batch of rows at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from cvstats.containers.batches import CellMoments
+from cvstats.containers.columns import TableColumns
+from cvstats.containers.scanning import (
+    Parts,
+    added,
+    check_stacked,
+    columns_of,
+    part_of,
+    whole_of,
+)
+from cvstats.errors import LogError
+from cvstats.io.failures import import_extra
+from cvstats.io.formats.parquet import ParquetFile, list_files
+
+__all__ = ["BATCH", "scan_parquet"]
+
+K = TypeVar("K", bound=CellMoments)
+
+BATCH = 1 << 20
+"""Rows that are read together."""
+
+PLAIN = {"float", "double", *(f"{sign}int{size}" for sign in ("", "u") for size in (8, 16, 32, 64))}
+"""Arrow's names of the types that numpy has too."""
+
+
+def scan_parquet(
+    kind: type[K],
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    loss: str | Sequence[str],
+    asked: Mapping[str, str | None],
+    *,
+    model: str | None,
+    by: str | Sequence[str] | None,
+    pairs: bool,
+    missing: str,
+    batch_size: int,
+    progress: Callable[[int], object] | None,
+) -> K:
+    """Read a file, all files of a folder, or several of these, a batch of rows at a time."""
+    files = list_files(path)
+    if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
+        raise LogError(
+            f"batch_size={batch_size!r} is out of range. Expected a whole number of rows from 1 on."
+        )
+    with open_file(files[0].path) as first:
+        known = [*first.schema_arrow.names, *files[0].keys]
+    columns = columns_of(list(dict.fromkeys(known)), loss, asked, by, model)
+    check_stacked(columns, pairs, missing)
+    total: Parts[K] = {}
+    for batch in read_ahead(batches_of(files, columns, batch_size)):
+        total = added([total, part_of(kind, batch, columns, by, pairs, missing)])
+        if progress is not None:
+            progress(len(batch[columns.names[0]]))
+    return whole_of(total)
+
+
+def open_file(path: Path) -> Any:
+    """Open a Parquet file."""
+    arrow, parquet = (
+        import_extra("pyarrow.lib", "Parquet"),
+        import_extra("pyarrow.parquet", "Parquet"),
+    )
+    try:
+        return parquet.ParquetFile(path, pre_buffer=False)
+    except (arrow.ArrowException, OSError, ValueError) as error:
+        raise unreadable(path) from error
+
+
+def batches_of(
+    files: Sequence[ParquetFile], columns: TableColumns, batch_size: int
+) -> Iterator[dict[str, Any]]:
+    """Read the files one by one, some rows at a time: a scan of all would read far ahead."""
+    arrow = import_extra("pyarrow.lib", "Parquet")
+    for file in files:
+        with open_file(file.path) as table:
+            stored = [name for name in columns.names if name in table.schema_arrow.names]
+            lost = [name for name in columns.names if name not in (*stored, *file.keys)]
+            if lost:
+                raise LogError(
+                    f"{os.fspath(file.path)!r} has no column {lost[0]!r}, and "
+                    f"{files[0].path.name!r} has one. Expected the same columns in each file."
+                )
+            keys = {name: file.keys[name] for name in columns.names if name not in stored}
+            try:
+                for batch in table.iter_batches(batch_size=batch_size, columns=stored):
+                    rows = {name: column_of(batch.column(name)) for name in stored}
+                    constant = {name: repeated(label, len(batch)) for name, label in keys.items()}
+                    yield {**rows, **constant}
+            except (arrow.ArrowException, OSError) as error:
+                raise unreadable(file.path) from error
+
+
+def repeated(label: Any, times: int) -> pd.Categorical:
+    """Give each row the same label, or none."""
+    known: pd.Index = pd.Index([] if label is None else [label])
+    codes = np.full(times, len(known) - 1, dtype=np.int8)
+    column: pd.Categorical = pd.Categorical.from_codes(codes, categories=known)
+    return column
+
+
+def unreadable(file: Path) -> LogError:
+    """Word the error for a file that is not a Parquet file, or only the beginning of one."""
+    size = file.stat().st_size if file.exists() else 0
+    found = "it is empty" if size == 0 else f"its {size:,} bytes are none, or cut short"
+    return LogError(
+        f"{os.fspath(file)!r} cannot be read as a Parquet file: {found}. Expected a whole Parquet "
+        f"file; cvstats.read_log reads other files."
+    )
+
+
+def column_of(column: Any) -> Any:
+    """View plain numbers without a copy; make any other column one of pandas."""
+    if column.null_count == 0 and str(column.type) in PLAIN:
+        return column.to_numpy()
+    return column.to_pandas()
+
+
+def read_ahead(parts: Iterator[Any]) -> Iterator[Any]:
+    """Read the next part while the last one is computed."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        waiting = pool.submit(next, parts, None)
+        while (part := waiting.result()) is not None:
+            waiting = pool.submit(next, parts, None)
+            yield part

@@ -1,0 +1,373 @@
+"""A log as plain columns and a header, which a file can hold, and back.
+
+A column becomes numbers, times without a zone, or text; the header notes what it was, with the
+names, the attributes and the shape of the log.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from cvstats.errors import LogError
+from cvstats.io.factorize import index_of, numbered
+
+__all__ = [
+    "Columns", "Header", "flatten_array", "flatten_frame", "from_plain", "parse_header",
+    "restore_array", "restore_frame", "to_plain",
+]  # fmt: skip
+
+Columns = dict[str, np.ndarray[Any, Any]]
+"""Plain values by the names of their columns."""
+Header = dict[str, Any]
+"""What a log is besides its plain columns; it can be written as JSON."""
+VERSION = 1
+ARRAY = "losses"
+"""The name of the variable of a DataArray."""
+
+Note = dict[str, Any]
+"""What a column was before it became plain: its ``kind`` and ``dtype``."""
+
+ISO: dict[str, Any] = {"s": pd.Timestamp, "a": datetime.date, "e": datetime.datetime}
+
+
+# --- one value ------------------------------------------------------------------------------------
+
+
+def to_plain(value: Any, what: str = "a label", way: str = "") -> Any:
+    """Turn a value into what JSON can hold; a dict with one key ``~…`` marks the others.
+
+    ``way`` is the last sentence of an error.
+    """
+    if isinstance(value, np.generic):
+        value = value.item() if value.dtype.kind in "biufU" else pd.Timestamp(str(value))
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"~f": str(value)}
+    if value is pd.NaT or value is pd.NA:
+        return {"~m": str(value)}
+    if isinstance(value, (list, tuple)):
+        inner = [to_plain(item, what, way) for item in value]
+        return inner if isinstance(value, list) else {"~t": inner}
+    if isinstance(value, Mapping):
+        if all(isinstance(key, str) and not key.startswith("~") for key in value):
+            return {key: to_plain(item, what, way) for key, item in value.items()}
+        return {"~d": [[to_plain(k, what, way), to_plain(v, what, way)] for k, v in value.items()]}
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufU":
+        return {"~n": [str(value.dtype), list(value.shape), to_plain(value.ravel().tolist())]}
+    for tag, kind in ISO.items():
+        if type(value) is kind:
+            return {f"~{tag}": value.isoformat()}
+    raise LogError(
+        f"{what} has the type {type(value).__name__}, which cannot be written to a file. Expected "
+        f"numbers, text, dates, and lists or tuples of these.{way}"
+    )
+
+
+def from_plain(value: Any) -> Any:
+    """Undo `to_plain`."""
+    if isinstance(value, list):
+        return [from_plain(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    key: str
+    inner: Any
+    key, inner = next(iter(value.items()), ("", None))
+    if len(value) != 1 or not key.startswith("~"):
+        return {name: from_plain(item) for name, item in value.items()}
+    match key[1:]:
+        case "f":
+            return float(inner)
+        case "t":
+            return tuple(from_plain(item) for item in inner)
+        case "d":
+            return {from_plain(name): from_plain(item) for name, item in inner}
+        case "m":
+            return pd.NA if inner == "<NA>" else pd.NaT
+        case "n":
+            dtype, shape, values = inner
+            return np.array(from_plain(values), dtype=dtype).reshape(shape)
+        case "s":
+            return pd.Timestamp(inner)
+        case "a":
+            return datetime.date.fromisoformat(inner)
+        case "e":
+            return datetime.datetime.fromisoformat(inner)
+    raise LogError(f"the mark {key!r} is not known. It may be of a later version of cvstats.")
+
+
+# --- one column -----------------------------------------------------------------------------------
+
+
+def pack(values: Any, what: str, text: str = "") -> tuple[np.ndarray[Any, Any], Note]:
+    """Turn a column into numbers, times without a zone, or text; and note what it was.
+
+    ``text`` is what to type to turn labels into text, if they cannot be written.
+    """
+    dtype = values.dtype
+    way = f" As text: {text}" if text else ""
+    if isinstance(dtype, pd.SparseDtype):
+        return pack(np.asarray(values), what, text)
+    if isinstance(dtype, pd.CategoricalDtype):
+        labels, note = pack(dtype.categories, what, text)
+        codes = np.asarray(pd.Categorical(values).codes)
+        categories = {"labels": [to_plain(label) for label in labels.tolist()], **note}
+        if labels.dtype.kind in "mM":
+            categories["labels"] = labels.astype(np.int64).tolist()
+        note = {"kind": "category", "ordered": bool(dtype.ordered), "of": categories}
+        if note["of"]["kind"] == "text" and (codes >= 0).all():
+            return labels[codes], {**note, "written": "text"}
+        return codes.astype(np.int32), note
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        times = pd.DatetimeIndex(values)
+        zone = zone_name(times, what)
+        plain = np.asarray(times.tz_convert("UTC").tz_localize(None))
+        return plain, {"kind": "time", "dtype": str(plain.dtype), "zone": zone}
+    if isinstance(dtype, np.dtype) and (dtype.kind in "mM" or (
+        dtype.kind in "biuf" and dtype.itemsize <= 8
+    )):  # fmt: skip
+        native = dtype.newbyteorder("=")
+        return np.asarray(values).astype(native, copy=False), {
+            "kind": "plain",
+            "dtype": str(native),
+        }
+    strange = isinstance(dtype, np.dtype) and dtype.kind not in "OUT"
+    if strange or isinstance(dtype, (pd.PeriodDtype, pd.IntervalDtype)):
+        raise LogError(
+            f"{what} has the type {dtype}, which cannot be written to a file. Expected real "
+            f"numbers, text or dates.{way}"
+        )
+    objects = np.asarray(pd.Index(values, tupleize_cols=False).astype(object), dtype=object)
+    name = dtype.str if isinstance(dtype, np.dtype) and dtype.kind != "O" else str(dtype)
+    if all(type(value) is str for value in objects):
+        return objects, {"kind": "text", "dtype": name}
+    written = [json.dumps(to_plain(value, f"a value of {what}", way)) for value in objects]
+    return np.array(written, dtype=object), {"kind": "json", "dtype": name}
+
+
+def zone_name(times: pd.DatetimeIndex, what: str) -> str:
+    """Name a time zone, if it can be found again by its name."""
+    name = str(times.tz)
+    try:
+        found = times.tz_convert(name)
+        if found.tz_localize(None).equals(times.tz_localize(None)):
+            return name
+    except (LookupError, ValueError, TypeError, OSError):
+        pass
+    raise LogError(
+        f"{what} has the time zone {times.tz!r}, which cannot be found again by its name. Expected "
+        f"a named zone: times.tz_convert('Europe/Paris')."
+    )
+
+
+def unpack(values: Any, note: Note) -> Any:
+    """Undo `pack`: an array, an Index, or for categories a Categorical."""
+    kind = note["kind"]
+    if kind == "category":
+        inner = note["of"]
+        labels = np.empty(len(inner["labels"]), dtype=object)
+        labels[:] = from_plain(inner["labels"])
+        categories = pd.Index(unpack(labels, inner), tupleize_cols=False)
+        if note.get("written") == "text":
+            values = pd.Index(labels).get_indexer(pd.Index(values, dtype=object))
+            if (values < 0).any():
+                raise LogError("a column holds a label that is not a category of it.")
+        codes = np.asarray(values).astype(np.int64)
+        return pd.Categorical.from_codes(codes, categories, ordered=bool(note["ordered"]))
+    if kind == "plain":
+        return np.asarray(values).astype(note["dtype"])
+    if kind == "time":
+        times = pd.DatetimeIndex(np.asarray(values).astype(note["dtype"]))
+        return times.tz_localize("UTC").tz_convert(note["zone"])
+    if kind not in ("text", "json"):
+        raise LogError(f"the kind {str(kind)[:40]!r} is not known. Expected a saved log.")
+    objects = np.asarray(values, dtype=object)
+    if kind == "json":
+        items = [from_plain(json.loads(value)) for value in objects]
+        objects = np.empty(len(items), dtype=object)
+        objects[:] = items
+    return pd.Index(objects, dtype=note["dtype"], tupleize_cols=False)
+
+
+# --- pandas ---------------------------------------------------------------------------------------
+
+
+def flatten_frame(log: pd.Series | pd.DataFrame) -> tuple[Columns, Header]:
+    """Take a pandas object apart: plain columns, and the header that puts them together."""
+    frame = log.to_frame("loss") if isinstance(log, pd.Series) else log
+    if not len(frame) or not frame.shape[1]:
+        raise LogError("the log is empty. Expected at least one loss.")
+    if isinstance(frame.columns, pd.MultiIndex):
+        raise LogError(
+            "the columns have several levels. Expected one: the models. Type "
+            "log.columns = ['/'.join(map(str, name)) for name in log.columns]."
+        )
+    index = frame.index
+    named: list[tuple[Hashable, Any]] = [
+        *((name, index.get_level_values(at)) for at, name in enumerate(index.names)),
+        *((name, frame.iloc[:, at]) for at, name in enumerate(frame.columns)),
+    ]
+    columns: Columns = {}
+    notes: list[Note] = []
+    for at, (name, values) in enumerate(named):
+        field = str(name) if is_field(name) and name not in columns else f"column_{at}"
+        columns[field], note = pack(values, field, text_call(log, at))
+        notes.append({"field": field, "name": to_plain(name, "the name of a column"), **note})
+    return columns, {
+        "cvstats_log": VERSION,
+        "object": "Series" if isinstance(log, pd.Series) else "DataFrame",
+        "multi": isinstance(index, pd.MultiIndex),
+        "index": notes[: index.nlevels],
+        "columns": notes[index.nlevels :],
+        "columns_name": to_plain(frame.columns.name, "the name of the columns"),
+        "name": to_plain(log.name, "the name") if isinstance(log, pd.Series) else None,
+        "attrs": to_plain(dict(log.attrs), "an entry of attrs"),
+    }
+
+
+def is_field(name: Hashable) -> bool:
+    """Whether a label may name a column in every kind of file."""
+    return (
+        isinstance(name, str) and name.isprintable() and 0 < len(name) < 100
+        and not name.startswith(("column_", "_", ".")) and "/" not in name
+        and name not in ("evaluation", "cvstats_header") and name.strip() == name
+    )  # fmt: skip
+
+
+def text_call(log: pd.Series | pd.DataFrame, at: int) -> str:
+    """Word the call that turns a level, or a column after the levels, into text."""
+    levels = log.index.nlevels
+    if at >= levels:
+        what = "log" if isinstance(log, pd.Series) else f"log[{log.columns[at - levels]!r}]"
+        return f"{what} = {what}.astype(str)"
+    if not isinstance(log.index, pd.MultiIndex):
+        return "log.index = log.index.astype(str)"
+    name = log.index.names[at]
+    level = at if name is None else name
+    labels = f"log.index.levels[{at}].astype(str)"
+    return f"log.index = log.index.set_levels({labels}, level={level!r})"
+
+
+def parse_header(text: str, what: str) -> Header:
+    """Parse the header of a saved log."""
+    header = json.loads(text)
+    if not isinstance(header, dict) or header.get("cvstats_log") != VERSION:
+        raise LogError(
+            f"{what} was not written by this version of cvstats. Expected a saved log of "
+            f"version {VERSION}."
+        )
+    return header
+
+
+def restore_frame(read: Callable[[str], Any], header: Header) -> pd.Series | pd.DataFrame:
+    """Undo `flatten_frame`; ``read`` returns one column, of which each may be large."""
+    names = [from_plain(note["name"]) for note in header["index"]]
+    index: pd.Index
+    if header["multi"]:
+        parts = [numbered(unpack(read(note["field"]), note)) for note in header["index"]]
+        index = index_of(parts, names)
+    else:
+        (note,) = header["index"]
+        index = pd.Index(unpack(read(note["field"]), note), name=names[0], tupleize_cols=False)
+    values = [
+        pd.Series(unpack(read(note["field"]), note), index=index, copy=False)
+        for note in header["columns"]
+    ]
+    attrs = from_plain(header["attrs"])
+    if header["object"] == "Series":
+        one = values[0].rename(from_plain(header["name"]))
+        one.attrs = attrs
+        return one
+    frame = pd.concat(values, axis=1) if len(values) > 1 else values[0].to_frame()
+    models = [from_plain(note["name"]) for note in header["columns"]]
+    frame.columns = pd.Index(models, name=from_plain(header["columns_name"]), tupleize_cols=False)
+    frame.attrs = attrs
+    return frame
+
+
+# --- xarray ---------------------------------------------------------------------------------------
+
+
+def flatten_array(log: xr.DataArray | xr.Dataset) -> tuple[xr.Dataset, Header]:
+    """Take an xarray object apart: plain variables, and the header that puts them together."""
+    whole = log.to_dataset(name=ARRAY) if isinstance(log, xr.DataArray) else log
+    multi = {
+        str(name): [str(level) for level in index.names]
+        for name, index in whole.indexes.items()
+        if isinstance(index, pd.MultiIndex) and name in whole.dims
+    }
+    flat = whole.reset_index(list(multi)) if multi else whole
+    variables: dict[str, Any] = {}
+    notes: dict[str, Note] = {}
+    for name, variable in flat.variables.items():
+        if not isinstance(name, str) or "/" in name or not name:
+            raise LogError(f"a variable is called {name!r}. Expected text, for a file.")
+        if variable.chunks is not None:
+            raise LogError("this object is lazy (dask). Expected one in memory: log.compute().")
+        if name in multi:
+            continue
+        values, note = pack(variable.to_numpy().reshape(-1), repr(name))
+        attrs = to_plain(dict(variable.attrs), f"an attribute of {name!r}")
+        variables[name] = (variable.dims, values.reshape(variable.shape), readable_attrs(attrs))
+        notes[name] = {"attrs": attrs, "coord": name in flat.coords, **note}
+    array = isinstance(log, xr.DataArray)
+    header = {
+        "cvstats_log": VERSION,
+        "object": "DataArray" if array else "Dataset",
+        "name": to_plain(log.name, "the name") if isinstance(log, xr.DataArray) else None,
+        "dims": [str(dim) for dim in log.dims],
+        "multi": multi,
+        "variables": notes,
+        "attrs": to_plain(dict(log.attrs), "an entry of attrs"),
+    }
+    coords = [name for name in variables if notes[name]["coord"]]
+    plain = xr.Dataset(variables, attrs=readable_attrs(header["attrs"]))
+    return plain.set_coords(coords), header
+
+
+def readable_attrs(attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep the attributes that other programs can read in the file, too."""
+    own = ("_FillValue", "scale_factor", "add_offset", "dtype", "coordinates", "calendar")
+    return {
+        name: value
+        for name, value in attrs.items()
+        if name not in own
+        and (
+            (isinstance(value, str) and len(value) < 10_000)
+            or isinstance(value, float)
+            or (type(value) is int and abs(value) < 2**63)
+        )
+    }
+
+
+def restore_array(dataset: xr.Dataset, header: Header) -> xr.DataArray | xr.Dataset:
+    """Undo `flatten_array`."""
+    variables: dict[str, xr.Variable] = {}
+    for name, note in header["variables"].items():
+        stored = dataset.variables[name]
+        values = np.asarray(unpack(stored.to_numpy().reshape(-1), note)).reshape(stored.shape)
+        if note["kind"] in ("text", "json"):
+            numpy_text = str(note["dtype"]).startswith(("<U", ">U"))
+            values = values.astype(note["dtype"] if numpy_text else object)
+        variables[name] = xr.Variable(stored.dims, values, from_plain(note["attrs"]))
+    coords = [name for name, note in header["variables"].items() if note["coord"]]
+    whole = xr.Dataset(
+        {name: variable for name, variable in variables.items() if name not in coords},
+        coords={name: variables[name] for name in coords},
+    )
+    for dim, levels in header["multi"].items():
+        whole = whole.set_index({dim: levels})
+    whole.attrs = from_plain(header["attrs"])
+    if header["object"] == "Dataset":
+        return whole
+    one = whole[ARRAY].rename(from_plain(header["name"])).transpose(*header["dims"])
+    one.attrs = whole.attrs
+    return one

@@ -1,0 +1,211 @@
+"""Any other table: columns that the caller names, or that have the names of a loss log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from cvstats.containers.columns import find_columns, index_to_columns, unnamed_labels
+from cvstats.core.design import LEVELS
+from cvstats.errors import LogError, nearest
+from cvstats.io.formats.tabular import NESTED, SPELLINGS
+from cvstats.io.predictions import (
+    LOSS,
+    MODEL,
+    PREDICTION,
+    TRUTH,
+    PredictionTable,
+    refuse_not_numbers,
+)
+from cvstats.io.tools._table import ReadOptions, require_columns
+from cvstats.loss_functions import LOSSES, unknown_loss
+
+__all__ = ["columns", "flatten_index", "level_columns", "negate_scores", "stack_models"]
+
+USUAL = (PREDICTION, "prediction", "pred", "oof_pred")
+"""What a column of predictions is called where the caller names none."""
+MOST = 12
+"""How many columns a message names."""
+
+
+def columns(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
+    """Read a table with a row for each evaluation: losses, or truth and predictions."""
+    table = flatten_index(table)
+    refuse_nested(table, options)
+    check_names(table, options)
+    truth = options.truth or next((n for n in (TRUTH, "truth") if n in table.columns), None)
+    losses = loss_column(table, options, truth)
+    out = level_columns(table, options, [truth, losses, *options.predictions])
+    if losses is not None:
+        found = PredictionTable(
+            out.assign(loss=table[losses]), attrs={"loss": losses}, called=own_name(losses)
+        )
+    elif truth is not None:
+        out[TRUTH] = table[truth]
+        found = stack_models(out, table, prediction_columns(table, options), PREDICTION)
+    else:
+        found = loss_columns(table, options, out)
+    if not set(LEVELS) & set(found.table.columns):
+        raise LogError(f"no column is named as a level of a loss log. {call_to_type(table)}")
+    kept = [name for name in out.attrs["unnamed"] if name in found.table.columns]
+    return replace(found, kept=kept)
+
+
+def level_columns(
+    table: pd.DataFrame, options: ReadOptions, values: list[str | None]
+) -> pd.DataFrame:
+    """Take levels and the names of models out of a table; ``values`` are other things.
+
+    Columns named much like a level that nobody named stay; ``attrs["unnamed"]`` lists them.
+    """
+    used = list(dict.fromkeys(name for name in values if name is not None))
+    found = find_columns(
+        list(table.columns), used, {level: options.levels.get(level) for level in LEVELS},
+        options.model,
+    )  # fmt: skip
+    unnamed = unnamed_labels(table, found) if found.levels else []
+    names = {**found.levels, **{name: name for name in unnamed}}
+    if found.model is not None:
+        names[MODEL] = found.model
+    spellings: Mapping[str, pd.Series] = table.attrs.get(SPELLINGS, {})
+    out = pd.DataFrame({to: spellings.get(name, table[name]) for to, name in names.items()})
+    out.attrs["unnamed"] = unnamed
+    return out
+
+
+def flatten_index(table: pd.DataFrame) -> pd.DataFrame:
+    """Turn every index level that has a name into a column."""
+    flat = index_to_columns(table, list(table.index.names))
+    flat.attrs = table.attrs
+    return flat
+
+
+def refuse_nested(table: pd.DataFrame, options: ReadOptions) -> None:
+    """Refuse lists and objects in place of labels and numbers: they were left out in reading."""
+    nested = table.attrs.get(NESTED, {})
+    roles = (options.model or MODEL, options.truth or TRUTH, options.metric or LOSS, options.wanted)
+    levels = [options.levels.get(level, level) for level in LEVELS]
+    for name in (*levels, *roles, *options.predictions) if nested else ():
+        if name in nested:
+            raise LogError(
+                f"the column {name!r} holds lists or objects, as in {nested[name]}. Expected a "
+                f"name or a number in each row. Make text of them, row[{name!r}] = "
+                f"json.dumps(row[{name!r}]), or rename the column if it is something else."
+            )
+
+
+def check_names(table: pd.DataFrame, options: ReadOptions) -> None:
+    """Refuse names of columns that the table lacks, and losses that cannot be computed."""
+    for what, name in (("truth", options.truth), ("metric", options.metric)):
+        require_columns(table, [] if name is None else [name], f"table with this {what}=")
+    require_columns(table, options.predictions, "table with this prediction=")
+    loss = options.loss
+    if not isinstance(loss, str) or loss in LOSSES or loss in table.columns:
+        return
+    near = nearest(loss, table.columns)
+    if not near or (options.truth or TRUTH) in table.columns:
+        raise unknown_loss(loss)
+    raise LogError(
+        f"there is no column {loss!r}, and no loss of this name. Expected the column of losses, or "
+        f"one of {', '.join(map(repr, LOSSES))}.{near}"
+    )
+
+
+def loss_column(table: pd.DataFrame, options: ReadOptions, truth: str | None) -> str | None:
+    """Find the column of losses; None where losses are to be computed, or have many columns."""
+    wanted = options.metric or LOSS
+    if isinstance(options.loss, str) and options.loss in table.columns:
+        wanted = options.loss  # the name of a column and not of a function
+    if wanted not in table.columns or (truth is not None and options.loss not in (None, wanted)):
+        return None
+    unused = [name for name in ("truth", "prediction") if getattr(options, name) is not None]
+    if unused:
+        raise LogError(
+            f"the losses of this table are in the column {wanted!r}, and {unused[0]}= is for "
+            f"losses to be computed. Expected loss= with it, as in loss='squared_error'. Leave it "
+            f"out to take the losses as they are."
+        )
+    return wanted
+
+
+def prediction_columns(table: pd.DataFrame, options: ReadOptions) -> list[str]:
+    """Find the columns of predictions."""
+    names = options.predictions or [name for name in USUAL if name in table.columns]
+    if options.prediction is None and len(names) != 1:
+        raise LogError(f"the column of predictions is not known. {call_to_type(table)}")
+    return names
+
+
+def loss_columns(
+    table: pd.DataFrame, options: ReadOptions, out: pd.DataFrame
+) -> PredictionTable:  # fmt: skip
+    """Read a table whose other columns are losses, one for each model."""
+    if options.loss is not None:
+        raise LogError(f"the column of the truth is not known. {call_to_type(table)}")
+    used = {*out.columns, *options.levels.values(), options.model}
+    others = [str(name) for name in table.columns if name not in used]
+    if options.prediction is not None or not others or not set(LEVELS) & set(out.columns):
+        raise LogError(f"no column of losses was found. {call_to_type(table)}")
+    text = [name for name in others if not pd.api.types.is_numeric_dtype(table[name])]
+    if text:
+        raise LogError(
+            f"the column {text[0]!r} does not hold numbers, and so not losses: the first is "
+            f"{str(table[text[0]].iloc[0])[:40]!r}. {call_to_type(table)}"
+        )
+    return stack_models(out, table, others, LOSS)
+
+
+def stack_models(
+    out: pd.DataFrame, table: pd.DataFrame, names: list[str], to: str
+) -> PredictionTable:
+    """Stack the columns of several models in rows."""
+    if len(names) == 1:
+        return PredictionTable(out.assign(**{to: table[names[0]]}), called=own_name(names[0]))
+    if MODEL in out.columns:
+        raise LogError("model= and several columns both name models. Expected one of them.")
+    parts = [out.assign(model=name, **{to: table[name]}) for name in names]
+    return PredictionTable(pd.concat(parts, ignore_index=True))
+
+
+def own_name(column: str) -> str | None:
+    """Name a model after its column, unless all columns of this kind have that name."""
+    return None if column in (*USUAL, LOSS) else column
+
+
+def call_to_type(table: pd.DataFrame) -> str:
+    """Word the columns of a table, and the call that names them."""
+    names = [repr(str(name)) for name in table.columns]
+    more = f" and {len(names) - MOST:,} more" if len(names) > MOST else ""
+    return (
+        f"The columns are {', '.join(names[:MOST])}{more}. Expected names for some of them, as in "
+        f"read_log(path, fold=…, point=…, metric=…) for losses, or read_log(path, fold=…, "
+        f"point=…, truth=…, prediction=…, loss='squared_error') for predictions."
+    )
+
+
+def negate_scores(tidy: PredictionTable, higher_is_better: bool | None) -> PredictionTable:
+    """Turn scores into losses: shares s into 1 - s, as for other tools, and any other into -s."""
+    if higher_is_better is None:
+        return tidy
+    if LOSS not in tidy.table:
+        raise LogError(
+            "higher_is_better= is for scores that a table holds, and here losses are computed of "
+            "predictions. Leave it out."
+        )
+    name = tidy.attrs.get("loss", "score")
+    refuse_not_numbers(tidy.table[LOSS], tidy.attrs.get("loss", LOSS))
+    if not higher_is_better:
+        return tidy
+    values = pd.to_numeric(tidy.table[LOSS]).to_numpy(dtype=float, na_value=np.nan)
+    known = values[~np.isnan(values)]
+    share = bool(((known >= 0) & (known <= 1)).all())
+    loss = f"1 - {name}" if share else f"-{name}"
+    return replace(
+        tidy,
+        table=tidy.table.assign(loss=1 - values if share else 0 - values),
+        attrs={**tidy.attrs, "loss": loss},
+        called=loss if tidy.called == name else tidy.called,
+    )

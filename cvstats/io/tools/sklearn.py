@@ -1,0 +1,229 @@
+"""scikit-learn: ``cross_validate`` with estimators, ``cross_val_predict`` with its cv."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cvstats.core.types import IntArray
+from cvstats.errors import LogError, listed, spelled
+from cvstats.io.predictions import PredictionTable
+from cvstats.io.splits import add_split_numbers
+from cvstats.io.tools._table import ReadOptions
+
+__all__ = ["cross_val_predict", "cross_validate"]
+
+
+def cross_validate(result: Mapping[str, Any], options: ReadOptions) -> PredictionTable:
+    """Predict again with the estimators that were kept, each for the points it has not seen."""
+    lost = [name for name in ("estimator", "indices") if name not in result]
+    if lost:
+        raise LogError(
+            f"this result of cross_validate has no {listed(map(repr, lost))}. Expected "
+            f"cross_validate(…, return_estimator=True, return_indices=True)."
+        )
+    X, y = options.data.get("X"), options.data.get("y")
+    if X is None or y is None:
+        raise LogError(
+            "cross_validate keeps neither data nor truth. Expected both, as in "
+            "read_log(result, X=X, y=y, loss=…)."
+        )
+    truth, points = truth_of(y, X)
+    estimators, tests = list(result["estimator"]), list(result["indices"]["test"])
+    trains = list(result["indices"]["train"])
+    if not len(estimators) == len(tests) == len(trains):
+        raise LogError(
+            f"there are {len(estimators):,} estimators and {len(tests):,} test sets. Expected "
+            f"as many."
+        )
+    columns: dict[str, Any] = {"y_pred": [], "split": [], "row": []}
+    names: list[Hashable] | None = None
+    chances = []
+    for split, (estimator, test) in enumerate(zip(estimators, tests, strict=True)):
+        rows = rows_of(test, len(truth))
+        part = X.iloc[rows] if hasattr(X, "iloc") else np.asarray(X)[rows]
+        columns["y_pred"].append(np.asarray(estimator.predict(part)))
+        columns["split"].append(np.full(len(rows), split))
+        columns["row"].append(rows)
+        if hasattr(estimator, "predict_proba"):
+            names = same_classes(names, list(np.asarray(estimator.classes_).tolist()))
+            chances.append(np.asarray(estimator.predict_proba(part)))
+    rows = np.concatenate(columns["row"])
+    table = pd.DataFrame(
+        {
+            "point": points[rows],
+            "y_true": truth[rows],
+            "y_pred": np.concatenate(columns["y_pred"]),
+        }
+    )
+    table, found = with_classes(table, names, chances)
+    table = with_groups(table, options, rows, len(truth))
+    table = add_split_numbers(table, np.concatenate(columns["split"]))
+    return PredictionTable(table, found, train_sizes(table, trains))
+
+
+def same_classes(known: list[Hashable] | None, found: list[Hashable]) -> list[Hashable]:
+    """Refuse estimators of different classes: a training set lacked one."""
+    if known is not None and known != found:
+        raise LogError(
+            f"the estimators have different classes: {known} and {found}. Expected every class "
+            f"in every training set. Stratify the splits, or predict with cvstats.evaluate."
+        )
+    return found
+
+
+def with_classes(
+    table: pd.DataFrame, names: list[Hashable] | None, chances: list[Any]
+) -> tuple[pd.DataFrame, dict[Hashable, str]]:
+    """Keep the probabilities of the classes as columns."""
+    if names is None:
+        return table, {}
+    found = {name: f"prob_{name}" for name in names}
+    columns = dict(zip(found.values(), np.concatenate(chances).T, strict=True))
+    return table.assign(**columns), found
+
+
+def truth_of(y: Any, X: Any = None) -> tuple[Any, Any]:
+    """Take the truth and the names of the points: the index of a table, or row numbers."""
+    truth = np.asarray(y)
+    if truth.ndim != 1:
+        raise LogError(f"y has the shape {truth.shape}. Expected one truth for each point.")
+    named = [part.index for part in (y, X) if isinstance(part, (pd.Series, pd.DataFrame))]
+    if len(named) == 2 and not named[0].equals(named[1]):
+        raise LogError("X and y have different indexes. Expected the same points in both.")
+    if X is not None and len(X) != len(truth):
+        raise LogError(f"X has {len(X):,} rows and y {len(truth):,}. Expected as many.")
+    if not named:
+        return truth, np.arange(len(truth))
+    if isinstance(named[0], pd.MultiIndex) or not named[0].is_unique:
+        again = (named[0][named[0].duplicated()] if not named[0].is_unique else named[0])[0]
+        raise LogError(
+            f"the index of y names a point twice ({spelled(again)}). "
+            f"Expected a name for each point. Pass y.reset_index(drop=True), and X as well."
+        )
+    return truth, np.asarray(named[0])
+
+
+def rows_of(indices: Any, size: int) -> IntArray:
+    """Check row numbers, and turn a mask into them."""
+    rows = np.asarray(indices)
+    if rows.dtype == bool:
+        rows = np.flatnonzero(rows)
+    if rows.ndim != 1 or rows.dtype.kind not in "iu":
+        raise LogError("the indices of a split are not row numbers. Expected integers.")
+    if len(rows) and not 0 <= rows.min() <= rows.max() < size:
+        raise LogError(
+            f"a split names row {int(rows.max()):,}, and y has {size:,} rows. Expected the X and "
+            f"y that were cross-validated."
+        )
+    return rows.astype(np.int64)
+
+
+def with_groups(
+    table: pd.DataFrame, options: ReadOptions, rows: IntArray, size: int
+) -> pd.DataFrame:
+    """Put the groups in as sources."""
+    groups = options.data.get("groups")
+    if groups is None:
+        return table
+    if len(groups) != size:
+        raise LogError(f"groups has {len(groups):,} labels and y {size:,}. Expected as many.")
+    return table.assign(source=np.asarray(groups)[rows])
+
+
+def are_classes(columns: pd.Index, truth: Any) -> bool:
+    """Whether columns are named as the classes of the truth are."""
+    classes = {str(label) for label in np.unique(truth)} if len(columns) > 1 else set()
+    return {str(name) for name in columns} == classes
+
+
+def train_sizes(table: pd.DataFrame, trains: list[Any]) -> dict[str, Any]:
+    """Say how many points each estimator was trained on, in the order of the splits."""
+    counts = [int(np.sum(t)) if np.asarray(t).dtype == bool else len(t) for t in trains]
+    if len(set(counts)) == 1:
+        return {"n_train": counts[0]}
+    return {"n_train": counts}
+
+
+def cross_val_predict(predictions: Any, options: ReadOptions) -> PredictionTable:
+    """Split again, to find the fold in which each point was predicted."""
+    y, cv = options.data.get("y"), options.data.get("cv")
+    if y is None or cv is None:
+        raise LogError(
+            "cross_val_predict keeps neither truth nor folds. Expected both, as in "
+            "read_log(predictions, y=y, cv=KFold(10), loss=…)."
+        )
+    truth, points = truth_of(y, options.data.get("X"))
+    models: list[Hashable] = []
+    if isinstance(predictions, pd.DataFrame) and not are_classes(predictions.columns, truth):
+        models = list(predictions.columns)  # the columns have names, which are not those of classes
+    values = np.asarray(predictions)
+    if values.ndim not in (1, 2) or len(values) != len(truth):
+        raise LogError(
+            f"the predictions have the shape {values.shape} for {len(truth):,} points. Expected "
+            f"one for each, or one for each and class."
+        )
+    fold = np.full(len(truth), -1)
+    trains = []
+    for number, (train, test) in enumerate(splits_of(cv, options, truth)):
+        rows = rows_of(test, len(truth))
+        if (fold[rows] >= 0).any():
+            raise LogError(
+                "a point appears in two test sets of cv. Expected a partition: cross_val_predict "
+                "keeps one prediction for each point. For repeated folds use cross_validate(…, "
+                "return_estimator=True, return_indices=True)."
+            )
+        fold[rows] = number
+        trains.append(rows_of(train, len(truth)))
+    if (fold < 0).any():
+        raise LogError(
+            f"point {spelled(points[int(np.argmin(fold))])} is in no test set of cv. Expected "
+            f"a partition, the same that made the predictions."
+        )
+    table = pd.DataFrame({"fold": fold, "point": points, "y_true": truth})
+    rows = np.arange(len(truth))
+    table = with_groups(table, options, rows, len(truth))
+    attrs = train_sizes(table, trains)
+    if values.ndim == 1:
+        return PredictionTable(table.assign(y_pred=values), {}, attrs)
+    if models:
+        parts = [
+            table.assign(model=str(model), y_pred=predictions.iloc[:, at].array)
+            for at, model in enumerate(models)
+        ]
+        return PredictionTable(pd.concat(parts, ignore_index=True), {}, attrs)
+    names = np.unique(truth).tolist()
+    if len(names) != values.shape[1]:
+        raise LogError(
+            f"the predictions have {values.shape[1]} columns and y has {len(names)} classes. "
+            f"Expected one for each class."
+        )
+    table = table.assign(y_pred=np.asarray(names)[values.argmax(axis=1)])
+    table, found = with_classes(table, names, [values])
+    return PredictionTable(table, found, attrs)
+
+
+def splits_of(cv: Any, options: ReadOptions, truth: Any) -> list[tuple[Any, Any]]:
+    """Split as the tool did; refuse what would split otherwise this time."""
+    if isinstance(cv, (int, float, str)):
+        raise LogError(
+            f"cv={cv!r} means other folds for a classifier than for a regressor. Expected the "
+            f"splitter, such as KFold({cv}) or StratifiedKFold({cv})."
+        )
+    if not hasattr(cv, "split"):
+        return list(cv)
+    state = getattr(cv, "random_state", None)
+    random = getattr(cv, "shuffle", hasattr(cv, "random_state"))
+    if random and not isinstance(state, (int, np.integer)):
+        raise LogError(
+            f"{type(cv).__name__} shuffles with random_state={state!r}, so that it splits "
+            f"differently each time. Expected an integer, or the splits themselves: "
+            f"cv=list(splitter.split(X, y)), made before predicting."
+        )
+    X = options.data.get("X")
+    return list(
+        cv.split(np.zeros(len(truth)) if X is None else X, truth, options.data.get("groups"))
+    )

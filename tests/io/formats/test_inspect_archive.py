@@ -1,0 +1,74 @@
+"""Archives of inspect: packed in any way, read without unpacking more than they claim."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zipfile
+
+import numpy as np
+import pytest
+
+import cvstats
+from cvstats.errors import LogError
+
+SAMPLES = [
+    {"id": "a", "epoch": 1, "scores": {"match": {"value": "C"}}},
+    {"id": "b", "epoch": 1, "scores": {"match": {"value": "I"}}},
+]
+HEAD = {"version": 2, "status": "success", "eval": {"eval_id": "e", "model": "m", "task": "t"}}
+
+
+def archive(path, samples=SAMPLES, head=HEAD, how=zipfile.ZIP_DEFLATED):
+    with zipfile.ZipFile(path, "w", how) as file:
+        for at, sample in enumerate(samples):
+            text = sample if isinstance(sample, str) else json.dumps(sample)
+            file.writestr(f"samples/{at}_epoch_1.json", text)
+        file.writestr("summaries.json", "[]")
+        if head is not None:
+            file.writestr("header.json", json.dumps(head))
+    return path
+
+
+def refused(path):
+    with pytest.raises(LogError) as caught:
+        cvstats.read_log(path)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("how", [zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED])
+def test_any_packing(tmp_path, how):
+    log = cvstats.read_log(archive(tmp_path / "run.eval", how=how))
+    np.testing.assert_array_equal(log, [0.0, 1.0])
+    assert log.index.tolist() == ["a", "b"]
+
+
+def test_methods_that_nobody_uses(tmp_path):
+    path = archive(tmp_path / "run.eval", how=zipfile.ZIP_BZIP2)
+    assert "packed by method 12. Expected 0, 8 or 93" in refused(path)
+
+
+def test_runs_that_did_not_end(tmp_path):
+    assert "has no header.json: the run did not end" in refused(
+        archive(tmp_path / "run.eval", head=None)
+    )
+    head = {**HEAD, "status": "started"}
+    assert "did not end" in refused(archive(tmp_path / "run.eval", head=head))
+
+
+def test_what_is_no_archive(tmp_path):
+    path = tmp_path / "run.eval"
+    path.write_text("{}")
+    assert "is not an archive of inspect, or was cut off" in refused(path)
+    assert "damaged" in refused(archive(path, samples=["{"]))
+    assert "is not a JSON object" in refused(archive(path, samples=["[1]"]))
+
+
+def test_a_document_that_is_larger_than_it_says(tmp_path):
+    path = archive(tmp_path / "run.eval", samples=[json.dumps({"id": " " * 100_000})])
+    data = bytearray(path.read_bytes())
+    at = data.index(b"PK\x01\x02") + 24  # its size in the list at the end
+    assert struct.unpack_from("<L", data, at) == (100_010,)
+    struct.pack_into("<L", data, at, 500)
+    path.write_bytes(bytes(data))
+    assert "is damaged. Expected JSON" in refused(path)

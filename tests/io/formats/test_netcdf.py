@@ -1,0 +1,168 @@
+"""NetCDF and Zarr of other programs, and what is refused before it is opened."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+
+import numpy as np
+import pytest
+import xarray as xr
+from packaging.version import Version
+
+import cvstats
+from cvstats.errors import LogError
+
+NEW = pytest.mark.skipif(
+    Version(xr.__version__) < Version("2025.1.1"), reason="older ones cannot write with zarr 3"
+)
+
+
+@NEW
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("compression", ["blosc", "default"])
+def test_stores_of_other_programs(tmp_path, zarr_format, compression):
+    from numcodecs import Blosc
+    from zarr.codecs import BloscCodec
+
+    log = xr.Dataset(
+        {"ridge": ("point", np.arange(200.0)), "forest": ("point", np.ones(200))},
+        coords={"point": np.arange(200)},
+    )
+    codec = Blosc(cname="lz4") if zarr_format == 2 else BloscCodec(cname="lz4")
+    blosc = compression == "blosc"
+    packed = {name: {"compressors": (codec,)} for name in log.data_vars} if blosc else {}
+    path = tmp_path / "log.zarr"
+    log.to_zarr(path, mode="w", zarr_format=zarr_format, consolidated=False, encoding=packed)
+    before = sorted((file, file.read_bytes()) for file in path.rglob("*") if file.is_file())
+    back = cvstats.read_log(path)
+    xr.testing.assert_identical(back.drop_attrs(), log)
+    after = sorted((file, file.read_bytes()) for file in path.rglob("*") if file.is_file())
+    assert after == before
+
+
+@NEW
+def test_damaged_chunks(tmp_path):
+    path = tmp_path / "log.zarr"
+    cvstats.save_log(xr.DataArray(np.arange(200.0), dims="point"), path)
+    chunk = path / "losses" / "0"
+    chunk.write_bytes(chunk.read_bytes()[:20])
+    with pytest.raises(LogError, match=r"log.zarr could not be read: .*It may be damaged"):
+        cvstats.read_log(path)
+
+
+# --- codecs that execute --------------------------------------------------------------------------
+
+
+class Trap:
+    """Makes a directory when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.path),)
+
+
+PICKLE = [{"id": "pickle", "protocol": 4}]
+
+
+def write_trap(folder, trap, filters=PICKLE):
+    """Write an array of Zarr 2 that makes a directory when it is read."""
+    folder.mkdir(parents=True)
+    array = {
+        "zarr_format": 2, "shape": [1], "chunks": [1], "dtype": "|O", "order": "C",
+        "fill_value": None, "compressor": None, "filters": filters,
+    }  # fmt: skip
+    (folder / ".zarray").write_text(json.dumps(array), encoding="utf-8")
+    (folder / ".zattrs").write_text('{"_ARRAY_DIMENSIONS": ["point"]}', encoding="utf-8")
+    (folder / "0").write_bytes(pickle.dumps(Trap(trap)))
+
+
+@pytest.fixture
+def store(tmp_path):
+    path = tmp_path / "bad.zarr"
+    path.mkdir()
+    (path / ".zgroup").write_text('{"zarr_format": 2}', encoding="utf-8")
+    return path
+
+
+def refused(store, words):
+    pytest.importorskip("zarr")
+    with pytest.raises(LogError, match=words):
+        cvstats.read_log(store)
+    assert not (store.parent / "executed").exists()
+
+
+def test_a_codec_that_unpickles_is_refused(store):
+    write_trap(store / "ridge", store.parent / "executed")
+    refused(store, "asks for the codec 'pickle', which could execute")
+
+
+def test_a_link_out_of_the_store_is_refused(store):
+    write_trap(store.parent / "elsewhere", store.parent / "executed")
+    (store / "ridge").symlink_to(store.parent / "elsewhere", target_is_directory=True)
+    refused(store, "'ridge' in bad.zarr is a link to another place")
+
+
+def test_a_linked_file_out_of_the_store_is_refused(store):
+    write_trap(store.parent / "elsewhere", store.parent / "executed")
+    (store / "ridge").mkdir()
+    for name in (".zarray", "0"):
+        (store / "ridge" / name).symlink_to(store.parent / "elsewhere" / name)
+    refused(store, "in bad.zarr is a link to another place")
+
+
+def test_links_inside_the_store_are_followed(store):
+    write_trap(store / "hidden", store.parent / "executed")
+    (store / "hidden" / ".zarray").rename(store / "hidden" / "metadata")
+    (store / "ridge").mkdir()
+    (store / "ridge" / ".zarray").symlink_to(store / "hidden" / "metadata")
+    (store / "ridge" / "0").symlink_to(store / "hidden" / "0")
+    refused(store, "asks for the codec 'pickle', which could execute")
+
+
+@pytest.mark.parametrize(
+    "described",
+    [
+        {"codecs": [{"name": "sharding_indexed", "configuration": {"codecs": ["pickle"]}}]},
+        {"codecs": [{"name": "sharding_indexed",
+                     "configuration": {"index_codecs": [{"name": "numcodecs.pickle"}]}}]},
+        {"consolidated_metadata": {"metadata": {"a": {"codecs": [{"name": "pickle"}]}}}},
+        {"compressor": "pickle"},
+    ],
+)  # fmt: skip
+def test_nested_codecs_are_found(store, described):
+    (store / "ridge").mkdir()
+    (store / "ridge" / "zarr.json").write_text(json.dumps(described), encoding="utf-8")
+    refused(store, "asks for the codec '(numcodecs.)?pickle'")
+
+
+# --- files that read others -----------------------------------------------------------------------
+
+
+def test_a_file_that_would_read_another_one_is_refused(tmp_path):
+    import h5py
+
+    secret = tmp_path / "secret.txt"
+    secret.write_bytes(b"x" * 80)
+    with h5py.File(tmp_path / "spy.nc", "w") as file:
+        file.create_dataset("ridge", shape=(10,), dtype="f8", external=[(str(secret), 0, 80)])
+    with pytest.raises(LogError, match="'ridge' in spy.nc would be read out of another file"):
+        cvstats.read_log(tmp_path / "spy.nc")
+    with h5py.File(tmp_path / "link.nc", "w") as file:
+        file["ridge"] = h5py.ExternalLink(str(tmp_path / "spy.nc"), "/ridge")
+    with pytest.raises(LogError, match="out of another file"):
+        cvstats.read_log(tmp_path / "link.nc")
+    with h5py.File(tmp_path / "deep.nc", "w") as file:
+        file["group/far"] = h5py.ExternalLink(str(tmp_path / "spy.nc"), "/ridge")
+        file["ridge"] = h5py.SoftLink("/group/far")
+    with pytest.raises(LogError, match="'group/far' in deep.nc would be read out of another file"):
+        cvstats.read_log(tmp_path / "deep.nc")
+    with h5py.File(tmp_path / "virtual.nc", "w") as file:
+        layout = h5py.VirtualLayout(shape=(10,), dtype="f8")
+        layout[:] = h5py.VirtualSource(str(tmp_path / "spy.nc"), "ridge", shape=(10,))
+        file.create_virtual_dataset("ridge", layout)
+    with pytest.raises(LogError, match="out of another file"):
+        cvstats.read_log(tmp_path / "virtual.nc")

@@ -1,0 +1,109 @@
+"""Labels as whole numbers: the same as pandas makes, from any kind of column."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from plotted import logged
+
+import cvstats
+from cvstats.errors import LogError
+from cvstats.io.factorize import coded, combined, first_rows, numbered
+
+
+@given(
+    hnp.arrays(
+        st.sampled_from([np.int64, np.int32, np.uint8, np.int8, np.uint64]),
+        st.integers(1, 30),
+        elements=st.integers(0, 100),
+    ),
+    st.sampled_from([0, -50, 20]),
+)
+def test_close_whole_numbers_are_numbered_as_pandas_does(values, shift):
+    if values.dtype.kind == "i" and values.dtype.itemsize > 1:
+        values = values + values.dtype.type(shift)
+    codes, names = numbered(pd.Series(values))
+    expected = pd.Categorical(values)
+    np.testing.assert_array_equal(codes, expected.codes)
+    np.testing.assert_array_equal(names, expected.categories)
+    assert names.dtype == values.dtype
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["b", "a", "b", None],
+        [1, "a", (2, 3), 1],
+        [2.5, np.nan, 1.0],
+        pd.to_datetime(["2024-01-02", "2024-01-01", None]),
+        pd.Categorical(["x", "y", None], ["y", "x", "unused"], ordered=True),
+        [10**15, -(10**15), 3],
+        [2**63 - 1, -(2**63)],
+        [True, False, True],
+    ],
+)
+def test_other_labels_too(labels):
+    values = pd.Series(labels)
+    codes, names = numbered(values)
+    taken = [None if code < 0 else names[code] for code in codes]
+    assert taken == [None if pd.isna(v) is True else v for v in values]
+
+
+def test_rows_with_the_same_labels_have_the_same_number(monkeypatch):
+    rng = np.random.default_rng(1)
+    parts = [numbered(pd.Series(rng.integers(0, 5, 200))) for _ in range(3)]
+    table = pd.DataFrame([codes for codes, _ in parts]).T
+    expected = table.groupby([0, 1, 2], sort=False).ngroup()
+    np.testing.assert_array_equal(combined(parts), expected)
+    monkeypatch.setattr("cvstats.io.factorize.MOST_KEYS", 10)  # numbers that would be too large
+    np.testing.assert_array_equal(combined(parts), expected)
+    first = table.drop_duplicates().index
+    np.testing.assert_array_equal(first_rows(combined(parts)), first)
+
+
+def test_labels_that_are_none():
+    with pytest.raises(LogError, match="a label of 'fold' is a list. Expected names or numbers"):
+        coded(pd.Series([[1], [2]]), "fold")
+    with pytest.raises(LogError, match="row 1 has no fold \\(and 1 more\\)"):
+        coded(pd.Series(["a", None, None]), "fold")
+
+
+def test_text_of_a_saved_log_comes_back_as_it_was(tmp_path):
+    index = pd.MultiIndex.from_product([["Fold2", "Fold1"], ["é", "p2", "p3"]])
+    index = index.set_names(["fold", "point"])
+    log = pd.DataFrame({"a": np.arange(6.0), "said": list("xyzxyz")}, index=index)
+    cvstats.save_log(log, tmp_path / "log.parquet")
+    back = cvstats.read_log(tmp_path / "log.parquet")
+    pd.testing.assert_frame_equal(back, log)
+    assert back.index.levels[0].tolist() == ["Fold1", "Fold2"]
+
+
+@pytest.mark.parametrize("package", ["h5py", "h5netcdf"])
+def test_what_netcdf_needs(monkeypatch, tmp_path, package):
+    cvstats.save_log(logged("diabetes"), path := tmp_path / "log.nc")
+    monkeypatch.setitem(sys.modules, package, None)
+    words = rf"NetCDF needs {package}. Type: pip install 'cvstats\[io\]'"
+    with pytest.raises(ImportError, match=words):
+        cvstats.save_log(logged("diabetes"), path)
+    with pytest.raises(ImportError, match=words):
+        cvstats.read_log(path)
+
+
+def test_one_truth_for_each_point():
+    table = {
+        "fold": [1, 2, 1],
+        "point": ["a", "b", "a"],
+        "repetition": [1, 1, 2],
+        "y_pred": [1] * 3,
+    }
+    for truth in ([1, 2, 3], ["x", "y", "z"], [1.5, np.nan, 2.5]):
+        with pytest.raises(LogError, match="the truth of point='a' is .* in one row and"):
+            cvstats.read_log({**table, "y_true": truth}, loss="squared_error")
+    log = cvstats.read_log({**table, "y_true": [1.0, 2.0, 1.0]}, loss="squared_error")
+    assert log.tolist() == [0.0, 1.0, 0.0]

@@ -1,0 +1,248 @@
+"""Tables as people keep them: other separators, folders, misspelt columns, and unnamed models."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import cvstats
+from cvstats.errors import LogError
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(5)
+    rows = {"fold": np.arange(12) % 3, "point": np.arange(12), "ridge": rng.random(12)}
+    return pd.DataFrame(rows).assign(forest=rng.random(12))
+
+
+@pytest.fixture
+def odd():
+    """Models below each other, and no column called as a level is."""
+    rows = [(i, i % 3, model, i / 7) for model in "ab" for i in range(9)]
+    return pd.DataFrame(rows, columns=["id", "split", "model", "err"])
+
+
+def refused(table, **options):
+    with pytest.raises(LogError) as caught:
+        cvstats.read_log(table, **options)
+    return str(caught.value)
+
+
+# --- separators -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["log.csv", "log.tsv"])
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_separators_are_seen_in_the_header(tmp_path, table, name, separator):
+    table.to_csv(tmp_path / name, index=False, sep=separator)
+    pd.testing.assert_frame_equal(
+        cvstats.read_log(tmp_path / name), cvstats.read_log(table), check_like=True
+    )
+
+
+def test_what_is_usual_comes_first(tmp_path, table):
+    path = tmp_path / "log.csv"
+    table.rename(columns={"ridge": "a;b"}).to_csv(path, index=False)
+    assert list(cvstats.read_log(path)) == ["a;b", "forest"]
+    path.write_text('fold;point;"a, b"\n0;1;2.5\n1;2;3.5\n')
+    assert cvstats.read_log(path).name == "a, b"
+
+
+def test_decimal_commas_are_refused(tmp_path, table):
+    table.to_csv(tmp_path / "log.csv", index=False, sep=";", decimal=",")
+    words = refused(tmp_path / "log.csv")
+    assert "the column 'ridge' does not hold numbers, and so not losses: the first is '0," in words
+    call = pd.read_csv(tmp_path / "log.csv", sep=";", decimal=",")
+    assert cvstats.read_log(call).shape == (12, 2)
+
+
+# --- folders --------------------------------------------------------------------------------------
+
+
+def test_a_folder_of_parquet_files_is_one_log(tmp_path, table):
+    pytest.importorskip("pyarrow", reason="the extra io is not installed")
+    table.iloc[:5].to_parquet(tmp_path / "a.parquet")
+    table.iloc[5:].to_parquet(tmp_path / "b.pq")
+    (tmp_path / "_SUCCESS.parquet").write_text("")
+    got = cvstats.read_log(tmp_path)
+    pd.testing.assert_frame_equal(got, cvstats.read_log(table), check_like=True)
+
+
+def test_a_folder_of_saved_logs(tmp_path, table):
+    pytest.importorskip("pyarrow", reason="the extra io is not installed")
+    log = cvstats.read_log(table)
+    for name, rows in (("a", slice(0, 5)), ("b", slice(5, None))):
+        cvstats.save_log(log.iloc[rows], tmp_path / f"{name}.parquet")
+    pd.testing.assert_frame_equal(cvstats.read_log(tmp_path), log)
+    cvstats.save_log(log["ridge"], tmp_path / "c.parquet")
+    words = refused(tmp_path)
+    assert "Expected the same columns in each file of the folder: the rows of one log" in words
+    assert "name the files" in words
+
+
+def test_a_folder_of_anything_is_not_searched_to_the_bottom(tmp_path):
+    deep = tmp_path / "a" / "b" / "c"
+    deep.mkdir(parents=True)
+    (deep / "samples_x.jsonl").write_text('{"doc_id": 0, "filter": "none", "acc": 1.0}\n')
+    words = refused(tmp_path)
+    assert f"the folder {tmp_path.name} holds neither Parquet files nor samples_*.jsonl" in words
+    assert "cvstats.scan_parquet(path)" in words
+    assert cvstats.read_log(tmp_path, format="lm-eval", metric="acc").shape == (1,)
+    assert cvstats.read_log(tmp_path / "a", metric="acc").shape == (1,)
+    (deep / "samples_x.jsonl").unlink()
+    assert "holds no samples_*.jsonl" in refused(tmp_path, format="lm-eval")
+
+
+def test_nothing_in_a_list():
+    assert refused([]) == "the list is empty. Expected paths of files, or records of a table."
+    assert refused(()).startswith("the tuple is empty")
+
+
+# --- columns --------------------------------------------------------------------------------------
+
+
+def test_advice_for_evaluations_that_occur_twice(odd):
+    words = refused(odd, loss="err", fold="split")
+    assert words.endswith("or name the column in which they differ: point= or repetition=.")
+
+
+def test_misspelt_columns(odd):
+    words = refused(odd, loss="error", fold="split")
+    assert words.startswith("there is no column 'error', and no loss of this name. Expected")
+    assert words.endswith("Perhaps you meant 'err'.")
+    assert refused(odd, loss="err", fold="splt").endswith("Perhaps you meant 'split'.")
+    assert refused(odd, metric="er", fold="split").endswith("Perhaps you meant 'err'.")
+    assert "What you mean is loss='squared_error'" in refused(odd, loss="mse", fold="split")
+
+
+def test_options_that_nobody_would_look_at(table):
+    held = table.rename(columns={"ridge": "loss"})
+    for option in ("prediction", "truth"):
+        words = refused(held, **{option: "forest"})
+        assert f"are in the column 'loss', and {option}= is for losses to be computed" in words
+    assert "no column 'lasso'" in refused(table, metric="lasso")
+
+
+# --- models ---------------------------------------------------------------------------------------
+
+
+def test_a_single_model_is_called_after_its_column(table):
+    assert cvstats.read_log(table.drop(columns="forest")).name == "ridge"
+    assert cvstats.read_log(table, metric="forest").name == "forest"
+    options = {"truth": "forest", "loss": "squared_error"}
+    assert cvstats.read_log(table, prediction="ridge", **options).name == "ridge"
+    for name in ("y_pred", "pred"):
+        assert cvstats.read_log(table.rename(columns={"ridge": name}), **options).name == "loss"
+    loss = table.drop(columns="forest").rename(columns={"ridge": "loss"})
+    assert cvstats.read_log(loss).name == "loss"
+
+
+def test_files_of_a_model_each_are_still_called_after_the_files(tmp_path, table):
+    for name in "ab":
+        table.drop(columns="forest").to_csv(tmp_path / f"{name}.csv", index=False)
+    assert list(cvstats.read_log([tmp_path / "a.csv", tmp_path / "b.csv"])) == ["a", "b"]
+
+
+def test_models_of_a_saved_log(tmp_path, table):
+    log = cvstats.read_log(table)
+    cvstats.save_log(log, tmp_path / "log.csv")
+    path = tmp_path / "log.csv"
+    pd.testing.assert_frame_equal(cvstats.read_log(path, prediction=["forest"]), log[["forest"]])
+    pd.testing.assert_series_equal(cvstats.read_log(path, prediction="ridge"), log["ridge"])
+    words = refused(path, prediction="ridg")
+    assert "prediction= names 'ridg'. Perhaps you meant 'ridge'" in words
+    assert "Expected loss= with them" in refused(path, truth="forest")
+    cvstats.save_log(log["ridge"], path)
+    assert "this file holds losses of one model" in refused(path, prediction="ridge")
+    predictions = log.assign(y_true=1.0)
+    cvstats.save_log(predictions, path)
+    assert "Expected loss= with them" in refused(path, prediction="ridge")
+    assert cvstats.read_log(path, prediction=["ridge"], loss="squared_error").shape == (12, 1)
+
+
+# --- tables for people ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("empty", [xr.Dataset(), xr.Dataset({"estimate": ("site", [])})])
+@pytest.mark.parametrize("write", [cvstats.to_markdown, cvstats.to_latex])
+def test_an_empty_result_is_refused(empty, write):
+    with pytest.raises(LogError, match=r"the result is empty. Expected what a function such as"):
+        write(empty)
+
+
+# --- labels in CSV --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (["01", "1", "1e0", "2"], ["01", "1", "1e0", "2"]),
+        (["007", "008", "009", "010"], ["007", "008", "009", "010"]),
+        (["1", "1.0", "2", "3"], ["1", "1.0", "2", "3"]),
+        (["+1", "1", "2", "3"], ["+1", "1", "2", "3"]),
+        (["1", "2", "10", "-3"], [1, 2, 10, -3]),
+        (["1.0", "2.0", "10.0", "0.0"], [1, 2, 10, 0]),
+        (["1e+05", "2e+05", "99999", "0"], [100000, 200000, 99999, 0]),
+        (["a", "01", "1", "2"], ["a", "01", "1", "2"]),
+    ],
+)
+@pytest.mark.parametrize("level", ["source", "model"])
+def test_labels_are_text_where_numbers_would_merge_them(tmp_path, labels, expected, level):
+    rows = [f"{i},{label},{i / 2}" for i, label in enumerate(labels)]
+    path = tmp_path / "log.csv"
+    path.write_text(f"point,{level},loss\n" + "\n".join(rows) + "\n")
+    log = cvstats.read_log(path)
+    if level == "source":
+        assert dict(zip(log.index.get_level_values("point"),
+                        log.index.get_level_values("source"), strict=True)) == dict(
+            enumerate(expected))  # fmt: skip
+    else:
+        assert list(log) == expected
+
+
+def test_losses_stay_numbers_however_they_are_written(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("fold,point,loss\n0,1,1e0\n0,2,1\n1,3,01\n1,4,2\n")
+    assert cvstats.read_log(path).tolist() == [1.0, 1.0, 1.0, 2.0]
+
+
+# --- models of different splits -------------------------------------------------------------------
+
+
+def split(seed, levels=("fold",), n=60):
+    """Losses of one model, on folds of its own."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for repetition in range(2 if "repetition" in levels else 1):
+        fold = rng.permutation(n) % 5
+        part = pd.DataFrame({"point": range(n), "fold": fold, "repetition": repetition})
+        parts.append(part.assign(loss=rng.random(n)))
+    table = pd.concat(parts)
+    if "fold" not in levels:
+        table = table[table["fold"] == 0]
+    return table[[*levels, "point", "loss"]]
+
+
+@pytest.mark.parametrize("levels", [("fold",), ("repetition", "fold"), ("repetition",)])
+def test_models_of_different_splits_are_refused(tmp_path, levels):
+    one, two = split(1, levels), split(2, levels)
+    words = refused({"a": one, "b": two})
+    assert words.startswith("'a' and 'b' have different splits: point ")
+    assert "Expected the same splits for every model. Evaluate each with cv=list(" in words
+    one.to_csv(tmp_path / "a.csv", index=False)
+    two.to_csv(tmp_path / "b.csv", index=False)
+    assert refused([tmp_path / "a.csv", tmp_path / "b.csv"]).startswith("'a' and 'b' have diff")
+    same = one.assign(loss=1.0).sample(frac=1, random_state=1)
+    assert cvstats.read_log({"a": one, "b": same}).notna().all(axis=None)
+
+
+def test_evaluations_that_a_model_lacks_are_no_different_splits():
+    one = split(1, ("repetition", "fold"))
+    log = cvstats.read_log({"a": one.iloc[3:], "b": one.iloc[:-3]})
+    assert log.isna().sum().tolist() == [3, 3]
+    epochs = pd.DataFrame({"repetition": [1, 1, 2, 2], "point": [1, 2, 1, 2], "loss": 0.5})
+    log = cvstats.read_log({"a": epochs.iloc[1:], "b": epochs.iloc[:-1]})
+    assert log.isna().sum().tolist() == [1, 1]

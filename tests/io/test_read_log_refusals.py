@@ -1,0 +1,197 @@
+"""What a stranger hands in: text for a path, packed files, commas, complex numbers, nested rows."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import os
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cvstats
+from cvstats.errors import LogError
+
+LEVELS = {"fold": [0, 1, 0, 1], "point": [1, 2, 3, 4]}
+
+
+def refused(source, **options):
+    with pytest.raises(LogError) as caught:
+        cvstats.read_log(source, **options)
+    words = str(caught.value)
+    assert "\n" not in words
+    return words
+
+
+# --- paths ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("source", ["x,y\n" * 200, ["x,y\n" * 200], {"ridge": "x,y\r" * 9}])
+def test_text_in_the_place_of_a_path(source):
+    words = refused(source)
+    assert "is text and not a path. Expected the path of a file. Write the text to one" in words
+    assert "pandas.read_csv(io.StringIO(text))" in words
+    assert len(words) < 250
+
+
+def test_the_table_of_such_a_text_is_read():
+    text = "fold,point,loss\n0,1,0.5\n1,2,1.5\n"
+    assert cvstats.read_log(pd.read_csv(io.StringIO(text))).tolist() == [0.5, 1.5]
+    assert "a StringIO cannot be read" in refused(io.StringIO(text))
+    assert "pandas.read_csv(file)" in refused(io.StringIO(text))
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("a" * 300 + ".csv", "too long"),
+        ("a\0b.csv", "holds a zero byte"),
+        ("", "the path is empty"),
+    ],
+)
+def test_paths_that_no_file_can_have(source, words):
+    said = refused(source)
+    assert words in said
+    assert "Expected the path of a file" in said
+    assert len(said) < 150
+
+
+def test_a_file_may_have_any_name(tmp_path):
+    path = tmp_path / "two\nlines.csv"
+    path.write_text("fold,point,loss\n0,1,0.5\n1,2,1.5\n", "utf-8")
+    assert cvstats.read_log(path).tolist() == [0.5, 1.5]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+def test_pipes_are_not_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    words = refused(tmp_path / "pipe.csv")
+    assert "is a pipe or a device, and not a file. Standard input is not read" in words
+
+
+def test_a_file_without_a_suffix(tmp_path):
+    path = tmp_path / "losses"
+    path.write_text("fold,point,loss\n0,1,0.5\n1,2,1.5\n", "utf-8")
+    assert "losses has no suffix, and so no kind of file" in refused(path)
+    assert len(cvstats.read_log(path, format="csv")) == 2
+
+
+def packed_as_zip(text):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("x.csv", text)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("suffix", "pack", "program"),
+    [
+        (".gz", gzip.compress, "gunzip"),
+        (".bz2", bz2.compress, "bunzip2"),
+        (".xz", lzma.compress, "unxz"),
+        (".zip", packed_as_zip, "unzip"),
+    ],
+)
+def test_packed_files(tmp_path, suffix, pack, program):
+    content = pack(b"fold,point,loss\n0,1,0.5\n1,2,1.5\n")
+    path = tmp_path / f"x.csv{suffix}"
+    path.write_bytes(content)
+    kind = suffix[1:]
+    expected = (
+        f"{path.name} is compressed ({kind}). Expected the file itself. Unpack it first: "
+        f"{program} {path.name}"
+    )
+    assert refused(path) == refused(path, format="csv") == expected
+
+
+# --- objects --------------------------------------------------------------------------------------
+
+
+def test_tables_of_other_libraries():
+    kind = type("DataFrame", (), {"__module__": "polars.frame", "to_pandas": lambda self: None})
+    words = refused(kind())
+    assert "a polars DataFrame cannot be read. Expected a path, a table of pandas" in words
+    assert words.endswith("read_log(table.to_pandas(), …).")
+    lazy = type("DataFrame", (), {"__module__": "dask.frame", "compute": lambda self: None})
+    assert refused(lazy()).endswith("read_log(table.compute(), …).")
+
+
+def test_an_empty_store(tmp_path):
+    (tmp_path / "e.zarr").mkdir()
+    pytest.importorskip("zarr")
+    assert "e.zarr is an empty directory: it has no .zgroup" in refused(tmp_path / "e.zarr")
+    (tmp_path / "e.zarr" / "thesis.txt").write_text("x", "utf-8")
+    assert "e.zarr is not a Zarr store" in refused(tmp_path / "e.zarr")
+
+
+# --- losses that are no numbers -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([1 + 2j, 2, 3, 4j], "complex numbers"),
+        (np.array([1 + 2j, 2, None, 4j], dtype=object), "complex numbers"),
+        (pd.date_range("2020", periods=4), "dates"),
+        (pd.date_range("2020", periods=4, tz="UTC"), "dates"),
+        (list(pd.date_range("2020", periods=4).date), "dates"),
+        (pd.to_timedelta(range(4), unit="h"), "durations"),
+        (pd.period_range("2020", periods=4), "periods"),
+    ],
+)
+@pytest.mark.parametrize("options", [{}, {"metric": "when"}, {"higher_is_better": True}])
+def test_losses_of_another_kind(values, kind, options):
+    name = options.get("metric", "loss")
+    words = refused({**LEVELS, name: values}, **options)
+    assert f"the losses of {name!r} are {kind}, the first is " in words
+    assert "Expected numbers." in words
+
+
+# --- decimals with a comma ------------------------------------------------------------------------
+
+
+def test_decimal_commas_in_quotes(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text('fold,point,loss\n0,1,"0,5"\n1,2,1\n', "utf-8")
+    words = refused(path)
+    assert "the losses of 'loss' are not numbers: '0,5'. Expected numbers" in words
+    assert "pandas.read_csv(path, decimal=',')" in words
+    assert cvstats.read_log(pd.read_csv(path, decimal=",")).tolist() == [0.5, 1.0]
+    path.write_text('fold,point,loss\n0,"0,5",0.5\n1,"0,6",1\n', "utf-8")
+    assert cvstats.read_log(path).index.get_level_values("point").tolist() == ["0,5", "0,6"]
+
+
+def test_decimal_commas_in_predictions():
+    table = {**LEVELS, "y": ["0,5", "1", "2", "3"], "p": [1.0, 2.0, 3.0, 4.0]}
+    options = {"truth": "y", "prediction": "p"}
+    assert "the truth holds '0,5'" in refused(table, loss="squared_error", **options)
+    table["p"] = table["y"]
+    assert cvstats.read_log(table, loss="zero_one", **options).tolist() == [0, 0, 0, 0]  # labels
+
+
+# --- rows inside rows -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [{"a": 1}, [1, 2]])
+@pytest.mark.parametrize(("column", "options"), [("point", {}), ("case", {"point": "case"})])
+def test_nested_labels(tmp_path, value, column, options):
+    path = tmp_path / "x.jsonl"
+    rows = [{"fold": i, column: value if i else 5, "loss": 0.5, "more": [1]} for i in (0, 1)]
+    path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    words = refused(path, **options)
+    assert f"the column {column!r} holds lists or objects, as in {json.dumps(value)!r}." in words
+    assert f"json.dumps(row[{column!r}])" in words
+
+
+def test_what_nobody_names_is_left_out(tmp_path):
+    path = tmp_path / "x.jsonl"
+    rows = [{"fold": i, "point": i, "loss": 0.5, "more": [1]} for i in (0, 1)]
+    path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    log = cvstats.read_log(path)
+    assert log.index.names == ["fold", "point"]
+    assert "nested" not in log.attrs

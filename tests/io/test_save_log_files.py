@@ -1,0 +1,175 @@
+"""A log is written as a whole or not at all; what cannot be written is told with what to type."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+import pandas as pd
+import pytest
+import xarray as xr
+from packaging.version import Version
+
+import cvstats
+from cvstats.errors import LogError
+from cvstats.io import write
+from cvstats.io.formats import netcdf
+
+ZARR = pytest.param(
+    "zarr",
+    marks=pytest.mark.skipif(
+        Version(xr.__version__) < Version("2025.1.1"), reason="older ones cannot write with zarr 3"
+    ),
+)
+SUFFIXES = ["parquet", "csv", "jsonl", "nc", ZARR]
+LOG = pd.Series([1.0, 2.0], index=pd.Index(["a", "b"], name="point"), name="loss")
+
+
+def refused(log, path):
+    with pytest.raises(LogError) as caught:
+        cvstats.save_log(log, path)
+    return str(caught.value)
+
+
+def labelled(label):
+    index = pd.Index([label, "b"], name="point", dtype=object)
+    return pd.Series([1.0, 2.0], index=index, name="loss")
+
+
+# --- whole or not at all --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_failure_leaves_the_file_as_it_was(tmp_path, suffix, monkeypatch):
+    path = tmp_path / f"log.{suffix}"
+    cvstats.save_log(LOG, path)
+    for name, writer in write.WRITERS.items():
+
+        def broken(columns, header, where, writer=writer):
+            writer(columns, header, where)
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setitem(write.WRITERS, name, broken)
+    dataset = netcdf.write_dataset
+
+    def broken_dataset(fields, header, where):
+        dataset(fields, header, where)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(netcdf, "write_dataset", broken_dataset)
+    words = refused(LOG * 2, path)
+    assert words == (
+        f"'log.{suffix}' could not be written: No space left on device. Expected a path where "
+        f"one may write."
+    )
+    assert cvstats.read_log(path).equals(LOG)
+    assert os.listdir(tmp_path) == [path.name]  # and nothing beside it
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_file_that_is_there_is_replaced(tmp_path, suffix):
+    path = tmp_path / f"log.{suffix}"
+    for factor in (1, 2):
+        cvstats.save_log(LOG * factor, path)
+        assert cvstats.read_log(path).equals(LOG * factor)
+        assert os.listdir(tmp_path) == [path.name]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such links and modes")
+def test_links_and_modes_stay(tmp_path):
+    path, link = tmp_path / "log.csv", tmp_path / "link.csv"
+    cvstats.save_log(LOG, path)
+    path.chmod(0o640)
+    link.symlink_to(path)
+    cvstats.save_log(LOG * 2, link)
+    assert link.is_symlink()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert cvstats.read_log(path).equals(LOG * 2)
+
+
+# --- text that cannot be written ------------------------------------------------------------------
+
+
+def test_zero_bytes_in_netcdf(tmp_path):
+    path = tmp_path / "log.nc"
+    cvstats.save_log(LOG, path)
+    words = refused(labelled("a\0b"), path)
+    assert words == (
+        "'point' holds 'a\\x00b', and a zero byte cannot be written to this kind of file. Expected "
+        "text without one. Take it out, or save to .parquet or .csv."
+    )
+    assert cvstats.read_log(path).equals(LOG)
+    cvstats.save_log(labelled("a\0b"), tmp_path / "log.parquet")
+    assert cvstats.read_log(tmp_path / "log.parquet").index[0] == "a\0b"
+    array = xr.DataArray([1.0, 2.0], coords={"point": ["a\0b", "c"]}, dims="point")
+    assert "'point' holds 'a\\x00b'" in refused(array, path)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_half_a_character(tmp_path, suffix):
+    path = tmp_path / f"log.{suffix}"
+    cvstats.save_log(LOG, path)
+    log = labelled("é\ud800")
+    if suffix == "jsonl":  # which writes all letters as escapes
+        cvstats.save_log(log, path)
+        return
+    words = refused(log, path)
+    assert "'point' holds 'é\\ud800', which has half a character (a surrogate)" in words
+    assert cvstats.read_log(path).equals(LOG)
+
+
+def test_what_a_library_refuses_for_another_reason(tmp_path, monkeypatch):
+    def broken(columns, header, path):
+        raise TypeError("no such type")
+
+    monkeypatch.setitem(write.WRITERS, "parquet", broken)
+    assert refused(LOG, tmp_path / "log.parquet") == (
+        "log.parquet could not be written: no such type. Expected numbers, text or dates. Another "
+        "kind of file may hold it: .csv."
+    )
+
+
+# --- what to type ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", [5, None, ["log.csv"]])
+def test_the_path_is_none(path):
+    words = refused(LOG, path)
+    assert f"the path is {path!r}, of the type {type(path).__name__}. Expected text" in words
+
+
+SPANS = [
+    pd.period_range("2024", periods=2),
+    pd.interval_range(0, 2),
+    list(pd.period_range("2024", periods=2)),
+]
+
+
+@pytest.mark.parametrize("labels", SPANS)
+@pytest.mark.parametrize("levels", [1, 2])
+def test_spans_as_labels(tmp_path, labels, levels):
+    index = pd.MultiIndex.from_arrays([[0, 1], labels], names=["fold", "month"])
+    log = pd.Series([1.0, 2.0], index=index if levels == 2 else pd.Index(labels, name="month"))
+    words = refused(log, tmp_path / "log.csv")
+    _, _, typed = words.partition(" As text: ")
+    assert typed.startswith("log.index = log.index")
+    exec(typed, {"log": log})
+    cvstats.save_log(log, tmp_path / "log.csv")
+    back = cvstats.read_log(tmp_path / "log.csv")
+    assert back.index.get_level_values("month").tolist() == [str(label) for label in labels]
+
+
+def test_spans_as_a_column(tmp_path):
+    log = pd.DataFrame({"y_true": pd.period_range("2024", periods=2)}, index=LOG.index)
+    words = refused(log, tmp_path / "log.csv")
+    exec(words.partition(" As text: ")[2], {"log": log})
+    cvstats.save_log(log, tmp_path / "log.csv")
+
+
+def test_columns_of_several_levels(tmp_path):
+    columns = pd.MultiIndex.from_tuples([("a", 1), ("a", 2)])
+    log = pd.DataFrame([[1.0, 2.0]], columns=columns)
+    words = refused(log, tmp_path / "log.csv")
+    exec(words.partition(" Type ")[2].removesuffix("."), {"log": log})
+    cvstats.save_log(log, tmp_path / "log.csv")
+    assert list(cvstats.read_log(tmp_path / "log.csv")) == ["a/1", "a/2"]

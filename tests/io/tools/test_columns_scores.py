@@ -1,0 +1,204 @@
+"""Tables of one's own: a mapping of columns, and one score for each split."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from tool_logs import MODELS, direct, experiment, same_interval
+
+import cvstats
+from cvstats.errors import LogError
+
+
+@pytest.fixture
+def table():
+    return experiment()
+
+
+# --- a mapping of columns -------------------------------------------------------------------
+
+
+def test_columns_by_their_own_names(table, tmp_path):
+    values = (table["y"] - table["guess"]) ** 2
+    columns = {"seed": table["repetition"], "cv_split": table["fold"], "id": table["point"]}
+    named = {"repetition": "seed", "fold": "cv_split", "point": "id", "model": "who"}
+    guesses = {**columns, "who": table["model"], "target": table["y"], "oof": table["guess"]}
+    log = cvstats.read_log(guesses, truth="target", prediction="oof", loss="squared_error", **named)
+    same_interval(log[MODELS], direct(table, values))
+    held = {**columns, "who": table["model"].tolist(), "loss": values.tolist()}
+    same_interval(cvstats.read_log(held, **named)[MODELS], direct(table, values))
+    path = tmp_path / "oof.csv"
+    pd.DataFrame(held).rename(columns={"loss": "se"}).to_csv(path, index=False)
+    same_interval(cvstats.read_log(path, metric="se", **named)[MODELS], direct(table, values))
+
+
+def test_a_column_for_each_model(table):
+    values = direct(table, (table["y"] - table["guess"]) ** 2)
+    same_interval(cvstats.read_log(values.reset_index()), values)
+    same_interval(cvstats.read_log(values), values)  # levels in the index
+    guesses = direct(table, table["guess"]).assign(y_true=direct(table, table["y"])["ridge"])
+    log = cvstats.read_log(guesses, prediction=MODELS, loss="squared_error")
+    same_interval(log, values)
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "words"),
+    [
+        ({"a": [1], "b": [1, 2]}, {}, "different lengths"),
+        ({"a": [1.0]}, {}, "no column of losses"),
+        ({"fold": [1], "name": ["x"]}, {}, "does not hold numbers"),
+        ({"fold": [1], "y_true": [1], "z": [1]}, {"loss": "zero_one"}, "column of predictions"),
+        ({"fold": [1], "z": [1]}, {"loss": "zero_one"}, "column of the truth"),
+        ({"fold": [1, None], "loss": [1, 2]}, {}, "row 1 has no fold"),
+        ({"fold": [1, 1], "loss": [1, 2]}, {}, "occurs twice: fold=1"),
+        ({"fold": [1, np.inf], "loss": [1, 2]}, {}, "infinite"),
+        ({"fold": [1, 2], "loss": [1, np.inf]}, {}, "infinite"),
+        ({"fold": [1, 2], "loss": [1, "x"]}, {}, "not numbers: 'x'"),
+        ({"fold": [1], "loss": [1]}, {"loss": "brier"}, "no 'y_true'|truth|losses here"),
+        ({"fold": [1], "loss": [1]}, {"fold": "split"}, "no column 'split'"),
+        ({"fold": [1], "loss": [1]}, {"missing": "ignore"}, "missing='ignore' is not known"),
+        ({"fold": [1], "loss": [1]}, {"quantile": 0.5}, "are for predictions"),
+        ({"fold": [1], "loss": [1]}, {"n_test": 3}, "format='scores' only"),
+        ({}, {}, "cannot be read"),
+        (None, {}, "cannot be read"),
+        (7, {}, "cannot be read"),
+    ],
+)
+def test_words(columns, options, words):
+    with pytest.raises(LogError, match=words):
+        cvstats.read_log(columns, **options)
+
+
+@pytest.mark.parametrize(
+    ("table", "options"),
+    [
+        ({"visit_id": [1, 2], "days_true": [3, 4], "days_hat": [4, 4]}, {}),
+        ({"visit_id": [1, 2], "days_true": [3, 4]}, {"loss": "absolute_error"}),
+        ({"cv_split": [1, 2], "note": ["", "x"]}, {"fold": "cv_split"}),
+    ],
+)
+def test_columns_are_listed_with_the_call_that_names_them(table, options):
+    with pytest.raises(LogError) as caught:
+        cvstats.read_log(table, **options)
+    words = str(caught.value)
+    assert f"The columns are {', '.join(map(repr, table))}. Expected names" in words
+    assert "read_log(path, fold=…, point=…, metric=…) for losses" in words
+
+
+def test_of_many_columns_some_are_listed():
+    many = {f"column_{i}": [1, 2] for i in range(20)} | {"text": ["a", "b"]}
+    with pytest.raises(LogError, match="'column_11' and 9 more. Expected names"):
+        cvstats.read_log(many)
+
+
+def test_the_error_of_a_loss_of_ones_own_is_passed_on():
+    def broken(truth, prediction):
+        raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        cvstats.read_log({"fold": [1], "y_true": [1], "y_pred": [1]}, loss=broken)
+
+
+def test_different_designs_have_no_evaluations_in_common(tmp_path):
+    one, two = tmp_path / "one.csv", tmp_path / "two.csv"
+    one.write_text("fold,point,loss\n1,1,0.5\n", encoding="utf-8")
+    two.write_text("fold,loss\n1,0.5\n", encoding="utf-8")
+    with pytest.raises(LogError, match="different levels"):
+        cvstats.read_log([one, two])
+    two.write_text("fold,point,loss\n1,2,0.5\n1,1,0.25\n", encoding="utf-8")
+    log = cvstats.read_log([one, two])
+    assert list(log) == ["one", "two"]
+    assert log.loc[(1, 1)].tolist() == [0.5, 0.25]
+    with pytest.raises(LogError, match="not evaluated on the same points"):
+        log.cvci.holdout()
+
+
+# --- one score for each split ---------------------------------------------------------------
+
+
+def scores(rng, r=5, k=2):
+    """Accuracies of two models for r repetitions of k folds."""
+    index = pd.MultiIndex.from_product([range(r), range(k)], names=["repetition", "fold"])
+    table = pd.DataFrame({"a": rng.normal(0.8, 0.02, r * k), "b": rng.normal(0.7, 0.02, r * k)})
+    return table.set_index(index)
+
+
+def test_scores_say_which_way_is_better():
+    table = scores(np.random.default_rng(1))
+    with pytest.raises(LogError, match="higher_is_better"):
+        cvstats.read_log(table, format="scores")
+    log = cvstats.read_log(table, format="scores", higher_is_better=True)
+    assert (log == -table).all(axis=None)
+    log = cvstats.read_log(table.reset_index(), format="scores", higher_is_better=False)
+    assert (log == table).all(axis=None)
+
+
+def test_scores_are_for_methods_of_splits_only():
+    table = scores(np.random.default_rng(1))
+    log = cvstats.read_log(table, format="scores", higher_is_better=True)
+    same = cvstats.five_by_two(-table)
+    got = cvstats.five_by_two(log)
+    pd.testing.assert_frame_equal(got, same)
+    assert log.cvci.corrected_t()["estimate"].tolist() == pytest.approx((-table).mean().tolist())
+    for method in ("wald", "holdout", "naive", "cv_t", "decompose"):
+        with pytest.raises(LogError, match="one score for each split"):
+            getattr(log.cvci, method)()
+    assert len(log.cvci.compare(method="corrected_t")) == 1
+    with pytest.raises(LogError, match="one score for each split"):
+        log.cvci.compare(method="wald")
+
+
+def test_interval_takes_scores():
+    table = scores(np.random.default_rng(1), r=8, k=1).droplevel("fold")
+    options = {"format": "scores", "higher_is_better": True}
+    log = cvstats.read_log(table, n_train=90, n_test=10, **options)
+    got = log.cvci.interval()
+    pd.testing.assert_frame_equal(got, log.cvci.corrected_t(), check_like=True)
+    assert got.attrs["method"] == "corrected_t"
+    assert got.attrs["reason"] == "one score for each split, and no losses of points"
+    assert "CVS004" not in set(cvstats.diagnose(log)["code"])
+    bare = cvstats.read_log(table, **options)
+    call = r"read_log\(…, format='scores', n_train=90, n_test=10\)"
+    with pytest.raises(LogError, match=call):
+        bare.cvci.interval()
+    folds = cvstats.read_log(scores(np.random.default_rng(1)), **options)
+    assert folds.cvci.interval().attrs["method"] == "corrected_t"
+
+
+def test_interval_takes_scores_of_halves():
+    index = pd.MultiIndex.from_product([range(3), range(4)], names=["sample", "repetition"])
+    table = pd.DataFrame({"a": np.random.default_rng(1).random(12)}, index=index)
+    log = cvstats.read_log(table, format="scores", higher_is_better=False)
+    assert log.cvci.interval().attrs["method"] == "conservative_z"
+
+
+def test_scores_of_random_splits_need_to_know_the_points_behind_them():
+    rng = np.random.default_rng(2)
+    losses = rng.gamma(2.0, size=(12, 10))
+    points = pd.Series(
+        losses.reshape(-1),
+        index=pd.MultiIndex.from_product([range(12), range(10)], names=["repetition", "row"]),
+    )
+    means = {"split": range(12), "error": losses.mean(axis=1)}
+    bare = cvstats.read_log(means, format="scores", higher_is_better=False)
+    with pytest.raises(LogError, match="how many points are behind each score"):
+        cvstats.corrected_t(bare)
+    with pytest.raises(LogError, match="how many points are behind each score"):
+        cvstats.corrected_t(bare, train_size=90)
+    log = cvstats.read_log(means, format="scores", higher_is_better=False, n_train=90, n_test=10)
+    got, want = cvstats.corrected_t(log), cvstats.corrected_t(points, train_size=90)
+    for name in ("estimate", "se", "lower", "upper", "n_train", "n_test"):
+        assert got[name] == pytest.approx(want[name], rel=1e-12)
+
+
+@pytest.mark.parametrize("names", [["Fold1.Rep1", "Fold2.Rep1"], ["Resample1", "Resample2"]])
+def test_scores_with_names_of_splits(names):
+    log = cvstats.read_log(
+        {"Resample": names, "RMSE": [1.0, 2.0]}, format="scores", higher_is_better=False
+    )
+    assert log.index.names[0] == "repetition"
+    with pytest.raises(LogError, match="the column of the splits"):
+        cvstats.read_log({"RMSE": [1.0, 2.0]}, format="scores", higher_is_better=False)
+    with pytest.raises(LogError, match="no column holds scores"):
+        cvstats.read_log({"fold": [1], "x": ["a"]}, format="scores", higher_is_better=False)

@@ -1,0 +1,188 @@
+"""Runs of language models that were repeated, broken off, or went wrong in part."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import pytest
+from rows import only_row
+from tool_logs import LOGS
+
+import cvstats
+from cvstats.errors import LogError
+
+DROP = {"missing": "drop"}
+
+
+def refused(source, **options):
+    with pytest.raises(LogError) as caught:
+        cvstats.read_log(source, **options)
+    return str(caught.value)
+
+
+# --- inspect --------------------------------------------------------------------------------------
+
+
+def run_of(model="m", epochs=3, number=12, failed=(), **changes):
+    """Make a log; ``failed`` are the (id, epoch) that ended in an error."""
+    samples = [
+        {"id": at, "epoch": epoch, "target": "x"}
+        | (
+            {"error": {"message": "timeout"}}
+            if (at, epoch) in failed
+            else {"scores": {"match": {"value": "CI"[(at * epoch + len(model)) % 3 == 0]}}}
+        )
+        for epoch in range(1, epochs + 1)
+        for at in range(number)
+    ]
+    head = {"eval_id": model, "model": model, "task": "t"}
+    return {"version": 2, "status": "success", "eval": head, "samples": samples} | changes
+
+
+def test_a_sample_that_lacks_an_epoch_is_left_out_of_all():
+    log = cvstats.read_log(run_of(failed=[(3, 1), (4, 2), (4, 3)]), **DROP)
+    assert (log.attrs["n_errored"], log.attrs["n_incomplete"]) == (3, 2)
+    expected = cvstats.read_log(run_of()).drop([3, 4], level="point")
+    assert log.equals(expected)
+    assert only_row(log.cvci.interval()).equals(expected.cvci.interval())
+    assert "one test set" in str(log.cvci.interval().attrs["reason"])
+    log.cvci.holdout(**DROP)
+
+
+def test_each_model_has_gaps_of_its_own():
+    runs = {"a": run_of("a", failed=[(3, 1)]), "bb": run_of("bb", failed=[(5, 2), (6, 2)])}
+    log = cvstats.read_log(runs, **DROP)
+    assert (log.attrs["n_errored"], log.attrs["n_incomplete"]) == (3, 3)
+    whole = {name: run_of(name) for name in runs}
+    expected = cvstats.read_log(whole).drop([3, 5, 6], level="point").cvci.compare()
+    found = log.cvci.compare(**DROP)
+    assert found["difference"].item() == expected["difference"].item()
+    assert found["se"].item() == expected["se"].item()
+
+
+def test_without_leaving_out_the_gaps_are_told():
+    log = run_of()
+    del log["samples"][5]
+    with pytest.warns(UserWarning, match="1 sample lacks an epoch .* missing='drop'"):
+        read = cvstats.read_log(log)
+    assert "lacks an epoch" in read.attrs["lost"]
+    assert len(read) == 35
+    assert len(cvstats.read_log(log, **DROP)) == 33
+
+
+def test_nothing_may_be_left():
+    log = run_of(number=3, failed=[(0, 1), (1, 2), (2, 3)])
+    assert "no sample has a score in every epoch. Expected some" in refused(log, **DROP)
+
+
+@pytest.mark.parametrize("options", [{}, DROP])
+def test_every_sample_failed(options):
+    log = run_of(epochs=1, failed=[(at, 1) for at in range(12)])
+    words = refused(log, **options)
+    assert words.startswith("no sample has a score: all 12 ended in an error. Expected a score")
+    for sample in log["samples"]:
+        sample["scores"] = {"match": {"value": None}}
+    assert refused(log, **options) == words
+
+
+def test_a_log_that_was_not_scored():
+    log = run_of(epochs=1, failed=[(1, 1)])
+    for sample in log["samples"]:
+        sample.pop("scores", None)
+    assert "no sample has a score (1 of 12 ended in an error)" in refused(log, **DROP)
+
+
+@pytest.mark.parametrize("status", ["cancelled", "error"])
+@pytest.mark.parametrize(
+    ("facts", "of"),
+    [
+        ({"results": {"total_samples": 40}}, " of 40"),
+        ({"eval": {"model": "m", "dataset": {"samples": 20}, "config": {"epochs": 2}}}, " of 40"),
+        ({"eval": {"model": "m", "dataset": {"samples": 40}}}, " of 40"),
+        ({"eval": {"model": "m", "dataset": 40, "config": None}}, ""),
+    ],
+)
+def test_runs_that_did_not_get_to_their_end(status, facts, of):
+    log = run_of(epochs=1, status=status, **facts)
+    with pytest.warns(UserWarning, match=f"status '{status}'\\): 12{of} samples are here"):
+        read = cvstats.read_log(log)
+    assert f"12{of} samples are here" in read.attrs["lost"]
+
+
+def test_of_several_files_it_is_said_which(tmp_path):
+    for name, status in (("good", "success"), ("bad", "cancelled")):
+        path = tmp_path / f"{name}.json"
+        path.write_text(json.dumps(run_of(name, status=status)), "utf-8")
+    files = {name: tmp_path / f"{name}.json" for name in ("good", "bad")}
+    with pytest.warns(UserWarning, match=r"^bad: this run of inspect did not get to its end"):
+        cvstats.read_log(files)
+
+
+def test_logs_without_samples(tmp_path):
+    assert "this log of inspect has no samples. Expected at least one" in refused(
+        run_of(samples=[])
+    )
+    head = run_of()
+    del head["samples"]
+    words = "this is the head of a log of inspect, without its samples"
+    assert words in refused(head)
+    (tmp_path / "head.json").write_text(json.dumps(head), "utf-8")
+    assert words in refused(tmp_path / "head.json")
+
+
+# --- lm-evaluation-harness ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def twice(tmp_path):
+    """A directory with two runs of one task; the older one lies in the folder that sorts last."""
+    (path,) = (LOGS / "lm_eval" / "alpha").glob("samples_parity_*.jsonl")
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    worse = [copy.deepcopy(row) | {"acc": 0.0} for row in rows]
+    for folder, day, kept in (("x", 2, rows), ("y", 1, worse)):
+        out = tmp_path / "results" / folder / "alpha" / f"samples_parity_2026-01-0{day}T1.jsonl"
+        out.parent.mkdir(parents=True)
+        out.write_text("\n".join(map(json.dumps, kept)), "utf-8")
+    return tmp_path / "results"
+
+
+def test_the_newest_of_two_runs_is_read_and_told(twice):
+    newest = "results/x/alpha/samples_parity_2026-01-02T1.jsonl"
+    with pytest.warns(UserWarning, match=f"read was {newest} \\(the newest of 2 runs\\)"):
+        log = cvstats.read_log(twice, metric="acc")
+    assert log.attrs["read_from"] == newest
+    alone = twice.parent / newest
+    assert log.mean() == cvstats.read_log(alone, metric="acc").mean()
+    assert cvstats.read_log(alone.parent, metric="acc").attrs["read_from"] == "alpha"
+
+
+def test_two_runs_in_a_list(twice, monkeypatch):
+    monkeypatch.chdir(twice)
+    files = [str(file.relative_to(twice)) for file in sorted(twice.glob("*/*/*"))]
+    words = refused(files, metric="acc")
+    assert "an evaluation occurs twice" in words
+    named = dict(zip(("first", "second"), files, strict=True))
+    assert words.endswith(f"Leave one file out, or name the models: read_log({named!r}, …).")
+    assert list(cvstats.read_log(named, metric="acc")) == ["first", "second"]
+
+
+def test_advice_names_options_that_the_format_has(twice):
+    file = next(twice.glob("x/*/*"))
+    file.write_text(file.read_text("utf-8") + "\n" + file.read_text("utf-8"), "utf-8")
+    assert refused(file, metric="acc").endswith("once. Drop the copies.")
+    again = run_of(epochs=1)
+    again["samples"] *= 2
+    assert refused(again).endswith("in which they differ: model=.")
+
+
+def test_directories_of_a_model_each(twice):
+    one, two = (twice / folder / "alpha" for folder in "xy")
+    log = cvstats.read_log({"new": one, "old": two}, metric="acc")
+    assert list(log) == ["new", "old"]
+    assert cvstats.read_log({"new": one}, metric="acc").name == "new"
+    two.rename(two.parent / "beta")
+    assert list(cvstats.read_log([one, two.parent / "beta"], metric="acc")) == ["alpha", "beta"]
+    one.rename(two.parent / "alpha")
+    words = refused([two.parent, two.parent], metric="acc")
+    assert "'y' holds several models: 'alpha'; 'beta'. Expected" in words

@@ -1,0 +1,259 @@
+"""scikit-learn: cross_validate with estimators and indices, cross_val_predict with its cv."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from rows import only_row
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    LeaveOneOut,
+    RepeatedKFold,
+    ShuffleSplit,
+    cross_val_predict,
+    cross_validate,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from tool_logs import same_interval
+
+import cvstats
+from cvstats.errors import LogError
+
+KEEP = {"return_estimator": True, "return_indices": True}
+
+
+@pytest.fixture(scope="module")
+def numbers():
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    order = np.random.default_rng(1).permutation(len(y))
+    return X.iloc[order], y.iloc[order]
+
+
+@pytest.fixture(scope="module")
+def classes():
+    X, y = load_breast_cancer(return_X_y=True)
+    return StandardScaler().fit_transform(X[:200]), np.where(y[:200] == 1, "benign", "malignant")
+
+
+def direct(X, y, cv, estimator, names):
+    """Fit and predict by hand; ``names`` makes the labels of a split of its number."""
+    rows = []
+    for number, (train, test) in enumerate(cv.split(X, y)):
+        guess = estimator.fit(X.iloc[train], y.iloc[train]).predict(X.iloc[test])
+        for point, loss in zip(X.index[test], (y.iloc[test] - guess) ** 2, strict=True):
+            rows.append({**names(number), "point": point, "loss": loss})
+    table = pd.DataFrame(rows)
+    return table.set_index([name for name in table if name != "loss"])["loss"]
+
+
+@pytest.mark.parametrize(
+    ("cv", "names", "n_train"),
+    [
+        (KFold(10), lambda i: {"fold": i}, None),
+        (KFold(13, shuffle=True, random_state=4), lambda i: {"fold": i}, 408),
+        (
+            RepeatedKFold(n_splits=5, n_repeats=3, random_state=2),
+            lambda i: {"repetition": i // 5, "fold": i % 5},
+            None,
+        ),
+    ],
+)
+def test_cross_validate(numbers, cv, names, n_train):
+    X, y = numbers
+    result = cross_validate(Ridge(), X, y, cv=cv, **KEEP)
+    log = cvstats.read_log(result, X=X, y=y, loss="squared_error")
+    assert log.attrs["format"] == "cross_validate"
+    if n_train is not None:
+        assert log.attrs["n_train"] == n_train
+    same_interval(log, direct(X, y, cv, Ridge(), names))
+
+
+def test_random_splits_bring_their_training_sizes(numbers):
+    X, y = numbers
+    cv = ShuffleSplit(8, test_size=0.1, train_size=300, random_state=1)
+    log = cvstats.read_log(
+        cross_validate(Ridge(), X, y, cv=cv, **KEEP), X=X, y=y, loss="squared_error"
+    )
+    assert log.index.names == ["repetition", "point"]
+    assert log.attrs["n_train"] == 300
+    made = direct(X, y, cv, Ridge(), lambda i: {"repetition": i})
+    expected = cvstats.corrected_t(made, train_size=300)
+    got = cvstats.corrected_t(log)
+    for name in ("estimate", "lower", "upper"):
+        assert only_row(got)[name] == pytest.approx(only_row(expected)[name], rel=1e-12)
+
+
+def test_several_models_side_by_side(numbers):
+    X, y = numbers
+    cv = KFold(5)
+    results = {
+        "weak": cross_validate(Ridge(100), X, y, cv=cv, **KEEP),
+        "strong": cross_validate(Ridge(0.1), X, y, cv=cv, **KEEP),
+    }
+    log = cvstats.read_log(results, X=X, y=y, loss="squared_error")
+    assert list(log) == ["weak", "strong"]
+    for name, penalty in (("weak", 100), ("strong", 0.1)):
+        same_interval(log[name], direct(X, y, cv, Ridge(penalty), lambda i: {"fold": i}))
+
+
+def test_leave_one_out_and_groups(numbers):
+    X, y = numbers[0].iloc[:30], numbers[1].iloc[:30]
+    result = cross_validate(
+        Ridge(), X, y, cv=LeaveOneOut(), scoring="neg_mean_squared_error", **KEEP
+    )
+    log = cvstats.read_log(result, X=X, y=y, loss="squared_error")
+    same_interval(log, direct(X, y, LeaveOneOut(), Ridge(), lambda i: {"fold": i}))
+    groups = np.arange(30) % 6
+    result = cross_validate(Ridge(), X, y, cv=GroupKFold(6), groups=groups, **KEEP)
+    log = cvstats.read_log(result, X=X, y=y, groups=groups, loss="squared_error")
+    assert log.index.names == ["fold", "source", "point"]
+    assert (
+        log.groupby("fold").apply(lambda f: f.index.get_level_values("source").nunique()).max() == 1
+    )
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "brier", "zero_one"])
+def test_probabilities(classes, loss):
+    X, y = classes
+    model = make_pipeline(StandardScaler(), LogisticRegression())
+    cv = KFold(5, shuffle=True, random_state=1)
+    log = cvstats.read_log(cross_validate(model, X, y, cv=cv, **KEEP), X=X, y=y, loss=loss)
+    chances = cross_val_predict(model, X, y, cv=cv, method="predict_proba")
+    same_interval(cvstats.read_log(chances, y=y, cv=cv, loss=loss), log)
+    hot = np.column_stack([y == "benign", y == "malignant"])
+    by_hand = {
+        "log_loss": -np.log(chances[hot]),
+        "brier": (chances[:, 1] - hot[:, 1]) ** 2,
+        "zero_one": (chances.argmax(axis=1) != hot.argmax(axis=1)).astype(float),
+    }[loss]
+    fold = np.empty(len(y), dtype=int)
+    for number, (_, test) in enumerate(cv.split(X, y)):
+        fold[test] = number
+    index = pd.MultiIndex.from_arrays([fold, np.arange(len(y))], names=["fold", "point"])
+    same_interval(log, pd.Series(by_hand, index=index))
+
+
+def test_cross_val_predict_of_several_models(numbers):
+    X, y = numbers
+    cv = KFold(10, shuffle=True, random_state=0)
+    values = {a: cross_val_predict(Ridge(a), X, y, cv=cv) for a in (0.1, 10.0)}
+    log = cvstats.read_log(values, format="sklearn", y=y, cv=cv, loss="squared_error")
+    assert list(log) == ["0.1", "10.0"]
+    same_interval(log["10.0"], direct(X, y, cv, Ridge(10.0), lambda i: {"fold": i}))
+
+
+# --- traps ----------------------------------------------------------------------------------
+
+
+def test_what_was_not_kept_is_asked_for(numbers):
+    X, y = numbers
+    bare = cross_validate(Ridge(), X, y, cv=3)
+    with pytest.raises(LogError, match="return_estimator=True, return_indices=True"):
+        cvstats.read_log(bare, X=X, y=y, loss="squared_error")
+    full = cross_validate(Ridge(), X, y, cv=3, **KEEP)
+    with pytest.raises(LogError, match="neither data nor truth"):
+        cvstats.read_log(full, loss="squared_error")
+    with pytest.raises(LogError, match="neither truth nor folds"):
+        cvstats.read_log(np.zeros(3), y=[1, 2, 3], loss="squared_error")
+
+
+@pytest.mark.parametrize(
+    ("cv", "words"),
+    [
+        (5, "Expected the splitter"),
+        (KFold(5, shuffle=True), "differently each time"),
+        (KFold(5, shuffle=True, random_state=np.random.RandomState(1)), "differently each time"),
+        (ShuffleSplit(3, random_state=1), "two test sets|no test set"),
+        ([([1], [0, 1]), ([0], [1])], "two test sets"),
+        ([([1], [0])], "no test set"),
+        ([([1], [99])], "names row 99"),
+        ([([1], ["a"])], "not row numbers"),
+    ],
+)
+def test_folds_that_cannot_be_found_again_are_refused(cv, words):
+    y = np.arange(20.0)
+    with pytest.raises(LogError, match=words):
+        cvstats.read_log(y, y=y, cv=cv, loss="squared_error")
+
+
+def test_other_data_than_were_cross_validated_are_refused(numbers):
+    X, y = numbers
+    result = cross_validate(Ridge(), X, y, cv=3, **KEEP)
+    with pytest.raises(LogError, match="a split names row"):
+        cvstats.read_log(result, X=X[:100], y=y[:100], loss="squared_error")
+    with pytest.raises(LogError, match="different indexes"):
+        cvstats.read_log(result, X=X, y=y.reset_index(drop=True), loss="squared_error")
+    twice = X.set_axis([0] * len(X))
+    with pytest.raises(LogError, match="names a point twice"):
+        cvstats.read_log(result, X=twice, y=np.asarray(y), loss="squared_error")
+
+
+def test_a_class_that_a_training_set_lacked_is_named():
+    X, y = np.zeros((9, 1)), np.array([0, 0, 1, 0, 1, 0, 2, 2, 2])
+    result = cross_validate(DummyClassifier(), X, y, cv=KFold(3), **KEEP)
+    with pytest.raises(LogError, match="have different classes"):
+        cvstats.read_log(result, X=X, y=y, loss="log_loss")
+
+
+# --- columns of models, and one Brier score -------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", [False, True])
+def test_columns_of_models_are_no_class_probabilities(words):
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 60)
+    wrong = {name: rng.random(60) < share for name, share in (("a", 0.1), ("b", 0.3))}
+    table = pd.DataFrame({name: np.where(flip, 1 - y, y) for name, flip in wrong.items()})
+    if words:
+        names = np.array(["no", "yes"])
+        y, table = names[y], table.apply(lambda column: names[column])
+    cv = KFold(5)
+    log = cvstats.read_log(table, y=y, cv=cv, loss="zero_one", format="cross_val_predict")
+    assert list(log) == ["a", "b"]
+    assert log.mean().tolist() == [wrong["a"].mean(), wrong["b"].mean()]
+
+
+def test_columns_named_as_classes_are_probabilities(classes):
+    X, y = classes
+    cv = KFold(5, shuffle=True, random_state=1)
+    chances = cross_val_predict(LogisticRegression(), X, y, cv=cv, method="predict_proba")
+    table = pd.DataFrame(chances, columns=["benign", "malignant"])
+    options = {"y": y, "cv": cv, "loss": "log_loss", "format": "cross_val_predict"}
+    same_interval(cvstats.read_log(table, **options), cvstats.read_log(chances, **options))
+
+
+def test_one_brier_score_on_every_road(classes):
+    X, y = classes
+    cv = KFold(5, shuffle=True, random_state=1)
+    model = LogisticRegression()
+    chances = cross_val_predict(model, X, y, cv=cv, method="predict_proba")
+    expected = (chances[:, 1] - (y == "malignant")) ** 2
+    result = cross_validate(model, X, y, cv=cv, **KEEP)
+    table = pd.DataFrame({"y_true": y, "no": chances[:, 0], "yes": chances[:, 1]})
+    table = table.rename_axis("point")
+    logs = {
+        "cross_validate": cvstats.read_log(result, X=X, y=y, loss="brier"),
+        "cross_val_predict": cvstats.read_log(chances, y=y, cv=cv, loss="brier"),
+        "positive": cvstats.read_log(chances, y=y, cv=cv, loss="brier", positive="malignant"),
+        "losses": cvstats.losses(table, prediction="yes", loss="brier", positive="malignant"),
+        "classes": cvstats.losses(
+            table, prediction=["no", "yes"], loss="brier", classes=["benign", "malignant"]
+        ),
+    }
+    for name, log in logs.items():
+        assert log.mean() == pytest.approx(expected.mean(), rel=1e-12), name
+        assert (log.attrs["loss"], log.attrs["brier"]) == ("brier", "binary"), name
+    three = np.column_stack([chances * 0.9, np.full(len(y), 0.1)])
+    sums = cvstats.losses(
+        pd.DataFrame(three, columns=list("abc")).assign(y_true=y), prediction=list("abc"),
+        loss="brier", classes=["benign", "malignant", "other"],
+    )  # fmt: skip
+    hot = np.column_stack([y == "benign", y == "malignant", np.zeros(len(y))])
+    np.testing.assert_allclose(sums, ((three - hot) ** 2).sum(axis=1))
+    assert sums.attrs["brier"] == "multi-class"

@@ -1,0 +1,393 @@
+"""The losses, point by point: by hand, against scikit-learn, and the words of what is refused."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+
+import hypothesis.extra.numpy as hnp
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cvstats
+from cvstats.errors import LogError
+from cvstats.loss_functions import LOSSES, TAKES
+
+metrics = pytest.importorskip("sklearn.metrics")
+
+NAN = math.nan
+LATE = ["late", "on time"]
+
+
+def table(truth, prediction, name="y_pred"):
+    index = pd.RangeIndex(10, 10 + len(truth), name="point")
+    columns = {"y_true": truth, name: prediction}
+    return pd.DataFrame({key: pd.Series(values, index=index) for key, values in columns.items()})
+
+
+def lost(truth, prediction, loss, **options):
+    """The losses as an array; table and index come back as they were."""
+    frame = table(truth, prediction)
+    before = frame.copy(deep=True)
+    result = cvstats.losses(frame, loss=loss, **options)
+    pd.testing.assert_frame_equal(frame, before)
+    pd.testing.assert_index_equal(result.index, before.index)
+    assert result.dtype == np.float64
+    return result.to_numpy()
+
+
+def of_classes(truth, probabilities, loss, classes=("a", "b", "c")):
+    frame = pd.DataFrame(dict(zip("xyz", np.transpose(probabilities), strict=False)))
+    frame.insert(0, "y_true", truth)
+    columns = list("xyz"[: len(classes)])
+    return cvstats.losses(frame, prediction=columns, loss=loss, classes=classes).to_numpy()
+
+
+BY_HAND = {
+    "squared_error": ([1.0, 2.0, -3.0], [3.0, 2.0, 1.0], {}, [4.0, 0.0, 16.0]),
+    "absolute_error": ([1.0, 2.0, -3.0], [3.0, 2.0, 1.0], {}, [2.0, 0.0, 4.0]),
+    "percentage_error": ([1.0, 2.0, -4.0], [3.0, 2.0, 1.0], {}, [2.0, 0.0, 1.25]),
+    "pinball": ([1.0, 2.0, 5.0], [3.0, 2.0, 1.0], {"quantile": 0.75}, [0.5, 0.0, 3.0]),
+    "zero_one": ([1, 0, 2], [1, 1, 2], {}, [0.0, 1.0, 0.0]),
+    "log_loss": ([1, 0, 1], [0.5, 0.75, 1.0], {}, [math.log(2), math.log(4), 0.0]),
+    "brier": ([1, 0, 1], [0.5, 0.75, 1.0], {}, [0.25, 0.5625, 0.0]),
+    "hinge": ([1, -1, 1], [2.0, 0.5, -1.0], {}, [0.0, 1.5, 2.0]),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_by_hand(loss):
+    truth, prediction, options, expected = BY_HAND[loss]
+    got = lost(truth, prediction, loss, **options)
+    np.testing.assert_allclose(got, expected, rtol=1e-15)
+    assert not np.signbit(got).any()  # no loss is -0.0
+
+
+def test_by_hand_for_classes():
+    p = [[0.5, 0.25, 0.25], [0.0, 0.125, 0.875], [1.0, 0.0, 0.0]]
+    got = of_classes(["a", "b", "a"], p, "log_loss")
+    np.testing.assert_allclose(got, [math.log(2), math.log(8), 0.0], rtol=1e-15)
+    got = of_classes(["a", "b", "a"], p, "brier")
+    np.testing.assert_allclose(got, [0.375, 1.53125, 0.0], rtol=1e-15)
+
+
+PEERS = {
+    "squared_error": metrics.mean_squared_error,
+    "absolute_error": metrics.mean_absolute_error,
+    "percentage_error": metrics.mean_absolute_percentage_error,
+    "zero_one": metrics.zero_one_loss,
+    "log_loss": metrics.log_loss,
+    "brier": metrics.brier_score_loss,
+    "hinge": metrics.hinge_loss,
+    "pinball": lambda y, q: metrics.mean_pinball_loss(y, q, alpha=0.9),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_mean_is_that_of_scikit_learn(loss, seed):
+    rng = np.random.default_rng(seed)
+    truth, prediction = rng.normal(5, 2, 500), rng.normal(5, 2, 500)
+    if loss == "zero_one":
+        truth, prediction = rng.integers(0, 4, (2, 500))
+    elif loss in ("log_loss", "brier", "hinge"):
+        truth = rng.integers(0, 2, 500)
+        prediction = rng.normal(size=500) if loss == "hinge" else rng.uniform(0.01, 0.99, 500)
+    options = {"quantile": 0.9} if loss == "pinball" else {}
+    got = lost(truth, prediction, loss, **options)
+    assert got.mean() == pytest.approx(PEERS[loss](truth, prediction), rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_log_loss_of_classes_is_that_of_scikit_learn(seed):
+    rng = np.random.default_rng(seed)
+    truth = rng.choice(["a", "b", "c"], 300)
+    p = rng.dirichlet([2, 3, 4], 300)
+    expected = metrics.log_loss(truth, p, labels=["a", "b", "c"])
+    assert of_classes(truth, p, "log_loss").mean() == pytest.approx(expected, rel=1e-12)
+
+
+# --- kinds of labels ------------------------------------------------------------------------
+
+KINDS = {
+    "object": lambda values: pd.Series(values, dtype=object),
+    "str": lambda values: pd.Series(values, dtype="str"),
+    "string": lambda values: pd.Series(values, dtype="string"),
+    "category": lambda values: pd.Series(pd.Categorical(values, [*LATE, "never"])),
+}
+
+
+@pytest.mark.parametrize("left", KINDS)
+@pytest.mark.parametrize("right", KINDS)
+def test_labels_of_any_kind_are_compared(left, right):
+    truth = KINDS[left](["late", "on time", "late", "on time"])
+    said = KINDS[right](["late", "late", "late", "on time"])
+    frame = pd.DataFrame({"y_true": truth, "y_pred": said})
+    assert cvstats.losses(frame, loss="zero_one").tolist() == [0, 1, 0, 0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("loss", ["brier", "log_loss", "hinge", "zero_one"])
+def test_positive_names_the_label(kind, loss):
+    words = KINDS[kind](["late", "on time", "late", "on time"])
+    p = [0.9, 0.25, 0.5, 0.75]
+    options = {"threshold": 0.5} if loss == "zero_one" else {}
+    frame = pd.DataFrame({"y_true": words, "y_pred": p})
+    got = cvstats.losses(frame, loss=loss, positive="late", **options)
+    np.testing.assert_array_equal(got, lost([1, 0, 1, 0], p, loss, **options))
+    other = cvstats.losses(
+        frame.assign(y_pred=1 - frame["y_pred"] if loss != "hinge" else -frame["y_pred"]),
+        loss=loss, positive="on time", **options,
+    )  # fmt: skip
+    if loss != "zero_one":  # there a probability at the threshold is the positive class
+        np.testing.assert_allclose(other, got, rtol=1e-14)
+
+
+BINARY = {
+    "int": [1, 0, 1, 0],
+    "uint8": np.array([1, 0, 1, 0], dtype=np.uint8),
+    "float": [1.0, 0.0, 1.0, 0.0],
+    "bool": [True, False, True, False],
+    "boolean": pd.array([True, False, True, False], dtype="boolean"),
+    "Int64": pd.array([1, 0, 1, 0], dtype="Int64"),
+    "object bools": np.array([True, False, True, False], dtype=object),
+    "category": pd.Categorical([1, 0, 1, 0]),
+    "category of bools": pd.Categorical([True, False, True, False]),
+    "signs": [1, -1, 1, -1],
+}
+
+
+@pytest.mark.parametrize("kind", BINARY)
+@pytest.mark.parametrize("loss", ["brier", "log_loss", "hinge"])
+def test_binary_truth_of_any_kind(kind, loss):
+    p = [0.9, 0.25, 0.5, 0.75]
+    np.testing.assert_array_equal(lost(BINARY[kind], p, loss), lost([1, 0, 1, 0], p, loss))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in BINARY if kind != "signs"])
+def test_numbers_of_any_kind(kind):
+    expected = [0.25, 0.25, 0.25, 0.25]
+    for dtype in ("float64", "float32", "Float64", "object"):
+        prediction = pd.Series([0.5] * 4, dtype=dtype).array
+        assert lost(BINARY[kind], prediction, "squared_error").tolist() == expected
+    assert lost(BINARY[kind], [Decimal("0.5")] * 4, "squared_error").tolist() == expected
+
+
+def test_threshold():
+    p = [0.2, 0.5, 0.8, 0.3]
+    assert lost([0, 0, 1, 1], p, "zero_one", threshold=0.5).tolist() == [0, 1, 0, 1]
+    assert lost([0, 0, 1, 1], p, "zero_one", threshold=0.3).tolist() == [0, 1, 0, 0]
+    assert lost([0, 0, 1, 1], p, "zero_one", threshold=1.0).tolist() == [0, 0, 1, 1]
+    got = lost(list("nnyy"), p, "zero_one", threshold=0.5, positive="y")
+    assert got.tolist() == [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize("wrap", [list, tuple, np.array, pd.Index, pd.Series])
+def test_classes_may_come_in_any_sequence(wrap):
+    p = [[0.5, 0.25, 0.25], [0.0, 0.125, 0.875]]
+    for labels, truth in ((["a", "b", "c"], ["a", "b"]), ([3, 1, 2], [3, 1])):
+        got = of_classes(truth, p, "log_loss", classes=wrap(labels))
+        np.testing.assert_allclose(got, [math.log(2), math.log(8)], rtol=1e-15)
+
+
+# --- what is missing ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gap", [None, NAN, pd.NA])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_missing_number_is_a_missing_loss(loss, gap):
+    truth, prediction, options, expected = BY_HAND[loss]
+    for holes in ([gap, *truth[1:]], prediction), (truth, [gap, *prediction[1:]]):
+        kinds = [object] if gap is pd.NA else [object, None]
+        for dtype in kinds:
+            one, two = (pd.Series(values, dtype=dtype).array for values in holes)
+            got = lost(one, two, loss, **options)
+            np.testing.assert_allclose(got, [NAN, *expected[1:]], rtol=1e-15)
+
+
+@pytest.mark.parametrize("gap", [None, NAN, pd.NA])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_missing_label_is_a_missing_loss(kind, gap):
+    truth, said = KINDS[kind]([gap, "late", "late"]), KINDS[kind](["late", gap, "late"])
+    got = cvstats.losses(pd.DataFrame({"y_true": truth, "y_pred": said}), loss="zero_one")
+    np.testing.assert_array_equal(got, [NAN, NAN, 0])
+    frame = pd.DataFrame({"y_true": truth, "y_pred": [0.5, NAN, 1.0]})
+    for options in ({"loss": "brier"}, {"loss": "zero_one", "threshold": 0.5}):
+        got = cvstats.losses(frame, positive="late", **options)
+        np.testing.assert_array_equal(got, [NAN, NAN, 0])
+
+
+def test_missing_dates_and_nullable_numbers():
+    days = pd.to_datetime(["2013-01-01", None, "2013-01-03"])
+    np.testing.assert_array_equal(lost(days, days[[0, 0, 1]], "zero_one"), [0, NAN, NAN])
+    whole = pd.array([1, None, 3], dtype="Int64")
+    np.testing.assert_array_equal(lost(whole, [1.0, 2.0, 1.0], "squared_error"), [0, NAN, 4])
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "brier"])
+def test_missing_probabilities_of_classes(loss):
+    p = [[NAN, 0.5, 0.5], [0.5, 0.5, 0.0], [1.0, 0.0, 0.0]]
+    got = of_classes(["b", None, "a"], p, loss)
+    np.testing.assert_array_equal(got, [NAN, NAN, 0])
+
+
+# --- a function of one's own ----------------------------------------------------------------
+
+
+def test_a_function_gets_arrays_and_gives_losses():
+    def cubed(truth, prediction):
+        assert isinstance(truth, np.ndarray)
+        return np.abs(truth - prediction) ** 3
+
+    assert lost([1, 2], [2.0, 4.0], cubed).tolist() == [1, 8]
+    assert lost([1, 2], [2.0, 4.0], lambda y, p: list(y > p)).tolist() == [0, 0]
+    assert lost(list("ab"), list("ac"), lambda y, p: y != p).tolist() == [0, 1]
+
+
+def test_a_function_sees_all_columns_of_its_classes():
+    got = of_classes(
+        ["a", "c"], [[0.5, 0.25, 0.25], [0, 0.5, 0.5]], lambda y, p: p.max(axis=1)
+    )  # fmt: skip
+    assert got.tolist() == [0.5, 0.5]
+
+
+def test_a_function_cannot_change_the_table():
+    def rude(truth, prediction):
+        prediction -= truth
+        return prediction
+
+    frame = table([1.0, 2.0], [3.0, 4.0])
+    with pytest.raises(ValueError, match="read-only"):
+        cvstats.losses(frame, loss=rude)
+    assert frame["y_pred"].tolist() == [3.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda y, p: np.mean(y - p), "returned the shape () for 2 points. Expected one number"),
+        (lambda y, p: np.zeros(3), "returned the shape (3,) for 2 points"),
+        (lambda y, p: ["good", "bad"], "the loss holds 'good', which is no number"),
+    ],
+)
+def test_a_function_must_give_a_number_for_each_point(function, words):
+    with pytest.raises(LogError) as caught:
+        lost([1.0, 2.0], [2.0, 4.0], function)
+    assert words in str(caught.value)
+
+
+# --- what is refused ------------------------------------------------------------------------
+
+P = [0.2, 0.4, 0.6]
+REFUSED = [
+    ("squared", [1, 2, 3], P, {}, "loss='squared' is not known. Expected one of 'squared_error'"),
+    (["brier"], [1, 0, 1], P, {}, "loss=['brier'] is not known"),
+    ("squared_error", list("abc"), P, {}, "the truth holds 'a', which is no number. Expected numb"),
+    ("squared_error", [1, 2, 3], list("123"), {}, "the prediction holds '1', which is no number"),
+    ("absolute_error", [1, "2", 3], P, {}, "the truth holds '2', which is no number"),
+    ("hinge", [1, -1, 1], [1j, 2, 3], {}, "the prediction holds 1j, which is no number"),
+    ("squared_error", pd.to_datetime(["2013"] * 3), P, {}, "which is no number"),
+    ("percentage_error", [1, 0, 0], P, {}, "which is 0 in row 1 (and 1 more)"),
+    ("pinball", [1, 2, 3], P, {}, "got quantile=None. Expected a number between 0 and 1, such as"),
+    ("pinball", [1, 2, 3], P, {"quantile": 1}, "got quantile=1"),
+    ("pinball", [1, 2, 3], P, {"quantile": NAN}, "got quantile=nan"),
+    ("brier", [1, 0, 1], [0.5, 1.5, -1], {}, "a predicted probability is 1.5 (row 1). Expected"),
+    ("log_loss", [1, 0, 1], [0.5, 0.5, -1], {}, "a predicted probability is -1.0 (row 2)"),
+    ("brier", [1, 2, 1], P, {}, "the truth has the labels 1; 2. Expected 0 and 1 (or -1 and 1, or"),
+    ("brier", list("aba"), P, {}, "Say which label it is of: positive='a' or positive='b'."),
+    ("brier", [1.5, 2.5, 3.5], P, {}, "for numbers take a loss such as squared_error"),
+    ("hinge", list("aba"), P, {"positive": "c"}, "positive='c' is no label of the truth. Expected"),
+    ("log_loss", list("abc"), P, {"positive": "a"}, "the truth has 3 labels. Expected two where"),
+    ("zero_one", [0, 1, 1], P, {}, "look like probabilities (row 0: 0.2). Expected labels such as"),
+    ("zero_one", list("aba"), P, {}, "one of truth and prediction holds text, the other numbers"),
+    ("zero_one", [0, 1, 1], list("aba"), {}, "(row 0: 0 and 'a'). Expected the same labels in"),
+    ("zero_one", [None, "a", None], [1, None, 1], {}, "the other numbers"),
+    ("zero_one", [0, 1, 1], P, {"threshold": 50}, "threshold=50 is no probability. Expected a num"),
+    ("zero_one", [0, 1, 1], [0, 1, 0], {"positive": 1}, "Expected threshold= with it"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("loss", "truth", "prediction", "options", "words"), REFUSED)
+def test_refusals_say_what_to_do(loss, truth, prediction, options, words):
+    frame = table(truth, prediction)
+    before = frame.copy(deep=True)
+    with pytest.raises(LogError) as caught:
+        cvstats.losses(frame, loss=loss, **options)
+    assert words in str(caught.value)
+    assert "np." not in str(caught.value)  # labels as one would type them
+    pd.testing.assert_frame_equal(frame, before)
+
+
+OPTIONS = {"quantile": 0.5, "threshold": 0.5, "positive": 1, "classes": ["no"]}
+
+
+@pytest.mark.parametrize("loss", [*LOSSES, abs])
+@pytest.mark.parametrize("option", OPTIONS)
+def test_an_option_that_would_change_nothing_is_refused(loss, option):
+    if option in TAKES.get(loss, ("classes",) if callable(loss) else ()):
+        return
+    prediction = ["y_pred"] if option == "classes" else "y_pred"
+    with pytest.raises(LogError, match=f"does not use {option}=. Expected it with loss='"):
+        cvstats.losses(
+            table([0, 1], [0.5, 0.5]), prediction=prediction, loss=loss,
+            **{option: OPTIONS[option]},
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("truth", "p", "options", "words"),
+    [
+        ("abd", [[0.5, 0.5, 0]] * 3, {}, "the truth is 'd' in row 2, which is none of classes="),
+        ("aba", [[0.5, 0.4, 0]] * 3, {}, "the probabilities of row 0 add to 0.9. Expected 1, with"),
+        ("aba", [[0.5, 2.5, 0]] * 3, {}, "a predicted probability is 2.5 (row 0)"),
+        ("aba", [[0.5, 0.5, 0]] * 3, {"positive": "a"}, "classes= and positive= both say what"),
+        ("aba", [[0.5, 0.5, 0]] * 3, {"classes": list("aab")}, "holds a label twice"),
+    ],
+)
+@pytest.mark.parametrize("loss", ["brier", "log_loss"])
+def test_refusals_of_classes(loss, truth, p, options, words):
+    frame = pd.DataFrame(p, columns=list("xyz")).assign(y_true=list(truth))
+    with pytest.raises(LogError) as caught:
+        cvstats.losses(
+            frame, prediction=list("xyz"), loss=loss, **{"classes": list("abc"), **options}
+        )  # fmt: skip
+    assert words in str(caught.value)
+
+
+# --- what must hold for all numbers ---------------------------------------------------------
+
+size = st.shared(st.integers(1, 20), key="size")
+numbers = hnp.arrays(np.float64, size, elements=st.floats(-1e6, 1e6))
+shares = hnp.arrays(np.float64, size, elements=st.floats(0, 1))
+signs = hnp.arrays(np.int64, size, elements=st.integers(0, 1))
+
+
+@given(numbers, numbers, st.floats(0.01, 0.99))
+def test_errors_of_numbers_are_related(truth, prediction, level):
+    absolute = lost(truth, prediction, "absolute_error")
+    np.testing.assert_allclose(lost(truth, prediction, "squared_error"), absolute**2)
+    np.testing.assert_allclose(lost(truth, prediction, "pinball", quantile=0.5), absolute / 2)
+    both = lost(truth, prediction, "pinball", quantile=level) + lost(
+        prediction, truth, "pinball", quantile=level
+    )
+    np.testing.assert_allclose(both, absolute)
+
+
+@given(signs, shares)
+def test_two_classes_and_one_probability_say_the_same(truth, p):
+    both = np.column_stack([1 - p, p])
+    np.testing.assert_allclose(
+        of_classes(truth, both, "log_loss", (0, 1)), lost(truth, p, "log_loss"), atol=1e-15
+    )
+    np.testing.assert_allclose(
+        of_classes(truth, both, "brier", (0, 1)), lost(truth, p, "brier"), atol=1e-15
+    )
+
+
+@given(signs, numbers)
+def test_hinge_is_above_zero_one(truth, score):
+    wrong = lost(truth, score > 0, "zero_one")
+    assert (lost(truth, score, "hinge") >= wrong).all()

@@ -1,0 +1,264 @@
+"""From predictions to losses, in every container, for one model or several."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import cvstats
+from cvstats.errors import LogError
+
+MODELS = ["ridge", "forest"]
+
+
+@pytest.fixture
+def frame():
+    """Predictions of two models for eight points in four folds, rows in no order."""
+    rng = np.random.default_rng(5)
+    index = pd.MultiIndex.from_arrays(
+        [[0, 1, 2, 3] * 2, rng.permutation(list("abcdefgh"))], names=["fold", "point"]
+    )
+    columns = {name: rng.normal(size=8) for name in ["y_true", "y_pred", *MODELS]}
+    frame = pd.DataFrame(columns, index=index)
+    frame.attrs["title"] = "made up"
+    return frame
+
+
+# --- losses: one model or several -----------------------------------------------------------
+
+
+def test_one_column_gives_a_series_of_its_name(frame):
+    got = cvstats.losses(frame)
+    expected = ((frame["y_true"] - frame["y_pred"]) ** 2).rename("y_pred")
+    pd.testing.assert_series_equal(got, expected)
+    # What is said of the predictions need not be true of their losses.
+    assert got.attrs == {"loss": "squared_error"}
+
+
+def test_a_list_gives_a_column_for_each_model(frame):
+    got = cvstats.losses(frame, prediction=MODELS)
+    assert list(got.columns) == MODELS
+    for model in MODELS:
+        pd.testing.assert_series_equal(got[model], cvstats.losses(frame, prediction=model))
+    for other in (tuple(MODELS), pd.Index(MODELS), np.array(MODELS)):
+        pd.testing.assert_frame_equal(cvstats.losses(frame, prediction=other), got)
+
+
+def test_a_mapping_names_the_models(frame):
+    got = cvstats.losses(frame, prediction={"A": "forest", "B": "ridge"})
+    expected = cvstats.losses(frame, prediction=["forest", "ridge"]).set_axis(["A", "B"], axis=1)
+    pd.testing.assert_frame_equal(got, expected)
+    assert list(cvstats.losses(frame, prediction={"A": "forest"}).columns) == ["A"]
+
+
+def test_columns_may_have_other_names(frame):
+    other = frame.set_axis([2013, "p", 7, 8], axis=1)
+    got = cvstats.losses(other, truth=2013, prediction=[7, 8])
+    expected = cvstats.losses(frame, prediction=MODELS)
+    pd.testing.assert_frame_equal(got, expected.set_axis([7, 8], axis=1))
+    assert cvstats.losses(other, truth=2013, prediction=7).name == 7
+
+
+def test_models_with_a_probability_for_each_class(frame):
+    p = np.random.default_rng(1).dirichlet([1, 1, 1], (2, 8))
+    names = [[f"{model}_{label}" for label in "abc"] for model in MODELS]
+    columns = {n: p[i, :, j] for i, row in enumerate(names) for j, n in enumerate(row)}
+    wide = pd.DataFrame({"y_true": list("abcabcab"), **columns}, index=frame.index)
+    options = {"loss": "brier", "classes": list("abc")}
+    got = cvstats.losses(wide, prediction=dict(zip(MODELS, names, strict=True)), **options)
+    hot = np.array([[label == y for label in "abc"] for y in wide["y_true"]])
+    np.testing.assert_allclose(got, ((p - hot) ** 2).sum(axis=2).T)
+    one = cvstats.losses(wide, prediction=names[1], **options)
+    pd.testing.assert_series_equal(one, got["forest"].rename("model"))
+
+
+def test_the_log_is_read_by_every_method(frame):
+    losses = cvstats.losses(frame, prediction=MODELS)
+    assert losses.cvci.wald().attrs["n_folds"] == 4
+    assert losses.cvci.compare().index.tolist() == [("ridge", "forest")]
+
+
+# --- losses: xarray -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def dataset():
+    rng = np.random.default_rng(6)
+    dims = ("point", "lat")
+    return xr.Dataset(
+        {
+            "y_true": (dims, rng.normal(size=(6, 3)), {"units": "K"}),
+            **{name: (dims, rng.normal(size=(6, 3))) for name in ["y_pred", *MODELS]},
+        },
+        coords={"fold": ("point", list("xyzxyz")), "point": np.arange(6), "lat": [10.0, 20, 30]},
+        attrs={"title": "made up"},
+    )
+
+
+def test_a_variable_gives_a_data_array(dataset):
+    before = dataset.copy(deep=True)
+    got = cvstats.losses(dataset, loss="absolute_error")
+    xr.testing.assert_equal(got, abs(dataset["y_true"] - dataset["y_pred"]))
+    assert got.name == "y_pred"
+    assert got.attrs == {"long_name": "absolute_error"}
+    assert set(got.coords) == {"fold", "point", "lat"}
+    xr.testing.assert_identical(dataset, before)
+    own = cvstats.losses(dataset, loss=lambda y, p: (y - p) ** 4)
+    xr.testing.assert_allclose(own, got**4)
+    assert own.attrs == {"long_name": "loss"}
+
+
+def test_several_variables_give_a_dataset(dataset):
+    got = cvstats.losses(dataset, prediction=MODELS)
+    assert list(got) == MODELS
+    for model in MODELS:
+        xr.testing.assert_equal(got[model], cvstats.losses(dataset, prediction=model))
+    named = cvstats.losses(dataset, prediction={"A": "ridge"})
+    xr.testing.assert_equal(named["A"], got["ridge"].rename("A"))
+    result = got.cvci.wald()
+    assert result.sizes == {"model": 2, "lat": 3}
+    assert result.attrs["n_folds"] == 3
+
+
+def test_truth_is_broadcast_and_nothing_depends_on_the_order_of_dimensions(dataset):
+    truth = dataset["y_true"].isel(lat=0, drop=True)
+    got = cvstats.losses(dataset.assign(y_true=truth))
+    assert got.dims == ("point", "lat")
+    xr.testing.assert_allclose(got, (dataset["y_pred"] - truth) ** 2)
+    turned = cvstats.losses(dataset.assign(y_true=dataset["y_true"].transpose()))
+    xr.testing.assert_equal(turned, cvstats.losses(dataset))
+    known = dataset.assign_coords(y_true=truth)  # the truth may be a coordinate
+    xr.testing.assert_allclose(cvstats.losses(known).drop_vars("y_true"), got)
+
+
+def test_folds_along_a_dimension_of_the_truth_are_kept():
+    folds = [[0, 1, 0], [1, 1, 0]]
+    data = xr.Dataset(
+        {"y_true": (("repetition", "point"), np.eye(2, 3)), "y_pred": ("point", [1.0, 2.0, 3.0])},
+        coords={"fold": (("repetition", "point"), folds)},
+    )
+    got = cvstats.losses(data).transpose("repetition", "point")
+    np.testing.assert_array_equal(got["fold"], folds)
+    np.testing.assert_array_equal(got, (np.eye(2, 3) - [1, 2, 3]) ** 2)
+    assert got.cvci.wald().attrs["n_folds"] == 2
+
+
+def test_a_stacked_dimension_keeps_its_levels(frame):
+    stacked = xr.Dataset.from_dataframe(frame).stack(run=["fold", "point"]).dropna("run")
+    got = cvstats.losses(stacked)
+    assert got.indexes["run"].names == ["fold", "point"]
+    np.testing.assert_allclose(
+        got.cvci.wald()["se"], cvstats.losses(frame).cvci.wald()["se"], rtol=1e-12
+    )
+
+
+def test_labels_and_classes_in_a_dataset():
+    labels = np.array(["a", "b", None, "a"], dtype=object)
+    p = np.array([0.5, 0.25, 0.5, 1.0])
+    data = xr.Dataset(
+        {"y_true": ("point", labels), "a": ("point", p), "b": ("point", 1 - p)},
+        coords={"point": range(4)},
+    )
+    expected = [0.25, 0.0625, np.nan, 0]
+    one = cvstats.losses(data, prediction="a", loss="brier", positive="a")
+    np.testing.assert_array_equal(one, expected)
+    both = cvstats.losses(data, prediction=["a", "b"], loss="brier", classes=["a", "b"])
+    np.testing.assert_array_equal(both, expected)
+    assert both.name == "model"
+    labels[1] = pd.NA
+    gaps = data.assign(y_true=("point", labels), y_pred=("point", list("bbba")))
+    got = cvstats.losses(gaps, loss="zero_one")
+    np.testing.assert_array_equal(got, [1, np.nan, np.nan, 0])
+    assert labels[1] is pd.NA
+
+
+def test_predictions_of_both_containers_agree(frame):
+    data = frame.to_xarray()
+    got = cvstats.losses(data, prediction=MODELS).cvci.wald()
+    expected = cvstats.losses(frame, prediction=MODELS).cvci.wald()
+    for name in ("estimate", "se", "lower", "upper"):
+        np.testing.assert_allclose(got[name], expected[name].astype(float), rtol=1e-12)
+
+
+# --- losses: words --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"truth": "y"}, "there is no column 'y'. Expected truth and prediction among 'y_true'; "),
+        ({"prediction": ["ridge", "tree"]}, "there is no column 'tree'"),
+        ({"prediction": "fold"}, "there is no column 'fold'"),
+        ({"prediction": []}, "prediction= names no column. Expected at least one model's"),
+        ({"prediction": {}}, "prediction= names no column"),
+        ({"prediction": 7}, "there is no column 7"),
+        (
+            {"prediction": {"A": MODELS}},
+            "model 'A' has 2 columns of predictions. Expected 1, or classes= with the label of",
+        ),
+        (
+            {"prediction": MODELS, "classes": [1, 2, 3], "loss": "brier"},
+            "model 'model' has 2 columns of predictions. Expected 3, one for each of classes=[1, 2",
+        ),
+    ],
+)
+@pytest.mark.parametrize("container", ["pandas", "xarray"])
+def test_columns_that_do_not_fit_are_named(frame, container, options, words):
+    predictions = frame if container == "pandas" else frame.reset_index("fold").to_xarray()
+    if container == "xarray":
+        predictions = predictions.drop_vars("fold")
+    with pytest.raises(LogError) as caught:
+        cvstats.losses(predictions, **options)
+    assert words in str(caught.value)
+
+
+def test_a_column_that_is_there_twice_is_named(frame):
+    twice = pd.concat([frame, frame["ridge"]], axis=1)
+    with pytest.raises(LogError, match="several columns are called 'ridge'"):
+        cvstats.losses(twice, prediction="ridge")
+    cvstats.losses(twice)  # another column may be
+
+
+@pytest.mark.parametrize("thing", [None, [1, 2], np.ones(3), pd.Series([1.0]), {"y_true": [1]}])
+def test_other_containers_are_refused(thing):
+    words = f"a {type(thing).__name__} holds no named predictions. Expected a DataFrame or a Data"
+    with pytest.raises(LogError, match=words):
+        cvstats.losses(thing)
+
+
+def test_columns_with_the_names_of_levels_become_the_index():
+    table = pd.DataFrame(
+        {"fold": [0, 1, 0, 1], "point": list("abcd"), "y_true": [1.0, 2, 3, 4], "y_pred": 2.0}
+    )
+    before = table.copy(deep=True)
+    log = cvstats.losses(table)
+    assert log.index.names == ["fold", "point"]
+    assert log.index.tolist() == [(0, "a"), (1, "b"), (0, "c"), (1, "d")]
+    assert log.attrs == {"loss": "squared_error"}
+    assert cvstats.losses(table.set_index("point")).index.names == ["point"]  # the index is meant
+    named = table.set_index(pd.Index(range(4), name="row"))
+    assert cvstats.losses(named).index.names == ["row", "fold", "point"]
+    assert cvstats.losses(table, truth="fold", prediction="y_pred").index.names == ["point"]
+    pd.testing.assert_frame_equal(table, before)
+
+
+def test_columns_that_sound_like_levels_are_not_lost_unseen():
+    table = pd.DataFrame({"CV Split": np.arange(40) % 4, "Hospital": list("ab") * 20})
+    table = table.assign(y_true=np.arange(40.0), y_pred=np.arange(40.0) ** 1.1)
+    log = cvstats.losses(table)
+    assert log.index.names == ["CV Split", "Hospital"]
+    with pytest.raises(LogError, match=r"rename_axis\(index=\{'CV Split': 'fold'\}\)"):
+        log.cvci.wald()
+    log = cvstats.losses(table.assign(point=range(40)))
+    assert log.index.names == ["point", "CV Split", "Hospital"]
+    assert "unused level" in log.cvci.holdout()["caution"]
+
+
+def test_predictions_are_no_losses_and_the_words_say_what_is():
+    table = pd.DataFrame({"fold": [0, 1], "y_true": [1.0, 2], "y_pred": 2.0})
+    with pytest.raises(LogError, match=r"become losses by cvstats\.read_log\(frame, truth=…"):
+        cvstats.as_log(table)
+    log = cvstats.read_log(table, truth="y_true", prediction="y_pred", loss="squared_error")
+    assert log.tolist() == [1.0, 0.0]
