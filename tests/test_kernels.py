@@ -273,6 +273,7 @@ SQUARES = oracle.log([i**2 for i in range(12)], fold=[i % 3 for i in range(12)])
 EXPECTED = oracle.wald(SQUARES, "within-fold").se
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("keep", "files"), [("0", False), ("1", True)])
 def test_the_cache_can_be_switched_off(tmp_path, keep, files):
     _, se = answer(tmp_path, CVSTATS_CACHE=keep, NUMBA_CACHE_DIR=str(tmp_path / "kept"))
@@ -280,6 +281,7 @@ def test_the_cache_can_be_switched_off(tmp_path, keep, files):
     assert any(tmp_path.rglob("*.nbi")) == files
 
 
+@pytest.mark.process
 def test_no_folder_can_be_written(tmp_path):
     """An install that nobody may write to, for a user without a home.
 
@@ -338,6 +340,7 @@ def harmed(kept, harm):
             file.write_bytes(b"no index at all")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("harm", ["index", "code", "words", "full"])
 def test_a_cache_that_fails_costs_time_and_nothing_else(tmp_path, harm):
     (tmp_path / "loops.py").write_text(LOOP)

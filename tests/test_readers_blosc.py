@@ -58,6 +58,7 @@ def test_what_cvstats_writes_needs_no_copy(tmp_path, monkeypatch):
     xr.testing.assert_equal(cvstats.read_log(tmp_path / "own.zarr"), log)
 
 
+@pytest.mark.process
 def test_damaged_chunks(tmp_path, monkeypatch):
     path = tmp_path / "log.zarr"
     stored(path)
