@@ -86,7 +86,8 @@ class CodeCollector(pickle.Pickler):
     """
 
     def __init__(self) -> None:
-        super().__init__(BytesIO())
+        # Only the names are of interest: arrays are left out, not copied.
+        super().__init__(BytesIO(), protocol=5, buffer_callback=lambda _: None)
         self.found: list[tuple[str, str]] = []
         self.seen: set[int] = set()  # what names itself is described once
 
