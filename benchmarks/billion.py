@@ -8,7 +8,6 @@ source, rows per second as a ratio to the plain read, and the peak of memory.
 from __future__ import annotations
 
 import argparse
-import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -16,15 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as parquet
 from tqdm import tqdm
 
 import cvstats
-from benchmarks import saved
-from benchmarks.memory import forget_peak, peak
-from benchmarks.table import Row
+from benchmarks import measure
+from benchmarks.measure import Row, forget_peak, peak
 
 GROUP = 1 << 20
 FOLDS, SOURCES = 10, 1_000
@@ -73,7 +70,7 @@ def read(path: Path, progress: Callable[[int], object]) -> None:
 
 
 def warm(folder: Path) -> None:
-    """Load kernels and libraries, which are no memory of the log's."""
+    """Load kernels and libraries, whose memory is not the log's."""
     path = folder / "small.parquet"
     parquet.write_table(chunk(0, 2 * GROUP), path, row_group_size=GROUP)
     read(path, lambda _: None)
@@ -83,7 +80,7 @@ def warm(folder: Path) -> None:
 
 
 def timed(name: str, rows: int, work: Callable[[Callable[[int], object]], Any]) -> Any:
-    """Do some work with a bar; also tell the seconds and the memory it took beyond the rest."""
+    """Do some work with a bar; return its result, the seconds and the memory beyond the rest."""
     forget_peak()
     before, start = peak(), time.perf_counter()
     with tqdm(total=rows, desc=name, unit="row", unit_scale=True) as bar:
@@ -114,22 +111,13 @@ def report(path: Path, rows: int, check: bool) -> list[Row]:
     moments, ours, memory = timed(
         "cvstats", rows, lambda bar: cvstats.scan_parquet(path, batch_size=GROUP, progress=bar)
     )
-    start = time.perf_counter()
-    folds, sources = moments.wald(variance="within-fold"), moments.wald(by="source")
-    asked = time.perf_counter() - start
-    with pd.option_context("display.precision", 12):
-        print(folds[["estimate", "se", "lower", "upper", "n_points"]])
-        print(sources[["estimate", "se", "n_points"]].head(3))
-    print(f"{rows:,} rows, {path.stat().st_size / 1e9:.2f} GB, {os.cpu_count()} cores")
-    print(f"pyarrow alone: {plain:.1f} s, {rows / plain:,.0f} rows/s, {plain_memory:.0f} MB")
-    print(f"cvstats.scan_parquet: {ours:.1f} s, {rows / ours:,.0f} rows/s, {memory:.0f} MB")
-    print(f"rows/s as a share of pyarrow's: {plain / ours:.2f} (time x {ours / plain:.2f})")
-    print(f"both intervals from the moments: {asked * 1e3:.0f} ms for {moments!r}")
-    print(f"peak memory of the process: {peak():.0f} MB")
+    folds = moments.wald(variance="within-fold")
+    print(folds, moments.wald(by="source").head(3), moments, sep="\n")
+    print(f"rows/s: pyarrow {rows / plain:,.0f}, cvstats {rows / ours:,.0f}")
     if check:
-        estimate, se = exact(rows)
-        print(f"against chunks by pandas: estimate {abs(folds['estimate'] / estimate - 1):.1e}, "
-              f"standard error {abs(folds['se'] / se - 1):.1e}")  # fmt: skip
+        found = [float(np.ravel(folds[name])[0]) for name in ("estimate", "se")]
+        for name, one, other in zip(("estimate", "se"), found, exact(rows), strict=True):
+            print(f"{name}, against chunks by pandas: {abs(one / other - 1):.1e}")
     size = f"{rows:,} rows, {path.stat().st_size / 1e9:.2f} GB"
     return [
         Row("scan_parquet", size, "pyarrow alone", ours, plain, ours / plain),
@@ -141,7 +129,7 @@ def main() -> None:
     """Read the options, write the log if it is not there, measure."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.billion", description=__doc__)
     parser.add_argument("--rows", type=int, default=10**9)
-    parser.add_argument("--folder", type=Path, help="where the log stays; else it is removed")
+    parser.add_argument("--folder", type=Path, help="where the log stays; otherwise it is removed")
     parser.add_argument("--json", type=Path, help="add what was measured to a saved run")
     parser.add_argument("--check", action="store_true", help="compute the answer by pandas too")
     chosen = parser.parse_args()
@@ -152,9 +140,10 @@ def main() -> None:
         if not path.exists():
             write(path, chosen.rows)
         found = report(path, chosen.rows, chosen.check)
+    print(measure.table(found))
     if chosen.json:
-        billion = {"heading": f"{saved.machine()} Each once.", "rows": saved.packed(found)}
-        saved.save({**saved.load(chosen.json), "billion": billion}, chosen.json)
+        billion = {"heading": f"{measure.machine()} Each once.", "rows": measure.pack(found)}
+        measure.save({**measure.load(chosen.json), "billion": billion}, chosen.json)
 
 
 if __name__ == "__main__":

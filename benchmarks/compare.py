@@ -1,9 +1,8 @@
 """Compare the speed of two commits: ``python -m benchmarks.compare OLD NEW``.
 
-Each commit is checked out as a worktree in a temporary folder, and called in processes of its own,
-in turns with the other: old, new, new, old. The benchmarks are those of this folder for both. A
-change is marked where it is beyond noise: every round of new processes agrees on its direction,
-the interval of the median ratio excludes 1, and it is 3% at least.
+Each commit is checked out into a temporary folder and called in processes of its own, in turns
+with the other: old, new, new, old. The benchmarks are those of this folder for both. A change is
+marked where every round agrees on its direction and the median is 3% at least.
 """
 
 from __future__ import annotations
@@ -12,243 +11,205 @@ import argparse
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import lru_cache, partial
+from itertools import chain
 from pathlib import Path
 from statistics import median
-from types import FrameType
 from typing import Any
 
-from scipy import stats
+from benchmarks.measure import ROOT, amount, lay_out, seconds
 
-from benchmarks import growth, processes
-from benchmarks.processes import ROOT
-from benchmarks.table import amount
-from benchmarks.workloads import SIZES, workloads
-
-SCRIPTS = {
-    "import cvstats": processes.IMPORT.format("cvstats"),
-    "first interval in a process": processes.FIRST.format("within-fold"),
+LEAST = 0.03
+SAMPLE, MOST = 0.02, 101
+"""Seconds of a sample at least, and calls at most: short ones are repeated."""
+SIZES = {
+    "full": (10**7, (10**5, 100), (10**5, 200), (1_000, 10**5), (10**7, 5_000)),
+    "quick": (10**6, (10**4, 100), (10**4, 100), (1_000, 10**4), (10**6, 1_000)),
+    "tiny": (1_000, (100, 5), (100, 5), (20, 30), (1_000, 5)),
 }
-LEAST, LEVEL = 0.03, 0.95
+"""Rows of a Series; points and models of a frame, and for all pairs; points and cells; sources."""
+
+Workload = tuple[Callable[[], Any], Callable[[Any], Any], bool]
+"""What makes a log, what is called on it, and whether each call meets an index it has not seen."""
 
 
-class Problem(Exception):
-    """What one line tells the user."""
+def workloads(scale: str) -> dict[str, Workload | str]:
+    """Name every workload of a scale; some are scripts that time themselves."""
+    import cvstats
+    from benchmarks import contract, logs, methods
 
-
-def git(*arguments: str) -> str:
-    """Run git in this repository; no hook of the user's runs."""
-    command = ["git", "-c", f"core.hooksPath={os.devnull}", "-C", str(ROOT), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise Problem(done.stderr.strip().splitlines()[-1] if done.stderr else "git failed")
-    return done.stdout.strip()
-
-
-def commit_of(revision: str) -> str:
-    """Find the commit that a revision names."""
-    git("rev-parse", "--git-dir")  # says so where there is no repository
-    try:
-        found = git("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
-    except Problem:
-        raise Problem(
-            f"expected a commit, branch or tag of this repository, got {revision!r}: "
-            f"`git log --oneline` lists the commits"
-        ) from None
-    if not git("ls-tree", found, "cvstats/__init__.py"):
-        raise Problem(f"expected a commit with the package cvstats, got {revision!r} without it")
+    rows, frame, pairs, grid, sources = SIZES[scale]
+    found: dict[str, Workload | str] = {
+        "import cvstats": contract.IMPORT.format("cvstats"),
+        "first interval in a process": contract.FIRST.format("within-fold"),
+    }
+    for variance in contract.VARIANCES:
+        wald = partial(cvstats.wald, variance=variance)
+        made = {f"{rows:,} rows": partial(logs.series, rows),
+                "100 rows": partial(logs.series, 100, 1)}  # fmt: skip
+        for size, make in made.items():
+            found[f"wald {variance}, {size}, checked"] = make, wald, False
+            found[f"wald {variance}, {size}, first call"] = make, wald, True
+        for order in "CF":
+            name = f"wald {variance}, {frame[0]:,} x {frame[1]} models, order {order}"
+            found[name] = partial(logs.frame, *frame, order=order), wald, False
+        for dtype in ("float64", "float32"):
+            name = f"wald {variance}, {grid[0]:,} x {grid[1]:,} cells, {dtype}"
+            found[name] = partial(logs.grid, *grid, dtype=dtype), wald, False
+    for name, (call, _) in contract.COMPARISONS.items():
+        name = f"{name.format(pairs[1] * (pairs[1] - 1) // 2)}, {pairs[0]:,} points"
+        found[name] = partial(logs.frame, *pairs, order="C"), call, False
+    for name, call in contract.OF_GROUPS.items():
+        found[f"{name}, {sources[1]:,} sources"] = partial(logs.grouped, *sources), call, False
+    size = methods.SIZES["tiny" if scale == "tiny" else "full"]
+    for name, (make, _) in methods.METHODS.items():
+        found[f"method {name}, first call"] = (
+            partial(make, size), methods.method_of(name, size), True,
+        )  # fmt: skip
     return found
 
 
-@contextmanager
-def worktree(commit: str, folder: Path) -> Iterator[Path]:
-    """Check a commit out into a folder, and remove it again whatever happens."""
-    git("worktree", "add", "--quiet", "--detach", str(folder), commit)
-    try:
-        yield folder
-    finally:
-        git("worktree", "remove", "--force", str(folder))
+@lru_cache(maxsize=1)  # the log of one workload at a time
+def prepare(scale: str, name: str) -> Callable[[], float]:
+    """Make the log of a workload, call once, and return what times one call."""
+    from benchmarks import logs
+
+    workload = workloads(scale)[name]
+    if isinstance(workload, str):
+        command = [sys.executable, "-c", workload]
+        call = partial(subprocess.run, command, capture_output=True, text=True, check=True)
+        call()
+        return lambda: float(call().stdout)
+    make, ours, anew = workload
+    log = make()
+    ours(log)
+
+    def one() -> float:
+        argument = logs.unseen(log) if anew else log
+        return seconds(lambda: ours(argument))
+
+    return one
+
+
+def answer(scale: str) -> None:
+    """Time the workload that each line of standard input names; answer by lines of JSON."""
+    import cvstats
+
+    print(json.dumps(cvstats.__file__), flush=True)
+    for line in sys.stdin:
+        try:
+            one, found, start = prepare(scale, line.strip()), [], time.perf_counter()
+            while not found or (time.perf_counter() - start < SAMPLE and len(found) < MOST):
+                found.append(one())
+            print(json.dumps(median(found)), flush=True)
+        except Exception as error:  # an older commit may lack a function or refuse a log
+            print(json.dumps(f"{type(error).__name__}: {error}"), flush=True)
 
 
 class Side:
-    """A process of one commit."""
+    """A process of one commit, which answers by `answer`."""
 
-    def __init__(self, tree: Path, runner: Path) -> None:
+    def __init__(self, tree: Path, scale: str) -> None:
+        runner = tree.parent / "runner"
         path = os.pathsep.join([str(runner), str(tree)])
-        self.environment = {**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
-        self.environment.pop("PYTHONDONTWRITEBYTECODE", None)  # both keep what they compile
-        # A pipe that nobody reads would stop the process once it is full.
-        self.errors = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115
+        environment = {**os.environ, "PYTHONPATH": path}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # both keep what they compile
+        code = f"from benchmarks import compare; compare.answer({scale!r})"
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.worker"], cwd=runner, env=self.environment,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True,
+            [sys.executable, "-c", code], cwd=runner, env=environment, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
-        self.tree, self.runner = tree, runner
+        package = Path(str(self.read()))
+        if tree.resolve() not in package.resolve().parents:
+            self.close()
+            raise SystemExit(f"expected cvstats of the commit, and Python imports {package}")
 
-    def __enter__(self) -> Side:
-        """Wait for the first answer: the package that the process imports."""
-        with ExitStack() as failing:
-            failing.callback(self.close)
-            package = Path(self.answer())
-            if self.tree.resolve() not in package.parents:
-                raise Problem(f"expected cvstats of the commit, and Python imports {package}")
-            failing.pop_all()
-        return self
-
-    def __exit__(self, *problem: object) -> None:
-        """End the process, and wait until it is gone."""
-        self.close()
-
-    def answer(self) -> Any:
+    def read(self) -> Any:
         """Read one answer."""
         line = self.process.stdout.readline() if self.process.stdout else ""
-        if not line:
-            self.process.wait()
-            self.errors.seek(0)
-            words = self.errors.read().strip()
-            raise Problem(f"a process ended early: {words.splitlines()[-1] if words else 'killed'}")
-        told = json.loads(line)
-        if "problem" in told:
-            raise Problem(told["problem"])
-        return told["answer"]
+        return json.loads(line) if line else "the process ended early"
 
-    def ask(self, *task: str) -> Any:
-        """Give a task and wait for its answer."""
+    def time(self, name: str) -> float:
+        """Time a workload."""
         if self.process.stdin:
-            self.process.stdin.write(json.dumps(task) + "\n")
-            self.process.stdin.flush()
-        return self.answer()
-
-    def ready(self, scale: str, name: str) -> None:
-        """Prepare a workload; a script is run once, so that its files are in memory."""
-        if name in SCRIPTS:
-            self.sample(name)
-        else:
-            self.ask("ready", scale, name)
-
-    def sample(self, name: str) -> float:
-        """Time a workload, or run a script that times itself."""
-        if name not in SCRIPTS:
-            return float(self.ask("time"))
-        done = subprocess.run(
-            [sys.executable, "-c", SCRIPTS[name]], cwd=self.runner, env=self.environment,
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        if done.returncode:
-            raise Problem(done.stderr.strip().splitlines()[-1])
-        return float(done.stdout)
+            print(name, file=self.process.stdin, flush=True)
+        found = self.read()
+        if isinstance(found, str):
+            raise RuntimeError(found)
+        return float(found)
 
     def close(self) -> None:
-        """End the process, its pipes and what it said."""
+        """End the process."""
         self.process.kill()
         self.process.communicate()
-        self.errors.close()
 
 
-@dataclass
-class Line:
-    """Seconds of old and new, pair by pair, in rounds."""
-
-    name: str
-    rounds: list[list[tuple[float, float]]] = field(default_factory=list)
-    problem: str = ""
-
-    def ratios(self) -> list[float]:
-        """New / old of each pair."""
-        return [new / old for pairs in self.rounds for old, new in pairs]
-
-    def interval(self) -> tuple[float, float]:
-        """Bound the median ratio by order statistics; by all pairs where they are few."""
-        ratios = sorted(self.ratios())
-        outside = max(0, int(stats.binom.ppf((1 - LEVEL) / 2, len(ratios), 0.5)) - 1)
-        return ratios[outside], ratios[-1 - outside]
-
-    def mark(self) -> str:
-        """Say whether the change is beyond noise."""
-        low, high = self.interval()
-        middle = median(self.ratios())
-        rounds = [median(new / old for old, new in pairs) for pairs in self.rounds]
-        if middle <= 1 / (1 + LEAST) and high < 1 and max(rounds) < 1:
-            return "faster"
-        if middle >= 1 + LEAST and low > 1 and min(rounds) > 1:
-            return "SLOWER"
-        return ""
-
-    def cells(self) -> tuple[str, ...]:
-        """Lay out a line of the table."""
-        if self.problem:
-            return (self.name, "", "", "", "", self.problem)
-        pairs = [pair for part in self.rounds for pair in part]
-        old, new = (median(side) for side in zip(*pairs, strict=True))
-        spread = " to ".join(f"{end:.3f}" for end in self.interval())
-        return (
-            self.name, amount(old, "s"), amount(new, "s"), f"{median(self.ratios()):.3f}", spread,
-            self.mark(),
-        )  # fmt: skip
+def git(*arguments: str) -> str:
+    """Run git in this repository, without hooks."""
+    command = ["git", "-c", f"core.hooksPath={os.devnull}", "-C", str(ROOT), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def one_round(old: Side, new: Side, scale: str, line: Line, pairs: int) -> None:
-    """Time a workload in turns; what one side cannot do is told, not timed."""
-    found = []
-    for side, which in ((old, "old"), (new, "new")):
-        try:
-            side.ready(scale, line.name)
-        except Problem as problem:
-            line.problem = f"{which} cannot: {problem}"
-            return
-    for pair in range(pairs):
-        if pair % 2:
-            after = new.sample(line.name)
-            found.append((old.sample(line.name), after))
-        else:
-            found.append((old.sample(line.name), new.sample(line.name)))
-    line.rounds.append(found)
+Rounds = list[list[tuple[float, float]]]
+"""Seconds of old and new, pair by pair, in rounds of new processes."""
 
 
-def compared(
-    commits: Sequence[str], names: Sequence[str], scale: str, pairs: int, rounds: int
-) -> list[Line]:
-    """Check both commits out and time every workload."""
-    lines = [Line(name) for name in names]
+def compare(
+    commits: Sequence[str], names: Sequence[str], scale: str, rounds: int, pairs: int
+) -> dict[str, Rounds | str]:
+    """Check both commits out, and time every workload in turns; a str says what went wrong."""
+    found: dict[str, Rounds | str] = {name: [] for name in names}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="benchmarks-")))
-        runner = folder / "runner"
-        shutil.copytree(
-            ROOT / "benchmarks", runner / "benchmarks", ignore=shutil.ignore_patterns("__pycache__")
-        )
-        trees = [
-            stack.enter_context(worktree(commit, folder / side))
-            for side, commit in zip(("old", "new"), commits, strict=True)
-        ]
-        for turn in range(rounds):
-            with Side(trees[0], runner) as old, Side(trees[1], runner) as new:
-                for line in lines:
-                    if sys.stderr.isatty():
-                        words = f"\rround {turn + 1} of {rounds}: {line.name:<60}"
-                        print(words, end="", file=sys.stderr, flush=True)
-                    if not line.problem:
-                        one_round(old, new, scale, line, pairs)
-    return lines
-
-
-def chosen_of(names: Sequence[str], only: Sequence[str] | None) -> list[str]:
-    """Keep the workloads whose names contain one of some words."""
-    found = [name for name in names if not only or any(word in name for word in only)]
-    if not found:
-        asked = " or ".join(map(repr, only or ()))
-        raise Problem(f"expected a part of the name of a workload, got {asked}: --list names all")
+        shutil.copytree(ROOT / "benchmarks", folder / "runner" / "benchmarks")
+        trees = [folder / "old", folder / "new"]
+        for tree, commit in zip(trees, commits, strict=True):
+            git("worktree", "add", "--quiet", "--detach", str(tree), commit)
+            stack.callback(git, "worktree", "remove", "--force", str(tree))
+        for _ in range(rounds):
+            with ExitStack() as processes:
+                old, new = (Side(tree, scale) for tree in trees)
+                processes.callback(old.close)
+                processes.callback(new.close)
+                for name, times in found.items():
+                    if isinstance(times, list):
+                        try:
+                            times.append(time_in_turns(old, new, name, pairs))
+                        except RuntimeError as error:
+                            found[name] = str(error)
     return found
 
 
-def stop(number: int, frame: FrameType | None) -> None:
-    """Leave as by an error, so that the worktrees are removed."""
-    raise SystemExit(128 + number)
+def time_in_turns(old: Side, new: Side, name: str, pairs: int) -> list[tuple[float, float]]:
+    """Time a workload: old, new, new, old."""
+    for side in (old, new):
+        side.time(name)  # makes the log
+    found = []
+    for pair in range(pairs):
+        after = new.time(name) if pair % 2 else None
+        before = old.time(name)
+        found.append((before, new.time(name) if after is None else after))
+    return found
+
+
+def describe(name: str, rounds: Rounds | str) -> tuple[str, ...]:
+    """Make a line of the table: medians, the ratio of each round, and whether they agree."""
+    if isinstance(rounds, str):
+        return (name, "", "", "", "", rounds)
+    old, new = (median(times) for times in zip(*chain(*rounds), strict=True))
+    middle = median(after / before for before, after in chain(*rounds))
+    each = sorted(median(after / before for before, after in pairs) for pairs in rounds)
+    mark = ""
+    if abs(middle - 1) >= LEAST and (each[-1] < 1 or each[0] > 1):
+        mark = "faster" if middle < 1 else "SLOWER"
+    span = f"{each[0]:.3f} to {each[-1]:.3f}"
+    return (name, amount(old), amount(new), f"{middle:.3f}", span, mark)
 
 
 def main() -> None:
@@ -262,23 +223,22 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=8, help="pairs of samples in each round")
     parser.add_argument("--rounds", type=int, default=3, help="rounds of new processes")
     chosen = parser.parse_args()
-    names = [*SCRIPTS, *workloads(chosen.scale)]
+    every = list(workloads(chosen.scale))
+    names = [name for name in every if any(part in name for part in chosen.only or [""])]
+    if not names:
+        parser.error(f"no workload has one of {chosen.only} in its name: --list shows them")
+    if chosen.list:
+        print(*names, sep="\n")
+        return
     try:
-        names = chosen_of(names, chosen.only)
-        if chosen.list:
-            print(*names, sep="\n")
-            return
-        commits = [commit_of(revision) for revision in (chosen.old, chosen.new)]
-        lines = compared(commits, names, chosen.scale, chosen.pairs, chosen.rounds)
-    except Problem as problem:
-        print(f"{parser.prog}: {problem}", file=sys.stderr)
-        raise SystemExit(2) from None
-    for side, commit in zip(("old", "new"), commits, strict=True):
-        print(f"{side}: {git('log', '-1', '--format=%h %s', commit)}")
-    head = ("work", "old", "new", "new / old", f"{LEVEL:.0%} interval", "beyond noise")
-    print("", growth.text([head, *(line.cells() for line in lines)]), sep="\n")
+        described = [git("log", "-1", "--format=%h %s", name) for name in (chosen.old, chosen.new)]
+    except subprocess.CalledProcessError as error:
+        parser.error(error.stderr.strip().splitlines()[0])
+    found = compare((chosen.old, chosen.new), names, chosen.scale, chosen.rounds, chosen.pairs)
+    print(f"old: {described[0]}", f"new: {described[1]}", "", sep="\n")
+    head = ("work", "old", "new", "new / old", "of each round", "beyond noise")
+    print(lay_out([head, *(describe(*item) for item in found.items())], left=1))
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, stop)
     main()

@@ -1,4 +1,4 @@
-"""How time and memory grow with a log: ``python -m benchmarks.growth``.
+"""How time and memory grow with a log, measured and drawn.
 
 Along four axes, everything else held: rows of a Series, models of a DataFrame, folds up to
 leave-one-out, cells of a grid. Each size is measured in a process of its own: the memory of the
@@ -12,12 +12,11 @@ what every call costs is no more than a tenth of it; below three such sizes ther
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -26,15 +25,12 @@ import numpy as np
 import pandas as pd
 
 import cvstats
-from benchmarks import logs, saved
-from benchmarks.memory import beyond
-from benchmarks.processes import printed
-from benchmarks.table import amount
-from benchmarks.timing import in_turns
+from benchmarks import logs
+from benchmarks.contract import VARIANCES
+from benchmarks.measure import amount, in_new_process, in_turns, memory_beyond
 
 Point = dict[str, Any]
 DOMINATES, FEWEST = 10.0, 3
-VARIANCES = ("all-pairs", "within-fold")
 READ = "np.sum"
 
 
@@ -92,9 +88,10 @@ AXES = {
 }  # fmt: skip
 
 
-def measured(axis: Axis, size: int, budget: float) -> Point:
+def measure(name: str, size: int, budget: float) -> Point:
     """Measure one log, in this process."""
-    alone = size == POINTS and axis is AXES["folds"]  # leave-one-out has no variance in a fold
+    axis = AXES[name]
+    alone = size == POINTS and name == "folds"  # leave-one-out has no variance in a fold
     calls = {
         variance: partial(cvstats.wald, variance=variance)
         for variance in VARIANCES
@@ -106,7 +103,7 @@ def measured(axis: Axis, size: int, budget: float) -> Point:
     losses = axis.make(size)
     values = losses.to_numpy()
     *_, needs_most = calls.values()
-    point: Point = {"size": size, **beyond(losses, lambda: axis.anew(losses), needs_most)}
+    point: Point = {"size": size, **memory_beyond(losses, lambda: axis.anew(losses), needs_most)}
     point["seconds"] = seconds = {}
     reads: list[float] = []
     for variance, call in calls.items():
@@ -121,30 +118,33 @@ def measured(axis: Axis, size: int, budget: float) -> Point:
     return point
 
 
-@dataclass(frozen=True)
-class Fit:
-    """A slope in logarithms, its standard error, and the sizes it rests on."""
+def measure_all(axes: Sequence[str], largest: float, budget: float) -> dict[str, list[Point]]:
+    """Measure every size of some axes, each in a new process."""
+    found: dict[str, list[Point]] = {}
+    for name in axes:
+        sizes = [size for size in AXES[name].sizes if size <= largest] or AXES[name].sizes[:1]
+        calls = [f"measure({name!r}, {size}, {budget})" for size in sizes]
+        found[name] = [in_new_process("growth", call) for call in calls]
+    return found
 
-    exponent: float
-    error: float
-    start: int
-    sizes: int
+
+# --- the table ------------------------------------------------------------------------------------
 
 
-def exponent(sizes: Sequence[int], seconds: Sequence[float]) -> Fit | None:
-    """Fit the upper part of a curve; None where what every call costs dominates."""
+def exponent(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[str, str]:
+    """Fit the upper part of a curve: write slope and standard error, and what they rest on."""
     start = len(sizes)
     while start and seconds[start - 1] >= DOMINATES * min(seconds):
         start -= 1
     used = len(sizes) - start
     if used < FEWEST:
-        return None
+        return "–", "fixed cost dominates" if used else "less than tenfold in all"
     x, y = np.log(sizes[start:]), np.log(seconds[start:])
     x, y = x - x.mean(), y - y.mean()
-    slope = float(x @ y / (x @ x))
+    slope = x @ y / (x @ x)
     rest = y - slope * x
-    error = float(np.sqrt(rest @ rest / (used - 2) / (x @ x)))
-    return Fit(slope, error, sizes[start], used)
+    error = np.sqrt(rest @ rest / (used - 2) / (x @ x))
+    return f"{slope:.2f} ± {error:.2f}", f"{sizes[start]:,} ({used} sizes)"
 
 
 def curve(points: Sequence[Point], name: str) -> tuple[list[int], list[float]]:
@@ -153,16 +153,8 @@ def curve(points: Sequence[Point], name: str) -> tuple[list[int], list[float]]:
     return [point["size"] for point in there], [point["seconds"][name] for point in there]
 
 
-def words(fit: Fit | None, seconds: Sequence[float]) -> tuple[str, str]:
-    """Tell an exponent and what it rests on, or why there is none."""
-    if fit:
-        return f"{fit.exponent:.2f} ± {fit.error:.2f}", f"{fit.start:,} ({fit.sizes} sizes)"
-    grows = max(seconds) >= DOMINATES * min(seconds)
-    return "–", "fixed cost dominates" if grows else "less than tenfold in all"
-
-
 def lines(growth: dict[str, list[Point]]) -> list[tuple[str, ...]]:
-    """Tell of each curve where it starts and ends, and how it grows between."""
+    """Describe each curve: where it starts and ends, and how it grows between."""
     found: list[tuple[str, ...]] = [
         ("what grows", "call", "from", "to", "time", "exponent", "fitted from", "memory beyond")
     ]
@@ -172,62 +164,98 @@ def lines(growth: dict[str, list[Point]]) -> list[tuple[str, ...]]:
         memory = f"{most['resident']:.1f} MB resident, {most['traced']:.1f} MB traced"
         for key in curves:
             sizes, seconds = curve(points, key)
-            span = f"{amount(seconds[0], 's')} to {amount(seconds[-1], 's')}"
-            slope, fitted = words(exponent(sizes, seconds), seconds)
-            call, beyond_it = (READ, "") if key == READ else (f"wald {key}", memory)
+            span = f"{amount(seconds[0])} to {amount(seconds[-1])}"
+            slope, fitted = exponent(sizes, seconds)
+            call, used = (READ, "") if key == READ else (f"wald {key}", memory)
             ends = f"{sizes[0]:,}", f"{sizes[-1]:,}"
-            found.append((AXES[name].label, call, *ends, span, slope, fitted, beyond_it))
+            found.append((AXES[name].label, call, *ends, span, slope, fitted, used))
     return found
 
 
-def text(rows: Sequence[tuple[str, ...]]) -> str:
-    """Lay a table out in aligned columns."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    )
+# --- the figures ----------------------------------------------------------------------------------
+
+BLUE, RED, GREY, GREEN = "#0072b2", "#d55e00", "#555555", "#009e73"  # any eye can distinguish them
+CURVES: dict[str, dict[str, Any]] = {
+    "all-pairs, first call": {"color": BLUE, "marker": "o", "markerfacecolor": "white"},
+    "all-pairs, checked": {"color": BLUE, "marker": "o"},
+    "within-fold, first call": {"color": RED, "marker": "s", "markerfacecolor": "white"},
+    "within-fold, checked": {"color": RED, "marker": "s"},
+    READ: {"color": GREY, "linestyle": "--"},
+}
+KINDS: dict[str, dict[str, Any]] = {
+    "resident": {"color": BLUE, "marker": "o"},
+    "traced": {"color": GREEN, "marker": "^"},
+}
+BOUND = 64.0
+SMALLEST = 0.05
+"""Megabytes that are drawn at the least: the scale is logarithmic, and some calls take none."""
+
+STYLE = {"font.size": 9, "svg.fonttype": "path", "svg.hashsalt": "growth"}
 
 
-def markdown(rows: Sequence[tuple[str, ...]]) -> str:
-    """Lay a table out for a page of the documentation."""
-    rule = ("---", "---", *("---:" for _ in rows[0][2:]))
-    return "\n".join(f"| {' | '.join(row)} |" for row in (rows[0], rule, *rows[1:]))
+def make_panels(title: str, growth: dict[str, list[Point]], unit: str) -> tuple[Any, list[Any]]:
+    """Make a panel for each axis, two in a row."""
+    from matplotlib.figure import Figure
+
+    rows = -(-len(growth) // 2)
+    figure = Figure(figsize=(8, 2.9 * rows), layout="constrained")
+    grid = figure.subplots(rows, 2, sharey=True, squeeze=False)
+    axes = list(grid.ravel())
+    figure.suptitle(title, fontsize=11)
+    for ax, name in zip(axes, growth, strict=False):
+        ax.set(xscale="log", yscale="log", xlabel=f"{AXES[name].label} (number)")
+        ax.set_title(AXES[name].held, fontsize=8, color=GREY, loc="left")
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.minorticks_off()
+        ax.grid(alpha=0.25, linewidth=0.5)
+    for ax in axes[len(growth) :]:
+        ax.set_axis_off()
+    for row in grid:
+        row[0].set_ylabel(unit)
+    return figure, axes
 
 
-def run(axes: Sequence[str], largest: float, budget: float) -> dict[str, list[Point]]:
-    """Measure every size of some axes, each in a new process."""
-    found: dict[str, list[Point]] = {}
-    for name in axes:
-        sizes = [size for size in AXES[name].sizes if size <= largest]
-        found[name] = []
-        for size in sizes or AXES[name].sizes[:1]:
-            if sys.stderr.isatty():
-                print(f"\r{name}: {size:<12,}", end="", file=sys.stderr, flush=True)
-            one = printed("-m", "benchmarks.growth", "--one", name, str(size), str(budget))
-            found[name].append(json.loads(one))
-    return found
+def digest(growth: dict[str, list[Point]]) -> str:
+    """Stamp the numbers that a figure shows."""
+    return sha256(json.dumps(growth, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def main() -> None:
-    """Read the options, measure, print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.growth", description=__doc__)
-    parser.add_argument("--axis", choices=AXES, action="append", help="may be repeated")
-    parser.add_argument("--largest", type=float, default=1e8, help="no size beyond this")
-    parser.add_argument("--budget", type=float, default=0.4, help="seconds for each point and call")
-    parser.add_argument("--markdown", action="store_true", help="print a table for a page")
-    parser.add_argument("--json", type=Path, help="also write what was measured to this file")
-    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
-    chosen = parser.parse_args()
-    if chosen.one:
-        name, size, budget = chosen.one
-        print(json.dumps(measured(AXES[name], int(size), float(budget))))
-        return
-    found = run(chosen.axis or list(AXES), chosen.largest, chosen.budget)
-    if chosen.json:
-        saved.save({"heading": saved.heading(), "growth": found}, chosen.json)
-    print((markdown if chosen.markdown else text)(lines(found)))
+def save_figure(figure: Any, ax: Any, path: Path, stamp: str) -> None:
+    """Write an SVG that is the same each time, with one legend below."""
+    handles, labels = ax.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+    figure.savefig(path, metadata={"Date": None, "Creator": None, "Source": f"run {stamp}"})
 
 
-if __name__ == "__main__":
-    main()
+def draw_time(growth: dict[str, list[Point]], path: Path) -> None:
+    """Draw the seconds of a call against the size."""
+    figure, axes = make_panels("Time of one call of wald", growth, "time (milliseconds)")
+    for ax, points in zip(axes, growth.values(), strict=False):
+        for name, style in CURVES.items():
+            sizes, seconds = curve(points, name)
+            milliseconds = [1e3 * value for value in seconds]
+            label = "np.sum of the losses" if name == READ else f"wald {name}"
+            ax.plot(sizes, milliseconds, label=label, linewidth=1.2, markersize=4, **style)
+    save_figure(figure, axes[0], path, digest(growth))
+
+
+def draw_memory(growth: dict[str, list[Point]], path: Path) -> None:
+    """Draw the memory of the first call beyond the log against the size."""
+    title = "Memory of the first call beyond the log"
+    figure, axes = make_panels(title, growth, "memory (megabytes)")
+    for ax, points in zip(axes, growth.values(), strict=False):
+        sizes = [point["size"] for point in points]
+        for kind, style in KINDS.items():
+            megabytes = [max(point[kind], SMALLEST) for point in points]
+            ax.plot(sizes, megabytes, label=kind, linewidth=1.2, markersize=4, **style)
+        ax.axhline(BOUND, color=GREY, linestyle=":", linewidth=1, label=f"{BOUND:g} MB")
+    save_figure(figure, axes[0], path, digest(growth))
+
+
+def draw(growth: dict[str, list[Point]], folder: Path) -> None:
+    """Draw both figures into a folder; needs matplotlib (extra ``bench``)."""
+    import matplotlib
+
+    with matplotlib.rc_context(STYLE):
+        draw_time(growth, folder / "growth_time.svg")
+        draw_memory(growth, folder / "growth_memory.svg")

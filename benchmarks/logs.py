@@ -2,11 +2,43 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 import xarray as xr
 
 FOLDS = 10
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How large the logs are, how long pairs of calls are repeated, and how many processes."""
+
+    rows: tuple[int, ...]
+    frame: tuple[int, int]
+    pairs: tuple[int, int]
+    grid: tuple[int, int]
+    sources: tuple[int, int]
+    bootstrap: tuple[int, int]
+    budget: float
+    processes: int
+
+
+FULL = Scale(
+    (10**5, 10**6, 10**7), (10**5, 100), (10**5, 200), (1_000, 10**5), (10**7, 5_000),
+    (10_000, 9_999), 2.0, 9,
+)  # fmt: skip
+"""The sizes that the bounds are meant for."""
+SCALES = {
+    "full": FULL,
+    "quick": Scale(
+        (10**5, 10**6), (10**4, 100), (10**4, 50), (1_000, 10**4), (10**6, 1_000), (10_000, 999),
+        0.5, 3,
+    ),
+    "tiny": Scale((1_000,), (100, 20), (100, 5), (20, 30), (1_000, 5), (200, 99), 0.0, 1),
+}  # fmt: skip
+"""The smallest only shows that everything runs."""
 
 
 def index(points: int, repetitions: int) -> pd.MultiIndex:
@@ -77,7 +109,7 @@ def grid(points: int, cells: int, *, dtype: str) -> xr.DataArray:
 
 
 def folds(log: pd.Series | pd.DataFrame | xr.DataArray) -> np.ndarray:
-    """Tell the fold of each evaluation, as integers from 0."""
+    """Return the fold of each evaluation, as integers from 0."""
     if isinstance(log, xr.DataArray):
         return log["fold"].to_numpy()
     return np.asarray(log.index.codes[log.index.names.index("fold")])
@@ -93,3 +125,17 @@ def unseen(log: pd.Series | pd.DataFrame) -> pd.Series | pd.DataFrame:
         verify_integrity=False,
     )
     return log.set_axis(fresh, axis=0)
+
+
+def grouped(rows: int, sources: int) -> pd.Series:
+    """Points of sources whose sizes differ by factors, in random order."""
+    rng = np.random.default_rng(1)
+    share = rng.lognormal(size=sources)
+    starts = np.sort(rng.permutation(rows)[: sources * 4])  # four points at least for each
+    source = rng.choice(sources, size=rows, p=share / share.sum()).astype(np.int16)
+    source[starts] = np.tile(np.arange(sources, dtype=np.int16), 4)
+    index = pd.MultiIndex(
+        levels=[range(sources), range(rows)], codes=[source, np.arange(rows, dtype=np.int32)],
+        names=["source", "point"], verify_integrity=False,
+    )  # fmt: skip
+    return pd.Series(rng.standard_normal(rows), index=index, name="model", copy=False)

@@ -1,13 +1,12 @@
-"""Each interval against the same formula in pandas and numpy: ``python -m benchmarks.methods``.
+"""Each interval against the same formula in pandas and numpy.
 
 A log of realistic size for each method, one model; every pair of calls works on an index that
-neither has met before, and once more on one that has been checked. The numbers of both sides
+neither has seen before, and once more on one that has been checked. The numbers of both sides
 are compared before anything is timed.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -15,11 +14,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 import cvstats
-from benchmarks import logs, plain, table
-from benchmarks.cases import row
-from benchmarks.table import Row
+from benchmarks import logs
+from benchmarks.measure import Row, in_turns
 
 
 @dataclass(frozen=True)
@@ -32,6 +31,8 @@ class Size:
     samples: int
     outer: tuple[int, int]
 
+
+# --- logs -----------------------------------------------------------------------------------------
 
 SIZES = {
     "full": Size(1_000, (5, 50), 200, 1_000, (100, 20)),
@@ -169,70 +170,214 @@ def two_stage(size: Size) -> pd.Series:
     return losses
 
 
-LOGS: dict[str, Callable[[Size], pd.Series]] = {
-    "holdout": points,
-    "wald": folds,
-    "naive": folds,
-    "cv_t": folds,
-    "quadratic": partition,
-    "corrected_t": splits,
-    "conservative_z": halves,
-    "five_by_two": partial(folds, k=2, repetitions=5),
-    "nested_cv": nested,
-    "replace_one": replaced,
-    "out_of_source": sources,
-    "clustered": sources,
-    "bootstrap_oob": bootstrap,
-    "bootstrap_632": bootstrap,
-    "case_bootstrap": cases,
-    "location_shifted": bootstrap,
-    "two_stage": two_stage,
+# --- formulas by hand: no checks, no levels but those they need, and the usual tools --------------
+
+Limits = tuple[float, float, float]
+ALPHA = 0.05
+Z = float(stats.norm.ppf(1 - ALPHA / 2))
+
+
+def around(estimate: float, se: float, df: float | None = None) -> Limits:
+    reach = se * (Z if df is None else stats.t.ppf(1 - ALPHA / 2, df))
+    return estimate, estimate - reach, estimate + reach
+
+
+def between(estimate: float, values: np.ndarray, shift: float = 0.0) -> Limits:
+    low, high = np.quantile(values, [ALPHA / 2, 1 - ALPHA / 2]) + shift
+    return estimate, low, high
+
+
+def plain_holdout(losses: pd.Series) -> Limits:
+    return around(losses.mean(), losses.sem())
+
+
+def plain_wald(losses: pd.Series) -> Limits:
+    parts = losses.groupby(level="repetition").agg(lambda part: part.var(ddof=0) / len(part))
+    return around(losses.mean(), np.sqrt(parts.mean()))
+
+
+def plain_cv_t(losses: pd.Series) -> Limits:
+    means = losses.groupby(level=["repetition", "fold"]).mean()
+    return around(means.mean(), means.sem(), len(means) - 1)
+
+
+def plain_quadratic(losses: pd.Series) -> Limits:
+    folds = losses.groupby(level="fold").agg(["size", "mean", "var"])
+    k, m = len(folds), folds["size"].iloc[0]  # equal folds
+    within, between_folds = folds["var"].mean(), folds["mean"].var()
+    theta = (1 + 1 / k) * between_folds - within / m
+    return around(losses.mean(), np.sqrt(theta if theta > 0 else within / (k * m)))
+
+
+def plain_corrected_t(losses: pd.Series) -> Limits:
+    means = losses.groupby(level="repetition").mean()
+    ratio = len(losses) / len(means) / losses.attrs["train_size"]
+    return around(means.mean(), np.sqrt((1 / len(means) + ratio) * means.var()), len(means) - 1)
+
+
+def plain_conservative_z(losses: pd.Series) -> Limits:
+    splits = losses.groupby(level=["sample", "repetition"]).mean()
+    means = splits.groupby(level="sample").mean().sort_index()
+    first, second = means.iloc[1::2].to_numpy(), means.iloc[2::2].to_numpy()
+    return around(means.loc[0], np.sqrt(((first - second) ** 2).mean() / 2))
+
+
+def plain_five_by_two(losses: pd.Series) -> Limits:
+    means = losses.groupby(level=["repetition", "fold"]).mean().unstack("fold")
+    spread = (means[0] - means[1]) ** 2 / 2
+    return around(means.iloc[0, 0], np.sqrt(spread.mean()), 5)
+
+
+def plain_nested_cv(losses: pd.Series) -> Limits:
+    names = losses.index
+    inner = names.get_level_values("outer") != names.get_level_values("fold")
+    by = ["repetition", "outer"]
+    e_in = losses[inner].groupby(level=by).mean()
+    e_out = losses[~inner].groupby(level=by).agg(["mean", "var", "size"])
+    mse = ((e_in - e_out["mean"]) ** 2).mean() - (e_out["var"] / e_out["size"]).mean()
+    k = names.get_level_values("fold").nunique()
+    lowest = losses[inner].var() / names.get_level_values("point").nunique()
+    variance = np.clip((k - 1) / k * mse, lowest, k * lowest)
+    bias = (1 + (k - 2) / k) * (losses[inner].mean() - losses[~inner].mean())
+    return around(losses[inner].mean() - bias, np.sqrt(variance))
+
+
+def plain_replace_one(losses: pd.Series) -> Limits:
+    means = losses.groupby(level="sample").mean().sort_index()
+    apart = means.iloc[2:] - means.loc[1]
+    return around(means.loc[0], 0.5 * np.sqrt((apart**2).sum()))
+
+
+def plain_out_of_source(losses: pd.Series) -> Limits:
+    means = losses.groupby(level="source").mean()
+    return around(means.mean(), means.sem(), len(means) - 1)
+
+
+def plain_clustered(losses: pd.Series) -> Limits:
+    apart = losses - losses.mean()
+    sums = apart.groupby(level="source").sum()
+    g, n = len(sums), len(losses)
+    se = np.sqrt((sums**2).sum() * g / (g - 1)) / n
+    return around(losses.mean(), se, g - 1)
+
+
+def pivoted(losses: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Counts and losses, fit by point, the fit on the sample itself first."""
+    table = losses.rename("loss").reset_index("count")
+    table = table.pivot_table(index="repetition", columns="point", values=["count", "loss"])
+    return table["count"].to_numpy(), table["loss"].to_numpy()
+
+
+def jackknifed(counts: np.ndarray, loss: np.ndarray) -> tuple[float, float]:
+    """The leave-one-out bootstrap and its standard error."""
+    n = counts.shape[1]
+    out = counts == 0
+    times = out.sum(axis=0)
+    seen = np.where(out, loss, 0.0)
+    point, fits = seen.sum(axis=0) / times, seen.sum(axis=1) / n
+    error = point.mean()
+    covariance = ((counts - counts.mean(axis=0)) * fits[:, None]).sum(axis=0) / times
+    derivative = (2 + 1 / (n - 1)) * (point - error) / n + covariance
+    return error, np.sqrt((derivative**2).sum())
+
+
+def plain_bootstrap_oob(losses: pd.Series) -> Limits:
+    counts, loss = pivoted(losses)
+    return around(*jackknifed(counts[1:], loss[1:]))
+
+
+def weighed(losses: pd.Series, counts: np.ndarray, loss: np.ndarray) -> tuple[float, float, float]:
+    """Apparent error, .632+ error, and standard error."""
+    error, se = jackknifed(counts[1:], loss[1:])
+    apparent, gamma = loss[0].mean(), losses.attrs["no_information"]
+    rate = np.clip((min(error, gamma) - apparent) / (gamma - apparent), 0, 1)
+    weight = 0.632 / (1 - 0.368 * rate)
+    estimate = (1 - weight) * apparent + weight * min(error, gamma)
+    return apparent, estimate, se * estimate / error
+
+
+def plain_bootstrap_632(losses: pd.Series) -> Limits:
+    _, estimate, se = weighed(losses, *pivoted(losses))
+    return around(estimate, se)
+
+
+def plain_location_shifted(losses: pd.Series) -> Limits:
+    counts, loss = pivoted(losses)
+    apparent, estimate, _ = weighed(losses, counts, loss)
+    own = (counts[1:] * loss[1:]).sum(axis=1) / counts[1:].sum(axis=1)
+    return between(estimate, own, estimate - apparent)
+
+
+def plain_case_bootstrap(losses: pd.Series) -> Limits:
+    counts = losses.index.get_level_values("count").to_numpy()
+    sums = pd.DataFrame({"loss": losses.to_numpy() * counts, "count": counts})
+    sums = sums.groupby(losses.index.get_level_values("repetition").to_numpy()).sum()
+    means = sums["loss"] / sums["count"]
+    return between(means.mean(), means.to_numpy())
+
+
+def plain_two_stage(losses: pd.Series) -> Limits:
+    table = losses.rename("loss").reset_index()
+    own = table[table["repetition"] == 0]
+    weighted = (own["loss"] * own["count"]).groupby(own["sample"]).sum()
+    apparent = weighted / own.groupby("sample")["count"].sum()
+    out = table[(table["repetition"] > 0) & (table["count"] == 0)]
+    error = out.groupby(["sample", "point"])["loss"].mean().groupby("sample").mean()
+    gamma = pd.Series(losses.attrs["no_information"])
+    capped = np.minimum(error, gamma)
+    rate = ((capped - apparent) / (gamma - apparent)).clip(0, 1)
+    weight = 0.632 / (1 - 0.368 * rate)
+    estimate = (1 - weight) * apparent + weight * capped
+    return between(estimate.loc[0], estimate.drop(0).to_numpy())
+
+
+METHODS: dict[str, tuple[Callable[[Size], pd.Series], Callable[[pd.Series], Limits]]] = {
+    "holdout": (points, plain_holdout),
+    "wald": (folds, plain_wald),
+    "naive": (folds, plain_holdout),
+    "cv_t": (folds, plain_cv_t),
+    "quadratic": (partition, plain_quadratic),
+    "corrected_t": (splits, plain_corrected_t),
+    "conservative_z": (halves, plain_conservative_z),
+    "five_by_two": (partial(folds, k=2, repetitions=5), plain_five_by_two),
+    "nested_cv": (nested, plain_nested_cv),
+    "replace_one": (replaced, plain_replace_one),
+    "out_of_source": (sources, plain_out_of_source),
+    "clustered": (sources, plain_clustered),
+    "bootstrap_oob": (bootstrap, plain_bootstrap_oob),
+    "bootstrap_632": (bootstrap, plain_bootstrap_632),
+    "case_bootstrap": (cases, plain_case_bootstrap),
+    "location_shifted": (bootstrap, plain_location_shifted),
+    "two_stage": (two_stage, plain_two_stage),
 }
-"""The log of each method."""
+"""The log of each method, and its formula by hand."""
 
 
-def method_of(name: str, losses: pd.Series) -> Callable[[pd.Series], pd.Series]:
-    """Take a method with the option that its log cannot spare."""
-    method: Callable[..., pd.Series] = getattr(cvstats, name)
+def method_of(name: str, size: Size) -> Callable[[pd.Series], Any]:
+    """Take a method with the options that its formula by hand has."""
     if name == "corrected_t":
-        return partial(method, train_size=losses.attrs["train_size"])
-    return method
+        return partial(cvstats.corrected_t, train_size=size.n - size.n // 10)
+    if name == "clustered":
+        return partial(cvstats.clustered, correction="CR1")
+    return getattr(cvstats, name)
 
 
-def agrees(ours: pd.Series, theirs: plain.Limits) -> bool:
-    """Whether both sides found the same interval."""
-    found = [ours["estimate"], ours["lower"], ours["upper"]]
-    return bool(np.allclose(np.array(found, dtype=float), theirs, rtol=1e-9))
+def is_same(ours: Any, theirs: Limits) -> bool:
+    """Whether both sides found the same interval; one model may be a row or a table of one."""
+    found = [float(np.ravel(ours[name])[0]) for name in ("estimate", "lower", "upper")]
+    return bool(np.allclose(found, theirs, rtol=1e-9))
 
 
-def measured(size: Size, budget: float) -> Iterator[Row]:
-    """Yield two rows for each method: an index met for the first time, and one that is known."""
-    for name, make in LOGS.items():
-        losses, theirs = make(size), plain.FORMULAS[name]
-        ours = method_of(name, losses)
-        if not agrees(ours(losses), theirs(losses)):
+def methods(size: Size, budget: float) -> Iterator[Row]:
+    """Yield two rows for each method: an index seen for the first time, and one that is known."""
+    for name, (make, formula) in METHODS.items():
+        losses, ours = make(size), method_of(name, size)
+        theirs = partial(formula, losses)
+        if not is_same(ours(losses), theirs()):
             raise SystemExit(f"{name}: cvstats and the plain formula differ")
-        rows = f"{len(losses):,} rows"
-        yield row(
-            f"{name}, first call", rows, "pandas, numpy", partial(theirs, losses), ours,
-            prepare=partial(logs.unseen, losses), budget=budget,
-        )  # fmt: skip
-        yield row(
-            f"{name}, checked", rows, "pandas, numpy", partial(theirs, losses), ours,
-            argument=losses, budget=budget,
-        )  # fmt: skip
-
-
-def main() -> None:
-    """Read the options, measure, print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.methods", description=__doc__)
-    parser.add_argument("--scale", choices=SIZES, default="full")
-    parser.add_argument("--budget", type=float, default=2.0, help="seconds for each line")
-    parser.add_argument("--markdown", action="store_true", help="print a table for a page")
-    chosen = parser.parse_args()
-    rows = list(measured(SIZES[chosen.scale], chosen.budget))
-    print((table.markdown if chosen.markdown else table.text)(rows))
-
-
-if __name__ == "__main__":
-    main()
+        for call, prepare in (
+            ("first call", partial(logs.unseen, losses)),
+            ("checked", lambda losses=losses: losses),
+        ):
+            found = in_turns(theirs, ours, prepare=prepare, budget=budget)
+            yield found.row(f"{name}, {call}", f"{len(losses):,} rows", "pandas, numpy")

@@ -1,4 +1,4 @@
-"""The same work by other libraries, wherever they do it: each against `cvstats.wald`.
+"""The same work by other libraries, and plain reads of the same bytes, against `cvstats.wald`.
 
 What `wald` needs of a log are counts, means and variances of its folds, and that is what the
 peers compute: no interval, and no check of the log. They get their data as they like it best,
@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.util import find_spec
+from itertools import product
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -21,14 +24,14 @@ from scipy import stats
 
 import cvstats
 from benchmarks import logs
-from benchmarks.cases import VARIANCES, row
-from benchmarks.table import Row
+from benchmarks.contract import VARIANCES
+from benchmarks.logs import Scale
+from benchmarks.measure import LEAST, Row, in_turns, seconds
 
 Call = Callable[[], Any]
 Maker = Callable[[Any], Call]
 """Makes the call of a peer from a log; what the maker does is not timed."""
 
-RESAMPLES = 9_999
 ALL_PAIRS, WITHIN = VARIANCES
 
 
@@ -149,7 +152,7 @@ def grid_by_numbagg(losses: xr.DataArray) -> Call:
     return partial(numbagg.group_nanvar, values, fold, axis=0, num_labels=logs.FOLDS)
 
 
-def bootstrapped(losses: pd.Series, resamples: int = RESAMPLES) -> Call:
+def bootstrapped(losses: pd.Series, resamples: int) -> Call:
     """Resample the losses and take percentiles of the means, as one does without a formula."""
     return partial(
         stats.bootstrap, (losses.to_numpy(),), np.mean, n_resamples=resamples, batch=100,
@@ -193,43 +196,90 @@ def against(
 ) -> Iterator[Row]:
     """Yield a row for each peer, also for one that is not installed."""
     for peer, (library, maker, variances) in peers.items():
-        there = find_spec(library) is not None
-        theirs = maker(log) if there else None
-        for variance in variances:
+        theirs = maker(log) if find_spec(library) else None
+        for variance, call in product(variances, calls):
+            work = f"wald {variance}, {call}"
+            if theirs is None:
+                yield Row(work, size, peer, absent="not installed")
+                continue
+            prepare = partial(logs.unseen, log) if call == "first call" else lambda: log
             ours = partial(cvstats.wald, variance=variance)
-            for call in calls:
-                work = f"wald {variance}, {call}"
-                if theirs is None:
-                    yield Row(work, size, peer, absent="not installed")
-                    continue
-                prepare = partial(logs.unseen, log) if call == "first call" else None
-                yield row(
-                    work, size, peer, theirs, ours, argument=log, prepare=prepare, budget=budget
-                )
+            yield in_turns(theirs, ours, prepare=prepare, budget=budget).row(work, size, peer)
 
 
-def bootstrap(points: int, resamples: int, budget: float) -> Iterator[Row]:
-    """Compare a first call with the bootstrap of the mean."""
-    losses = logs.series(points, 1)
-    yield row(
-        "wald all-pairs, first call", f"{points:,} rows",
-        f"scipy.stats.bootstrap, {resamples:,} resamples", bootstrapped(losses, resamples),
-        cvstats.wald, prepare=partial(logs.unseen, losses), budget=budget,
-    )  # fmt: skip
-
-
-def measured(
-    rows: int,
-    frame: tuple[int, int],
-    grid: tuple[int, int],
-    bootstrap_of: tuple[int, int],
-    budget: float,
-) -> Iterator[Row]:
+def peers(scale: Scale) -> Iterator[Row]:
     """Yield a row for each peer and kind of log."""
+    budget, rows = scale.budget / 2, scale.rows[-1]
     both = "checked", "first call"
     yield from against(SERIES, logs.series(rows), f"{rows:,} rows", budget, both)
-    size = "{:,} x {} models".format(*frame)
-    yield from against(FRAME, logs.frame(*frame, order="C"), size, budget)
-    size = "{:,} x {:,} cells, float64".format(*grid)
-    yield from against(GRID, logs.grid(*grid, dtype="float64"), size, budget)
-    yield from bootstrap(*bootstrap_of, budget)
+    size = "{:,} x {} models".format(*scale.frame)
+    yield from against(FRAME, logs.frame(*scale.frame, order="C"), size, budget)
+    size = "{:,} x {:,} cells, float64".format(*scale.grid)
+    yield from against(GRID, logs.grid(*scale.grid, dtype="float64"), size, budget)
+    points, resamples = scale.bootstrap
+    losses = logs.series(points, 1)
+    found = in_turns(
+        bootstrapped(losses, resamples), cvstats.wald, prepare=partial(logs.unseen, losses),
+        budget=budget,
+    )  # fmt: skip
+    name = f"scipy.stats.bootstrap, {resamples:,} resamples"
+    yield found.row("wald all-pairs, first call", f"{points:,} rows", name)
+
+
+# --- plain reads ----------------------------------------------------------------------------------
+# A read is a sum with vector instructions. No interval of a log can take less time than a read of
+# its losses; a first call also meets the codes of the levels.
+
+THREADS = os.cpu_count() or 1
+
+
+def as_words(array: np.ndarray) -> np.ndarray:
+    """View an array as floats if it holds them, otherwise as 64-bit integers."""
+    flat = array.ravel(order="K")
+    if flat.dtype.kind == "f":
+        return flat
+    return flat[: len(flat) * flat.itemsize // 8 * 8 // flat.itemsize].view(np.int64)
+
+
+def reads(pool: ThreadPoolExecutor, arrays: Sequence[np.ndarray]) -> dict[str, Call]:
+    """Make the calls that read arrays: by one thread, and by all, an equal part each."""
+    parts = [part for array in arrays for part in np.array_split(array, THREADS)]
+    return {
+        "1 thread": lambda: [np.sum(array) for array in arrays],
+        f"{THREADS} threads": lambda: list(pool.map(np.sum, parts)),
+    }
+
+
+def machine(scale: Scale) -> Iterator[Row]:
+    """Yield the bandwidth of plain reads, and `wald` against reads of what it has to read."""
+    budget, rows = scale.budget / 2, scale.rows[-1]
+    with ThreadPoolExecutor(THREADS) as pool:
+        for size in (rows // 10, rows):
+            values = np.random.default_rng(0).standard_normal(size)
+            for threads, call in reads(pool, [values]).items():
+                call()
+                taken = median(seconds(call) for _ in range(max(LEAST, int(10 * budget))))
+                speed = values.nbytes / 1e9 / taken
+                size_text = f"{values.nbytes / 1e6:g} MB"
+                yield Row(f"plain read, {threads}", size_text, "", speed, unit="GB/s")
+        series = partial(logs.series, rows)
+        kinds: list[tuple[str, Callable[[], Any], str]] = [
+            (f"{rows:,} rows", series, "checked"),
+            (f"{rows:,} rows", series, "first call"),
+            ("{:,} x {} models".format(*scale.frame),
+             partial(logs.frame, *scale.frame, order="C"), "checked"),
+            *(("{:,} x {:,} cells, ".format(*scale.grid) + dtype,
+               partial(logs.grid, *scale.grid, dtype=dtype), "checked")
+              for dtype in ("float64", "float32")),
+        ]  # fmt: skip
+        for size, make, call in kinds:
+            log = make()
+            arrays, what = [as_words(log.to_numpy())], "losses"
+            prepare = lambda log=log: log  # noqa: E731
+            if call == "first call":
+                arrays += [as_words(np.asarray(codes)) for codes in log.index.codes]
+                what, prepare = "losses and codes", partial(logs.unseen, log)
+            ours = partial(cvstats.wald, variance=WITHIN)
+            for threads, theirs in reads(pool, arrays).items():
+                found = in_turns(theirs, ours, prepare=prepare, budget=budget)
+                yield found.row(f"wald {WITHIN}, {call}", size, f"read of {what}, {threads}")

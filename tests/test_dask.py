@@ -290,6 +290,7 @@ def slowly(block):
     return block
 
 
+@pytest.mark.process
 @pytest.mark.filterwarnings("ignore")
 def test_a_worker_is_killed(tmp_path):
     distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")

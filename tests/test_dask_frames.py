@@ -88,6 +88,7 @@ def test_methods_share_their_tasks():
     assert len(moments_tasks(one)) == len(moments_tasks(one, two)) == 5
 
 
+@pytest.mark.process
 def test_the_order_of_imports():
     code = (
         "import {}\n"

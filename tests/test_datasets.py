@@ -195,6 +195,7 @@ def test_archives_are_small_and_hold_plain_arrays():
             assert {stored[member].dtype.kind for member in stored.files} == {"i", "U"}
 
 
+@pytest.mark.process
 @pytest.mark.slow
 @pytest.mark.parametrize("script", ["make_diabetes.py", "make_flights.py"])
 def test_the_scripts_make_the_same_files_again(script):

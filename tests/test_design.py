@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvstats.containers.frames import facts_about
+from cvstats.containers.pandas import facts_about
 from cvstats.core import design as designs
 from cvstats.core.design import Design, GridCodes, Level
 from cvstats.errors import LogError

@@ -50,6 +50,7 @@ told["functions"] = list(sys.modules)
     }
 
 
+@pytest.mark.process
 def test_an_import_loads_nothing_but_a_few_modules_of_its_own(loaded):
     added = loaded["cvstats"] - loaded["libraries"]
     assert {name.partition(".")[0] for name in added} - sys.stdlib_module_names == {"cvstats"}
@@ -58,10 +59,12 @@ def test_an_import_loads_nothing_but_a_few_modules_of_its_own(loaded):
     assert not rooms & {"api", "cli", "containers", "evaluation", "plans", "plot", "reporting"}
 
 
+@pytest.mark.process
 def test_an_import_loads_what_the_first_interval_would_wait_for():
     assert {"numba", "scipy.special"} <= set(told("import cvstats; told = list(sys.modules)"))
 
 
+@pytest.mark.process
 def test_a_function_loads_no_plots_and_no_reports(loaded):
     added = loaded["functions"] - loaded["cvstats"]
     assert "cvstats.containers" in added
@@ -98,6 +101,7 @@ def test_type_checkers_read_what_python_imports():
             assert found is vars(import_module(module))[name], name
 
 
+@pytest.mark.process
 def test_names_stay_what_they_are_when_every_module_is_loaded():
     # A module that is loaded becomes an attribute of its package, over a function of its name.
     modules = told("""
@@ -111,6 +115,7 @@ told = [n for n in cvstats.__all__ if isinstance(getattr(cvstats, n), types.Modu
     assert modules == ROOMS
 
 
+@pytest.mark.process
 def test_names_are_listed_before_they_are_loaded_and_loaded_once():
     listed, known, kept, taken = told("""
 import cvstats
@@ -125,6 +130,7 @@ told.append(sorted(names))
     assert taken == sorted([*cvstats.__all__, "__builtins__"])
 
 
+@pytest.mark.process
 def test_a_room_is_imported_in_every_way():
     assert told("""
 import cvstats.plans as rooms
@@ -153,6 +159,7 @@ def test_a_wrong_name_is_answered_with_a_near_one(name, hint):
 # --- methods of the accessor ----------------------------------------------------------------------
 
 
+@pytest.mark.process
 def test_a_method_is_complete_at_the_first_look():
     looks = told("""
 import inspect, pydoc
@@ -180,6 +187,7 @@ told["loaded"] = list(sys.modules)
     assert kinds == ["method", "function", "function"]
 
 
+@pytest.mark.process
 def test_the_page_of_the_class_tells_of_every_method():
     page = told("""
 import cvstats, pydoc

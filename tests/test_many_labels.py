@@ -15,7 +15,7 @@ import cvstats
 from cvstats import LogError, Moments
 from cvstats.containers.batches import find_cells
 from cvstats.containers.grouping import Groups
-from cvstats.containers.reading import read
+from cvstats.containers.read import read
 from cvstats.core import design as designs
 from cvstats.core import reduce
 from cvstats.core.design import CellIndex

@@ -319,6 +319,7 @@ def test_a_point_that_changes_its_source_is_noticed():
 LABELS = [range(3), list("abc"), [("x", 1), 2.5, "é", 3], [frozenset("abc")]]
 
 
+@pytest.mark.process
 def test_hashes_are_the_same_in_every_process():
     code = (
         "from cvstats.containers.hashing import hashes_of;"

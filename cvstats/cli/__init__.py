@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from cvstats.cli.demo import decimals, demo
-from cvstats.cli.running import main
+from cvstats.cli.app import main
 
-__all__ = ["decimals", "demo", "main"]
+__all__ = ["main"]

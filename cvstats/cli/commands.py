@@ -1,37 +1,69 @@
-"""The commands that read a log from a file."""
+"""The commands: what each reads, calls and prints."""
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from pathlib import Path
 from textwrap import fill
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
 
 import pandas as pd
+from cyclopts import App, Parameter
 
-from cvstats import diagnostics, reporting
-from cvstats.api import choosing, comparing
-from cvstats.api.running import Compared
-from cvstats.cli.printing import Format, printed, spoken
-from cvstats.cli.reading import Reading, log_in, tell_dropped, titled
-from cvstats.cli.writing import refuse_input
+from cvstats import reporting, selection
+from cvstats.cli.demo import demo
+from cvstats.cli.inputs import InputOptions, check_output, note_dropped, read_files, title_of
+from cvstats.cli.output import WIDTH, Format, format_result, indent, show
+from cvstats.comparisons.compare import compare as compare_models
+from cvstats.diagnostics import diagnose as diagnose_log
+from cvstats.errors import LogError
+from cvstats.intervals import interval_names
 from cvstats.io.write import save_log
 from cvstats.options import Missing, check_alpha
 
-__all__ = ["Shell", "compare", "convert", "diagnose", "interval", "methods", "report"]
+__all__ = ["app"]
 
-Shell: TypeAlias = Literal["bash", "zsh", "fish"]
-WIDTH = 96
+HELP = """Valid confidence intervals and comparisons for cross-validated error.
+
+For example:
+
+cvstats interval losses.parquet
+
+cvstats compare ridge=a.parquet forest=b.parquet
+
+cvstats compare predictions.csv --loss squared_error --fold cv_split --reference ridge
+
+cvstats report losses.parquet -o report.html
+
+Completion of words in the shell: eval "$(cvstats completion bash)"
+"""
+
+app = App(
+    name="cvstats",
+    help=HELP,
+    version=version("cvstats"),
+    # An option that takes several values needs none that empties it.
+    default_parameter=Parameter(negative_iterable=()),
+)
+app.command(demo)
 
 
+if TYPE_CHECKING:
+    MethodName: TypeAlias = str
+else:  # choices for the parser, for completion and for the help
+    MethodName = Literal[tuple(interval_names())]
+
+
+@app.command
 def interval(
     file: Path,
     /,
     *more: Path,
-    method: str | None = None,
+    method: MethodName | None = None,
     alpha: float = 0.05,
     missing: Missing = "raise",
     format: Format = "table",
-    reading: Reading | None = None,
+    reading: InputOptions | None = None,
 ) -> None:
     """Print the interval that the log calls for.
 
@@ -56,26 +88,27 @@ def interval(
     reading
         How to read the file.
     """
-    result = choosing.interval(
-        log_in([file, *more], reading, missing), method=method, alpha=alpha, missing=missing
+    result = selection.interval(
+        read_files([file, *more], reading, missing), method=method, alpha=alpha, missing=missing
     )
-    tell_dropped(result.attrs)
-    print(printed(result, format, ["reason", "target", "guarantee", "reference"]))
+    note_dropped(result.attrs.get("n_dropped"))
+    show(format_result(result, format, ["reason", "target", "guarantee", "reference"]))
 
 
+@app.command
 def compare(
     file: Path,
     /,
     *more: Path,
     reference: str | None = None,
-    method: Compared | None = None,
+    method: MethodName | None = None,
     alternative: Literal["two-sided", "less", "greater"] = "two-sided",
     adjust: Literal["holm", "bh", "max-t", "none"] = "holm",
     alpha: float = 0.05,
     seed: int = 0,
     missing: Missing = "raise",
     format: Format = "table",
-    reading: Reading | None = None,
+    reading: InputOptions | None = None,
 ) -> None:
     """Print paired differences between models and their tests.
 
@@ -108,28 +141,35 @@ def compare(
     reading
         How to read the file.
     """
-    result = comparing.compare(
-        log_in([file, *more], reading, missing), reference=reference, method=method,
+    log = read_files([file, *more], reading, missing)
+    if isinstance(log, pd.Series) or (isinstance(log, pd.DataFrame) and log.shape[1] == 1):
+        raise LogError(
+            "the log has one model. Expected two or more: name a second file, or repeat "
+            "--prediction for each model."
+        )
+    result = compare_models(
+        log, reference=reference, method=cast(Any, method),
         alternative=alternative, adjust=None if adjust == "none" else adjust, alpha=alpha, rng=seed,
         missing=missing,
     )  # fmt: skip
-    tell_dropped(result.attrs)
-    print(printed(result, format, ["target", "guarantee", "reference"]))
+    note_dropped(result.attrs.get("n_dropped"))
+    show(format_result(result, format, ["target", "guarantee", "reference"]))
 
 
+@app.command
 def report(
     file: Path,
     /,
     *more: Path,
-    output: Path = Path("report.html"),
+    output: Annotated[Path, Parameter(name=("--output", "-o"))] = Path("report.html"),
     title: str | None = None,
     alpha: float = 0.05,
     seed: int = 0,
     missing: Missing = "raise",
-    reading: Reading | None = None,
-    typed: str = "cvstats report",
+    reading: InputOptions | None = None,
+    typed: Annotated[str, Parameter(parse=False)] = "cvstats report",
 ) -> None:
-    """Write one page about the log: intervals, comparisons, plots, and what to doubt.
+    """Write one page about the log: intervals, comparisons, plots, and reasons to doubt them.
 
     Example: cvstats report losses.parquet -o report.html
 
@@ -152,28 +192,29 @@ def report(
     reading
         How to read the file.
     typed
-        The command itself, to stand on the page.
+        The command itself, which the page shows.
     """
     check_alpha(alpha)
     reporting.check_path(output)
-    refuse_input(output, [file, *more])
-    log = log_in([file, *more], reading, missing)
+    check_output(output, [file, *more])
+    log = read_files([file, *more], reading, missing)
     if title is None and "title" not in log.attrs:
-        title = f"Cross-validated error in {titled([file, *more])}"
+        title = f"Cross-validated error in {title_of([file, *more])}"
     if missing == "drop" and isinstance(log, (pd.Series, pd.DataFrame)):
-        tell_dropped({"n_dropped": int(pd.DataFrame(log).isna().any(axis=1).sum())})
+        note_dropped(int(pd.DataFrame(log).isna().any(axis=1).sum()))
     settings = reporting.Settings(alpha, seed, missing)
     written = reporting.write_report(log, output, title, settings, typed)
-    print(f"wrote {written}")
+    show(f"wrote {written}")
 
 
+@app.command
 def methods(
     file: Path,
     /,
     *more: Path,
     missing: Missing = "raise",
     format: Format = "table",
-    reading: Reading | None = None,
+    reading: InputOptions | None = None,
 ) -> None:
     """Print every method: whether the log allows it, and if not, what is missing.
 
@@ -192,27 +233,27 @@ def methods(
     reading
         How to read the file.
     """
-    table = choosing.methods(log_in([file, *more], reading, missing))
+    table = selection.methods(read_files([file, *more], reading, missing))
     if format != "table":
-        print(printed(table, format, []))
+        show(format_result(table, format))
         return
     width = max(map(len, table.index)) + 2
     for name, row in table.iterrows():
-        words = f"yes: {row['target']}" if row["applies"] else f"no: {row['why_not']}"
-        print(hanging(str(name), words, width))
-    print()
-    print(fill(str(table.attrs["suggestion"]), WIDTH))
+        answer = f"yes: {row['target']}" if row["applies"] else f"no: {row['why_not']}"
+        show(indent(str(name), answer, width))
+    show("\n" + fill(str(table.attrs["suggestion"]), WIDTH))
 
 
+@app.command
 def diagnose(
     file: Path,
     /,
     *more: Path,
     missing: Missing = "raise",
     format: Format = "table",
-    reading: Reading | None = None,
+    reading: InputOptions | None = None,
 ) -> None:
-    """Print what is to be doubted about the log, by code, and what to do about it.
+    """Print reasons to doubt the log, by code, and what to do about each.
 
     Example: cvstats diagnose losses.csv --format markdown
 
@@ -229,25 +270,26 @@ def diagnose(
     reading
         How to read the file.
     """
-    table = diagnostics.diagnose(log_in([file, *more], reading, missing))
+    table = diagnose_log(read_files([file, *more], reading, missing))
     if format != "table":
-        print(printed(table, format, []))
+        show(format_result(table, format))
         return
     for row in table.to_dict("records"):
-        about = f"{row['model']}: " if row["model"] else ""
-        print(hanging(row["code"], f"{about}{row['finding']} ({row['value']:.3g}).", 8))
-        print(hanging("", spoken(row["advice"]), 8))
+        model = f"{row['model']}: " if row["model"] else ""
+        show(indent(row["code"], f"{model}{row['finding']} ({row['value']:.3g}).", 8))
+        show(indent("", row["advice"], 8))
     if table.empty:
-        print("no diagnostic found anything")
+        show("no diagnostic found anything")
 
 
+@app.command
 def convert(
     file: Path,
     output: Path,
     /,
     *,
     missing: Missing = "raise",
-    reading: Reading | None = None,
+    reading: InputOptions | None = None,
 ) -> None:
     """Read a log or predictions of another tool, and save the loss log.
 
@@ -264,14 +306,28 @@ def convert(
     reading
         How to read the file.
     """
-    refuse_input(output, [file])
-    log = log_in([file], reading, missing)
+    check_output(output, [file])
+    log = read_files([file], reading, missing)
     save_log(log, output)
-    print(f"wrote {output}: {reporting.summarize(log)}")
+    show(f"wrote {output}: {reporting.summarize(log)}")
 
 
-def hanging(name: str, words: str, width: int) -> str:
-    """Write words beside a name, all their lines below each other."""
-    return fill(
-        words, WIDTH, initial_indent=name.ljust(width), subsequent_indent=" " * width
-    )  # fmt: skip
+@app.command
+def completion(shell: Literal["bash", "zsh", "fish"], /, *, install: bool = False) -> None:
+    """Print the script that completes words in a shell, or install it.
+
+    Example: eval "$(cvstats completion bash)"
+
+    Example: cvstats completion zsh --install
+
+    Parameters
+    ----------
+    shell
+        Which shell.
+    install
+        Write the script to where the shell looks for it, and a line in its startup file.
+    """
+    if install:
+        print(f"wrote {app.install_completion(shell=shell)}; open a new {shell} to use it")
+    else:
+        print(app.generate_completion(shell=shell))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import floor, log10
 from textwrap import fill
 from typing import Any
@@ -11,15 +10,15 @@ import numpy as np
 import pandas as pd
 
 from cvstats import datasets
+from cvstats.cli.output import WIDTH, align, show
 from cvstats.comparisons.compare import compare
 from cvstats.describe import moments
 from cvstats.intervals.naive import naive
 from cvstats.intervals.wald import wald
 from cvstats.loss_functions import losses
 
-__all__ = ["aligned", "decimals", "demo"]
+__all__ = ["decimals", "demo"]
 
-WIDTH = 96
 LOGS = {"diabetes": ("squared_error", "squared error"), "flights": ("brier", "Brier score")}
 """The logs to show, each with its loss and what that is called."""
 
@@ -37,11 +36,11 @@ def demo(*, alpha: float = 0.05) -> None:
     alpha : float
         One minus the level of the intervals.
     """
-    print("\n\n".join(described(name, *loss, alpha) for name, loss in LOGS.items()))
+    show("\n\n".join(describe_log(name, *loss, alpha) for name, loss in LOGS.items()))
 
 
-def described(name: str, loss: str, loss_words: str, alpha: float) -> str:
-    """Tell what a shipped log is, and what its models' errors and differences are."""
+def describe_log(name: str, loss: str, loss_words: str, alpha: float) -> str:
+    """Describe a shipped log, the errors of its models and their differences."""
     log = datasets.load(name)
     errors = losses(log, prediction=log.attrs["models"], loss=loss)
     cells, pairs = moments(errors), compare(errors, alpha=alpha)
@@ -78,13 +77,14 @@ def interval_table(
                 limits(valid.loc[model], digits),
             ]
         )
-    return aligned(rows)
+    return align(rows)
 
 
 def interval_words(cells: pd.DataFrame, usual: pd.DataFrame, valid: pd.DataFrame) -> str:
-    """Tell how to read the table of intervals."""
+    """Explain the table of intervals."""
     points, folds, repetitions = (
-        int(valid.attrs[name]) for name in ("n_points", "n_folds", "n_repetitions")
+        int(valid.attrs[name] if name in valid.attrs else valid[name].iloc[0])
+        for name in ("n_points", "n_folds", "n_repetitions")
     )
     sizes = cells["count"]
     size = f"{sizes.min():,}" + (f" or {sizes.max():,}" if sizes.max() > sizes.min() else "")
@@ -119,16 +119,16 @@ def pair_table(pairs: pd.DataFrame, alpha: float) -> str:
                 "<0.001" if p < 0.001 else f"{p:.3f}",
             ]
         )
-    return aligned(rows)
+    return align(rows)
 
 
 def pair_words(pairs: pd.DataFrame, alpha: float) -> str:
-    """Tell how to read the table of comparisons."""
-    apart = int((pairs["p_adjusted"] < alpha).sum())
+    """Explain the table of comparisons."""
+    significant = int((pairs["p_adjusted"] < alpha).sum())
     return (
         f"How to read it: below 0 the first model has the smaller error, on the very same points; "
         f"p allows for making {len(pairs)} comparisons (the intervals do not), and is below "
-        f"{alpha:g} for {apart or 'none'} of them."
+        f"{alpha:g} for {significant or 'none'} of them."
     )
 
 
@@ -140,12 +140,3 @@ def decimals(se: pd.Series) -> int:
 def limits(row: pd.Series, digits: int) -> str:
     """Write the limits of an interval."""
     return f"[{row['lower']:.{digits}f}, {row['upper']:.{digits}f}]"
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> str:
-    """Join cells to lines: the first column to the left, the others to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
-        for row in rows
-    )

@@ -1,158 +1,159 @@
-"""A file that keeps every finished fit, so that an interrupted run can go on.
-
-It is JSON, a line for each fit of each model after a first line that says which run it is.
-Lines are only ever added, each in one go: whatever ends the process, all but the last line is
-whole.
-"""
+"""Finished fits on disk, so that an interrupted run can be continued."""
 
 from __future__ import annotations
 
-import base64
-import json
-from collections.abc import Hashable, Iterator, Mapping
-from io import BufferedRandom
+import os
+import pickle
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.metadata import version
+from io import BytesIO
+from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
 
-import numpy as np
-
-from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
-from cvstats.evaluation.data import Data
-from cvstats.evaluation.fingerprint import mark
-from cvstats.evaluation.fitting import Answer, Question
-from cvstats.plans import BoundPlan
+from cvstats.evaluation.fit import fit_and_score
 
-__all__ = ["Checkpoint"]
+__all__ = ["cache_in", "fingerprint"]
 
-KIND = "cvstats.evaluate checkpoint 1"
-
-MEANING = {
-    "plan": "the plan (with its seed)",
-    "data": "the data (X, y, groups or point)",
-    "models": "the estimators",
-    "loss": "the loss",
-}
+PLAIN = (str, bytes, int, float, complex, type(None))
+"""Types of constants whose text is their value."""
 
 
-class Checkpoint:
-    """The finished fits of one run.
-
-    Parameters
-    ----------
-    path : path
-        The file; made if it is not there.
-    bound, data, models, question
-        What makes this run; the file holds their marks, to tell it from others.
+def cache_in(folder: str | PathLike[str]) -> Any:
+    """Make a version of `fit_and_score` that keeps its results in a folder.
 
     Raises
     ------
     LogError
-        If the file is something else, or belongs to another run.
+        If the path is not that of a folder, or nothing can be written there.
+    """
+    expected = "Expected the path of a folder, such as checkpoint='my_run'."
+    if not isinstance(folder, (str, PathLike)):
+        raise LogError(f"checkpoint= is a {type(folder).__name__}. {expected}")
+    path = Path(folder)
+    if path.exists() and not path.is_dir():
+        raise LogError(f"checkpoint={str(path)!r} is not a folder. {expected}")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if not os.access(path, os.W_OK):
+            raise PermissionError("permission denied")
+        memory = import_module("joblib").Memory(path, verbose=0)
+        cached = memory.cache(fit_and_score, ignore=["estimator", "data", "spec"])
+        # The first call writes the source of the function down: before there are other processes.
+        cached.check_call_in_cache("", None, None, False, None, None, None)
+    except OSError as error:
+        raise LogError(
+            f"checkpoint={str(path)!r} cannot be written: {error.strerror or error}. {expected}"
+        ) from error
+    return cached
+
+
+def fingerprint(name: str, value: Any) -> str:
+    """Hash a value and the code of the classes and functions in it, the same in every process.
+
+    Raises
+    ------
+    LogError
+        If the value cannot be pickled.
+    """
+    try:
+        code = CodeCollector()
+        code.dump(value)
+        # Between versions of Python bytecode differs, and between those of cvstats losses may.
+        versions = sys.version_info[:2], version("cvstats")
+        return str(import_module("joblib").hash([value, sorted(code.found), versions]))
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise LogError(
+            f"{name} cannot be pickled, which checkpoint= needs: {error}. Define functions and "
+            f"classes by def and class at the top level of a module, or leave checkpoint= out."
+        ) from error
+
+
+class CodeCollector(pickle.Pickler):
+    """Collects the code of every class and function that an object refers to.
+
+    Pickles, and so `joblib.hash`, know a class by its name alone: losses of an estimator that has
+    been edited since would be taken for those of the new one.
+
+    Attributes
+    ----------
+    found : list of (str, str)
+        Name and version of the package if it is installed, otherwise bytecode and constants.
     """
 
-    def __init__(
-        self,
-        path: str | Path,
-        bound: BoundPlan,
-        data: Data,
-        models: Mapping[Hashable, Any],
-        question: Question,
-    ) -> None:
-        self.path = Path(path)
-        self.names = list(models)  # the file has their numbers
-        self.run = {
-            "kind": KIND,
-            "plan": str(bound.plan),
-            "data": mark([data.values.X, data.truth, data.point, data.source]),
-            "models": mark([self.names, *models.values()]),
-            "loss": mark([question.loss, question.options.quantile]),
-        }
-        try:
-            self.file: BufferedRandom = self.path.open("r+b" if self.path.exists() else "w+b")
-        except OSError as error:
-            raise LogError(
-                f"checkpoint={str(path)!r} cannot be written: {error}. Expected the path of a "
-                f"file in a directory that exists."
-            ) from error
-        try:
-            self.done = list(self._resume())
-        except BaseException:
-            self.file.close()
-            raise
+    def __init__(self) -> None:
+        # Only the names are of interest: arrays are left out, not copied.
+        super().__init__(BytesIO(), protocol=5, buffer_callback=lambda _: None)
+        self.found: list[tuple[str, str]] = []
+        self.seen: set[int] = set()  # what names itself is described once
 
-    def __enter__(self) -> Self:
-        """Keep the file open."""
-        return self
+    def persistent_id(self, thing: Any) -> None:
+        """Look at every object that is pickled, and pickle it as usual."""
+        if isinstance(thing, (type, FunctionType)):
+            self.add(thing)
 
-    def __exit__(self, *reason: object) -> None:
-        """Close the file."""
-        self.file.close()
-
-    def add(self, answer: Answer) -> None:
-        """Write down a finished fit."""
-        losses = np.asarray(answer.losses, dtype="<f8")
-        self._write(
-            {
-                "fit": answer.fit,
-                "model": self.names.index(answer.model),
-                "losses": base64.b64encode(losses.tobytes()).decode(),
-                "no_information": answer.no_information,
-            }
-        )
-
-    def _write(self, entry: Mapping[str, Any]) -> None:
-        self.file.write(json.dumps(entry).encode() + b"\n")
-        self.file.flush()
-
-    def _resume(self) -> Iterator[Answer]:
-        """Read what is there, cut off a line that was not finished, and go to the end."""
-        text = self.file.read()
-        whole = text[: text.rfind(b"\n") + 1]
-        if not whole and not json.dumps(self.run).encode().startswith(text):
-            raise self._foreign()
-        lines = whole.splitlines()
-        self.file.seek(len(whole))
-        self.file.truncate()
-        if not lines:
-            self._write(self.run)
+    def add(self, thing: type | FunctionType) -> None:
+        """Add a class or function, and those of the project that its code names."""
+        if id(thing) in self.seen:
             return
-        self._check(lines[0])
-        for number, line in enumerate(lines[1:], start=2):
-            yield self._read(line, number)
+        self.seen.add(id(thing))
+        text = installed_version(str(thing.__module__).partition(".")[0])
+        if text is None:
+            text = repr([self.describe(part) for part in parts_of(thing)])
+        self.found.append((f"{thing.__module__}.{thing.__qualname__}", text))
 
-    def _check(self, line: bytes) -> None:
-        """Compare the first line with this run."""
-        try:
-            found = json.loads(line)
-        except ValueError:
-            found = None
-        if not isinstance(found, dict) or found.get("kind") != KIND:
-            raise self._foreign()
-        other = [words for part, words in MEANING.items() if found.get(part) != self.run[part]]
-        if other:
-            raise LogError(
-                f"checkpoint={str(self.path)!r} belongs to another run: it differs in "
-                f"{' and '.join(other)}. Expected the run that began it, with "
-                f"plan={found.get('plan')}. Pass another path, or delete the file."
-            )
+    def describe(self, part: Any) -> Any:
+        """Describe a part of a class or function without what depends on the process."""
+        if isinstance(part, (type, FunctionType)):
+            self.add(part)
+            return part.__qualname__
+        if isinstance(part, tuple):
+            return [self.describe(item) for item in part]
+        if isinstance(part, frozenset):
+            return sorted(map(repr, part))
+        if isinstance(part, CodeType):
+            return [part.co_code.hex(), part.co_names, self.describe(part.co_consts)]
+        if hasattr(part, "__wrapped__"):  # by functools.lru_cache, for example
+            return self.describe(part.__wrapped__)
+        return part if isinstance(part, PLAIN) else type(part).__qualname__
 
-    def _read(self, line: bytes, number: int) -> Answer:
-        try:
-            entry = json.loads(line)
-            losses: FloatArray = np.frombuffer(
-                base64.b64decode(entry["losses"], validate=True), dtype="<f8"
-            ).astype(np.float64)
-            rate = entry["no_information"]
-            return Answer(entry["fit"], self.names[entry["model"]], losses, rate)
-        except (ValueError, KeyError, TypeError, IndexError) as error:
-            raise LogError(
-                f"line {number:,} of checkpoint={str(self.path)!r} is damaged. Expected the lines "
-                f"that cvstats wrote. Delete it, and its fit is done again."
-            ) from error
 
-    def _foreign(self) -> LogError:
-        return LogError(
-            f"checkpoint={str(self.path)!r} is a file of something else, which is left as it is. "
-            f"Expected a path without a file, or a checkpoint of this run."
-        )
+def installed_version(package: str) -> str | None:
+    """Give the version of an installed package; None for code that its user may edit."""
+    if package in sys.stdlib_module_names:
+        return sys.version
+    module = sys.modules.get(package)
+    folders = Path(getattr(module, "__file__", None) or "").parts
+    if not {"site-packages", "dist-packages"} & set(folders):
+        return None
+    return str(getattr(module, "__version__", ""))
+
+
+def parts_of(thing: type | FunctionType) -> Iterator[Any]:
+    """Yield what a class or function consists of, and what its code refers to."""
+    if isinstance(thing, type):
+        yield from thing.__bases__
+        for name, part in vars(thing).items():
+            part = getattr(part, "__func__", part)  # of a class method or static method
+            if isinstance(part, property):
+                yield name, (part.fget, part.fset)
+            elif isinstance(part, (type, FunctionType)) or not name.startswith("__"):
+                yield name, part
+        return
+    yield from (thing.__code__, thing.__defaults__, tuple((thing.__kwdefaults__ or {}).items()))
+    yield from (cell.cell_contents for cell in thing.__closure__ or ())
+    names = names_in(thing.__code__)
+    known = [thing.__globals__[name] for name in names if name in thing.__globals__]
+    modules = [vars(part) for part in known if isinstance(part, ModuleType)]
+    yield from known
+    yield from (module[name] for module in modules for name in names if name in module)
+
+
+def names_in(code: CodeType) -> list[str]:
+    """List the names in some code, also in the functions that it defines."""
+    inner = [part for part in code.co_consts if isinstance(part, CodeType)]
+    return [*code.co_names, *(name for part in inner for name in names_in(part))]

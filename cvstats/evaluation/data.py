@@ -13,12 +13,15 @@ from numpy.typing import NDArray
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, spelled
 
-__all__ = ["Data", "Values", "named", "read_data", "rows_of"]
+__all__ = ["Data", "Values", "label_index", "read_data", "take_rows"]
+
+INDEXED_BY_ROW = ("csr", "csc", "lil")
+"""Formats of sparse arrays that can be indexed by row."""
 
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """What a fit needs of the data.
+    """The arrays that a fit needs.
 
     Parameters
     ----------
@@ -37,7 +40,7 @@ class Values:
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """What an experiment is done on.
+    """The data of an experiment, with labels of points and sources.
 
     Parameters
     ----------
@@ -59,7 +62,7 @@ class Data:
         return self.values.truth
 
 
-def rows_of(values: Any, rows: IntArray) -> Any:
+def take_rows(values: Any, rows: IntArray) -> Any:
     """Take some rows, repeats included, of data of any kind."""
     if hasattr(values, "iloc"):
         return values.iloc[rows]
@@ -68,8 +71,8 @@ def rows_of(values: Any, rows: IntArray) -> Any:
     return [values[row] for row in rows.tolist()]
 
 
-def plain(values: Any) -> NDArray[Any]:
-    """Turn a target into plain numbers or labels."""
+def target_array(values: Any) -> NDArray[Any]:
+    """Convert a target to an array of numbers or labels."""
     if isinstance(values, pd.Series):
         dtype = values.dtype
         if pd.api.types.is_numeric_dtype(dtype) and not isinstance(dtype, np.dtype):
@@ -84,7 +87,7 @@ def read_data(X: Any, y: Any, groups: Any, point: Any) -> Data:
     Raises
     ------
     LogError
-        If their lengths or their indexes differ, a target is missing, or a label appears twice.
+        If their lengths or their indexes differ, a target is missing, or a label is a duplicate.
     """
     shape = getattr(X, "shape", None)
     if isinstance(X, (str, Mapping)) or (shape is None and not isinstance(X, Sequence)):
@@ -98,7 +101,7 @@ def read_data(X: Any, y: Any, groups: Any, point: Any) -> Data:
         if values is not None:
             check_length(name, values, n)
             check_index(name, X, values)
-    truth = plain(y)
+    truth = target_array(y)
     missing = np.flatnonzero(pd.isna(truth))
     if len(missing):
         raise LogError(
@@ -106,13 +109,15 @@ def read_data(X: Any, y: Any, groups: Any, point: Any) -> Data:
             f"the truth of every point. Leave these rows out of X and y."
         )
     labels = point_labels(X, point, n)
-    source = None if groups is None else named(groups)
+    source = None if groups is None else label_index(groups)
     check_labels(labels, source)
+    if hasattr(X, "tocsr") and X.format not in INDEXED_BY_ROW:
+        X = X.tocsr()
     return Data(Values(contiguous(X), contiguous(y), truth), labels, source)
 
 
 def check_length(name: str, values: Any, n: int) -> None:
-    """Ask for one value for each point."""
+    """Raise unless there is one value for each point."""
     shape = getattr(values, "shape", None)
     if shape is None:
         shape = (len(values),) if isinstance(values, Sized) else ()
@@ -128,7 +133,7 @@ def check_length(name: str, values: Any, n: int) -> None:
 
 
 def check_index(name: str, X: Any, values: Any) -> None:
-    """Refuse values of another index than X: which belongs to which is then a guess."""
+    """Raise where values have another index than X: which belongs to which is then a guess."""
     pandas = isinstance(X, (pd.DataFrame, pd.Series)) and isinstance(values, pd.Series)
     if pandas and not X.index.equals(values.index):
         raise LogError(
@@ -137,10 +142,10 @@ def check_index(name: str, X: Any, values: Any) -> None:
         )
 
 
-def named(labels: Any) -> pd.Index:
+def label_index(labels: Any) -> pd.Index:
     """Make an index of labels, tuples kept as they are."""
-    plain = isinstance(labels, (pd.Series, np.ndarray, pd.Index))
-    if plain and not isinstance(labels, pd.MultiIndex):
+    one_dimensional = isinstance(labels, (pd.Series, np.ndarray, pd.Index))
+    if one_dimensional and not isinstance(labels, pd.MultiIndex):
         index: pd.Index = pd.Index(labels).rename(None)
     else:
         index = pd.Index(list(labels), tupleize_cols=False)
@@ -148,16 +153,16 @@ def named(labels: Any) -> pd.Index:
 
 
 def point_labels(X: Any, point: Any, n: int) -> pd.Index:
-    """Name the points: as asked, else by the index of X, else by the number of the row."""
+    """Label the points: by ``point``, or the index of X, or the number of the row."""
     if point is not None:
-        return named(point)
+        return label_index(point)
     if isinstance(X, (pd.DataFrame, pd.Series)):
-        return named(X.index)
+        return label_index(X.index)
     return pd.RangeIndex(n)
 
 
 def check_labels(point: pd.Index, source: pd.Index | None) -> None:
-    """Ask for a label on every point, different ones within a source."""
+    """Raise unless every point has a label, a different one within its source."""
     for name, labels in {"point": point, "groups": source}.items():
         if labels is not None and labels.hasnans:
             at = int(np.flatnonzero(labels.isna())[0])
@@ -169,14 +174,14 @@ def check_labels(point: pd.Index, source: pd.Index | None) -> None:
     if len(again):
         label: Hashable = point[int(again[0])]
         raise LogError(
-            f"the label {spelled(label)} stands on two points, the second in row {again[0]:,}. "
-            f"Expected labels that tell points apart. Pass them as point=, or number the rows: "
+            f"the label {spelled(label)} is a duplicate in row {again[0]:,}. Expected a label of "
+            f"its own for each point. Pass labels as point=, or number the rows: "
             f"X.reset_index(drop=True), y.reset_index(drop=True)."
         )
 
 
 def contiguous(values: Any) -> Any:
-    """Copy an array whose rows lie scattered: workers get it whole, and so does everyone."""
+    """Copy an array that is not contiguous, so that fits in every process get the same one."""
     if type(values) is np.ndarray and not (values.flags.c_contiguous or values.flags.f_contiguous):
         return np.ascontiguousarray(values)
     return values

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
+from os import PathLike
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from cvstats.core.types import FloatArray, IntArray
-from cvstats.errors import LogError, NotGiven, checked_flag, place
-from cvstats.evaluation.checkpoint import Checkpoint
+from cvstats.core.types import IntArray
+from cvstats.errors import LogError, NotGiven, checked_flag
+from cvstats.evaluation.checkpoint import cache_in, fingerprint
 from cvstats.evaluation.data import Data, read_data
-from cvstats.evaluation.fitting import Answer, Question, answer, asked
-from cvstats.evaluation.layout import Layout, index_of, laid_out, table_of
+from cvstats.evaluation.fit import FitResult, Loss, fit_and_score, run_fit, scoring_spec
+from cvstats.evaluation.loss_table import LossTable
 from cvstats.loss_functions import loss_name
 from cvstats.options import is_whole
 from cvstats.plans import BoundPlan, Fit, Plan
@@ -33,13 +33,13 @@ def evaluate(
     y: Any,
     *,
     plan: Plan | BoundPlan | None = None,
-    loss: str | Callable[[Any, Any], Any] = "squared_error",
+    loss: Loss = "squared_error",
     quantile: float | None = None,
     groups: Any = None,
     point: Any = None,
     n_jobs: int | None = 1,
     progress: bool = True,
-    checkpoint: str | Path | None = None,
+    checkpoint: str | PathLike[str] | None = None,
 ) -> pd.Series | pd.DataFrame:
     """Run estimators over a resampling plan and return the loss log.
 
@@ -76,8 +76,9 @@ def evaluate(
     progress : bool, optional
         Show a bar on the standard error stream, with the time left.
     checkpoint : path, optional
-        File that keeps each finished fit. The same call continues an interrupted run from it,
-        and returns the same log as if it had not been interrupted.
+        Folder that keeps each finished fit; made if it does not exist. The same call continues
+        an interrupted run from it, and returns the same log as if it had not been interrupted.
+        A fit is used again for the same rows, data, loss, estimator and code only.
 
     Returns
     -------
@@ -93,7 +94,8 @@ def evaluate(
     ------
     LogError
         If data and plan do not fit together, if a fit fails (it names model, repetition and
-        fold, and the failure itself is its cause), or if a checkpoint is of another run.
+        fold, and the failure itself is its cause), or if the loss or an estimator cannot be
+        pickled, which a checkpoint needs.
     ImportError
         If scikit-learn, joblib or tqdm is missing: they come with ``cvstats[sklearn]``.
 
@@ -133,49 +135,62 @@ def evaluate(
     model
     ridge    2990.0  2634.0  3345.0  182.0
     """
-    tools = needed()
+    tools = import_tools()
     checked_flag("progress", progress)
     if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
-        raise LogError(f"n_jobs={n_jobs!r} is no number of processes. Expected 1, 2, … or -1.")
-    models, alone = read_models(estimators)
+        raise LogError(f"n_jobs={n_jobs!r} is not a number of processes. Expected 1, 2, … or -1.")
+    models, is_single = read_models(estimators)
     data = read_data(X, y, groups, point)
-    bound = bind(plan, data, groups)
-    question = asked(loss, quantile, data.truth)
-    layout = laid_out(bound)
+    bound = bind_plan(plan, data, groups)
+    spec = scoring_spec(loss, quantile, data.truth)
+    table = LossTable.of_plan(bound, list(models))
+    score: Callable[..., Any] = fit_and_score
+    keys = dict.fromkeys(models, "")
+    if checkpoint is not None:
+        score = cache_in(checkpoint)
+        run = fingerprint("the data", data.values) + fingerprint(f"loss={loss_name(loss)}", spec)
+        keys = {
+            name: run + fingerprint(f"model {name!r}", tools.clone(estimator))
+            for name, estimator in models.items()
+        }
+
+    def calls() -> Iterator[Any]:
+        """Go through the fits, all models of one after the other."""
+        call = tools.delayed(run_fit)
+        for number, fit in enumerate(bound):
+            rows = fit.train, test_points(fit), fit.apparent
+            for name, estimator in models.items():
+                yield call(score, number, name, keys[name], *rows, estimator, data.values, spec)
+
     with ExitStack() as stack:
-        file = None
-        if checkpoint is not None:
-            file = stack.enter_context(Checkpoint(checkpoint, bound, data, models, question))
-        book = Book.opened(layout, list(models), file)
         bar = stack.enter_context(
             tools.tqdm(
-                total=bound.n_fits * len(models), initial=len(book.seen), disable=not progress,
+                total=bound.n_fits * len(models), disable=not progress or sys.stderr is None,
                 unit="fit", file=sys.stderr, desc=bound.plan.name,
             )
         )  # fmt: skip
         # One thread for each fit, in this process and in others: the same sums everywhere.
         stack.enter_context(tools.threadpool_limits(limits=1))
         stack.enter_context(tools.parallel_config("loky", inner_max_num_threads=1))
-        work = jobs(tools.delayed(answer), bound, models, data, question, book.seen)
         workers = tools.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-        for one in stack.enter_context(closed(workers(work))):
-            book.enter(one, file)
+        for result in stack.enter_context(close_quietly(workers(calls()))):
+            table.add(result)
             bar.update()
-    index, order = index_of(bound, layout, data)
-    log = table_of(book.values[order], list(models), index, alone)
+    log = table.to_log(data, is_single)
     log.attrs = {
         "plan": str(bound.plan),
         "n_fits": bound.n_fits,
         "loss": loss_name(loss),
+        **table.attrs(),
     }
-    log.attrs |= training_sizes(layout) | book.no_information("sample" in bound.plan.levels)
     return log
 
 
 @dataclass(frozen=True)
 class Tools:
-    """What the extra installs."""
+    """The functions of the optional packages."""
 
+    clone: Callable[..., Any]
     Parallel: Callable[..., Any]
     delayed: Callable[..., Any]
     parallel_config: Callable[..., Any]
@@ -183,10 +198,10 @@ class Tools:
     tqdm: Callable[..., Any]
 
 
-def needed() -> Tools:
-    """Import what the extra installs."""
+def import_tools() -> Tools:
+    """Import the optional packages."""
     try:
-        import_module("sklearn")
+        base = import_module("sklearn.base")
         joblib, threads = import_module("joblib"), import_module("threadpoolctl")
         bars = import_module("tqdm")
     except ImportError as error:
@@ -195,16 +210,16 @@ def needed() -> Tools:
             f"'cvstats[sklearn]'"
         ) from error
     return Tools(
-        joblib.Parallel, joblib.delayed, joblib.parallel_config, threads.threadpool_limits,
-        bars.tqdm,
+        base.clone, joblib.Parallel, joblib.delayed, joblib.parallel_config,
+        threads.threadpool_limits, bars.tqdm,
     )  # fmt: skip
 
 
 def read_models(estimators: Any) -> tuple[dict[Hashable, Any], bool]:
-    """Name the estimators, and tell whether it is a single one; refuse what is none."""
+    """Name the estimators, and find whether there is a single one without a name."""
     clone = import_module("sklearn.base").clone
-    alone = not isinstance(estimators, Mapping)
-    models = {type(estimators).__name__: estimators} if alone else dict(estimators)
+    is_single = not isinstance(estimators, Mapping)
+    models = {type(estimators).__name__: estimators} if is_single else dict(estimators)
     if not models:
         raise LogError("estimators= is empty. Expected at least one, as in {'ridge': Ridge()}.")
     for name, estimator in models.items():
@@ -212,16 +227,16 @@ def read_models(estimators: Any) -> tuple[dict[Hashable, Any], bool]:
             clone(estimator)
         except (TypeError, RuntimeError) as error:
             raise LogError(
-                f"model {name!r} is a {type(estimator).__name__}, of which scikit-learn can make "
-                f"no clone: {error}. Expected an estimator, as in {{'ridge': Ridge()}}."
+                f"model {name!r} is a {type(estimator).__name__}, which scikit-learn cannot "
+                f"clone: {error}. Expected an estimator, as in {{'ridge': Ridge()}}."
             ) from error
         if not hasattr(estimator, "fit"):
             raise LogError(f"model {name!r} has no fit. Expected a scikit-learn style estimator.")
-    return models, alone
+    return models, is_single
 
 
-def bind(plan: Plan | BoundPlan | None, data: Data, groups: Any) -> BoundPlan:
-    """Bind the plan to the data, unless that has been done."""
+def bind_plan(plan: Plan | BoundPlan | None, data: Data, groups: Any) -> BoundPlan:
+    """Bind the plan to the data, unless it is bound already."""
     n = len(data.truth)
     if plan is None:
         raise NotGiven(
@@ -243,95 +258,21 @@ def bind(plan: Plan | BoundPlan | None, data: Data, groups: Any) -> BoundPlan:
     return plan
 
 
-def jobs(
-    call: Callable[..., Any],
-    bound: BoundPlan,
-    models: Mapping[Hashable, Any],
-    data: Data,
-    question: Question,
-    seen: Iterable[tuple[int, Hashable]],
-) -> Iterator[Any]:
-    """Go through the fits that are not done yet, all models of one after the other."""
-    done = set(seen)
-    for number, fit in enumerate(bound):
-        points = tested(fit)
-        small = Fit(fit.train, (), fit.apparent)  # a worker need not know where losses stand
-        for name, estimator in models.items():
-            if (number, name) not in done:
-                yield call(number, small, points, name, estimator, data.values, question)
-
-
 @contextmanager
-def closed(answers: Generator[Answer, None, None]) -> Iterator[Generator[Answer, None, None]]:
-    """Stop the workers at the end; joblib need not warn of what it left undone."""
+def close_quietly(
+    results: Generator[FitResult, None, None],
+) -> Iterator[Generator[FitResult, None, None]]:
+    """Stop the workers at the end, without joblib's warning of what it left undone."""
     try:
-        yield answers
+        yield results
     finally:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            answers.close()
+            results.close()
 
 
-def tested(fit: Fit) -> IntArray:
+def test_points(fit: Fit) -> IntArray:
     """Find the different points that a fit is tested on, in ascending order."""
     if len(fit.evaluations) == 1:
         return np.sort(fit.evaluations[0].points)
     return np.unique(np.concatenate([at.points for at in fit.evaluations]))
-
-
-@dataclass(frozen=True, eq=False)
-class Book:
-    """Where answers are entered: the losses in the order of the plan, a column for each model."""
-
-    layout: Layout
-    names: list[Hashable]
-    values: FloatArray
-    rates: dict[tuple[int, Hashable], float | None]
-    seen: set[tuple[int, Hashable]]
-
-    @classmethod
-    def opened(cls, layout: Layout, names: list[Hashable], file: Checkpoint | None) -> Book:
-        """Make room for all losses, and enter those that are done."""
-        values = np.full((len(layout.points), len(names)), np.nan)
-        book = cls(layout, names, values, {}, set())
-        for one in () if file is None else file.done:
-            book.enter(one, None)
-        return book
-
-    def enter(self, one: Answer, file: Checkpoint | None) -> None:
-        """Enter the answer of a fit, and write it down if there is a file."""
-        if one.losses is None:
-            self.refuse(one)
-            return
-        if file is not None:
-            file.add(one)
-        rows = slice(*self.layout.starts[one.fit : one.fit + 2])
-        _, at = np.unique(self.layout.points[rows], return_inverse=True)
-        self.values[rows, self.names.index(one.model)] = one.losses[at]
-        self.seen.add((one.fit, one.model))
-        if one.no_information is not None:
-            self.rates[one.fit, one.model] = one.no_information
-
-    def refuse(self, one: Answer) -> None:
-        """Say which fit of which model failed, and why."""
-        failure = one.failure
-        where = place(self.layout.places[one.fit]) or "its one split"
-        raise LogError(
-            f"model {one.model!r} failed at {where}: {type(failure).__name__}: {failure}"
-        ) from failure
-
-    def no_information(self, by_sample: bool) -> dict[Hashable | None, Any]:
-        """Gather the no-information rates of each model; a list by sample for two stages."""
-        every = self.layout.apparent
-        if not every:
-            return {}
-        rates = {name: [self.rates[fit, name] for fit in every] for name in self.names}
-        return {"no_information": rates if by_sample else {name: r[0] for name, r in rates.items()}}
-
-
-def training_sizes(layout: Layout) -> dict[Hashable | None, Any]:
-    """Say how many points were trained on, once if it was the same number always."""
-    sizes = layout.n_train
-    if not sizes:
-        return {}
-    return {"n_train": sizes[0] if len(set(sizes)) == 1 else sizes}

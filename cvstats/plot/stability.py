@@ -113,7 +113,8 @@ def stability(
     for r in steps:
         try:
             result = result_rows(
-                part := log.label(find_method(method).run(keep_repetitions(log, r), alpha=alpha)), losses
+                part := log.label(find_method(method).run(keep_repetitions(log, r), alpha=alpha)),
+                losses,
             )
         except LogError as error:
             refused = error

@@ -12,7 +12,7 @@ from typing import overload
 from cvstats.containers import Losses, read
 from cvstats.errors import LogError
 from cvstats.formatting import printable
-from cvstats.io.replacing import replacing
+from cvstats.io.write import replacing
 from cvstats.options import Missing, check_alpha, whole_number
 from cvstats.reporting.content import Figure, Settings, describe_computation, sections
 from cvstats.reporting.facts import facts, first_section, summarize

@@ -116,6 +116,7 @@ def test_words():
         frame.cvci.friedman(by="dataset", test="t")
 
 
+@pytest.mark.process
 def test_no_statistics_at_import():
     import subprocess
     import sys

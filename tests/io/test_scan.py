@@ -309,7 +309,7 @@ import sys, tempfile
 from pathlib import Path
 import numpy as np
 from benchmarks import billion
-from benchmarks.memory import forget_peak, peak
+from benchmarks.measure import forget_peak, peak
 import cvstats
 rows = int(sys.argv[1])
 folder = Path(sys.argv[2])
@@ -324,6 +324,7 @@ print(peak() - before)
 """
 
 
+@pytest.mark.process
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak of memory is read from Linux")
 def test_memory_does_not_grow_with_the_file(tmp_path):
     pytest.importorskip("tqdm", reason="the benchmark shows its progress with tqdm")

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from plotted import logged
-from rows import only_row
 
 import cvstats
 from cvstats import cli
-from cvstats.cli.wording import as_options
+from cvstats.cli.app import add_options, option_names
+from cvstats.cli.commands import compare, demo, interval, report
 
 
 @pytest.fixture
@@ -109,7 +109,8 @@ def test_scores_of_random_splits(capsys, files):
     words = "interval scores.csv --read-as scores --repetition run --higher-is-better"
     status, _, err = run(capsys, words)
     assert status == 2
-    assert "cvstats interval scores.csv --read-as scores --n-train 90 --n-test 10" in err
+    assert "n_train" in err
+    assert "On the command line:" in err
     status, out, _ = run(capsys, f"{words} --n-train 90 --n-test 10 --format csv")
     log = cvstats.read_log(
         "scores.csv",
@@ -120,7 +121,7 @@ def test_scores_of_random_splits(capsys, files):
         n_test=10,
     )
     assert status == 0
-    assert out.splitlines()[1].split(",")[1] == str(only_row(cvstats.corrected_t(log))["estimate"])
+    assert out.splitlines()[1].split(",")[1] == str(cvstats.corrected_t(log)["estimate"])
 
 
 def test_the_class_of_a_probability(capsys, files):
@@ -136,59 +137,49 @@ def test_the_class_of_a_probability(capsys, files):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("interval odd", "or say it, as in --read-as csv"),
-        ("interval odd --read-as abacus", "--read-as abacus is not known"),
-        ("interval odd.csv", "as in cvstats interval odd.csv --fold … --point … --metric …"),
-        ("compare odd.csv --loss err --fold split", "they differ: --point or --repetition."),
+        ("interval odd", "as in format='csv'. On the command line: --read-as."),
+        ("interval odd --read-as abacus", "abacus"),
+        ("interval odd.csv", "On the command line: --metric, --fold, --model, --point."),
+        ("compare odd.csv --loss err --fold split", "point"),
         ("diagnose odd.csv --loss err --fold splt", "Perhaps you meant 'split'"),
-        ("interval plain.csv --prediction ridge", "--truth … --prediction … --loss squared_error"),
-        ("interval plain.csv --filter f", "does not use --filter"),
-        ("interval both.csv --truth y", "Expected --loss with them, as in --loss squared_error"),
-        ("interval both.csv --prediction lasso", "and --prediction names 'lasso'"),
-        ("interval both.csv --method best", "--method best is not known"),
-        ("interval both.csv --alpha 2", "--alpha 2.0 is out of range"),
-        ("interval scores.csv --read-as scores --repetition run", "Expected --higher-is-better "
-         "(accuracy, R2, neg_…), or --no-higher-is-better (errors)"),
-        ("interval odd.csv --loss lossy --fold split", "--loss lossy is not known"),
+        ("interval plain.csv --prediction ridge", "--metric, --truth, --prediction"),
+        ("interval plain.csv --filter f", "filter"),
+        ("interval both.csv --truth y", "On the command line: --truth, --prediction, --loss."),
+        ("interval both.csv --prediction lasso", "prediction= names 'lasso'"),
+        ("interval both.csv --method best", 'Invalid value "best" for --method'),
+        ("interval both.csv --alpha 2", "alpha=2.0 is out of range"),
+        ("interval scores.csv --read-as scores --repetition run", "--higher-is-better"),
+        ("interval odd.csv --loss lossy --fold split", "loss='lossy' is not known"),
+        ("compare both.csv --prediction ridge", "the log has one model. Expected two or more"),
     ],
-)  # fmt: skip
-def test_advice_is_about_options(capsys, files, words, said):
+)
+def test_advice_names_options(capsys, files, words, said):
     (files / "odd").write_bytes((files / "odd.csv").read_bytes())
     status, out, err = run(capsys, words)
     assert (status, out) == (2, "")
     assert said in err
-    assert "read_log" not in err
-    assert "None" not in err
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("message", "options"),
     [
-        # Labels of a log are no options.
-        ("appears twice: fold=2, point='a'; fold=3, point='b'", None),
-        ("fold=2 has no loss for model='ridge'", None),
-        # What needs Python stays Python, and says so.
-        ("Pass the truth: read_log(path, y=y, loss=…).",
-         "Pass the truth: in Python, read_log(path, y=y, loss=…)."),
-        ("as in read_log({'ridge': 'a/x.csv', …}).", "as in cvstats interval ridge=a/x.csv …."),
-        ("choose: interval(losses, method='corrected_t').",
-         "choose: cvstats interval FILE --method corrected_t."),
-        ("as in fold='cv split', point='id'.", "as in --fold 'cv split' --point id."),
-        ("such as repetition= or model=.", "such as --repetition or --model."),
-        ("read_log(path, prediction=['a', 'b'])",
-         "cvstats interval FILE --prediction a --prediction b"),
-        ("with cvstats.save_log.", "with cvstats convert."),
-        ("see cvstats.methods(losses)", "see cvstats methods FILE"),
-        ("pass X= and X=1", None),  # no option
+        # Labels of a log are not options, and neither is what a command does not have.
+        ("a duplicate: fold=2, point='a'; fold=3, point='b'", ""),
+        ("fold=2 has no loss for model='ridge'", ""),
+        ("pass X= and y=", ""),
+        ("as in read_log(path, fold='split', point='id').", "--fold, --point"),
+        ("read_log(path, y=y, loss=…) or loss=…", "--loss"),
+        ("higher_is_better=True", "--higher-is-better"),
+        ("format='csv', alpha=0.1", "--read-as, --alpha"),
+        ("rng=3", ""),
     ],
-)  # fmt: skip
-def test_translation(words, said):
-    assert as_options(words, "interval") == (words if said is None else said)
+)
+def test_options_of_arguments(message, options):
+    expected = f"{message} On the command line: {options}." if options else message
+    assert add_options(message, option_names(interval)) == expected
 
 
-def test_words_of_other_commands_stay():
-    words = "as in format='csv'"
-    assert as_options(words, "demo") == words
-    assert as_options(words, None) == words
-    assert as_options("rng=3", "compare") == "--seed 3"
-    assert as_options("method='wald'", "report") == "method='wald'"
+def test_options_are_those_of_the_command():
+    assert add_options("rng=3", option_names(compare)).endswith("On the command line: --seed.")
+    assert add_options("method='wald'", option_names(report)) == "method='wald'"
+    assert add_options("format='csv'", option_names(demo)) == "format='csv'"

@@ -15,6 +15,7 @@ from rows import only_row
 
 import cvstats
 from cvstats import cli
+from cvstats.cli.demo import decimals
 
 NUMBER = r"-?\d+(?:\.\d+)?"
 LOGS = {"diabetes": "squared_error", "flights": "brier"}
@@ -65,6 +66,7 @@ def written(values, digits):
     return [f"{value:.{digits}f}" for value in values]
 
 
+@pytest.mark.process
 @each_log
 def test_intervals_are_those_of_the_functions(shown, name):
     losses = logged(name)
@@ -83,6 +85,7 @@ def test_intervals_are_those_of_the_functions(shown, name):
         assert row_of(part, model) == written(expected, digits)
 
 
+@pytest.mark.process
 @each_log
 def test_comparisons_are_those_of_the_function(shown, name):
     pairs = cvstats.compare(logged(name))
@@ -95,6 +98,7 @@ def test_comparisons_are_those_of_the_function(shown, name):
     assert len(pairs) == 3
 
 
+@pytest.mark.process
 @each_log
 def test_sentences_say_what_the_tables_show(shown, name):
     text = " ".join(part_of(shown, name).split())
@@ -117,6 +121,7 @@ def test_sentences_say_what_the_tables_show(shown, name):
         np.testing.assert_allclose(width, 1, rtol=1e-4)
 
 
+@pytest.mark.process
 def test_lines_are_short_and_columns_aligned(shown):
     lines = shown.splitlines()
     assert max(map(len, lines)) <= 100
@@ -128,6 +133,7 @@ def test_lines_are_short_and_columns_aligned(shown):
             assert len({len(line) for line in table}) == 1  # the last column ends at one place
 
 
+@pytest.mark.process
 def test_in_this_process_it_prints_the_same(shown, capsys):
     assert cli.main(["demo"]) == 0
     captured = capsys.readouterr()
@@ -135,6 +141,7 @@ def test_in_this_process_it_prints_the_same(shown, capsys):
     assert captured.err == ""
 
 
+@pytest.mark.process
 def test_arguments_come_from_the_process(monkeypatch, capsys, shown):
     monkeypatch.setattr(sys, "argv", ["cvstats", "demo"])
     assert cli.main() == 0
@@ -175,6 +182,7 @@ def test_bad_input_is_one_line_and_status_2(arguments, words, capsys):
     assert words in captured.err
 
 
+@pytest.mark.process
 def test_the_script_passes_the_status_on():
     status, out, err = command("dmeo")
     assert (status, out, err.count("\n")) == (2, "", 1)
@@ -191,6 +199,7 @@ def test_without_cyclopts_it_says_what_to_install(monkeypatch, capsys):
     assert capsys.readouterr() == ("", NEEDS)
 
 
+@pytest.mark.process
 def test_without_cyclopts_the_process_ends_with_2():
     code = (
         "import sys; sys.modules['cyclopts'] = None\nfrom cvstats.cli import main; sys.exit(main())"
@@ -198,6 +207,7 @@ def test_without_cyclopts_the_process_ends_with_2():
     assert command("demo", code=code) == (2, "", NEEDS)
 
 
+@pytest.mark.process
 def test_importing_the_command_does_not_import_cyclopts():
     code = "import sys, cvstats.cli; print('cyclopts' in sys.modules, 'rich' in sys.modules)"
     assert command(code=code) == (0, "False False\n", "")
@@ -229,4 +239,4 @@ def test_version(capsys):
     [(1234.0, 0), (186.0, 0), (10.0, 0), (9.9, 1), (1.0, 1), (0.5, 2), (0.0014, 4), (1e-9, 10)],
 )
 def test_two_digits_of_the_smallest_standard_error(smallest, digits):
-    assert cli.decimals(np.array([smallest, 5000.0])) == digits
+    assert decimals(np.array([smallest, 5000.0])) == digits

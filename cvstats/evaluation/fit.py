@@ -13,22 +13,21 @@ from numpy.typing import NDArray
 
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError
-from cvstats.evaluation.data import Values, rows_of
-from cvstats.evaluation.information import no_information
+from cvstats.evaluation.data import Values, take_rows
+from cvstats.evaluation.no_information import no_information
 from cvstats.loss_functions import LossOptions, checked_loss, pointwise
-from cvstats.plans import Fit
 
-__all__ = ["Answer", "Loss", "Question", "answer", "asked"]
+__all__ = ["FitResult", "Loss", "ScoringSpec", "fit_and_score", "run_fit", "scoring_spec"]
 
 RESPONSES = {"log_loss": "predict_proba", "brier": "predict_proba", "hinge": "decision_function"}
-"""What a model is asked for where the loss does not take ``predict``."""
+"""The method of a model that gives predictions where the loss does not take ``predict``."""
 
 Loss = str | Callable[[Any, Any], Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
-    """What every fit is asked.
+class ScoringSpec:
+    """How every fit is scored.
 
     Parameters
     ----------
@@ -37,9 +36,9 @@ class Question:
     response : str
         Which method of the model predicts.
     classes : tuple
-        The labels of a classification, sorted; empty where ``predict`` is asked.
+        The labels of a classification, sorted; empty where ``predict`` is called.
     options : LossOptions
-        What the loss needs to know besides.
+        The other arguments of the loss.
     """
 
     loss: Loss
@@ -49,8 +48,8 @@ class Question:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
-    """What came out of one fit of one model.
+class FitResult:
+    """The losses of one fit of one model.
 
     Parameters
     ----------
@@ -74,12 +73,12 @@ class Answer:
     failure: BaseException | None = None
 
 
-def asked(loss: Loss, quantile: float | None, truth: NDArray[Any]) -> Question:
-    """Put together what is asked of every fit; refuse a loss that no fit could answer."""
+def scoring_spec(loss: Loss, quantile: float | None, truth: NDArray[Any]) -> ScoringSpec:
+    """Check the loss against the target, and find which predictions it takes."""
     checked_loss(loss, LossOptions(quantile=quantile))
     response = RESPONSES.get(loss, "predict") if isinstance(loss, str) else "predict"
     if response == "predict":
-        return Question(loss, response, (), LossOptions(quantile=quantile))
+        return ScoringSpec(loss, response, (), LossOptions(quantile=quantile))
     if truth.dtype.kind == "f" and np.any(truth % 1 != 0):
         raise LogError(
             f"loss={loss!r} is for classes, and y looks continuous. Expected labels, or another "
@@ -94,49 +93,80 @@ def asked(loss: Loss, quantile: float | None, truth: NDArray[Any]) -> Question:
         raise LogError(f"loss={loss!r} is for two classes, and y has {len(classes)}.")
     else:
         options = LossOptions(quantile=quantile, classes=classes)
-    return Question(loss, response, classes, options)
+    return ScoringSpec(loss, response, classes, options)
 
 
-def answer(
-    number: int, fit: Fit, points: IntArray, model: Hashable, estimator: Any, data: Values,
-    question: Question,
-) -> Answer:  # fmt: skip
+def run_fit(
+    score: Callable[..., tuple[FloatArray, float | None]],
+    number: int,
+    model: Hashable,
+    *arguments: Any,
+) -> FitResult:
+    """Call `fit_and_score`, or what keeps its results, and return a failure as a result.
+
+    Raised in a worker process an exception would lose its cause on the way.
+    """
+    try:
+        return FitResult(number, model, *score(*arguments))
+    except Exception as error:
+        return FitResult(number, model, failure=picklable_error(error))
+
+
+def fit_and_score(
+    key: str,
+    train: IntArray,
+    points: IntArray,
+    apparent: bool,
+    estimator: Any,
+    data: Values,
+    spec: ScoringSpec,
+) -> tuple[FloatArray, float | None]:
     """Train a clone of the estimator and compute its loss at each of the points.
 
-    A failure is handed back and not raised: the exception of a worker process would lose its
-    cause on the way.
+    Parameters
+    ----------
+    key : str
+        Stands for estimator, data and scoring where results are kept; not used here.
+    train, points : array of int
+        Rows to train on, repeats included, and different rows to test on, in ascending order.
+    apparent : bool
+        Whether the fit is tested on its own sample.
+    estimator, data, spec
+        What to clone, the data, and how to score.
+
+    Returns
+    -------
+    losses : array of float, shape (points,)
+    no_information : float or None
+        The no-information rate of an apparent fit.
     """
     clone = import_module("sklearn.base").clone
-    try:
-        fitted = clone(estimator).fit(rows_of(data.X, fit.train), rows_of(data.y, fit.train))
-        predicted = predictions(fitted, rows_of(data.X, points), question)
-        truth = data.truth[points]
-        losses = pointwise(truth, predicted, question.loss, question.options)
-        rate = None
-        if fit.apparent:  # each point as often as it stands in the sample
-            again = np.searchsorted(points, fit.train)
-            rate = no_information(truth[again], predicted[again], question.loss, question.options)
-    except Exception as error:
-        return Answer(number, model, failure=sendable(error))
-    return Answer(number, model, losses, rate)
+    fitted = clone(estimator).fit(take_rows(data.X, train), take_rows(data.y, train))
+    predicted = predictions(fitted, take_rows(data.X, points), spec)
+    truth = data.truth[points]
+    losses = pointwise(truth, predicted, spec.loss, spec.options)
+    if not apparent:
+        return losses, None
+    again = np.searchsorted(points, train)  # each point as often as it is in the sample
+    return losses, no_information(truth[again], predicted[again], spec.loss, spec.options)
 
 
-def predictions(fitted: Any, X: Any, question: Question) -> NDArray[Any]:
-    """Ask a model for what the loss needs."""
-    if not hasattr(fitted, question.response):
+def predictions(fitted: Any, X: Any, spec: ScoringSpec) -> NDArray[Any]:
+    """Predict what the loss takes."""
+    if not hasattr(fitted, spec.response):
         raise LogError(
-            f"a {type(fitted).__name__} has no {question.response}, which "
-            f"loss={question.loss!r} needs. Expected a classifier that has it; use zero_one for "
+            f"a {type(fitted).__name__} has no {spec.response}, which "
+            f"loss={spec.loss!r} needs. Expected a classifier that has it; use zero_one for "
             f"others."
         )
-    found = np.asarray(getattr(fitted, question.response)(X))
-    if question.response == "predict_proba":
-        return probabilities(fitted, found, question.classes)
+    found = np.asarray(getattr(fitted, spec.response)(X))
+    if spec.response == "predict_proba":
+        return probabilities(fitted, found, spec.classes)
     if found.ndim == 2 and found.shape[1] == 1:
         return found[:, 0]
     if found.ndim != 1:
         raise LogError(
-            f"{question.response} gave the shape {found.shape}. Expected one number a point."
+            f"{spec.response} returned the shape {found.shape}. Expected one number for each point."
         )
     return found
 
@@ -153,8 +183,8 @@ def probabilities(fitted: Any, found: NDArray[Any], classes: tuple[Hashable, ...
     return columns[:, 1] if len(classes) == 2 else columns
 
 
-def sendable(error: Exception) -> BaseException:
-    """Keep an exception if it survives the way between processes, else its words."""
+def picklable_error(error: Exception) -> BaseException:
+    """Return an exception that can be sent between processes: this one, or one with its text."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:

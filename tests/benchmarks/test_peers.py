@@ -1,28 +1,12 @@
-"""Peers do the work that they are compared for; one that is absent is told."""
+"""Peers do the work that they are compared for; one that is absent is named."""
 
 from __future__ import annotations
-
-import importlib
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import cvstats
-
-ROOT = Path(__file__).parents[1]
-
-
-@pytest.fixture
-def peers(monkeypatch):
-    """Import the module; the benchmarks are not installed."""
-    monkeypatch.syspath_prepend(ROOT)
-    return importlib.import_module("benchmarks.peers")
-
-
-@pytest.fixture
-def logs(peers):
-    return importlib.import_module("benchmarks.logs")
+from benchmarks import logs, peers
 
 
 def needed(library):
@@ -31,7 +15,7 @@ def needed(library):
 
 @pytest.mark.parametrize("of", ["series", "frame"])
 @pytest.mark.parametrize("name", ["by_flox", "by_numbagg", "by_pandas", "by_polars"])
-def test_variances_of_folds(peers, logs, name, of):
+def test_variances_of_folds(name, of):
     needed(name.removeprefix("by_"))
     losses = logs.series(2_000) if of == "series" else logs.frame(300, 4, order="C")
     moments = cvstats.moments(losses)
@@ -53,7 +37,7 @@ def test_variances_of_folds(peers, logs, name, of):
     np.testing.assert_allclose(np.ravel(found), np.ravel(variances), rtol=1e-9)
 
 
-def test_variances_of_folds_by_numpy(peers, logs):
+def test_variances_of_folds_by_numpy():
     losses = logs.series(2_000)
     moments = cvstats.moments(losses)
     for name, found in zip(("count", "mean", "var"), peers.by_bincount(losses)(), strict=True):
@@ -61,7 +45,7 @@ def test_variances_of_folds_by_numpy(peers, logs):
 
 
 @pytest.mark.parametrize("name", ["xarray", "flox", "numbagg"])
-def test_variances_of_folds_on_a_grid(peers, logs, name):
+def test_variances_of_folds_on_a_grid(name):
     needed(name)
     losses = logs.grid(50, 6, dtype="float64")
     expected = losses.groupby("fold").var("point", ddof=1).transpose("fold", "cell").to_numpy()
@@ -71,7 +55,7 @@ def test_variances_of_folds_on_a_grid(peers, logs, name):
 
 
 @pytest.mark.parametrize("name", ["of_columns", "of_columns_by_numbagg", "of_columns_by_polars"])
-def test_variances_of_columns(peers, logs, name):
+def test_variances_of_columns(name):
     if "_by_" in name:
         needed(name.rpartition("_")[2])
     losses = logs.frame(300, 4, order="C")
@@ -82,13 +66,13 @@ def test_variances_of_columns(peers, logs, name):
     np.testing.assert_allclose(np.sqrt(found), se, rtol=1e-9)
 
 
-def test_variances_of_repetitions(peers, logs):
+def test_variances_of_repetitions():
     losses = logs.series(2_000)
     se = np.sqrt(np.mean(peers.by_repetition(losses)()) / 200)
     assert se == pytest.approx(cvstats.wald(losses)["se"], rel=1e-9)
 
 
-def test_the_bootstrap_finds_the_same_interval(peers, logs):
+def test_the_bootstrap_finds_the_same_interval():
     losses = logs.series(1_000, 1)
     found = peers.bootstrapped(losses, 2_000)().confidence_interval
     ours = cvstats.wald(losses)
@@ -97,7 +81,7 @@ def test_the_bootstrap_finds_the_same_interval(peers, logs):
     assert found.high == pytest.approx(ours["upper"], abs=width / 10)
 
 
-def test_an_absent_peer_is_told(peers, logs, monkeypatch):
+def test_an_absent_peer_is_named(monkeypatch):
     there = peers.find_spec
     absent = {"polars", "flox", "numbagg"}
     monkeypatch.setattr(peers, "find_spec", lambda name: None if name in absent else there(name))
@@ -106,26 +90,3 @@ def test_an_absent_peer_is_told(peers, logs, monkeypatch):
     assert set(cells) == set(peers.SERIES)
     assert cells["flox var"][3:] == ("not installed", "", "", "", "", "")
     assert cells["np.bincount, centred"][3] != "not installed"
-
-
-def test_the_plain_formula_is_that_of_wald(logs):
-    cases = importlib.import_module("benchmarks.cases")
-    for losses, anew in cases.tiny().values():
-        for variance in cases.VARIANCES:
-            found = cases.by_hand(losses.to_numpy(), logs.folds(losses), variance)
-            ours = cvstats.wald(anew(losses), variance=variance)
-            expected = [np.asarray(ours[name], float) for name in ("estimate", "lower", "upper")]
-            np.testing.assert_allclose(found, expected, rtol=1e-9)
-
-
-def test_reads_meet_every_byte(logs):
-    machine = importlib.import_module("benchmarks.machine")
-    losses = logs.series(2_000)
-    read = sum(array.nbytes for array in machine.codes_of(losses))
-    assert read == sum(np.asarray(codes).nbytes for codes in losses.index.codes)
-    for order in "CF":
-        (values,) = machine.losses_of(logs.frame(50, 3, order=order))
-        assert values.shape == (150,)
-        assert np.shares_memory(values, values.base)
-    odd = np.arange(13, dtype=np.int8)
-    assert machine.words(odd).view(np.int8).tolist() == list(range(8))  # whole words

@@ -103,7 +103,7 @@ def test_every_command_takes_several_files(capsys, files, monkeypatch, tmp_path)
         (["a.parquet", "ridge.nc"], "a Series cannot be compared to a DataArray"),
         (["a.parquet", "ridge_predicted.csv"], "'a' is a log of cvstats, and 'ridge_predicted' is "
          "not. Expected files of one kind"),
-        (["a.parquet", "b.csv", "--fold", "k"], "a saved log does not use --fold"),
+        (["a.parquet", "b.csv", "--fold", "k"], "a saved log does not use fold="),
         (["a.parquet", "nowhere.csv"], "there is no file 'nowhere.csv'"),
         (["a.parquet", "b=nowhere.csv"], "there is no file 'nowhere.csv'"),
     ],
@@ -121,7 +121,7 @@ def test_samples_that_ended_in_an_error_are_left_out_when_asked(
     words = ["convert", str(LOGS / "inspect_beta.json"), str(tmp_path / "log.csv")]
     status, _, err = run(capsys, files, monkeypatch, *words)
     assert status == 2
-    assert "pass --missing drop to leave them out" in err
+    assert "On the command line: --missing." in err
     status, out, err = run(capsys, files, monkeypatch, *words, "--missing", "drop")
     assert status == 0
     assert "19 points, 2 repetitions" in out
@@ -176,6 +176,7 @@ try cvstats interval a
 """
 
 
+@pytest.mark.process
 @pytest.mark.skipif(shutil.which("bash") is None, reason="asks a real bash, and there is none")
 def test_a_real_bash_completes(files):
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""The command on a table of patients: what it says to somebody who has read nothing."""
+"""The command on a table of patients: its messages to somebody who has read nothing."""
 
 from __future__ import annotations
 
@@ -44,7 +44,6 @@ def run(capsys, *words):
 def refused(capsys, *words):
     status, out, err = run(capsys, *words)
     assert (status, out, err.count("\n")) == (2, "", 1)
-    assert "read_log" not in err
     return err
 
 
@@ -54,29 +53,43 @@ def refused(capsys, *words):
 def test_no_label_is_guessed(capsys, folder):
     words = ["--truth", "Outcome", "--prediction", "Prob", "--loss", "brier", *POINT, *FOLD]
     said = refused(capsys, "interval", "prob.csv", *words)
-    assert said.endswith("Say which label it is of: --positive no or --positive yes.\n")
-    said = refused(
-        capsys, "interval", "prob.csv", "--truth", "True Value", *words[2:]
-    )  # fmt: skip
-    assert "Expected 0 and 1" in said
-    assert "for numbers take a loss such as squared_error" in said
+    assert "positive=" in said
+    assert said.endswith("On the command line: --positive.\n")
+    said = refused(capsys, "interval", "prob.csv", "--truth", "True Value", *words[2:])
+    assert "loss='brier' is for two classes, and the column 'True Value' has" in said
     status, _, _ = run(capsys, "interval", "prob.csv", "--truth", "Outcome", *words[2:], *SOURCE,
                        "--positive", "yes")  # fmt: skip
     assert status == 0
+
+
+def test_the_message_names_the_columns_of_the_file(capsys, folder):
+    said = refused(capsys, "interval", "preds.csv")
+    for column in ("True Value", MODELS[0], "CV Split", "Patient ID", "Hospital"):
+        assert column in said
+    assert "On the command line: --metric, --truth, --prediction, --loss, --fold" in said
 
 
 def test_a_misspelt_truth(capsys, folder):
     words = ["--truth", "True Valu", *PREDICTED[2:], "--prediction", MODELS[0], *POINT]
     said = refused(capsys, "interval", "preds.csv", *words)
     assert "no column 'True Valu'" in said
-    assert said.endswith("Perhaps you meant 'True Value'.\n")
+    assert "Perhaps you meant 'True Value'." in said
 
 
 def test_one_model_is_not_compared(capsys, folder):
     words = [*PREDICTED, "--prediction", MODELS[0], *POINT, *FOLD, *SOURCE]
     said = refused(capsys, "compare", "preds.csv", *words)
-    assert "repeat --prediction, once for each model, or name a second file." in said
-    assert "cvci" not in said
+    assert said == (
+        "cvstats: the log has one model. Expected two or more: name a second file, or repeat "
+        "--prediction for each model.\n"
+    )
+
+
+def test_columns_in_the_place_of_files(capsys, folder):
+    words = ["compare", "preds.csv", *PREDICTED, *POINT, *FOLD, "--prediction", *MODELS]
+    said = refused(capsys, *words)
+    assert "there is no file 'Pred (XGB)'" in said
+    assert said.endswith("--prediction takes one column; repeat it for each model.\n")
 
 
 def test_a_mistyped_file(capsys, folder):
@@ -90,7 +103,7 @@ def test_a_mistyped_file(capsys, folder):
     assert "'gap.csv'" in refused(capsys, "compare", "x=preds.csv", "y=gapp.csv")
 
 
-# --- what is told beside the result ---------------------------------------------------------------
+# --- notes beside the result ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("format", ["table", "csv", "json", "markdown"])
@@ -98,10 +111,10 @@ def test_a_mistyped_file(capsys, folder):
 def test_evaluations_left_out_are_counted(capsys, folder, command, format):
     words = [*BOTH, *POINT, *FOLD, *SOURCE, "--missing", "drop", "--format", format]
     _, out, err = run(capsys, command, "gap.csv", *words)
-    assert err == "cvstats: note: 1 evaluation left out: some model misses its loss\n"
+    assert err == "cvstats: note: 1 evaluation left out: the loss of a model is missing\n"
     assert "left out" not in out
     _, _, err = run(capsys, command, "gaps.csv", *words)
-    assert err == "cvstats: note: 2 evaluations left out: some model misses its loss\n"
+    assert err == "cvstats: note: 2 evaluations left out: the loss of a model is missing\n"
     _, _, err = run(capsys, command, "preds.csv", *words)
     assert err == ""
 
@@ -109,13 +122,15 @@ def test_evaluations_left_out_are_counted(capsys, folder, command, format):
 def test_a_report_counts_them_too(capsys, folder):
     words = [*BOTH, *POINT, *FOLD, *SOURCE, "--missing", "drop"]
     _, _, err = run(capsys, "report", "gaps.csv", *words)
-    assert "2 evaluations left out: some model misses its loss" in err
+    assert "2 evaluations left out: the loss of a model is missing" in err
 
 
 def test_columns_that_look_like_levels(capsys, folder):
-    note = "cvstats: note: the column {!r} looks like {} and is not used: {}\n"
-    fold = note.format("CV Split", "folds", "--fold 'CV Split'")
-    group = note.format("Hospital", "groups", "--source Hospital")
+    note = (
+        "cvstats: note: the column {!r} is not used. If it holds folds, sources or repetitions, "
+        "name it by --fold, --source or --repetition.\n"
+    )
+    fold, group = note.format("CV Split"), note.format("Hospital")
     for command in ("interval", "compare", "methods", "diagnose", "report"):
         assert run(capsys, command, "preds.csv", *BOTH, *POINT)[2] == fold + group
     assert run(capsys, "interval", "preds.csv", *BOTH, *POINT, *FOLD)[2] == group
@@ -145,7 +160,7 @@ def test_scores_of_points_are_turned(capsys, folder):
 
 def test_scores_of_folds_are_read_as_scores(capsys, folder):
     _, out, _ = run(capsys, "interval", "scores.csv")
-    assert "say so with --read-as scores (or log.attrs['holds'] =" in " ".join(out.split())
+    assert "log.attrs['holds'] = 'scores'" in " ".join(out.split())
     words = ["--read-as", "scores", "--higher-is-better", "--n-train", "80", "--n-test", "20"]
     status, out, _ = run(capsys, "interval", "scores.csv", *words)
     assert status == 0

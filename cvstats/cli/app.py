@@ -1,0 +1,145 @@
+"""From the words typed to an exit status."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import shlex
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from cvstats.cli.output import escape_controls, show
+from cvstats.core.design import LEVELS
+from cvstats.errors import LogError
+from cvstats.io.paths import shortened
+
+__all__ = ["main"]
+
+BAD_INPUT, INTERRUPTED, CLOSED_PIPE = 2, 130, 141
+"""Exit statuses; the last two are what a shell reports for SIGINT and SIGPIPE."""
+
+OTHER_NAMES = {"format": "--read-as", "rng": "--seed"}
+"""Options that are not called like the argument of Python."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit status.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        What follows the name of the command; that of this process by default.
+
+    Returns
+    -------
+    int
+        0, or 2 after a line that says what was wrong. Ctrl-C gives 130 and a reader of the output
+        that leaves early 141, both without a word.
+    """
+    try:
+        status = run(sys.argv[1:] if arguments is None else list(arguments))
+        flush_streams()
+        return status
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except OSError as error:  # of writing, not of reading
+        discard_broken_streams()
+        return CLOSED_PIPE if isinstance(error, BrokenPipeError) else BAD_INPUT
+
+
+def run(words: list[str]) -> int:
+    """Run the command that was typed, and then show its warnings."""
+    try:
+        import cyclopts
+    except ModuleNotFoundError:
+        return refuse("the command line needs cyclopts; type: pip install 'cvstats[cli]'")
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")  # a letter that a terminal does not know is ?
+    options: Iterable[str] = ()
+    try:
+        with warnings.catch_warnings(record=True) as notes:
+            warnings.simplefilter("always", UserWarning)
+            from cvstats.cli.commands import app
+
+            command, bound, unparsed = app.parse_args(words, exit_on_error=False, print_error=False)
+            options = option_names(command)
+            if "typed" in unparsed:
+                bound.arguments["typed"] = shlex.join(["cvstats", *words])
+            command(*bound.args, **bound.kwargs)
+            flush_streams()
+    except BrokenPipeError:
+        raise
+    except LogError as error:
+        return refuse(add_options(str(error), options))
+    except (cyclopts.CycloptsError, OSError, ImportError) as error:
+        return refuse(describe_error(error, words))
+    for note in notes:
+        text = add_options(join_lines(str(note.message)), options)
+        show(f"cvstats: note: {text}", as_message=True)
+    return 0
+
+
+def option_names(command: Callable[..., Any]) -> set[str]:
+    """List the arguments of Python for which a command has an option."""
+    from cvstats.cli.inputs import InputOptions
+
+    own = set(inspect.signature(command).parameters) - {"file", "more", "output", "typed"}
+    if "reading" in own:
+        own |= {*inspect.signature(InputOptions).parameters, *OTHER_NAMES} - {"reading", "read_as"}
+    return own if "seed" in own else own - {"rng"}
+
+
+def add_options(message: str, options: Iterable[str]) -> str:
+    """Name the options of the arguments that a message advises to pass.
+
+    Messages are written for Python: ``read_log(path, fold='split')``. A level outside of a call
+    is part of a label, as in ``fold=2, point='a'``, and not advice.
+    """
+    named = dict.fromkeys(re.findall(r"\b([a-z_]+)=", message))
+    call = "read_log(" in message
+    found = [
+        OTHER_NAMES.get(name, "--" + name.replace("_", "-"))
+        for name in named
+        if name in options and (call or name not in (*LEVELS, "model"))
+    ]
+    return f"{message} On the command line: {', '.join(found)}." if found else message
+
+
+def describe_error(error: Exception, words: Sequence[str]) -> str:
+    """Word an error of the system or of the parser."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{shortened(str(error.filename))}: {error.strerror}"
+    if "-" in words and str(error).replace('"', "").endswith(": -."):
+        return "standard input is not read. Expected the path of a file: save it to one first."
+    return str(error)
+
+
+def refuse(message: str) -> int:
+    """Say in one line what is wrong, and return the exit status of bad input."""
+    show("cvstats: " + join_lines(message), as_message=True)
+    return BAD_INPUT
+
+
+def join_lines(text: str) -> str:
+    """Put a text into one line."""
+    return escape_controls(" ".join(text.split()))
+
+
+def flush_streams() -> None:
+    """Write what is buffered, so that it fails here and not when the process ends."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None and not stream.closed:
+            stream.flush()
+
+
+def discard_broken_streams() -> None:
+    """Point streams that nobody reads to nowhere: Python flushes them once more at its end."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

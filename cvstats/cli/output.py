@@ -1,0 +1,94 @@
+"""Results as text: a table to read, JSON and CSV with every digit, Markdown for a page."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import sys
+from collections.abc import Sequence
+from textwrap import fill
+from typing import Any, Literal, TextIO, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from cvstats.formatting import result_frame, text_table, to_markdown
+
+__all__ = ["WIDTH", "Format", "align", "escape_controls", "format_result", "indent", "show"]
+
+Format: TypeAlias = Literal["table", "json", "csv", "markdown"]
+WIDTH = 96
+CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""Characters that a terminal obeys, except tab and line break."""
+
+
+def show(text: str, *, as_message: bool = False) -> None:
+    """Print text; control characters of names and labels as escapes, which JSON reads back."""
+    stream = sys.stderr if as_message else sys.stdout
+    if stream is not None:  # there may be none
+        print(escape_controls(text), file=stream)
+
+
+def escape_controls(text: str) -> str:
+    """Write control characters as JSON does: a backslash, u and four digits."""
+    return CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def format_result(result: Any, format: Format, facts: Sequence[str] = ()) -> str:
+    """Write a result of any columns; a table is followed by some attributes and its cautions."""
+    table = result_frame(result)
+    if format == "markdown":
+        return to_markdown(table)
+    numbered = isinstance(table.index, pd.RangeIndex)
+    if format == "csv":
+        return table.to_csv(index=not numbered, lineterminator="\n").removesuffix("\n")
+    if format == "json":
+        records = (table if numbered else table.reset_index()).to_dict("records")
+        everything = to_plain({**table.attrs, "rows": records})
+        return json.dumps(everything, indent=2, ensure_ascii=not is_unicode(sys.stdout))
+    rows, _ = text_table(table, None, "auto")
+    counts = [f"{name} = {n:,}" for name, n in table.attrs.items()
+              if str(name).startswith("n_") and isinstance(n, int)]  # fmt: skip
+    notes = [f"{name}: {table.attrs[name]}." for name in facts if table.attrs.get(name)]
+    notes += [f"counts: {', '.join(counts)}."] if counts else []
+    if isinstance(table.attrs.get("cautions"), dict):
+        notes += [f"caution, {label}: {text}" for label, text in table.attrs["cautions"].items()]
+        rows = [row[:at] + row[at + 1 :] for row in rows]
+    names = len(table.index.names)
+    shown = [[" - ".join(row[:names]), *row[names:]] for row in rows]
+    return "\n".join([align(shown), "", *(fill(note, WIDTH) for note in notes)])
+
+
+def align(rows: Sequence[Sequence[str]]) -> str:
+    """Join cells to lines: the first column to the left, the others to the right."""
+    rows = [[" ".join(cell.split()) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
+        for row in rows
+    )
+
+
+def indent(name: str, text: str, width: int) -> str:
+    """Write text beside a name, all its lines below each other."""
+    return fill(text, WIDTH, initial_indent=name.ljust(width), subsequent_indent=" " * width)
+
+
+def is_unicode(stream: TextIO | None) -> bool:
+    """Whether a stream takes any letter, or some have to be written as escapes."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    return encoding.lower().replace("-", "").startswith("utf")
+
+
+def to_plain(value: Any) -> Any:
+    """Convert values of numpy to those of JSON, and what JSON has no number for to null."""
+    if isinstance(value, dict):
+        return {str(key): to_plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [to_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)

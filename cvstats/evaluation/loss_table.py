@@ -1,0 +1,178 @@
+"""The losses of all fits in the order of the plan, and the log that they become."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from cvstats.core.types import FloatArray, IntArray
+from cvstats.errors import LogError, place
+from cvstats.evaluation.data import Data
+from cvstats.evaluation.fit import FitResult
+from cvstats.plans import BoundPlan, Fit
+
+__all__ = ["LossTable"]
+
+POINT_LEVELS = ("source", "point", "count")
+"""Levels that belong to the points, and not to the fit."""
+
+
+@dataclass(frozen=True, eq=False)
+class LossTable:
+    """A row for each evaluation in the order of the fits, a column for each model.
+
+    Parameters
+    ----------
+    plan : BoundPlan
+        The plan of the rows.
+    models : list of str
+        The names of the columns.
+    starts : array of int, shape (fits + 1,)
+        Where the rows of each fit start.
+    points : array of int, shape (rows,)
+        The row of the data that is tested.
+    levels : mapping of str to array of int, shape (rows,)
+        The numbered levels, and ``count`` where the plan has it.
+    places : list of mapping of str to label
+        The levels of the first evaluation of each fit, for messages.
+    train_sizes : list of int
+        Points that the fits to the data themselves were trained on; inner fits and resampled
+        data sets are left out.
+    apparent : list of int
+        The fits that are tested on their own sample.
+    losses : array of float, shape (rows, models)
+        NaN until a fit has been added.
+    rates : mapping of (fit, model) to float
+        The no-information rates of the apparent fits.
+    """
+
+    plan: BoundPlan
+    models: list[Hashable]
+    starts: IntArray
+    points: IntArray
+    levels: dict[str, IntArray]
+    places: list[dict[str, Hashable]]
+    train_sizes: list[int]
+    apparent: list[int]
+    losses: FloatArray
+    rates: dict[tuple[int, Hashable], float | None] = field(default_factory=dict)
+
+    @classmethod
+    def of_plan(cls, plan: BoundPlan, models: Sequence[Hashable]) -> LossTable:
+        """Go through a plan once, without training anything."""
+        numbered = numbered_levels(plan)
+        labels: dict[str, list[Any]] = {name: [] for name in numbered}
+        starts, lengths, points, counts = [0], [], [], []
+        places, train_sizes, apparent = [], [], []
+        for number, fit in enumerate(plan):
+            for at in fit.evaluations:
+                for name in numbered:
+                    labels[name].append(at.levels[name])
+                lengths.append(len(at.points))
+                points.append(at.points)
+                if at.count is not None:
+                    counts.append(at.count)
+            starts.append(starts[-1] + sum(len(at.points) for at in fit.evaluations))
+            places.append(dict(fit.evaluations[0].levels))
+            train_sizes += [len(fit.train)] if is_fit_to_data(fit) else []
+            apparent += [number] if fit.apparent else []
+        levels = {name: np.repeat(np.array(labels[name]), lengths) for name in numbered}
+        if counts:
+            levels["count"] = np.concatenate(counts)
+        return cls(
+            plan, list(models), np.array(starts), np.concatenate(points), levels, places,
+            train_sizes, apparent, np.full((starts[-1], len(models)), np.nan),
+        )  # fmt: skip
+
+    def add(self, result: FitResult) -> None:
+        """Enter the losses of a fit.
+
+        Raises
+        ------
+        LogError
+            If the fit failed; its failure is the cause.
+        """
+        if result.losses is None:
+            where = place(self.places[result.fit]) or "its one split"
+            raise LogError(
+                f"model {result.model!r} failed at {where}: {type(result.failure).__name__}: "
+                f"{result.failure}"
+            ) from result.failure
+        rows = slice(*self.starts[result.fit : result.fit + 2])
+        _, at = np.unique(self.points[rows], return_inverse=True)
+        self.losses[rows, self.models.index(result.model)] = result.losses[at]
+        if result.no_information is not None:
+            self.rates[result.fit, result.model] = result.no_information
+
+    def to_log(self, data: Data, as_series: bool) -> pd.Series | pd.DataFrame:
+        """Make the log: a column for each model, or a Series of the only one."""
+        index, order = self.index_and_order(data)
+        values = self.losses[order]
+        if as_series:
+            return pd.Series(values[:, 0], index=index, name=self.models[0])
+        columns = pd.Index(self.models, name="model", tupleize_cols=False)
+        return pd.DataFrame(values, index=index, columns=columns)
+
+    def index_and_order(self, data: Data) -> tuple[pd.Index, IntArray]:
+        """Make the index of the log, and the order of its rows: by level, then as in the data."""
+        names = numbered_levels(self.plan)
+        order = np.lexsort([self.points, *(self.levels[name] for name in reversed(names))])
+        if self.plan.plan.levels[0] == "source":  # its fits have no other level
+            order = np.arange(len(self.points))
+        parts = {name: factorize_range(self.levels[name]) for name in names}
+        if data.source is not None:
+            parts["source"] = factorize_labels(data.source, self.points)
+        parts["point"] = factorize_labels(data.point, self.points)
+        if "count" in self.levels:
+            parts["count"] = factorize_range(self.levels["count"])
+        if len(parts) == 1:
+            return data.point.take(self.points[order]).rename("point"), order
+        labels: list[Any] = [names for names, _ in parts.values()]
+        codes: list[Any] = [places[order] for _, places in parts.values()]
+        return pd.MultiIndex(levels=labels, codes=codes, names=list(parts)), order
+
+    def attrs(self) -> dict[Hashable | None, Any]:
+        """Gather the training sizes and the no-information rates, where there are any."""
+        found: dict[Hashable | None, Any] = {}
+        if self.train_sizes:
+            first, *others = self.train_sizes
+            found["n_train"] = self.train_sizes if set(others) - {first} else first
+        if self.apparent:
+            rates = {name: [self.rates[fit, name] for fit in self.apparent] for name in self.models}
+            two_stage = "sample" in self.plan.plan.levels
+            found["no_information"] = (
+                rates if two_stage else {name: each[0] for name, each in rates.items()}
+            )
+        return found
+
+
+def numbered_levels(plan: BoundPlan) -> list[str]:
+    """List the levels of the fits, which are numbered."""
+    return [name for name in plan.plan.levels if name not in POINT_LEVELS]
+
+
+def is_fit_to_data(fit: Fit) -> bool:
+    """Whether a fit is one to the data themselves: not an inner one, nor to resampled data."""
+    first = fit.evaluations[0]
+    at = first.levels
+    inner = at.get("sample", 0) != 0 or ("outer" in at and at["outer"] != at["fold"])
+    return not inner and (first.count is None or fit.apparent)
+
+
+def factorize_labels(labels: pd.Index, rows: IntArray) -> tuple[pd.Index, NDArray[Any]]:
+    """Code a level of labels, of which some rows may share one."""
+    if labels.is_unique:
+        return labels, rows
+    codes, names = pd.factorize(labels)
+    return names, codes[rows]
+
+
+def factorize_range(values: IntArray) -> tuple[pd.Index, NDArray[Any]]:
+    """Code a level of numbers that start near zero and leave none out."""
+    least = int(values.min())
+    return pd.RangeIndex(least, int(values.max()) + 1), values - least
