@@ -192,7 +192,7 @@ class Examination:
     @cached_property
     def n_folds(self) -> int:
         """Number of folds in a repetition; 1 for logs of resampled data."""
-        return 1 if self.resampled else count_folds(self.log)
+        return 1 if self.resampled else count_folds(self.design)
 
     @cached_property
     def by_source(self) -> bool:
@@ -484,7 +484,7 @@ def unequal_sizes(examination: Examination) -> Iterator[Finding]:
     """Report the points in the largest fold over those in the smallest. Limit: above 2."""
     if examination.n_folds < 2:
         return
-    sizes = examination.design.cell_table(fold_levels(examination.log)).total
+    sizes = examination.design.cell_table(fold_levels(examination.design)).total
     sizes = sizes[sizes > 0]
     most, least = int(sizes.max()), int(sizes.min())
     if most > 2 * least and most - least > 1:
@@ -506,7 +506,7 @@ def unequal_variances(examination: Examination) -> Iterator[Finding]:
     """
     if examination.n_folds < 2:
         return
-    folds = examination.log.moments(fold_levels(examination.log))
+    folds = examination.log.moments(fold_levels(examination.design))
     if folds.count.min() < 10:
         return
     variance = folds.m2 / (folds.count[:, None] - 1)
@@ -587,7 +587,7 @@ def unstable(examination: Examination) -> Iterator[Finding]:
     """
     if not repeats_whole(examination):
         return
-    rows = examination.log.moments(repetition_level(examination.log))
+    rows = examination.log.moments(repetition_level(examination.design))
     if len(rows.count) < 3:
         return
     se = np.sqrt(np.mean(rows.m2, axis=0)) / rows.count.mean()
@@ -611,7 +611,7 @@ def drift(examination: Examination) -> Iterator[Finding]:
     """
     if not repeats_whole(examination):
         return
-    means = examination.log.moments(repetition_level(examination.log)).mean
+    means = examination.log.moments(repetition_level(examination.design)).location
     if len(means) < 5:
         return
     p = np.array([trend_p_value(column) for column in means.T])

@@ -54,7 +54,6 @@ def format_result(result: Any, format: Format, facts: Sequence[str] = ()) -> str
     notes += [f"counts: {', '.join(counts)}."] if counts else []
     if isinstance(table.attrs.get("cautions"), dict):
         notes += [f"caution, {label}: {text}" for label, text in table.attrs["cautions"].items()]
-        rows = [row[:at] + row[at + 1 :] for row in rows]
     names = len(table.index.names)
     shown = [[" - ".join(row[:names]), *row[names:]] for row in rows]
     return "\n".join([align(shown), "", *(fill(note, WIDTH) for note in notes)])

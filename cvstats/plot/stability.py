@@ -112,10 +112,8 @@ def stability(
     parts = []
     for r in steps:
         try:
-            result = result_rows(
-                part := log.label(find_method(method).run(keep_repetitions(log, r), alpha=alpha)),
-                losses,
-            )
+            part = log.label(find_method(method).run(keep_repetitions(log, r), alpha=alpha))
+            result = result_rows(part, losses)
         except LogError as error:
             refused = error
             continue
