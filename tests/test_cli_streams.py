@@ -114,6 +114,6 @@ def test_gaps_of_one_file_in_a_comparison(capsys):
     files = [str(LOGS / f"inspect_{name}.json") for name in ("alpha", "beta")]
     status, out, err = told(capsys, "compare", *files, "--missing", "drop", "--format", "json")
     assert status == 0
-    assert json.loads(out)["rows"][0]["n_points"] == 19
+    assert json.loads(out)["n_points"] == 19
     assert "note: 1 sample ended in an error; 1 sample with a gap left out of every epoch" in err
     assert "note: 2 evaluations left out: some model misses its loss" in err

@@ -22,7 +22,7 @@ from cvstats.errors import LogError
 
 some = settings(max_examples=40, deadline=None)
 ALTERNATIVES = ["two-sided", "less", "greater"]
-TESTS = ["difference", "se", "lower", "upper", "statistic", "p_value"]
+TESTS = ["difference", "lower", "upper", "se", "statistic", "p_value"]
 RNG = np.random.default_rng(3)
 
 

@@ -128,7 +128,7 @@ def test_stability_ends_at_the_interval_of_all(ax):
     whole, first = cvstats.wald(DIABETES["ridge"]), cvstats.wald(DIABETES["ridge"].loc[[0]])
     for line, name in ((middle, "estimate"), (lower, "lower"), (upper, "upper")):
         np.testing.assert_allclose(
-            line.get_ydata()[[0, -1]], [first[name], whole[name]], rtol=1e-12
+            line.get_ydata()[[0, -1]], [first[name].item(), whole[name].item()], rtol=1e-12
         )
     arrays = plot.stability(as_arrays(DIABETES)["ridge"], ax=Figure().subplots())
     np.testing.assert_allclose(arrays.lines[0].get_ydata(), middle.get_ydata(), rtol=1e-12)
@@ -141,9 +141,9 @@ def test_sources_and_a_new_one(ax):
     each = cvstats.wald(MONTHS["naive_bayes"], by="source")
     new = cvstats.out_of_source(MONTHS["naive_bayes"])
     np.testing.assert_array_equal(ax.lines[0].get_xdata(), each["estimate"])
-    assert ax.lines[1].get_xdata()[0] == new["estimate"]
+    assert ax.lines[1].get_xdata()[0] == new["estimate"].item()
     box = ax.patches[0].get_extents().transformed(ax.transData.inverted())
-    np.testing.assert_allclose([box.x0, box.x1], [new["lower"], new["upper"]])
+    np.testing.assert_allclose([box.x0, box.x1], [new["lower"].item(), new["upper"].item()])
     assert named(ax.yaxis) == [*each.index, "new source"]
     random = plot.sources(FLIGHTS["naive_bayes"], ax=Figure().subplots())
     assert named(random.yaxis)[-1] == "all (clustered)"

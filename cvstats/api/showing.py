@@ -13,6 +13,7 @@ import xarray as xr
 
 from cvstats.api.cautions import cautions
 from cvstats.containers.frames import NAMELESS
+from cvstats.core.cautions import list_cautions, sentences_of
 from cvstats.core.design import LEVELS
 from cvstats.errors import LogError
 
@@ -50,6 +51,8 @@ def framed(result: Any) -> pd.DataFrame:
             f"cvstats.wald returned: a Series, a DataFrame or a Dataset."
         )
     table.attrs = dict(result.attrs)
+    if isinstance(result, xr.Dataset) and "caution" in result:
+        table.attrs["cautions"] = sentences_of(list_cautions(result["caution"].values))
     return table
 
 

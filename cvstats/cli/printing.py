@@ -38,7 +38,9 @@ def printed(result: Any, format: Format, facts: Sequence[str]) -> str:
     caution = rows[0].index("caution") if "caution" in rows[0] else None
     notes = []
     if caution is not None:  # too long for a column
-        notes = [f"caution, {row[0]}: {spoken(row[caution])}." for row in rows[1:] if row[caution]]
+        notes = [f"caution, {row[0]}: {row[caution]}." for row in rows[1:] if row[caution]]
+        cautions = table.attrs.get("cautions", {})
+        notes += [f"{label}: {spoken(words)}" for label, words in cautions.items()]
         rows = [[cell for i, cell in enumerate(row) if i != caution] for row in rows]
     names = len(table.index.names)
     told = [f"{name}: {table.attrs[name]}." for name in facts if table.attrs.get(name)]
@@ -56,7 +58,7 @@ def spoken(words: str) -> str:
     """Say as an option what a caution or an advice says as Python."""
     holds = "log.attrs['holds'] = 'scores'"
     words = words.replace(holds, f"--read-as scores (or {holds} in Python)")
-    return words.replace("see diagnose()", "see cvstats diagnose")
+    return words.replace("See diagnose()", "See cvstats diagnose")
 
 
 def joined(row: Sequence[str], names: int) -> list[str]:

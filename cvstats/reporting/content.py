@@ -124,7 +124,9 @@ def grid(table: Any, caption: str, columns: list[str]) -> Grid:
     words = [frame[name].dtype.kind not in "fiu" for name in kept]
     heads = [HEADS.get(name, name.replace("_", " ")) for name in kept]
     corner = "models" if "other" in frame.index.names else "model"
-    return Grid(caption, heads, rows, words, corner, doubts.pop() if len(doubts) == 1 else "")
+    cautions = frame.attrs.get("cautions", {})
+    shared = "; ".join(cautions.values()) if len(doubts) == 1 else ""
+    return Grid(caption, heads, rows, words, corner, shared.removesuffix("."))
 
 
 def draw_into(
