@@ -89,7 +89,7 @@ def test_comparisons_are_those_of_the_function(shown, name):
     digits = {"diabetes": 0, "flights": 5}[name]
     part = part_of(shown, name)
     for (model, other), row in pairs.iterrows():
-        p = "0.001" if only_row(row)["p_adjusted"] < 0.001 else f"{only_row(row)['p_adjusted']:.3f}"
+        p = "0.001" if row["p_adjusted"] < 0.001 else f"{row['p_adjusted']:.3f}"
         expected = [*written(only_row(row)[["difference", "lower", "upper"]], digits), p]
         assert row_of(part, f"{model} - {other}") == expected
     assert len(pairs) == 3

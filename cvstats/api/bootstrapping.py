@@ -186,8 +186,8 @@ def bootstrap_632(
            estimate  apparent  out_of_bag  no_information
     model
     1-nn      0.499       0.0       0.511           0.499
-    >>> print(result.attrs["cautions"]["bounded"])
-    The standard error, or the overfitting rate, was put at the end of its possible range. Run more repetitions or samples.
+    >>> list(result.attrs["cautions"])
+    ['bounded']
     """
     options: dict[str, Any] = {"monte_carlo": monte_carlo, "alpha": alpha}
     checked("bootstrap_632", options)
