@@ -14,6 +14,7 @@ import xarray as xr
 
 from cvstats.containers.cautions import cautions
 from cvstats.containers.pandas import NAMELESS
+from cvstats.core.cautions import list_cautions, sentences_of
 from cvstats.core.design import LEVELS
 from cvstats.errors import LogError
 
@@ -201,6 +202,8 @@ def result_frame(result: Any) -> pd.DataFrame:
             f"cvstats.wald returned: a Series, a DataFrame or a Dataset."
         )
     table.attrs = dict(result.attrs)
+    if isinstance(result, xr.Dataset) and "caution" in result:
+        table.attrs["cautions"] = sentences_of(list_cautions(result["caution"].values))
     return table
 
 

@@ -156,14 +156,14 @@ def test_components_of_sources(sizes, logs):
     for k in K:
         for j in K:
             row = table.loc[(f"s{k}", f"s{j}")]
-            assert deviation(only_row(row)["covariance"], exact["covariance"][k][j]) < 1e-10
+            assert deviation(row["covariance"], exact["covariance"][k][j]) < 1e-10
             if k == j:
-                assert deviation(only_row(row)["sigma2"], exact["sigma2"][k]) < 1e-10
-                assert deviation(only_row(row)["omega"], exact["omega"][k]) < 1e-10
-                assert np.isnan(only_row(row)["gamma"])
+                assert deviation(row["sigma2"], exact["sigma2"][k]) < 1e-10
+                assert deviation(row["omega"], exact["omega"][k]) < 1e-10
+                assert np.isnan(row["gamma"])
             else:
-                assert only_row(row)["gamma"] == only_row(row)["covariance"]
-                assert np.isnan(only_row(row)["sigma2"])
+                assert row["gamma"] == row["covariance"]
+                assert np.isnan(row["sigma2"])
     ours = cvstats.decompose(log, independent="dataset", fold_weights="equal")
     for name in ("theta", "gamma", "part_sigma2", "part_omega", "part_gamma"):
         assert deviation(only_row(ours)[name], exact[name]) < 1e-10, name

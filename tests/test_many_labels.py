@@ -124,7 +124,7 @@ def test_labels_that_never_occur_change_nothing_and_cost_little():
     expected = cvstats.corrected_t(plain, train_size=100)
     start = time.perf_counter()
     tracemalloc.start()
-    pd.testing.assert_series_equal(cvstats.corrected_t(log, train_size=100), expected)
+    pd.testing.assert_frame_equal(cvstats.corrected_t(log, train_size=100), expected)
     memory = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert memory < 4e6
@@ -138,7 +138,7 @@ def test_points_of_sources_with_labels_that_never_occur():
     log = log.to_frame("loss").set_index(source.rename("source"), append=True)["loss"]
     plain = log.copy()
     plain.index = log.index.remove_unused_levels()
-    pd.testing.assert_series_equal(cvstats.clustered(log), cvstats.clustered(plain))
+    pd.testing.assert_frame_equal(cvstats.clustered(log), cvstats.clustered(plain))
 
 
 # --- rows without a label -------------------------------------------------------------------------

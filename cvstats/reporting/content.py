@@ -138,8 +138,8 @@ def grid(table: Any, caption: str, columns: list[str]) -> Grid:
     words = [frame[name].dtype.kind not in "fiu" for name in kept]
     heads = [HEADS.get(name, name.replace("_", " ")) for name in kept]
     corner = "models" if "other" in frame.index.names else "model"
-    caution = doubts.pop() if len(doubts) == 1 else ""
-    return Grid(caption, heads, list(rows), words, corner, caution)
+    sentences = frame.attrs.get("cautions", {}).values() if len(doubts) == 1 else ()
+    return Grid(caption, heads, list(rows), words, corner, " ".join(sentences).removesuffix("."))
 
 
 def add_figure(

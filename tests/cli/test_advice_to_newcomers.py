@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 
 import numpy as np
 import pandas as pd
@@ -147,7 +148,7 @@ def test_of_a_saved_log_no_column_can_be_named(capsys, folder):
     run(capsys, "convert", "preds.csv", "log.csv", *BOTH, *POINT)
     status, out, err = run(capsys, "interval", "log.csv")
     assert (status, err) == (0, "")
-    assert "a level that is not used may name folds" in out
+    assert "unused level: A level that is not used may name folds" in out
 
 
 def test_scores_of_points_are_turned(capsys, folder):
@@ -162,9 +163,10 @@ def test_scores_of_folds_are_read_as_scores(capsys, folder):
     _, out, _ = run(capsys, "interval", "scores.csv")
     assert "log.attrs['holds'] = 'scores'" in " ".join(out.split())
     words = ["--read-as", "scores", "--higher-is-better", "--n-train", "80", "--n-test", "20"]
+    words += ["--format", "json"]
     status, out, _ = run(capsys, "interval", "scores.csv", *words)
     assert status == 0
-    assert "n_train" in out
+    assert json.loads(out)["n_train"] == 80
 
 
 # --- help -----------------------------------------------------------------------------------------

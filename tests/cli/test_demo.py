@@ -92,7 +92,7 @@ def test_comparisons_are_those_of_the_function(shown, name):
     digits = {"diabetes": 0, "flights": 5}[name]
     part = part_of(shown, name)
     for (model, other), row in pairs.iterrows():
-        p = "0.001" if only_row(row)["p_adjusted"] < 0.001 else f"{only_row(row)['p_adjusted']:.3f}"
+        p = "0.001" if row["p_adjusted"] < 0.001 else f"{row['p_adjusted']:.3f}"
         expected = [*written(only_row(row)[["difference", "lower", "upper"]], digits), p]
         assert row_of(part, f"{model} - {other}") == expected
     assert len(pairs) == 3
@@ -104,7 +104,7 @@ def test_sentences_say_what_the_tables_show(shown, name):
     text = " ".join(part_of(shown, name).split())
     losses = logged(name)
     wald, naive = cvstats.wald(losses), cvstats.naive(losses)
-    fits = int((wald["n_folds"] * wald["n_repetitions"]).iloc[0])
+    fits = wald.attrs["n_folds"] * wald.attrs["n_repetitions"]
     apart = int((cvstats.compare(losses)["p_adjusted"] < 0.05).sum())
     assert cvstats.datasets.load(name).attrs["title"] in text
     assert text.count("How to read it: ") == 2

@@ -26,7 +26,7 @@ from cvstats.errors import LogError
 
 some = settings(max_examples=40, deadline=None)
 ALTERNATIVES = ["two-sided", "less", "greater"]
-TESTS = ["difference", "se", "lower", "upper", "statistic", "p_value"]
+TESTS = ["difference", "lower", "upper", "se", "statistic", "p_value"]
 RNG = np.random.default_rng(3)
 
 
@@ -272,11 +272,11 @@ def test_each_method_tests_its_own_interval(method, alternative):
     np.testing.assert_allclose(table["se"], own["se"], rtol=1e-13)
     df = own.get("df")
     for i, (_, row) in enumerate(table.iterrows()):
-        ci = oracle.Interval(only_row(row)["difference"], None, only_row(row)["se"], 0.0, 0.0,
+        ci = oracle.Interval(row["difference"], None, row["se"], 0.0, 0.0,
                              None if df is None else int(only_row(df).iloc[i]))  # fmt: skip
         test = oracle.zero_test(ci, alternative)
-        assert only_row(row)["statistic"] == test.statistic
-        assert only_row(row)["p_value"] == pytest.approx(test.p_value, rel=1e-12)
+        assert row["statistic"] == test.statistic
+        assert row["p_value"] == pytest.approx(test.p_value, rel=1e-12)
     if alternative == "two-sided":
         np.testing.assert_allclose(table[["lower", "upper"]], own[["lower", "upper"]], rtol=1e-13)
     else:
@@ -344,15 +344,10 @@ def test_a_constant_difference_has_no_variance_but_rounding(method):
     losses = pd.Series(np.random.default_rng(0).normal(size=200), index)
     for other, gap, p in ((losses + 0.1, -0.1, 0.0), (losses * 3 * (1 / 3), 0.0, 1.0)):
         row = cvstats.compare(losses, other, method=method).iloc[0]
-        assert only_row(row)["se"] == 0.0
-        assert (
-            only_row(row)["difference"]
-            == only_row(row)["lower"]
-            == only_row(row)["upper"]
-            == pytest.approx(gap, rel=1e-12)
-        )
-        assert only_row(row)["p_value"] == p
-        assert "zero variance" in only_row(row)["caution"]
+        assert row["se"] == 0.0
+        assert row["difference"] == row["lower"] == row["upper"] == pytest.approx(gap, rel=1e-12)
+        assert row["p_value"] == p
+        assert "zero variance" in row["caution"]
     array = xr.DataArray(
         np.column_stack([losses, losses + 0.1]), dims=("point", "model"),
         coords={"fold": ("point", np.arange(200) % 10)},

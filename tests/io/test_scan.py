@@ -115,7 +115,7 @@ def test_labels_of_any_type(tmp_path, name):
     log = cvstats.as_log(whole, loss="ridge")
     whole.to_parquet(tmp_path / "log", index=False)
     moments = cvstats.scan_parquet(tmp_path / "log", loss="ridge", batch_size=17)
-    pd.testing.assert_series_equal(moments.wald(), cvstats.wald(log), rtol=1e-12)
+    pd.testing.assert_frame_equal(moments.wald(), cvstats.wald(log), rtol=1e-12)
     again = cvstats.Moments.of_log(log)  # the same points, met in another container
     np.testing.assert_array_equal(
         moments.log().design.prints, again.log().design.prints

@@ -183,8 +183,8 @@ def test_it_holds_the_numbers(texts):
     name = "ridge − random_forest"
     row = pairs.loc[("ridge", "random_forest")]
     assert row_of(texts["diabetes"], name) == [
-        f"{only_row(row)['difference']:.0f}", f"{only_row(row)['lower']:.0f}", f"{only_row(row)['upper']:.0f}",
-        f"{only_row(row)['p_value']:.3f}", f"{only_row(row)['p_adjusted']:.3f}", f"{only_row(row)['se']:.0f}",
+        f"{row['difference']:.0f}", f"{row['lower']:.0f}", f"{row['upper']:.0f}",
+        f"{row['p_value']:.3f}", f"{row['p_adjusted']:.3f}", f"{row['se']:.0f}",
     ]  # fmt: skip
     text = Page(texts["diabetes"]).words("main")
     assert f"{best['in_set'].sum()} of 3 models may be the best" in text
