@@ -1,7 +1,7 @@
-"""Who may import whom: the rooms of the package, checked on its syntax trees.
+"""Who may import whom, checked on the syntax trees of the package.
 
-A room is a module or a sub-package directly under ``cvstats/``. It imports only rooms with a
-lower number, so no change in one room can break what stands below it.
+A part is a module or a subpackage directly under ``cvstats/``. It imports only parts with a lower
+number, so no change in one part can break what lies below it.
 """
 
 from __future__ import annotations
@@ -16,19 +16,26 @@ import pytest
 
 LAYERS = {
     "errors": 0,
-    "core": 1,
-    **dict.fromkeys(("comparisons", "findings", "intervals", "plans"), 2),
-    **dict.fromkeys(("containers", "datasets"), 3),
+    "options": 1,
+    "datasets": 1,
+    "core": 2,
+    "containers": 3,
+    "plans": 3,
     "loss_functions": 4,
-    **dict.fromkeys(("evaluation", "io"), 5),
-    "api": 6,
-    "plot": 7,
-    "reporting": 8,
-    **dict.fromkeys(("accessor", "cli"), 9),
-    "__init__": 10,
+    "intervals": 4,
+    "io": 5,
+    "comparisons": 5,
+    "evaluation": 5,
+    "registry": 6,
+    **dict.fromkeys(("describe", "formatting", "selection", "streaming"), 7),
+    "diagnostics": 8,
+    "plot": 9,
+    "reporting": 10,
+    **dict.fromkeys(("accessor", "cli"), 11),
+    "__init__": 12,
 }
 CONTAINERS = {"dask", "pandas", "xarray"}
-PURE = {"comparisons", "core", "errors", "intervals"}
+PURE = {"comparisons", "core", "errors", "intervals", "options"}
 KERNELS_MAY = {"numba", "numpy", *sys.stdlib_module_names}
 OPTIONAL = {
     "cf_xarray",
@@ -46,9 +53,8 @@ OPTIONAL = {
     "tqdm",
     "zarr",
 }
-
 MADE_FOR = {"cli/commands.py": "cyclopts", "cli/inputs.py": "cyclopts"}
-"""Modules that are themselves imported by a function, once their optional package is found."""
+"""Files that `cli.main` imports when it is called, and the optional package they are made for."""
 
 
 def imports(node: ast.AST, package: list[str], at_load: bool = True) -> Iterator[tuple[str, bool]]:
@@ -68,26 +74,25 @@ def imports(node: ast.AST, package: list[str], at_load: bool = True) -> Iterator
 
 
 def violations(root: Path) -> list[str]:
-    """Say which imports of the package at ``root`` break the rules, a line each."""
-    rooms = {path.stem for path in root.iterdir() if path.suffix == ".py" or path.is_dir()}
+    """List the imports of the package at ``root`` that break the rules, a line each."""
+    parts_of_root = {path.stem for path in root.iterdir() if path.suffix == ".py" or path.is_dir()}
     found = []
     for path in sorted(root.rglob("*.py")):
         parts = path.relative_to(root).with_suffix("").parts
-        room, file = parts[0], path.relative_to(root).as_posix()
-        if room not in LAYERS:
-            found.append(f"{file}: {room} has no layer, give it one in {Path(__file__).name}")
+        part, file = parts[0], path.relative_to(root).as_posix()
+        if part not in LAYERS:
+            found.append(f"{file}: {part} has no layer, give it one in {Path(__file__).name}")
             continue
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for name, at_load in imports(tree, [root.name, *parts[:-1]]):
             top, *inner = name.split(".")
             if top == root.name:
                 # What is not a module of the package is a name out of its __init__.
-                target = inner[0] if inner and inner[0] in rooms else "__init__"
-                lower = LAYERS.get(target, 99) < LAYERS[room]
-                if target != room and not lower:
-                    found.append(f"{file}: {room} may not import {target}")
-            elif room in PURE and top in CONTAINERS:
-                found.append(f"{file}: {room} may not see {top}")
+                target = inner[0] if inner and inner[0] in parts_of_root else "__init__"
+                if target != part and LAYERS.get(target, 99) >= LAYERS[part]:
+                    found.append(f"{file}: {part} may not import {target}")
+            elif part in PURE and top in CONTAINERS:
+                found.append(f"{file}: {part} may not import {top}")
             elif file == "core/kernels.py" and top not in KERNELS_MAY:
                 found.append(f"{file}: kernels import numba and numpy only, not {top}")
             elif top in OPTIONAL and at_load and MADE_FOR.get(file) != top:
@@ -95,7 +100,7 @@ def violations(root: Path) -> list[str]:
     return list(dict.fromkeys(found))  # one line for several names from one module
 
 
-def test_rooms_import_only_downwards() -> None:
+def test_parts_import_only_downwards() -> None:
     spec = find_spec("cvstats")
     assert spec is not None
     assert spec.origin is not None
@@ -105,24 +110,24 @@ def test_rooms_import_only_downwards() -> None:
 @pytest.mark.parametrize(
     ("file", "source", "complaint"),
     [
-        ("errors.py", "from cvstats.core.design import Design", "errors may not import design"),
-        ("errors.py", "from . import kernels", "errors may not import kernels"),
-        ("design.py", "from cvstats.core.moments import Moments", "design may not import moments"),
-        ("intervals/wald.py", "from ..comparison import pairs", "intervals may not import compar"),
-        ("intervals/wald.py", "import cvstats.api", "intervals may not import api"),
+        ("errors.py", "from cvstats.core.design import Design", "errors may not import core"),
+        ("errors.py", "from . import options", "errors may not import options"),
+        ("core/design.py", "from ..containers import log", "core may not import containers"),
+        ("intervals/wald.py", "from ..comparisons import rope", "may not import comparisons"),
+        ("intervals/wald.py", "import cvstats.plot", "intervals may not import plot"),
         ("intervals/wald.py", "from ..nowhere import x", "intervals may not import __init__"),
-        ("api/wald.py", "import cvstats", "api may not import __init__"),
-        ("api/wald.py", "from cvstats import __version__", "api may not import __init__"),
-        ("cli.py", "def main():\n    from cvstats import wald", "cli may not import __init__"),
-        ("comparison/pairs.py", "import xarray as xr", "comparison may not see xarray"),
-        ("moments.py", "def f():\n    import dask.array", "moments may not see dask"),
-        ("design.py", "from pandas.api.types import is_list_like", "design may not see pandas"),
-        ("kernels.py", "from scipy.special import ndtri", "numba and numpy only, not scipy"),
-        ("cli.py", "import cyclopts", "cyclopts is optional"),
-        ("containers.py", "class A:\n    import dask", "dask is optional"),
-        ("chunked.py", "try:\n    import dask\nexcept ImportError: ...", "dask is optional"),
+        ("plot/forest.py", "import cvstats", "plot may not import __init__"),
+        ("plot/forest.py", "from cvstats import __version__", "plot may not import __init__"),
+        ("cli/app.py", "def main():\n    from cvstats import wald", "cli may not import __init__"),
+        ("comparisons/rope.py", "import xarray as xr", "comparisons may not import xarray"),
+        ("core/moments.py", "def f():\n    import dask.array", "core may not import dask"),
+        ("core/design.py", "from pandas.api.types import is_list_like", "may not import pandas"),
+        ("core/kernels.py", "from scipy.special import ndtri", "numba and numpy only, not scipy"),
+        ("cli/app.py", "import cyclopts", "cyclopts is optional"),
+        ("containers/log.py", "class A:\n    import dask", "dask is optional"),
+        ("io/read.py", "try:\n    import zarr\nexcept ImportError: ...", "zarr is optional"),
         ("utils.py", "", "utils has no layer"),
-        ("errors.py", "from cvstats.api import a, b", "errors may not import api"),
+        ("errors.py", "from cvstats.plot import a, b", "errors may not import plot"),
     ],
 )
 def test_a_bad_import_is_found(tmp_path: Path, file: str, source: str, complaint: str) -> None:
@@ -141,20 +146,23 @@ def good_tree(tmp_path: Path) -> Path:
     """Write a small package that keeps every rule, in each form of import."""
     root = tmp_path / "cvstats"
     files = {
-        "__init__.py": "from cvstats.api import wald\nfrom cvstats import moments",
-        "kernels.py": "from __future__ import annotations\nimport os\nimport numba, numpy as np",
+        "__init__.py": "from cvstats.intervals.wald import wald\nfrom cvstats import plot",
         "errors.py": "",
-        "design.py": "from .errors import LogError",
-        "moments.py": "from cvstats import design, kernels",
-        "chunked.py": "def total():\n    import dask.array",
-        "containers.py": "if TYPE_CHECKING:\n    import dask\nimport pandas\nimport xarray",
+        "options.py": "from .errors import LogError",
+        "core/__init__.py": "",
+        "core/kernels.py": "from __future__ import annotations\nimport os\nimport numba, numpy",
+        "core/design.py": "from ..errors import LogError\nfrom cvstats.core import kernels",
+        "core/moments.py": "from cvstats.core import design, kernels",
+        "containers/__init__.py": "def total():\n    import dask.array",
+        "containers/log.py": "if TYPE_CHECKING:\n    import dask\nimport pandas\nimport xarray",
         "intervals/__init__.py": "from . import wald",
-        "intervals/wald.py": "import scipy.special\nfrom ..moments import Moments",
-        "comparison/__init__.py": "from cvstats.comparisons.pairs import pairs",
-        "comparison/pairs.py": "from ..moments import Moments",
-        "api/__init__.py": "from .wald import wald",
-        "api/wald.py": "import cvstats.core.moments\nfrom cvstats.intervals.wald import wald",
-        "cli.py": "def main():\n    import cyclopts",
+        "intervals/wald.py": "import scipy.special\nfrom ..core.moments import Moments",
+        "comparisons/__init__.py": "from cvstats.comparisons.rope import rope",
+        "comparisons/rope.py": "from ..core.moments import Moments",
+        "io/read.py": "def read():\n    import zarr",
+        "plot/forest.py": "import cvstats.core.moments\nfrom cvstats.intervals.wald import wald",
+        "cli/app.py": "def main():\n    import cyclopts",
+        "cli/commands.py": "import cyclopts",
     }
     for name, source in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
