@@ -8,20 +8,12 @@ from golden import CASES, FAR, LOGS, differences, far_calls
 
 STORED = golden.read()
 
-FAR_AND_WRONG: dict = {}
+
 """Cases that lose digits at a far level, by the containers in which they do."""
 
 
-def loses_digits(name, container):
-    return any(container in boxes and name in names for boxes, names in FAR_AND_WRONG.items())
-
-
-def asked_far():
-    wrong = pytest.mark.xfail(reason="digits are lost at a far level", strict=True)
-    return [
-        pytest.param(*pair, id=f"{pair[1]}: {pair[0]}", marks=wrong if loses_digits(*pair) else ())
-        for pair in far_calls()
-    ]
+def far_pairs():
+    return [pytest.param(*pair, id=f"{pair[1]}: {pair[0]}") for pair in far_calls()]
 
 
 def test_the_stored_cases_are_these():
@@ -41,7 +33,7 @@ def test_the_answers_are_the_stored_ones(name):
     assert not {box: words for box, words in said.items() if words}
 
 
-@pytest.mark.parametrize(("name", "container"), asked_far())
+@pytest.mark.parametrize(("name", "container"), far_pairs())
 def test_a_far_level_changes_nothing_else(name, container):
     stored = STORED["answers"][name][container]
     case = CASES[name]

@@ -937,7 +937,9 @@ def adjust_lazily(
     p = table["p_value"]
     if p.size < 2:
         return table
-    together = p.data.rechunk(-1).map_blocks(adjust_p_values, adjust, dtype=np.float64)
+    dask = import_dask()
+    adjusted = dask.delayed(adjust_p_values, pure=True)(p.data, adjust)
+    together = dask.array.from_delayed(adjusted, p.shape, dtype=np.float64)
     columns = {}
     for name, variable in table.data_vars.items():
         columns[name] = variable
