@@ -19,7 +19,7 @@ from cvstats.errors import LogError
 
 RNG = np.random.default_rng(61)
 ALTERNATIVES = ["two-sided", "less", "greater"]
-FIRST = ["difference", "se", "lower", "upper"]
+FIRST = ["difference", "lower", "upper", "se"]
 
 
 def from_plan(plan, n=40, names="abc", sources=None):

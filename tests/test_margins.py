@@ -187,7 +187,7 @@ def test_rho_and_train_size():
     with pytest.raises(LogError, match="how many points each model was trained on"):
         splits.cvci.rope(margin=0.2)
     ours = splits.cvci.rope(margin=0.2, train_size=48)
-    assert ours["rho"].iloc[0] == pytest.approx(0.2)
+    assert ours.attrs["rho"] == pytest.approx(0.2)
     for rho in (1, -0.1, 2):
         with pytest.raises(LogError, match="from 0 to below 1"):
             FRAME.cvci.rope(margin=1, rho=rho)
