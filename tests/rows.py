@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pandas as pd
+import xarray as xr
 
 from cvstats.core.result import is_count
 
@@ -18,3 +19,12 @@ def only_row(result):
 def counted(numbers):
     counts = {name: value for name, value in numbers.attrs.items() if is_count(name)}
     return pd.concat([numbers.astype(object), pd.Series(counts, dtype=object)])
+
+
+def with_counts(result):
+    """The whole result, its counts as columns or variables also where attrs hold them."""
+    counts = {name: value for name, value in result.attrs.items() if is_count(name)}
+    if isinstance(result, pd.DataFrame):
+        return result.assign(**counts).sort_index(axis=1)
+    like = result["caution"]
+    return result.assign({name: xr.full_like(like, value) for name, value in counts.items()})

@@ -249,7 +249,7 @@ def test_models_in_other_units_have_none_in_common(grid):
 
 def test_caution_is_a_cf_flag_variable(grid):
     caution = grid.cvci.naive()["caution"]
-    assert caution.dtype == np.int32
+    assert caution.dtype == np.int64
     masks, meanings = caution.attrs["flag_masks"], caution.attrs["flag_meanings"].split()
     assert masks.dtype == caution.dtype
     assert dict(zip(meanings, masks.tolist(), strict=True)) == {

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 import xarray as xr
+from rows import with_counts
 
 import cvstats
 from cvstats import LogError
@@ -59,7 +60,10 @@ def test_empty_chunks(name):
     with now():
         for ask in (cvstats.wald, cvstats.moments, cvstats.decompose, dropped):
             found = ask(lazy).compute().drop_vars("n_dropped", errors="ignore")
-            xr.testing.assert_allclose(found, ask(log), rtol=1e-11)
+            expected = ask(log)
+            if ask is not cvstats.moments:
+                found, expected = with_counts(found), with_counts(expected)
+            xr.testing.assert_allclose(found, expected, rtol=1e-11)
         kept = cvstats.Moments.of_log(lazy)
     xr.testing.assert_allclose(kept.wald(), cvstats.wald(log), rtol=1e-11)
 

@@ -253,7 +253,7 @@ def test_columns_that_sound_like_levels_are_not_lost_unseen():
         log.cvci.wald()
     log = cvstats.losses(table.assign(point=range(40)))
     assert log.index.names == ["point", "CV Split", "Hospital"]
-    assert "unused level" in log.cvci.holdout()["caution"]
+    assert "unused level" in log.cvci.holdout().attrs["cautions"]
 
 
 def test_predictions_are_no_losses_and_the_words_say_what_is():

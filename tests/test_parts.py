@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from grouped_logs import log_of, random_rows
+from rows import only_row
 from strategies import ARRAYS
 
 import cvstats
@@ -83,7 +84,7 @@ def test_dropped_repetitions_of_parts():
     table = cvstats.wald(log, by="source", missing="drop")
     assert table.attrs["n_points"] == 4
     assert table.attrs["n_repetitions"] == 2
-    clusters = cvstats.clustered(log, missing="drop")
+    clusters = only_row(cvstats.clustered(log, missing="drop"))
     assert (clusters["n_points"], clusters["smallest"], clusters["largest"]) == (8, 4, 4)
 
 

@@ -176,12 +176,9 @@ def test_empty_f_interval_and_its_neighbours():
     index = pd.MultiIndex.from_product([range(5), range(2)], names=["repetition", "fold"])
     log = pd.Series([1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0, 5.0, 5.1], index=index)
     found = cvstats.five_by_two(log, test="f")
-    assert only_row(only_row(found)[["lower", "upper"]]).isna().all()
+    assert only_row(found)[["lower", "upper"]].isna().all()
     assert only_row(found)["estimate"] == pytest.approx(log.mean())
-    assert (
-        only_row(found)["caution"]
-        == "no value agrees with the log at this level: the interval is empty"
-    )
+    assert only_row(found)["caution"] == "empty interval"
     wide = cvstats.five_by_two(log, test="f", alpha=1e-9)
     assert only_row(wide)["lower"] < log.mean() < only_row(wide)["upper"]
     equal = cvstats.five_by_two(log * 0, test="f")

@@ -200,7 +200,7 @@ def test_out_of_source_against_the_oracle(sizes, repetitions, target, variance):
     assert (only_row(ours)["smallest"], only_row(ours)["largest"]) == (min(sizes), max(sizes))
     assert ("df" in only_row(ours)) == (target == "new_source")
     assert ("few sources" in only_row(ours)["caution"]) == (len(sizes) < 10)
-    assert ("not a new one" in only_row(ours)["caution"]) == (target == "these_sources")
+    assert ("sources as folds" in only_row(ours)["caution"]) == (target == "these_sources")
     assert ours.attrs["target"].startswith("mean over" if "these" in target else "expected loss")
 
 
@@ -208,7 +208,7 @@ def test_folds_that_are_sources_are_sources():
     rows = random_rows((3, 4, 2), 6, repetitions=2)
     log = log_of(rows)
     both = log_of(rows, levels=("repetition", "fold", "source", "point"))
-    pd.testing.assert_series_equal(cvstats.out_of_source(log), cvstats.out_of_source(both))
+    pd.testing.assert_frame_equal(cvstats.out_of_source(log), cvstats.out_of_source(both))
 
 
 def test_a_source_of_one_point_has_a_mean():

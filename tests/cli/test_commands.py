@@ -69,8 +69,8 @@ def test_interval_in_csv_can_be_read_back(capsys, files):
 def test_interval_as_a_table_and_in_markdown(capsys, files):
     _, out, _ = run(capsys, "interval", files / "log.csv", "--method", "naive")
     lines = out.splitlines()
-    assert lines[1].split()[:3] == ["ridge", "3,006", "59"]
-    assert "caution, ridge: takes every loss for a new point" in out
+    assert lines[1].split()[:3] == ["ridge", "3,006", "2,890"]
+    assert "caution, ridge: dependence ignored." in out
     assert "target: claimed: the expected risk." in out
     assert max(map(len, lines)) <= 120
     _, out, _ = run(capsys, "interval", files / "log.csv", "--format", "markdown")
@@ -184,7 +184,7 @@ def test_the_installed_script_answers(files):
         cwd=files, capture_output=True, check=True, encoding="utf-8",
         env={**os.environ, "PYTHONIOENCODING": "utf-8"},
     )  # fmt: skip
-    assert done.stdout.startswith("model,estimate,se,lower,upper")
+    assert done.stdout.startswith("model,estimate,lower,upper,se")
     assert done.stderr == ""
 
 
