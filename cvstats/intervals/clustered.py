@@ -102,7 +102,7 @@ def clustered(
     model
     naive_bayes     0.175  0.157  0.193  0.008  11  few clusters
     >>> print(result.attrs["cautions"]["few clusters"])
-    There are fewer than 30 clusters: the interval may be too narrow. Use correction='CR3'.
+    There are fewer than 30 clusters: the interval may be too narrow. ...
     """
     if per is not None:
         checked_level("per", per)

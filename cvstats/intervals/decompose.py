@@ -91,7 +91,8 @@ def decompose(
         ``independent`` the three parts of theta, ``part_sigma2``, ``part_omega`` and
         ``part_gamma``; and ``caution``, except in a Series. ``n_points``, ``n_folds``,
         ``n_repetitions`` (of one log, their mean where logs differ) and, with ``independent``,
-        ``n_logs`` are in ``attrs``. ``attrs["bias"]`` gives the bias of each estimator.
+        ``n_logs`` are in ``attrs``. ``attrs["bias"]`` gives the bias of each estimator from one
+        log.
 
     Raises
     ------

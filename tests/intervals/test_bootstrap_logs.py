@@ -23,11 +23,6 @@ from strategies import ARRAYS, LABELS, assert_unchanged, indexed, named, remembe
 
 import cvstats
 
-
-def numbers(result):
-    return pd.DataFrame(result).drop(columns="caution").astype(float)
-
-
 # --- containers -----------------------------------------------------------------------------------
 
 
