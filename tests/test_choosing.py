@@ -13,8 +13,8 @@ import simulate
 import xarray as xr
 from cvstats.api.running import INTERVALS, RUNNERS, Compared
 from cvstats.intervals.registry import METHODS
+from resampled_logs import example
 from rows import only_row
-from test_resampled import example
 
 import cvstats
 from cvstats.comparisons import find_method

@@ -9,8 +9,8 @@ from types import NoneType
 import numpy as np
 import pandas as pd
 import pytest
+from resampled_logs import example
 from rows import only_row
-from test_resampled import example
 
 import cvstats
 from cvstats import LogError, options, plans

@@ -46,7 +46,7 @@ class Caution(IntFlag):
     CLAMPED = (
         1 << 2, "variance clamped",
         "The variance estimate was negative and was replaced by its floor.",
-        "Use a method whose variance cannot be negative, such as wald.",
+        "For an interval use a method whose variance cannot be negative, such as wald.",
     )  # fmt: skip
     NEGATIVE_VARIANCE = (
         1 << 3, "negative variance", "The variance estimate is negative: there is no interval.",
@@ -110,7 +110,7 @@ class Caution(IntFlag):
     FEW_CLUSTERS = (
         1 << 17, "few clusters",
         "There are fewer than 30 clusters: the interval may be too narrow.",
-        "Use correction='CR3'.",
+        "correction='CR3' is the safer choice, and more clusters are safer still.",
     )  # fmt: skip
     SOURCES_ACROSS_FOLDS = (
         1 << 18, "sources across folds",

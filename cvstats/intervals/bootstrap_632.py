@@ -42,7 +42,7 @@ def bootstrap_632(
     The target is the expected risk at n points. The estimate is ``(1 - w) err + w Err1``, with
     err the apparent error of the model fitted to the whole sample and Err1 the leave-one-out
     bootstrap error of `bootstrap_oob`. For .632 the weight w is 0.632. For .632+ it is
-    ``0.632 / (1 - 0.368 R)``, where ``R = (Err1 - err) / (gamma - err)`` tells how far the
+    ``0.632 / (1 - 0.368 R)``, where ``R = (Err1 - err) / (gamma - err)`` says how far the
     model overfits on the way to the no-information rate gamma. The standard error is that of
     `bootstrap_oob` times estimate / Err1.
 
@@ -68,10 +68,12 @@ def bootstrap_632(
 
     Returns
     -------
-    Series, DataFrame or Dataset
-        ``estimate``, ``se``, ``lower``, ``upper``, ``se_monte_carlo``, ``apparent`` (err),
-        ``out_of_bag`` (Err1), ``no_information`` (gamma), all in the unit of the loss;
-        ``overfitting`` (R), ``weight`` (w), ``n_points``, ``n_repetitions`` and ``caution``.
+    DataFrame or Dataset
+        A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
+        ``upper``, ``se``, ``se_monte_carlo``, ``apparent`` (err), ``out_of_bag`` (Err1) and
+        ``no_information`` (gamma), all in the unit of the loss; ``overfitting`` (R), ``weight`` (w)
+        and ``caution``. ``n_points`` and ``n_repetitions`` are in ``attrs``, or columns where rows
+        differ in them.
 
     Raises
     ------
@@ -81,7 +83,7 @@ def bootstrap_632(
     Notes
     -----
     Heuristic; B + 1 fits. R is kept within 0 and 1, and Err1 at or below gamma where it enters
-    the estimate; ``caution`` tells when that was needed. The proportion of the standard errors
+    the estimate; ``caution`` says where that was needed. The proportion of the standard errors
     supposes that losses are positive: it is left out where Err1 is not, and makes this no
     method for differences of two models; `bootstrap_oob` compares them.
 

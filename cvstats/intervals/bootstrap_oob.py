@@ -56,10 +56,12 @@ def bootstrap_oob(
 
     Returns
     -------
-    Series, DataFrame or Dataset
-        ``estimate``, ``se``, ``lower``, ``upper`` in the unit of the loss, ``se_monte_carlo``
-        (the part of the printed ``se`` that comes from the number of samples; squares add up),
-        ``n_points``, ``n_repetitions`` (bootstrap samples) and ``caution``.
+    DataFrame or Dataset
+        A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
+        ``upper`` and ``se`` in the unit of the loss, ``se_monte_carlo`` (the part of the printed
+        ``se`` that comes from the number of samples; squares add up) and ``caution``. ``n_points``
+        and ``n_repetitions`` (bootstrap samples) are in ``attrs``, or columns where rows differ in
+        them.
 
     Raises
     ------
@@ -71,7 +73,7 @@ def bootstrap_oob(
     -----
     Heuristic; B fits. The printed standard error is too large unless the samples are many times
     the points: with as many samples as points its square is more than doubled. It is not
-    unchanged by a constant added to all losses either, save with ``monte_carlo="removed"``.
+    unchanged by a constant added to all losses either, except with ``monte_carlo="removed"``.
     Points that are never out of bag are left out and the variance rescaled by n over the rest.
 
     References

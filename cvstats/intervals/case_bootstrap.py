@@ -55,10 +55,11 @@ def case_bootstrap(
 
     Returns
     -------
-    Series, DataFrame or Dataset
-        ``estimate``, ``se`` (NaN: quantiles have none), ``lower``, ``upper`` in the unit of the
-        loss, ``bias`` (what the correction subtracted, with ``leave_one_out``), ``n_points``,
-        ``n_repetitions`` and ``caution``.
+    DataFrame or Dataset
+        A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
+        ``upper`` and ``se`` (NaN: quantiles have none) in the unit of the loss, ``bias`` (what the
+        correction subtracted, with ``leave_one_out``) and ``caution``. ``n_points`` and
+        ``n_repetitions`` are in ``attrs``.
 
     Raises
     ------

@@ -61,24 +61,24 @@ def clustered(
 
     Returns
     -------
-    Series, DataFrame or Dataset
-        ``estimate``, ``se``, ``lower``, ``upper`` in the unit of the loss, ``df``,
-        ``n_points``, ``n_clusters``, the points of the ``smallest`` and the ``largest``
-        cluster, and ``caution``; a row for each model, or variables over the carried
-        dimensions.
+    DataFrame or Dataset
+        A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
+        ``upper`` and ``se`` in the unit of the loss, ``df`` and ``caution`` (labels, each explained
+        in ``attrs["cautions"]``). ``n_points``, ``n_clusters`` and the points of the ``smallest``
+        and the ``largest`` cluster are in ``attrs``, or columns where rows differ in them.
 
     Raises
     ------
     LogError
-        If there is one cluster only, or a point stands in several.
+        If there is one cluster only, or a point is in several.
 
     Notes
     -----
     Exact as clusters grow in number, if they are independent and models were trained on other
-    clusters than they were tested on. ``caution`` tells of fewer than 30 clusters; of a
-    cluster that stands in several folds, so that the interval is about these clusters and not
-    about new ones; and of clusters so unequal that CR1 would be a tenth or more below its
-    target even if all cluster means varied alike.
+    clusters than they were tested on. ``caution`` reports fewer than 30 clusters;
+    a cluster that occurs in several folds, so that the interval is about these clusters and not
+    about new ones; and clusters so unequal that CR1 would be a tenth or more below its target
+    even if all cluster means varied alike.
 
     Several repetitions give each cluster one mean, over all of its losses: the same numbers
     as averaging each point over the repetitions first. Points and clusters stay as many as
@@ -102,7 +102,7 @@ def clustered(
     model
     naive_bayes     0.175  0.157  0.193  0.008  11  few clusters
     >>> print(result.attrs["cautions"]["few clusters"])
-    There are fewer than 30 clusters: the interval may be too narrow. Use correction='CR3'.
+    There are fewer than 30 clusters: the interval may be too narrow. ...
     """
     if per is not None:
         checked_level("per", per)

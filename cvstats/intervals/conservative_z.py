@@ -42,10 +42,11 @@ def conservative_z(
 
     Returns
     -------
-    Series, DataFrame or Dataset
-        ``estimate``, ``se``, ``lower``, ``upper`` in the unit of the loss, ``n_divisions`` (R),
-        ``n_splits`` (J), ``n_test`` (points of a test set of the data), ``n_points`` where the
-        log has the level ``point``, and ``caution``.
+    DataFrame or Dataset
+        A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
+        ``upper`` and ``se`` in the unit of the loss, and ``caution``. ``n_divisions`` (R),
+        ``n_splits`` (J), ``n_test`` (points of a test set of the data), and ``n_points`` where the
+        log has the level ``point``, are in ``attrs``, or columns where rows differ in them.
 
     Raises
     ------
@@ -58,7 +59,7 @@ def conservative_z(
     Two halves share no point, so that their difference estimates the variance of such a mean
     without bias, for training sets of less than half the points. That variance is the larger
     one where an algorithm steadies with more data: conservative in expectation. ``caution``
-    tells of fewer than 10 divisions, and of halves that share a point: both make a poor variance.
+    reports fewer than 10 divisions, and halves that share a point: both make a poor variance.
 
     References
     ----------

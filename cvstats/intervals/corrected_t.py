@@ -63,7 +63,7 @@ def corrected_t(
         repeated or not. Any unit; losses that are one score for each split do as well.
     train_size : float, sequence, mapping or Series, optional
         On how many points each model was trained: one number, or one for each split, in the
-        order of their labels or by label. Folds tell it themselves: it is what they leave of
+        order of their labels or by label. Folds need none: it is what they leave of
         their repetition. Random splits do not, unless `cvstats.evaluate` made the log and noted
         it in ``losses.attrs["n_train"]``.
     alpha : float, optional
@@ -75,22 +75,23 @@ def corrected_t(
 
     Returns
     -------
-    Series, DataFrame or Dataset
-        ``estimate`` (the mean over splits), ``se``, ``lower``, ``upper`` in the unit of the
-        loss, ``df``, ``n_splits`` (J), ``n_train`` and ``n_test`` (points of a training and a
-        test set, averaged over splits), ``n_points`` where the log has the level ``point``,
-        and ``caution``.
+    DataFrame or Dataset
+        A row for each model, or variables over the carried dimensions: ``estimate`` (the mean over
+        splits), ``lower``, ``upper`` and ``se`` in the unit of the loss, ``df`` and ``caution``.
+        ``n_splits`` (J), ``n_train`` and ``n_test`` (points of a training and a test set, averaged
+        over splits), and ``n_points`` where the log has the level ``point``, are in ``attrs``, or
+        columns where rows differ in them.
 
     Raises
     ------
     LogError
         If there are fewer than two test sets, or ``train_size`` is not given for random splits
-        or is no number of points.
+        or is not a number of points.
 
     Notes
     -----
-    Heuristic: the correlation of the means of two test sets, which no log tells, is taken to
-    be ``n_test / (n_train + n_test)``. In the large comparisons the interval was slightly too
+    Heuristic: the correlation of the means of two test sets, which no log can give, is taken
+    to be ``n_test / (n_train + n_test)``. In the large comparisons the interval was slightly too
     short. For test sets of different sizes the ratio is averaged over the splits. A log with
     the level ``source`` and no ``fold`` is read as leaving sources out.
 
@@ -141,7 +142,7 @@ def compute(log: Log, losses: Columns | None, *, train_size: TrainSize, alpha: f
 
 
 def read_scores(log: Log, found: Moments, train_size: TrainSize) -> tuple[Moments, TrainSize]:
-    """Count the points behind each score of a split, which its one number does not tell.
+    """Count the points behind each score of a split, which its one number does not give.
 
     Scores of equal folds need no numbers: that the ratio of tested to trained points is 1 to
     K - 1 can be read off the folds.

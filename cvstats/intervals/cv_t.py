@@ -39,19 +39,21 @@ def cv_t(
 
     Returns
     -------
-    Series, DataFrame or Dataset
-        ``estimate`` (the mean over folds), ``se``, ``lower``, ``upper``, ``df``,
-        ``n_points``, ``n_folds``, ``n_repetitions`` and a ``caution`` that is never empty.
+    DataFrame or Dataset
+        A row for each model, or variables over the carried dimensions: ``estimate`` (the mean over
+        folds), ``lower``, ``upper`` and ``se`` in the unit of the loss, ``df``, and a ``caution``
+        that is never empty. ``n_points``, ``n_folds`` and ``n_repetitions`` are in ``attrs``, or
+        columns where rows differ in them.
 
     Raises
     ------
     LogError
-        If the log has fewer than two folds or is no partition.
+        If the log has fewer than two folds or is not a partition.
 
     Notes
     -----
     No guarantee. For one repetition the squared standard error misses the true variance by
-    the covariance gamma between losses of different folds, which one log cannot tell.
+    the covariance gamma between losses of different folds, which one log cannot estimate.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""What a log tells of the variance components of its mean, and what it cannot."""
+"""Variance components of the mean of a log: what can be estimated, and what cannot."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def decompose(
     by: str | None = None,
     missing: Missing = "raise",
 ) -> Table:
-    """Estimate what a log can tell of the variance components of its mean.
+    """Estimate the variance components of a mean, as far as a log allows.
 
     Losses have variance sigma^2, covariance omega within a fold and gamma between folds. The
     target is the variance theta of the mean loss of one repetition, ``theta = H sigma^2 +
@@ -71,7 +71,7 @@ def decompose(
     gamma : float, optional
         Assumed covariance of losses of different folds, in squared units of the loss.
     independent : str, optional
-        A level whose labels tell apart logs of independent data sets of one design. The
+        A level whose labels separate logs of independent data sets of one design. The
         components are then estimated and not assumed.
     fold_weights : {"size", "equal"}, optional
         Whether theta is for the mean over points, or for the mean of the fold means.
@@ -83,26 +83,28 @@ def decompose(
     Returns
     -------
     Series, DataFrame or Dataset
-        ``sigma2_minus_omega``, ``omega_minus_gamma``, ``theta_minus_gamma``, the estimators
-        ``theta_1`` to ``theta_5`` and ``theta_a`` (NaN where a fold holds one point), raw (they
-        may be negative) and in squared units of the loss; with ``rho``, ``gamma`` or
+        A Series for one model, a row for each of several, or variables over the carried
+        dimensions: ``sigma2_minus_omega``, ``omega_minus_gamma``, ``theta_minus_gamma``, the
+        estimators ``theta_1`` to ``theta_5`` and ``theta_a`` (NaN where a fold holds one point),
+        raw (they may be negative) and in squared units of the loss; with ``rho``, ``gamma`` or
         ``independent`` also ``sigma2``, ``omega``, ``gamma`` and ``theta``; with
         ``independent`` the three parts of theta, ``part_sigma2``, ``part_omega`` and
-        ``part_gamma``, and ``n_logs``; ``n_points``, ``n_folds``, ``n_repetitions`` (of one
-        log, their mean where logs differ) and ``caution``. ``attrs["bias"]`` gives the bias of
-        each estimator.
+        ``part_gamma``; and ``caution``, except in a Series. ``n_points``, ``n_folds``,
+        ``n_repetitions`` (of one log, their mean where logs differ) and, with ``independent``,
+        ``n_logs`` are in ``attrs``. ``attrs["bias"]`` gives the bias of each estimator from one
+        log.
 
     Raises
     ------
     LogError
-        If the log has fewer than two folds, folds of one point only, or is no partition; if
+        If the log has fewer than two folds, folds of one point only, or is not a partition; if
         more than one of ``rho``, ``gamma`` and ``independent`` is given, or ``rho`` is out of
         range; if ``independent`` names repetitions or folds, or a level with one label.
 
     Notes
     -----
-    Repetitions on the same data are not independent logs, and averaging over them brings
-    nobody nearer to gamma.
+    Repetitions on the same data are not independent logs, and averaging over them does
+    not identify gamma.
 
     Where each of several independent logs leaves out the same sources one at a time, every
     source has its own sigma_k^2 and omega_k and every pair its gamma_kl: ``sigma2``, ``omega``
@@ -174,7 +176,7 @@ def compute(
     independent: None,
     fold_weights: str,
 ) -> Result:
-    """Average over the repetitions what each of them tells."""
+    """Average the estimates over the repetitions."""
     cells = log.moments(fold_levels(log.design), losses)
     parts = [estimate_components(part, fold_weights) for part in split_repetitions(cells)]
     columns: dict[str, NDArray[Any]] = {**average_columns([part.to_columns() for part in parts])}

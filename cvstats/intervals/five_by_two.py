@@ -63,11 +63,13 @@ def five_by_two(
 
     Returns
     -------
-    Series, DataFrame or Dataset
-        ``estimate``, ``se`` (NaN for F), ``lower``, ``upper`` in the unit of the loss; for t
-        ``df``; for F ``statistic`` and ``p_value`` of a mean of zero, which are of use on
-        differences; ``n_points`` where the log has the level ``point``, ``n_folds``,
-        ``n_repetitions`` and ``caution``. ``attrs["first"]`` names the fold of p_11.
+    DataFrame or Dataset
+        A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
+        ``upper`` and ``se`` (NaN for F) in the unit of the loss; for t ``df``; for F ``statistic``
+        and ``p_value`` of a mean of zero, which are of use on differences; and ``caution``.
+        ``n_folds``, ``n_repetitions``, and ``n_points`` where the log has the level ``point``, are
+        in ``attrs``, or columns where rows differ in them. ``attrs["first"]`` names the fold of
+        p_11.
 
     Raises
     ------

@@ -65,16 +65,16 @@ def heterogeneity(
 
     Returns
     -------
-    Series, DataFrame or Dataset
-        ``q``, ``df``, ``p_value``; ``i2``, the share of the scatter of the y_g that the points
-        do not explain, ``max(0, 1 - df / Q)``; ``tau`` (DerSimonian and Laird) with
-        ``tau_lower`` and ``tau_upper`` (Q-profile) in the unit of the loss; ``n_groups`` and
-        ``caution``.
+    DataFrame or Dataset
+        A row for each model, or variables over the carried dimensions: ``q``, ``df``, ``p_value``;
+        ``i2``, the share of the scatter of the y_g that the points do not explain, ``max(0, 1 - df
+        / Q)``; ``tau`` (DerSimonian and Laird) with ``tau_lower`` and ``tau_upper`` (Q-profile) in
+        the unit of the loss; and ``caution``. ``n_groups`` is in ``attrs``.
 
     Raises
     ------
     LogError
-        If there is one group only, a point stands in several, or a group has no variance.
+        If there is one group only, a point is in several, or a group has no variance.
 
     Notes
     -----

@@ -54,10 +54,11 @@ def holdout(
 
     Returns
     -------
-    Series, DataFrame or Dataset
-        ``estimate``, ``se``, ``lower``, ``upper`` in the unit of the loss, ``df`` for
-        ``"t"``, ``n_points``, ``n_repetitions`` and ``caution``; a row for each model, or
-        variables over the carried dimensions.
+    DataFrame or Dataset
+        A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
+        ``upper`` and ``se`` in the unit of the loss, ``df`` for ``"t"``, and ``caution`` (labels,
+        each explained in ``attrs["cautions"]``). ``n_points`` and ``n_repetitions`` are in
+        ``attrs``, or columns where rows differ in them.
 
     Raises
     ------

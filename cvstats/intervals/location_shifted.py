@@ -60,10 +60,11 @@ def location_shifted(
 
     Returns
     -------
-    Series, DataFrame or Dataset
-        ``estimate``, ``se`` (NaN: quantiles have none), ``lower``, ``upper``, ``apparent``,
-        ``out_of_bag`` and ``no_information`` (as far as the correction has them), all in the
-        unit of the loss; ``n_points``, ``n_repetitions`` and ``caution``.
+    DataFrame or Dataset
+        A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
+        ``upper``, ``se`` (NaN: quantiles have none), ``apparent``, ``out_of_bag`` and
+        ``no_information`` (as far as the correction has them), all in the unit of the loss; and
+        ``caution``. ``n_points`` and ``n_repetitions`` are in ``attrs``.
 
     Raises
     ------

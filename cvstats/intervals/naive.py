@@ -38,14 +38,16 @@ def naive(
 
     Returns
     -------
-    Series, DataFrame or Dataset
-        ``estimate``, ``se``, ``lower``, ``upper``, ``n_points``, ``n_folds``,
-        ``n_repetitions`` and a ``caution`` that is never empty.
+    DataFrame or Dataset
+        A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
+        ``upper`` and ``se`` in the unit of the loss, and a ``caution`` that is never empty.
+        ``n_points``, ``n_folds`` and ``n_repetitions`` are in ``attrs``, or columns where rows
+        differ in them.
 
     Raises
     ------
     LogError
-        If the log is no partition.
+        If the log is not a partition.
 
     Notes
     -----

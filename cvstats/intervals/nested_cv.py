@@ -68,12 +68,13 @@ def nested_cv(
 
     Returns
     -------
-    Series, DataFrame or Dataset
-        ``estimate``, ``se``, ``lower``, ``upper`` in the unit of the loss, ``err_ncv`` (mean of
-        all inner losses), ``err_cv`` (mean of all outer ones, ordinary cross-validation),
-        ``bias`` (what was subtracted), ``mse_raw`` (before it was kept in range, in squared
-        units of the loss, may be negative), ``n_points``, ``n_folds``, ``n_repetitions`` and
-        ``caution``.
+    DataFrame or Dataset
+        A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
+        ``upper`` and ``se`` in the unit of the loss, ``err_ncv`` (mean of all inner losses),
+        ``err_cv`` (mean of all outer ones, ordinary cross-validation), ``bias`` (what was
+        subtracted), ``mse_raw`` (before it was kept in range, in squared units of the loss, may be
+        negative) and ``caution``. ``n_points``, ``n_folds`` and ``n_repetitions`` are in ``attrs``,
+        or columns where rows differ in them.
 
     Raises
     ------

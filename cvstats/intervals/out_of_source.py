@@ -91,17 +91,18 @@ def out_of_source(
 
     Returns
     -------
-    Series, DataFrame or Dataset
-        ``estimate`` (the mean over sources), ``se``, ``lower``, ``upper`` in the unit of the
-        loss, ``df`` (new source), ``n_points``, ``n_sources``, the points of the ``smallest``
-        and the ``largest`` source, and ``caution``; a row for each model, or variables over
-        the carried dimensions. ``attrs["target"]`` says which target it was, and
-        ``attrs["bias"]`` the bias of the variance for these sources.
+    DataFrame or Dataset
+        A row for each model, or variables over the carried dimensions: ``estimate`` (the mean over
+        sources), ``lower``, ``upper`` and ``se`` in the unit of the loss, ``df`` (new source) and
+        ``caution``. ``n_points``, ``n_sources`` and the points of the ``smallest`` and the
+        ``largest`` source are in ``attrs``, or columns where rows differ in them.
+        ``attrs["target"]`` says which target it was, and ``attrs["bias"]`` gives the bias of the
+        variance for these sources.
 
     Raises
     ------
     LogError
-        If the log has no sources or one, if a source stands in several folds or a fold holds
+        If the log has no sources or one, if a source is in several folds or a fold holds
         several sources; for these sources also if a source has one point.
 
     Notes

@@ -67,20 +67,22 @@ def quadratic(
 
     Returns
     -------
-    Series, DataFrame or Dataset
-        ``estimate``, ``se``, ``lower``, ``upper``, ``df`` (theta_3), ``variance_raw`` (the
-        estimate of theta before any floor, in squared units of the loss), ``n_points``,
-        ``n_folds`` and ``caution``.
+    DataFrame or Dataset
+        A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
+        ``upper`` and ``se`` in the unit of the loss, ``df`` (theta_3), ``variance_raw`` (the
+        estimate of theta before any floor, in squared units of the loss) and ``caution``.
+        ``n_points`` and ``n_folds`` are in ``attrs``, or columns where rows differ in them.
+        ``attrs["bias"]`` is the bias of the estimator in words.
 
     Raises
     ------
     LogError
-        If the log has several repetitions, fewer than two folds, or folds of one point (save
+        If the log has several repetitions, fewer than two folds, or folds of one point (except
         for theta_1 and theta_3).
 
     Notes
     -----
-    Heuristic. Limits use the normal law, and Student's t with K - 1 degrees of freedom for
+    Heuristic. Limits use normal quantiles, and Student's t with K - 1 degrees of freedom for
     theta_3. A negative theta_2, theta_3 or theta_5 is replaced by ``H W``, what theta would
     be if all losses were uncorrelated, and ``caution`` says so; a negative estimate with a
     ``bias`` of one's own has no floor and gives NaN.
@@ -129,7 +131,7 @@ def compute(
         raise refuse_single_points(part)
     variance = raw
     if used in ("theta_2", "theta_3", "theta_5") and not single:
-        # The floor stands in for a negative estimate only: theta_3 stays V_b / K.
+        # The floor replaces a negative estimate only: theta_3 stays V_b / K.
         variance = np.where(raw < 0, part.h * part.within, raw)
         caution[raw < 0] |= Caution.CLAMPED
     if used == "theta_3":

@@ -51,9 +51,10 @@ def replace_one(
 
     Returns
     -------
-    Series, DataFrame or Dataset
-        ``estimate``, ``se``, ``lower``, ``upper`` in the unit of the loss, ``n_points``,
-        ``n_folds``, ``n_repetitions`` and ``caution``.
+    DataFrame or Dataset
+        A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
+        ``upper`` and ``se`` in the unit of the loss, and ``caution``. ``n_points``, ``n_folds`` and
+        ``n_repetitions`` are in ``attrs``, or columns where rows differ in them.
 
     Raises
     ------

@@ -44,17 +44,17 @@ def source_components(
         Logs that leave one source out at a time, below each other: two or more, with the same
         sources and two points or more in each.
     independent : str, optional
-        The level (or coordinate) that tells the logs apart.
+        The level (or coordinate) that separates the logs.
     missing : {"raise", "drop"}, optional
         Whether a NaN loss is an error, or leaves the evaluation out for all models.
 
     Returns
     -------
     DataFrame or Dataset
-        A row for each (source, other) and model, or dimensions of these names: ``covariance``
-        of the two source means, ``sigma2`` and ``omega`` where the two are one source,
-        ``gamma`` where they are not, raw and in squared units of the loss; ``n_logs`` and
-        ``caution``.
+        A row for each (source, other) and model, or dimensions of these names: ``covariance`` of
+        the two source means, ``sigma2`` and ``omega`` where the two are one source, ``gamma`` where
+        they are not, raw and in squared units of the loss, and ``caution``. ``n_logs`` is in
+        ``attrs``.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def source_components(
     Notes
     -----
     Unbiased for independent logs of one design, whatever their number; K sources have K (K - 1)
-    / 2 covariances, so that few logs tell each of them badly. `decompose` with ``independent=``
+    / 2 covariances, so that few logs estimate each of them badly. `decompose` with ``independent=``
     gives their means and the three parts of the variance of the mean.
 
     References

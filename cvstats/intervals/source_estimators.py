@@ -66,18 +66,19 @@ def source_estimators(
 
     Returns
     -------
-    Series, DataFrame or Dataset
-        Raw estimates in squared units of the loss: ``theta_omega_k`` (with ``source``),
-        ``theta_gamma_kl`` (with both), ``theta_omega`` and ``theta_gamma``, the naive
-        estimators of Table 1 in its order; ``theta_a`` and ``theta_b``; ``n_points``,
-        ``n_sources``, ``smallest``, ``largest`` and ``caution``. ``attrs["bias"]`` gives the
-        bias of each in words.
+    DataFrame or Dataset
+        Raw estimates in squared units of the loss, a row for each model or variables over the
+        carried dimensions: ``theta_omega_k`` (with ``source``), ``theta_gamma_kl`` (with both),
+        ``theta_omega`` and ``theta_gamma``, the naive estimators of Table 1 in its order;
+        ``theta_a`` and ``theta_b``; and ``caution``. ``n_points``, ``n_sources``, ``smallest`` and
+        ``largest`` are in ``attrs``, and ``attrs["bias"]`` gives the bias of each estimator in
+        words.
 
     Raises
     ------
     LogError
         If the log does not leave one source out at a time, a source has one point, or there
-        is no source of that name.
+        is not a source of that name.
 
     Notes
     -----

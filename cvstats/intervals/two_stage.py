@@ -62,10 +62,11 @@ def two_stage(
 
     Returns
     -------
-    Series, DataFrame or Dataset
-        ``estimate``, ``se`` (NaN: quantiles have none), ``lower``, ``upper`` in the unit of the
-        loss, ``n_points``, ``n_samples`` (outer samples), ``n_repetitions`` (bootstrap samples
-        of each, the fewest) and ``caution``.
+    DataFrame or Dataset
+        A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
+        ``upper`` and ``se`` (NaN: quantiles have none) in the unit of the loss, and ``caution``.
+        ``n_points``, ``n_samples`` (outer samples) and ``n_repetitions`` (bootstrap samples of
+        each, the fewest) are in ``attrs``.
 
     Raises
     ------

@@ -64,10 +64,11 @@ def wald(
 
     Returns
     -------
-    Series, DataFrame or Dataset
-        ``estimate``, ``se``, ``lower``, ``upper`` in the unit of the loss, ``n_points``,
-        ``n_folds``, ``n_repetitions`` and ``caution``; a row for each model, or variables
-        over the carried dimensions.
+    DataFrame or Dataset
+        A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
+        ``upper`` and ``se`` in the unit of the loss, and ``caution`` (labels, each explained in
+        ``attrs["cautions"]``). ``n_points``, ``n_folds`` and ``n_repetitions`` are in ``attrs``, or
+        columns where rows differ in them.
 
     Raises
     ------

@@ -17,7 +17,7 @@ from strategies import close, logs, losses, series, shuffled, spread
 
 import cvstats
 
-REFERENCE = Path(__file__).parent / "reference"
+REFERENCE = Path(__file__).parents[1] / "reference"
 GOLDEN = json.loads((REFERENCE / "golden.json").read_text(encoding="utf-8"))
 R_PEERS = json.loads((REFERENCE / "r_peers.json").read_text(encoding="utf-8"))
 

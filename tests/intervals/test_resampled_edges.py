@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 import simulate
 import xarray as xr
+from resampled_logs import CALLS, example
 from rows import only_row
-from test_resampled import CALLS, example
 
 import cvstats
 from cvstats.errors import LogError
@@ -108,7 +108,7 @@ def test_a_fold_of_one_point():
         ([10, 11], "2 numbers and the log has 6 splits"),
         ({0: 10, 1: 10}, "no number for repetition=2; repetition=3; repetition=4; and 1 more"),
         ("all", "train_size='all' is not known"),
-        ([10, 10, 10, 10, 10, "x"], "no number of points"),
+        ([10, 10, 10, 10, 10, "x"], "not a number of points"),
         ([10, 10, 10, 10, 10, 0.2], "train_size holds 0.2"),
     ],
 )
@@ -179,6 +179,7 @@ def test_empty_f_interval_and_its_neighbours():
     assert only_row(found)[["lower", "upper"]].isna().all()
     assert only_row(found)["estimate"] == pytest.approx(log.mean())
     assert only_row(found)["caution"] == "empty interval"
+    assert "No value agrees with the log" in found.attrs["cautions"]["empty interval"]
     wide = cvstats.five_by_two(log, test="f", alpha=1e-9)
     assert only_row(wide)["lower"] < log.mean() < only_row(wide)["upper"]
     equal = cvstats.five_by_two(log * 0, test="f")

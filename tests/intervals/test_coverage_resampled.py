@@ -1,6 +1,7 @@
 """How often the intervals contain what they are for, in models where the truth is known.
 
-Run with `python -m pytest -m slow tests/test_coverage_resampled.py`; each study prints its table.
+Run with `python -m pytest -m slow tests/intervals/test_coverage_resampled.py`;
+each study prints its table.
 Losses are squared errors, whose skewness costs a normal interval a point or two of coverage at
 a hundred points whatever the method, so that a bound is the promise of the method less that.
 """

@@ -11,15 +11,16 @@ import numpy as np
 import oracle_bootstrap as slow
 import pandas as pd
 import pytest
-from cvstats.intervals.bootstrap import Bags, corrected, out_of_bag
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from rows import only_row
 from strategies import close, losses
 
 import cvstats
+from cvstats.containers.bootstrap_samples import BootstrapCounts
+from cvstats.intervals._bootstrap import correct_errors, estimate_out_of_bag
 
-R = json.loads((Path(__file__).parent / "reference" / "r_bootstrap.json").read_text("utf-8"))
+R = json.loads((Path(__file__).parents[1] / "reference" / "r_bootstrap.json").read_text("utf-8"))
 NAMES = ["sample", "repetition", "point", "count"]
 METHODS = ("bootstrap_oob", "bootstrap_632", "case_bootstrap", "location_shifted", "two_stage")
 ALPHAS = st.sampled_from([0.05, 0.1, 0.32, 0.001])
@@ -225,7 +226,7 @@ def test_the_standard_error_is_the_directional_derivative(n):
     counts = np.array([[fit.count[i] for i in range(n)] for fit in fitted])
     values = np.array([[float(fit.loss[i]) for i in range(n)] for fit in fitted])
     for offset in (0.0, 1e6):  # with every sample the level of the losses drops out
-        found = out_of_bag(Bags(counts), [values + offset], monte_carlo="kept")
+        found = estimate_out_of_bag(BootstrapCounts(counts), [values + offset], monte_carlo="kept")
         assert found.variance[0] == pytest.approx(float(variance), rel=1e-9)
 
 
@@ -243,7 +244,7 @@ def test_the_standard_error_is_the_directional_derivative(n):
     ],
 )
 def test_the_rate_is_clipped(apparent, error, gamma, estimate, clipped):
-    found = corrected(*(np.array([x]) for x in (apparent, error, gamma)))
+    found = correct_errors(*(np.array([x]) for x in (apparent, error, gamma)))
     assert found.estimate[0] == pytest.approx(estimate)
     assert found.clipped[0] == clipped
     assert 0 <= found.overfitting[0] <= 1

@@ -14,13 +14,14 @@ import simulate
 import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from resampled_logs import CALLS, example
 from rows import only_row
 from strategies import LABELS, as_dataset, close, dense, listed_coords, losses, stacked
 
 import cvstats
 
 R_CASES = json.loads(
-    (Path(__file__).parent / "reference" / "r_resampled.json").read_text(encoding="utf-8")
+    (Path(__file__).parents[1] / "reference" / "r_resampled.json").read_text(encoding="utf-8")
 )
 FIRST = ["estimate", "se", "lower", "upper"]
 ALPHAS = st.sampled_from([0.05, 0.1, 0.32, 0.001])
@@ -73,33 +74,6 @@ def series(rows, levels, seed=0):
     index = pd.MultiIndex.from_arrays(columns, names=levels)
     log = pd.Series([float(row.loss) for row in rows], index=index, name="model")
     return log.iloc[np.random.default_rng(seed).permutation(len(log))]
-
-
-def example(method, seed=0, models=2, offset=0.0):
-    """A frame of two models on a plan of some size."""
-    rng = np.random.default_rng(seed)
-    plan = {
-        "corrected_t": lambda: simulate.subsampling(np.arange(20), 4, 6, rng),
-        "conservative_z": lambda: simulate.paired_subsampling(20, 3, 4, 3, rng),
-        "five_by_two": lambda: simulate.repeated_k_fold(11, 2, 5, rng),
-        "nested_cv": lambda: simulate.nested_cv(14, 4, 2, rng),
-        "replace_one": lambda: simulate.replace_one(13, 3, 2, rng),
-    }[method]()
-    index = simulate.index_of(plan)
-    table = offset + rng.gamma(2.0, size=(len(index), models))
-    return pd.DataFrame(table, index=index, columns=list("abc")[:models])
-
-
-CALLS = [
-    ("corrected_t", {"train_size": 16}),
-    ("conservative_z", {}),
-    ("five_by_two", {}),
-    ("five_by_two", {"test": "f"}),
-    ("nested_cv", {}),
-    ("nested_cv", {"bias_correction": None}),
-    ("replace_one", {}),
-    ("replace_one", {"constant": "printed"}),
-]
 
 
 def agrees(ours, exact, rows, quantile=1.0):

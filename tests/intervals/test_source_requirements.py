@@ -31,7 +31,7 @@ OUT_OF_SOURCE = {
     ),
     "crossed": (
         lambda: log_of(K_FOLD, WITH_FOLD),
-        "source 's0' stands in 2 folds (and 2 more like it), so its models were trained on "
+        "source 's0' occurs in 2 folds (and 2 more like it), so its models were trained on "
         "points of the source that tests them. Leave one source out at a time "
         "(cvstats.plans.leave_one_source_out makes such a log), or ask about these sources: "
         "wald, or clustered.",
@@ -167,5 +167,5 @@ def test_the_table_of_methods_knows_sources():
     assert left_out.loc[["out_of_source", "clustered", "heterogeneity"], "applies"].all()
     assert "dataset" in left_out.loc["source_components", "why_not"]
     folds = cvstats.methods(log_of(K_FOLD, WITH_FOLD))
-    assert "stands in 2 folds" in folds.loc["out_of_source", "why_not"]
+    assert "occurs in 2 folds" in folds.loc["out_of_source", "why_not"]
     assert cvstats.interval(log_of(ROWS)).attrs["method"] == "out_of_source"

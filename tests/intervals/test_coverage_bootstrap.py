@@ -1,6 +1,7 @@
 """How often bootstrap intervals contain the expected risk, where that is known.
 
-Run with `python -m pytest -m slow tests/test_coverage_bootstrap.py`; each study prints its table.
+Run with `python -m pytest -m slow tests/intervals/test_coverage_bootstrap.py`;
+each study prints its table.
 No theorem stands behind these methods, so there is nothing to hold them to but common sense. The
 yardstick is a Wald interval on losses of the same skewness that were not resampled at all: the
 outcomes about their true mean. It needs no training, and what it falls short of 95% at so few

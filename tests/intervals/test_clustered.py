@@ -1,0 +1,116 @@
+"""Cluster-robust intervals: exact arithmetic and statsmodels."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import oracle
+import oracle_sources as exactly
+import pytest
+import statsmodels.api as sm
+from grouped_logs import LIMITS, LOGS, log_of, random_rows
+from rows import only_row
+
+import cvstats
+from cvstats.intervals.clustered import TOO_NARROW, expected_cr1_ratio
+
+TOLERANCE = 1e-10
+
+
+@pytest.mark.parametrize("sizes", LOGS.values(), ids=list(LOGS))
+@pytest.mark.parametrize("correction", ["CR1", "CR3"])
+@pytest.mark.parametrize("repetitions", [1, 2])
+def test_clustered_against_the_oracle(sizes, correction, repetitions):
+    rows = random_rows(sizes, 9, repetitions)
+    ours = cvstats.clustered(log_of(rows), correction=correction)
+    exact = exactly.clustered(rows, correction)
+    for name in LIMITS:
+        assert only_row(ours)[name] == pytest.approx(float(getattr(exact, name)), rel=1e-12), name
+    assert (only_row(ours)["df"], only_row(ours)["n_clusters"]) == (len(sizes) - 1, len(sizes))
+    assert only_row(ours)["n_points"] == sum(sizes)
+    assert (only_row(ours)["smallest"], only_row(ours)["largest"]) == (min(sizes), max(sizes))
+    assert "few clusters" in only_row(ours)["caution"]
+
+
+def test_clustered_is_statsmodels(capsys):
+    worst = 0.0
+    for seed, sizes in enumerate([*LOGS.values(), tuple(range(1, 60))]):
+        rows = random_rows(sizes, seed + 30)
+        losses = np.array([float(row.loss) for row in rows])
+        group = np.array([row.fold for row in rows])
+        fitted = sm.OLS(losses, np.ones_like(losses)).fit(
+            cov_type="cluster",
+            cov_kwds={"groups": group, "use_correction": True, "df_correction": True},
+            use_t=True,
+        )
+        ours = cvstats.clustered(log_of(rows), alpha=0.1)
+        # statsmodels multiplies by (N - 1) / (N - p) too, which is 1 for a constant
+        theirs = [fitted.params[0], fitted.bse[0], *fitted.conf_int(0.1)[0]]
+        found = [abs(only_row(ours)[n] / t - 1) for n, t in zip(LIMITS, theirs, strict=True)]
+        worst = max(worst, *found)
+    with capsys.disabled():
+        print(f"\nclustered against statsmodels, worst relative deviation: {worst:.1e}")
+    assert worst <= TOLERANCE
+
+
+def test_repeating_does_not_make_clusters_or_points():
+    """All losses by cluster give the numbers of point means by cluster: what is merged is that."""
+    rows = random_rows((4, 6, 3), 10)
+    again = [row._replace(repetition=r) for r in range(5) for row in rows]
+    once, many = cvstats.clustered(log_of(rows)), cvstats.clustered(log_of(again))
+    for name in (*LIMITS, "df", "n_points", "n_clusters", "smallest", "largest"):
+        assert only_row(many)[name] == pytest.approx(only_row(once)[name], rel=1e-13), name
+
+
+def test_random_splits_may_be_clustered():
+    rows = random_rows((5, 4, 6), 11, repetitions=3)
+    kept = [row for row in rows if (row.repetition + row.point + row.fold) % 3]
+    ours = cvstats.clustered(log_of(kept))
+    losses = [float(row.loss) for row in kept]
+    fitted = sm.OLS(losses, np.ones(len(losses))).fit(
+        cov_type="cluster", cov_kwds={"groups": [row.fold for row in kept]}, use_t=True
+    )
+    assert only_row(ours)["se"] == pytest.approx(fitted.bse[0], rel=1e-10)
+    assert only_row(ours)["n_points"] == len({(row.source, row.point) for row in kept})
+
+
+def test_unequal_clusters_are_told():
+    equal, uneven = (5,) * 40, (200, *(5,) * 39)
+    assert expected_cr1_ratio(np.full(40, 1 / 40)) == pytest.approx(1)
+    assert expected_cr1_ratio(np.array(uneven) / sum(uneven)) < TOO_NARROW
+    assert only_row(cvstats.clustered(log_of(random_rows(equal, 12))))["caution"] == ""
+    log = log_of(random_rows(uneven, 12))
+    assert "unequal clusters" in only_row(cvstats.clustered(log))["caution"]
+    assert only_row(cvstats.clustered(log, correction="CR3"))["caution"] == ""
+    assert (
+        only_row(cvstats.clustered(log, correction="CR3"))["se"]
+        > only_row(cvstats.clustered(log))["se"]
+    )
+
+
+def test_expected_cr1_ratio_by_exact_arithmetic():
+    """Cluster means with variance one and no noise inside: E CR1 against Var(mu) = S2."""
+    sizes = (1, 2, 5)
+    truth = exactly.Truth(sizes, [0] * 3, [1] * 3, [1] * 3, [[0] * 3] * 3)
+
+    def cr1(sources):
+        rows = [oracle.Row(e, 0, k, k, i) for k, s in enumerate(sources) for i, e in enumerate(s)]
+        return exactly.clustered(rows).variance
+
+    v = [Fraction(size, 8) for size in sizes]
+    ratio = exactly.expected(cr1, truth) / sum(w * w for w in v)
+    assert expected_cr1_ratio(np.array(v, dtype=float)) == pytest.approx(float(ratio), rel=1e-14)
+
+
+def test_clusters_across_folds_are_told():
+    rows = random_rows((6, 6, 6), 13)
+    levels = ("fold", "source", "point")
+    grouped = log_of(rows, levels=levels)
+    assert "not a new one" not in only_row(cvstats.clustered(grouped))["caution"]
+    split = log_of([row._replace(fold=row.point % 3) for row in rows], levels=levels)
+    assert "sources across folds" in only_row(cvstats.clustered(split))["caution"]
+    by_fold = cvstats.clustered(split, by="fold")
+    assert "not a new one" not in only_row(by_fold)["caution"]
+    theta_3 = only_row(cvstats.decompose(split))["theta_3"]
+    assert only_row(by_fold)["se"] ** 2 == pytest.approx(theta_3, rel=1e-13)

@@ -1,0 +1,83 @@
+"""Intervals from sources left out: the oracle, folds that are sources, identities."""
+
+from __future__ import annotations
+
+import oracle_sources as exactly
+import pandas as pd
+import pytest
+from grouped_logs import LIMITS, LOGS, log_of, random_rows
+from rows import only_row
+
+import cvstats
+
+
+@pytest.mark.parametrize("sizes", LOGS.values(), ids=list(LOGS))
+@pytest.mark.parametrize("repetitions", [1, 3])
+@pytest.mark.parametrize(
+    ("target", "variance"),
+    [("new_source", "theta_b"), ("these_sources", "theta_a"), ("these_sources", "theta_b")],
+)
+def test_out_of_source_against_the_oracle(sizes, repetitions, target, variance):
+    rows = random_rows(sizes, 5, repetitions)
+    ours = cvstats.out_of_source(log_of(rows), target=target, variance=variance, alpha=0.1)
+    exact = exactly.out_of_source(rows, target, variance, alpha=0.1)
+    for name in LIMITS:
+        assert only_row(ours)[name] == pytest.approx(float(getattr(exact, name)), rel=1e-12), name
+    assert only_row(ours)["n_sources"] == len(sizes)
+    assert only_row(ours)["n_points"] == sum(sizes)
+    assert (only_row(ours)["smallest"], only_row(ours)["largest"]) == (min(sizes), max(sizes))
+    assert ("df" in only_row(ours)) == (target == "new_source")
+    assert ("few sources" in only_row(ours)["caution"]) == (len(sizes) < 10)
+    assert ("sources as folds" in only_row(ours)["caution"]) == (target == "these_sources")
+    assert ours.attrs["target"].startswith("mean over" if "these" in target else "expected loss")
+
+
+def test_folds_that_are_sources_are_sources():
+    rows = random_rows((3, 4, 2), 6, repetitions=2)
+    log = log_of(rows)
+    both = log_of(rows, levels=("repetition", "fold", "source", "point"))
+    pd.testing.assert_frame_equal(cvstats.out_of_source(log), cvstats.out_of_source(both))
+
+
+def test_a_source_of_one_point_has_a_mean():
+    log = log_of(random_rows((1, 4, 3), 7))
+    assert cvstats.out_of_source(log).attrs["smallest"] == 1
+    with pytest.raises(cvstats.LogError, match=r"source 's0' has one.*target='new_source'"):
+        cvstats.out_of_source(log, target="these_sources")
+    with pytest.raises(cvstats.LogError, match="at least two points of each"):
+        cvstats.source_estimators(log)
+
+
+def test_the_guarantee_is_that_of_the_target():
+    log = log_of(random_rows((3, 4, 5), 7))
+    new = cvstats.out_of_source(log).attrs
+    assert "not in the data" in new["target"]
+    assert new["guarantee"] == "exact as sources grow, if they are drawn independently"
+    these = cvstats.out_of_source(log, target="these_sources").attrs
+    assert these["guarantee"] == "heuristic: the covariances of the losses are left out"
+    both = pd.DataFrame({"a": log, "b": log**2})
+    compared = cvstats.compare(
+        both, method="out_of_source", options={"target": "these_sources"}
+    ).attrs
+    assert compared["guarantee"] == these["guarantee"]
+
+
+def test_balanced_identities():
+    rows = random_rows((5,) * 4, 8)
+    log = log_of(rows)
+    naive = cvstats.source_estimators(log)
+    assert only_row(cvstats.out_of_source(log))["se"] == pytest.approx(
+        only_row(cvstats.cv_t(log))["se"], rel=1e-14
+    )
+    assert only_row(naive)["theta_gamma"] == pytest.approx(
+        only_row(cvstats.decompose(log))["theta_3"], rel=1e-13
+    )
+    assert only_row(naive)["theta_omega"] == pytest.approx(
+        only_row(cvstats.decompose(log))["theta_2"], rel=1e-13
+    )
+    within = only_row(cvstats.wald(log, variance="within-fold"))["se"]
+    these = cvstats.out_of_source(log, target="these_sources", variance="theta_a")
+    assert only_row(these)["se"] == pytest.approx(within, rel=1e-14)
+    assert only_row(cvstats.clustered(log))["se"] == pytest.approx(
+        only_row(cvstats.cv_t(log))["se"], rel=1e-14
+    )
