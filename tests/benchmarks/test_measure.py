@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks import contract, growth, logs, measure, methods, peers
 from benchmarks.measure import Pairs, Row
-from cvstats.api.running import INTERVALS
+from cvstats.intervals import interval_names
 
 TINY = logs.SCALES["tiny"]
 
@@ -90,7 +90,7 @@ def test_an_unseen_log_is_the_same_log_with_an_index_of_its_own():
         assert not np.shares_memory(mine, yours)
 
 
-@pytest.mark.parametrize("name", INTERVALS)
+@pytest.mark.parametrize("name", interval_names())
 def test_the_plain_formula_of_each_interval_agrees(name):
     size = methods.SIZES["tiny"]
     make, formula = methods.METHODS[name]

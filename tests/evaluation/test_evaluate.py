@@ -76,7 +76,7 @@ def run(estimators, X, y, plan, **options):
     return cvstats.evaluate(estimators, X, y, plan=plan, progress=False, **options)
 
 
-@pytest.mark.parametrize("cells", EVERY, ids=lambda plan: plan.name)
+@pytest.mark.parametrize("plan", EVERY, ids=lambda plan: plan.name)
 def test_every_plan_gives_the_log_and_the_interval_that_it_is_for(plan):
     X, y, groups = small()
     grouped = "source" in plan.levels or plan.design.mixing == "groups"
