@@ -477,8 +477,7 @@ GROUP_METHODS = " or ".join(
     "Folds of unequal size",
     label="unequal folds",
     advice="Choose whether points or folds count alike: wald(fold_weights='size') or 'equal'; "
-    "sources of such different sizes need a bias-reduced variance (correction='CR2' or "
-    "'CR3').",
+    "for sources of such different sizes use clustered(correction='CR3').",
 )
 def unequal_sizes(examination: Examination) -> Iterator[Finding]:
     """Report the points in the largest fold over those in the smallest. Limit: above 2."""
