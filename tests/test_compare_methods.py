@@ -146,7 +146,7 @@ def test_options_of_the_method():
     splits = from_plan(plans.subsampling(6, ratio=0.8, rng=0))
     table = splits.cvci.compare(method="corrected_t", options={"train_size": 32})
     own = splits.cvci.difference().cvci.corrected_t(train_size=32)
-    np.testing.assert_allclose(table[FIRST], own[["estimate", "se", "lower", "upper"]], rtol=1e-12)
+    np.testing.assert_allclose(table[FIRST], own[["estimate", "lower", "upper", "se"]], rtol=1e-12)
     sourced = LOGS["clustered"]()
     table = sourced.cvci.compare(method="clustered", options={"correction": "CR3"})
     own = sourced.cvci.difference().cvci.clustered(correction="CR3")
@@ -194,7 +194,7 @@ def test_all_pairs_are_as_each_alone_on_large_losses(variance, repetitions, caps
     for a, b in table.index:
         gap = frame[a] - frame[b]
         alone = gap.cvci.wald(variance=variance)
-        own = only_row(alone)[["estimate", "se", "lower", "upper"]].to_numpy(dtype=float)
+        own = only_row(alone)[["estimate", "lower", "upper", "se"]].to_numpy(dtype=float)
         off = (
             np.abs(table.loc[(a, b), FIRST].to_numpy(dtype=float) - own).max()
             / only_row(alone)["se"]

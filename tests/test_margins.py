@@ -146,8 +146,8 @@ def test_posterior_as_in_the_oracle(k, repetitions, seed, margin):
     wanted = oracle_many.correlated_t(means, 1 / (k - 1), *margin)
     np.testing.assert_allclose(ours[SHARES].astype(float), wanted, rtol=1e-9, atol=1e-14)
     assert ours[SHARES].sum() == pytest.approx(1, abs=1e-14)
-    assert ours["rho"] == pytest.approx(1 / k)
-    assert (ours["df"], ours["n_splits"]) == (k * repetitions - 1, k * repetitions)
+    assert ours.attrs["rho"] == pytest.approx(1 / k)
+    assert (ours["df"], ours.attrs["n_splits"]) == (k * repetitions - 1, k * repetitions)
 
 
 def test_without_a_region_it_is_the_one_sided_p_value():
