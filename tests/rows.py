@@ -17,14 +17,19 @@ def only_row(result):
 
 
 def counted(numbers):
-    counts = {name: value for name, value in numbers.attrs.items() if is_count(name)}
+    counts = {name: value for name, value in numbers.attrs.items() if held(name)}
     return pd.concat([numbers.astype(object), pd.Series(counts, dtype=object)])
 
 
 def with_counts(result):
     """The whole result, its counts as columns or variables also where attrs hold them."""
-    counts = {name: value for name, value in result.attrs.items() if is_count(name)}
+    counts = {name: value for name, value in result.attrs.items() if held(name)}
     if isinstance(result, pd.DataFrame):
         return result.assign(**counts).sort_index(axis=1)
     like = result["caution"]
     return result.assign({name: xr.full_like(like, value) for name, value in counts.items()})
+
+
+def held(name):
+    """Whether an attribute is a count that would be a column if rows differed."""
+    return is_count(name) and name not in ("n_draws", "n_dropped")
