@@ -191,7 +191,7 @@ def test_pyarrow_numbers_and_labels():
     gap = FRAME.astype("float64[pyarrow]").where(np.tile(POINT != 3, (3, 1)).T)
     with pytest.raises(LogError, match="missing .NaN. at fold=3, source='s0', point=3"):
         cvstats.wald(gap)
-    assert cvstats.wald(gap, missing="drop")["n_points"].tolist() == [N - 1] * 3
+    assert cvstats.wald(gap, missing="drop").attrs["n_points"] == N - 1
     words = (FRAME > 0.5).astype("bool[pyarrow]")
     np.testing.assert_allclose(cvstats.wald(words)["estimate"], (FRAME > 0.5).mean())
 

@@ -11,11 +11,10 @@ import oracle
 import pandas as pd
 import pytest
 import xarray as xr
-from cvstats.api.running import RUNNERS
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from paired_logs import ALTERNATIVES, as_array, models, some
 from rows import only_row
-from statsmodels.stats.multitest import multipletests
 from strategies import close, logs, shuffled
 
 import cvstats
@@ -23,24 +22,10 @@ from cvstats import plans
 from cvstats.comparisons.compare import compute_tests
 from cvstats.core.result import Result
 from cvstats.errors import LogError
+from cvstats.intervals import interval_names
 
-some = settings(max_examples=40, deadline=None)
-ALTERNATIVES = ["two-sided", "less", "greater"]
 TESTS = ["difference", "se", "lower", "upper", "statistic", "p_value"]
 RNG = np.random.default_rng(3)
-
-
-def models(n=60, k=4, names=("ridge", "forest", "boost"), repetitions=1, dtype=float):
-    """A frame of losses that models share in part."""
-    rows = repetitions * n
-    index = pd.MultiIndex.from_arrays(
-        [np.repeat(range(repetitions), n), np.tile(np.arange(n) % k, repetitions),
-         np.tile(range(n), repetitions)],
-        names=["repetition", "fold", "point"],
-    )  # fmt: skip
-    shared = RNG.gamma(2.0, size=rows)
-    columns = {name: shared + RNG.normal(0.2 * j, 1, rows) for j, name in enumerate(names)}
-    return pd.DataFrame(columns, index=index).astype(dtype)
 
 
 FRAME = models()
@@ -192,21 +177,6 @@ def test_all_pairs(width):
 
 
 # --- containers -----------------------------------------------------------------------------------
-
-
-def as_array(frame):
-    """One repetition as an array of models and points, with the folds a coordinate."""
-    values = frame.droplevel(["repetition", "fold"])
-    return xr.DataArray(
-        values.to_numpy(),
-        dims=("point", "model"),
-        coords={
-            "point": values.index.to_numpy(),
-            "model": list(frame.columns),
-            "fold": ("point", frame.index.get_level_values("fold")),
-        },
-        name="loss",
-    )
 
 
 ARRAY = as_array(FRAME)
@@ -408,8 +378,8 @@ LOGS = {
 }
 
 
-def test_every_runner_has_a_log_here():
-    assert set(LOGS) == set(RUNNERS)
+def test_every_method_for_differences_has_a_log_here():
+    assert set(LOGS) == set(interval_names(for_differences=True))
 
 
 @pytest.mark.parametrize("method", LOGS)

@@ -6,7 +6,10 @@ import numpy as np
 import oracle
 import pandas as pd
 import pytest
-from test_compare import ARRAY, FRAME
+from paired_logs import as_array, models
+
+FRAME = models()
+ARRAY = as_array(FRAME)
 
 
 def test_difference_of_frames_is_a_log():

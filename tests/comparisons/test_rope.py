@@ -8,11 +8,12 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from paired_logs import MARGINS, equivalent_models, some
 from scipy import stats
-from test_equivalence import FRAME, MARGINS, models, some
 
 from cvstats.errors import LogError
 
+FRAME = equivalent_models()
 SHARES = ["p_better", "p_equivalent", "p_worse"]
 
 
@@ -20,7 +21,7 @@ SHARES = ["p_better", "p_equivalent", "p_worse"]
 @given(st.integers(2, 6), st.integers(1, 3), st.integers(0, 999), MARGINS)
 def test_posterior_as_in_the_oracle(k, repetitions, seed, margin):
     rng = np.random.default_rng(seed)
-    frame = models(n=4 * k, k=k, names="ab", repetitions=repetitions)
+    frame = equivalent_models(n=4 * k, k=k, names="ab", repetitions=repetitions)
     frame["b"] += rng.normal()
     ours = frame.cvci.rope(margin=margin).iloc[0]
     gap = frame["a"] - frame["b"]
@@ -33,7 +34,7 @@ def test_posterior_as_in_the_oracle(k, repetitions, seed, margin):
 
 
 def test_without_a_region_it_is_the_one_sided_p_value():
-    frame = models(repetitions=2)
+    frame = equivalent_models(repetitions=2)
     table = frame.cvci.rope(margin=0)
     for alternative, share in (("less", "p_worse"), ("greater", "p_better")):
         test = frame.cvci.compare(method="corrected_t", alternative=alternative)
