@@ -24,7 +24,7 @@ from cvstats.core.result import Result
 from cvstats.errors import LogError
 from cvstats.intervals import interval_names
 
-TESTS = ["difference", "se", "lower", "upper", "statistic", "p_value"]
+TESTS = ["difference", "lower", "upper", "se", "statistic", "p_value"]
 RNG = np.random.default_rng(3)
 
 
@@ -335,7 +335,7 @@ def test_a_constant_difference_has_no_variance_but_rounding(method):
 
 # --- every method that serves for differences -----------------------------------------------------
 
-FIRST = ["difference", "se", "lower", "upper"]
+FIRST = ["difference", "lower", "upper", "se"]
 
 
 def from_plan(plan, n=40, names="abc", sources=None):
@@ -510,8 +510,10 @@ def test_all_pairs_are_as_each_alone_on_large_losses(variance, repetitions, caps
     for a, b in table.index:
         gap = frame[a] - frame[b]
         alone = gap.cvci.wald(variance=variance)
-        own = alone[["estimate", "se", "lower", "upper"]].to_numpy(dtype=float)
-        off = np.abs(table.loc[(a, b), FIRST].to_numpy(dtype=float) - own).max() / alone["se"]
+        own = alone[["estimate", "lower", "upper", "se"]].to_numpy(dtype=float)[0]
+        off = (
+            np.abs(table.loc[(a, b), FIRST].to_numpy(dtype=float) - own).max() / alone["se"].item()
+        )
         worst = max(worst, off)
     with capsys.disabled():
         print(f"\nall pairs, {variance}, {repetitions} repetitions: worst, in widths, {worst:.1e}")

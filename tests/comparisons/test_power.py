@@ -10,6 +10,7 @@ import pytest
 import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rows import only_row
 
 import cvstats
 from cvstats.errors import LogError
@@ -58,7 +59,7 @@ def test_the_smallest_effect_has_the_target_power(alternative, target):
 @pytest.mark.parametrize("alternative", SIGNS)
 def test_the_points_needed_have_the_target_power(alternative):
     effect = 0.07 * SIGNS[alternative]
-    row = FRAME[["a", "b"]].cvci.power(effect=effect, alternative=alternative).iloc[0]
+    row = only_row(FRAME[["a", "b"]].cvci.power(effect=effect, alternative=alternative))
     se = row["se"] * np.sqrt(
         row["n_points"] / np.array([row["points_needed"], row["points_needed"] - 1])
     )
@@ -132,7 +133,7 @@ def test_a_negative_part_is_told():
     assert row["point_variance"] < 0
     assert row["smallest_effect_limit"] == 0
     assert row["points_needed_limit"] == 2
-    assert "negative" in row["caution"]
+    assert "variance clamped" in row["caution"]
 
 
 def test_without_variance():

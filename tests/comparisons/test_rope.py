@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from paired_logs import MARGINS, equivalent_models, some
+from rows import only_row
 from scipy import stats
 
 from cvstats.errors import LogError
@@ -23,7 +24,7 @@ def test_posterior_as_in_the_oracle(k, repetitions, seed, margin):
     rng = np.random.default_rng(seed)
     frame = equivalent_models(n=4 * k, k=k, names="ab", repetitions=repetitions)
     frame["b"] += rng.normal()
-    ours = frame.cvci.rope(margin=margin).iloc[0]
+    ours = only_row(frame.cvci.rope(margin=margin))
     gap = frame["a"] - frame["b"]
     means = gap.groupby(level=["repetition", "fold"]).mean().tolist()
     wanted = oracle_many.correlated_t(means, 1 / (k - 1), *margin)
@@ -70,7 +71,7 @@ def test_rho_and_train_size():
     with pytest.raises(LogError, match="how many points each model was trained on"):
         splits.cvci.rope(margin=0.2)
     ours = splits.cvci.rope(margin=0.2, train_size=48)
-    assert ours["rho"].iloc[0] == pytest.approx(0.2)
+    assert ours.attrs["rho"] == pytest.approx(0.2)
     for rho in (1, -0.1, 2):
         with pytest.raises(LogError, match="from 0 to below 1"):
             FRAME.cvci.rope(margin=1, rho=rho)
@@ -85,4 +86,5 @@ def test_posterior_without_variance():
     for margin, wanted in ((0.5, [1, 0, 0]), (1, [0, 1, 0]), (2, [0, 1, 0]), ((-3, -2), [0, 0, 1])):
         table = frame.cvci.rope(margin=margin)
         assert list(table[SHARES].iloc[0]) == wanted
-        assert "variance is zero" in table["caution"].iloc[0]
+        assert table["caution"].tolist() == ["zero variance"]
+        assert "variance is zero" in table.attrs["cautions"]["zero variance"]
