@@ -80,13 +80,16 @@ def make_method(function: Callable[..., Any], attribute: str | None) -> Any:
     signature = inspect.signature(function)
     first, *rest = signature.parameters.values()
     parameters = [first.replace(name="self", annotation=inspect.Parameter.empty), *rest]
-    vars(method).update(
-        __name__=function.__name__,
-        __doc__=LOSSES_ENTRY.sub("", function.__doc__ or "", count=1),
-        __wrapped__=function,
-        __signature__=signature.replace(parameters=parameters),
-        __module__=function.__module__,
-    )
+    facts = {
+        "__name__": function.__name__,
+        "__qualname__": function.__qualname__,
+        "__module__": function.__module__,
+        "__doc__": LOSSES_ENTRY.sub("", function.__doc__ or "", count=1),
+        "__signature__": signature.replace(parameters=parameters),
+        "__wrapped__": function,
+    }
+    for name, fact in facts.items():
+        setattr(method, name, fact)
     return method
 
 

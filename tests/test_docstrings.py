@@ -5,11 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
-from cvstats.intervals.registry import METHODS
 
 import cvstats
 from cvstats.accessor import CVAccessor
-from cvstats.comparisons import NAMES
+from cvstats.registry import list_methods
 
 ROOMS = {name: getattr(cvstats, name) for name in ("datasets", "plans", "plot")}
 PUBLIC = {name: getattr(cvstats, name) for name in cvstats.__all__} | {
@@ -72,7 +71,7 @@ def test_every_parameter_is_told(name):
     assert names == list(inspect.signature(PUBLIC[name]).parameters)
 
 
-@pytest.mark.parametrize("name", sorted({*METHODS, *NAMES} - {"difference"}))
+@pytest.mark.parametrize("name", sorted({method.name for method in list_methods()} - {"difference"}))
 def test_a_method_says_what_it_covers_and_how_it_is_computed(name):
     text = words(PUBLIC[name])
     summary = text.split("Parameters\n----------\n")[0] + text.split("\nNotes\n-----\n")[-1]

@@ -231,13 +231,13 @@ def test_cells_are_labelled(frame):
 @pytest.mark.parametrize("name", METHODS)
 def test_methods_have_the_signature_and_the_words_of_the_functions(name):
     function, method = getattr(cvstats, name), getattr(CVAccessor, name)
-    own = inspect.signature(method, eval_str=True, follow_wrapped=False)
+    own = inspect.signature(method, follow_wrapped=False)
     ours = list(own.parameters.values())[1:]
-    theirs = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
+    theirs = list(inspect.signature(function).parameters.values())[1:]
     assert ours == theirs
     options = [p for p in ours if p.name != "other"]
     assert all(p.kind is p.KEYWORD_ONLY and p.default is not p.empty for p in options)
-    assert own.return_annotation == inspect.signature(function, eval_str=True).return_annotation
+    assert own.return_annotation == inspect.signature(function).return_annotation
     words = inspect.getdoc(function).splitlines()
     start = next(i for i, line in enumerate(words) if line.startswith("losses : "))
     end = next(i for i in range(start + 1, len(words)) if not words[i].startswith(" "))

@@ -7,7 +7,6 @@ from functools import partial
 import numpy as np
 import pytest
 import xarray as xr
-from cvstats.containers.lazy.naming import token_of
 
 import cvstats
 from cvstats import LogError

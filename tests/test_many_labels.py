@@ -9,12 +9,12 @@ import numpy as np
 import oracle
 import pandas as pd
 import pytest
+from cvstats.containers.grouping import Groups
 from rows import only_row
 
 import cvstats
 from cvstats import LogError, Moments
 from cvstats.containers.batches import find_cells
-from cvstats.containers.grouping import Groups
 from cvstats.containers.read import read
 from cvstats.core import design as designs
 from cvstats.core import reduce

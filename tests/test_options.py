@@ -126,7 +126,8 @@ WRONG = [
       for name in ("corrected_t", "rope") for wrong in (0, -3, 0.9)],
     *[(name, {"method": "wald", "options": wrong}, f"options={wrong!r} is not known. Expected the")
       for name in ("compare", "equivalence") for wrong in ("variance", 3, ["variance"])],
-    *[(name, {"method": wrong}, f"method={wrong!r} is not known. Expected one of 'holdout', 'wald'")
+    *[(name, {"method": wrong}, f"method={wrong!r} is not known. Expected one of 'bootstrap_oob', "
+      "'clustered'")
       for name in ("compare", "equivalence") for wrong in ("nothing like it", 42, ["wald"], {})],
     ("compare", {"method": "Wald "}, "Perhaps you meant 'wald'."),
     ("compare", {"method": "wald", "options": {"varianc": 1}}, "Perhaps you meant 'variance'."),
@@ -152,7 +153,7 @@ WRONG = [
                            ("source_components", "independent"))
       for wrong in (3, ["source"], pd.NA, np.array(["a", "b"]))],
     ("report", {"seed": "x"}, "seed='x' is out of range. Expected a whole number from 0."),
-    ("report", {"title": ["a"]}, "title=['a'] is no title. Expected text."),
+    ("report", {"title": ["a"]}, "title=['a'] is not a title. Expected text."),
 ]  # fmt: skip
 
 

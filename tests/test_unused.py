@@ -9,9 +9,8 @@ import xarray as xr
 from rows import only_row
 
 import cvstats
+from cvstats.core.cautions import Caution
 from cvstats.core.level_names import meant
-from cvstats.core.cautions import Caution
-from cvstats.core.cautions import Caution
 from cvstats.errors import LogError
 
 WORDS = "unused level"

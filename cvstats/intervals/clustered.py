@@ -106,10 +106,12 @@ def clustered(
     """
     if per is not None:
         checked_level("per", per)
-    if per == by:
-        raise LogError(
-            f"per={per!r} leaves one cluster in each part. Expected another level than by={by!r}."
-        )
+        checked_level("by", by)
+        if per == by:
+            raise LogError(
+                f"per={per!r} leaves one cluster in each part. "
+                f"Expected another level than by={by!r}."
+            )
     return METHOD(losses, by=by, correction=correction, alpha=alpha, per=per, missing=missing)
 
 

@@ -321,7 +321,9 @@ def test_leave_one_out_and_cautions():
     table = alone.cvci.best_set(center="global", rng=0)
     wanted = FRAME.cvci.best_set(center="global", rng=0)
     np.testing.assert_allclose(table["p_value"], wanted["p_value"])
-    assert (FRAME.cvci.best_set()["caution"] == "small folds").all()
+    small = FRAME.cvci.best_set()
+    assert (small["caution"] == "small folds").all()
+    assert "center='global'" in small.attrs["cautions"]["small folds"]
     assert (wanted["caution"] == "").all()
     few = models(n=20, k=1).cvci.best_set()
     assert few["caution"].str.contains("few points").all()

@@ -8,8 +8,10 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from paired_logs import some, wrong_answers
 from scipy import stats
-from test_mcnemar import FRAME, some
+
+FRAME = wrong_answers()
 
 
 @some

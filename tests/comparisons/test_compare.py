@@ -11,11 +11,10 @@ import oracle
 import pandas as pd
 import pytest
 import xarray as xr
-from cvstats.api.running import RUNNERS
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from paired_logs import ALTERNATIVES, as_array, models, some
 from rows import only_row
-from statsmodels.stats.multitest import multipletests
 from strategies import close, logs, shuffled
 
 import cvstats
@@ -23,24 +22,10 @@ from cvstats import plans
 from cvstats.comparisons.compare import compute_tests
 from cvstats.core.result import Result
 from cvstats.errors import LogError
+from cvstats.intervals import interval_names
 
-some = settings(max_examples=40, deadline=None)
-ALTERNATIVES = ["two-sided", "less", "greater"]
 TESTS = ["difference", "lower", "upper", "se", "statistic", "p_value"]
 RNG = np.random.default_rng(3)
-
-
-def models(n=60, k=4, names=("ridge", "forest", "boost"), repetitions=1, dtype=float):
-    """A frame of losses that models share in part."""
-    rows = repetitions * n
-    index = pd.MultiIndex.from_arrays(
-        [np.repeat(range(repetitions), n), np.tile(np.arange(n) % k, repetitions),
-         np.tile(range(n), repetitions)],
-        names=["repetition", "fold", "point"],
-    )  # fmt: skip
-    shared = RNG.gamma(2.0, size=rows)
-    columns = {name: shared + RNG.normal(0.2 * j, 1, rows) for j, name in enumerate(names)}
-    return pd.DataFrame(columns, index=index).astype(dtype)
 
 
 FRAME = models()
@@ -194,21 +179,6 @@ def test_all_pairs(width):
 # --- containers -----------------------------------------------------------------------------------
 
 
-def as_array(frame):
-    """One repetition as an array of models and points, with the folds a coordinate."""
-    values = frame.droplevel(["repetition", "fold"])
-    return xr.DataArray(
-        values.to_numpy(),
-        dims=("point", "model"),
-        coords={
-            "point": values.index.to_numpy(),
-            "model": list(frame.columns),
-            "fold": ("point", frame.index.get_level_values("fold")),
-        },
-        name="loss",
-    )
-
-
 ARRAY = as_array(FRAME)
 
 
@@ -360,7 +330,7 @@ def test_a_constant_difference_has_no_variance_but_rounding(method):
 
 # --- every method that serves for differences -----------------------------------------------------
 
-FIRST = ["difference", "se", "lower", "upper"]
+FIRST = ["difference", "lower", "upper", "se"]
 
 
 def from_plan(plan, n=40, names="abc", sources=None):
@@ -403,8 +373,8 @@ LOGS = {
 }
 
 
-def test_every_runner_has_a_log_here():
-    assert set(LOGS) == set(RUNNERS)
+def test_every_method_for_differences_has_a_log_here():
+    assert set(LOGS) == set(interval_names(for_differences=True))
 
 
 @pytest.mark.parametrize("method", LOGS)
@@ -535,8 +505,10 @@ def test_all_pairs_are_as_each_alone_on_large_losses(variance, repetitions, caps
     for a, b in table.index:
         gap = frame[a] - frame[b]
         alone = gap.cvci.wald(variance=variance)
-        own = alone[["estimate", "se", "lower", "upper"]].to_numpy(dtype=float)
-        off = np.abs(table.loc[(a, b), FIRST].to_numpy(dtype=float) - own).max() / alone["se"]
+        own = alone[["estimate", "lower", "upper", "se"]].to_numpy(dtype=float)[0]
+        off = (
+            np.abs(table.loc[(a, b), FIRST].to_numpy(dtype=float) - own).max() / alone["se"].item()
+        )
         worst = max(worst, off)
     with capsys.disabled():
         print(f"\nall pairs, {variance}, {repetitions} repetitions: worst, in widths, {worst:.1e}")

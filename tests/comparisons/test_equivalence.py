@@ -7,39 +7,19 @@ import math
 import numpy as np
 import oracle
 import oracle_many
-import pandas as pd
 import pytest
 import xarray as xr
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from paired_logs import MARGINS, equivalent_models, some
 from scipy import stats
 from strategies import logs, shuffled
 
 import cvstats
 from cvstats.errors import LogError
 
-some = settings(max_examples=40, deadline=None)
 RNG = np.random.default_rng(41)
-
-
-def models(n=60, k=5, names="abc", repetitions=1):
-    rep = np.repeat(np.arange(repetitions), n)
-    row = np.tile(np.arange(n), repetitions)
-    index = pd.MultiIndex.from_arrays(
-        [rep, (row + rep) % k, row], names=["repetition", "fold", "point"]
-    )
-    shared = RNG.gamma(2.0, size=len(index))
-    return pd.DataFrame(
-        {name: shared + RNG.normal(0.1 * j, 1, len(index)) for j, name in enumerate(names)}, index
-    )
-
-
-FRAME = models()
-MARGINS = st.one_of(
-    st.floats(0.01, 20).map(lambda m: (-m, m)),
-    st.tuples(st.floats(-20, 0), st.floats(0.01, 20)),
-    st.floats(-5, 20).map(lambda high: (-math.inf, high)),
-)
+FRAME = equivalent_models()
 
 
 @some
@@ -57,7 +37,7 @@ def test_two_one_sided_tests_as_in_the_oracle(rows, seed, margin):
 @pytest.mark.parametrize("alpha", [0.01, 0.05, 0.2])
 @pytest.mark.parametrize("method", [None, "corrected_t", "naive", "cv_t"])
 def test_equivalent_where_the_interval_lies_within(alpha, method):
-    frame = models(names="abcdef")
+    frame = equivalent_models(names="abcdef")
     for margin in (0.05, 0.3, 0.6, (-0.1, 0.4), (None, 0.2), (-0.3, None)):
         table = frame.cvci.equivalence(margin=margin, alpha=alpha, method=method)
         plain = frame.cvci.compare(method=method, alpha=2 * alpha, adjust=None)
@@ -122,7 +102,7 @@ def test_words_of_margins():
             call()
     with pytest.raises(LogError, match="Expected below 0.5"):
         FRAME.cvci.equivalence(margin=1, alpha=0.5)
-    halves = models(n=10, k=2, repetitions=5)
+    halves = equivalent_models(n=10, k=2, repetitions=5)
     with pytest.raises(LogError, match="needs a standard error, and five_by_two"):
         halves.cvci.equivalence(margin=1, method="five_by_two", options={"test": "f"})
 

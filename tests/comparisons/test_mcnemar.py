@@ -9,8 +9,9 @@ import oracle_many
 import pandas as pd
 import pytest
 import xarray as xr
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from paired_logs import some, wrong_answers
 from rows import only_row
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
@@ -18,20 +19,11 @@ from statsmodels.stats.multitest import multipletests
 import cvstats
 from cvstats.errors import LogError
 
-some = settings(max_examples=60, deadline=None)
 RNG = np.random.default_rng(43)
 TESTS = ["exact", "chi2", "mid-p"]
 
 
-def models(n=80, k=4, rates=(0.2, 0.3, 0.35)):
-    index = pd.MultiIndex.from_arrays([np.arange(n) % k, range(n)], names=["fold", "point"])
-    hard = RNG.normal(size=n)
-    noise = RNG.normal(size=(n, len(rates)))
-    wrong = hard[:, None] + noise > np.sqrt(2) * stats.norm.isf(rates)
-    return pd.DataFrame(wrong.astype(float), index, list("abcdef")[: len(rates)])
-
-
-FRAME = models()
+FRAME = wrong_answers()
 PAIRED = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=2, max_size=70)
 
 

@@ -8,13 +8,13 @@ import numpy as np
 import oracle
 import pytest
 import xarray as xr
-from cvstats.comparisons.multiplicity import adjust_p_values
 from hypothesis import given
 from hypothesis import strategies as st
+from paired_logs import ALTERNATIVES, models, some
 from statsmodels.stats.multitest import multipletests
-from test_compare import ALTERNATIVES, models, some
 
 import cvstats
+from cvstats.comparisons._multiplicity import adjust_p_values
 from cvstats.errors import LogError
 
 

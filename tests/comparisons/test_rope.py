@@ -8,11 +8,13 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from paired_logs import MARGINS, equivalent_models, some
+from rows import only_row
 from scipy import stats
-from test_equivalence import FRAME, MARGINS, models, some
 
 from cvstats.errors import LogError
 
+FRAME = equivalent_models()
 SHARES = ["p_better", "p_equivalent", "p_worse"]
 
 
@@ -20,9 +22,9 @@ SHARES = ["p_better", "p_equivalent", "p_worse"]
 @given(st.integers(2, 6), st.integers(1, 3), st.integers(0, 999), MARGINS)
 def test_posterior_as_in_the_oracle(k, repetitions, seed, margin):
     rng = np.random.default_rng(seed)
-    frame = models(n=4 * k, k=k, names="ab", repetitions=repetitions)
+    frame = equivalent_models(n=4 * k, k=k, names="ab", repetitions=repetitions)
     frame["b"] += rng.normal()
-    ours = frame.cvci.rope(margin=margin).iloc[0]
+    ours = only_row(frame.cvci.rope(margin=margin))
     gap = frame["a"] - frame["b"]
     means = gap.groupby(level=["repetition", "fold"]).mean().tolist()
     wanted = oracle_many.correlated_t(means, 1 / (k - 1), *margin)
@@ -33,7 +35,7 @@ def test_posterior_as_in_the_oracle(k, repetitions, seed, margin):
 
 
 def test_without_a_region_it_is_the_one_sided_p_value():
-    frame = models(repetitions=2)
+    frame = equivalent_models(repetitions=2)
     table = frame.cvci.rope(margin=0)
     for alternative, share in (("less", "p_worse"), ("greater", "p_better")):
         test = frame.cvci.compare(method="corrected_t", alternative=alternative)
@@ -69,7 +71,7 @@ def test_rho_and_train_size():
     with pytest.raises(LogError, match="how many points each model was trained on"):
         splits.cvci.rope(margin=0.2)
     ours = splits.cvci.rope(margin=0.2, train_size=48)
-    assert ours["rho"].iloc[0] == pytest.approx(0.2)
+    assert ours.attrs["rho"] == pytest.approx(0.2)
     for rho in (1, -0.1, 2):
         with pytest.raises(LogError, match="from 0 to below 1"):
             FRAME.cvci.rope(margin=1, rho=rho)
@@ -84,4 +86,5 @@ def test_posterior_without_variance():
     for margin, wanted in ((0.5, [1, 0, 0]), (1, [0, 1, 0]), (2, [0, 1, 0]), ((-3, -2), [0, 0, 1])):
         table = frame.cvci.rope(margin=margin)
         assert list(table[SHARES].iloc[0]) == wanted
-        assert "variance is zero" in table["caution"].iloc[0]
+        assert table["caution"].tolist() == ["zero variance"]
+        assert "variance is zero" in table.attrs["cautions"]["zero variance"]

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import inspect
 import re
-from typing import get_args
 
 import numpy as np
 import pandas as pd
 import pytest
 import simulate
 import xarray as xr
-from cvstats.api.running import INTERVALS, RUNNERS, Compared
-from cvstats.intervals.registry import METHODS
-from resampled_logs import example
 from rows import only_row
 
 import cvstats
-from cvstats.comparisons import find_method
 from cvstats.errors import LogError
+from cvstats.intervals import interval_names
+from cvstats.registry import list_methods
 
-COMPARISONS = {
-    name: find_method(name)
-    for name in ("best_set", "cochran_q", "friedman", "mcnemar", "nemenyi", "rope")
-}
-"""Comparisons that ask for a design of their own."""
+METHODS = {method.name: method for method in list_methods()}
+INTERVALS = interval_names()
 
 
 def of(plan, models=1):
@@ -67,10 +61,10 @@ def single_test_set():
 
 LOGS = {
     "one test set": (single_test_set, "holdout", "one test set of 20 points"),
-    "a test set met again": (
+    "a test set evaluated again": (
         lambda: pd.concat({"a": single_test_set(), "b": single_test_set()}, names=["repetition"]),
         "holdout",
-        "one test set of 20 points, met 2 times",
+        "one test set of 20 points, evaluated 2 times",
     ),
     "K-fold": (folds, "wald", "a partition into 4 folds: every point is tested once"),
     "leave-one-out": (
@@ -132,7 +126,7 @@ LOGS = {
     "sources in random folds": (
         lambda: sources(lambda row: row % 4),
         "wald",
-        "a partition into 4 folds: every point is tested once; sources stand in several folds, so "
+        "a partition into 4 folds: every point is tested once; sources occur in several folds, so "
         "they are taken as they are",
     ),
 }  # fmt: skip
@@ -162,12 +156,11 @@ def test_what_applies_runs_and_what_does_not_says_why(kind):
     log = LOGS[kind][0]()
     log.attrs = {"n_train": 16, "no_information": 4.0}
     table = log.cvci.methods()
-    assert list(table.index) == [*METHODS, *COMPARISONS]
+    assert list(table.index) == [*METHODS]
     assert table["applies"].dtype == bool
     for name, row in table.iterrows():
-        call = INTERVALS.get(name)
-        if call is None:
-            continue  # describes a log and gives no interval
+        if name not in INTERVALS:
+            continue  # describes a log, or compares models
         if row["applies"]:
             assert row["why_not"] == ""
             if not (kind == "leave-one-out" and name == "quadratic"):  # its default needs more
@@ -184,12 +177,11 @@ def test_what_applies_runs_and_what_does_not_says_why(kind):
 
 
 def test_every_method_of_the_registry_has_a_function_and_says_who_wrote_it():
-    for name, method in {**METHODS, **COMPARISONS}.items():
+    for name, method in METHODS.items():
         assert method.name == name
         assert re.search(r"(doi:10\.|arXiv:|PMLR|JMLR)", method.reference), name
         assert callable(getattr(cvstats, name)), name
         assert name in dir(pd.Series([0.0]).cvci), name
-    assert set(get_args(Compared)) == set(RUNNERS)
     for name in INTERVALS:
         assert name in METHODS
         theirs = inspect.signature(getattr(cvstats, name)).parameters
@@ -213,7 +205,9 @@ def test_suggestions_depend_on_the_points_and_are_not_followed():
 def test_a_method_by_name():
     found = cvstats.interval(folds(), method="cv_t")
     assert (found.attrs["method"], found.attrs["reason"]) == ("cv_t", "asked for by name")
-    with pytest.raises(LogError, match="method='anova' is not known. Expected one of 'holdout', "):
+    with pytest.raises(
+        LogError, match="method='anova' is not known. Expected one of 'bootstrap_632', "
+    ):
         cvstats.interval(folds(), method="anova")
     with pytest.raises(LogError, match=r"alpha=0 is out of range"):
         cvstats.interval(folds(), alpha=0)
@@ -280,7 +274,7 @@ def test_sources_are_no_folds_without_a_word():
 
 
 def test_the_reason_tells_what_folds_do_to_sources():
-    assert "sources stand in several folds" in flights("fold").cvci.interval().attrs["reason"]
+    assert "sources occur in several folds" in flights("fold").cvci.interval().attrs["reason"]
     month = cvstats.datasets.load("flights_by_month")
     losses = cvstats.losses(month, prediction="naive_bayes", loss="brier").reset_index()
     losses["fold"] = losses["source"].str[-2:].astype(int) // 2
