@@ -18,3 +18,8 @@ def only_row(result):
 def counted(numbers):
     counts = {name: value for name, value in numbers.attrs.items() if is_count(name)}
     return pd.concat([numbers.astype(object), pd.Series(counts, dtype=object)])
+
+
+def with_counts(table):
+    """The table, or Dataset, with the counts that its attrs hold beside its other numbers."""
+    return table.assign(**{name: n for name, n in table.attrs.items() if is_count(name)})

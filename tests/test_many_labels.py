@@ -14,7 +14,7 @@ from rows import only_row
 import cvstats
 from cvstats import LogError, Moments
 from cvstats.containers.batches import find_cells
-from cvstats.containers.grouping import Groups
+from cvstats.containers.groups import Groups
 from cvstats.containers.read import read
 from cvstats.core import design as designs
 from cvstats.core import reduce
@@ -124,7 +124,7 @@ def test_labels_that_never_occur_change_nothing_and_cost_little():
     expected = cvstats.corrected_t(plain, train_size=100)
     start = time.perf_counter()
     tracemalloc.start()
-    pd.testing.assert_series_equal(cvstats.corrected_t(log, train_size=100), expected)
+    pd.testing.assert_frame_equal(cvstats.corrected_t(log, train_size=100), expected)
     memory = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert memory < 4e6
@@ -138,7 +138,7 @@ def test_points_of_sources_with_labels_that_never_occur():
     log = log.to_frame("loss").set_index(source.rename("source"), append=True)["loss"]
     plain = log.copy()
     plain.index = log.index.remove_unused_levels()
-    pd.testing.assert_series_equal(cvstats.clustered(log), cvstats.clustered(plain))
+    pd.testing.assert_frame_equal(cvstats.clustered(log), cvstats.clustered(plain))
 
 
 # --- rows without a label -------------------------------------------------------------------------
@@ -176,10 +176,10 @@ def test_words_follow_the_labels_of_an_index():
         names=["repetition", "point", "source"],
     )
     log = pd.Series(np.arange(100.0), index=index)
-    with pytest.raises(LogError, match=r"source=0, point=0 stands in source=1 too"):
+    with pytest.raises(LogError, match=r"source=0, point=0 appears in source=1 too"):
         cvstats.clustered(log)
     log.index = log.index.set_levels(list("abcdefghij"), level="source")
-    with pytest.raises(LogError, match=r"source='a', point=0 stands in source='b' too"):
+    with pytest.raises(LogError, match=r"source='a', point=0 appears in source='b' too"):
         cvstats.clustered(log)
 
 

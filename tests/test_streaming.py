@@ -296,7 +296,7 @@ def test_random_splits_are_no_partition():
     with pytest.raises(LogError, match="do not test the same points"):
         moments.wald()
     ours, theirs = moments.corrected_t(train_size=40), cvstats.corrected_t(log, train_size=40)
-    pd.testing.assert_series_equal(ours, only_row(theirs).drop("n_points"), rtol=1e-12)
+    pd.testing.assert_frame_equal(ours, theirs, rtol=1e-12)
 
 
 def test_a_missing_batch_is_noticed():
