@@ -21,15 +21,6 @@ def counted(numbers):
     return pd.concat([numbers.astype(object), pd.Series(counts, dtype=object)])
 
 
-def with_counts(result):
-    """The whole result, its counts as columns or variables also where attrs hold them."""
-    counts = {name: value for name, value in result.attrs.items() if held(name)}
-    if isinstance(result, pd.DataFrame):
-        return result.assign(**counts).sort_index(axis=1)
-    like = result["caution"]
-    return result.assign({name: xr.full_like(like, value) for name, value in counts.items()})
-
-
-def held(name):
-    """Whether an attribute is a count that would be a column if rows differed."""
-    return is_count(name) and name not in ("n_draws", "n_dropped")
+def with_counts(table):
+    """The table, or Dataset, with the counts that its attrs hold beside its other numbers."""
+    return table.assign(**{name: n for name, n in table.attrs.items() if is_count(name)})

@@ -101,7 +101,7 @@ def test_a_number_of_threads_that_is_none(monkeypatch, asked):
 def test_a_number_of_threads(monkeypatch, asked):
     expected = cvstats.naive(PLAIN)
     monkeypatch.setenv("CVSTATS_THREADS", asked)
-    pd.testing.assert_series_equal(cvstats.naive(PLAIN), expected)
+    pd.testing.assert_frame_equal(cvstats.naive(PLAIN), expected)
 
 
 def test_spans_cover_all_rows():

@@ -182,7 +182,7 @@ def test_a_series_and_an_index():
     series = parted(whole["ridge"])
     log = whole["ridge"]
     with now():
-        pd.testing.assert_series_equal(
+        pd.testing.assert_frame_equal(
             series.cvci.holdout().compute(), cvstats.holdout(log), rtol=1e-12
         )
         frame = parted(whole).cvci.wald().compute()

@@ -148,6 +148,7 @@ def plain(table):
     """How many were dropped is told by a variable where the answer is lazy, and else by attrs."""
     table = table.drop_vars("n_dropped", errors="ignore")
     table.attrs.pop("n_dropped", None)
+    table.attrs.pop("cautions", None)  # which labels occur is not known before the losses are
     return table
 
 

@@ -15,6 +15,7 @@ from rows import only_row
 import cvstats
 from cvstats import LogError, Moments
 from cvstats.containers.batches import find_cells
+from cvstats.containers.groups import Groups
 from cvstats.containers.read import read
 from cvstats.core import design as designs
 from cvstats.core import reduce
@@ -176,10 +177,10 @@ def test_words_follow_the_labels_of_an_index():
         names=["repetition", "point", "source"],
     )
     log = pd.Series(np.arange(100.0), index=index)
-    with pytest.raises(LogError, match=r"source=0, point=0 stands in source=1 too"):
+    with pytest.raises(LogError, match=r"source=0, point=0 appears in source=1 too"):
         cvstats.clustered(log)
     log.index = log.index.set_levels(list("abcdefghij"), level="source")
-    with pytest.raises(LogError, match=r"source='a', point=0 stands in source='b' too"):
+    with pytest.raises(LogError, match=r"source='a', point=0 appears in source='b' too"):
         cvstats.clustered(log)
 
 

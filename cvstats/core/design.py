@@ -598,7 +598,7 @@ class Design:
         row, code = shared  # in words only now: an index may get other labels
         other = spelled(self.levels[level].labels[code])
         where = self.format_labels(row, level)
-        return counts, f"the point at {where} stands in {level}={other} too"
+        return counts, f"the point at {where} appears in {level}={other} too"
 
     def _count_points(self, level: str) -> tuple[IntArray, tuple[int, int] | None]:
         """Count them; also find the row of such a point, and the code of another of its labels."""
