@@ -281,7 +281,7 @@ WRONG_METHODS = {
     "random splits to cv_t": (random_splits, cvstats.cv_t, "cv_t needs a K-fold partition"),
     "repetitions without point": (
         lambda: k_fold(r=2).droplevel("point"), wald,
-        "the log has 2 repetitions and no level 'point', so nothing tells which losses belong to "
+        "the log has 2 repetitions and no level 'point', so it is unknown which losses belong to "
         "one "
         "point. Add the identity of each point to the index, or take one repetition",
     ),

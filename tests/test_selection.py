@@ -229,7 +229,7 @@ def test_what_no_log_tells_is_asked_for():
 
 def test_repetitions_of_nameless_points():
     log = example("corrected_t")["a"].droplevel("point")
-    with pytest.raises(LogError, match="6 repetitions and no level 'point', so nothing tells"):
+    with pytest.raises(LogError, match="6 repetitions and no level 'point', so it is unknown"):
         cvstats.interval(log)
     assert cvstats.methods(log).attrs["suggestion"] == ""
     assert cvstats.methods(log).loc["corrected_t", "applies"]

@@ -46,7 +46,7 @@ def read_independent_logs(losses: object, name: str, missing: str) -> Groups:
     if name == "repetition":
         raise LogError(
             "independent='repetition': repetitions split the same data anew and share all that "
-            "is particular to them, so they are no independent logs and tell nothing of gamma. "
+            "is particular to them, so they are not independent logs and say nothing about gamma. "
             "Expected a level whose labels are data sets of their own, as in "
             "independent='dataset'. If each of your repetitions drew new data, call it so: "
             "log.rename_axis(index={'repetition': 'dataset'})."
@@ -54,14 +54,14 @@ def read_independent_logs(losses: object, name: str, missing: str) -> Groups:
     if name in LEVELS:
         raise LogError(
             f"independent={name!r}: the labels of {name!r} are parts of one experiment on one "
-            f"data set, so they are no independent logs. Expected another level, whose labels "
+            f"data set, so they are not independent logs. Expected another level, whose labels "
             f"are data sets of their own, as in independent='dataset'."
         )
     groups = Groups(read(losses, missing=missing, by=name), name)
     if len(groups.labels) < 2:
         raise LogError(
             f"level {name!r} has one label, {spelled(groups.labels[0])}: a single log cannot "
-            f"tell its own variance. Expected two data sets or more, drawn independently."
+            f"show its own variance. Expected two data sets or more, drawn independently."
         )
     return groups
 
@@ -187,8 +187,8 @@ def by_source(found: Moments) -> BySource:
         at = int(np.flatnonzero(alone)[0])
         raise LogError(
             f"{found.levels[1]} {name_of(found, 1, at)} has one point in {found.levels[0]} "
-            f"{name_of(found, 0, at)}, so sigma^2 cannot be told from omega. Expected at least "
-            f"two points of each source in each log."
+            f"{name_of(found, 0, at)}, so sigma^2 cannot be separated from omega. Expected at "
+            f"least two points of each source in each log."
         )
     shape = (r, k, found.mean.shape[1])
     mean, m2 = found.mean.reshape(shape), found.m2.reshape(shape)

@@ -117,8 +117,8 @@ def recommend_for_test_sets(design: Design) -> tuple[str, str]:
     if splits.points is None:
         raise LogError(
             f"the log has {len(splits.rows):,} repetitions and no level 'point', so random splits "
-            f"cannot be told from one test set evaluated several times. Add the identity of each "
-            f"point to the index, or choose: interval(losses, method='corrected_t')."
+            f"cannot be distinguished from one test set evaluated several times. Add the identity "
+            f"of each point to the index, or choose: interval(losses, method='corrected_t')."
         )
     if covers_all_points(design):
         again = f", evaluated {len(splits.rows):,} times" if len(splits.rows) > 1 else ""

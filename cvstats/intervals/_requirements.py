@@ -70,11 +70,11 @@ def partition(design: Design) -> str | None:
         return (
             f"the log has {len(splits.rows):,} repetitions, one loss in each fold, and no level "
             f"'point'. If these are means of folds or scores, say so with log.attrs['holds'] = "
-            f"'scores' and use corrected_t; else add the identity of each point to the index."
+            f"'scores' and use corrected_t; otherwise add the identity of each point to the index."
         )
     if splits.points is None:
         return (
-            f"the log has {len(splits.rows):,} repetitions and no level 'point', so nothing tells "
+            f"the log has {len(splits.rows):,} repetitions and no level 'point', so it is unknown "
             f"which losses belong to one point. Add the identity of each point to the index, "
             f"or take one repetition: {design.take('repetition')}."
         )
@@ -84,8 +84,8 @@ def partition(design: Design) -> str | None:
         return (
             f"its repetitions test {tested} of the {splits.points:,} points, so these are random "
             f"splits, or some evaluations were left out. A partition tests every point once in "
-            f"each repetition. Random splits are what corrected_t is for; else keep the points "
-            f"that all repetitions have, or treat one repetition as a test set: "
+            f"each repetition. Random splits are what corrected_t is for; otherwise keep the "
+            f"points that all repetitions have, or treat one repetition as a test set: "
             f"holdout({design.take('repetition')})."
         )
     return None
@@ -110,7 +110,7 @@ def one_partition(design: Design) -> str | None:
     if design.has("repetition"):
         return (
             f"the log has {design.number('repetition'):,} repetitions. Take one of them: "
-            f"{design.take('repetition')}; or use wald, which knows about repetitions."
+            f"{design.take('repetition')}; or use wald, which allows for repetitions."
         )
     return None
 
@@ -174,8 +174,8 @@ def one_test_per_point(design: Design) -> str | None:
     if design.has("repetition"):
         return (
             f"the log has {design.number('repetition'):,} repetitions, and errors of one point in "
-            f"several of them are no independent ones. Take one: {design.take('repetition')}; or "
-            f"use compare, which knows about repetitions."
+            f"several of them are not independent. Take one: {design.take('repetition')}; or "
+            f"use compare, which allows for repetitions."
         )
     return None
 
@@ -204,7 +204,7 @@ def one_source_out(design: Design) -> str | None:
     if design.number("source") < 2:
         only = design.levels["source"].labels[design.codes_of(design.cell_table(("source",)))[0, 0]]
         return (
-            f"the log has one source, {spelled(only)}, and tells nothing of another. Expected "
+            f"the log has one source, {spelled(only)}, which says nothing about another. Expected "
             f"two or more, ten or more to say much; {SOURCES_MADE}"
         )
     if "fold" not in design.levels:
@@ -244,7 +244,7 @@ def groups(design: Design, name: str = "source") -> str | None:
     splits = design.splits()
     if splits.points is None and not splits.apart:
         return (
-            f"the log has {len(splits.rows):,} repetitions and no level 'point', so nothing tells "
+            f"the log has {len(splits.rows):,} repetitions and no level 'point', so it is unknown "
             f"whether a point keeps its cluster. Add the identity of each point to the index, "
             f"or take one repetition: {design.take('repetition')}."
         )
@@ -343,7 +343,7 @@ def halves(design: Design) -> str | None:
     numbers = (read_sample_numbers(design) or set()) - {0}
     lone = sorted(s for s in numbers if (s + 1 if s % 2 else s - 1) not in numbers)
     if lone or not numbers:
-        found = f"sample {lone[0]} stands alone" if lone else "no halves (samples 1, 2, …)"
+        found = f"sample {lone[0]} has no partner" if lone else "no halves (samples 1, 2, …)"
         return f"the log has {found}. Samples 2r - 1 and 2r are the halves of division r; {made}"
     return None
 

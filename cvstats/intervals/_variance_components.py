@@ -135,7 +135,7 @@ def refuse_single_points(part: Components) -> LogError:
     """Explain that folds of one point leave nothing to tell points and folds apart."""
     return LogError(
         f"every one of the {part.folds:,} folds holds one point (leave-one-out), so variance "
-        f"within folds cannot be told from variance between them. Expected folds of two or "
+        f"within folds cannot be separated from variance between them. Expected folds of two or "
         f"more points. Use wald, or quadratic(estimator='theta_3')."
     )
 

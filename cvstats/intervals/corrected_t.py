@@ -189,7 +189,7 @@ def find_train_sizes(log: Log, found: Moments, train_size: TrainSize) -> FloatAr
         if train_size is None or (np.ndim(train_size) == 1 and len(train_size) != count):
             raise LogError(
                 "corrected_t needs to know how many points each model was trained on, and a log "
-                "of random splits, or of folds with points left out, does not tell. Pass it: "
+                "of random splits, or of folds with points left out, does not say. Pass it: "
                 "corrected_t(losses, train_size=90), one number for all splits or one for each."
             )
     check_train_size(train_size)  # the noted one, or one of compare's options
@@ -235,7 +235,7 @@ def share_models(groups: Groups, folds: tuple[str, ...]) -> bool:
         return False  # points come back under other labels: logs that stand below each other
     raise LogError(
         f"corrected_t needs to know how many points each model was trained on, and each fold "
-        f"holds points of several labels of {groups.name!r}: nothing tells whether a model was "
+        f"holds points of several labels of {groups.name!r}: it is unknown whether a model was "
         f"trained on all of these or on those of one label. Pass it: corrected_t(losses, "
         f"by={groups.name!r}, train_size=90), one number for all splits or one for each."
     )

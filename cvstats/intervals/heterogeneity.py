@@ -173,7 +173,7 @@ def squared_errors(parts: list[Moments], variance: str) -> FloatArray:
             spare = part.count.sum() - len(part.count)
             if spare < 1:
                 raise LogError(
-                    "every group has one point, so nothing tells points and groups apart. "
+                    "every group has one point, so points and groups cannot be distinguished. "
                     "Expected two points in some group."
                 )
             errors.append(part.m2.sum(axis=0) / spare / n)

@@ -39,7 +39,7 @@ REFUSED = [
         lambda log: log.xs(0, level="sample"),
         "no level 'sample'. Add it to the index, 0 for the data; cvstats.plans.paired_subsampling",
     ),
-    ("conservative_z", lambda log: without(log, sample=3), "sample 4 stands alone"),
+    ("conservative_z", lambda log: without(log, sample=3), "sample 4 has no partner"),
     ("conservative_z", lambda log: log[log.index.get_level_values(0) == 0], "no halves"),
     (
         "conservative_z",
@@ -286,7 +286,7 @@ def test_words_lead_to_what_can_be_typed():
     outer, fold = (folds.index.get_level_values(level) for level in ("outer", "fold"))
     folds = folds[outer == fold].droplevel("outer")
     folds.iloc[0] = np.nan
-    with pytest.raises(LogError, match="or of folds with points left out, does not tell"):
+    with pytest.raises(LogError, match="or of folds with points left out, does not say"):
         cvstats.corrected_t(folds.iloc[1:])
     assert cvstats.corrected_t(folds, train_size=10, missing="drop").attrs["n_train"] == 10
 
@@ -372,7 +372,7 @@ def test_training_sizes_of_parts():
     assert cvstats.corrected_t(logs, by="dataset").attrs["n_train"] == 48
     # of another level nobody knows
     region = log.rename_axis(index={"source": "region"})
-    with pytest.raises(LogError, match=r"labels of 'region': nothing tells .* train_size=90\)"):
+    with pytest.raises(LogError, match=r"labels of 'region': it is unknown .* train_size=90\)"):
         cvstats.corrected_t(region, by="region")
     asked = cvstats.corrected_t(region, by="region", train_size=48)
     np.testing.assert_allclose(asked["se"], parts["se"], rtol=1e-15)

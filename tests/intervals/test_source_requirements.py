@@ -26,7 +26,7 @@ OUT_OF_SOURCE = {
     ),
     "one source": (
         lambda: log_of(ROWS[:4]),
-        "the log has one source, 's0', and tells nothing of another. Expected two or more, ten "
+        "the log has one source, 's0', which says nothing about another. Expected two or more, ten "
         "or more to say much; cvstats.plans.leave_one_source_out makes such a log.",
     ),
     "crossed": (
