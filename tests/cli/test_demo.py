@@ -104,7 +104,7 @@ def test_sentences_say_what_the_tables_show(shown, name):
     text = " ".join(part_of(shown, name).split())
     losses = logged(name)
     wald, naive = cvstats.wald(losses), cvstats.naive(losses)
-    fits = int((wald["n_folds"] * wald["n_repetitions"]).iloc[0])
+    fits = wald.attrs["n_folds"] * wald.attrs["n_repetitions"]
     apart = int((cvstats.compare(losses)["p_adjusted"] < 0.05).sum())
     assert cvstats.datasets.load(name).attrs["title"] in text
     assert text.count("How to read it: ") == 2
