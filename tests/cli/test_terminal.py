@@ -75,9 +75,7 @@ def test_standard_input_by_its_name(more):
     done = subprocess.run(words, input=b"fold,loss\n", capture_output=True, check=False)
     assert done.returncode == 2
     assert done.stderr.count(b"\n") == 1
-    assert (
-        b"'/dev/stdin' is a pipe or a device, and not a file. Standard input" in done.stderr
-    )
+    assert b"'/dev/stdin' is a pipe or a device, and not a file. Standard input" in done.stderr
 
 
 @pytest.mark.parametrize(

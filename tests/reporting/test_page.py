@@ -18,7 +18,6 @@ import pandas as pd
 import pytest
 from pages import Page
 from plotted import logged, many
-from rows import only_row
 
 import cvstats
 from cvstats import cli
@@ -177,14 +176,13 @@ def test_it_holds_the_numbers(texts):
     wald, pairs = cvstats.wald(losses), cvstats.compare(losses)
     best = cvstats.best_set(losses, rng=0)
     for model in losses.columns:
-        row = wald.loc[model]
-        shown = [f"{only_row(row)[name]:,.0f}" for name in ("estimate", "lower", "upper", "se")]
+        shown = [f"{wald.loc[model, name]:,.0f}" for name in ("estimate", "lower", "upper", "se")]
         assert row_of(texts["diabetes"], model) == shown
     name = "ridge − random_forest"
     row = pairs.loc[("ridge", "random_forest")]
     assert row_of(texts["diabetes"], name) == [
-        f"{only_row(row)['difference']:.0f}", f"{only_row(row)['lower']:.0f}", f"{only_row(row)['upper']:.0f}",
-        f"{only_row(row)['p_value']:.3f}", f"{only_row(row)['p_adjusted']:.3f}", f"{only_row(row)['se']:.0f}",
+        f"{row['difference']:.0f}", f"{row['lower']:.0f}", f"{row['upper']:.0f}",
+        f"{row['p_value']:.3f}", f"{row['p_adjusted']:.3f}", f"{row['se']:.0f}",
     ]  # fmt: skip
     text = Page(texts["diabetes"]).words("main")
     assert f"{best['in_set'].sum()} of 3 models may be the best" in text
