@@ -32,7 +32,7 @@ def test_tables_of_every_kind_of_result():
     for result in (cvstats.compare(losses), cvstats.moments(losses).head(), arrays.cvci.compare()):
         assert cvstats.to_markdown(result).count("|") > 20
     assert cvstats.to_markdown(losses["ridge"].cvci.wald()).splitlines()[2].startswith("| ridge |")
-    assert cvstats.to_markdown(arrays["ridge"].cvci.wald()).splitlines()[2].startswith("| losses |")
+    assert cvstats.to_markdown(arrays["ridge"].cvci.wald()).splitlines()[2].startswith("| loss |")
     wide = cvstats.to_markdown(arrays.cvci.wald())
     assert wide == cvstats.to_markdown(losses.cvci.wald())
     found = cvstats.to_markdown(cvstats.diagnose(logged("flights")))

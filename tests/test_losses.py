@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from rows import only_row
 
 import cvstats
 from cvstats.errors import LogError
@@ -253,7 +254,7 @@ def test_columns_that_sound_like_levels_are_not_lost_unseen():
         log.cvci.wald()
     log = cvstats.losses(table.assign(point=range(40)))
     assert log.index.names == ["point", "CV Split", "Hospital"]
-    assert "unused level" in log.cvci.holdout().attrs["cautions"]
+    assert "unused level" in only_row(log.cvci.holdout())["caution"]
 
 
 def test_predictions_are_no_losses_and_the_words_say_what_is():

@@ -48,8 +48,8 @@ def format_result(result: Any, format: Format, facts: Sequence[str] = ()) -> str
         everything = to_plain({**table.attrs, "rows": records})
         return json.dumps(everything, indent=2, ensure_ascii=not is_unicode(sys.stdout))
     rows, _ = text_table(table, None, "auto")
-    counts = [f"{name} = {n:,}" for name, n in table.attrs.items()
-              if str(name).startswith("n_") and isinstance(n, int)]  # fmt: skip
+    counts = [f"{name} = {n:,.12g}" for name, n in table.attrs.items()
+              if str(name).startswith("n_") and isinstance(n, (int, float))]  # fmt: skip
     notes = [f"{name}: {table.attrs[name]}." for name in facts if table.attrs.get(name)]
     notes += [f"counts: {', '.join(counts)}."] if counts else []
     if isinstance(table.attrs.get("cautions"), dict):

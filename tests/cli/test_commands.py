@@ -69,8 +69,9 @@ def test_interval_in_csv_can_be_read_back(capsys, files):
 def test_interval_as_a_table_and_in_markdown(capsys, files):
     _, out, _ = run(capsys, "interval", files / "log.csv", "--method", "naive")
     lines = out.splitlines()
-    assert lines[1].split()[:3] == ["ridge", "3,006", "2,890"]
-    assert "caution, ridge: dependence ignored." in out
+    assert lines[1].split() == ["ridge", "3,006", "2,890", "3,122", "59", "dependence", "ignored"]
+    assert "caution, dependence ignored: Every loss is taken for a new point" in out
+    assert "counts: n_points = 442, n_folds = 10, n_repetitions = 10." in lines
     assert "target: claimed: the expected risk." in out
     assert max(map(len, lines)) <= 120
     _, out, _ = run(capsys, "interval", files / "log.csv", "--format", "markdown")
@@ -120,12 +121,14 @@ def test_methods_tell_why_not(capsys, files):
         assert line[len(start) :].strip().startswith("yes: " if row["applies"] else "no: ")
     assert table.attrs["suggestion"][:40] in out
     _, out, _ = run(capsys, "methods", files / "log.csv", "--format", "json")
-    assert json.loads(out)["rows"][1]["applies"] is True
+    applies = {row["method"]: row["applies"] for row in json.loads(out)["rows"]}
+    assert applies == table["applies"].to_dict()
+    assert applies["wald"] is True
 
 
 def test_diagnose_tells_codes(capsys, files):
     _, out, _ = run(capsys, "diagnose", files / "flights.csv")
-    assert out.startswith("CVS020  12 of 12 sources stand in several folds")
+    assert out.startswith("CVS020  12 of 12 sources occur in several folds")
     assert "clustered()" in out
     _, out, _ = run(capsys, "diagnose", files / "log.csv")
     assert out == "no diagnostic found anything\n"

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from plotted import logged
+from rows import only_row
 
 import cvstats
 from cvstats import cli
@@ -121,7 +122,7 @@ def test_scores_of_random_splits(capsys, files):
         n_test=10,
     )
     assert status == 0
-    assert out.splitlines()[1].split(",")[1] == str(cvstats.corrected_t(log)["estimate"])
+    assert out.splitlines()[1].split(",")[1] == str(only_row(cvstats.corrected_t(log))["estimate"])
 
 
 def test_the_class_of_a_probability(capsys, files):
@@ -139,7 +140,10 @@ def test_the_class_of_a_probability(capsys, files):
     [
         ("interval odd", "as in format='csv'. On the command line: --read-as."),
         ("interval odd --read-as abacus", "abacus"),
-        ("interval odd.csv", "On the command line: --metric, --fold, --model, --point."),
+        (
+            "interval odd.csv",
+            "line: --fold, --point, --metric, --truth, --prediction, --loss.",
+        ),
         ("compare odd.csv --loss err --fold split", "point"),
         ("diagnose odd.csv --loss err --fold splt", "Perhaps you meant 'split'"),
         ("interval plain.csv --prediction ridge", "--metric, --truth, --prediction"),

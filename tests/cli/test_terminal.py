@@ -75,7 +75,7 @@ def test_standard_input_by_its_name(more):
     done = subprocess.run(words, input=b"fold,loss\n", capture_output=True, check=False)
     assert done.returncode == 2
     assert done.stderr.count(b"\n") == 1
-    assert b"'/dev/stdin' is a pipe or a device, and no file. Standard input is not" in done.stderr
+    assert b"'/dev/stdin' is a pipe or a device, and not a file. Standard input" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_standard_input_by_its_name(more):
     [
         (["interval", "x" * 5000 + ".csv"], "cannot be opened: File name too long"),
         (["compare", "a=" + "x" * 5000, "b.csv"], "cannot be opened: File name too long"),
-        (["interval", "x,y\n" * 300], "is text and no path"),
+        (["interval", "x,y\n" * 300], "is text and not a path"),
         (["interval", "no " * 50 + ".csv"], "there is no file 'no no"),
     ],
 )
@@ -118,7 +118,7 @@ def test_gaps_of_one_file_in_a_comparison(capsys):
     files = [str(LOGS / f"inspect_{name}.json") for name in ("alpha", "beta")]
     status, out, err = told(capsys, "compare", *files, "--missing", "drop", "--format", "json")
     assert status == 0
-    assert json.loads(out)["rows"][0]["n_points"] == 19
+    assert json.loads(out)["n_points"] == 19
     assert "note: 1 sample ended in an error; 1 sample with a gap left out of every epoch" in err
     assert "note: 2 evaluations left out: the loss of a model is missing" in err
 

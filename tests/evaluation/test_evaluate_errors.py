@@ -8,7 +8,8 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator, RegressorMixin
+from failing_estimators import Failing
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import KFold
 from sklearn.neighbors import KNeighborsRegressor
@@ -22,35 +23,6 @@ X = pd.DataFrame(RNG.normal(size=(20, 2)), columns=["a", "b"])
 Y = pd.Series(RNG.normal(size=20))
 LABELS = pd.Series(np.arange(20) % 2)
 PLAN = plans.k_fold(4, rng=1)
-
-
-class Stubborn(ValueError):
-    """An exception that cannot be sent to another process and back."""
-
-    def __init__(self, one, two):
-        super().__init__(f"{one} and {two}")
-
-
-class Failing(RegressorMixin, BaseEstimator):
-    """Fail where a point is not in the training sample."""
-
-    def __init__(self, without=0, when="fit", stubborn=False):
-        self.without = without
-        self.when = when
-        self.stubborn = stubborn
-
-    def fit(self, X, y):
-        """Fail, or do nothing."""
-        self.gone_ = self.without not in X.index
-        if self.gone_ and self.when == "fit":
-            raise Stubborn("this", "that") if self.stubborn else ZeroDivisionError("no pivot")
-        return self
-
-    def predict(self, X):
-        """Fail, or predict zero."""
-        if self.gone_ and self.when == "predict":
-            raise ZeroDivisionError("no pivot")
-        return np.zeros(len(X))
 
 
 def run(estimators=None, X=X, y=Y, plan=PLAN, **options):

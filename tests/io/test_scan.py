@@ -12,6 +12,7 @@ import pytest
 
 import cvstats
 from cvstats import LogError
+from cvstats.containers.cells import in_order
 
 parquet = pytest.importorskip("pyarrow.parquet", reason="the extra io is not installed")
 pa = pytest.importorskip("pyarrow", reason="the extra io is not installed")
@@ -99,6 +100,11 @@ def test_lists_of_files_are_looked_at(tmp_path, names, words):
         cvstats.scan_parquet(paths, loss="ridge")
 
 
+def sum_of_points(moments):
+    """The sums of the hashes of the points of each cell, cells by their labels."""
+    return moments.prints[in_order(moments.cells)[1]]
+
+
 def kinds():
     yield "strings", lambda s: [f"p{i}" for i in s]
     yield "categories", lambda s: pd.Categorical([f"p{i}" for i in s])
@@ -116,10 +122,8 @@ def test_labels_of_any_type(tmp_path, name):
     whole.to_parquet(tmp_path / "log", index=False)
     moments = cvstats.scan_parquet(tmp_path / "log", loss="ridge", batch_size=17)
     pd.testing.assert_frame_equal(moments.wald(), cvstats.wald(log), rtol=1e-12)
-    again = cvstats.Moments.of_log(log)  # the same points, met in another container
-    np.testing.assert_array_equal(
-        moments.log().design.prints, again.log().design.prints
-    )  # fmt: skip
+    again = cvstats.Moments.of_log(log)  # the same points, in another container
+    np.testing.assert_array_equal(sum_of_points(moments), sum_of_points(again))
 
 
 NUMBERS = {
@@ -152,10 +156,8 @@ def test_whole_numbers_of_any_size_are_labels(tmp_path, name, level):
     pd.testing.assert_frame_equal(
         found.moments(by="source"), expected, check_index_type=False, rtol=1e-12
     )
-    np.testing.assert_array_equal(
-        found.log().design.prints,
-        cvstats.Moments.of_log(cvstats.as_log(frame, loss="loss")).log().design.prints,
-    )
+    again = cvstats.Moments.of_log(cvstats.as_log(frame, loss="loss"))
+    np.testing.assert_array_equal(sum_of_points(found), sum_of_points(again))
 
 
 def test_other_names_and_other_columns(tmp_path):

@@ -143,6 +143,7 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch):
         plot.forest(DIABETES)
 
 
+@pytest.mark.process
 def test_importing_cvstats_does_not_import_matplotlib():
     code = "import sys, cvstats; print({'matplotlib', 'jinja2'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -8,6 +8,7 @@ from plotted import (
     logged,
     named,
 )
+from rows import only_row
 
 import cvstats
 from cvstats import plot
@@ -19,7 +20,7 @@ MONTHS = logged("flights_by_month")
 def test_sources_and_a_new_one(ax):
     plot.sources(MONTHS["naive_bayes"], ax=ax)
     each = cvstats.wald(MONTHS["naive_bayes"], by="source")
-    new = cvstats.out_of_source(MONTHS["naive_bayes"])
+    new = only_row(cvstats.out_of_source(MONTHS["naive_bayes"]))
     np.testing.assert_array_equal(ax.lines[0].get_xdata(), each["estimate"])
     assert ax.lines[1].get_xdata()[0] == new["estimate"]
     box = ax.patches[0].get_extents().transformed(ax.transData.inverted())

@@ -8,6 +8,7 @@ from plotted import (
     as_arrays,
     logged,
 )
+from rows import only_row
 
 import cvstats
 from cvstats import plot
@@ -18,7 +19,8 @@ DIABETES = logged("diabetes")
 def test_stability_ends_at_the_interval_of_all(ax):
     plot.stability(DIABETES["ridge"], ax=ax)
     middle, lower, upper = ax.lines
-    whole, first = cvstats.wald(DIABETES["ridge"]), cvstats.wald(DIABETES["ridge"].loc[[0]])
+    whole = only_row(cvstats.wald(DIABETES["ridge"]))
+    first = only_row(cvstats.wald(DIABETES["ridge"].loc[[0]]))
     for line, name in ((middle, "estimate"), (lower, "lower"), (upper, "upper")):
         np.testing.assert_allclose(
             line.get_ydata()[[0, -1]], [first[name], whole[name]], rtol=1e-12

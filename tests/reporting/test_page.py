@@ -14,7 +14,6 @@ import pandas as pd
 import pytest
 from pages import Page
 from plotted import logged, many
-from rows import only_row
 
 import cvstats
 from cvstats import cli
@@ -167,8 +166,7 @@ def test_it_holds_the_numbers(texts):
     wald, pairs = cvstats.wald(losses), cvstats.compare(losses)
     best = cvstats.best_set(losses, rng=0)
     for model in losses.columns:
-        row = wald.loc[model]
-        shown = [f"{only_row(row)[name]:,.0f}" for name in ("estimate", "lower", "upper", "se")]
+        shown = [f"{wald.loc[model, name]:,.0f}" for name in ("estimate", "lower", "upper", "se")]
         assert row_of(texts["diabetes"], model) == shown
     name = "ridge − random_forest"
     row = pairs.loc[("ridge", "random_forest")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from rows import only_row
 from tool_logs import MODELS, direct, experiment, same_interval
 
 import cvstats
@@ -187,7 +188,8 @@ def test_scores_of_random_splits_need_to_know_the_points_behind_them():
     with pytest.raises(LogError, match="how many points are behind each score"):
         cvstats.corrected_t(bare, train_size=90)
     log = cvstats.read_log(means, format="scores", higher_is_better=False, n_train=90, n_test=10)
-    got, want = cvstats.corrected_t(log), cvstats.corrected_t(points, train_size=90)
+    got = only_row(cvstats.corrected_t(log))
+    want = only_row(cvstats.corrected_t(points, train_size=90))
     for name in ("estimate", "se", "lower", "upper", "n_train", "n_test"):
         assert got[name] == pytest.approx(want[name], rel=1e-12)
 
