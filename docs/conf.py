@@ -46,7 +46,7 @@ nb_output_stderr = "warn"
 autodoc_typehints = "none"
 autosummary_generate = ["api/index.md", *lists]  # the pages that list functions
 numpydoc_show_class_members = False
-# Every docstring of the API pages passes every check of numpydoc, save these.
+# Every docstring of the API pages passes every check of numpydoc, except these.
 numpydoc_validation_checks = {
     "all",
     "SA01",  # See Also: the guide and the theory pages say which function is for what
@@ -54,7 +54,7 @@ numpydoc_validation_checks = {
     "EX01",  # examples: the same test asks functions and classes for one, which members do without
 }
 # These repeat a function as a method: accessor and moments with the docstring of the function,
-# plots with one line that names it. Moments themselves are not made by hand.
+# plots with one line that names it. Moments are made by their class methods.
 numpydoc_validation_exclude = {
     r"\.cvci\.",
     r"\.Plots\.\w+$",

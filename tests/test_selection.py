@@ -127,7 +127,7 @@ LOGS = {
         lambda: sources(lambda row: row % 4),
         "wald",
         "a partition into 4 folds: every point is tested once; sources occur in several folds, so "
-        "they are taken as they are",
+        "the interval covers these sources, not new ones",
     ),
 }  # fmt: skip
 
@@ -192,7 +192,7 @@ def test_every_method_of_the_registry_has_a_function_and_says_who_wrote_it():
 def test_suggestions_depend_on_the_points_and_are_not_followed():
     small, large = folds(100, 5), folds(101, 5)
     words = [cvstats.interval(log).attrs["suggestion"] for log in (small, large)]
-    assert words[0].startswith("for 100 points the comparison by Schulz-Kümpel, Fischer")
+    assert words[0].startswith("Schulz-Kümpel, Fischer")
     assert "nested_cv with 5 folds and 25 repetitions or more" in words[0]
     assert "25 divisions of 10 splits" in words[0]
     assert "for 101 points" in words[1]

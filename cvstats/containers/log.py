@@ -135,7 +135,7 @@ def facts_of(result: Result, noted: Mapping[Hashable, Any]) -> dict[str, Any]:
     """
     facts: dict[str, Any] = {"method": result.method, **result.attrs}
     if "interval_method" in result.attrs:
-        facts["target"] = f"difference between the models in: {facts['target']}"
+        facts["target"] = f"difference of two models in the {facts['target']}"
     if isinstance(noted.get("loss"), str):
         facts["loss"] = noted["loss"]
     return facts | {"cvstats_version": own_version()}

@@ -102,9 +102,11 @@ def recommend_for_partition(design: Design) -> tuple[str, str]:
     groups = ""
     if design.has("source"):
         split = find_across_folds(design, "source")
-        groups = "; sources occur in several folds, so they are taken as they are" if split else (
-            "; folds hold whole sources: for the error on new ones use clustered"
-        )  # fmt: skip
+        groups = (
+            "; sources occur in several folds, so the interval covers these sources, not new ones"
+            if split
+            else "; folds hold whole sources: for the error on new ones use clustered"
+        )
     if repetitions == 1:
         return "wald", f"{what}: every point is tested once{groups}"
     each = "every point is tested once in each"
@@ -143,4 +145,4 @@ def suggest_study(design: Design) -> str:
             "corrected_t on 25 random splits or more that train on 90% of the points, or "
             "conservative_z with 10 divisions of 5 splits"
         )
-    return f"for {n:,} points the comparison by {STUDY} recommends {what}"
+    return f"{STUDY} recommend {what} for {n:,} points"

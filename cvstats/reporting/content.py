@@ -182,11 +182,11 @@ def of_intervals(losses: Losses, settings: Settings) -> Section:
     section.note(facts)
     section.paragraphs += [
         f"The method is {facts['method']}, because this log is {facts['reason']}.",
-        f"What each interval is for: {facts['target']}.",
-        f"What is promised: {facts['guarantee']}.",
+        f"Target of each interval: {facts['target']}.",
+        f"Guarantee: {facts['guarantee']}.",
     ]
     if facts.get("suggestion"):
-        section.paragraphs.append(f"For a next experiment: {facts['suggestion']}.")
+        section.paragraphs.append(f"Before the next experiment: {facts['suggestion']}.")
     if left_out := facts.get("n_dropped"):
         one = left_out == 1
         section.paragraphs.append(
@@ -206,8 +206,8 @@ def of_intervals(losses: Losses, settings: Settings) -> Section:
         partial(plot.forest, losses, alpha=settings.alpha, missing=settings.missing),
         title="Intervals of all models", height=min(8.0, 1.1 + 0.36 * rows),
         caption="Marks are estimates, lines reach from the lower to the upper limit of the table "
-        "above. What is grey is the naive interval, for comparison only: it takes every loss for "
-        "a new point and has no guarantee.",
+        "above. The naive interval, in grey, is too narrow and has no guarantee: it counts every "
+        "loss as a new point.",
     )  # fmt: skip
     return section
 

@@ -69,10 +69,9 @@ def test_interval_in_csv_can_be_read_back(capsys, files):
 def test_interval_as_a_table_and_in_markdown(capsys, files):
     _, out, _ = run(capsys, "interval", files / "log.csv", "--method", "naive")
     lines = out.splitlines()
-    assert lines[1].split() == ["ridge", "3,006", "2,890", "3,122", "59", "dependence", "ignored"]
-    assert "caution, dependence ignored: Every loss is taken for a new point" in out
-    assert "counts: n_points = 442, n_folds = 10, n_repetitions = 10." in lines
-    assert "target: claimed: the expected risk." in out
+    assert lines[1].split()[:3] == ["ridge", "3,006", "59"]
+    assert "caution, ridge: takes every loss for a new point" in out
+    assert "target: claimed expected risk." in out
     assert max(map(len, lines)) <= 120
     _, out, _ = run(capsys, "interval", files / "log.csv", "--format", "markdown")
     assert out.strip() == cvstats.to_markdown(cvstats.interval(logged("diabetes")))

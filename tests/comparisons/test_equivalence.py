@@ -134,7 +134,7 @@ def test_the_results_say_what_they_are():
     table = FRAME.cvci.equivalence(margin=(-1, 2))
     assert (table.attrs["method"], table.attrs["interval_method"]) == ("equivalence", "wald")
     assert (table.attrs["margin_low"], table.attrs["margin_high"]) == (-1, 2)
-    assert table.attrs["target"].startswith("difference between the models in: average test error")
+    assert table.attrs["target"].startswith("difference of two models in the average test error")
     ours = FRAME.cvci.rope(margin=1)
     assert "s10994-015-5486-z" in ours.attrs["reference"]
     assert ours.attrs["guarantee"].startswith("heuristic")
