@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pandas as pd
-import xarray as xr
 
 from cvstats.core.result import is_count
 

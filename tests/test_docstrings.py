@@ -71,7 +71,9 @@ def test_every_parameter_is_told(name):
     assert names == list(inspect.signature(PUBLIC[name]).parameters)
 
 
-@pytest.mark.parametrize("name", sorted({method.name for method in list_methods()} - {"difference"}))
+@pytest.mark.parametrize(
+    "name", sorted({method.name for method in list_methods()} - {"difference"})
+)
 def test_a_method_says_what_it_covers_and_how_it_is_computed(name):
     text = words(PUBLIC[name])
     summary = text.split("Parameters\n----------\n")[0] + text.split("\nNotes\n-----\n")[-1]

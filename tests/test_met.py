@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from cvstats.containers.kept import met
 from hypothesis import given
 from hypothesis import strategies as st
 
 import cvstats
-from cvstats.containers.kept import met
 from cvstats.errors import LogError
 
 of_log = cvstats.Moments.of_log
