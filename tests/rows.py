@@ -16,7 +16,7 @@ def only_row(result):
 
 
 def counted(numbers):
-    counts = {name: value for name, value in numbers.attrs.items() if held(name)}
+    counts = {name: value for name, value in numbers.attrs.items() if is_count(name)}
     return pd.concat([numbers.astype(object), pd.Series(counts, dtype=object)])
 
 

@@ -9,7 +9,6 @@ import numpy as np
 import oracle
 import pandas as pd
 import pytest
-from cvstats.containers.grouping import Groups
 from rows import only_row
 
 import cvstats

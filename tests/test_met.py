@@ -1,4 +1,4 @@
-"""Evaluations that appear in two batches: all are found in short logs, whole copies in long ones."""
+"""Evaluations in two batches: all are found in short logs, whole copies in long ones."""
 
 from __future__ import annotations
 

@@ -63,9 +63,8 @@ def test_a_part_is_a_log(kind):
         expected = mine[same.columns].sort_values("point", ignore_index=True)
         pd.testing.assert_frame_equal(same, expected, check_dtype=False)
         plain = Design(design.levels, design.size)
-        assert part.design.cell_table(("fold",)).total.tolist() == plain.cell_table(("fold",)).total[
-            plain.cell_table(("fold",)).used
-        ].tolist()  # fmt: skip
+        cells = plain.cell_table(("fold",))
+        assert part.design.cell_table(("fold",)).total.tolist() == cells.total[cells.used].tolist()
         taken = replace(rows_of_part, design=plain)
         for one, two in zip(
             [part.moments(("fold",)).location, part.moments(("fold",)).m2],

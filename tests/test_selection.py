@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import simulate
 import xarray as xr
+from resampled_logs import example
 from rows import only_row
 
 import cvstats
