@@ -249,12 +249,15 @@ def test_models_in_other_units_have_none_in_common(grid):
 
 def test_caution_is_a_cf_flag_variable(grid):
     caution = grid.cvci.naive()["caution"]
-    assert caution.dtype == np.int32
+    assert caution.dtype == np.int64
     masks, meanings = caution.attrs["flag_masks"], caution.attrs["flag_meanings"].split()
     assert masks.dtype == caution.dtype
-    assert len(masks) == len(meanings) == len(CAUTIONS)
-    assert not [words for words in CAUTIONS.values() if words != " ".join(words.split())]
-    assert dict(zip(meanings, masks.tolist(), strict=True))["naive_points"] == Caution.NAIVE_POINTS
+    assert masks.tolist() == [c for c in Caution if (caution.values & c).any()]
+    assert len(masks) == len(meanings)
+    for words in (words for c in Caution for words in (c.sentence, c.advice)):
+        assert words == " ".join(words.split())
+    name = Caution.NAIVE_POINTS.label.replace(" ", "_")
+    assert dict(zip(meanings, masks.tolist(), strict=True))[name] == Caution.NAIVE_POINTS
     assert ((caution.values & Caution.NAIVE_POINTS) != 0).all()
 
 
