@@ -252,9 +252,12 @@ def test_caution_is_a_cf_flag_variable(grid):
     assert caution.dtype == np.int64
     masks, meanings = caution.attrs["flag_masks"], caution.attrs["flag_meanings"].split()
     assert masks.dtype == caution.dtype
-    assert dict(zip(meanings, masks.tolist(), strict=True)) == {
-        "dependence_ignored": Caution.NAIVE_POINTS,
-    }
+    assert masks.tolist() == [c for c in Caution if (caution.values & c).any()]
+    assert len(masks) == len(meanings)
+    for words in (words for c in Caution for words in (c.sentence, c.advice)):
+        assert words == " ".join(words.split())
+    name = Caution.NAIVE_POINTS.label.replace(" ", "_")
+    assert dict(zip(meanings, masks.tolist(), strict=True))[name] == Caution.NAIVE_POINTS
     assert ((caution.values & Caution.NAIVE_POINTS) != 0).all()
 
 
