@@ -27,7 +27,7 @@ from cvstats.errors import nearest as _nearest
 from cvstats.registry import MODULES as _METHODS
 
 # What type checkers and editors read. Python imports a name when it is first asked for: a module
-# is loaded by whoever uses it, and `import cvstats` stays as quick as its dependencies.
+# is loaded when it is first used, and `import cvstats` stays as quick as its dependencies.
 if TYPE_CHECKING:
     from cvstats import datasets as datasets
     from cvstats import plans as plans

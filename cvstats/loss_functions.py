@@ -434,7 +434,7 @@ def pointwise(
 
 
 def checked_loss(loss: object, options: LossOptions) -> None:
-    """Refuse a loss that nobody knows, and options that it lacks or does not look at."""
+    """Refuse an unknown loss, and options that it lacks or does not look at."""
     if callable(loss):
         refuse_unused("a function of your own", options, ("classes",))
         return

@@ -203,7 +203,7 @@ def scan_parquet(
     loss : str or sequence of str, optional
         The column of losses; a list where each model has a column of its own.
     model : str, optional
-        The column that names the model, where the models stand below each other; a column
+        The column that names the model, where the models are stacked; a column
         called ``model`` is found by itself. Their points are compared by sums of hashes, and
         there are no ``pairs``.
     sample, outer, repetition, fold, source, point : str, optional
@@ -280,7 +280,7 @@ def scan_dask(
     ----------
     frame : dask.dataframe.DataFrame
         A row for each evaluation, as of ``dask.dataframe.read_parquet``. Folds and points may
-        stand in any partition, and labels need not be known.
+        be in any partition, and labels need not be known.
     loss, model, sample, outer, repetition, fold, source, point, by, pairs, missing : optional
         As of `scan_parquet`.
 

@@ -136,7 +136,7 @@ def flush_streams() -> None:
 
 
 def discard_broken_streams() -> None:
-    """Point streams that nobody reads to nowhere: Python flushes them once more at its end."""
+    """Point streams without a reader to nowhere: Python flushes them once more at its end."""
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is not None:

@@ -1,4 +1,4 @@
-"""The only room that works with pandas and xarray: objects in, labelled results out."""
+"""pandas, xarray and dask: objects in, labelled results out."""
 
 from __future__ import annotations
 

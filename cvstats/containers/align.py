@@ -85,7 +85,7 @@ COMMON_CELLS = "log, other = xarray.align(log, other, join='inner')"
 
 
 def order(one: pd.Index, two: pd.Index, common: str = COMMON_ROWS) -> Any:
-    """Find where the evaluations of one index stand in another."""
+    """Find the positions of the evaluations of one index in another."""
     if one.is_(two):
         return slice(None)
     if one.nlevels == 1 and one.name is None:
@@ -250,7 +250,7 @@ def labels_along(log: Any, dim: Hashable, counted: bool) -> pd.Index | None:
 
 
 def places(one: Any, two: Any, dim: Hashable, counted: bool) -> Any:
-    """Where the labels of a dimension of one log stand in another."""
+    """Find the positions of the labels of one log's dimension in another."""
     mine, yours = (labels_along(log, dim, counted) for log in (one, two))
     if mine is None or yours is None:
         if one.sizes[dim] != two.sizes[dim]:

@@ -287,7 +287,7 @@ class CellMoments:
 def _(losses: CellMoments, also: object = None) -> Log:
     if losses.within not in ("", also):
         raise LogError(
-            f"the same evaluation stands in several logs, which the level {losses.within!r} "
+            f"the same evaluation appears in several logs, which the level {losses.within!r} "
             f"tells apart. Expected a question for each of them, as in by={losses.within!r} or "
             f"independent={losses.within!r}."
         )

@@ -262,7 +262,7 @@ class Numbered:
 
 
 def without_undrawn(log: Log) -> Log:
-    """Leave out what was not drawn and has no loss: a dense table shows it, nobody tested it."""
+    """Leave out what was not drawn and has no loss: a place of a dense table, and no test."""
     design = log.design
     if "count" not in design.levels or code_of(design, "count", 0) is None:
         return log
@@ -481,7 +481,7 @@ def lacking(rows: Rows, fits: IntArray, points: IntArray, gaps: MaskArray) -> Lo
     ]
     return LogError(
         f"the log has no row for {listed(where, len(b))}. Expected every point of a data set in "
-        f"each of its bootstrap samples: without the count of a point nobody knows whether it "
+        f"each of its bootstrap samples: without the count of a point it is not known whether it "
         f"was drawn. Log the evaluations that are missing, with their counts."
     )
 

@@ -63,7 +63,7 @@ class Cells:
     found : Moments
         The cells.
     words : str
-        What to say to whoever asks for more than cells.
+        The message for a request that needs more than cells.
     count_points : callable
         Counts the distinct points under each label of a level.
     models : array of int, shape (models, carried cells)

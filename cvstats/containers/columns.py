@@ -137,7 +137,7 @@ def unnamed_labels(table: pd.DataFrame, columns: TableColumns) -> list[str]:
     """Find labels that vary in a column named much like a level that the table lacks.
 
     They stay in the log as index levels of their own names, and results have a caution about
-    them: without them the log would be another one, and nobody would see it.
+    them: without them the log would be another one, without a word.
     """
     taken = {*columns.values, *columns.levels.values(), columns.model}
     return [

@@ -2,8 +2,8 @@
 
 A method is run once on cells of the right shape that hold no losses: this gives the names of its
 numbers, and what it refuses of the levels alone. The losses are looked at when the result is
-computed: one reduction sums up the cells of each chunk and adds chunks up, and the method is run
-on the cells of each chunk of the carried dimensions. No task holds more than a chunk of losses.
+computed: one reduction aggregates the cells of each chunk and adds up the chunks, and the method
+is run on the cells of each chunk of the carried dimensions. No task holds more than a chunk of losses.
 """
 
 from __future__ import annotations
@@ -648,7 +648,7 @@ class LazyCells:
         return kept, some if self.lazy.nan_tells else da.ones_like(kept)
 
     def sums(self) -> Any:
-        """Sum up each chunk and add chunks up: for each chunk of carried cells its moments."""
+        """Aggregate chunks and add them up: for each chunk of carried cells its moments."""
         da = import_dask().array
         x, layout, tested = self.lazy.array.data, self.lazy.layout, self.tested
         if self.reduction.model_axis is not None:

@@ -25,7 +25,7 @@ MISSING = ("raise", "drop")
 
 
 def read(losses: object, *, missing: str = "raise", by: object = None) -> Log:
-    """Read a loss log and check that each evaluation stands in it once.
+    """Read a loss log and check that each evaluation occurs in it once.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def dropped(log: Log) -> Log:
     if log.cells is not None:
         raise LogError(
             "missing='drop' has to look at every loss, and these are moments. Expected "
-            "missing='raise'. Leave out evaluations as you sum up: "
+            "missing='raise'. Leave out evaluations as you aggregate: "
             "cvstats.Moments.of_log(batch, missing='drop')."
         )
     keep = np.ones(log.design.size, dtype=bool)

@@ -26,7 +26,7 @@ __all__ = ["Parts", "added", "check_stacked", "columns_of", "part_of", "whole_of
 K = TypeVar("K", bound=CellMoments)
 
 Parts = dict[Hashable, K]
-"""Moments of some rows: of each model that stands in them, or under None of all columns."""
+"""Moments of some rows: of each model that occurs in them, or under None of all columns."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Labels for results that stand below each other: by part of a log, by assumed value."""
+"""Labels for stacked results: by part of a log, by assumed value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cvstats.core.result import Result
 __all__ = ["Axis", "label_stacked"]
 
 Axis = tuple[str, Sequence[Hashable]]
-"""A name, and a label for each of the results that stand below each other."""
+"""A name, and a label for each of the stacked results."""
 
 
 def label_stacked(log: Log, axes: Sequence[Axis], result: Result) -> Table:

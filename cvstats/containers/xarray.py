@@ -44,7 +44,7 @@ IN_LOSS_UNITS = ("estimate", "se", "lower", "upper", "difference", "mean")
 def level_dims(log: xr.DataArray, also: object = None) -> tuple[Hashable, ...]:
     """Find the dimensions along which evaluations lie, in the order of the array.
 
-    ``also`` is a dimension of logs that stand beside each other, if there is one of this name.
+    ``also`` is a dimension of logs side by side, if there is one of this name.
     """
     check_sizes(log)
     found: set[Hashable] = {dim for dim in log.dims if dim in LEVELS}

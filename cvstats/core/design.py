@@ -489,7 +489,7 @@ class Design:
     def _count_distinct(self, by: tuple[str, ...], scoped: bool) -> tuple[bool, int]:
         """Return whether every (split, point) occurs once, and the number of points.
 
-        Each thread stores ones into one table and nobody reads it meanwhile; if the ones
+        Each thread stores ones into one table and it is not read meanwhile; if the ones
         are as many as the rows, no two rows shared a place. With ``scoped`` the points are
         numbered within their sources.
         """

@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 FEW = 100
-"""So many losses may be the means of folds; whoever leaves one out has more of them."""
+"""So many losses may be the means of folds; leave-one-out has more of them."""
 
 
 def fold_level(design: Design) -> str | None:

@@ -52,7 +52,7 @@ def meant(name: str) -> str | None:
 def sounding_like(
     columns: Iterable[Hashable], taken: Collection[Hashable], levels: Collection[str]
 ) -> list[str]:
-    """Find columns that are called much like a level that nobody named.
+    """Find columns that are called much like a level that was not named.
 
     ``taken`` are columns that are something already, ``levels`` those that the table has.
     """

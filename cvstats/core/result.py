@@ -84,7 +84,7 @@ def separate_counts(
 
 
 def quantile(probability: float, df: float | None = None) -> float:
-    """Quantile of Student's t, or of the standard normal law where ``df`` is None."""
+    """Quantile of Student's t, or of the standard normal distribution where ``df`` is None."""
     if df is None:
         return float(special.ndtri(float(probability)))  # also where alpha is a float32
     return float(special.stdtrit(df, float(probability)))

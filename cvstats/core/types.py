@@ -1,4 +1,4 @@
-"""The types that pass between rooms."""
+"""Types that several modules share."""
 
 from __future__ import annotations
 

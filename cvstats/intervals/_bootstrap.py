@@ -174,12 +174,12 @@ def correct_errors(
         weight = np.full_like(excess, SHARE)
         plain = np.full_like(excess, np.nan)
         return Corrected(apparent + weight * excess, weight, plain, np.zeros(excess.shape, bool))
-    room = no_information - apparent
-    capped = np.minimum(excess, room)
+    highest_excess = no_information - apparent
+    capped = np.minimum(excess, highest_excess)
     with np.errstate(divide="ignore", invalid="ignore"):
-        overfitting = np.where((excess > 0) & (room > 0), capped / room, 0.0)
+        overfitting = np.where((excess > 0) & (highest_excess > 0), capped / highest_excess, 0.0)
     weight = SHARE / (1 - (1 - SHARE) * overfitting)
-    clipped = (excess > room) | (excess < 0) | (room <= 0)
+    clipped = (excess > highest_excess) | (excess < 0) | (highest_excess <= 0)
     return Corrected(apparent + weight * capped, weight, overfitting, clipped)
 
 

@@ -41,7 +41,7 @@ __all__ = [
 
 
 def read_independent_logs(losses: object, name: str, missing: str) -> Groups:
-    """Read independent logs that stand below each other, told apart by a level."""
+    """Read stacked independent logs, distinguished by a level."""
     checked_level("independent", name)
     if name == "repetition":
         raise LogError(

@@ -94,7 +94,7 @@ def bootstrap_632(
 
     Examples
     --------
-    The nearest neighbour of 40 labels that are coin tosses, and so nobody can predict:
+    The nearest neighbour of 40 labels that are coin tosses and cannot be predicted:
 
     >>> import cvstats, numpy as np, pandas as pd
     >>> rng = np.random.default_rng(2)

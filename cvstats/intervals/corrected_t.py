@@ -232,7 +232,7 @@ def share_models(groups: Groups, folds: tuple[str, ...]) -> bool:
     if not groups.shared(folds) or groups.name in LEVELS:
         return groups.shared(folds)
     if "splits" not in groups.design.facts:
-        return False  # points come back under other labels: logs that stand below each other
+        return False  # points come back under other labels: stacked logs
     raise LogError(
         f"corrected_t needs to know how many points each model was trained on, and each fold "
         f"holds points of several labels of {groups.name!r}: it is unknown whether a model was "

@@ -53,7 +53,7 @@ class PredictionTable:
     called : str, optional
         The name of the one model of a table that names no model.
     kept : sequence of str
-        Columns named much like a level that nobody named, to stay as levels of their own names.
+        Columns named much like a level that was not named, to stay as levels of their own names.
     takes : sequence of str, optional
         The options of the format, as far as advice may name them; otherwise any.
     twice : str, optional

@@ -215,7 +215,7 @@ def read_log(
     Labels in CSV are numbers where no two of them are the same number (``1`` and ``1e0``) and
     none begins with a zero (``01``); otherwise they are text.
 
-    A column that is named much like a level that nobody named, such as ``Hospital`` or
+    A column that is named much like a level that was not named, such as ``Hospital`` or
     ``CV Split``, stays as an index level of that name, which results then have a caution about
     (``format="columns"``: a table of no known tool).
 

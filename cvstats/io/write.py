@@ -185,7 +185,7 @@ def unwritable_text(columns: Columns, other: str) -> str:
             except UnicodeEncodeError:
                 return (
                     f"{name!r} holds {shown}, which has half a character (a surrogate) and cannot "
-                    f"be written. Expected text that UTF-8 can hold. Mend it: "
+                    f"be written. Expected text that UTF-8 can hold. Replace it: "
                     f"text.encode('utf-8', 'replace').decode()."
                 )
             if "\0" in text:

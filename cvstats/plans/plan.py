@@ -25,7 +25,7 @@ SHOWN = 6
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Test points of one fit, and the labels under which their losses stand in the log.
+    """Test points of one fit, and the labels of their losses in the log.
 
     Parameters
     ----------

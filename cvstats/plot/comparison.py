@@ -176,7 +176,7 @@ def draw_rows(
     name_pairs(ax, list(table["model"]), list(table["other"]))
     ax.set_ylim(len(table) - 0.4, -0.6)
     what = describe_loss(losses, "difference in ")
-    # The level does not stand on a line of its own.
+    # The level does not get a line of its own.
     set_numbers(ax, f"{what},\N{NO-BREAK SPACE}{describe_level(alpha)}", "← first is better")
     legend_above(ax)
     return ax

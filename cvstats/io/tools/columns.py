@@ -59,7 +59,7 @@ def level_columns(
 ) -> pd.DataFrame:
     """Take levels and the names of models out of a table; ``values`` are other things.
 
-    Columns named much like a level that nobody named stay; ``attrs["unnamed"]`` lists them.
+    Columns named much like a level that was not named stay; ``attrs["unnamed"]`` lists them.
     """
     used = list(dict.fromkeys(name for name in values if name is not None))
     found = find_columns(

@@ -1,0 +1,40 @@
+"""Words that the style note of CONTRIBUTING.md rules out, in the package, its pages and messages."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [
+    ROOT / "README.md",
+    *(path for path in (ROOT / "docs").rglob("*.md") if "generated" not in path.parts),
+]
+CODE = sorted(path for path in (ROOT / "cvstats").rglob("*.py"))
+RULED_OUT = {
+    r"stands? (?:in|below|beside)\b": "occurs in, appears in",
+    r"\b(?:whoever|nobody|somebody)\b": "name the user, or use the passive",
+    r"\blest\b": "so that ... does not",
+    r"\bnormal law\b": "normal distribution",
+    r"\bsums? up\b": "aggregate",
+    r"\bmend(?:s|ed)?\b": "fix, replace",
+    r"\b(?:only|this|lower|between) rooms?\b": "module, subpackage",
+}
+
+
+@pytest.mark.parametrize("word", RULED_OUT)
+def test_ruled_out_words_do_not_occur(word: str) -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in (*PAGES, *CODE)
+        if path.exists()  # the package may be installed and tested without its checkout
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if re.search(word, line, re.IGNORECASE)
+    ]
+    assert not found, f"write: {RULED_OUT[word]}\n" + "\n".join(found)
+
+
+def test_there_are_pages_to_read() -> None:
+    assert len(PAGES) > 20
