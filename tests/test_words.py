@@ -1,4 +1,4 @@
-"""Words that the style note of CONTRIBUTING.md rules out, in the package, its pages and messages."""
+"""Words that the style note of CONTRIBUTING.md rules out, in the package and its pages."""
 
 from __future__ import annotations
 

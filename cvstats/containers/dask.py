@@ -3,7 +3,8 @@
 A method is run once on cells of the right shape that hold no losses: this gives the names of its
 numbers, and what it refuses of the levels alone. The losses are looked at when the result is
 computed: one reduction aggregates the cells of each chunk and adds up the chunks, and the method
-is run on the cells of each chunk of the carried dimensions. No task holds more than a chunk of losses.
+is run on the cells of each chunk of the carried dimensions. No task holds more than a chunk of
+losses.
 """
 
 from __future__ import annotations
