@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
+from cvstats.core.cautions import Caution
 from cvstats.core.result import is_count
 
 
@@ -23,3 +25,20 @@ def counted(numbers):
 def with_counts(table):
     """The table, or Dataset, with the counts that its attrs hold beside its other numbers."""
     return table.assign(**{name: n for name, n in table.attrs.items() if is_count(name)})
+
+
+def counts_to_attrs(table):
+    """Move the counts that are the same in all rows with losses to the attrs, as in memory.
+
+    A lazy Dataset holds them row by row where the losses decide what was evaluated.
+    """
+    table = table.copy()
+    for name in filter(is_count, list(table)):
+        values = table[name].values.reshape(-1)
+        if table[name].dims and "caution" in table:
+            caution = table["caution"].transpose(*table[name].dims).values.reshape(-1)
+            rows = (caution & np.int64(Caution.NO_LOSSES)) == 0
+            values = values[rows] if rows.any() else values
+        if (values == values[0]).all():
+            table = table.drop_vars(name).assign_attrs({name: values[0].item()})
+    return table

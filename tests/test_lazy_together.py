@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 import xarray as xr
+from rows import counts_to_attrs
 
 import cvstats
 from cvstats import LogError
@@ -145,9 +146,8 @@ def lazy(layout):
 
 
 def plain(table):
-    """How many were dropped is told by a variable where the answer is lazy, and else by attrs."""
-    table = table.drop_vars("n_dropped", errors="ignore")
-    table.attrs.pop("n_dropped", None)
+    """The table with its counts in attrs, and without what is only told in memory."""
+    table = counts_to_attrs(table)
     table.attrs.pop("cautions", None)  # which labels occur is not known before the losses are
     return table
 
