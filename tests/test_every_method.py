@@ -1,0 +1,151 @@
+"""What holds for every interval, whichever there are: a new method is covered by its file alone."""
+
+from __future__ import annotations
+
+import inspect
+
+import golden
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from rows import only_row
+
+import cvstats
+from cvstats.errors import LogError
+from cvstats.intervals import find_method, interval_names
+from cvstats.registry import list_methods
+
+LIMITS = ["estimate", "lower", "upper", "se"]
+LOGS = {name: golden.log_named(name) for name in golden.LOGS}
+MADE_OF = {"no_information": 1.0, "train_size": 20}
+"""Numbers that a log cannot hold, by the option that takes them."""
+
+
+def first_log(name):
+    """The first standard log that a method takes, and the options that it needs there."""
+    known = find_method(name).defaults
+    needed = {key: value for key, value in MADE_OF.items() if key in known}
+    for log in LOGS.values():
+        for options in ({}, needed, {"correction": "632"} if "correction" in known else {}):
+            try:
+                getattr(cvstats, name)(log, **options)
+            except LogError:
+                continue
+            return log, options
+    raise AssertionError(f"no standard log is one for {name}: add one to tests/golden.py")
+
+
+CASES = {name: first_log(name) for name in interval_names()}
+
+
+def compute(name, log, **more):
+    return getattr(cvstats, name)(log, **CASES[name][1], **more)
+
+
+def assert_same(ours, wanted, tolerance=1e-12):
+    width = (wanted["upper"] - wanted["lower"]).abs()
+    for column in LIMITS:
+        gap = (ours[column] - wanted[column]).abs()
+        assert ((gap <= tolerance * width) | (ours[column].isna() & wanted[column].isna())).all()
+
+
+@pytest.mark.parametrize("name", interval_names())
+def test_the_result_explains_itself(name):
+    log, _ = CASES[name]
+    before = log.copy()
+    result = compute(name, log)
+    assert isinstance(result, pd.DataFrame)
+    assert list(result.columns[:4]) == LIMITS
+    assert result.columns[-1] == "caution"
+    assert list(result.index) == list(log.columns)
+    record = find_method(name)
+    for fact in ("target", "guarantee", "reference", "method", "alpha", "cautions"):
+        assert fact in result.attrs, fact
+    assert result.attrs["method"] == record.name == name
+    pd.testing.assert_frame_equal(log, before)
+
+
+@pytest.mark.parametrize("name", interval_names())
+def test_it_is_found_on_every_road(name):
+    log, options = CASES[name]
+    function = getattr(cvstats, name)
+    method = getattr(log.cvci, name)
+    assert (
+        list(inspect.signature(method).parameters)
+        == list(inspect.signature(function).parameters)[1:]
+    )
+    assert method.__doc__
+    result = compute(name, log)
+    pd.testing.assert_frame_equal(method(**options), result)
+    assert name in cvstats.methods(log).index
+    if not options:
+        again = cvstats.interval(log, method=name)
+        pd.testing.assert_frame_equal(again, result)
+    if find_method(name).for_differences:
+        table = cvstats.compare(log, method=name, options=options or None)
+        gap = cvstats.difference(log)
+        assert table.attrs["interval_method"] == name
+        assert list(table.index) == list(gap.columns)
+    elif name not in ("case_bootstrap",):
+        with pytest.raises(LogError, match="method="):
+            cvstats.compare(log, method=name)
+
+
+@pytest.mark.parametrize("name", interval_names())
+def test_order_scale_and_gaps_that_are_none(name):
+    log, options = CASES[name]
+    result = compute(name, log)
+    shuffled = log.sample(frac=1.0, random_state=3)
+    assert_same(compute(name, shuffled), result, 1e-9)
+    if "no_information" not in options:  # which is a loss, and would have to be scaled too
+        assert_same(scaled(name, log), result)
+    assert_same(compute(name, log, missing="drop"), result)
+
+
+def scaled(name, log):
+    """The interval of losses in another unit, brought back."""
+    table = compute(name, 4.0 * log)
+    return table.assign(**{column: table[column] / 4.0 for column in LIMITS})
+
+
+@pytest.mark.parametrize("name", interval_names())
+def test_every_container_gives_the_same(name):
+    log, _ = CASES[name]
+    result = compute(name, log)
+    alone = compute(name, log.iloc[:, 0])
+    assert list(alone.index) == [log.columns[0]]
+    assert_same(alone, result.iloc[:1])
+    table = compute(name, golden.by_point(log))
+    for column in LIMITS:
+        np.testing.assert_allclose(
+            table[column].to_numpy(), result[column].to_numpy(), rtol=1e-9, atol=1e-12
+        )
+    if not find_method(name).needs_losses:
+        moments = cvstats.Moments.of_log(log)
+        try:
+            streamed = compute(name, moments)
+        except LogError:  # several repetitions of one test set are averaged point by point
+            assert find_method(name).needs_points
+        else:
+            assert_same(streamed, result, 1e-9)
+
+
+def test_every_record_says_what_users_read():
+    for method in list_methods():
+        for fact in (method.needs, method.target, method.fits, method.reference):
+            assert fact, method.name
+        assert method.function.__doc__, method.name
+        assert method.name == method.function.__name__
+
+
+@pytest.mark.parametrize("name", interval_names())
+def test_alpha_is_an_error_rate(name):
+    log, _ = CASES[name]
+    with pytest.raises(LogError, match="alpha=95 is out of range"):
+        compute(name, log, alpha=95)
+    narrow, wide = compute(name, log, alpha=0.3), compute(name, log, alpha=0.05)
+    known = narrow["upper"].notna() & wide["upper"].notna()
+    assert (narrow["upper"] <= wide["upper"])[known].all()
+    assert only_row(wide.iloc[:1])["caution"] is not None
+    assert isinstance(compute(name, golden.by_point(log)), xr.Dataset)
