@@ -457,7 +457,7 @@ def test_options_of_the_method():
     splits = from_plan(plans.subsampling(6, ratio=0.8, rng=0))
     table = splits.cvci.compare(method="corrected_t", options={"train_size": 32})
     own = splits.cvci.difference().cvci.corrected_t(train_size=32)
-    np.testing.assert_allclose(table[FIRST], own[["estimate", "se", "lower", "upper"]], rtol=1e-12)
+    np.testing.assert_allclose(table[FIRST], own[["estimate", "lower", "upper", "se"]], rtol=1e-12)
     sourced = LOGS["clustered"]()
     table = sourced.cvci.compare(method="clustered", options={"correction": "CR3"})
     own = sourced.cvci.difference().cvci.clustered(correction="CR3")
