@@ -185,3 +185,33 @@ def test_the_words_name_the_labels_of_their_own_log():
         with now(), pytest.raises(LogError, match=f"at point='{name}3'"):
             table.compute()
     assert tables[0]["se"].data.name != tables[1]["se"].data.name
+
+
+def of_labels(labels, along):
+    """Losses of two places or models that are named by texts with hyphens, one of them missing."""
+    gap = LOSSES.copy()
+    gap[3, 1] = np.nan
+    return xr.DataArray(
+        dask.array.from_array(gap, chunks=(60, 1)), {along: np.array(labels, dtype=object)},
+        ("point", along),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("along", ["model", "lat"])
+def test_texts_that_run_into_each_other(along):
+    """dask's own tokens take "a-b", "c" and "a", "b-c" for the same."""
+    tables = [cvstats.holdout(of_labels(labels, along)) for labels in (["a-b", "c"], ["a", "b-c"])]
+    assert tables[0]["se"].data.name != tables[1]["se"].data.name
+
+
+def test_another_log_in_memory_and_its_transpose():
+    """dask's own tokens take a square array and its transpose for the same."""
+    one = xr.DataArray(dask.array.from_array(SQUARE, chunks=7), dims=("point", "lat"))
+    others = [xr.DataArray(table, dims=("point", "lat")) for table in (SQUARE + 1, SQUARE.T + 1)]
+    lazy = [cvstats.compare(one, other) for other in others]
+    with now():
+        together = dask.compute(*lazy)
+        memory = one.compute()
+    for found, other in zip(together, others, strict=True):
+        expected = cvstats.compare(memory, other)
+        xr.testing.assert_allclose(counts_to_attrs(found), expected, rtol=1e-9, atol=1e-12)

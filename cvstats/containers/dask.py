@@ -44,6 +44,7 @@ from cvstats.containers.log import (
 from cvstats.containers.read import read
 from cvstats.containers.scanning import added, check_stacked, columns_of, part_of, whole_of
 from cvstats.containers.stacking import Axis
+from cvstats.containers.task_names import Named, token_of
 from cvstats.containers.xarray import (
     IN_LOSS_UNITS,
     ArrayLabels,
@@ -120,7 +121,7 @@ def has_lazy_losses(*logs: object) -> bool:
 
 
 @dataclass(frozen=True)
-class ChunkReduction:
+class ChunkReduction(Named):
     """How a chunk is summed up: plain numbers only, so that logs share these tasks.
 
     Parameters
@@ -312,7 +313,7 @@ def note_missing(found: ChunkMoments, table: NDArray[Any], rows: IntArray) -> Ch
 
 
 @dataclass(frozen=True, eq=False)
-class KnownCells:
+class KnownCells(Named):
     """What a task has to know of the design: the cells without losses, and what was checked.
 
     Parameters
@@ -369,7 +370,7 @@ def known_cells(design: Design, levels: tuple[str, ...], asked: Sequence[str]) -
 
 
 @dataclass(frozen=True, eq=False)
-class LaterCells:
+class LaterCells(Named):
     """What is needed to find the cells once the losses decide what was evaluated."""
 
     layout: Layout
@@ -434,7 +435,7 @@ def mark_seen(here: MaskArray, part: ChunkMoments) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class LazyAnswer:
+class LazyAnswer(Named):
     """How the cells of a chunk become numbers: the method, and what it may know of the log.
 
     Parameters
@@ -670,7 +671,9 @@ class LazyCells:
                 continue
             own, base = (codes.axes, codes.base) if isinstance(codes, GridCodes) else ((0,), codes)
             axes.append(tuple(own))
-            args += [da.from_array(base, chunks=tuple(chunks[i] for i in own)), tuple(own)]
+            cut = tuple(chunks[i] for i in own)
+            labels = da.from_array(base, chunks=cut, name=f"codes-{token_of(base, cut)}")
+            args += [labels, tuple(own)]
         places = da.blockwise(
             partial(number_places, reduction=self.reduction, axes=axes), tuple(range(tested)),
             *args, dtype=self.reduction.places, meta=np.empty((0,) * tested, self.reduction.places),
@@ -967,7 +970,9 @@ def beside_other(one: Any, two: Any) -> tuple[list[tuple[Hashable, Hashable]], x
     for array in arrays:
         wide = array.drop_vars("model", errors="ignore")
         wide = wide if "model" in wide.dims else wide.expand_dims("model")
-        bare.append(wide.transpose(*dims).chunk())
+        wide = wide.transpose(*dims)
+        own = wide.chunks is None
+        bare.append(wide.chunk(token=token_of(wide.variable)) if own else wide)
     whole = xr.concat(bare, "model", coords="minimal", compat="override", join="override")
     sides = ((mine, "first"), (yours, "second"))
     whose = [f"{name or 'log'} of the {side} log" for each, side in sides for name in each]
@@ -1016,7 +1021,7 @@ def count_cells(known: KnownCells, by: tuple[str, ...], shape: tuple[int, ...]) 
 
 
 @dataclass(frozen=True)
-class SpreadCells:
+class SpreadCells(Named):
     """Spread means and variances over a table of all labels; what does not occur is NaN."""
 
     by: tuple[str, ...]
