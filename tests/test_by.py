@@ -114,7 +114,7 @@ def test_every_container_by_part(kind, by):
         theirs = counted.sel({by: label, "model": model})
         for column in ("estimate", "se", "lower", "upper", "n_points", "n_folds"):
             assert float(theirs[column]) == pytest.approx(row[column], rel=1e-12), column
-    single = cvstats.wald(frame["a"], variance="within-fold", by=by)
+    single = with_counts(cvstats.wald(frame["a"], variance="within-fold", by=by))
     expected = table.xs("a", level="model")
     pd.testing.assert_frame_equal(single, expected)
     assert single.index.name == by

@@ -247,7 +247,7 @@ import numpy as np, pandas as pd, cvstats
 index = pd.MultiIndex.from_arrays([np.arange(12) % 3, range(12)], names=["fold", "point"])
 log = pd.Series(np.arange(12.0) ** 2, index=index)
 print(cvstats.__file__)
-print(repr(float(cvstats.wald(log, variance="within-fold")["se"])))
+print(repr(cvstats.wald(log, variance="within-fold")["se"].item()))
 """
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from cvstats.containers.kept import met
 from hypothesis import given
 from hypothesis import strategies as st
 
 import cvstats
+from cvstats.containers import hashing
 from cvstats.errors import LogError
 
 of_log = cvstats.Moments.of_log
@@ -72,7 +72,7 @@ def test_logs_below_each_other_are_told_apart():
     both = pd.concat({"x": log, "y": log}, names=["dataset"])
     moments = [of_log(part, by=("dataset", "fold")) for _, part in both.groupby("dataset")]
     whole = of_log(both, by=("dataset", "fold"))
-    assert whole.met.hashes.tolist() == sum(moments).met.hashes.tolist()
+    assert whole.sketch.hashes.tolist() == sum(moments).sketch.hashes.tolist()
     for found in (whole, sum(moments)):
         assert found.wald(by="dataset").attrs["n_points"] == 60
 
@@ -99,14 +99,14 @@ def test_parts_of_a_file_and_of_a_frame(tmp_path):
 )
 def test_samples_of_batches_add_up_to_that_of_the_log(points, cuts, random):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(met, "KEPT", 16)
+        patch.setattr(hashing, "MOST_HASHES", 16)
         order = np.array(points)
         log = pd.Series(np.arange(len(order)) * 1.0, pd.Index(order, name="point"))
         parts = [part for part in np.split(log.to_numpy(), sorted(cuts)) if len(part)]
         starts = np.cumsum([0, *map(len, parts)])
         batches = [log.iloc[a:b] for a, b in zip(starts, starts[1:], strict=False)]
         random.shuffle(batches)
-        whole, added = of_log(log).met, sum(map(of_log, batches)).met
+        whole, added = of_log(log).sketch, sum(map(of_log, batches)).sketch
     assert added.hashes.tolist() == whole.hashes.tolist()
     assert added.limit == whole.limit
     assert len(whole.hashes) == min(16, len(points))
@@ -114,12 +114,12 @@ def test_samples_of_batches_add_up_to_that_of_the_log(points, cuts, random):
 
 
 def test_long_logs_are_sampled(monkeypatch):
-    monkeypatch.setattr(met, "KEPT", 100)
+    monkeypatch.setattr(hashing, "MOST_HASHES", 100)
     log = pd.Series(np.zeros(5000) + np.arange(5000) % 7, pd.RangeIndex(5000, name="point"))
     both = of_log(log[:4000]) + of_log(log[4000:])
     words = "across them a sample of 100 evaluations: a batch that was added twice is found"
     assert words in both.holdout().attrs["checked"]
     with pytest.raises(LogError, match=rf"{WORDS}: \d+ of \d+ that were looked at"):
         both + of_log(log[4000:])
-    share = len(both.met.hashes) * 2.0**64 / both.met.limit
+    share = len(both.sketch.hashes) * 2.0**64 / both.sketch.limit
     assert share == pytest.approx(5000, rel=0.4)  # hashes lie evenly: four standard errors
