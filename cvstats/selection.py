@@ -21,7 +21,7 @@ from cvstats.containers.cells import Cells
 from cvstats.core.result import Result
 from cvstats.errors import LogError, checked_choice
 from cvstats.intervals import find_method, interval_names
-from cvstats.intervals._method import Method
+from cvstats.intervals._method import IntervalMethod, Method
 from cvstats.intervals._recommend import recommend_method, suggest_study
 from cvstats.options import Missing, check_alpha
 from cvstats.registry import list_methods
@@ -40,7 +40,8 @@ def methods(losses: Losses) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Indexed by ``method``: ``applies`` (bool), ``why_not`` (empty, or what is missing and
+        Indexed by ``method``, those that apply first, and among them intervals before
+        comparisons, and those that claim too much last: ``applies`` (bool), ``why_not`` (empty, or what is missing and
         which resampling plan makes it), ``target`` (what the interval is for), ``guarantee``,
         ``fits`` (how many models have to be fitted), ``needs`` and ``reference``.
         ``attrs["suggestion"]`` says what a large comparison of the methods recommends for this
@@ -79,9 +80,12 @@ def methods(losses: Losses) -> pd.DataFrame:
         answer: pd.DataFrame = later(losses, methods)
         return answer
     log = read(losses)
+    found = [
+        (method, method.problem(log.design) or find_problem_of_losses(method, log))
+        for method in list_methods()
+    ]
     rows = []
-    for method in list_methods():
-        words = method.problem(log.design) or find_problem_of_losses(method, log)
+    for method, words in sorted(found, key=rank_method):
         rows.append(
             {
                 "method": method.name,
@@ -97,6 +101,13 @@ def methods(losses: Losses) -> pd.DataFrame:
     table = pd.DataFrame(rows).set_index("method")
     table.attrs = {"suggestion": suggest_study(log.design)}
     return table
+
+
+def rank_method(found: tuple[Method, str | None]) -> tuple[bool, bool, bool, str]:
+    """Rank what applies first, then what claims too much last, then intervals, then by name."""
+    method, words = found
+    claims = isinstance(method, IntervalMethod) and method.claims_too_much
+    return words is not None, claims, not method.is_interval, method.name
 
 
 def find_problem_of_losses(method: Method, log: Log) -> str | None:

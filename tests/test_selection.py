@@ -157,7 +157,8 @@ def test_what_applies_runs_and_what_does_not_says_why(kind):
     log = LOGS[kind][0]()
     log.attrs = {"n_train": 16, "no_information": 4.0}
     table = log.cvci.methods()
-    assert list(table.index) == [*METHODS]
+    assert sorted(table.index) == sorted(METHODS)
+    assert table["applies"].is_monotonic_decreasing
     assert table["applies"].dtype == bool
     for name, row in table.iterrows():
         if name not in INTERVALS:
@@ -189,6 +190,22 @@ def test_every_method_of_the_registry_has_a_function_and_says_who_wrote_it():
         theirs = inspect.signature(getattr(cvstats, name)).parameters
         ours = inspect.signature(getattr(pd.Series([0.0]).cvci, name)).parameters
         assert [*theirs][1:] == [*ours], name
+
+
+def test_methods_that_apply_come_first_and_those_that_claim_too_much_last():
+    table = cvstats.methods(folds(repetitions=3))
+    ranks = [
+        (
+            not applies,
+            getattr(METHODS[name], "claims_too_much", False),
+            not METHODS[name].is_interval,
+            name,
+        )
+        for name, applies in table["applies"].items()
+    ]
+    assert ranks == sorted(ranks)
+    applicable = table.index[table["applies"]].tolist()
+    assert applicable.index("wald") < applicable.index("decompose") < applicable.index("naive")
 
 
 def test_suggestions_depend_on_the_points_and_are_not_followed():

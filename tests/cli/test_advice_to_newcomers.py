@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 
 import numpy as np
 import pandas as pd
@@ -165,7 +166,7 @@ def test_scores_of_folds_are_read_as_scores(capsys, folder):
     words += ["--format", "json"]
     status, out, _ = run(capsys, "interval", "scores.csv", *words)
     assert status == 0
-    assert "n_train = 80," in out
+    assert json.loads(out)["n_train"] == 80
 
 
 # --- help -----------------------------------------------------------------------------------------
