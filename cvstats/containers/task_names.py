@@ -46,8 +46,8 @@ def written(thing: Any) -> Any:
     if isinstance(thing, pd.Index):
         return of_index(thing)
     if isinstance(thing, xr.DataArray | xr.Variable) and thing.chunks is None:
-        names = thing.coords if isinstance(thing, xr.DataArray) else ()
-        coords = {name: thing.coords[name].variable for name in names}
+        known = thing.coords if isinstance(thing, xr.DataArray) else {}
+        coords = {name: coord.variable for name, coord in known.items()}
         return ["labelled", thing.dims, of_array(thing.values), written(coords),
                 written(thing.attrs)]  # fmt: skip
     if is_dataclass(thing) and not isinstance(thing, type):
