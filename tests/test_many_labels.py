@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import oracle
@@ -73,13 +74,15 @@ def test_the_parts_of_a_log_of_many_labels():
     log = crowded(65_536)
     site = pd.Index(np.arange(len(log)) % 2, name="site")
     log = log.to_frame("loss").set_index(site, append=True)["loss"]
-    groups = Groups(read(log, by="site"), "site")
+    groups = Groups(replace(read(log, by="site"), used=("site", *BY)), "site")
     for at in (0, 1):
         design = groups.part(at).design
         own = design.codes_of(design.cell_table(tuple(BY)))
         found = own[design.cells(BY, 0, design.size)]
         codes = [log.index.codes[log.index.names.index(name)][at::2] for name in BY]
-        np.testing.assert_array_equal(found, np.stack(codes, axis=1))
+        expected, counts = np.unique(np.stack(codes, axis=1), axis=0, return_counts=True)
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(design.weights, counts)
 
 
 @pytest.mark.parametrize("size", [3, 1 << 20, (1 << 31) - 1])

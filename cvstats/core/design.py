@@ -351,6 +351,7 @@ class Design:
             found, cell = CellIndex.numbered(sizes, self._codes(by, 0, self.size))
             total = np.zeros(len(found), dtype=np.int64)
             np.add.at(total, cell, self.weights)
+            self.facts["index", by] = found
             return CellTable(by, sizes, max(self.size, 1), total, found)
         size, index = math.prod(sizes), None
         if size > min(self._label_limit(), np.iinfo(np.int32).max):
