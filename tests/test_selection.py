@@ -247,7 +247,7 @@ def test_what_no_log_tells_is_asked_for():
 def test_repetitions_of_nameless_points():
     log = example("corrected_t")["a"].droplevel("point")
     with pytest.raises(
-        LogError, match="6 repetitions and no level 'point', so random splits cannot be told"
+        LogError, match="6 repetitions and no level 'point', so random splits cannot be disting"
     ):
         cvstats.interval(log)
     assert cvstats.methods(log).attrs["suggestion"] == ""

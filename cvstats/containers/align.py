@@ -210,7 +210,11 @@ def _(one: Any, two: Any) -> Any:
             )
     if isinstance(one, xr.Dataset):
         pairs = zip(one.data_vars, two.data_vars, strict=True)
-        return two.assign({yours: two[yours].transpose(*one[mine].dims) for mine, yours in pairs})
+        turned = {
+            yours: two[yours].variable.transpose(*one[mine].dims)  # coordinates stay as they are
+            for mine, yours in pairs
+        }
+        return two.assign(turned)
     return two.transpose(*one.dims)
 
 

@@ -201,13 +201,15 @@ def of_intervals(losses: Losses, settings: Settings) -> Section:
     if rows > MOST_ROWS:
         section.paragraphs.append(f"There is no plot: {rows:,} rows are more than anyone reads.")
         return section
+    once = facts["method"] == "wald" and facts.get("n_repetitions") == 1
+    same = "; with one repetition it has nearly the same limits" if once else ""
     add_figure(
         section,
         partial(plot.forest, losses, alpha=settings.alpha, missing=settings.missing),
         title="Intervals of all models", height=min(8.0, 1.1 + 0.36 * rows),
         caption="Marks are estimates, lines reach from the lower to the upper limit of the table "
         "above. The naive interval, in grey, is too narrow and has no guarantee: it counts every "
-        "loss as a new point.",
+        f"loss as a new point{same}.",
     )  # fmt: skip
     return section
 

@@ -201,7 +201,7 @@ def test_it_holds_the_numbers(texts):
         f"{row['p_value']:.3f}", f"{row['p_adjusted']:.3f}", f"{row['se']:.0f}",
     ]  # fmt: skip
     text = Page(texts["diabetes"]).words("main")
-    assert f"{best['in_set'].sum()} of 3 models cannot be told from the best" in text
+    assert f"{best['in_set'].sum()} of 3 models may be the best" in text
     assert wald.attrs["target"] in text
     assert wald.attrs["guarantee"] in text
     assert wald.attrs["reference"] in text
@@ -241,7 +241,7 @@ def test_a_small_and_a_strange_log_have_a_page_too():
     grid = logged("diabetes")["ridge"].to_xarray().expand_dims(cell=70)
     text = cvstats.report(grid)
     assert "70 rows" in text
-    assert "No plot here" in text
+    assert "There is no plot: 70 rows are" in text
 
 
 def test_missing_losses():
@@ -272,7 +272,7 @@ def test_places_where_no_page_can_be_written(tmp_path, monkeypatch):
         cvstats.report(losses, f"{folder}/page.html")
     with pytest.raises(LogError, match="is a directory. Expected a file, such as 'report.html'"):
         cvstats.report(losses, tmp_path)
-    with pytest.raises(LogError, match="path=42 is no path. Expected one such as 'report.html'"):
+    with pytest.raises(LogError, match="path=42 is not a path. Expected one such as 'report.html'"):
         cvstats.report(losses, 42)
     with pytest.raises(LogError, match=r"cvstats.report\(cvstats.read_log\('log.csv'\), …\)"):
         cvstats.report("log.csv")
@@ -368,13 +368,13 @@ def test_tables_refuse_what_they_cannot_show():
         cvstats.to_markdown(table, columns=["error"])
     with pytest.raises(LogError, match="digits=-1 is out of range"):
         cvstats.to_latex(table, digits=-1)
-    with pytest.raises(LogError, match="a list is no result"):
+    with pytest.raises(LogError, match="a list is not a result"):
         cvstats.to_markdown([1, 2])
     losses = logged("diabetes")
     arrays = losses.to_xarray()
     for log in (losses, losses["ridge"], arrays, arrays["ridge"]):
         for write in (cvstats.to_markdown, cvstats.to_latex):
-            with pytest.raises(LogError, match="this is a loss log and no result. Expected what"):
+            with pytest.raises(LogError, match="this is a loss log and not a result. Expected what"):
                 write(log)
     parts = cvstats.decompose(logged("flights"), by="source")
     assert cvstats.to_markdown(parts).count("|") > 20
@@ -399,7 +399,7 @@ def test_the_page_says_what_it_is_about(tmp_path, capsys):
     assert call.startswith("cvstats report '")
     assert "--prediction tree --prediction net" in call
     assert "naive interval" in page.words("figcaption")
-    assert "with one repetition it has nearly the same limits" in page.words("figcaption")
+    assert "; with one repetition it has nearly the same limits" in page.words("figcaption")
     capsys.readouterr()
 
 
