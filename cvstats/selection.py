@@ -40,9 +40,9 @@ def methods(losses: Losses) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Indexed by ``method``, those that apply first, among them intervals before comparisons,
-        and those that claim too much last: ``applies`` (bool), ``why_not`` (empty, or what is
-        missing and which resampling plan makes it), ``target`` (what the interval is for),
+        Indexed by ``method``, those that apply first, and among them intervals before
+        comparisons, and those that claim too much last: ``applies`` (bool), ``why_not`` (empty, or
+        what is missing and which resampling plan makes it), ``target`` (what the interval is for),
         ``guarantee``,
         ``fits`` (how many models have to be fitted), ``needs`` and ``reference``.
         ``attrs["suggestion"]`` says what a large comparison of the methods recommends for this

@@ -374,9 +374,7 @@ def test_tables_refuse_what_they_cannot_show():
     arrays = losses.to_xarray()
     for log in (losses, losses["ridge"], arrays, arrays["ridge"]):
         for write in (cvstats.to_markdown, cvstats.to_latex):
-            with pytest.raises(
-                LogError, match="this is a loss log and not a result. Expected what"
-            ):
+            with pytest.raises(LogError, match="this is a loss log and not a result. Expected"):
                 write(log)
     parts = cvstats.decompose(logged("flights"), by="source")
     assert cvstats.to_markdown(parts).count("|") > 20
