@@ -124,6 +124,8 @@ def find_problem_of_losses(method: Method, log: Log) -> str | None:
 def find_problem_of_cells(method: Method, log: Log) -> str | None:
     """Say what moments of cells do not give, and a lazy array does not compute."""
     lazy = is_lazy(log)
+    if lazy and method.takes_lazy_losses:
+        return None
     if method.needs_losses or (method.needs_points and log.design.number("repetition") > 1):
         have = "this array is lazy" if lazy else "there are moments of cells only"
         return f"it needs the losses one by one, and {have}. Use the log in memory."
@@ -134,7 +136,7 @@ def find_problem_of_cells(method: Method, log: Log) -> str | None:
         )
     cells = log.cells
     shared = not isinstance(cells, Cells) or cells.gaps is not None or len(log.labels.models) < 2
-    if method.models > 1 and not method.takes_scores and not shared:
+    if method.models > 1 and method.needs_pairs and not shared:
         return "these moments hold nothing that two models share. Make them with pairs=True."
     return None
 

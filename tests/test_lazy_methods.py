@@ -107,6 +107,10 @@ IN_MEMORY = {
     "diagnose": (k_fold, {}),
     "report": (k_fold, {}),
 }
+NEED_LOSSES = ["best_set", "mcnemar", "cochran_q", "difference"]
+NEED_PAIRS = ["compare", "equivalence", "power", "rope"]
+"""Of moments they need what two models share, and that is there only if it was asked for."""
+
 OTHERS = {"difference", "plot"}
 """Differences of a lazy array are a lazy array; plots have numbers to draw."""
 
@@ -208,7 +212,8 @@ def test_of_a_frame_of_dask(name):
         found, again = dask.compute(found, again)
     eager = getattr(log.cvci, name)(**options)
     if name == "methods":
-        changed = ["best_set", "mcnemar", "cochran_q", "rope"]
+        changed = [*NEED_LOSSES, *NEED_PAIRS]
+        assert not found.loc[changed, "applies"].any()
         found, again, eager = (table.drop(changed) for table in (found, again, eager))
     equal(found, eager)
     equal(again, found)
@@ -238,7 +243,8 @@ def test_of_moments(name):
     parts = (log.iloc[:half], log.iloc[half:])
     moments = sum(Moments.of_log(part, by=by, pairs=pairs) for part in parts)
     if name == "methods":
-        changed = ["best_set", "mcnemar", "cochran_q", "rope"]
+        changed = [*NEED_LOSSES, *NEED_PAIRS]
+        assert not moments.methods().loc[changed, "applies"].any()
         equal(moments.methods().drop(changed), log.cvci.methods().drop(changed))
         return
     ours, theirs = getattr(moments, name)(**options), getattr(log.cvci, name)(**options)
@@ -260,7 +266,7 @@ def test_what_applies_to_moments_has_an_answer(make, pairs):
     log = make()
     moments = Moments.of_log(log, pairs=pairs)
     table = moments.methods()
-    options = {"rope": {"margin": 0.1}}
+    options = {"rope": {"margin": 0.1}, "equivalence": {"margin": 0.1}, "power": {"effect": 0.1}}
     for name in table.index:
         if name in ("corrected_t", "source_components"):
             continue  # they ask for a number, or for a level by its name

@@ -76,4 +76,5 @@ METHOD = Method(
     reference=BAYLE,
     models=2,
     needs_losses=True,
+    takes_lazy_losses=True,
 )

@@ -152,5 +152,6 @@ METHOD = Method(
     reference=DEMSAR,
     models=3,
     takes_scores=True,
+    needs_pairs=False,
     level_option="by",
 )

@@ -260,4 +260,5 @@ METHOD = Method(
     reference="Cohen (1988), Statistical power analysis for the behavioral sciences; "
     "Miller (2024), arXiv:2411.00640",
     models=2,
+    needs_points=True,
 )

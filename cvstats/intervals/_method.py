@@ -65,6 +65,10 @@ class Method:
         Whether it averages each point over the repetitions, where there are several.
     lazy : bool
         Whether it is computed lazily on a lazy array.
+    takes_lazy_losses : bool
+        Whether it does to single losses of a lazy array what it does to those in memory.
+    needs_pairs : bool
+        Whether a method of several models needs more of moments than each model alone.
     takes_scores : bool
         Whether one score per split is enough.
     takes_means : bool
@@ -86,6 +90,8 @@ class Method:
     needs_losses: bool = False
     needs_points: bool = False
     lazy: bool = True
+    takes_lazy_losses: bool = False
+    needs_pairs: bool = True
     takes_scores: bool = False
     takes_means: bool = False
     level_option: str | None = None
