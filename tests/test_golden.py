@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import golden
 import pytest
+import scipy
 from golden import CASES, FAR, LOGS, differences, far_calls
+from packaging.version import Version
 
 STORED = golden.read()
+
+DIGITS = 1e-12 if Version(scipy.__version__) >= Version("1.15") else 1e-11
+"""Share of the width; quantiles of Student's t had fewer digits in older releases of scipy."""
 
 
 """Cases that lose digits at a far level, by the containers in which they do."""
@@ -29,7 +34,10 @@ def test_the_logs_are_those_of_the_answers(name):
 @pytest.mark.parametrize("name", CASES)
 def test_the_answers_are_the_stored_ones(name):
     stored = STORED["answers"][name]
-    said = {box: differences(stored[box], golden.answer(CASES[name], box)) for box in stored}
+    said = {
+        box: differences(stored[box], golden.answer(CASES[name], box), tolerance=DIGITS)
+        for box in stored
+    }
     assert not {box: words for box, words in said.items() if words}
 
 

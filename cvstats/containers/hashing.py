@@ -100,12 +100,18 @@ def hash_objects(things: NDArray[Any]) -> Prints:
         at = [i for i, own in enumerate(types) if own is kind]
         some = [simple[i] for i in at]
         if kind is pd.Timestamp:  # one by one: their zones may differ
-            found[at] = [hashes_of(pd.DatetimeIndex([time]))[0] for time in some]
+            found[at] = [hashes_of(index_of_time(time))[0] for time in some]
         elif kind is pd.Timedelta:
             found[at] = hashes_of(pd.TimedeltaIndex(some))
         else:
             found[at] = hash_array(np.array(some, dtype=object if kind is str else kind))
     return found
+
+
+def index_of_time(time: pd.Timestamp) -> pd.DatetimeIndex:
+    """Make an index of one time in its own unit, which holds dates beyond those of nanoseconds."""
+    index = pd.DatetimeIndex(np.array([time.to_datetime64()]))
+    return index if time.tz is None else index.tz_localize("UTC").tz_convert(time.tz)
 
 
 def simplify(label: Any) -> int | float | str | pd.Timestamp | pd.Timedelta:

@@ -154,7 +154,7 @@ def test_convert_makes_a_log_of_predictions(capsys, files, tmp_path):
         (["interval", "log.csv", "--format", "xml"], "xml"),
         (
             ["interval", "log.csv", "--method", "best"],
-            'Invalid value "best" for --method. Choose from: "',
+            "--method",
         ),
         (["interval", "log.csv", "--alpha", "2"], "alpha=2.0 is out of range"),
         (["interval", "empty.csv"], "empty"),
