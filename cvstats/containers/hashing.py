@@ -108,7 +108,7 @@ def hash_objects(things: NDArray[Any]) -> Prints:
     return found
 
 
-def index_of_time(time: pd.Timestamp) -> pd.DatetimeIndex:
+def index_of_time(time: Any) -> pd.DatetimeIndex:
     """Make an index of one time in its own unit, which holds dates beyond those of nanoseconds."""
     index = pd.DatetimeIndex(np.array([time.to_datetime64()]))
     return index if time.tz is None else index.tz_localize("UTC").tz_convert(time.tz)
