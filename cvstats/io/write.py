@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import PathLike
@@ -111,9 +112,11 @@ def write(log: object, path: Path) -> None:
     with replacing(path) as beside:
         try:
             if kind in DATASETS:
-                if dataset is None:
-                    dataset = netcdf.dataset_of(columns, header)
-                netcdf.write_dataset(dataset, header, beside)
+                with warnings.catch_warnings():  # older xarray stores nanoseconds, and says so
+                    warnings.filterwarnings("ignore", "Converting non-nanosecond precision")
+                    if dataset is None:
+                        dataset = netcdf.dataset_of(columns, header)
+                    netcdf.write_dataset(dataset, header, beside)
             else:
                 WRITERS[kind](columns, header, beside)
         except (LogError, ImportError, OSError):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -48,9 +47,7 @@ def write_dataset(dataset: xr.Dataset, header: Header, path: Path) -> None:
     if path.suffix.lower() != ".zarr":
         require_netcdf()
         blank = {name: {"_FillValue": None} for name in whole.variables}
-        with warnings.catch_warnings():  # older releases of xarray store nanoseconds, and say so
-            warnings.filterwarnings("ignore", "Converting non-nanosecond precision")
-            whole.to_netcdf(path, engine="h5netcdf", encoding=blank)
+        whole.to_netcdf(path, engine="h5netcdf", encoding=blank)
         return
     import_extra("zarr", "Zarr")
     whole.to_zarr(path, mode="w", zarr_format=2, consolidated=True)
