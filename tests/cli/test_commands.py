@@ -152,10 +152,11 @@ def test_convert_makes_a_log_of_predictions(capsys, files, tmp_path):
         (["interval", "nowhere.csv"], "there is no file 'nowhere.csv'"),
         (["interval"], "FILE"),
         (["interval", "log.csv", "--format", "xml"], "xml"),
-        (
-            ["interval", "log.csv", "--method", "best"],
-            "--method",
-        ),
+        # Releases of cyclopts word it differently; each names option, value and choices.
+        (["interval", "log.csv", "--method", "best"], "--method"),
+        (["interval", "log.csv", "--method", "best"], "nvalid value"),
+        (["interval", "log.csv", "--method", "best"], '"best"'),
+        (["interval", "log.csv", "--method", "best"], "bootstrap_632"),
         (["interval", "log.csv", "--alpha", "2"], "alpha=2.0 is out of range"),
         (["interval", "empty.csv"], "empty"),
         (["interval", "junk.csv"], ""),

@@ -151,6 +151,7 @@ def test_the_class_of_a_probability(capsys, files):
         ("interval both.csv --truth y", "On the command line: --truth, --prediction, --loss."),
         ("interval both.csv --prediction lasso", "prediction= names 'lasso'"),
         ("interval both.csv --method best", "--method"),
+        ("interval both.csv --method best", '"best"'),
         ("interval both.csv --alpha 2", "alpha=2.0 is out of range"),
         ("interval scores.csv --read-as scores --repetition run", "--higher-is-better"),
         ("interval odd.csv --loss lossy --fold split", "loss='lossy' is not known"),

@@ -333,35 +333,6 @@ def test_plots_are_images_of_text():
     assert content.draw_svg(draw, 2) == source
 
 
-@pytest.mark.parametrize("digits", ["auto", None, 0, 3])
-def test_tables_for_papers(digits):
-    losses = logged("diabetes").rename(columns={"ridge": "r|_&%<b>"})
-    table = cvstats.wald(losses)
-    lines = cvstats.to_markdown(table, digits=digits).splitlines()
-    assert len(lines) == 5
-    assert lines[2].startswith(r"| r\|_&%&lt;b> |")
-    value = table["estimate"].iloc[0]
-    expected = {"auto": "3,006", None: repr(float(value)), 0: "3,006", 3: "3,006.156"}[digits]
-    assert lines[2].split(" | ")[1] == expected
-    latex = cvstats.to_latex(table, columns=["estimate"], digits=digits, caption="C", label="t:x")
-    assert rf"r|\_\&\%\textless{{}}b\textgreater{{}} & {expected} \\" in latex
-    assert latex.startswith("\\begin{table}\n\\centering\n\\caption{C}\n\\label{t:x}")
-    assert latex.count(r"\\") == 4
-
-
-def test_tables_of_every_kind_of_result():
-    losses = logged("diabetes")
-    arrays = losses.to_xarray()
-    for result in (cvstats.compare(losses), cvstats.moments(losses).head(), arrays.cvci.compare()):
-        assert cvstats.to_markdown(result).count("|") > 20
-    assert cvstats.to_markdown(losses["ridge"].cvci.wald()).splitlines()[2].startswith("| ridge |")
-    assert cvstats.to_markdown(arrays["ridge"].cvci.wald()).splitlines()[2].startswith("| loss |")
-    wide = cvstats.to_markdown(arrays.cvci.wald())
-    assert wide == cvstats.to_markdown(losses.cvci.wald())
-    found = cvstats.to_markdown(cvstats.diagnose(logged("flights")))
-    assert found.splitlines()[0].startswith("| code | finding |")
-
-
 def test_tables_refuse_what_they_cannot_show():
     table = cvstats.wald(logged("diabetes"))
     with pytest.raises(LogError, match="no column 'error'"):
