@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from functools import partial
 
 import numpy as np
@@ -14,6 +13,7 @@ import pytest
 import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slow_block import slowly
 
 import cvstats
 from cvstats import LogError, Moments
@@ -287,11 +287,6 @@ def test_frames_from_parquet(tmp_path):
 # --- a real cluster -----------------------------------------------------------------------------
 
 
-def slowly(block):
-    time.sleep(0.15)
-    return block
-
-
 @pytest.mark.process
 @pytest.mark.filterwarnings("ignore")
 def test_a_worker_is_killed(tmp_path):
@@ -318,6 +313,7 @@ def test_a_worker_is_killed(tmp_path):
                 break
         assert not any(future.done() for future in futures)
         os.kill(pids[0], signal.SIGKILL)
+        distributed.wait(futures, timeout=120)
         wald, cv_t = client.gather(futures)
         after = set(client.run(os.getpid).values())
         assert pids[0] not in after
