@@ -205,7 +205,7 @@ def average_repetitions(log: Log) -> Log:
 
 def check_method_options(method: str | None, options: Options) -> dict[str, Any]:
     """Refuse options that the method does not have, or that mean nothing for differences."""
-    checked_choice("method", method, (*interval_names(for_differences=True), None))
+    checked_choice("method", method, (*interval_names(for_differences=True), "tango", None))
     if not (options is None or isinstance(options, Mapping)):
         raise LogError(
             f"options={options!r} is not known. Expected the options of the method by name, as in "
@@ -216,6 +216,10 @@ def check_method_options(method: str | None, options: Options) -> dict[str, Any]
         return given
     if method is None:
         raise LogError("options belong to a method. Expected method= beside them.")
+    if method == "tango":
+        raise LogError(
+            f"options={options!r} were given and tango has no options. Leave options= out."
+        )
     record = find_method(method)
     known = [name for name in record.defaults if name not in ("alpha", "alternative")]
     for name in given:
@@ -225,10 +229,11 @@ def check_method_options(method: str | None, options: Options) -> dict[str, Any]
                 f"Expected some of: {', '.join(map(repr, known)) or 'none'}.{nearest(name, known)}"
             )
     record.check_options({**record.defaults, **given})
-    if method == "holdout" and given.get("interval", "wald") not in ("wald", "t"):
+    if method in ("holdout", "wald") and given.get("interval", "wald") not in ("wald", "t"):
         raise LogError(
             f"options={{'interval': {given['interval']!r}}} is an interval for a proportion, and "
-            f"a difference is not one. Expected 'wald' or 't'."
+            f"a difference is not one. Expected 'wald' or, of holdout, 't'. For losses of 0 and 1 "
+            f"use method='tango'."
         )
     return given
 
@@ -250,8 +255,13 @@ def default_method(log: Log) -> str:
 def difference_interval(
     log: Log, differences: Differences, method: str | None, options: Mapping[str, Any], alpha: float
 ) -> Result:
-    """Compute the interval of differences on which a comparison is based."""
+    """Compute the interval of differences on which a comparison is based.
+
+    Of ``"tango"``, whose limits are put in later, it is the one for the points of this design.
+    """
     chosen = default_method(log) if method is None else method
+    if method == "tango":
+        chosen = "holdout" if count_folds(log.design) == 1 else "wald"
     repetitions = log.design.number("repetition")
     if chosen == "holdout" and repetitions > 1:
         find_method("holdout").require(log.design)
@@ -263,7 +273,8 @@ def difference_interval(
     else:
         base = find_method(chosen).run(log, differences, alpha=alpha, **options)
     base = zero_rounding_noise(base, log, differences)
-    return replace(base, attrs={**base.attrs, "interval_method": chosen})
+    name = chosen if method is None else method
+    return replace(base, attrs={**base.attrs, "interval_method": name})
 
 
 def has_standard_errors(base: Result) -> bool:

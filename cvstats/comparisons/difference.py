@@ -61,9 +61,12 @@ def difference(losses: Losses, other: Losses | None = None, *, reference: Hashab
     """
     check_one_partner(other, reference)
     if other is not None:
-        return subtracted(losses, other)
-    choose_pairs(read(losses), reference)
-    return every_pair(losses) if reference is None else against(losses, reference)
+        gap = subtracted(losses, other)
+    else:
+        choose_pairs(read(losses), reference)
+        gap = every_pair(losses) if reference is None else against(losses, reference)
+    gap.attrs["holds"] = "differences"  # of losses of 0 and 1 they may be 0 and 1 again
+    return gap
 
 
 METHOD = Method(

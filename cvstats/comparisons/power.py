@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,17 +17,27 @@ from cvstats.comparisons._pairs import (
     compare_pairs,
     difference_interval,
 )
+from cvstats.comparisons._zero_one import (
+    Discordance,
+    find_discordance,
+    flag_few,
+    no_evidence,
+)
 from cvstats.containers import Log, Losses, is_dask_frame, later
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences
 from cvstats.core.layout import repetition_level
+from cvstats.core.proportions import upper_share
 from cvstats.core.result import Result, quantile
-from cvstats.core.types import FloatArray
+from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, NotGiven
 from cvstats.intervals._method import Method
 from cvstats.options import Alternative, Missing, check_numbers
 
 __all__ = ["power"]
+
+UNSEEN = 0.05
+"""Probability that models which disagree on the largest share planned for agree on every point."""
 
 
 def power(
@@ -131,11 +142,15 @@ def power(
     expected = float(effect)
 
     def run(log: Log, differences: Differences) -> Result:
-        return compute(
-            difference_interval(log, differences, None, {}, alpha), effect=expected, alpha=alpha,
-            alternative=alternative, target=target_power, n=int(log.design.splits().rows[0]),
-            parts=variance_parts(log, differences),
+        base = difference_interval(log, differences, None, {}, alpha)
+        result = compute(
+            base, effect=expected, alpha=alpha, alternative=alternative, target=target_power,
+            n=int(log.design.splits().rows[0]), parts=variance_parts(log, differences),
         )  # fmt: skip
+        found = find_discordance(log, differences, base)
+        if found is None:
+            return drop_plans(result, no_evidence(log, differences, base))
+        return flag_few(plan_zero_one(result, found), found)
 
     return compare_pairs(losses, other, reference, missing, run)
 
@@ -182,6 +197,72 @@ def compute(
     attrs = {**base.attrs, "alternative": alternative, "alpha": alpha}
     attrs |= {"effect": effect, "target_power": target}
     return Result("power", {**numbers, **columns}, caution, attrs)
+
+
+def plan_zero_one(result: Result, found: Discordance) -> Result:
+    """Plan McNemar's test of models whose losses are 0 and 1.
+
+    A difference of d takes at least a share d of discordant points. If their share is s, the
+    statistic has the variance s under no difference and ``s - d^2`` at d (Connett, Smith and
+    McHugh 1987). Models that always agree have a share of 0.05^(1/n) at the most.
+    """
+    at, n = found.known, found.n
+    agree = at & (found.total == 0)
+    share = np.where(found.total == 0, upper_share(n, UNSEEN), found.total / n)
+    attrs = result.attrs
+    alternative, effect = str(attrs["alternative"]), float(attrs["effect"])
+    alpha, target = float(attrs["alpha"]), float(attrs["target_power"])
+    z = quantile(1 - (alpha / 2 if alternative == "two-sided" else alpha))
+    more = detectable_distance(alpha, alternative, target) - z
+    sign = -1.0 if alternative == "less" else 1.0
+    helps = alternative == "two-sided" or sign * effect > 0
+    null, away = spreads(share, abs(effect))
+    ahead = np.sqrt(n) * (abs(effect) if helps else -abs(effect))
+    power = special.ndtr((ahead - z * null) / away)
+    if alternative == "two-sided":
+        power = power + special.ndtr((-ahead - z * null) / away)
+    needed = np.ceil(((z * null + more * away) / effect) ** 2 * (1 - 1e-12))
+    numbers = {
+        "power": power,
+        "smallest_effect": sign * smallest_difference(share, n, z, more),
+        "points_needed": needed if helps else np.full_like(share, np.inf),
+    }
+    columns = dict(result.columns)
+    for name, values in numbers.items():
+        columns[name] = np.where(at, values, columns[name])
+    # without a spread, the points leave nothing to plan endless repetitions with
+    for name in ("smallest_effect_limit", "points_needed_limit"):
+        stays = ~(columns["point_variance"] > 0)
+        columns[name] = np.where(at & stays, np.nan, columns[name])
+    caution = np.where(at, result.caution & ~np.int64(Caution.ZERO_VARIANCE), result.caution)
+    caution[agree] |= np.int64(Caution.ALWAYS_AGREE)
+    return replace(result, columns=columns, caution=caution)
+
+
+def spreads(share: FloatArray, effect: FloatArray | float) -> tuple[FloatArray, FloatArray]:
+    """Compute standard deviations of a difference: under none, and at ``effect``."""
+    discordant = np.maximum(share, effect)
+    return np.sqrt(discordant), np.sqrt(np.maximum(discordant - np.square(effect), 1e-300))
+
+
+def smallest_difference(share: FloatArray, n: float, z: float, more: float) -> FloatArray:
+    """Find the difference found with the target power by bisection; NaN if no difference is."""
+    low, high = np.zeros_like(share), np.ones_like(share)
+    for _ in range(60):
+        middle = (low + high) / 2
+        null, away = spreads(share, middle)
+        found = np.sqrt(n) * middle >= z * null + more * away
+        low, high = np.where(found, low, middle), np.where(found, middle, high)
+    return np.where(high < 1, high, np.nan)
+
+
+def drop_plans(result: Result, at: MaskArray) -> Result:
+    """Leave pairs without a plan whose standard error of zero shows nothing."""
+    names = ("power", "smallest_effect", "points_needed")
+    columns = dict(result.columns)
+    for name in (*names, "smallest_effect_limit", "points_needed_limit"):
+        columns[name] = np.where(at, np.nan, columns[name])
+    return replace(result, columns=columns)
 
 
 def detectable_distance(alpha: float, alternative: str, target: float) -> float:

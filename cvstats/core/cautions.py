@@ -125,8 +125,10 @@ class Caution(IntFlag):
     )  # fmt: skip
     DISCORDANT_FEW = (
         1 << 20, "few discordant points",
-        "The models disagree on fewer than 25 points: chi-squared is rough.",
-        "Use test='exact'.",
+        "The models disagree on fewer than 25 points: normal approximations, chi-squared among "
+        "them, are rough.",
+        "Use an exact test, as mcnemar and compare do by themselves where each point is evaluated "
+        "once.",
     )  # fmt: skip
     NO_TEST = (
         1 << 21, "no p-value", "The method gives an interval and no p-value.",
@@ -178,6 +180,16 @@ class Caution(IntFlag):
         "Each fold or split has one loss, and there is no level 'point'.",
         "If these are means or scores, say so with log.attrs['holds'] = 'scores' and use "
         "corrected_t.",
+    )  # fmt: skip
+    FEW_ERRORS = (
+        1 << 34, "few errors",
+        "Fewer than 10 points are errors, or fewer than 10 are not: normal limits are too narrow.",
+        "Use interval='wilson', which interval() takes by itself.",
+    )  # fmt: skip
+    ALWAYS_AGREE = (
+        1 << 35, "no discordant points",
+        "The models agree on every point, so their disagreement has an upper limit only.",
+        "Read power as the least and the points needed as the most that agree with this log.",
     )  # fmt: skip
 
 

@@ -11,10 +11,12 @@ from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.layout import count_folds, fold_level, fold_levels, repetition_level
 from cvstats.core.moments import Moments
-from cvstats.core.result import Result, interval
+from cvstats.core.result import Result
+from cvstats.core.result import interval as symmetric_interval
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError
 from cvstats.intervals._method import IntervalMethod
+from cvstats.intervals._proportions import flag_few_errors, proportion_limits
 from cvstats.intervals._references import BAYLE
 from cvstats.intervals._requirements import partition
 from cvstats.options import Alternative, Missing
@@ -25,6 +27,7 @@ __all__ = ["wald"]
 def wald(
     losses: Losses,
     *,
+    interval: Literal["wald", "wilson"] = "wald",
     variance: Literal["all-pairs", "within-fold"] = "all-pairs",
     fold_weights: Literal["size", "equal"] = "size",
     alternative: Alternative = "two-sided",
@@ -47,6 +50,10 @@ def wald(
     losses : Series, DataFrame, DataArray or Dataset
         A K-fold partition, leave-one-out, or several repetitions of a partition of the same
         points. Losses in any unit.
+    interval : {"wald", "wilson"}, optional
+        The limits: so many standard errors to both sides; or, for losses of 0 and 1, Wilson's
+        score interval of a proportion, which keeps a width where no loss is 1. `interval`
+        takes it for such losses.
     variance : {"all-pairs", "within-fold"}, optional
         Deviations from the overall mean, or from the mean of each fold. The second needs two
         points in each fold and rests on the weaker stability condition.
@@ -73,8 +80,9 @@ def wald(
     Raises
     ------
     LogError
-        If the repetitions do not test the same points, there is one point only, or a fold of
-        one point meets ``variance="within-fold"``.
+        If the repetitions do not test the same points, there is one point only, a fold of
+        one point meets ``variance="within-fold"``, or a loss is neither 0 nor 1 for
+        ``interval="wilson"``.
 
     Notes
     -----
@@ -86,12 +94,16 @@ def wald(
 
     With r repetitions the variances are averaged and divided by n, never by n times r: the
     points are the same each time. This form is conservative beside the variance of the
-    losses averaged point by point.
+    losses averaged point by point. Wilson's interval does the same: the share of errors is the
+    mean over all repetitions, and n is the number of points. It rests on the all-pairs variance,
+    whatever ``variance`` says about ``se``: with 1% errors among 50 to 200 points in 10 folds it
+    covers 95% to 99%, where the Wald interval covers 39% to 87%.
 
     References
     ----------
     Bayle, Bayle, Janson and Mackey (2020), Cross-validation confidence intervals for test
     error, NeurIPS 33, arXiv:2007.12671.
+    Wilson (1927), doi:10.1080/01621459.1927.10502953.
 
     Examples
     --------
@@ -105,8 +117,8 @@ def wald(
     random_forest    3188.0  2807.1  3568.9  194.3
     """
     return METHOD(
-        losses, variance=variance, fold_weights=fold_weights, alternative=alternative,
-        alpha=alpha, by=by, missing=missing,
+        losses, interval=interval, variance=variance, fold_weights=fold_weights,
+        alternative=alternative, alpha=alpha, by=by, missing=missing,
     )  # fmt: skip
 
 
@@ -114,6 +126,7 @@ def compute(
     log: Log,
     losses: Columns | None,
     *,
+    interval: str,
     variance: str,
     fold_weights: str,
     alternative: str,
@@ -137,12 +150,16 @@ def compute(
     elif "fold" not in log.design.levels:
         caution |= Caution.SOURCES_AS_FOLDS
     variances = variance_of_splits(cells, by, variance, fold_weights)
-    return interval(
+    result = symmetric_interval(
         "wald", cells.over(()).mean[0], variances.mean(axis=0), origin=cells.origin, alpha=alpha,
         alternative=alternative,
         extra={"n_points": n_points, "n_folds": n_folds, "n_repetitions": len(splits.count)},
-        caution=int(caution), attrs={"variance": variance, "fold_weights": fold_weights},
+        caution=int(caution),
+        attrs={"interval": interval, "variance": variance, "fold_weights": fold_weights},
     )  # fmt: skip
+    if interval == "wilson":
+        return proportion_limits(result, log.zero_one(), interval)
+    return result if losses is not None else flag_few_errors(result, cells.zero_one())
 
 
 def variance_of_splits(
@@ -182,7 +199,13 @@ def find_first_cells(cells: Moments, levels: int) -> IntArray:
 
 
 def compute_groups(
-    groups: Groups, *, variance: str, fold_weights: str, alternative: str, alpha: float
+    groups: Groups,
+    *,
+    interval: str,
+    variance: str,
+    fold_weights: str,
+    alternative: str,
+    alpha: float,
 ) -> Result | None:
     """Compute the intervals of all groups from one pass, one below the other."""
     levels, fold = groups.design.levels, fold_level(groups.design)
@@ -210,15 +233,20 @@ def compute_groups(
     def spread(numbers: IntArray) -> IntArray:
         return np.repeat(numbers, mean.shape[1])
 
-    return interval(
+    result = symmetric_interval(
         "wald", mean.reshape(-1), variances.reshape(-1), origin=np.tile(cells.origin, len(mean)),
         alpha=alpha, alternative=alternative,
         extra={
             "n_points": spread(n_points), "n_folds": spread(n_folds),
             "n_repetitions": spread(repetitions),
         },
-        caution=spread(caution), attrs={"variance": variance, "fold_weights": fold_weights},
+        caution=spread(caution),
+        attrs={"interval": interval, "variance": variance, "fold_weights": fold_weights},
     )  # fmt: skip
+    zero_one = np.logical_and.reduceat(splits.zero_one_cells(), starts).reshape(-1)
+    if interval == "wilson":
+        return proportion_limits(result, zero_one, interval)
+    return flag_few_errors(result, zero_one)
 
 
 def count_folds_of_groups(groups: Groups, by: tuple[str, ...]) -> IntArray:
