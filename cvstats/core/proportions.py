@@ -43,13 +43,18 @@ def wilson(
     return open_side(np.where(np.isnan(share), np.nan, lower), upper, alternative)
 
 
-def clopper_pearson(share: FloatArray, n: FloatArray | float, alpha: float) -> Limits:
+def clopper_pearson(
+    share: FloatArray, n: FloatArray | float, alpha: float, alternative: str = "two-sided"
+) -> Limits:
     """Exact interval of a proportion (Clopper and Pearson 1934, doi:10.1093/biomet/26.4.404)."""
-    ones = np.rint(share * n)
+    ones = share * n
+    ones = np.where(np.abs(ones - np.rint(ones)) < 1e-6, np.rint(ones), ones)
+    tail = alpha / 2 if alternative == "two-sided" else alpha
     with np.errstate(invalid="ignore"):
-        lower = special.betaincinv(np.maximum(ones, 1), n - ones + 1, alpha / 2)
-        upper = special.betainccinv(ones + 1, np.maximum(n - ones, 1), alpha / 2)
-    return np.where(ones == 0, 0.0, lower), np.where(ones == n, 1.0, upper)
+        lower = special.betaincinv(np.where(ones == 0, 1, ones), n - ones + 1, tail)
+        upper = special.betainccinv(ones + 1, np.where(ones == n, 1, n - ones), tail)
+    lower, upper = np.where(ones == 0, 0.0, lower), np.where(ones == n, 1.0, upper)
+    return open_side(lower, upper, alternative)
 
 
 def upper_share(n: FloatArray | float, alpha: float) -> FloatArray:

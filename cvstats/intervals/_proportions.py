@@ -21,7 +21,7 @@ __all__ = [
     "take_wilson",
 ]
 
-PROPORTIONS = ("wilson", "clopper-pearson")
+PROPORTIONS = {"wilson": wilson, "clopper-pearson": clopper_pearson}
 """Intervals for losses of 0 and 1."""
 
 SOME_WILSON = "wilson for losses of 0 and 1, otherwise wald"
@@ -79,10 +79,7 @@ def replace_limits(result: Result, at: MaskArray, interval: str) -> Result:
     """
     alpha, columns = float(result.attrs["alpha"]), dict(result.columns)
     share, n = columns["estimate"], columns["n_points"]
-    if interval == "wilson":
-        lower, upper = wilson(share, n, alpha, str(result.attrs["alternative"]))
-    else:
-        lower, upper = clopper_pearson(share, n, alpha)
+    lower, upper = PROPORTIONS[interval](share, n, alpha, str(result.attrs["alternative"]))
     columns["lower"] = np.where(at, lower, columns["lower"])
     columns["upper"] = np.where(at, upper, columns["upper"])
     gone = np.int64(OF_NORMAL_LIMITS[result.method])

@@ -27,7 +27,7 @@ __all__ = ["wald"]
 def wald(
     losses: Losses,
     *,
-    interval: Literal["wald", "wilson"] = "wald",
+    interval: Literal["wald", "wilson", "clopper-pearson"] = "wald",
     variance: Literal["all-pairs", "within-fold"] = "all-pairs",
     fold_weights: Literal["size", "equal"] = "size",
     alternative: Alternative = "two-sided",
@@ -50,10 +50,10 @@ def wald(
     losses : Series, DataFrame, DataArray or Dataset
         A K-fold partition, leave-one-out, or several repetitions of a partition of the same
         points. Losses in any unit.
-    interval : {"wald", "wilson"}, optional
-        The limits: so many standard errors to both sides; or, for losses of 0 and 1, Wilson's
-        score interval of a proportion, which keeps a width where no loss is 1. `interval`
-        takes it for such losses.
+    interval : {"wald", "wilson", "clopper-pearson"}, optional
+        The limits: so many standard errors to both sides; or, for losses of 0 and 1, those of a
+        proportion, by Wilson's score or by Clopper and Pearson. These keep a width where no loss
+        is 1. `interval` takes Wilson's for such losses.
     variance : {"all-pairs", "within-fold"}, optional
         Deviations from the overall mean, or from the mean of each fold. The second needs two
         points in each fold and rests on the weaker stability condition.
@@ -82,7 +82,7 @@ def wald(
     LogError
         If the repetitions do not test the same points, there is one point only, a fold of
         one point meets ``variance="within-fold"``, or a loss is neither 0 nor 1 for
-        ``interval="wilson"``.
+        an interval of proportions.
 
     Notes
     -----
@@ -94,16 +94,18 @@ def wald(
 
     With r repetitions the variances are averaged and divided by n, never by n times r: the
     points are the same each time. This form is conservative beside the variance of the
-    losses averaged point by point. Wilson's interval does the same: the share of errors is the
-    mean over all repetitions, and n is the number of points. It rests on the all-pairs variance,
-    whatever ``variance`` says about ``se``: with 1% errors among 50 to 200 points in 10 folds it
-    covers 95% to 99%, where the Wald interval covers 39% to 87%.
+    losses averaged point by point. Intervals of proportions do the same: the share of errors is
+    the mean over all repetitions, and n is the number of points. With errors on 1% of 50, 100
+    and 200 points Wilson's interval covers .91, .92 and .95 (.95 or more on average over error
+    rates from 0.5% to 2%), that of Clopper and Pearson .98 or more, and the Wald interval .39,
+    .63 and .87.
 
     References
     ----------
     Bayle, Bayle, Janson and Mackey (2020), Cross-validation confidence intervals for test
     error, NeurIPS 33, arXiv:2007.12671.
     Wilson (1927), doi:10.1080/01621459.1927.10502953.
+    Clopper and Pearson (1934), doi:10.1093/biomet/26.4.404.
 
     Examples
     --------
@@ -157,7 +159,7 @@ def compute(
         caution=int(caution),
         attrs={"interval": interval, "variance": variance, "fold_weights": fold_weights},
     )  # fmt: skip
-    if interval == "wilson":
+    if interval != "wald":
         return proportion_limits(result, log.zero_one(), interval)
     return result if losses is not None else flag_few_errors(result, cells.zero_one())
 
@@ -244,7 +246,7 @@ def compute_groups(
         attrs={"interval": interval, "variance": variance, "fold_weights": fold_weights},
     )  # fmt: skip
     zero_one = np.logical_and.reduceat(splits.zero_one_cells(), starts).reshape(-1)
-    if interval == "wilson":
+    if interval != "wald":
         return proportion_limits(result, zero_one, interval)
     return flag_few_errors(result, zero_one)
 
