@@ -31,7 +31,14 @@ from cvstats.core.moments import Moments
 from cvstats.core.result import Result
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, is_number
+from cvstats.intervals._differences import (
+    LARGEST_RATIO,
+    RELATIVELY_STABLE,
+    divide_spreads,
+    repeats_folds,
+)
 from cvstats.intervals._method import Method
+from cvstats.intervals._references import RELATIVE_STABILITY
 from cvstats.intervals._requirements import partition
 from cvstats.options import Missing, Rng, check_rng, seed_of
 
@@ -145,21 +152,26 @@ def best_set(
     METHOD.require(log.design)
     repetitions, folds = log.design.number("repetition"), count_folds(log.design)
     seed = seed_of(rng)
-    estimate = log.moments(repetition_level(log.design)).over(()).location[0]
+    repeated = log.moments(repetition_level(log.design))
+    estimate = repeated.over(()).location[0]
     used = average_repetitions(log) if folds == 1 and repetitions > 1 else log
     n = int(used.design.splits().rows[0])
     if n < 2:
         raise LogError("best_set needs at least two points and this log has 1.")
     table: Numbers = {"estimate": estimate, **masked_columns(log.panels.width)}
+    unstable = np.zeros(log.panels.width, dtype=bool)
     for cell, squares, mean, same in iterate_cells(used, model_columns(log), center):
         part = compute(
             mean, squares, same, n=n, alpha=alpha, n_draws=n_draws, seed=seed, screening=screening
         )
+        if repeats_folds(log):
+            unstable[cell] = find_unstable_leads(repeated.pick(cell), mean, squares, n)
         for name, values in part.items():
             table[name][cell] = values
     for name, count in {"n_points": n, "n_folds": folds, "n_repetitions": repetitions}.items():
         table[name] = np.full(log.panels.width, count)
     caution = table.pop("caution").astype(np.int64)
+    caution[unstable] |= np.int64(Caution.UNSTABLE_DIFFERENCE)
     doubt = Caution.FEW_POINTS if n < 30 else Caution(0)
     if center == "fold" and folds > 1 and n < SMALL_FOLD * folds:
         doubt |= Caution.SMALL_FOLDS
@@ -252,6 +264,19 @@ def standardized_leads(mean: FloatArray, squares: FloatArray, n: int) -> FloatAr
     with np.errstate(divide="ignore", invalid="ignore"):
         found: FloatArray = np.sqrt(n) * gap / np.sqrt(squares / (n - 1))
     return found
+
+
+def find_unstable_leads(
+    repetitions: Moments, mean: FloatArray, squares: FloatArray, n: int
+) -> MaskArray:
+    """Find the models whose difference from their closest rival is not stable over repetitions."""
+    t = standardized_leads(mean, squares, n)
+    rival = np.where(np.isnan(t), -np.inf, t).argmax(axis=1)
+    every = np.arange(len(mean))
+    gaps = repetitions.mean - repetitions.mean[:, rival]
+    ratio = divide_spreads(gaps.std(axis=0, ddof=1), np.sqrt(squares[every, rival]) / n)
+    unstable: MaskArray = (squares[every, rival] > 0) & (ratio > LARGEST_RATIO)
+    return unstable
 
 
 def model_confidence_set(
@@ -399,8 +424,10 @@ METHOD = Method(
     needs="one test set or a K-fold partition, repeated or not, and two models or more",
     target="the models with the smallest average test error of those trained in this "
     "cross-validation",
-    guarantee="holds each best model as the points grow, if the learners are stable",
+    guarantee="holds each best model as the points grow, "
+    f"{RELATIVELY_STABLE}; one test set needs independent points alone",
     fits="K for each model and repetition",
-    reference="Lei (2020), JASA 115(532), 1978-1997, doi:10.1080/01621459.2019.1672556",
+    reference="Lei (2020), JASA 115(532), 1978-1997, doi:10.1080/01621459.2019.1672556; "
+    f"{RELATIVE_STABILITY}",
     needs_losses=True,
 )

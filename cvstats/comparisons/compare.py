@@ -31,8 +31,9 @@ from cvstats.core.columns import Differences
 from cvstats.core.result import Result, half_widths
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
+from cvstats.intervals._differences import OF_INTERVAL
 from cvstats.intervals._method import Method
-from cvstats.intervals._references import BAYLE
+from cvstats.intervals._references import BAYLE, RELATIVE_STABILITY
 from cvstats.options import Alternative, Missing, Rng, check_rng, seed_of, whole_number
 
 __all__ = ["compare", "compute_tests"]
@@ -276,9 +277,9 @@ METHOD = Method(
     requires=any_log,
     needs="two or more models on the same evaluations",
     target="difference of their errors, as the interval it is based on",
-    guarantee="asymptotically exact at no difference",
+    guarantee=OF_INTERVAL,
     fits="as the interval it is based on",
-    reference=BAYLE,
+    reference=f"{BAYLE}; {RELATIVE_STABILITY}",
     models=2,
     takes_scores=True,
 )

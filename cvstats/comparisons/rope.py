@@ -18,6 +18,7 @@ from cvstats.core.moments import Moments, mean_and_squares
 from cvstats.core.result import Result
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
+from cvstats.intervals._differences import find_unstable
 from cvstats.intervals._method import Method
 from cvstats.intervals._requirements import several_splits
 from cvstats.intervals.corrected_t import TrainSize, check_train_size, find_train_sizes
@@ -120,7 +121,11 @@ def rope(
             ratio = float(np.mean(found.count / find_train_sizes(log, found, train_size)))
         else:
             ratio = rho / (1 - rho)
-        return compute(found, ratio, margin=ends)
+        result = compute(found, ratio, margin=ends)
+        unstable = find_unstable(log, differences)
+        if unstable is not None:
+            result.caution[unstable] |= np.int64(Caution.UNSTABLE_DIFFERENCE)
+        return result
 
     return compare_pairs(losses, other, reference, missing, run)
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
+import numpy as np
+
 from cvstats.containers import (
     Axis,
     Groups,
@@ -27,10 +29,14 @@ from cvstats.containers import (
     read,
     within_level,
 )
+from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.design import Design
 from cvstats.core.result import Result
+from cvstats.core.types import MaskArray
 from cvstats.errors import LogError, checked_level
+from cvstats.intervals._differences import find_unstable, is_difference
+from cvstats.intervals._references import RELATIVE_STABILITY
 from cvstats.options import check_alpha, check_choices, find_choices
 
 __all__ = ["IntervalMethod", "LogMethod", "Method", "apply_method"]
@@ -242,11 +248,41 @@ class IntervalMethod(LogMethod):
     ----------
     claims_too_much : bool
         Whether it is kept to show what not to use.
+    difference_guarantee : str
+        What is promised for the difference of two models, where that asks for the relative
+        stability of the difference. Without it the guarantee is that of one model.
     """
 
     for_differences: bool = True
     claims_too_much: bool = False
+    difference_guarantee: str = ""
     is_interval = True
+
+    def run(self, log: Log, losses: Columns | None = None, **options: Any) -> Result:
+        """Check that the log is one for this method, compute, and judge differences as such."""
+        result = super().run(log, losses, **options)
+        if not (self.difference_guarantee and is_difference(log, losses)):
+            return result
+        return self.qualify_difference(result, find_unstable(log, losses))
+
+    def run_groups(self, groups: Groups, **options: Any) -> Result | None:
+        """Compute all groups at once; each by itself where they are differences to be judged."""
+        if self.difference_guarantee and is_difference(groups.log, None):
+            return None
+        return super().run_groups(groups, **options)
+
+    def qualify_difference(self, result: Result, unstable: MaskArray | None) -> Result:
+        """State what is promised for differences, and mark those that are not stable.
+
+        A result that promises less by itself, such as a heuristic, keeps its own words.
+        """
+        caution, attrs = result.caution, dict(result.attrs)
+        if unstable is not None:
+            caution = caution | np.where(unstable, np.int64(Caution.UNSTABLE_DIFFERENCE), 0)
+        if str(attrs["guarantee"]).startswith("exact"):
+            attrs["guarantee"] = self.difference_guarantee
+            attrs["reference"] = f"{self.reference}; {RELATIVE_STABILITY}"
+        return replace(result, caution=caution, attrs=attrs)
 
 
 def apply_method(
