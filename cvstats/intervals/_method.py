@@ -251,11 +251,17 @@ class IntervalMethod(LogMethod):
     difference_guarantee : str
         What is promised for the difference of two models, where that asks for the relative
         stability of the difference. Without it the guarantee is that of one model.
+    made_for : tuple of str
+        The levels that show a log to be resampled in the way that this method calls for.
+    recognized_by : str
+        How such a log is recognized, in words: the reason that `interval` gives.
     """
 
     for_differences: bool = True
     claims_too_much: bool = False
     difference_guarantee: str = ""
+    made_for: tuple[str, ...] = ()
+    recognized_by: str = ""
     is_interval = True
 
     def run(self, log: Log, losses: Columns | None = None, **options: Any) -> Result:
