@@ -109,9 +109,11 @@ def best_set(
     Notes
     -----
     The set contains each best model with a probability of asymptotically at least ``1 -
-    alpha``, for stable learners; how many others it contains is a matter of power. The
-    p-value is ``(1 + #{drawn >= T_m}) / (n_draws + 1)``; two models give that of the one-sided
-    Wald test, one model has 1.
+    alpha``, where the *differences* of the losses are relatively stable (see `compare`; that each
+    learner is stable is not enough), or where one test set was used. From three repetitions on,
+    ``caution`` says ``unstable difference`` for a model whose difference from its closest rival
+    is not. How many others the set contains is a matter of power. The p-value is ``(1 + #{drawn
+    >= T_m}) / (n_draws + 1)``; two models give that of the one-sided Wald test, one model has 1.
 
     Models with the same losses share all numbers. A model that another one beats by the same
     amount on every point has p = 0.
@@ -131,6 +133,7 @@ def best_set(
     ----------
     Lei (2020), Journal of the American Statistical Association 115(532), 1978-1997,
     doi:10.1080/01621459.2019.1672556.
+    Bayle, Janson and Mackey (2025), arXiv:2508.04409.
 
     Examples
     --------

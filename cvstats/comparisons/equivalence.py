@@ -95,12 +95,13 @@ def equivalence(
     ``equivalent`` is true exactly where the interval lies within the margin. A test that finds
     no difference does not show equivalence; this one does. A difference without any variance
     is equivalent, with p = 0, if it lies within the margin. Several comparisons are not
-    adjusted for.
+    adjusted for. On folds the difference must be relatively stable, see `compare`.
 
     References
     ----------
     Schuirmann (1987), Journal of Pharmacokinetics and Biopharmaceutics 15, 657-680,
     doi:10.1007/BF01068419.
+    Bayle, Janson and Mackey (2025), arXiv:2508.04409.
 
     Examples
     --------
