@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
+import numpy as np
+
 from cvstats.containers import (
     Axis,
     Groups,
@@ -27,10 +29,12 @@ from cvstats.containers import (
     read,
     within_level,
 )
+from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.design import Design
 from cvstats.core.result import Result
 from cvstats.errors import LogError, checked_level
+from cvstats.intervals._groups import add_doubt, doubt_sources
 from cvstats.options import check_alpha, check_choices, find_choices
 
 __all__ = ["IntervalMethod", "LogMethod", "Method", "apply_method"]
@@ -247,6 +251,24 @@ class IntervalMethod(LogMethod):
     for_differences: bool = True
     claims_too_much: bool = False
     is_interval = True
+
+    def run(self, log: Log, losses: Columns | None = None, **options: Any) -> Result:
+        """Compute, and say where the points of one source are taken for independent."""
+        result = super().run(log, losses, **options)
+        if self.of_groups:
+            return result
+        doubt = doubt_sources(log.design, of_means=self.takes_scores or self.takes_means)
+        return replace(result, caution=add_doubt(result.caution, np.int64(doubt)))
+
+    def run_groups(self, groups: Groups, **options: Any) -> Result | None:
+        """Compute all groups at once; None where some group has to be computed by itself."""
+        result = super().run_groups(groups, **options)
+        if result is None or not groups.design.has("source") or groups.name == "source":
+            return result
+        several = np.diff(groups.cells(("source",)).starts) > 1
+        doubt = np.where(several, np.int64(Caution.SOURCES_IGNORED), np.int64(0))
+        each = np.repeat(doubt, len(result.caution) // len(doubt))
+        return replace(result, caution=add_doubt(result.caution, each))
 
 
 def apply_method(
