@@ -13,9 +13,9 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from fractions import Fraction
 from itertools import combinations
 
+import numpy as np
 import oracle
 from oracle import ZERO, Interval, Matrix, Row, as_rows, exact, group, interval, mean, variance
-import numpy as np
 from scipy import linalg, optimize, stats
 
 Sources = list[list[Fraction]]

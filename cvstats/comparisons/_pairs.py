@@ -260,7 +260,8 @@ def difference_interval(
     else:
         base = find_method(chosen).run(log, differences, alpha=alpha, **options)
     base = zero_rounding_noise(base, log, differences)
-    return replace(base, attrs={**base.attrs, "interval_method": chosen})
+    target = f"difference of two models in the {base.attrs['target']}"
+    return replace(base, attrs={**base.attrs, "target": target, "interval_method": chosen})
 
 
 def has_standard_errors(base: Result) -> bool:

@@ -18,6 +18,7 @@ from cvstats.core.moments import Moments, mean_and_squares
 from cvstats.core.result import Result
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
+from cvstats.intervals._groups import flag_ignored_sources
 from cvstats.intervals._method import Method
 from cvstats.intervals._requirements import several_splits
 from cvstats.intervals.corrected_t import TrainSize, check_train_size, find_train_sizes
@@ -120,7 +121,8 @@ def rope(
             ratio = float(np.mean(found.count / find_train_sizes(log, found, train_size)))
         else:
             ratio = rho / (1 - rho)
-        return compute(found, ratio, margin=ends)
+        result = compute(found, ratio, margin=ends)
+        return flag_ignored_sources(result, log.design, of_means=True)
 
     return compare_pairs(losses, other, reference, missing, run)
 

@@ -136,7 +136,8 @@ class Caution(IntFlag):
     )  # fmt: skip
     IDENTICAL = (
         1 << 22, "identical model",
-        "Another model has the very same losses and shares these numbers.",
+        "Another model has the very same losses, or the same mean loss in every source that is "
+        "counted as one, and shares these numbers.",
         "Leave one of them out.",
     )  # fmt: skip
     DOMINATED = (

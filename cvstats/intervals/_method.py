@@ -34,7 +34,7 @@ from cvstats.core.columns import Columns
 from cvstats.core.design import Design
 from cvstats.core.result import Result
 from cvstats.errors import LogError, checked_level
-from cvstats.intervals._groups import add_doubt, doubt_sources
+from cvstats.intervals._groups import add_doubt, flag_ignored_sources
 from cvstats.options import check_alpha, check_choices, find_choices
 
 __all__ = ["IntervalMethod", "LogMethod", "Method", "apply_method"]
@@ -257,8 +257,8 @@ class IntervalMethod(LogMethod):
         result = super().run(log, losses, **options)
         if self.of_groups:
             return result
-        doubt = doubt_sources(log.design, of_means=self.takes_scores or self.takes_means)
-        return replace(result, caution=add_doubt(result.caution, np.int64(doubt)))
+        of_means = self.takes_scores or self.takes_means
+        return flag_ignored_sources(result, log.design, of_means=of_means)
 
     def run_groups(self, groups: Groups, **options: Any) -> Result | None:
         """Compute all groups at once; None where some group has to be computed by itself."""

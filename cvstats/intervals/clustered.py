@@ -198,8 +198,8 @@ METHOD = IntervalMethod(
     guarantee="exact as groups grow, if they are independent and none occurs in training and in "
     "test folds",
     fits="as the log has",
-    reference="Bell and McCaffrey (2002), Survey Methodology 28(2), 169-181; Liang and Zeger (1986), "
-    "Biometrika 73(1), 13-22, doi:10.1093/biomet/73.1.13",
+    reference="Bell and McCaffrey (2002), Survey Methodology 28(2), 169-181; "
+    "Liang and Zeger (1986), Biometrika 73(1), 13-22, doi:10.1093/biomet/73.1.13",
     level_option="by",
     group_option="per",
     of_groups=True,
