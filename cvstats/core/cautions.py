@@ -79,8 +79,9 @@ class Caution(IntFlag):
         "Try several values.",
     )  # fmt: skip
     FEW_POINTS = (
-        1 << 10, "few points", "There are fewer than 30 points: the normal approximation is rough.",
-        "Evaluate more points, or use a t interval.",
+        1 << 10, "few points",
+        "There are fewer than 30 points, or few in a group: the normal approximation is rough.",
+        "Evaluate more points, or use a t interval; for groups pool the variance.",
     )  # fmt: skip
     FEW_REPETITIONS = (
         1 << 11, "few repetitions", "With few repetitions the standard error itself is noisy.",
