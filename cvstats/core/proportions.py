@@ -53,8 +53,9 @@ def clopper_pearson(
     with np.errstate(invalid="ignore"):
         lower = special.betaincinv(np.where(ones == 0, 1, ones), n - ones + 1, tail)
         upper = special.betainccinv(ones + 1, np.where(ones == n, 1, n - ones), tail)
-    lower, upper = np.where(ones == 0, 0.0, lower), np.where(ones == n, 1.0, upper)
-    return open_side(lower, upper, alternative)
+    lowest: FloatArray = np.where(ones == 0, 0.0, lower)
+    highest: FloatArray = np.where(ones == n, 1.0, upper)
+    return open_side(lowest, highest, alternative)
 
 
 def upper_share(n: FloatArray | float, alpha: float) -> FloatArray:

@@ -12,6 +12,7 @@ from cvstats.core.proportions import clopper_pearson, wilson
 from cvstats.core.result import Result
 from cvstats.core.types import MaskArray
 from cvstats.errors import LogError
+from cvstats.intervals._differences import is_difference
 
 __all__ = [
     "PROPORTIONS",
@@ -94,7 +95,7 @@ def take_wilson(result: Result, log: Log) -> Result:
     Test sets that were evaluated several times are left: their points have means, not losses.
     """
     averaged = result.method == "holdout" and log.design.number("repetition") > 1
-    if result.method not in OF_NORMAL_LIMITS or averaged or holds_differences(log):
+    if result.method not in OF_NORMAL_LIMITS or averaged or is_difference(log, None):
         return result
     at = log.zero_one()
     if log.noted.get("loss") in NOT_ZERO_ONE:
@@ -104,8 +105,3 @@ def take_wilson(result: Result, log: Log) -> Result:
     words = "wilson" if at.all() else SOME_WILSON
     limits = replace_limits(result, at, "wilson")
     return replace(limits, attrs={**limits.attrs, "interval": words})
-
-
-def holds_differences(log: Log) -> bool:
-    """Whether the log holds differences of losses, which are not proportions even if 0 or 1."""
-    return log.noted.get("holds") == "differences"

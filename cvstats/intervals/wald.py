@@ -15,6 +15,7 @@ from cvstats.core.result import Result
 from cvstats.core.result import interval as symmetric_interval
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError
+from cvstats.intervals._differences import RELATIVELY_STABLE
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._proportions import flag_few_errors, proportion_limits
 from cvstats.intervals._references import BAYLE
@@ -272,6 +273,7 @@ METHOD = IntervalMethod(
     target="average test error of the models trained in this cross-validation",
     guarantee="exact as the points grow, if the learner is stable; no promise about the risk at "
     "the full sample size",
+    difference_guarantee=f"exact as the points grow, {RELATIVELY_STABLE}",
     fits="K for each repetition",
     reference=BAYLE,
     plan="k_fold",

