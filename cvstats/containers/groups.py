@@ -122,7 +122,22 @@ class Groups:
             scores=design.scores, weights=counts,
         )  # fmt: skip
         panels = hide_losses(self.log.panels.width, WORDS)
-        return replace(self.log, design=part, panels=panels, cells=Part(self, at))
+        return replace(
+            self.log, design=part, panels=panels, complete=self.planned(at), cells=Part(self, at)
+        )
+
+    def planned(self, at: int) -> Design | None:
+        """Give the design of a part before evaluations were left out, if some were."""
+        whole = self._before_gaps
+        if whole is None:
+            return None
+        return whole.part(int(np.searchsorted(whole.codes, self.codes[at]))).design
+
+    @cached_property
+    def _before_gaps(self) -> Groups | None:
+        if self.log.complete is None:
+            return None
+        return Groups(replace(self.log, design=self.log.complete, complete=None), self.name)
 
     def first(self, by: tuple[str, ...]) -> tuple[str, ...]:
         """Put the level of the parts before all others."""
