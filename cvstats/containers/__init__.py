@@ -21,7 +21,7 @@ from cvstats.containers.dask import (
     moments_of_array,
 )
 from cvstats.containers.gaps import answer_cells, dropped
-from cvstats.containers.groups import Groups, stack, within_level
+from cvstats.containers.groups import Groups, answer_groups, stack, within_level
 from cvstats.containers.log import Log, Table
 from cvstats.containers.read import is_dask_frame, read
 from cvstats.containers.stacking import Axis, label_stacked
@@ -38,6 +38,7 @@ __all__ = [
     "Table",
     "adjust_lazily",
     "answer_cells",
+    "answer_groups",
     "compare_lazily",
     "dask",
     "dropped",

@@ -23,7 +23,7 @@ from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import IntArray, MaskArray
 from cvstats.errors import LogError, listed
 
-__all__ = ["SomeLabels", "answer_cells", "dropped"]
+__all__ = ["answer_cells", "dropped", "find_gaps", "keep_design"]
 
 TILE = 1 << 24
 """Losses of a grid looked at together in search of gaps."""
@@ -62,7 +62,7 @@ class Gaps:
     columns : array of int, shape (models, carried cells)
         The columns of each carried cell.
     patterns : list of Pattern
-        What is left, and where.
+        What is left, and where; one at least, if need be of no cell.
     empty : array of int
         The carried cells where evaluations are missing for one model or another everywhere.
     masked : array of int
@@ -117,9 +117,9 @@ def dropped(log: Log) -> Log:
     columns = log.columns_by_cell()
     if columns.shape[1] > 1:
         gaps = find_gaps(log, columns)
-        if len(gaps.patterns) > 1 or (gaps.patterns and len(gaps.empty)):
+        if len(gaps.patterns) > 1 or len(gaps.empty):
             return replace(log, gaps=gaps)
-        keep = gaps.patterns[0].keep if gaps.patterns else kept_rows(log, len(gaps.empty) > 0)
+        keep = gaps.patterns[0].keep
     else:
         keep = kept_rows(log)
     gone = count_rows(log.design) - int(keep.sum())
@@ -135,9 +135,9 @@ def count_rows(design: Design) -> int:
     return design.size if design.present is None else int(design.present.sum())
 
 
-def kept_rows(log: Log, nothing: bool = False) -> MaskArray:
+def kept_rows(log: Log) -> MaskArray:
     """Mark the evaluations that no model misses; a masked column misses none."""
-    keep = np.full(log.design.size, not nothing)
+    keep = np.ones(log.design.size, dtype=bool)
     masked = log.masked()  # what misses everything does not miss what others have
     for j in np.setdiff1d(np.arange(log.panels.width), masked).tolist():
         for start, stop in block_bounds(log.design.size, BLOCK):
@@ -166,7 +166,8 @@ def find_gaps(log: Log, columns: IntArray) -> Gaps:
                 masked.append(cell)
             else:
                 found.setdefault(code.tobytes(), []).append(cell)
-    patterns, empty = [], []
+    patterns: list[Pattern] = []
+    empty: list[int] = []
     for code, cells in found.items():
         gone = np.unpackbits(np.frombuffer(code, dtype=np.uint8), count=design.size).astype(bool)
         keep = keep_design(design, ~gone)
@@ -174,6 +175,8 @@ def find_gaps(log: Log, columns: IntArray) -> Gaps:
             patterns.append(Pattern(np.array(cells), keep, int(here.sum() - keep.sum())))
         else:
             empty += cells
+    if not patterns:
+        patterns = [Pattern(np.zeros(0, dtype=np.int64), here, 0)]
     return Gaps(columns, patterns, np.array(empty, dtype=int), np.array(masked, dtype=int))
 
 
@@ -254,8 +257,6 @@ def answer_cells(
     gaps: Gaps | None = log.gaps
     if gaps is None:
         return run(log) if differences is None else run(log, differences)
-    if not gaps.patterns:
-        raise LogError(NOTHING_LEFT)
     cell_of = np.empty(gaps.columns.size, dtype=np.int64)
     cell_of[gaps.columns] = np.arange(gaps.columns.shape[1])
     entry_cell = cell_of if differences is None else cell_of[differences.left]

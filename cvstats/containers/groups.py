@@ -22,7 +22,7 @@ from cvstats.core.result import Result
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, listed, nearest, spelled
 
-__all__ = ["Groups", "Part", "stack", "within_level"]
+__all__ = ["Groups", "Part", "answer_groups", "stack", "within_level"]
 
 Run = Callable[[Log], Result]
 
@@ -248,6 +248,22 @@ class Groups:
                 f"log.drop([{spelled(label)}, …], level={self.name!r}) in pandas."
             )
         return stack(results)
+
+
+def answer_groups(
+    by: str,
+    labels: Sequence[Hashable],
+    run: Run,
+    run_groups: Callable[[Groups], Result | None] | None,
+    log: Log,
+) -> Result:
+    """Run a method on the part of a log for each label of a level, of which all must be there."""
+    groups = Groups(log, by)
+    gone = [label for label in labels if label not in groups.labels]
+    if gone:
+        raise LogError(f"no evaluation of {by}={spelled(gone[0])} is left.")
+    together = run_groups(groups) if run_groups is not None else None
+    return groups.answers(run) if together is None else together
 
 
 def take_codes(level: Level, rows: IntArray) -> IntArray:

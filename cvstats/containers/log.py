@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from cvstats.containers.xarray import LazyArray
 
 __all__ = [
+    "DIFFERENT_GAPS",
     "HiddenTable",
     "Labels",
     "Log",
@@ -122,6 +123,12 @@ def hide_losses(width: int, words: str) -> LossColumns:
     table: Any = HiddenTable((0, width), words)
     return LossColumns((table,))
 
+
+DIFFERENT_GAPS = (
+    "the carried cells of this log miss different evaluations, and this takes the same ones in "
+    "all of them. Expected every loss, or the same gaps everywhere. Take one cell at a time, or "
+    "fill the gaps: log.fillna(…)."
+)
 
 LEAST = 1e-146
 """The squares of smaller deviations are no normal floating-point numbers any more."""
@@ -275,11 +282,7 @@ class Log:
     def _refuse_gaps(self) -> None:
         """Refuse one answer for cells that miss different evaluations."""
         if self.gaps is not None:
-            raise LogError(
-                "the carried cells of this log miss different evaluations, and this takes the "
-                "same ones in all of them. Expected every loss. Take one cell at a time, or fill "
-                "the gaps: log.fillna(…)."
-            )
+            raise LogError(DIFFERENT_GAPS)
 
     def moments(self, by: Sequence[str], losses: Columns | None = None) -> Moments:
         """Compute moments by some levels, of the losses or of differences between them."""

@@ -9,7 +9,7 @@ nothing else names the method.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -20,6 +20,7 @@ from cvstats.containers import (
     Log,
     Table,
     answer_cells,
+    answer_groups,
     is_dask_frame,
     is_lazy,
     label_stacked,
@@ -31,7 +32,7 @@ from cvstats.containers import (
 from cvstats.core.columns import Columns
 from cvstats.core.design import Design
 from cvstats.core.result import Result
-from cvstats.errors import LogError, checked_level, spelled
+from cvstats.errors import LogError, checked_level
 from cvstats.options import check_alpha, check_choices, find_choices
 
 __all__ = ["IntervalMethod", "LogMethod", "Method", "apply_method"]
@@ -243,10 +244,16 @@ class IntervalMethod(LogMethod):
     ----------
     claims_too_much : bool
         Whether it is kept to show what not to use.
+    made_for : tuple of str
+        The levels that show a log to be resampled in the way that this method calls for.
+    recognized_by : str
+        How such a log is recognized, in words: the reason that `interval` gives.
     """
 
     for_differences: bool = True
     claims_too_much: bool = False
+    made_for: tuple[str, ...] = ()
+    recognized_by: str = ""
     is_interval = True
 
 
@@ -289,22 +296,6 @@ def apply_method(
         axes.insert(0, (by, labels))
         result = answer_cells(log, partial(answer_groups, by, labels, run, run_groups))
     return label_stacked(log, axes, result) if axes else log.label(result)
-
-
-def answer_groups(
-    by: str,
-    labels: Sequence[Hashable],
-    run: Callable[[Log], Result],
-    run_groups: Callable[[Groups], Result | None] | None,
-    log: Log,
-) -> Result:
-    """Run a method on the part of a log for each label of a level, of which all must be there."""
-    groups = Groups(log, by)
-    gone = [label for label in labels if label not in groups.labels]
-    if gone:
-        raise LogError(f"no evaluation of {by}={spelled(gone[0])} is left.")
-    together = run_groups(groups) if run_groups is not None else None
-    return groups.answers(run) if together is None else together
 
 
 def run_labelled(run: Callable[[Log], Result], level: str, log: Log) -> Result:
