@@ -21,6 +21,8 @@ from cvstats.containers import (
     Groups,
     Log,
     Table,
+    answer_cells,
+    answer_groups,
     is_dask_frame,
     is_lazy,
     label_stacked,
@@ -337,12 +339,11 @@ def apply_method(
         return lazily(log, run, by=by, axis=axis)
     axes = [] if axis is None else [axis]
     if by is None:
-        result = run(log)
+        result = answer_cells(log, run)
     else:
-        groups = Groups(log, by)
-        axes.insert(0, (by, groups.labels))
-        together = run_groups(groups) if run_groups is not None else None
-        result = groups.answers(run) if together is None else together
+        labels = Groups(log, by).labels
+        axes.insert(0, (by, labels))
+        result = answer_cells(log, partial(answer_groups, by, labels, run, run_groups))
     return label_stacked(log, axes, result) if axes else log.label(result)
 
 
