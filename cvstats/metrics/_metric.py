@@ -1,9 +1,9 @@
 """What a metric declares about itself, and what it computes for the points of one cell.
 
-A metric of a cell is a function T of the weighted distribution of its points. Its influence function
-phi says how T changes with the weight of each point; ``sum w phi = 0``. The pseudo-value of a
-point is ``T + (w / mean w) phi``: the mean over the cell is T, and their variance is that of T by
-the delta method.
+A metric of a cell is a function T of the weighted distribution of its points. Its influence
+function phi says how T changes with the weight of each point; ``sum w phi = 0``. The pseudo-value
+of a point is ``T + (w / mean w) phi``: the mean over the cell is T, and their variance is that of T
+by the delta method.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ class Metric:
         How it is asked for.
     words : str
         What it is called in texts, with its capitals.
-    reads : {"labels", "scores", "numbers", "losses", "times"}
+    reads : {"labels", "scores", "numbers", "losses", "times", "any"}
         What it reads: predicted labels; a score or probability for a class; numbers; losses of a
-        model and of a reference; numbers of which some are censored.
+        model and of a reference; numbers of which some are censored; whatever it is given.
     influence : callable
         Takes truth, prediction, weights of mean 1 and options; returns T and phi. A metric of
         ``labels`` takes the table of shares, truth by prediction, and options instead.
@@ -91,7 +91,7 @@ class Metric:
 
     name: str
     words: str
-    reads: Literal["labels", "scores", "numbers", "losses", "times"]
+    reads: Literal["labels", "scores", "numbers", "losses", "times", "any"]
     influence: Callable[..., Influence]
     range: tuple[float, float] = (0.0, 1.0)
     folds: Literal["average", "pool"] = "pool"

@@ -196,7 +196,10 @@ METRICS = [
         "gini", "Gini coefficient", "scores", gini, SIGNED, "average",
         takes=("average", "multi_class", "ddof"), scales_classes=True,
     ),
-    Metric("average_precision", "average precision", "scores", average_precision, folds="average", biased_by_fold=True),
+    Metric(
+        "average_precision", "average precision", "scores", average_precision, folds="average",
+        biased_by_fold=True,
+    ),
     Metric("spearman", "Spearman correlation", "numbers", spearman, SIGNED, "average"),
     Metric("kendall", "Kendall's tau", "numbers", kendall, SIGNED, "average"),
     Metric("concordance", "C index", "times", concordance, folds="average", takes=("event",)),
