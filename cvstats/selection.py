@@ -70,12 +70,12 @@ def methods(losses: Losses) -> pd.DataFrame:
     >>> log = cvstats.datasets.load("diabetes")
     >>> losses = cvstats.losses(log, prediction="ridge")
     >>> table = cvstats.methods(losses)
-    >>> table.loc[["wald", "corrected_t", "nested_cv"], ["applies", "fits"]]
-                 applies                                 fits
+    >>> table.loc[["wald", "corrected_t", "conservative_z"], ["applies", "fits"]]
+                    applies                                     fits
     method
-    wald            True                K for each repetition
-    corrected_t     True  1 for each split, K for each repetition
-    nested_cv      False    K (K + 1) / 2 for each repetition
+    wald               True                    K for each repetition
+    corrected_t        True  1 for each split, K for each repetition
+    conservative_z    False  J (2R + 1) for J splits and R divisions
     """
     if is_dask_frame(losses):
         answer: pd.DataFrame = later(losses, methods)

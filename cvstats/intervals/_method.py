@@ -242,10 +242,16 @@ class IntervalMethod(LogMethod):
     ----------
     claims_too_much : bool
         Whether it is kept to show what not to use.
+    made_for : tuple of str
+        The levels that show a log to be resampled in the way that this method calls for.
+    recognized_by : str
+        How such a log is recognized, in words: the reason that `interval` gives.
     """
 
     for_differences: bool = True
     claims_too_much: bool = False
+    made_for: tuple[str, ...] = ()
+    recognized_by: str = ""
     is_interval = True
 
 

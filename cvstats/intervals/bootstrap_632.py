@@ -184,4 +184,6 @@ METHOD = IntervalMethod(
     reference=EFRON,
     needs_losses=True,
     for_differences=False,
+    made_for=("count",),
+    recognized_by="bootstrap samples, and the fit on the sample itself (repetition 0)",
 )
