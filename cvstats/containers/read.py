@@ -15,6 +15,7 @@ from cvstats.containers import pandas as frames
 from cvstats.containers import xarray as arrays
 from cvstats.containers.groups import within_level
 from cvstats.containers.log import Log
+from cvstats.containers.metric_facts import folds_of_metric, refuse_parts_of_cells
 from cvstats.core.design import LEVELS
 from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.errors import LogError, checked_choice
@@ -55,12 +56,15 @@ def read(losses: object, *, missing: str = "raise", by: object = None) -> Log:
     log = replace(log, noted=dict(getattr(losses, "attrs", {})))
     if log.noted.get("holds") == "scores":
         log = replace(log, design=replace(log.design, scores=True))
+    if folds := folds_of_metric(log.noted):
+        log = replace(log, design=replace(log.design, metric=folds))
     present = log.design.present
     if 0 in (log.design.size, log.panels.width) or (present is not None and not present.any()):
         raise empty
     if missing == "drop":
         log = dropped(log)
     if by is not None:
+        refuse_parts_of_cells(log, by)
         log = replace(log, design=within_level(log.design, by), used=(str(by),))
     log.design.splits()
     return log

@@ -601,6 +601,8 @@ def metric_facts(
     for name in ("weight", "strata"):
         if getattr(request, name) is not None:
             facts[name] = getattr(request, name)
+    if metric.biased_by_fold and not request.pools and len(cells):
+        facts["biased_by_fold"] = True
     rarest = [note.rarest for note in notes if note.rarest is not None]
     if rarest:
         facts["rarest_class"] = min(rarest)

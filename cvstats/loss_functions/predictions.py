@@ -208,7 +208,9 @@ def losses(
     request = metric_request(loss, metric, higher_is_better, asked, options)
     chosen = models(prediction, classes)
     needed = [truth, *(name for names in chosen.values() for name in names)]
-    require_columns(predictions, [*needed, *(request.columns if request else ())])
+    further = [*request.columns, *request.by] if request is not None else []
+    inside = list(predictions.index.names) if isinstance(predictions, pd.DataFrame) else []
+    require_columns(predictions, [*needed, *(name for name in further if name not in inside)])
     if lazy and request is not None:
         raise LogError(
             f"this is a frame of dask, and {request.metric.words} needs whole cells in one place. "
@@ -222,7 +224,7 @@ def losses(
         )  # fmt: skip
         return dask.mapped(predictions, ask, needed, [*map(str, chosen)])
     if isinstance(predictions, pd.DataFrame):
-        predictions = set_level_index(predictions, [*needed, *(request.columns if request else ())])
+        predictions = set_level_index(predictions, [*needed, *further])
     values: dict[Hashable, Any] = {}
     named: dict[Any, Any]
     if request is not None:

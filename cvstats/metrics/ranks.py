@@ -22,11 +22,12 @@ __all__ = ["METRICS"]
 
 def area(positive: NDArray[Any], score: FloatArray, weight: FloatArray) -> Influence:
     """Probability that a positive scores higher than a negative, ties by half."""
+    both = weight[positive], weight[~positive]
+    if not (both[0].sum() > 0 and both[1].sum() > 0):
+        raise UndefinedMetric("there is only one class in the truth")
     placed = np.empty(len(score))
     order = np.argsort(score)
     total, w0, w1 = kernels.class_placements(score, positive, weight, order, placed)
-    if w0 == 0 or w1 == 0:
-        raise UndefinedMetric("there is only one class in the truth")
     value = total / w1
     placed -= value
     placed *= np.where(positive, (w0 + w1) / w1, (w0 + w1) / w0)
