@@ -53,9 +53,9 @@ def wild_cluster(
 
     The target is that of `clustered`, the mean loss over points of groups drawn as these were. To
     test that it is m, let ``U_c = sum (loss - m)`` over the losses of cluster c of G, v_c its
-    share of the losses, and ``t = sum U_c / sqrt(sum_c (U_c - v_c sum U)^2)``. The distribution of t
-    under m comes from giving the U_c random signs. The interval holds the m that are not rejected:
-    those with ``p > alpha``, p the share of draws with ``|t*| >= |t|``.
+    share of the losses, and ``t = sum U_c / sqrt(sum_c (U_c - v_c sum U)^2)``. The distribution
+    of t under m comes from giving the U_c random signs. The interval holds the m that are not
+    rejected: those with ``p > alpha``, p the share of draws with ``|t*| >= |t|``.
 
     Parameters
     ----------
@@ -81,8 +81,8 @@ def wild_cluster(
     DataFrame or Dataset
         A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
         ``upper`` and ``se`` (NaN: the limits are not made of one) in the unit of the loss;
-        ``statistic`` (the mean over its standard error) and ``p_value`` of a mean of zero, which are
-        of use on differences; and ``caution``. ``n_points``, ``n_clusters`` and
+        ``statistic`` (the mean over its standard error) and ``p_value`` of a mean of zero, which
+        are of use on differences; and ``caution``. ``n_points``, ``n_clusters`` and
         the points of the ``smallest`` and the ``largest`` cluster are in ``attrs``, or columns
         where rows differ in them.
 
@@ -183,7 +183,7 @@ def draw_signs(g: int, n_draws: int, seed: int | None) -> Iterator[FloatArray]:
         else:
             rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(block,)))
             bits = rng.integers(2, size=(stop - start, g))
-        yield 1.0 - 2.0 * (bits & 1)
+        yield np.where(bits & 1, -1.0, 1.0)
 
 
 class SignTest:
