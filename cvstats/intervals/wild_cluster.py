@@ -49,7 +49,7 @@ def wild_cluster(
     per: str | None = None,
     missing: Missing = "raise",
 ) -> Table:
-    """Wild cluster bootstrap-t interval: for few clusters, or clusters of skewed means.
+    """Wild cluster bootstrap-t interval: the means that a test by random signs does not reject.
 
     The target is that of `clustered`, the mean loss over points of groups drawn as these were. To
     test that it is m, let ``U_c = sum (loss - m)`` over the losses of cluster c of G, v_c its
@@ -94,9 +94,10 @@ def wild_cluster(
     Notes
     -----
     Exact as clusters grow in number, if they are independent and models were trained on other
-    clusters than they were tested on; it does not take their means for normal. With G clusters
-    p cannot fall below ``2 / 2^G``: with fewer than six no mean is rejected at 5%, the limits are
-    infinite, and ``caution`` says ``very few clusters``.
+    clusters than they were tested on. In simulations with six to ten clusters it covers as often
+    as CR2 of `clustered` or a little more; skewed means of clusters make both too narrow. With G
+    clusters p cannot fall below ``2 / 2^G``: with fewer than six no mean is rejected at 5%, the
+    limits are infinite, and ``caution`` says ``very few clusters``.
 
     Draws whose statistic is t up to rounding count as ties. Programs that count them as rounding
     has it give p-values that are smaller by one or two draws.
