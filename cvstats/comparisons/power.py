@@ -24,6 +24,7 @@ from cvstats.comparisons._pairs import (
 )
 from cvstats.comparisons._zero_one import (
     Discordance,
+    check_known,
     find_discordance,
     flag_few,
     no_evidence,
@@ -183,6 +184,8 @@ def power(
         found = find_discordance(log, differences, base)
         if found is None:
             return drop_plans(result, no_evidence(log, differences, base))
+        if method == "tango":
+            check_known(result, found)
         return flag_few(plan_zero_one(result, found), found)
 
     return compare_pairs(losses, other, reference, missing, run)
