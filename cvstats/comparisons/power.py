@@ -130,6 +130,13 @@ def power(
     With groups (`clustered`, `out_of_source`) it is the number of groups that counts: more points
     of these groups bring much less. Degrees of freedom grow with the groups.
 
+    Losses of 0 and 1 are planned for by McNemar's test: a difference d takes at least a share d
+    of discordant points, so no pilot promises to find it with a few points. Of models that agree
+    on every point the numbers are bounds, and ``caution`` says ``no discordant points``: they rest
+    on ``1 - 0.05^(1 / n)``, the largest share that agrees with this at 5%. Where a test set was
+    evaluated several times, and the models disagree on 25 points or more, the points' averages
+    are planned for by their standard error.
+
     The limits for many repetitions take these for independent given the point: true of runs
     of one model, nearly true of partitions, whose models share most of their data. `wald` does
     not shorten its interval for repetitions, `holdout` does. The variance that comes with the
@@ -139,6 +146,8 @@ def power(
     ----------
     Cohen (1988), Statistical power analysis for the behavioral sciences, 2nd edition.
     Miller (2024), Adding error bars to evals, arXiv:2411.00640.
+    Connett, Smith and McHugh (1987), Statistics in Medicine 6(1), 53-59,
+    doi:10.1002/sim.4780060107.
 
     Examples
     --------
@@ -261,7 +270,7 @@ def plan_zero_one(result: Result, found: Discordance) -> Result:
     statistic has the variance s under no difference and ``s - d^2`` at d (Connett, Smith and
     McHugh 1987). Models that always agree have a share of ``1 - 0.05^(1 / n)`` at the most.
     """
-    at, n = found.known, found.n
+    at, n = found.counted, found.n
     agree = at & (found.total == 0)
     share = np.where(found.total == 0, upper_share(n, UNSEEN), found.total / n)
     attrs = result.attrs
