@@ -187,6 +187,8 @@ def average_repetitions(log: Log) -> Log:
     Differences of models stay what they are, and a large common level costs no digits.
     """
     names = [name for name in ("source", "point") if name in log.design.levels]
+    if "fold" in log.design.levels and not log.design.has("fold"):
+        names.insert(0, "fold")  # one test set, whatever sources it has
     columns = model_columns(log)
     first = np.empty(log.panels.width, dtype=np.int64)
     first[columns] = columns[0]
@@ -244,15 +246,10 @@ def check_method_options(
 
 
 def default_method(log: Log) -> str:
-    """Name the interval for differences: of one test set, of folds, or of another design.
-
-    Sources left out are folds here, as for `wald`: the models differ on these sources.
-    """
+    """Name the interval for differences: what `interval` chooses, if it has differences."""
     try:
         method = recommend_method(log)[0]
     except LogError:  # nothing fits: the error of holdout or wald says what is missing
-        method = "holdout"
-    if method in ("holdout", "wald", "out_of_source"):
         return "holdout" if count_folds(log.design) == 1 else "wald"
     return method if find_method(method).for_differences else "bootstrap_oob"
 
@@ -275,7 +272,8 @@ def difference_interval(
     else:
         base = find_method(chosen).run(log, differences, alpha=alpha, **options)
     base = zero_rounding_noise(base, log, differences)
-    return replace(base, attrs={**base.attrs, "interval_method": chosen})
+    target = f"difference of two models in the {base.attrs['target']}"
+    return replace(base, attrs={**base.attrs, "target": target, "interval_method": chosen})
 
 
 def has_standard_errors(base: Result) -> bool:

@@ -19,6 +19,7 @@ from cvstats.core.result import Result
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.intervals._differences import find_unstable
+from cvstats.intervals._groups import flag_ignored_sources
 from cvstats.intervals._method import Method
 from cvstats.intervals._requirements import several_splits
 from cvstats.intervals.corrected_t import TrainSize, check_train_size, find_train_sizes
@@ -127,7 +128,7 @@ def rope(
         unstable = find_unstable(log, differences)
         if unstable is not None:
             result.caution[unstable] |= np.int64(Caution.UNSTABLE_DIFFERENCE)
-        return result
+        return flag_ignored_sources(result, log.design, of_means=True)
 
     return compare_pairs(losses, other, reference, missing, run)
 

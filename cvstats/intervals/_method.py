@@ -36,6 +36,7 @@ from cvstats.core.result import Result
 from cvstats.core.types import MaskArray
 from cvstats.errors import LogError, checked_level
 from cvstats.intervals._differences import find_unstable, is_difference
+from cvstats.intervals._groups import add_doubt, flag_ignored_sources
 from cvstats.intervals._references import RELATIVE_STABILITY
 from cvstats.options import check_alpha, check_choices, find_choices
 
@@ -265,17 +266,29 @@ class IntervalMethod(LogMethod):
     is_interval = True
 
     def run(self, log: Log, losses: Columns | None = None, **options: Any) -> Result:
-        """Check that the log is one for this method, compute, and judge differences as such."""
+        """Check that the log is one for this method, compute, and say what the log makes doubtful.
+
+        Differences of models are judged as such, and sources that are taken for points named.
+        """
         result = super().run(log, losses, **options)
-        if not (self.difference_guarantee and is_difference(log, losses)):
+        if self.difference_guarantee and is_difference(log, losses):
+            result = self.qualify_difference(result, find_unstable(log, losses))
+        if self.of_groups:
             return result
-        return self.qualify_difference(result, find_unstable(log, losses))
+        of_means = self.takes_scores or self.takes_means
+        return flag_ignored_sources(result, log.design, of_means=of_means)
 
     def run_groups(self, groups: Groups, **options: Any) -> Result | None:
-        """Compute all groups at once; each by itself where they are differences to be judged."""
+        """Compute all groups at once; None where some group has to be computed by itself."""
         if self.difference_guarantee and is_difference(groups.log, None):
             return None
-        return super().run_groups(groups, **options)
+        result = super().run_groups(groups, **options)
+        if result is None or not groups.design.has("source") or groups.name == "source":
+            return result
+        several = np.diff(groups.cells(("source",)).starts) > 1
+        doubt = np.where(several, np.int64(Caution.SOURCES_IGNORED), np.int64(0))
+        each = np.repeat(doubt, len(result.caution) // len(doubt))
+        return replace(result, caution=add_doubt(result.caution, each))
 
     def qualify_difference(self, result: Result, unstable: MaskArray | None) -> Result:
         """State what is promised for differences, and mark those that are not stable.

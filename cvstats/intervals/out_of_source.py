@@ -48,7 +48,7 @@ BIASES = {
 }
 """Bias of each estimator of (7)."""
 
-FEW_SOURCES = 10
+FEW_SOURCES = 30
 FEW_POINTS = 30
 
 

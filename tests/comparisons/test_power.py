@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rows import only_row
 from scipy import stats
+from sklearn.dummy import DummyRegressor
 
 import cvstats
 from cvstats.errors import LogError
@@ -211,6 +212,35 @@ def test_the_range_of_every_cell_and_of_masked_ones():
     for name in RANGE:
         assert found[name].isel(cell=0).item() == pytest.approx(alone[name], rel=1e-9)
         assert np.isnan(found[name].isel(cell=1).item())
+
+
+def test_the_range_of_groups_has_the_degrees_of_freedom_of_their_standard_error():
+    table = models(60, k=1)[["a", "b"]]
+    table.index = pd.MultiIndex.from_arrays(
+        [np.arange(60) // 5, np.arange(60)], names=["source", "point"]
+    )
+    row = table.cvci.power(effect=1.0, method="clustered").iloc[0]
+    width = table.cvci.compare(method="clustered").iloc[0]
+    df = table["a"].sub(table["b"]).rename("d").cvci.clustered()["df"].item()
+    assert row["se"] == width["se"]
+    errors = [row["se"] * np.sqrt(df / stats.chi2.ppf(share, df)) for share in (0.1, 0.9)]
+    t = stats.t.ppf(0.975, df)
+    for name, error in zip(["power_lower", "power_upper"], errors, strict=True):
+        law = stats.nct(df, 1 / error)
+        assert row[name] == pytest.approx(law.sf(t) + law.cdf(-t), rel=1e-6)
+
+
+def test_a_method_without_degrees_of_freedom_has_no_range():
+    plan = cvstats.plans.nested_cv(3, 2, rng=1)
+    y = RNG.normal(size=30)
+    estimators = {
+        "low": DummyRegressor(strategy="quantile", quantile=0.2),
+        "mean": DummyRegressor(),
+    }
+    losses = cvstats.evaluate(estimators, np.zeros((30, 1)), y, plan=plan, progress=False)
+    row = losses.cvci.power(effect=1.0, method="nested_cv").iloc[0]
+    assert 0 < row["power"] < 1
+    assert row[RANGE].isna().all()
 
 
 @pytest.mark.parametrize("shift", [0.0, 1.0])
