@@ -74,11 +74,19 @@ def test_the_p_value_by_hand():
     assert row["p_value"] == pytest.approx(min(1, 4 * stats.norm.sf(abs(statistic))), rel=1e-12)
 
 
-def test_wald_is_the_interval_of_each_unless_another_is_named():
+def test_the_interval_of_each_is_the_default_of_differences_unless_another_is_named():
     plain = PLAIN.cvci.compare(method="union")
     named = PLAIN.cvci.compare(method="union", options={"method": "wald"})
     pd.testing.assert_frame_equal(plain, named)
     assert plain.attrs["interval_of_each"] == "wald"
+    for sources in (FRAME, PLAIN):
+        log = sources.xs(0, level="repetition").droplevel("fold")
+        chosen = log.cvci.compare().attrs["interval_method"]
+        found = log.cvci.compare(method="union")
+        assert found.attrs["interval_of_each"] == chosen != "wald"
+        each = getattr(log.cvci, chosen)(alpha=0.025)
+        lower = each.loc["a", "lower"] - each.loc["b", "upper"]
+        assert found.loc[("a", "b"), "lower"] == pytest.approx(lower, rel=1e-12)
 
 
 def test_a_model_and_its_copy_do_not_differ():
@@ -131,8 +139,11 @@ REFUSALS = {
     "one-sided": ({"alternative": "less"}, "needs a standard error, and union"),
     "max-t": ({"adjust": "max-t"}, "those of union with these options do not"),
     "inside": ({"options": {"method": "union"}}, "method='union' is not known. Expected one of"),
-    "nothing": ({"options": {"method": None}}, "method=None is not known. Expected one of"),
-    "option": ({"options": {"train_size": 3}}, "and wald has no such option for differences"),
+    "nobody's": ({"options": {"variance": "within-fold"}}, "options belong to a method"),
+    "option": (
+        {"options": {"method": "wald", "train_size": 3}},
+        "and wald has no such option for differences",
+    ),
 }
 
 
