@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from cvstats.io.write import save_log as save_log
     from cvstats.loss_functions import losses as losses
     from cvstats.reporting import report as report
+    from cvstats.scores import as_scores as as_scores
     from cvstats.selection import interval as interval
     from cvstats.selection import methods as methods
     from cvstats.streaming import Moments as Moments
@@ -88,6 +89,7 @@ _MODULES = {
     **_METHODS,
     "Moments": "cvstats.streaming",
     "as_log": "cvstats.io.as_log",
+    "as_scores": "cvstats.scores",
     "cautions": "cvstats.containers.cautions",
     "evaluate": "cvstats.evaluation",
     "losses": "cvstats.loss_functions",

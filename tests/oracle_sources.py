@@ -274,15 +274,35 @@ def scatter(y: Sequence, s2: Sequence, tau2: object = 0):
     return sum(w[g] * w[h] * (y[g] - y[h]) ** 2 for g, h in at) / sum(w)
 
 
+def excess(Q: Fraction, w: Sequence[Fraction]) -> Fraction:
+    """tau^2 of DerSimonian & Laird, also below zero."""
+    return (Q - (len(w) - 1)) / (sum(w) - sum(v * v for v in w) / sum(w))
+
+
 def heterogeneity(groups: Sources, alpha: float = 0.05, pooled: bool = False) -> dict[str, float]:
-    """Q, I^2, DerSimonian & Laird's tau and the Q-profile limits of one repetition."""
+    """Welch's F, Q, I^2, tau and the mean, with limits, of one repetition.
+
+    With a pooled variance F is that of the analysis of variance. The mean is weighted by the
+    pooled variance over the sizes and tau^2, and its error is that of Hartung & Knapp.
+    """
     y = [mean(g) for g in groups]
     spare = sum(len(g) for g in groups) - len(groups)
     W = sum((oracle.squares(g, mean(g)) for g in groups), ZERO) / spare
     s2 = [(W if pooled else variance(g)) / len(g) for g in groups]
     Q, df = scatter(y, s2), len(groups) - 1
     w = [1 / s for s in s2]
-    tau2 = (Q - df) / (sum(w) - sum(v * v for v in w) / sum(w))
+    tau2 = excess(Q, w)
+    F, within = Q / df, Fraction(spare)
+    if not pooled:
+        rest = sum((1 - v / sum(w)) ** 2 / (len(g) - 1) for v, g in zip(w, groups, strict=True))
+        F /= 1 + 2 * (df - 1) * rest / (len(groups) ** 2 - 1)
+        within = (len(groups) ** 2 - 1) / (3 * rest)
+    s_mean = [W / len(g) for g in groups]
+    tau2_mean = max(excess(scatter(y, s_mean), [1 / s for s in s_mean]), ZERO)
+    v = [1 / (s + tau2_mean) for s in s_mean]
+    middle = sum(a * b for a, b in zip(v, y, strict=True)) / sum(v)
+    error = math.sqrt(scatter(y, s_mean, tau2_mean) / df / sum(v))
+    reach = stats.t.isf(alpha / 2, df) * error
     numbers = [float(v) for v in y], [float(v) for v in s2]
 
     def limit(tail: float) -> float:
@@ -296,7 +316,10 @@ def heterogeneity(groups: Sources, alpha: float = 0.05, pooled: bool = False) ->
                                          xtol=1e-300, rtol=1e-14))  # fmt: skip
 
     return {
-        "q": float(Q), "df": df, "p_value": float(stats.chi2.sf(float(Q), df)),
+        "estimate": float(middle), "se": error,
+        "lower": float(middle) - reach, "upper": float(middle) + reach,
+        "statistic": float(F), "df": df, "df_within": float(within), "q": float(Q),
+        "p_value": float(stats.f.sf(float(F), df, float(within))),
         "i2": max(0.0, 1 - df / float(Q)) if Q else 0.0, "tau": math.sqrt(max(tau2, 0)),
         "tau_lower": limit(alpha / 2), "tau_upper": limit(1 - alpha / 2),
     }  # fmt: skip

@@ -35,8 +35,15 @@ from cvstats.core.result import Result, is_count
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, is_number
 from cvstats.intervals import find_method
+from cvstats.intervals._differences import (
+    LARGEST_RATIO,
+    RELATIVELY_STABLE,
+    divide_spreads,
+    repeats_folds,
+)
 from cvstats.intervals._groups import doubt_sources
 from cvstats.intervals._method import Method
+from cvstats.intervals._references import RELATIVE_STABILITY
 from cvstats.intervals._requirements import partition
 from cvstats.options import Missing, Rng, check_rng, seed_of
 
@@ -112,9 +119,11 @@ def best_set(
     Notes
     -----
     The set contains each best model with a probability of asymptotically at least ``1 -
-    alpha``, for stable learners; how many others it contains is a matter of power. The
-    p-value is ``(1 + #{drawn >= T_m}) / (n_draws + 1)``; two models give that of the one-sided
-    Wald test, one model has 1.
+    alpha``, where the *differences* of the losses are relatively stable (see `compare`; that each
+    learner is stable is not enough), or where one test set was used. From three repetitions on,
+    ``caution`` says ``unstable difference`` for a model whose difference from its closest rival
+    is not. How many others the set contains is a matter of power. The p-value is ``(1 + #{drawn
+    >= T_m}) / (n_draws + 1)``; two models give that of the one-sided Wald test, one model has 1.
 
     Models with the same losses share all numbers. A model that another one beats by the same
     amount on every point has p = 0.
@@ -139,6 +148,7 @@ def best_set(
     ----------
     Lei (2020), Journal of the American Statistical Association 115(532), 1978-1997,
     doi:10.1080/01621459.2019.1672556.
+    Bayle, Janson and Mackey (2025), arXiv:2508.04409.
 
     Examples
     --------
@@ -161,19 +171,25 @@ def best_set(
     chosen = default_method(log) if method is None else method
     find_method(chosen).require(log.design)
     seed = seed_of(rng)
-    pilot = over_groups(log, chosen) if find_method(chosen).of_groups else over_points(log, center)
+    by_groups = find_method(chosen).of_groups
+    pilot = over_groups(log, chosen) if by_groups else over_points(log, center)
+    repeated = None if by_groups or not repeats_folds(log) else log.moments(("repetition",))
     table: Numbers = {"estimate": pilot.estimate, **masked_columns(log.panels.width)}
+    unstable = np.zeros(log.panels.width, dtype=bool)
     for cell, squares, mean, same in pilot.cells:
         part = compute(
             mean, squares, same, n=pilot.n, df=pilot.df,
             alpha=alpha, n_draws=n_draws, seed=seed, screening=screening,
         )  # fmt: skip
+        if repeated is not None:
+            unstable[cell] = find_unstable_leads(repeated.pick(cell), mean, squares, pilot.n)
         for name, values in part.items():
             table[name][cell] = values
     counts = {"n_folds": count_folds(log.design), "n_repetitions": log.design.number("repetition")}
     for name, count in {**pilot.counts, **counts}.items():
         table[name] = np.full(log.panels.width, count)
     caution = table.pop("caution").astype(np.int64)
+    caution[unstable] |= np.int64(Caution.UNSTABLE_DIFFERENCE)
     caution[~np.isnan(pilot.estimate)] |= np.int64(pilot.doubt)
     attrs: dict[str, Any] = {
         **METHOD.facts(), **pilot.attrs, "alpha": alpha, "n_draws": n_draws, "seed": seed,
@@ -340,6 +356,19 @@ def standardized_leads(mean: FloatArray, squares: FloatArray, n: int) -> FloatAr
     with np.errstate(divide="ignore", invalid="ignore"):
         found: FloatArray = np.sqrt(n) * gap / np.sqrt(squares / (n - 1))
     return found
+
+
+def find_unstable_leads(
+    repetitions: Moments, mean: FloatArray, squares: FloatArray, n: int
+) -> MaskArray:
+    """Find the models whose difference from their closest rival is not stable over repetitions."""
+    t = standardized_leads(mean, squares, n)
+    rival = np.where(np.isnan(t), -np.inf, t).argmax(axis=1)
+    every = np.arange(len(mean))
+    gaps = repetitions.mean - repetitions.mean[:, rival]
+    ratio = divide_spreads(gaps.std(axis=0, ddof=1), np.sqrt(squares[every, rival]) / n)
+    unstable: MaskArray = (squares[every, rival] > 0) & (ratio > LARGEST_RATIO)
+    return unstable
 
 
 def normal_scores(t: FloatArray, df: float) -> FloatArray:
@@ -531,8 +560,10 @@ METHOD = Method(
     needs="one test set or a K-fold partition, repeated or not, and two models or more",
     target="the models with the smallest average test error of those trained in this "
     "cross-validation",
-    guarantee="holds each best model as the points grow, if the learners are stable",
+    guarantee="holds each best model as the points grow, "
+    f"{RELATIVELY_STABLE}; one test set needs independent points alone",
     fits="K for each model and repetition",
-    reference="Lei (2020), JASA 115(532), 1978-1997, doi:10.1080/01621459.2019.1672556",
+    reference="Lei (2020), JASA 115(532), 1978-1997, doi:10.1080/01621459.2019.1672556; "
+    f"{RELATIVE_STABILITY}",
     needs_losses=True,
 )

@@ -29,6 +29,7 @@ from cvstats.core.layout import repetition_level
 from cvstats.core.result import Result, quantile
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, NotGiven
+from cvstats.intervals._differences import RELATIVELY_STABLE
 from cvstats.intervals._method import Method
 from cvstats.options import Alternative, Missing, check_numbers
 
@@ -374,7 +375,8 @@ METHOD = Method(
     requires=any_log,
     needs="one test set or a K-fold partition, repeated or not, and two models or more",
     target="the points that a comparison needs",
-    guarantee="as good as the pilot log",
+    guarantee=f"that of the comparison that is planned: of folds {RELATIVELY_STABLE}; and the "
+    "pilot's variance is an estimate, of which power_lower and power_upper show the range",
     fits="as the interval it is based on",
     reference="Cohen (1988), Statistical power analysis for the behavioral sciences; "
     "Miller (2024), arXiv:2411.00640",

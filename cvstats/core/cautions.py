@@ -79,8 +79,9 @@ class Caution(IntFlag):
         "Try several values.",
     )  # fmt: skip
     FEW_POINTS = (
-        1 << 10, "few points", "There are fewer than 30 points: the normal approximation is rough.",
-        "Evaluate more points, or use a t interval.",
+        1 << 10, "few points",
+        "There are fewer than 30 points, or few in a group: the normal approximation is rough.",
+        "Evaluate more points, or use a t interval; for groups pool the variance.",
     )  # fmt: skip
     FEW_REPETITIONS = (
         1 << 11, "few repetitions", "With few repetitions the standard error itself is noisy.",
@@ -182,6 +183,14 @@ class Caution(IntFlag):
         "If these are means or scores, say so with log.attrs['holds'] = 'scores' and use "
         "corrected_t.",
     )  # fmt: skip
+    UNSTABLE_DIFFERENCE = (
+        1 << 32, "unstable difference",
+        "Other splits of the same points, or the exchange of one training point, change the "
+        "difference of these two models by much of its standard error: an interval that counts "
+        "points, such as that of wald, is then too narrow.",
+        "Use corrected_t or nested_cv, whose standard errors contain the chance of the training "
+        "data.",
+    )  # fmt: skip
     SOURCES_IGNORED = (
         1 << 36, "sources ignored",
         "Points of one source are taken for independent: too narrow, and not about new sources.",
@@ -192,6 +201,26 @@ class Caution(IntFlag):
         "One or two clusters carry the interval: fewer than 2 degrees of freedom, or fewer than 6 "
         "clusters whose signs are drawn.",
         "Collect more clusters; the interval is wide, and a poor guide.",
+    )  # fmt: skip
+    FEW_OF_A_CLASS = (
+        1 << 50, "few of a class",
+        "A class has fewer than 10 points in a cell of the metric: the interval may be too narrow.",
+        "Use fewer folds, stratified ones, or folds='pool'.",
+    )  # fmt: skip
+    BIASED_BY_FOLD = (
+        1 << 51, "biased by fold",
+        "This metric is biased on few points, and so is its mean over small folds.",
+        "Use folds='pool'.",
+    )  # fmt: skip
+    END_OF_SCALE = (
+        1 << 52, "end of scale",
+        "The estimate is at the end of the scale, where it has no interval.",
+        "Use scale='identity', or evaluate more points.",
+    )  # fmt: skip
+    NO_INFLUENCE = (
+        1 << 53, "metric without variance",
+        "In some cell the metric is 0/0 or an error of exactly 0, and counts as a constant.",
+        "Evaluate more points in each cell, or use folds='pool'.",
     )  # fmt: skip
 
 

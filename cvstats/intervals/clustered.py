@@ -13,6 +13,7 @@ from cvstats.core.layout import find_across_folds
 from cvstats.core.result import Result, interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, checked_level
+from cvstats.intervals._differences import RELATIVELY_STABLE
 from cvstats.intervals._groups import count_points, size_range
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import groups
@@ -202,6 +203,8 @@ METHOD = IntervalMethod(
     target="mean loss over points of groups drawn as these were, of models trained on other groups",
     guarantee="exact as groups grow, if they are independent and none occurs in training and in "
     "test folds",
+    difference_guarantee="exact as groups grow, if they are independent and none occurs in "
+    f"training and in test folds, and, where models were trained in folds, {RELATIVELY_STABLE}",
     fits="as the log has",
     reference="Bell and McCaffrey (2002), Survey Methodology 28(2), 169-181; "
     "Liang and Zeger (1986), Biometrika 73(1), 13-22, doi:10.1093/biomet/73.1.13",
