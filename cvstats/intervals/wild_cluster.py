@@ -119,7 +119,7 @@ def wild_cluster(
     >>> losses.cvci.wild_cluster()[["estimate", "lower", "upper", "caution"]].round(3)
                  estimate  lower  upper caution
     model
-    naive_bayes     0.175  0.158  0.192
+    naive_bayes     0.175  0.157  0.194
     """
     check_parts(by, per)
     return METHOD(
