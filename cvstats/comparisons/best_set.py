@@ -168,6 +168,11 @@ def best_set(
     check_rng(rng)
     log = read(losses, missing=missing)
     METHOD.require(log.design)
+    if not log.in_memory:
+        raise LogError(
+            "this log is lazy or holds moments only, and best_set needs its losses one by one. "
+            "Expected losses in memory: log.compute()."
+        )
     chosen = default_method(log) if method is None else method
     find_method(chosen).require(log.design)
     seed = seed_of(rng)
@@ -264,7 +269,8 @@ def over_groups(log: Log, method: str) -> Leads:
         {
             "df": df,
             "target": f"the models with the smallest {base.attrs['target']}",
-            "guarantee": "holds each best model as sources grow, if they are independent",
+            "guarantee": "holds each best model as sources grow, if they are independent and, "
+            f"where models were trained in folds, {RELATIVELY_STABLE}",
         },
         Caution(int(np.bitwise_or.reduce(base.caution & ~own))),
     )

@@ -71,10 +71,10 @@ def compare(
         compared. With neither, all pairs are.
     method : str, optional
         The interval that gives the standard error and the distribution of the statistic.
-        Without it: ``"wald"`` for folds and sources left out, ``"holdout"`` for one test set,
-        and for another design what `interval` chooses, or ``"bootstrap_oob"`` if that has no
-        differences. ``"union"`` takes no interval of the difference but one of each model, at
-        level ``1 - alpha / 2``, and subtracts their limits: ``[L1 - U2, U1 - L2]``.
+        Without it what `interval` chooses for this log (``"bootstrap_oob"`` if that has no
+        differences): groups are respected, see there. ``"union"`` takes no interval of the
+        difference but one of each model, at level ``1 - alpha / 2``, and subtracts their limits:
+        ``[L1 - U2, U1 - L2]``.
     options : mapping, optional
         Options of that method by name, such as ``{"variance": "within-fold"}`` for `wald`,
         ``{"train_size": 90}`` for `corrected_t` or ``{"test": "f"}`` for `five_by_two`. For

@@ -206,7 +206,7 @@ class Caution(IntFlag):
     SOURCES_IGNORED = (
         1 << 36, "sources ignored",
         "Points of one source are taken for independent: too narrow, and not about new sources.",
-        "Use clustered, or out_of_source where whole sources were left out.",
+        "Use clustered; or out_of_source, if no model saw the source that it was tested on.",
     )  # fmt: skip
     VERY_FEW_CLUSTERS = (
         1 << 37, "very few clusters",
