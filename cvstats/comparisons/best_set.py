@@ -15,7 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from cvstats.comparisons._max_t import check_draws, count_leads, critical_value
+from cvstats.comparisons._max_t import (
+    check_draws,
+    count_leads,
+    critical_value,
+    doubt_few_points,
+    normal_quantile,
+    student_quantile,
+)
 from cvstats.comparisons._pairs import (
     ROUNDING,
     average_repetitions,
@@ -63,7 +70,8 @@ def best_set(
     the statistic ``T_m = max_j sqrt(n) (mean_m - mean_j) / sigma_mj``. Its distribution
     under the hypothesis is drawn: that of ``max_j (g_m - g_j) / sigma_mj`` with g from
     N(0, A / n), where A holds the cross products of the centered losses and
-    ``sigma_mj^2 = (A_mm + A_jj - 2 A_mj) / (n - 1)``.
+    ``sigma_mj^2 = (A_mm + A_jj - 2 A_mj) / (n - 1)``. Because these variances are estimated, T_m
+    is first taken from Student's t of n - 1 degrees of freedom to the normal distribution.
 
     Parameters
     ----------
@@ -101,10 +109,13 @@ def best_set(
 
     Notes
     -----
-    The set contains each best model with a probability of asymptotically at least ``1 -
-    alpha``, for stable learners; how many others it contains is a matter of power. The
-    p-value is ``(1 + #{drawn >= T_m}) / (n_draws + 1)``; two models give that of the one-sided
-    Wald test, one model has 1.
+    The set contains each best model with a probability of at least ``1 - alpha`` as the points
+    grow, for stable learners; how many others it contains is a matter of power. The more models,
+    the more points that takes: where the differences of losses are symmetric, it held for 200
+    models on 30 points; where they are skewed, it needs hundreds of points for 20 models, and
+    ``caution`` says ``many models few points`` where there are fewer. The p-value is
+    ``(1 + #{drawn >= T_m}) / (n_draws + 1)``; two models give that of the one-sided paired t
+    test, one model has 1.
 
     Models with the same losses share all numbers. A model that another one beats by the same
     amount on every point has p = 0.
@@ -224,13 +235,15 @@ def compute(
     dominated = ahead.any(axis=1)
     alone = np.flatnonzero((same == np.arange(m)) & ~dominated)
     statistic, p = np.full(m, np.inf), np.zeros(m)
-    statistic[alone], p[alone], bound = model_confidence_set(
+    statistic[alone], p[alone], critical = model_confidence_set(
         t[np.ix_(alone, alone)], squares[np.ix_(alone, alone)],
         n=n, alpha=alpha, n_draws=n_draws, seed=seed, screening=screening,
     )  # fmt: skip
     statistic, p = statistic[same], p[same]
+    bound = float(student_quantile(np.array(critical), n - 1))
     better = ~one & (t > bound)  # the column is surely better than the row
-    caution = np.where(dominated, np.int64(Caution.DOMINATED), np.int64(0))
+    doubt = np.int64(doubt_few_points(critical, n))
+    caution = np.where(dominated, doubt | np.int64(Caution.DOMINATED), doubt)
     twins = np.bincount(same, minlength=m)[same] > 1
     caution[twins] |= np.int64(Caution.IDENTICAL)
     return {
@@ -264,14 +277,15 @@ def model_confidence_set(
     seed: int,
     screening: float | None,
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Compute statistics and p-values of models that all differ, and the bound of a sure lead."""
+    """Compute statistics and p-values of models that all differ, and the bound of a sure lead.
+
+    The bound is on the scale of the normal distribution, and the statistics on that of t.
+    """
     m = len(t)
     if m == 1:
         return np.array([-np.inf]), np.ones(1), -np.inf
     others = ~np.eye(m, dtype=bool)
     top = np.where(others, t, -np.inf).max(axis=1)
-    # The drawn variances have the divisor n, the statistics n - 1.
-    shrink = np.sqrt((n - 1) / n)
     keep: MaskArray | None = None
     threshold = np.inf
     if screening is not None:
@@ -279,7 +293,7 @@ def model_confidence_set(
         threshold = q / np.sqrt(1 - q**2 / n) if q**2 < n else np.inf
         keep = others & (t > -2 * threshold)
     counts, most = count_leads(
-        squares, top, keep=keep, shrink=float(shrink), n_draws=n_draws, seed=seed
+        squares, normal_quantile(top, n - 1), keep=keep, n_draws=n_draws, seed=seed
     )
     p = (1 + counts) / (n_draws + 1)
     if screening is not None and keep is not None:

@@ -180,6 +180,12 @@ class Caution(IntFlag):
         "If these are means or scores, say so with log.attrs['holds'] = 'scores' and use "
         "corrected_t.",
     )  # fmt: skip
+    MANY_MODELS = (
+        1 << 38, "many models few points",
+        "The models are so many and the points so few that skewed differences make adjusted "
+        "p-values too small.",
+        "Evaluate more points, or choose fewer models beforehand.",
+    )  # fmt: skip
 
 
 @cache
