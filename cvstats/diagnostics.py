@@ -426,7 +426,7 @@ def few_points(examination: Examination) -> Iterator[Finding]:
     "CVS009",
     "Few errors",
     label="few errors",
-    advice="For 0/1 losses of one test set use holdout(interval='clopper-pearson') or 'wilson'.",
+    advice="Use interval(), or interval='wilson' of wald or holdout.",
 )
 def few_errors(examination: Examination) -> Iterator[Finding]:
     """Report the number of rarer outcomes (0 or 1) among the points. Limit: below 10."""
@@ -721,7 +721,7 @@ def scores(examination: Examination) -> Iterator[Finding]:
     """
     log, means = examination.log, examination.means
     evaluated = means[~np.isnan(means)]
-    hits = bool(len(evaluated) and (evaluated > 0.5).all()) and log.all_binary()
+    hits = bool(len(evaluated) and (evaluated > 0.5).all()) and bool(log.zero_one().all())
     for model, name in enumerate(log.labels.models):
         own = means[log.labels.columns(model)]
         if np.isnan(own).all():

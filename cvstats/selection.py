@@ -22,6 +22,7 @@ from cvstats.core.result import Result
 from cvstats.errors import LogError, checked_choice
 from cvstats.intervals import find_method, interval_names
 from cvstats.intervals._method import IntervalMethod, Method
+from cvstats.intervals._proportions import SOME_WILSON, take_wilson
 from cvstats.intervals._recommend import recommend_method, suggest_study
 from cvstats.options import Missing, check_alpha
 from cvstats.registry import list_methods
@@ -161,7 +162,8 @@ def interval(
         `corrected_t`; splits of the data and of its halves `conservative_z`; replaced points
         `replace_one`; nested folds `nested_cv`; bootstrap samples ``bootstrap_632``, or
         ``bootstrap_oob`` without the fit to the sample itself or without a no-information rate
-        in ``attrs``; sources left out ``out_of_source``.
+        in ``attrs``; sources left out ``out_of_source``. Of losses of 0 and 1, `holdout` and
+        `wald` give Wilson's limits then, in the columns that hold no other ones.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     missing : {"raise", "drop"}, optional
@@ -204,11 +206,17 @@ def interval(
     asked = method is not None
     name, reason = (method, "asked for by name") if method is not None else recommend_method(log)
     facts = {"reason": reason, "suggestion": suggest_study(log.design)}
-    run = partial(find_method(name).run, alpha=alpha)
     if is_lazy(log):
-        run = run if asked else partial(run_if_recommended, name, alpha)
-        return lazily(log, run).assign_attrs(facts)
-    result = run(log)
+        if asked:
+            return lazily(log, partial(find_method(name).run, alpha=alpha)).assign_attrs(facts)
+        if name in ("wald", "holdout"):  # whether losses are 0 or 1, each chunk finds out
+            facts |= {"interval": SOME_WILSON}
+        return lazily(log, partial(run_if_recommended, name, alpha)).assign_attrs(facts)
+    result = find_method(name).run(log, alpha=alpha)
+    if not asked:
+        result = take_wilson(result, log)
+    if result.attrs.get("interval") == "wilson":
+        facts["reason"] += "; the losses are 0 or 1, so the limits are Wilson's"
     return log.label(replace(result, attrs={**result.attrs, **facts}))
 
 
@@ -221,4 +229,4 @@ def run_if_recommended(name: str, alpha: float, log: Log) -> Result:
             f"this lazy array were computed, {name!r} seemed to be. Pass it by name: "
             f"interval(losses, method={right!r})."
         )
-    return find_method(name).run(log, alpha=alpha)
+    return take_wilson(find_method(name).run(log, alpha=alpha), log)

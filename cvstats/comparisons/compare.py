@@ -25,6 +25,7 @@ from cvstats.comparisons._pairs import (
     model_columns,
     pair_all_models,
 )
+from cvstats.comparisons._zero_one import SOME_EXACT, apply_tests, find_discordance
 from cvstats.containers import Log, Losses, adjust_lazily, has_lazy_losses, is_dask_frame, later
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences
@@ -162,6 +163,11 @@ def compare(
     METHOD.check_options(locals())
     given = check_method_options(method, options)
     check_rng(rng)
+    if adjust == "max-t" and method == "tango":
+        raise LogError(
+            "adjust='max-t' needs standard errors, and the limits of tango are not made of them. "
+            "Expected adjust='holm', or method='wald'."
+        )
     if adjust == "max-t":
         check_draws(n_draws, alpha)
     else:
@@ -185,6 +191,8 @@ def compare(
     )  # fmt: skip
     if lazy and adjust == "max-t" and "p_adjusted" not in table:
         check_one_cell(table["difference"].size)  # a chunk does not see the cells of the others
+    if lazy and method is None and "test" in table.attrs:
+        table.attrs["test"] = SOME_EXACT
     if "n_draws" in table.attrs:
         table.attrs["n_draws"] = n_draws
     return adjust_lazily(table, adjust_p_values, str(adjust)) if across_chunks else table
@@ -209,6 +217,10 @@ def compute(
     """Test the differences of pairs of models, in each cell of the remaining dimensions."""
     base = difference_interval(log, differences, method, options, alpha)
     result = replace(compute_tests(base, alternative=alternative, alpha=alpha), method="compare")
+    result = apply_tests(
+        result, find_discordance(log, differences, base), method=method, adjust=adjust,
+        alternative=alternative, alpha=alpha,
+    )  # fmt: skip
     if adjust != "max-t":
         return adjust_tests(result, adjust)
     columns = model_columns(log)

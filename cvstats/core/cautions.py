@@ -128,8 +128,10 @@ class Caution(IntFlag):
     )  # fmt: skip
     DISCORDANT_FEW = (
         1 << 20, "few discordant points",
-        "The models disagree on fewer than 25 points: chi-squared is rough.",
-        "Use test='exact'.",
+        "The models disagree on fewer than 25 points: normal approximations, chi-squared among "
+        "them, are rough.",
+        "Use an exact test, as mcnemar and compare do by themselves where each point is evaluated "
+        "once.",
     )  # fmt: skip
     NO_TEST = (
         1 << 21, "no p-value", "The method gives an interval and no p-value.",
@@ -190,6 +192,16 @@ class Caution(IntFlag):
         "points, such as that of wald, is then too narrow.",
         "Use corrected_t or nested_cv, whose standard errors contain the chance of the training "
         "data.",
+    )  # fmt: skip
+    FEW_ERRORS = (
+        1 << 34, "few errors",
+        "Fewer than 10 points are errors, or fewer than 10 are not: normal limits are too narrow.",
+        "Use interval='wilson', which interval() takes by itself.",
+    )  # fmt: skip
+    ALWAYS_AGREE = (
+        1 << 35, "no discordant points",
+        "The models agree on every point, so their disagreement has an upper limit only.",
+        "Read power as the least and the points needed as the most that agree with this log.",
     )  # fmt: skip
     SOURCES_IGNORED = (
         1 << 36, "sources ignored",

@@ -6,17 +6,19 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-from scipy import special
 
 from cvstats.containers import Log, Losses, Table
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.design import Design
-from cvstats.core.result import Result, quantile
+from cvstats.core.layout import repetition_level
+from cvstats.core.moments import Moments
+from cvstats.core.result import Result
 from cvstats.core.result import interval as symmetric_interval
-from cvstats.core.types import FloatArray
+from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError
 from cvstats.intervals._method import IntervalMethod
+from cvstats.intervals._proportions import PROPORTIONS, flag_few_errors, proportion_limits
 from cvstats.intervals._references import NADEAU
 from cvstats.intervals._requirements import partition, single_dataset
 from cvstats.options import Missing
@@ -103,12 +105,11 @@ def compute(log: Log, losses: Columns | None, *, interval: str, alpha: float) ->
         ).over(())  # fmt: skip
     else:
         cell = log.moments((), losses)
-    proportion = PROPORTIONS.get(interval)
-    if proportion and (repetitions > 1 or not log.all_binary(losses)):
-        found = f"{repetitions} repetitions" if repetitions > 1 else "other losses"
+    proportion = interval in PROPORTIONS
+    if proportion and repetitions > 1:
         raise LogError(
             f"interval={interval!r} needs losses that are 0 or 1, once for each point, and this "
-            f"log has {found}. Use interval='wald' or interval='t'."
+            f"log has {repetitions} repetitions. Use interval='wald' or interval='t'."
         )
     n = cell.count[0]
     if n < 2:
@@ -122,34 +123,15 @@ def compute(log: Log, losses: Columns | None, *, interval: str, alpha: float) ->
         caution=Caution.FEW_POINTS if n < 30 and interval == "wald" else 0,
         attrs={"interval": interval},
     )  # fmt: skip
-    if proportion is None:
-        return result
-    lower, upper = proportion(cell.location[0], n, alpha)
-    # Both intervals have a width even where no loss, or every loss, is 1.
-    caution = result.caution & ~np.int64(Caution.ZERO_VARIANCE)
-    columns = {**result.columns, "lower": lower, "upper": upper}
-    return replace(result, columns=columns, caution=caution)
+    if proportion:
+        return proportion_limits(result, log.zero_one(), interval)
+    return result if losses is not None else flag_few_errors(result, find_zero_one(log, cell))
 
 
-def wilson(share: FloatArray, n: float, alpha: float) -> tuple[FloatArray, FloatArray]:
-    """Score interval of a proportion (Wilson 1927, doi:10.1080/01621459.1927.10502953)."""
-    z = -quantile(alpha / 2)
-    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    reach = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    return np.maximum(middle - reach, 0.0), np.minimum(middle + reach, 1.0)
-
-
-def clopper_pearson(share: FloatArray, n: float, alpha: float) -> tuple[FloatArray, FloatArray]:
-    """Exact interval of a proportion (Clopper and Pearson 1934, doi:10.1093/biomet/26.4.404)."""
-    ones = np.rint(share * n)
-    with np.errstate(invalid="ignore"):
-        lower = special.betaincinv(np.maximum(ones, 1), n - ones + 1, alpha / 2)
-        upper = special.betainccinv(ones + 1, np.maximum(n - ones, 1), alpha / 2)
-    return np.where(ones == 0, 0.0, lower), np.where(ones == n, 1.0, upper)
-
-
-PROPORTIONS = {"wilson": wilson, "clopper-pearson": clopper_pearson}
-"""Limits for losses of 0 and 1."""
+def find_zero_one(log: Log, cell: Moments) -> MaskArray:
+    """Find the columns whose losses are 0 or 1, also where points are averaged over repetitions."""
+    repeated = repetition_level(log.design)
+    return (log.moments(repeated) if repeated else cell).zero_one()
 
 
 def one_test_set(design: Design) -> str | None:

@@ -11,11 +11,13 @@ from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.layout import count_folds, fold_level, fold_levels, repetition_level
 from cvstats.core.moments import Moments
-from cvstats.core.result import Result, interval
+from cvstats.core.result import Result
+from cvstats.core.result import interval as symmetric_interval
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError
 from cvstats.intervals._differences import RELATIVELY_STABLE
 from cvstats.intervals._method import IntervalMethod
+from cvstats.intervals._proportions import flag_few_errors, proportion_limits
 from cvstats.intervals._references import BAYLE
 from cvstats.intervals._requirements import partition
 from cvstats.options import Alternative, Missing
@@ -26,6 +28,7 @@ __all__ = ["wald"]
 def wald(
     losses: Losses,
     *,
+    interval: Literal["wald", "wilson", "clopper-pearson"] = "wald",
     variance: Literal["all-pairs", "within-fold"] = "all-pairs",
     fold_weights: Literal["size", "equal"] = "size",
     alternative: Alternative = "two-sided",
@@ -48,6 +51,10 @@ def wald(
     losses : Series, DataFrame, DataArray or Dataset
         A K-fold partition, leave-one-out, or several repetitions of a partition of the same
         points. Losses in any unit.
+    interval : {"wald", "wilson", "clopper-pearson"}, optional
+        The limits: so many standard errors to both sides; or, for losses of 0 and 1, those of a
+        proportion, by Wilson's score or by Clopper and Pearson. These keep a width where no loss
+        is 1. `interval` takes Wilson's for such losses.
     variance : {"all-pairs", "within-fold"}, optional
         Deviations from the overall mean, or from the mean of each fold. The second needs two
         points in each fold and rests on the weaker stability condition.
@@ -74,8 +81,9 @@ def wald(
     Raises
     ------
     LogError
-        If the repetitions do not test the same points, there is one point only, or a fold of
-        one point meets ``variance="within-fold"``.
+        If the repetitions do not test the same points, there is one point only, a fold of
+        one point meets ``variance="within-fold"``, or a loss is neither 0 nor 1 for
+        an interval of proportions.
 
     Notes
     -----
@@ -87,12 +95,18 @@ def wald(
 
     With r repetitions the variances are averaged and divided by n, never by n times r: the
     points are the same each time. This form is conservative beside the variance of the
-    losses averaged point by point.
+    losses averaged point by point. Intervals of proportions do the same: the share of errors is
+    the mean over all repetitions, and n is the number of points. With errors on 1% of 50, 100
+    and 200 points Wilson's interval covers .91, .92 and .95 (.95 or more on average over error
+    rates from 0.5% to 2%), that of Clopper and Pearson .98 or more, and the Wald interval .39,
+    .63 and .87.
 
     References
     ----------
     Bayle, Bayle, Janson and Mackey (2020), Cross-validation confidence intervals for test
     error, NeurIPS 33, arXiv:2007.12671.
+    Wilson (1927), doi:10.1080/01621459.1927.10502953.
+    Clopper and Pearson (1934), doi:10.1093/biomet/26.4.404.
 
     Examples
     --------
@@ -106,8 +120,8 @@ def wald(
     random_forest    3188.0  2807.1  3568.9  194.3
     """
     return METHOD(
-        losses, variance=variance, fold_weights=fold_weights, alternative=alternative,
-        alpha=alpha, by=by, missing=missing,
+        losses, interval=interval, variance=variance, fold_weights=fold_weights,
+        alternative=alternative, alpha=alpha, by=by, missing=missing,
     )  # fmt: skip
 
 
@@ -115,6 +129,7 @@ def compute(
     log: Log,
     losses: Columns | None,
     *,
+    interval: str,
     variance: str,
     fold_weights: str,
     alternative: str,
@@ -138,12 +153,16 @@ def compute(
     elif "fold" not in log.design.levels:
         caution |= Caution.SOURCES_AS_FOLDS
     variances = variance_of_splits(cells, by, variance, fold_weights)
-    return interval(
+    result = symmetric_interval(
         "wald", cells.over(()).mean[0], variances.mean(axis=0), origin=cells.origin, alpha=alpha,
         alternative=alternative,
         extra={"n_points": n_points, "n_folds": n_folds, "n_repetitions": len(splits.count)},
-        caution=int(caution), attrs={"variance": variance, "fold_weights": fold_weights},
+        caution=int(caution),
+        attrs={"interval": interval, "variance": variance, "fold_weights": fold_weights},
     )  # fmt: skip
+    if interval != "wald":
+        return proportion_limits(result, log.zero_one(), interval)
+    return result if losses is not None else flag_few_errors(result, cells.zero_one())
 
 
 def variance_of_splits(
@@ -183,7 +202,13 @@ def find_first_cells(cells: Moments, levels: int) -> IntArray:
 
 
 def compute_groups(
-    groups: Groups, *, variance: str, fold_weights: str, alternative: str, alpha: float
+    groups: Groups,
+    *,
+    interval: str,
+    variance: str,
+    fold_weights: str,
+    alternative: str,
+    alpha: float,
 ) -> Result | None:
     """Compute the intervals of all groups from one pass, one below the other."""
     levels, fold = groups.design.levels, fold_level(groups.design)
@@ -211,15 +236,20 @@ def compute_groups(
     def spread(numbers: IntArray) -> IntArray:
         return np.repeat(numbers, mean.shape[1])
 
-    return interval(
+    result = symmetric_interval(
         "wald", mean.reshape(-1), variances.reshape(-1), origin=np.tile(cells.origin, len(mean)),
         alpha=alpha, alternative=alternative,
         extra={
             "n_points": spread(n_points), "n_folds": spread(n_folds),
             "n_repetitions": spread(repetitions),
         },
-        caution=spread(caution), attrs={"variance": variance, "fold_weights": fold_weights},
+        caution=spread(caution),
+        attrs={"interval": interval, "variance": variance, "fold_weights": fold_weights},
     )  # fmt: skip
+    zero_one = np.logical_and.reduceat(splits.zero_one_cells(), starts).reshape(-1)
+    if interval != "wald":
+        return proportion_limits(result, zero_one, interval)
+    return flag_few_errors(result, zero_one)
 
 
 def count_folds_of_groups(groups: Groups, by: tuple[str, ...]) -> IntArray:
