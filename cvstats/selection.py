@@ -11,6 +11,7 @@ from cvstats.containers import (
     Log,
     Losses,
     Table,
+    answer_cells,
     is_dask_frame,
     is_lazy,
     later,
@@ -206,16 +207,14 @@ def interval(
     asked = method is not None
     name, reason = (method, "asked for by name") if method is not None else recommend_method(log)
     facts = {"reason": reason, "suggestion": suggest_study(log.design)}
+    run = partial(find_method(name).run, alpha=alpha)
     if is_lazy(log):
-        if asked:
-            return lazily(log, partial(find_method(name).run, alpha=alpha)).assign_attrs(facts)
-        if name in ("wald", "holdout"):  # whether losses are 0 or 1, each chunk finds out
-            facts |= {"interval": SOME_WILSON}
-        return lazily(log, partial(run_if_recommended, name, alpha)).assign_attrs(facts)
-    result = find_method(name).run(log, alpha=alpha)
-    if not asked:
-        result = take_wilson(result, log)
-    if result.attrs.get("interval") == "wilson":
+        if not asked and name in ("wald", "holdout"):  # each chunk finds out what losses it has
+            facts["interval"] = SOME_WILSON
+        run = run if asked else partial(run_if_recommended, name, alpha)
+        return lazily(log, run).assign_attrs(facts)
+    result = answer_cells(log, run if asked else partial(run_with_wilson, name, alpha))
+    if not asked and result.attrs.get("interval") == "wilson":
         facts["reason"] += "; the losses are 0 or 1, so the limits are Wilson's"
     return log.label(replace(result, attrs={**result.attrs, **facts}))
 
@@ -229,4 +228,9 @@ def run_if_recommended(name: str, alpha: float, log: Log) -> Result:
             f"this lazy array were computed, {name!r} seemed to be. Pass it by name: "
             f"interval(losses, method={right!r})."
         )
+    return run_with_wilson(name, alpha, log)
+
+
+def run_with_wilson(name: str, alpha: float, log: Log) -> Result:
+    """Run a method, and take Wilson's limits for losses of 0 and 1 where it has normal ones."""
     return take_wilson(find_method(name).run(log, alpha=alpha), log)

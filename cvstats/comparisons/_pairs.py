@@ -12,7 +12,15 @@ import numpy as np
 from scipy import special
 
 from cvstats.comparisons import _union
-from cvstats.containers import Log, Losses, compare_lazily, dropped, has_lazy_losses, read
+from cvstats.containers import (
+    Log,
+    Losses,
+    answer_cells,
+    compare_lazily,
+    dropped,
+    has_lazy_losses,
+    read,
+)
 from cvstats.containers.align import aligned
 from cvstats.containers.read import MISSING
 from cvstats.core.cautions import Caution
@@ -99,11 +107,13 @@ def compare_pairs(
     *,
     all_pairs: bool = False,
     example: PairRun | None = None,
+    finish: Callable[[Result], Result] | None = None,
 ) -> Any:
     """Run a comparison on pairs of models, now or once lazy losses are computed.
 
     ``all_pairs`` says that all pairs are needed besides those that are asked for, and ``example``
-    is a quicker comparison whose result has the same form.
+    is a quicker comparison whose result has the same form. ``finish`` adds to the result in memory
+    what all pairs and carried cells decide together.
     """
     check_one_partner(other, reference)
     if has_lazy_losses(losses, other):
@@ -112,7 +122,8 @@ def compare_pairs(
             losses, other, choose, run, missing=missing, every=all_pairs, example=example
         )
     log, pairs, differences = read_pairs(losses, other, reference, missing)
-    return log.label_pairs(pairs, run(log, differences))
+    result = answer_cells(log, run, differences)
+    return log.label_pairs(pairs, result if finish is None else finish(result))
 
 
 def read_pairs(
@@ -171,8 +182,7 @@ def check_same_evaluations(one: Log, two: Log) -> None:
 
 def model_columns(log: Log) -> IntArray:
     """List the columns of the models, models by carried cells; of both logs, if there are two."""
-    own = np.stack([log.labels.columns(model) for model in range(len(log.labels.models))])
-    return own if log.other is None else np.concatenate([own, own + log.panels.width // 2])
+    return log.columns_by_cell()
 
 
 def pair_all_models(log: Log) -> Differences:
@@ -262,7 +272,7 @@ def default_method(log: Log) -> str:
     try:
         method = recommend_method(log)[0]
     except LogError:  # nothing fits: the error of holdout or wald says what is missing
-        return "holdout" if count_folds(log.design) == 1 else "wald"
+        return "holdout" if count_folds(log.planned) == 1 else "wald"
     return method if find_method(method).for_differences else "bootstrap_oob"
 
 

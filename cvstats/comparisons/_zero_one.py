@@ -73,6 +73,8 @@ class Discordance:
         Number of points.
     repetitions : int
         How often each point was evaluated.
+    alone : bool
+        Whether these are all pairs, and no other carried cells are tested in their own way.
     """
 
     known: MaskArray
@@ -80,6 +82,7 @@ class Discordance:
     n10: FloatArray
     n: float
     repetitions: int
+    alone: bool
 
     @property
     def total(self) -> FloatArray:
@@ -112,7 +115,7 @@ def find_discordance(log: Log, differences: Differences, base: Result) -> Discor
     # the squares of -1, 0 and 1 add up to the discordant points, and they themselves to those
     # where only the model errs, less those where only the other does
     n01, n10 = (both - net).mean(axis=0) / 2, (both + net).mean(axis=0) / 2
-    return Discordance(known, n01, n10, n, len(net))
+    return Discordance(known, n01, n10, n, len(net), not log.some_cells)
 
 
 def sum_differences(
@@ -178,6 +181,7 @@ def take_exact_tests(
         "p_value": p,
     }
     words = "exact" if at.all() else SOME_EXACT if at.any() else "wald"
+    words = words if found.alone else SOME_EXACT
     return replace_numbers(result, at, numbers, words)
 
 
@@ -207,7 +211,7 @@ def score_equivalence(
     )
     lower, upper = tango_limits(found.n10, found.n01, found.n, 2 * alpha)
     numbers = {"lower": lower, "upper": upper, "p_value": p, "equivalent": p < alpha}
-    words = "tango" if found.known.all() else SOME_SCORE
+    words = "tango" if found.known.all() and found.alone else SOME_SCORE
     return replace_numbers(result, found.known, numbers, words)
 
 

@@ -179,23 +179,24 @@ def compare(
         )  # fmt: skip
         return later(losses, ask, other=other, pairs=True, missing=missing)
     lazy = has_lazy_losses(losses, other)
-    across_chunks = lazy and adjust in ("holm", "bh")
+    across = adjust in ("holm", "bh")  # all carried cells together
     run = partial(
         compute, method=method, options=given, alternative=alternative, alpha=alpha,
-        adjust=None if across_chunks else adjust,
+        adjust=None if across else adjust,
         n_draws=n_draws, seed=seed_of(rng) if adjust == "max-t" else 0,
     )  # fmt: skip
     table = compare_pairs(
         losses, other, reference, missing, run, all_pairs=adjust == "max-t",
         example=partial(run, n_draws=min(n_draws, DRAWS_OF_EXAMPLE)),
+        finish=partial(adjust_tests, adjust=adjust) if across else None,
     )  # fmt: skip
-    if lazy and adjust == "max-t" and "p_adjusted" not in table:
-        check_one_cell(table["difference"].size)  # a chunk does not see the cells of the others
+    if adjust == "max-t" and "p_adjusted" not in table:
+        check_one_cell(table["difference"].size)  # some cells do not see those of the others
     if lazy and method is None and "test" in table.attrs:
         table.attrs["test"] = SOME_EXACT
     if "n_draws" in table.attrs:
         table.attrs["n_draws"] = n_draws
-    return adjust_lazily(table, adjust_p_values, str(adjust)) if across_chunks else table
+    return adjust_lazily(table, adjust_p_values, str(adjust)) if lazy and across else table
 
 
 DRAWS_OF_EXAMPLE = 999
@@ -222,11 +223,10 @@ def compute(
         alternative=alternative, alpha=alpha,
     )  # fmt: skip
     if adjust != "max-t":
-        return adjust_tests(result, adjust)
+        return result
     columns = model_columns(log)
     n_cells = columns.shape[1]
     if differences.width == n_cells:
-        check_one_cell(differences.width)
         return result
     everything = pair_all_models(log)
     if differences.width < everything.width:

@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from cvstats.containers import (
     Groups,
     Log,
     Table,
+    answer_cells,
+    answer_groups,
     is_dask_frame,
     is_lazy,
     label_stacked,
@@ -82,6 +84,9 @@ class Method:
         Whether the mean of a split says as much to it as the losses.
     level_option : str, optional
         The option that names a level of the log.
+    takes_metrics : bool or "averaged"
+        Whether it takes pseudo-losses of metrics; "averaged" only of those that have a value in
+        each fold, as it uses the means of folds.
     """
 
     function: Callable[..., Any]
@@ -102,6 +107,7 @@ class Method:
     takes_scores: bool = False
     takes_means: bool = False
     level_option: str | None = None
+    takes_metrics: bool | Literal["averaged"] = True
 
     is_interval = False
     """Whether it returns an interval for each model."""
@@ -136,6 +142,16 @@ class Method:
             return (
                 "the log holds one score for each split, and no losses of single points. Choose "
                 "corrected_t or five_by_two, or read predictions instead of scores."
+            )
+        if design.metric and self.takes_metrics is False:
+            return (
+                "the log holds pseudo-losses of a metric, which are not losses of single points. "
+                "Choose wald, clustered or compare, or take a loss of points."
+            )
+        if design.metric == "pool" and self.takes_metrics == "averaged":
+            return (
+                f"the metric of this log was pooled over folds, and {self.name} uses its value in "
+                f"each of them. Make the log with cvstats.losses(…, folds='average')."
             )
         if self.level_option is None:
             words = self.requires(design)
@@ -337,12 +353,11 @@ def apply_method(
         return lazily(log, run, by=by, axis=axis)
     axes = [] if axis is None else [axis]
     if by is None:
-        result = run(log)
+        result = answer_cells(log, run)
     else:
-        groups = Groups(log, by)
-        axes.insert(0, (by, groups.labels))
-        together = run_groups(groups) if run_groups is not None else None
-        result = groups.answers(run) if together is None else together
+        labels = Groups(log, by).labels
+        axes.insert(0, (by, labels))
+        result = answer_cells(log, partial(answer_groups, by, labels, run, run_groups))
     return label_stacked(log, axes, result) if axes else log.label(result)
 
 

@@ -100,8 +100,8 @@ def take_wilson(result: Result, log: Log) -> Result:
     at = log.zero_one()
     if log.noted.get("loss") in NOT_ZERO_ONE:
         at &= result.columns["estimate"] > 0
-    if not at.any():
+    if not (at.any() or log.some_cells):
         return result
-    words = "wilson" if at.all() else SOME_WILSON
+    words = "wilson" if at.all() and not log.some_cells else SOME_WILSON
     limits = replace_limits(result, at, "wilson")
     return replace(limits, attrs={**limits.attrs, "interval": words})

@@ -40,7 +40,7 @@ def recommend_method(log: Log) -> tuple[str, str]:
 
     Returns the name of the method and the reason.
     """
-    design = log.design
+    design = log.planned
     if (resampled := recommend_for_resampling(design)) is not None:
         method, reason = resampled
         if method == "bootstrap_632" and RATES not in log.noted:
@@ -105,7 +105,7 @@ def recommend_for_partition(design: Design) -> tuple[str, str]:
 def recommend_for_test_sets(design: Design) -> tuple[str, str]:
     """Choose between one test set, perhaps evaluated several times, and random splits."""
     splits = design.splits()
-    if splits.points is None:
+    if splits.points is None and not splits.apart:
         raise LogError(
             f"the log has {len(splits.rows):,} repetitions and no level 'point', so random splits "
             f"cannot be distinguished from one test set evaluated several times. Add the identity "

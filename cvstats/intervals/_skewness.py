@@ -17,6 +17,7 @@ from cvstats.core.moments import Moments
 from cvstats.core.result import Result, half_widths
 from cvstats.core.threads import block_bounds
 from cvstats.core.types import FloatArray
+from cvstats.errors import LogError
 
 __all__ = ["hall_limits", "measure_skewness", "skewness_of_means"]
 
@@ -57,8 +58,9 @@ def measure_skewness(log: Log, losses: Columns | None, cells: Moments) -> FloatA
     Raises
     ------
     LogError
-        If there are cells only, and no single losses.
+        If there are cells only and no single losses, or pseudo-losses of a metric.
     """
+    refuse_metric(log)
     log = log if log.cells is None else log.cells.rows()
     design, chosen = log.design, losses if losses is not None else log.panels
     table = design.cell_table(cells.levels)
@@ -76,8 +78,18 @@ def measure_skewness(log: Log, losses: Columns | None, cells: Moments) -> FloatA
     return standardize_third(third / n, cells.m2.sum(axis=0) / n)
 
 
-def skewness_of_means(points: Moments) -> FloatArray:
+def refuse_metric(log: Log) -> None:
+    """Refuse pseudo-losses: a metric that is not a mean is skewed in other ways besides."""
+    if log.design.metric:
+        raise LogError(
+            "interval='hall' corrects a mean of losses, and this log holds pseudo-losses of a "
+            "metric, which is not one. Expected interval='wald', or a loss of points."
+        )
+
+
+def skewness_of_means(log: Log, points: Moments) -> FloatArray:
     """Measure the skewness of the mean losses of points, all alike."""
+    refuse_metric(log)
     apart = points.mean - points.mean.mean(axis=0)
     return standardize_third((apart**3).mean(axis=0), (apart**2).mean(axis=0))
 

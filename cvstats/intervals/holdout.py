@@ -137,7 +137,9 @@ def compute(log: Log, losses: Columns | None, *, interval: str, alpha: float) ->
     if interval == "hall":
         return hall_limits(
             result,
-            measure_skewness(log, losses, cell) if points is None else skewness_of_means(points),
+            measure_skewness(log, losses, cell)
+            if points is None
+            else skewness_of_means(log, points),
         )
     if proportion:
         return proportion_limits(result, log.zero_one(), interval)
