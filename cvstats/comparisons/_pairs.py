@@ -252,6 +252,12 @@ def check_method_options(
                 f"Expected some of: {', '.join(map(repr, known)) or 'none'}.{nearest(name, known)}"
             )
     record.check_options({**record.defaults, **given})
+    if given.get("interval") == "hall":
+        raise LogError(
+            "options={'interval': 'hall'} has limits to which no test belongs. Expected 'wald', or "
+            "the interval of the difference by itself: cvstats.difference(losses, "
+            f"reference=...).cvci.{method}(interval='hall')."
+        )
     if not each and given.get("interval") in PROPORTIONS:
         raise LogError(
             f"options={{'interval': {given['interval']!r}}} is an interval for a proportion, and "

@@ -135,8 +135,11 @@ def compare(
 
     ``"max-t"`` draws the models' means from the normal distribution that has the standard
     errors of all differences (with Student's t, from the t distribution that shares its degrees
-    of freedom), and compares each statistic to the largest one of a draw. ``p_adjusted <=
-    alpha`` exactly where the interval excludes 0.
+    of freedom), and compares each statistic to the largest one of a draw. Where a method uses the
+    normal distribution, its standard errors are estimates all the same: the largest of a draw is
+    then taken to Student's t of one less than the points. ``p_adjusted <= alpha`` exactly where
+    the interval excludes 0. Many models on few points with skewed differences make too many
+    differences significant still; ``caution`` then says ``many models few points``.
 
     References
     ----------

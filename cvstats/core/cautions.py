@@ -214,6 +214,12 @@ class Caution(IntFlag):
         "clusters whose signs are drawn.",
         "Collect more clusters; the interval is wide, and a poor guide.",
     )  # fmt: skip
+    MANY_MODELS = (
+        1 << 38, "many models few points",
+        "The models are so many and the points so few that skewed differences make adjusted "
+        "p-values too small.",
+        "Evaluate more points, or choose fewer models beforehand.",
+    )  # fmt: skip
     FEW_OF_A_CLASS = (
         1 << 50, "few of a class",
         "A class has fewer than 10 points in a cell of the metric: the interval may be too narrow.",

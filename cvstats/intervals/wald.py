@@ -21,6 +21,7 @@ from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._proportions import flag_few_errors, proportion_limits
 from cvstats.intervals._references import BAYLE
 from cvstats.intervals._requirements import partition
+from cvstats.intervals._skewness import hall_limits, measure_skewness
 from cvstats.options import Alternative, Missing
 
 __all__ = ["wald"]
@@ -29,7 +30,7 @@ __all__ = ["wald"]
 def wald(
     losses: Losses,
     *,
-    interval: Literal["wald", "wilson", "clopper-pearson"] = "wald",
+    interval: Literal["wald", "hall", "wilson", "clopper-pearson"] = "wald",
     variance: Literal["all-pairs", "within-fold"] = "all-pairs",
     fold_weights: Literal["size", "equal"] = "size",
     scale: Literal["identity", "logit", "log"] = "identity",
@@ -53,10 +54,11 @@ def wald(
     losses : Series, DataFrame, DataArray or Dataset
         A K-fold partition, leave-one-out, or several repetitions of a partition of the same
         points. Losses in any unit.
-    interval : {"wald", "wilson", "clopper-pearson"}, optional
-        The limits: so many standard errors to both sides; or, for losses of 0 and 1, those of a
-        proportion, by Wilson's score or by Clopper and Pearson. These keep a width where no loss
-        is 1. `interval` takes Wilson's for such losses.
+    interval : {"wald", "hall", "wilson", "clopper-pearson"}, optional
+        The limits: so many standard errors to both sides; these corrected for the skewness of the
+        losses by Hall; or, for losses of 0 and 1, those of a proportion, by Wilson's score or by
+        Clopper and Pearson, which keep a width where no loss is 1. `interval` takes Wilson's for
+        such losses.
     variance : {"all-pairs", "within-fold"}, optional
         Deviations from the overall mean, or from the mean of each fold. The second needs two
         points in each fold and rests on the weaker stability condition.
@@ -90,7 +92,8 @@ def wald(
     LogError
         If the repetitions do not test the same points, there is one point only, a fold of
         one point meets ``variance="within-fold"``, or a loss is neither 0 nor 1 for
-        an interval of proportions.
+        an interval of proportions; or if the losses are lazy or not at hand for
+        ``interval="hall"``.
 
     Notes
     -----
@@ -108,10 +111,16 @@ def wald(
     rates from 0.5% to 2%), that of Clopper and Pearson .98 or more, and the Wald interval .39,
     .63 and .87.
 
+    Losses skewed to the right, such as squared errors with heavy tails, make the interval lie too
+    low. Hall's limits reach further up: for the mean predictor of lognormal(0.5) data in 10-fold
+    cross-validation of 100 and 500 points 95% limits cover .92 and .93, where those of Wald cover
+    .85 and .91.
+
     References
     ----------
     Bayle, Bayle, Janson and Mackey (2020), Cross-validation confidence intervals for test
     error, NeurIPS 33, arXiv:2007.12671.
+    Hall (1992), doi:10.1111/j.2517-6161.1992.tb01444.x.
     Wilson (1927), doi:10.1080/01621459.1927.10502953.
     Clopper and Pearson (1934), doi:10.1093/biomet/26.4.404.
 
@@ -173,6 +182,8 @@ def compute(
         caution=int(caution),
         attrs={"interval": interval, "variance": variance, "fold_weights": fold_weights},
     )  # fmt: skip
+    if interval == "hall":
+        return hall_limits(result, measure_skewness(log, losses, splits))
     if interval != "wald":
         return proportion_limits(result, log.zero_one(), interval)
     if losses is None and scale == "identity":
@@ -263,6 +274,8 @@ def compute_groups(
 ) -> Result | None:
     """Compute the intervals of all groups from one pass, one below the other."""
     levels, fold = groups.design.levels, fold_level(groups.design)
+    if interval == "hall":
+        return None  # the skewness of each group needs its single losses
     if any(level in levels for level in ("sample", "outer", "count")) or not groups.whole_splits():
         return None
     if groups.design.metric and fold_weights == "equal":
