@@ -20,6 +20,7 @@ from cvstats.containers.dask import (
     lazy_table,
     moments_of_array,
 )
+from cvstats.containers.doubts import find_doubts, find_doubts_of_groups
 from cvstats.containers.groups import Groups, stack, within_level
 from cvstats.containers.log import Log, Table
 from cvstats.containers.read import dropped, is_dask_frame, read
@@ -39,6 +40,8 @@ __all__ = [
     "compare_lazily",
     "dask",
     "dropped",
+    "find_doubts",
+    "find_doubts_of_groups",
     "has_lazy_losses",
     "is_dask_frame",
     "is_lazy",

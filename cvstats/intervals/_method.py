@@ -14,11 +14,15 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
+import numpy as np
+
 from cvstats.containers import (
     Axis,
     Groups,
     Log,
     Table,
+    find_doubts,
+    find_doubts_of_groups,
     is_dask_frame,
     is_lazy,
     label_stacked,
@@ -27,9 +31,11 @@ from cvstats.containers import (
     read,
     within_level,
 )
+from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.design import Design
 from cvstats.core.result import Result
+from cvstats.core.types import IntArray
 from cvstats.errors import LogError, checked_level
 from cvstats.options import check_alpha, check_choices, find_choices
 
@@ -247,6 +253,26 @@ class IntervalMethod(LogMethod):
     for_differences: bool = True
     claims_too_much: bool = False
     is_interval = True
+
+    def run(self, log: Log, losses: Columns | None = None, **options: Any) -> Result:
+        """Compute, and add what the losses make doubtful."""
+        result = super().run(log, losses, **options)
+        estimate = result.columns["estimate"]
+        return add_flags(result, find_doubts(log, losses, estimate, of_groups=self.of_groups))
+
+    def run_groups(self, groups: Groups, **options: Any) -> Result | None:
+        """Compute all groups at once, and add what the losses of each make doubtful."""
+        result = super().run_groups(groups, **options)
+        if result is None:
+            return None
+        estimate = result.columns["estimate"]
+        return add_flags(result, find_doubts_of_groups(groups, estimate, of_groups=self.of_groups))
+
+
+def add_flags(result: Result, flags: IntArray) -> Result:
+    """Add cautions to those of a result, where there are losses."""
+    evaluated = (result.caution & np.int64(Caution.NO_LOSSES)) == 0
+    return replace(result, caution=result.caution | np.where(evaluated, flags, 0))
 
 
 def apply_method(

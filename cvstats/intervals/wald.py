@@ -19,7 +19,10 @@ from cvstats.intervals._references import BAYLE
 from cvstats.intervals._requirements import partition
 from cvstats.options import Alternative, Missing
 
-__all__ = ["wald"]
+__all__ = ["DISAGREEMENT", "measure_disagreement", "wald"]
+
+DISAGREEMENT = 1 / 2
+"""Standard errors by which the means of repetitions may differ where a learner is stable."""
 
 
 def wald(
@@ -137,12 +140,31 @@ def compute(
     elif "fold" not in log.design.levels:
         caution |= Caution.SOURCES_AS_FOLDS
     variances = variance_of_splits(cells, by, variance, fold_weights)
+    flags = np.full(variances.shape[1], int(caution), dtype=np.int64)
+    if losses is None:  # a difference may be unstable where both models are stable
+        flags[measure_disagreement(splits, np.array([0]))[0] > DISAGREEMENT] |= Caution.UNSTABLE
     return interval(
         "wald", cells.over(()).mean[0], variances.mean(axis=0), origin=cells.origin, alpha=alpha,
         alternative=alternative,
         extra={"n_points": n_points, "n_folds": n_folds, "n_repetitions": len(splits.count)},
-        caution=int(caution), attrs={"variance": variance, "fold_weights": fold_weights},
+        caution=flags, attrs={"variance": variance, "fold_weights": fold_weights},
     )  # fmt: skip
+
+
+def measure_disagreement(splits: Moments, starts: IntArray) -> FloatArray:
+    """Divide the standard deviation of repetition means by their all-pairs standard error.
+
+    A row for each run of repetitions that begins at one of ``starts``; 0 for fewer than three.
+    """
+    repetitions = np.diff(starts, append=len(splits.count))
+    number = repetitions[:, None]
+    mean = np.add.reduceat(splits.mean, starts) / number
+    apart = splits.mean - np.repeat(mean, repetitions, axis=0)
+    spread = np.add.reduceat(apart**2, starts) / np.maximum(1, number - 1)
+    variance = np.add.reduceat(splits.m2 / splits.count[:, None] ** 2, starts) / number
+    usable = (number >= 3) & (variance > 0)
+    ratio: FloatArray = np.sqrt(np.where(usable, spread, 0) / np.where(usable, variance, 1))
+    return ratio
 
 
 def variance_of_splits(
@@ -206,6 +228,7 @@ def compute_groups(
     n_points = splits.count[starts].astype(np.int64)
     caution |= np.where(n_points < 30, np.int64(Caution.FEW_POINTS), np.int64(0))
     mean = cells.over(cells.levels[:1]).mean
+    unstable = measure_disagreement(splits, starts) > DISAGREEMENT
 
     def spread(numbers: IntArray) -> IntArray:
         return np.repeat(numbers, mean.shape[1])
@@ -217,7 +240,8 @@ def compute_groups(
             "n_points": spread(n_points), "n_folds": spread(n_folds),
             "n_repetitions": spread(repetitions),
         },
-        caution=spread(caution), attrs={"variance": variance, "fold_weights": fold_weights},
+        caution=spread(caution) | np.where(unstable.reshape(-1), np.int64(Caution.UNSTABLE), 0),
+        attrs={"variance": variance, "fold_weights": fold_weights},
     )  # fmt: skip
 
 
