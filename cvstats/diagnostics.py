@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from cvstats.comparisons._pairs import pair_all_models
 from cvstats.containers import Log, Losses, read
 from cvstats.containers.bootstrap_samples import resamples
 from cvstats.containers.doubts import (
@@ -46,6 +47,7 @@ from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, plainly
 from cvstats.intervals import find_method, interval_names
 from cvstats.intervals._bootstrap import INTERPOLATES, apparent_error, out_of_bag_error
+from cvstats.intervals._differences import LARGEST_RATIO, repeats_folds, repetition_ratio
 from cvstats.intervals._recommend import recommend_method
 from cvstats.intervals.corrected_t import FEW_SPLITS
 from cvstats.intervals.wald import DISAGREEMENT, measure_disagreement
@@ -242,10 +244,10 @@ class Examination:
 
     @cached_property
     def table(self) -> FloatArray | None:
-        """The evaluations, rows by columns; None for a log of scores, or of many losses."""
-        log = self.log
-        large = self.design.size * log.panels.width > LARGE
-        return None if large or self.design.scores else tabulate(log, None)
+        """The losses, rows by columns; None for many, for scores, and for those of a metric."""
+        log, design = self.log, self.design
+        large = design.size * log.panels.width > LARGE
+        return None if large or design.scores or design.metric else tabulate(log, None)
 
     @cached_property
     def shapes(self) -> Shapes:
@@ -375,6 +377,8 @@ def outliers(examination: Examination) -> Iterator[Finding]:
 
     Limit: above 1/2, from 100 losses on.
     """
+    if examination.design.metric:  # its influences are few and large where a class is rare
+        return iter(())
     share = examination.shapes.outlier_share
     return examination.report_worst(
         share, share > SHARE, "the top 1% of the losses carry {:.0%} of the sum of squares"
@@ -390,6 +394,8 @@ def outliers(examination: Examination) -> Iterator[Finding]:
 )
 def heavy_tails(examination: Examination) -> Iterator[Finding]:
     """Report the tail index (Hill) of the largest losses. Limit: below 2, from 1,000 losses on."""
+    if examination.design.metric:  # as for the outliers
+        return iter(())
     index = examination.shapes.tail_index
     return examination.report_worst(
         index,
@@ -462,6 +468,8 @@ def constant_losses(examination: Examination) -> Iterator[Finding]:
 )
 def negative_losses(examination: Examination) -> Iterator[Finding]:
     """Report the share of negative losses. Limit: all losses zero or below."""
+    if "metric" in examination.log.noted:  # the log says of which score they were made
+        return iter(())
     share = examination.shapes.negative
     highest = examination.shapes.highest
     return examination.report_worst(
@@ -647,7 +655,7 @@ def duplicated_models(examination: Examination) -> Iterator[Finding]:
 @check(
     "CVS020",
     "Sources in training and test",
-    caution=Caution.SOURCES_ACROSS_FOLDS,
+    caution=Caution.SOURCES_IGNORED,
     advice=f"Losses of one source depend on each other. Use {GROUP_METHODS}, or leave out whole "
     "sources at a time (cvstats.plans.leave_one_source_out).",
 )
@@ -706,6 +714,8 @@ def scores(examination: Examination) -> Iterator[Finding]:
     of a score.
     """
     log, means = examination.log, examination.means
+    if "metric" in log.noted:  # the log says of which score they were made
+        return
     evaluated = means[~np.isnan(means)]
     hits = bool(len(evaluated) and (evaluated > 0.5).all()) and log.all_binary()
     for model, name in enumerate(log.labels.models):
@@ -754,11 +764,42 @@ def one_loss_per_split(examination: Examination) -> Iterator[Finding]:
         yield Finding(words, number)
 
 
+@check(
+    "CVS024",
+    "Unstable differences",
+    caution=Caution.UNSTABLE_DIFFERENCE,
+    advice="An interval of a difference that counts points, such as compare() takes by default, is "
+    "too narrow here. Use compare(method='corrected_t'), or nested_cv.",
+)
+def unstable_differences(examination: Examination) -> Iterator[Finding]:
+    """Report the standard deviation of a difference's repetition means over its standard error.
+
+    Limit: above 0.3 for any two models, from three repetitions on.
+    """
+    log = examination.log
+    models = log.labels.models
+    if len(models) < 2 or not repeats_folds(log):
+        return
+    pairs = pair_all_models(log)
+    ratio = repetition_ratio(log.moments(repetition_level(examination.design), pairs))
+    ratio = ratio.reshape(len(models) * (len(models) - 1) // 2, -1)
+    worst = np.where(np.isnan(ratio), 0.0, ratio).max(axis=1)
+    beyond = int((worst > LARGEST_RATIO).sum())
+    if beyond:
+        one, two = (at[worst.argmax()] for at in np.triu_indices(len(models), 1))
+        names = f"{name_model(log, one)} minus {name_model(log, two)}"
+        yield Finding(
+            f"the repetition means of {names} differ by {worst.max():.2f} standard errors; of "
+            f"{len(worst):,} differences, {beyond:,} exceed {LARGEST_RATIO}",
+            float(worst.max()),
+        )
+
+
 # --- what resampling, dates, copies and a choice do ---------------------------------------------
 
 
 @check(
-    "CVS024",
+    "CVS025",
     "Few bootstrap samples",
     caution=Caution.FEW_REPLICATES,
     advice="The standard error and the limits are noisy. Draw more samples.",
@@ -781,7 +822,7 @@ def count_apparent_fits(design: Design) -> int:
 
 
 @check(
-    "CVS025",
+    "CVS026",
     "Overfitting",
     caution=Caution.OVERFITTING,
     advice="What starts from the error on the training points is then too small, or too narrow: "
@@ -810,7 +851,7 @@ def overfitting(examination: Examination) -> Iterator[Finding]:
 
 
 @check(
-    "CVS026",
+    "CVS027",
     "Serial dependence",
     caution=Caution.SERIAL_DEPENDENCE,
     advice="Neighbours share information, so there are fewer losses than it seems. Make blocks of "
@@ -832,7 +873,7 @@ def serial_dependence(examination: Examination) -> Iterator[Finding]:
 
 
 @check(
-    "CVS027",
+    "CVS028",
     "Duplicated points",
     caution=Caution.DUPLICATED_POINTS,
     advice="A point that is stored twice is trained on and tested on, and counts double. Keep one "
@@ -856,7 +897,7 @@ def duplicated_points(examination: Examination) -> Iterator[Finding]:
 
 
 @check(
-    "CVS028",
+    "CVS029",
     "Best of many",
     caution=Caution.SELECTED,
     advice="The smallest of many errors is too small, partly by luck, and its interval too low. "

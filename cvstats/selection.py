@@ -11,6 +11,7 @@ from cvstats.containers import (
     Log,
     Losses,
     Table,
+    answer_cells,
     is_dask_frame,
     is_lazy,
     later,
@@ -70,12 +71,12 @@ def methods(losses: Losses) -> pd.DataFrame:
     >>> log = cvstats.datasets.load("diabetes")
     >>> losses = cvstats.losses(log, prediction="ridge")
     >>> table = cvstats.methods(losses)
-    >>> table.loc[["wald", "corrected_t", "nested_cv"], ["applies", "fits"]]
-                 applies                                 fits
+    >>> table.loc[["wald", "corrected_t", "conservative_z"], ["applies", "fits"]]
+                    applies                                     fits
     method
-    wald            True                K for each repetition
-    corrected_t     True  1 for each split, K for each repetition
-    nested_cv      False    K (K + 1) / 2 for each repetition
+    wald               True                    K for each repetition
+    corrected_t        True  1 for each split, K for each repetition
+    conservative_z    False  J (2R + 1) for J splits and R divisions
     """
     if is_dask_frame(losses):
         answer: pd.DataFrame = later(losses, methods)
@@ -208,7 +209,7 @@ def interval(
     if is_lazy(log):
         run = run if asked else partial(run_if_recommended, name, alpha)
         return lazily(log, run).assign_attrs(facts)
-    result = run(log)
+    result = answer_cells(log, run)
     return log.label(replace(result, attrs={**result.attrs, **facts}))
 
 

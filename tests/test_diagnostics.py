@@ -83,9 +83,20 @@ def splits(repetitions, n=100, size=20, level="repetition"):
 def test_a_sound_log_has_no_findings():
     assert cvstats.diagnose(SOUND).empty
     log = cvstats.datasets.load("diabetes")
-    losses = cvstats.losses(log, prediction=log.attrs["models"])
+    losses = cvstats.losses(log, prediction=["ridge", "random_forest"])
     assert losses.cvci.diagnose().empty
     assert losses.to_xarray().cvci.diagnose().empty
+
+
+def test_differences_are_examined_besides_models():
+    log = cvstats.datasets.load("diabetes")
+    losses = cvstats.losses(log, prediction=log.attrs["models"])
+    (row,) = losses.cvci.diagnose().itertuples()
+    assert row.code == "CVS024"
+    assert "of random_forest minus gradient_boosting differ by 0.40" in row.finding
+    assert "of 3 differences, 2 exceed 0.3" in row.finding
+    labels = losses.cvci.compare()["caution"]
+    assert labels.tolist() == ["", "unstable difference", "unstable difference"]
 
 
 def missing():
@@ -119,6 +130,13 @@ def disagreeing():
 def drifting():
     losses = k_fold(repetitions=8)
     return losses + 0.001 * losses.index.get_level_values(0)
+
+
+def differing():
+    """Two models whose difference has another sign in every second repetition."""
+    losses = k_fold(repetitions=4)
+    sign = 1 - 2 * (losses.index.get_level_values(0) % 2)
+    return pd.DataFrame({"a": losses + 0.001 * sign * losses, "b": losses, "c": losses + 1})
 
 
 def bootstrap_log(samples, n=60):
@@ -208,11 +226,12 @@ CASES = {
     ),
     "CVS022": (1 - FEW_ERRORS, 0.98, "are these scores? Lower is better here: use 1 - x"),
     "CVS023": (SOUND.groupby(["repetition", "fold"]).mean(), 50, "one loss for each of 50 splits"),
-    "CVS024": (bootstrap_log(19), 19, "only 19 bootstrap samples"),
-    "CVS025": (bootstrap_log(120), 0, "training points is 0% of that out of bag"),
-    "CVS026": (dated(0.6), None, "losses of neighbouring dates have a correlation of 0."),
-    "CVS027": (stored_twice(), None, "the very same losses as one other of their fold"),
-    "CVS028": (near_models(6), 6, "6 models are within two standard errors of this one, the best"),
+    "CVS024": (differing(), None, "of a minus b differ by"),
+    "CVS025": (bootstrap_log(19), 19, "only 19 bootstrap samples"),
+    "CVS026": (bootstrap_log(120), 0, "training points is 0% of that out of bag"),
+    "CVS027": (dated(0.6), None, "losses of neighbouring dates have a correlation of 0."),
+    "CVS028": (stored_twice(), None, "the very same losses as one other of their fold"),
+    "CVS029": (near_models(6), 6, "6 models are within two standard errors of this one, the best"),
 }
 
 
@@ -347,7 +366,7 @@ def test_bootstrap_samples_and_other_layouts():
         names=["repetition", "point", "count"],
     )
     table = found(pd.Series(draw.uniform(size=1200), index))
-    assert table.loc["CVS024", "value"] == 19  # repetition 0 is the fit to the sample itself
+    assert table.loc["CVS025", "value"] == 19  # repetition 0 is the fit to the sample itself
 
 
 def test_what_is_left_when_losses_are_missing():

@@ -63,19 +63,25 @@ NEAR = 5
 
 
 def find_doubts(
-    log: Log, losses: Columns | None, estimate: FloatArray, *, of_groups: bool
+    log: Log,
+    losses: Columns | None,
+    estimate: FloatArray,
+    *,
+    of_groups: bool,
+    of_differences: bool,
 ) -> IntArray:
     """Find what is doubtful about the interval of each column, as bits of `Caution`.
 
     ``losses`` are differences between the columns of the log, or None for its own losses, and
     ``estimate`` is the number that the interval is about. Where groups are the sample
-    (``of_groups``), what points have in common is accounted for.
+    (``of_groups``), what points have in common is accounted for. Differences of models
+    (``of_differences``) have no best one. Pseudo-losses of a metric are not looked at.
     """
     flags = np.zeros(len(estimate), dtype=np.int64)
     width = (log.panels if losses is None else losses).width
     rows = rows_at_hand(log, width) if losses is None or log.in_memory else None
     design = log.design
-    if rows is None or design.scores or has_one_loss_per_split(design):
+    if rows is None or design.scores or design.metric or has_one_loss_per_split(design):
         return flags
     values = tabulate(rows, losses)
     flags |= mark_shapes(measure_shapes(values), design.splits().points or design.size)
@@ -87,18 +93,20 @@ def find_doubts(
     twins = find_twins(rows, values if losses is None else tabulate(rows, None))
     if twins is not None and twins.found:
         flags |= Caution.DUPLICATED_POINTS
-    if losses is None and len(log.labels.models) >= NEAR:
+    if not of_differences and len(log.labels.models) >= NEAR:
         flags[is_selected(log, estimate, values)] |= Caution.SELECTED
     return flags
 
 
-def find_doubts_of_groups(groups: Groups, estimate: FloatArray, *, of_groups: bool) -> IntArray:
+def find_doubts_of_groups(
+    groups: Groups, estimate: FloatArray, *, of_groups: bool, of_differences: bool
+) -> IntArray:
     """Find the doubts about the intervals of all groups, one group below the other."""
     parts = estimate.reshape(len(groups.codes), -1)
     if not is_small(groups.log, parts.shape[1]) or len(groups.codes) > FEW_GROUPS:
         return np.zeros(len(estimate), dtype=np.int64)
     return np.concatenate([
-        find_doubts(part, None, mean, of_groups=of_groups)
+        find_doubts(part, None, mean, of_groups=of_groups, of_differences=of_differences)
         for part, mean in zip(groups.parts(), parts, strict=True)
     ])  # fmt: skip
 

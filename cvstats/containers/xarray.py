@@ -259,11 +259,9 @@ def evaluated(panels: LossColumns) -> NDArray[np.bool_]:
 # --- arrays that are still to be computed ---------------------------------------------------------
 
 LAZY = (
-    "this array is lazy (dask), and this needs its losses one by one. Lazily there are methods "
-    "for the moments of cells (wald, naive, cv_t, quadratic, corrected_t, out_of_source, "
-    "clustered, decompose, moments, compare). Expected losses in memory. Load them first: "
-    "log.compute(). If cells are enough (friedman, nemenyi), sum them up: "
-    "cvstats.Moments.of_log(log)."
+    "this array is lazy (dask), and this needs its losses one by one. Expected losses in memory: "
+    "log.compute(); cvstats.methods(log) lists what is computed lazily. If cells are enough "
+    "(friedman, nemenyi), sum them up: cvstats.Moments.of_log(log)."
 )
 
 ONE_OF = ("fold", "source")

@@ -87,8 +87,8 @@ def evaluate(
         of estimators a DataFrame with a column for each. ``attrs``: ``plan`` (as text),
         ``n_fits`` (of each estimator), ``loss``, ``n_train`` (points that the fits to the data
         themselves were trained on: one number, or a list in the order of the fits where they
-        differ) and, for bootstrap plans, ``no_information`` (a number for each model; for
-        ``two_stage`` a list by ``sample``), where the methods find it.
+        differ) and, for bootstrap plans, ``no_information`` (a number for each model; with
+        outer samples a list by ``sample``), where the methods find it.
 
     Raises
     ------

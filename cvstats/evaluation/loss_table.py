@@ -144,9 +144,9 @@ class LossTable:
             found["n_train"] = self.train_sizes if set(others) - {first} else first
         if self.apparent:
             rates = {name: [self.rates[fit, name] for fit in self.apparent] for name in self.models}
-            two_stage = "sample" in self.plan.plan.levels
+            resampled = "sample" in self.plan.plan.levels
             found["no_information"] = (
-                rates if two_stage else {name: each[0] for name, each in rates.items()}
+                rates if resampled else {name: each[0] for name, each in rates.items()}
             )
         return found
 

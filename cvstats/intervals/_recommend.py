@@ -1,21 +1,25 @@
-"""Which interval the design of a log calls for, and why."""
+"""Which interval the design of a log calls for, and why.
+
+The one rule that `interval`, comparisons, plots and the report go by. Groups are respected: one
+source left out at a time gives `out_of_source`, folds of whole sources and one test set of several
+sources `clustered`. Only where the design divides sources are points what counts.
+"""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from cvstats.containers import Log
 from cvstats.core.design import Design
 from cvstats.core.layout import (
     covers_all_points,
     fewest_folds,
-    find_across_folds,
     fold_level,
     folds_are_guessed,
+    has_whole_sources,
     is_partition,
 )
 from cvstats.errors import LogError
-from cvstats.intervals import find_method
+from cvstats.intervals import NAMES, find_method
+from cvstats.intervals._method import IntervalMethod
 
 __all__ = ["recommend_method", "suggest_study"]
 
@@ -23,6 +27,9 @@ STUDY = "Schulz-Kümpel, Fischer, Hornung, Boulesteix, Nagler and Bischl (2024),
 
 SMALL = 100
 """So many points are few for the study that compared the methods."""
+
+RESAMPLING = ("count", "outer", "sample")
+"""Levels of which a log of one data set, fitted and tested once in each split, has none."""
 
 RATES = "no_information"
 """Where the attrs of a log may hold the no-information rates."""
@@ -33,10 +40,9 @@ def recommend_method(log: Log) -> tuple[str, str]:
 
     Returns the name of the method and the reason.
     """
-    design = log.design
-    resampled = next((choose for level, choose in RESAMPLED.items() if design.has(level)), None)
-    if resampled is not None:
-        method, reason = resampled(design)
+    design = log.planned
+    if (resampled := recommend_for_resampling(design)) is not None:
+        method, reason = resampled
         if method == "bootstrap_632" and RATES not in log.noted:
             method = "bootstrap_oob"
             reason += f"; no no-information rate is in attrs[{RATES!r}], which .632+ needs"
@@ -53,60 +59,43 @@ def allows(design: Design, name: str) -> bool:
     return find_method(name).problem(design) is None
 
 
-BOOTSTRAPS = {
-    "bootstrap_632": "bootstrap samples, and the fit on the sample itself (repetition 0)",
-    "bootstrap_oob": "bootstrap samples, without the fit on the sample itself",
-    "case_bootstrap": "bootstrap samples whose own points were left out in turn",
-}
+def recommend_for_resampling(design: Design) -> tuple[str, str] | None:
+    """Choose the method whose levels of resampling the log has; None where it has none of them.
 
-
-def recommend_for_bootstrap(design: Design) -> tuple[str, str]:
-    """Distinguish bootstrap logs by which fits there are, and which points were tested."""
-    if design.has("sample"):
-        return "two_stage", "bootstrap samples of bootstrap samples (levels 'sample' and 'count')"
-    name = next((name for name in BOOTSTRAPS if allows(design, name)), "bootstrap_oob")
-    return name, BOOTSTRAPS[name]
-
-
-def recommend_for_nested(_: Design) -> tuple[str, str]:
-    """Nested cross-validation has one method."""
-    return "nested_cv", "folds held out while the others are cross-validated (level 'outer')"
-
-
-def recommend_for_samples(design: Design) -> tuple[str, str]:
-    """Distinguish halves from replaced points, which are cross-validated in folds."""
-    if design.has("fold"):
-        return "replace_one", "cross-validation of a half with one point replaced at a time"
-    return "conservative_z", "random splits of the data and of its halves (level 'sample')"
-
-
-RESAMPLED: dict[str, Callable[[Design], tuple[str, str]]] = {
-    "count": recommend_for_bootstrap,
-    "outer": recommend_for_nested,
-    "sample": recommend_for_samples,
-}
+    Of several, the one that asks for most levels, and among these the first that applies.
+    """
+    if not any(design.has(level) for level in RESAMPLING):
+        return None
+    methods = [method for method in map(find_method, NAMES) if isinstance(method, IntervalMethod)]
+    made = [
+        method for method in methods if method.made_for and all(map(design.has, method.made_for))
+    ]
+    most = max(len(method.made_for) for method in made)
+    made = [method for method in made if len(method.made_for) == most]
+    chosen = next((method for method in made if allows(design, method.name)), made[0])
+    return chosen.name, chosen.recognized_by
 
 
 def recommend_for_partition(design: Design) -> tuple[str, str]:
     """Choose for cross-validation: by folds or by sources, once or several times."""
-    by_source = design.has("source") and allows(design, "out_of_source")
+    sources = design.number("source")
+    by_source = sources > 1 and allows(design, "out_of_source")
     if by_source or fold_level(design) == "source":
         return "out_of_source", (
-            f"{design.number('source'):,} sources, left out one at a time (level 'source')"
+            f"{sources:,} sources, left out one at a time (level 'source')"
             + ("; no level is called 'fold'" if folds_are_guessed(design) else "")
         )
     k = fewest_folds(design)
+    if sources > 1 and has_whole_sources(design):
+        return "clustered", f"{k:,} folds that hold whole sources, {sources:,} of them"
     repetitions = design.number("repetition")
     points = design.splits().points
     what = "leave-one-out" if k == points else f"a partition into {k:,} folds"
-    groups = ""
-    if design.has("source"):
-        split = find_across_folds(design, "source")
-        groups = (
-            "; sources occur in several folds, so the interval covers these sources, not new ones"
-            if split
-            else "; folds hold whole sources: for the error on new ones use clustered"
-        )
+    groups = (
+        "; sources occur in several folds, so the interval covers these sources, not new ones"
+        if sources > 1
+        else ""
+    )
     if repetitions == 1:
         return "wald", f"{what}: every point is tested once{groups}"
     each = "every point is tested once in each"
@@ -116,7 +105,7 @@ def recommend_for_partition(design: Design) -> tuple[str, str]:
 def recommend_for_test_sets(design: Design) -> tuple[str, str]:
     """Choose between one test set, perhaps evaluated several times, and random splits."""
     splits = design.splits()
-    if splits.points is None:
+    if splits.points is None and not splits.apart:
         raise LogError(
             f"the log has {len(splits.rows):,} repetitions and no level 'point', so random splits "
             f"cannot be distinguished from one test set evaluated several times. Add the identity "
@@ -124,7 +113,10 @@ def recommend_for_test_sets(design: Design) -> tuple[str, str]:
         )
     if covers_all_points(design):
         again = f", evaluated {len(splits.rows):,} times" if len(splits.rows) > 1 else ""
-        return "holdout", f"one test set of {splits.points:,} points{again}"
+        what = f"one test set of {splits.points:,} points"
+        if design.has("source"):
+            return "clustered", f"{what} of {design.number('source'):,} sources{again}"
+        return "holdout", f"{what}{again}"
     return "corrected_t", (
         f"random splits: {len(splits.rows):,} repetitions that each test some of the points"
     )

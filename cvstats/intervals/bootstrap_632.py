@@ -88,10 +88,10 @@ def bootstrap_632(
     -----
     Heuristic; B + 1 fits. For a model that fits its training data perfectly .632 is
     0.632 Err1, whatever the error is, and covered 18% to 24% for the nearest neighbour;
-    ``caution`` then says ``overfitting``. R is kept within 0 and 1, and Err1 at or below gamma where it enters
-    the estimate; ``caution`` says where that was needed. The proportion of the standard errors
-    supposes that losses are positive: it is left out where Err1 is not, and makes this no
-    method for differences of two models; `bootstrap_oob` compares them.
+    ``caution`` then says ``overfitting``. R is kept within 0 and 1, and Err1 at or below gamma
+    where it enters the estimate; ``caution`` says where that was needed. The proportion of the
+    standard errors supposes that losses are positive: it is left out where Err1 is not, and
+    rules out differences of two models; `bootstrap_oob` compares them.
 
     References
     ----------
@@ -193,4 +193,7 @@ METHOD = IntervalMethod(
     reference=EFRON,
     needs_losses=True,
     for_differences=False,
+    made_for=("count",),
+    recognized_by="bootstrap samples, and the fit on the sample itself (repetition 0)",
+    takes_metrics=False,
 )

@@ -130,4 +130,7 @@ METHOD = IntervalMethod(
     fits="B",
     reference=EFRON,
     needs_losses=True,
+    made_for=("count",),
+    recognized_by="bootstrap samples, without the fit on the sample itself",
+    takes_metrics=False,
 )

@@ -6,15 +6,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvstats.containers import Log, Losses, Table, read
-from cvstats.containers.bootstrap_samples import draws, without_undrawn
+from cvstats.containers.bootstrap_samples import draws, own_fit, tally, without_undrawn
 from cvstats.containers.no_information import leave_one_out_means
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
+from cvstats.core.design import Design
 from cvstats.core.result import Result
 from cvstats.core.types import FloatArray
 from cvstats.intervals._bootstrap import mean_of_draws, percentile_interval
 from cvstats.intervals._method import IntervalMethod
-from cvstats.intervals._requirements import case_bootstrap_samples
+from cvstats.intervals._requirements import one_sample
 from cvstats.options import Missing
 
 __all__ = ["case_bootstrap"]
@@ -134,6 +135,23 @@ def compute(
     )  # fmt: skip
 
 
+MADE = "cvstats.plans.case_bootstrap makes such a log."
+
+
+def case_bootstrap_samples(design: Design) -> str | None:
+    """Ask for bootstrap samples in each of which every point drawn was left out once."""
+    if (words := one_sample(design, MADE)) is not None:
+        return words
+    groups, found = tally(design)
+    if found[groups[:, 1] != own_fit(design), 0].any():
+        return (
+            f"the log has evaluations out of bag (count 0). Expected each point of a bootstrap "
+            f"sample to be tested by a model that was trained without its copies. Out-of-bag "
+            f"losses are what bootstrap_oob is for; {MADE}"
+        )
+    return None
+
+
 METHOD = IntervalMethod(
     case_bootstrap,
     compute=compute,
@@ -147,4 +165,7 @@ METHOD = IntervalMethod(
     reference=JIANG,
     needs_losses=True,
     for_differences=False,
+    made_for=("count",),
+    recognized_by="bootstrap samples whose own points were left out in turn",
+    takes_metrics=False,
 )

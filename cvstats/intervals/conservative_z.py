@@ -7,11 +7,12 @@ import numpy as np
 from cvstats.containers import Log, Losses, Table
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
-from cvstats.core.layout import repetition_level
+from cvstats.core.design import Design
+from cvstats.core.layout import count_cells, repetition_level
 from cvstats.core.result import Result, interval
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import NADEAU
-from cvstats.intervals._requirements import halves, halves_overlap
+from cvstats.intervals._requirements import read_sample_numbers, sampled
 from cvstats.intervals._splits import count_points, read_samples
 from cvstats.options import Missing
 
@@ -118,6 +119,39 @@ def compute(log: Log, losses: Columns | None, *, alpha: float) -> Result:
     )  # fmt: skip
 
 
+def halves(design: Design) -> str | None:
+    """Ask for random splits of the data and of both halves of every division."""
+    made = "cvstats.plans.paired_subsampling makes such a log."
+    if (words := sampled(design, made)) is not None:
+        return words
+    codes, _ = count_cells(design, ("sample", "repetition", "fold"))
+    if len(np.unique(codes[:, :2], axis=0)) < len(codes):
+        return (
+            "its splits have several folds (level 'fold'), as replace-one cross-validation has. "
+            f"Expected one test set in each repetition of a sample; {made}"
+        )
+    numbers = (read_sample_numbers(design) or set()) - {0}
+    lone = sorted(s for s in numbers if (s + 1 if s % 2 else s - 1) not in numbers)
+    if lone or not numbers:
+        found = f"sample {lone[0]} has no partner" if lone else "no halves (samples 1, 2, …)"
+        return f"the log has {found}. Samples 2r - 1 and 2r are the halves of division r; {made}"
+    return None
+
+
+def halves_overlap(design: Design) -> bool:
+    """Whether a point is tested in both halves of a division, which should share none."""
+    if "point" not in design.levels or not len(design.levels["point"].labels):
+        return False  # moments of cells know that there are points, and not which
+    names = tuple(name for name in ("sample", "source", "point") if name in design.levels)
+    codes = design.codes_of(design.cell_table(names))
+    labels = design.levels["sample"].labels
+    used, at = np.unique(codes[:, 0], return_inverse=True)
+    number = np.array([int(labels[code]) for code in used.tolist()])[at.reshape(-1)]
+    points = codes[number > 0, 1:]
+    division = (number[number > 0] + 1) // 2
+    return len(np.unique(np.column_stack([division, points]), axis=0)) < len(points)
+
+
 METHOD = IntervalMethod(
     conservative_z,
     compute=compute,
@@ -131,4 +165,7 @@ METHOD = IntervalMethod(
     reference=NADEAU,
     takes_scores=True,
     takes_means=True,
+    made_for=("sample",),
+    recognized_by="random splits of the data and of its halves (level 'sample')",
+    takes_metrics="averaged",
 )

@@ -97,8 +97,9 @@ def corrected_t(
     to be ``n_test / (n_train + n_test)``. For stable learners the interval of 25 random splits is
     slightly too short. For nearest neighbours and other unstable ones it covered 84% to 90% in
     place of 95%, where that of one partition into 10 folds covered 92% to 96% with fewer than
-    half the fits: the better choice. Fewer than 10 splits cover and are wide. For test sets of different sizes the ratio is averaged over the splits. A log with
-    the level ``source`` and no ``fold`` is read as leaving sources out.
+    half the fits: the better choice. Fewer than 10 splits cover and are wide. For test sets of
+    different sizes the ratio is averaged over the splits. A log with the level ``source`` and no
+    ``fold`` is read as leaving sources out.
 
     With ``by="source"`` and folds of several sources, the points of a part are tested by models
     that were trained on all others, and n_train counts these.
@@ -190,7 +191,7 @@ def find_train_sizes(log: Log, found: Moments, train_size: TrainSize) -> FloatAr
     """Find how many points each model was trained on, or ask."""
     count = len(found.count)
     folded = found.levels not in ((), ("repetition",))
-    if train_size is None and folded and is_partition(log.complete or log.design):
+    if train_size is None and folded and is_partition(log.planned):
         return count_left_by_folds(log, found)
     if train_size is None:
         train_size = log.noted.get(NOTED)  # as evaluate leaves it
@@ -218,7 +219,7 @@ def count_left_by_folds(log: Log, found: Moments) -> FloatArray:
     here: IntArray = np.arange(len(count))
     whole = log.complete
     if isinstance(log.cells, Part) and share_models(log.cells.groups, found.levels):
-        whole = log.cells.groups.design
+        whole = log.cells.groups.log.planned
     if whole is not None:
         plan = whole.cell_table(found.levels)
         codes, count = whole.codes_of(plan), plan.total[plan.used].astype(np.float64)
@@ -310,4 +311,5 @@ METHOD = IntervalMethod(
     reference=f"{NADEAU}; for repeated folds {BOUCKAERT}",
     plan="subsampling",
     takes_scores=True,
+    takes_metrics="averaged",
 )

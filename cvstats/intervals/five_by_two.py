@@ -11,12 +11,14 @@ from scipy import special
 from cvstats.containers import Log, Losses, Table
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
+from cvstats.core.design import Design
+from cvstats.core.layout import count_cells, covers_all_points
 from cvstats.core.moments import mean_and_squares
 from cvstats.core.result import Result, interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import place
 from cvstats.intervals._method import IntervalMethod
-from cvstats.intervals._requirements import five_times_two_folds
+from cvstats.intervals._requirements import single_dataset
 from cvstats.intervals._splits import count_points, sort_cells
 from cvstats.options import Missing
 
@@ -167,6 +169,28 @@ def invert_f(
     return Result("five_by_two", columns, flags.astype(np.int64), facts)
 
 
+def five_times_two_folds(design: Design) -> str | None:
+    """Ask for five repetitions, each of two folds that hold every point."""
+    if (words := single_dataset(design)) is not None:
+        return words
+    made = "cvstats.plans.five_by_two makes such a log."
+    for level in ("repetition", "fold"):
+        if level not in design.levels:
+            return f"the log has no level {level!r}. Add it to the index; {made}"
+    codes, _ = count_cells(design, ("repetition", "fold"))
+    folds = np.unique(codes[:, 0], return_counts=True)[1]
+    if len(folds) != 5 or np.any(folds != 2):
+        least, most = folds.min(), folds.max()
+        number = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+        return (
+            f"the log has {len(folds):,} {'repetition' if len(folds) == 1 else 'repetitions'} "
+            f"of {number} folds; {made}"
+        )
+    if not covers_all_points(design):
+        return f"the two folds of a repetition leave out some points. Expected two halves; {made}"
+    return None
+
+
 METHOD = IntervalMethod(
     five_by_two,
     compute=compute,
@@ -179,4 +203,5 @@ METHOD = IntervalMethod(
     plan="five_by_two",
     takes_scores=True,
     takes_means=True,
+    takes_metrics="averaged",
 )

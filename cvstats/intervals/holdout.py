@@ -11,13 +11,14 @@ from scipy import special
 from cvstats.containers import Log, Losses, Table
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
+from cvstats.core.design import Design
 from cvstats.core.result import Result, quantile
 from cvstats.core.result import interval as symmetric_interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import NADEAU
-from cvstats.intervals._requirements import one_test_set
+from cvstats.intervals._requirements import partition, single_dataset
 from cvstats.options import Missing
 
 __all__ = ["holdout"]
@@ -149,6 +150,25 @@ def clopper_pearson(share: FloatArray, n: float, alpha: float) -> tuple[FloatArr
 
 PROPORTIONS = {"wilson": wilson, "clopper-pearson": clopper_pearson}
 """Limits for losses of 0 and 1."""
+
+
+def one_test_set(design: Design) -> str | None:
+    """Ask for one test set, perhaps several times over."""
+    if (words := single_dataset(design)) is not None:
+        return words
+    if design.has("fold"):
+        return (
+            f"the log has {design.number('fold'):,} folds, each tested with another model. Take "
+            f"one of them: {design.take('fold')}; or use wald for all of them."
+        )
+    if "fold" not in design.levels and design.has("source"):
+        return (
+            f"a log with sources and no folds leaves one source out at a time, with "
+            f"{design.number('source'):,} models. Use out_of_source or wald. If one model met "
+            f"them all, say so with a fold: pandas.concat({{0: log}}, names=['fold'])."
+        )
+    return partition(design)
+
 
 METHOD = IntervalMethod(
     holdout,

@@ -14,13 +14,13 @@ import numpy as np
 from cvstats.containers import Log, Losses, Table
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
-from cvstats.core.layout import repetition_level
+from cvstats.core.design import Design
+from cvstats.core.layout import count_cells, covers_all_points, repetition_level
 from cvstats.core.moments import Moments
 from cvstats.core.result import Result, interval
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import BATES
-from cvstats.intervals._requirements import nested_folds
 from cvstats.options import Missing
 
 __all__ = ["nested_cv"]
@@ -183,6 +183,42 @@ def count_folds_of_first(found: Moments, level: int) -> int:
     return len(np.unique(found.codes[first, level]))
 
 
+def nested_folds(design: Design) -> str | None:
+    """Ask for outer and inner evaluations of every pair of folds."""
+    made = "cvstats.plans.nested_cv makes such a log."
+    for level, what in {
+        "outer": "the fold held out besides the one tested",
+        "fold": "the fold tested",
+    }.items():
+        if level not in design.levels:
+            return f"the log has no level {level!r} ({what}). Add it to the index; {made}"
+    names = {label: code for code, label in enumerate(design.levels["fold"].labels)}
+    codes, counts = count_cells(design, ("repetition", "outer", "fold"))
+    labels = list(design.levels["outer"].labels)
+    same = np.array([names.get(labels[outer], -1) == fold for _, outer, fold in codes.tolist()])
+    folds = {tuple(row) for row in codes[same][:, :2].tolist()}
+    per = np.unique(codes[same][:, 0], return_counts=True)[1]
+    k = int(per.max(initial=0))
+    if k < 3:
+        return (
+            f"a repetition has {k} outer folds, evaluations with outer == fold. Expected three "
+            f"or more, called alike in both levels; {made}"
+        )
+    pairs = np.unique(codes[:, :2], axis=0)
+    inner = np.unique(codes[~same][:, :2], axis=0, return_counts=True)[1]
+    complete = len(folds) == len(pairs) == len(inner) and np.all(inner == k - 1)
+    if not complete or np.any(per != k):
+        return (
+            f"evaluations are left out: each of {k} outer folds needs its own fold and the "
+            f"{k - 1} others, tested by models that saw neither; {made}"
+        )
+    if not covers_all_points(design):
+        return "its repetitions and outer folds do not all test the same points; " + made
+    if counts[same].min() < 2:
+        return "a fold has one point. Expected two or more in each fold; " + made
+    return None
+
+
 METHOD = IntervalMethod(
     nested_cv,
     compute=compute,
@@ -194,4 +230,7 @@ METHOD = IntervalMethod(
     "the bias is that of an error that falls like 1/m",
     fits="K (K + 1) / 2 for each repetition",
     reference=BATES,
+    made_for=("outer",),
+    recognized_by="folds held out while the others are cross-validated (level 'outer')",
+    takes_metrics="averaged",
 )

@@ -10,13 +10,14 @@ import numpy as np
 from cvstats.containers import Log, Losses, Table
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
+from cvstats.core.design import Design
 from cvstats.core.layout import fold_levels
 from cvstats.core.result import Result, interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import GERAS
-from cvstats.intervals._requirements import one_partition
+from cvstats.intervals._requirements import several_folds
 from cvstats.intervals._variance_components import (
     BIASES,
     estimate_components,
@@ -179,6 +180,18 @@ def format_bias(bias: Sequence[float]) -> str:
     return words
 
 
+def one_partition(design: Design) -> str | None:
+    """Ask for a single partition with at least two folds."""
+    if (words := several_folds(design)) is not None:
+        return words
+    if design.has("repetition"):
+        return (
+            f"the log has {design.number('repetition'):,} repetitions. Take one of them: "
+            f"{design.take('repetition')}; or use wald, which allows for repetitions."
+        )
+    return None
+
+
 METHOD = IntervalMethod(
     quadratic,
     compute=compute,
@@ -190,4 +203,5 @@ METHOD = IntervalMethod(
     fits="K",
     reference=GERAS,
     plan="k_fold",
+    takes_metrics="averaged",
 )

@@ -9,10 +9,11 @@ import numpy as np
 from cvstats.containers import Log, Losses, Table
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
-from cvstats.core.layout import fewest_folds
+from cvstats.core.design import Design
+from cvstats.core.layout import count_cells, fewest_folds
 from cvstats.core.result import Result, interval
 from cvstats.intervals._method import IntervalMethod
-from cvstats.intervals._requirements import replaced_points
+from cvstats.intervals._requirements import read_sample_numbers, sampled
 from cvstats.intervals._splits import read_samples
 from cvstats.options import Missing
 
@@ -114,6 +115,36 @@ def compute(log: Log, losses: Columns | None, *, constant: str, alpha: float) ->
     )  # fmt: skip
 
 
+def replaced_points(design: Design) -> str | None:
+    """Ask for cross-validation of the data, of a half and of that half with each point replaced."""
+    made = "cvstats.plans.replace_one makes such a log."
+    if (words := sampled(design, made)) is not None:
+        return words
+    codes, _ = count_cells(design, ("sample", "repetition", "fold"))
+    pairs, folds = np.unique(codes[:, :2], axis=0, return_counts=True)
+    if "fold" not in design.levels or folds.min() < 2:
+        return f"the log has no folds in some sample (level 'fold'). Expected two or more; {made}"
+    _, points = count_cells(design, ("sample", "repetition"))
+    data = np.array([design.levels["sample"].labels[code] == 0 for code in pairs[:, 0]])
+    n = design.splits().points or int(points[data].max())  # of which a sample may lack some
+    h = int(points[~data].max(initial=0))
+    runs = read_sample_numbers(design)
+    if h != n // 2 or runs != set(range(h + 2)):
+        return (
+            f"the log has {len(runs or ()):,} samples, of {n:,} and {h:,} points. Expected 0 (the "
+            f"data), 1 (a half of {n // 2:,} points) and 1 + l (the half with its l-th point "
+            f"replaced) for every point of the half, {n // 2 + 2:,} in all; {made}"
+        )
+    repetitions = len(np.unique(codes[:, 1]))
+    if len(pairs) != len(runs) * repetitions or np.any(points != np.where(data, n, h)):
+        return (
+            f"some points are left out in some repetition of some sample, where {n:,} points of "
+            f"the data and {h:,} of each half were expected (missing='drop' leaves out more than "
+            f"this method can do without); {made}"
+        )
+    return None
+
+
 METHOD = IntervalMethod(
     replace_one,
     compute=compute,
@@ -123,6 +154,12 @@ METHOD = IntervalMethod(
     target="expected risk at the size of the training folds",
     guarantee="exact as the points grow for one partition, if the learner is stable in second "
     "order; no theorem for several",
+    difference_guarantee="exact as the points grow for one partition, if the difference of the "
+    "losses is stable in second order beside its own variance, which fails where both models "
+    "approach one limit; no theorem for several",
     fits="2K + (n // 2)(K - 1) for each repetition",
     reference="Austern and Zhou (2020), Asymptotics of cross-validation, arXiv:2001.11111",
+    made_for=("sample", "fold"),
+    recognized_by="cross-validation of a half with one point replaced at a time",
+    takes_metrics="averaged",
 )

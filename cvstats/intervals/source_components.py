@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from cvstats.containers import Groups, Losses, Table, is_dask_frame, label_stacked, later
 from cvstats.core.cautions import Caution
+from cvstats.core.design import LEVELS, Design
 from cvstats.core.result import Result
 from cvstats.core.types import IntArray
 from cvstats.intervals import find_method
@@ -21,7 +22,7 @@ from cvstats.intervals._independent_logs import (
 )
 from cvstats.intervals._method import Method
 from cvstats.intervals._references import GERAS
-from cvstats.intervals._requirements import several_logs
+from cvstats.intervals._requirements import one_source_out
 from cvstats.options import Missing
 
 __all__ = ["source_components"]
@@ -121,6 +122,17 @@ def compute(groups: Groups) -> Result:
     return METHOD.add_facts(Result("source_components", columns, caution))
 
 
+def several_logs(design: Design) -> str | None:
+    """Ask for a level besides those of one log, and for logs that leave sources out."""
+    others = [name for name in design.levels if name not in LEVELS and design.number(name) > 1]
+    if not others:
+        return (
+            "this is one log. Put several of independent data sets below each other, told apart "
+            "by a level of their own: pandas.concat(logs, names=['dataset'])."
+        )
+    return one_source_out(design)
+
+
 METHOD = Method(
     source_components,
     requires=several_logs,
@@ -130,4 +142,5 @@ METHOD = Method(
     fits="one for each source and log",
     reference=GERAS,
     lazy=False,
+    takes_metrics="averaged",
 )

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from cvstats.containers import Log, Losses, Table
-from cvstats.containers.bootstrap_samples import resamples
+from cvstats.containers.bootstrap_samples import code_of, resamples, tally
 from cvstats.containers.no_information import Rates, no_information_of
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
+from cvstats.core.design import Design
 from cvstats.core.result import Result
 from cvstats.core.types import FloatArray
+from cvstats.errors import listed, spelled
 from cvstats.intervals._bootstrap import (
     INTERPOLATES,
     Correction,
@@ -23,7 +25,7 @@ from cvstats.intervals._bootstrap import (
 )
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import NOMA
-from cvstats.intervals._requirements import two_stage_samples
+from cvstats.intervals._requirements import levels_of_counts, used
 from cvstats.options import Missing
 
 __all__ = ["two_stage"]
@@ -78,9 +80,9 @@ def two_stage(
     Notes
     -----
     Heuristic; (B_outer + 1) (B_inner + 1) fits. For a model that fits its training data
-    perfectly, "harrell" and "632" miss; ``caution`` says ``overfitting``. Out of bag is meant by point: a point drawn
-    twice into an outer sample is out of bag of an inner one if no copy of it is in there, and
-    then counts once. Apparent errors weigh points by how often they were drawn.
+    perfectly, "harrell" and "632" miss; ``caution`` says ``overfitting``. Out of bag is meant by
+    point: a point drawn twice into an outer sample is out of bag of an inner one if no copy of it
+    is in there, and then counts once. Apparent errors weigh points by how often they were drawn.
 
     References
     ----------
@@ -148,6 +150,39 @@ def compute(
     )  # fmt: skip
 
 
+MADE = "cvstats.plans.two_stage makes such a log."
+
+
+def two_stage_samples(design: Design) -> str | None:
+    """Ask for bootstrap samples, and the fit itself, of the data and of outer samples."""
+    names = ("sample", "repetition", "point", "count")
+    if (words := levels_of_counts(design, names, MADE)) is not None:
+        return words
+    if code_of(design, "sample", 0) is None or design.number("sample") < 3:
+        shown = listed(map(spelled, used(design, "sample")))
+        return (
+            f"its level 'sample' has the labels {shown}. Expected 0 for the data and two outer "
+            f"samples or more; {MADE}"
+        )
+    groups, found = tally(design)
+    own = groups[:, 1] == code_of(design, "repetition", 0)
+    labels = design.levels["sample"].labels
+    for code in np.unique(groups[:, 0]).tolist():
+        mine = groups[:, 0] == code
+        if not (mine & own).any() or found[mine & own, 0].any():
+            return (
+                f"sample {spelled(labels[code])} has no repetition 0. Expected the fit on each "
+                f"outer sample itself, with counts of 1 and above (how often each point was "
+                f"drawn); {MADE}"
+            )
+        if not found[mine & ~own, 0].any():
+            return (
+                f"sample {spelled(labels[code])} has no evaluation out of bag (count 0). Expected "
+                f"bootstrap samples of each outer sample; {MADE}"
+            )
+    return None
+
+
 METHOD = IntervalMethod(
     two_stage,
     compute=compute,
@@ -160,4 +195,7 @@ METHOD = IntervalMethod(
     reference=NOMA,
     needs_losses=True,
     for_differences=False,
+    made_for=("sample", "count"),
+    recognized_by="bootstrap samples of bootstrap samples (levels 'sample' and 'count')",
+    takes_metrics=False,
 )

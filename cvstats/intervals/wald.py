@@ -12,8 +12,10 @@ from cvstats.core.columns import Columns
 from cvstats.core.layout import count_folds, fold_level, fold_levels, repetition_level
 from cvstats.core.moments import Moments
 from cvstats.core.result import Result, interval
+from cvstats.core.scales import rescale_limits
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError
+from cvstats.intervals._differences import RELATIVELY_STABLE, is_difference
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import BAYLE
 from cvstats.intervals._requirements import partition
@@ -30,6 +32,7 @@ def wald(
     *,
     variance: Literal["all-pairs", "within-fold"] = "all-pairs",
     fold_weights: Literal["size", "equal"] = "size",
+    scale: Literal["identity", "logit", "log"] = "identity",
     alternative: Alternative = "two-sided",
     alpha: float = 0.05,
     by: str | None = None,
@@ -55,7 +58,12 @@ def wald(
         points in each fold and rests on the weaker stability condition.
     fold_weights : {"size", "equal"}, optional
         How folds of different sizes count in ``sigma^2``: by their sizes, or all alike. The
-        estimate is the mean over points either way.
+        estimate is the mean over points either way, except for a metric that was averaged over
+        folds: with ``"equal"`` it is the mean of the folds, as ``cross_val_score`` has it.
+    scale : {"identity", "logit", "log"}, optional
+        Where the limits are symmetric. ``"logit"`` is for means between 0 and 1, such as AUC, F1
+        and error rates, of which it keeps the limits in that range; ``"log"`` for means above 0,
+        such as RMSE.
     alternative : {"two-sided", "less", "greater"}, optional
         ``"less"`` gives an upper limit only, ``"greater"`` a lower one.
     alpha : float, optional
@@ -108,8 +116,8 @@ def wald(
     random_forest    3188.0  2807.1  3568.9  194.3
     """
     return METHOD(
-        losses, variance=variance, fold_weights=fold_weights, alternative=alternative,
-        alpha=alpha, by=by, missing=missing,
+        losses, variance=variance, fold_weights=fold_weights, scale=scale,
+        alternative=alternative, alpha=alpha, by=by, missing=missing,
     )  # fmt: skip
 
 
@@ -119,6 +127,7 @@ def compute(
     *,
     variance: str,
     fold_weights: str,
+    scale: str,
     alternative: str,
     alpha: float,
 ) -> Result:
@@ -139,16 +148,52 @@ def compute(
         caution |= Caution.ONE_FOLD
     elif "fold" not in log.design.levels:
         caution |= Caution.SOURCES_AS_FOLDS
-    variances = variance_of_splits(cells, by, variance, fold_weights)
+    refuse_scale(log, scale)
+    if log.design.metric == "average" and fold_weights == "equal":
+        estimate, variances = average_folds(cells, by, variance)
+    else:
+        estimate = cells.over(()).mean[0]
+        variances = variance_of_splits(cells, by, variance, fold_weights)
     flags = np.full(variances.shape[1], int(caution), dtype=np.int64)
-    if losses is None:  # a difference may be unstable where both models are stable
+    if not is_difference(log, losses):
         flags[measure_disagreement(splits, np.array([0]))[0] > DISAGREEMENT] |= Caution.UNSTABLE
-    return interval(
-        "wald", cells.over(()).mean[0], variances.mean(axis=0), origin=cells.origin, alpha=alpha,
+    result = interval(
+        "wald", estimate, variances.mean(axis=0), origin=cells.origin, alpha=alpha,
         alternative=alternative,
         extra={"n_points": n_points, "n_folds": n_folds, "n_repetitions": len(splits.count)},
         caution=flags, attrs={"variance": variance, "fold_weights": fold_weights},
     )  # fmt: skip
+    return rescale_limits(result, scale)
+
+
+def refuse_scale(log: Log, scale: str) -> None:
+    """Refuse a scale for minus a score, whose sign says nothing."""
+    if scale != "identity" and log.noted.get("orientation") == "-score":
+        raise LogError(
+            f"scale={scale!r} is for means above 0, and {log.noted['metric']} has no such range. "
+            f"Expected scale='identity'."
+        )
+
+
+def average_folds(
+    cells: Moments, splits: tuple[str, ...], variance: str
+) -> tuple[FloatArray, FloatArray]:
+    """Average the metrics of folds, all alike: the estimate, and the variance of each split.
+
+    With weights 1/K the variance is ``sum_k K^-2 sigma_k^2 / n_k``; for all-pairs the sigma^2 are
+    one for all folds, about the mean of the folds.
+    """
+    starts = find_first_cells(cells, len(splits))
+    at = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(cells.count)))
+    k, n_k = np.bincount(at).astype(np.float64)[:, None], cells.count[:, None]
+    means = np.add.reduceat(cells.mean, starts) / k
+    reach = 1 / (k[at] ** 2 * n_k)
+    if variance == "within-fold":
+        variances = np.add.reduceat(reach * cells.m2 / (n_k - 1), starts)
+    else:
+        apart = cells.m2 / n_k + (cells.mean - means[at]) ** 2
+        variances = np.add.reduceat(reach, starts) * np.add.reduceat(apart, starts) / k
+    return means.mean(axis=0), variances
 
 
 def measure_disagreement(splits: Moments, starts: IntArray) -> FloatArray:
@@ -204,12 +249,15 @@ def find_first_cells(cells: Moments, levels: int) -> IntArray:
 
 
 def compute_groups(
-    groups: Groups, *, variance: str, fold_weights: str, alternative: str, alpha: float
+    groups: Groups, *, variance: str, fold_weights: str, scale: str, alternative: str, alpha: float
 ) -> Result | None:
     """Compute the intervals of all groups from one pass, one below the other."""
     levels, fold = groups.design.levels, fold_level(groups.design)
     if any(level in levels for level in ("sample", "outer", "count")) or not groups.whole_splits():
         return None
+    if groups.design.metric and fold_weights == "equal":
+        return None
+    refuse_scale(groups.log, scale)
     repeated = repetition_level(groups.design)
     by = (*repeated, *((fold,) if fold is not None else ()))
     folded = (variance, fold_weights) != ("all-pairs", "size")
@@ -233,7 +281,7 @@ def compute_groups(
     def spread(numbers: IntArray) -> IntArray:
         return np.repeat(numbers, mean.shape[1])
 
-    return interval(
+    result = interval(
         "wald", mean.reshape(-1), variances.reshape(-1), origin=np.tile(cells.origin, len(mean)),
         alpha=alpha, alternative=alternative,
         extra={
@@ -243,6 +291,7 @@ def compute_groups(
         caution=spread(caution) | np.where(unstable.reshape(-1), np.int64(Caution.UNSTABLE), 0),
         attrs={"variance": variance, "fold_weights": fold_weights},
     )  # fmt: skip
+    return rescale_limits(result, scale)
 
 
 def count_folds_of_groups(groups: Groups, by: tuple[str, ...]) -> IntArray:
@@ -266,6 +315,7 @@ METHOD = IntervalMethod(
     target="average test error of the models trained in this cross-validation",
     guarantee="exact as the points grow, if the learner is stable; no promise about the risk at "
     "the full sample size",
+    difference_guarantee=f"exact as the points grow, {RELATIVELY_STABLE}",
     fits="K for each repetition",
     reference=BAYLE,
     plan="k_fold",

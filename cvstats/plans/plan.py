@@ -120,26 +120,24 @@ class Plan:
     Examples
     --------
     >>> import cvstats
-    >>> plan = cvstats.plans.nested_cv(n_folds=5, n_repetitions=25, rng=1)
+    >>> plan = cvstats.plans.k_fold(5, rng=1)
     >>> plan.n_fits
-    375
+    5
     >>> plan
-    nested_cv(n_folds=5, n_repetitions=25, stratified=False, grouped=False, rng=1)
-    levels     repetition, outer, fold, point
-    fits       375
-    intervals  nested_cv
-    cv=        no
+    k_fold(n_folds=5, stratified=False, grouped=False, rng=1)
+    levels     fold, point
+    fits       5
+    intervals  wald, corrected_t, quadratic
+    cv=        yes
     >>> plan.bind(100)
-    nested_cv(n_folds=5, n_repetitions=25, stratified=False, grouped=False, rng=1)
-    100 points, 375 fits for each model
-     fit  repetition  outer  fold  n_train  n_test
-       0           0      0     0       80      20
-       1           0      1     1       80      20
-       2           0      2     2       80      20
-       3           0      3     3       80      20
-       4           0      4     4       80      20
-       5           0      0     1       60      20
-    ...
+    k_fold(n_folds=5, stratified=False, grouped=False, rng=1)
+    100 points, 5 fits for each model
+     fit  fold  n_train  n_test
+       0     0       80      20
+       1     1       80      20
+       2     2       80      20
+       3     3       80      20
+       4     4       80      20
     """
 
     name: str

@@ -59,7 +59,7 @@ def test_logs_of_another_bootstrap_are_told_apart():
         cvstats.bootstrap_oob(case())
     with pytest.raises(cvstats.LogError, match="what bootstrap_oob is for"):
         cvstats.case_bootstrap(bootstrap())
-    with pytest.raises(cvstats.LogError, match="use two_stage for all of them"):
+    with pytest.raises(cvstats.LogError, match="use interval\\(losses\\), which uses all of them"):
         cvstats.bootstrap_oob(two_stage())
     alone = bootstrap().drop(0, level="repetition")
     with pytest.raises(cvstats.LogError, match="the log has no repetition 0"):
