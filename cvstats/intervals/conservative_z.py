@@ -79,7 +79,7 @@ def conservative_z(
     >>> cvstats.conservative_z(losses).round(2)
                     estimate  lower  upper    se caution
     model
-    DummyRegressor      0.98  -0.04    2.0  0.52
+    DummyRegressor      0.98  -0.04    2.0  0.52  skewed
     """
     return METHOD(losses, alpha=alpha, by=by, missing=missing)
 
