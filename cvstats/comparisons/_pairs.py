@@ -223,8 +223,8 @@ def check_method_options(
 
     ``each`` says that the method is for the intervals of both models and not for the difference.
     """
-    others = () if each else (_union.NAME, None)
-    checked_choice("method", method, (*interval_names(for_differences=True), *others))
+    others = () if each else (_union.NAME,)
+    checked_choice("method", method, (*interval_names(for_differences=True), *others, None))
     if not (options is None or isinstance(options, Mapping)):
         raise LogError(
             f"options={options!r} is not known. Expected the options of the method by name, as in "
@@ -232,7 +232,7 @@ def check_method_options(
         )
     given = dict(options or {})
     if method == _union.NAME:
-        of_each = given.pop("method", "wald")
+        of_each = given.pop("method", None)
         return {"method": of_each, **check_method_options(of_each, given, each=True)}
     if not given:
         return given
@@ -278,7 +278,8 @@ def difference_interval(
         counts = np.full(differences.width, repetitions)
         base = replace(base, columns={**base.columns, "n_repetitions": counts})
     elif chosen == _union.NAME:
-        base = _union.compute(log, differences, alpha=alpha, **options)
+        of_each = {**options, "method": options["method"] or default_method(log)}
+        base = _union.compute(log, differences, alpha=alpha, **of_each)
     else:
         base = find_method(chosen).run(log, differences, alpha=alpha, **options)
     base = zero_rounding_noise(base, log, differences)

@@ -77,7 +77,8 @@ def compare(
     options : mapping, optional
         Options of that method by name, such as ``{"variance": "within-fold"}`` for `wald`,
         ``{"train_size": 90}`` for `corrected_t` or ``{"test": "f"}`` for `five_by_two`. For
-        ``"union"`` those of the interval of each model, and ``"method"``, its name (`wald`).
+        ``"union"`` those of the interval of each model, and ``"method"``, its name; without it
+        the one that is the default for differences.
     alternative : {"two-sided", "less", "greater"}, optional
         ``"less"`` asks whether the model has the smaller error.
     adjust : {"holm", "bh", "max-t", None}, optional
