@@ -8,6 +8,7 @@ the centered losses. It is drawn here directly, once for all models.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from numbers import Real
 from typing import Any, Literal, TypeAlias
 
@@ -22,7 +23,7 @@ from cvstats.comparisons._pairs import (
     loss_magnitude,
     model_columns,
 )
-from cvstats.containers import Log, Losses, Table, read
+from cvstats.containers import Log, Losses, Table, answer_cells, read
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences
 from cvstats.core.crossproducts import cross_products
@@ -142,9 +143,19 @@ def best_set(
     check_screening(screening, alpha)
     check_rng(rng)
     log = read(losses, missing=missing)
+    run = partial(
+        choose_models, alpha=alpha, center=center, n_draws=n_draws, screening=screening,
+        seed=seed_of(rng),
+    )  # fmt: skip
+    return log.label(answer_cells(log, run))
+
+
+def choose_models(
+    log: Log, *, alpha: float, center: str, n_draws: int, screening: float | None, seed: int
+) -> Result:
+    """Find the models that may be best, in each carried cell."""
     METHOD.require(log.design)
     repetitions, folds = log.design.number("repetition"), count_folds(log.design)
-    seed = seed_of(rng)
     estimate = log.moments(repetition_level(log.design)).over(()).location[0]
     used = average_repetitions(log) if folds == 1 and repetitions > 1 else log
     n = int(used.design.splits().rows[0])
@@ -169,7 +180,7 @@ def best_set(
     }  # fmt: skip
     if screening is not None:
         attrs["screening"] = screening
-    return log.label(Result("best_set", table, caution, attrs))
+    return Result("best_set", table, caution, attrs)
 
 
 def check_screening(screening: object, alpha: float) -> None:

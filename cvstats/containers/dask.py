@@ -715,7 +715,8 @@ class LazyCells:
         if not {"repetition", "point"} <= set(layout.levels):
             return kept, every
         delayed = import_dask().delayed
-        whole = delayed(keep_points, pure=True)(delayed(layout, pure=True, traverse=False), kept, every)
+        known = delayed(layout, pure=True, traverse=False)
+        whole = delayed(keep_points, pure=True)(known, kept, every)
         return da.from_delayed(whole, layout.shape, bool).rechunk(kept.chunks), every
 
     def gaps_differ(self) -> Any:
@@ -903,7 +904,9 @@ def number_cells(lazy: LazyArray) -> int:
     return math.prod(lazy.array.sizes[dim] for dim in carried if dim != "model")
 
 
-def compute_cells_later(log: Log, cells: LazyCells, answer: LazyAnswer, form: Result) -> LazyNumbers:
+def compute_cells_later(
+    log: Log, cells: LazyCells, answer: LazyAnswer, form: Result
+) -> LazyNumbers:
     """Make lazy arrays of numbers of cells that may miss different evaluations.
 
     All evaluations of a carried cell come together in one task; where these would be large, the
@@ -1134,7 +1137,7 @@ def lazy_table(log: Log, by: tuple[str, ...]) -> xr.Dataset:
     numbers = compute_later(log, SpreadCells(by, shape), leading=shape)
     numbers.arrays.pop("caution")
     table = label_along(log, labels, numbers, {"method": "moments", **log.attrs})
-    if "n_dropped" in table:  # each carried cell has counts of its own
+    if "n_dropped" in numbers.arrays:  # each carried cell has counts of its own
         return table[["count", "mean", "var", "n_dropped"]]
     table = table.drop_vars("count")
     cells = LazyCells.of(lazy, tuple(dict.fromkeys((*cell_levels(log.design), *by))))
@@ -1192,11 +1195,11 @@ def moments_of_array(
         chosen = tuple(map(int, one)), tuple(map(int, two))
     cells = LazyCells.of(lazy, levels, chosen)
     sums = cells.sums()
-    blocks, known, differ = import_dask().compute(
-        sums.to_delayed().ravel().tolist(), cells.known(log.design, (), sums), cells.gaps_differ()
-    )
-    if differ:
+    if import_dask().compute(cells.gaps_differ())[0]:
         raise LogError(DIFFERENT_GAPS)
+    blocks, known = import_dask().compute(
+        sums.to_delayed().ravel().tolist(), cells.known(log.design, (), sums)
+    )
     labels = labels_along(log, lazy)
     axis = cells.reduction.model_axis
     whole = known.whole
