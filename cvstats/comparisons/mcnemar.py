@@ -19,6 +19,7 @@ from cvstats.core.moments import Moments
 from cvstats.core.result import Result
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_flag
+from cvstats.intervals._groups import flag_ignored_sources
 from cvstats.intervals._method import Method
 from cvstats.intervals._requirements import one_test_per_point
 from cvstats.options import Missing
@@ -122,7 +123,8 @@ def count_and_test(
     """Test pairs of models of a log that holds 0/1 losses of each point once."""
     METHOD.require(log.design)
     check_binary(log, METHOD)
-    return compute(log.moments((), differences), test=test, correction=correction)
+    result = compute(log.moments((), differences), test=test, correction=correction)
+    return flag_ignored_sources(result, log.design, of_means=False)
 
 
 def compute(cell: Moments, *, test: str | None, correction: bool) -> Result:

@@ -146,8 +146,6 @@ def facts_of(result: Result, noted: Mapping[Hashable, Any]) -> dict[str, Any]:
     ``noted`` are the attrs of the log, which may name its loss.
     """
     facts: dict[str, Any] = {"method": result.method, **result.attrs}
-    if "interval_method" in result.attrs:
-        facts["target"] = f"difference of two models in the {facts['target']}"
     if isinstance(noted.get("loss"), str):
         facts["loss"] = noted["loss"]
     return facts | {"cvstats_version": own_version()}
