@@ -69,12 +69,14 @@ if TYPE_CHECKING:
     from cvstats.intervals.source_estimators import source_estimators as source_estimators
     from cvstats.intervals.two_stage import two_stage as two_stage
     from cvstats.intervals.wald import wald as wald
+    from cvstats.intervals.wild_cluster import wild_cluster as wild_cluster
     from cvstats.io.as_log import as_log as as_log
     from cvstats.io.read import read_log as read_log
     from cvstats.io.read import read_predictions as read_predictions
     from cvstats.io.write import save_log as save_log
     from cvstats.loss_functions import losses as losses
     from cvstats.reporting import report as report
+    from cvstats.scores import as_scores as as_scores
     from cvstats.selection import interval as interval
     from cvstats.selection import methods as methods
     from cvstats.streaming import Moments as Moments
@@ -87,6 +89,7 @@ _MODULES = {
     **_METHODS,
     "Moments": "cvstats.streaming",
     "as_log": "cvstats.io.as_log",
+    "as_scores": "cvstats.scores",
     "cautions": "cvstats.containers.cautions",
     "evaluate": "cvstats.evaluation",
     "losses": "cvstats.loss_functions",

@@ -369,6 +369,8 @@ def outliers(examination: Examination) -> Iterator[Finding]:
 
     Limit: above 1/2, from 100 losses on.
     """
+    if examination.design.metric:  # its influences are few and large where a class is rare
+        return iter(())
     share = examination.shapes.outlier_share
     return examination.report_worst(
         share, share > 1 / 2, "the top 1% of the losses carry {:.0%} of the sum of squares"
@@ -384,6 +386,8 @@ def outliers(examination: Examination) -> Iterator[Finding]:
 )
 def heavy_tails(examination: Examination) -> Iterator[Finding]:
     """Report the tail index (Hill) of the largest losses. Limit: below 2, from 1,000 losses on."""
+    if examination.design.metric:  # as for the outliers
+        return iter(())
     index = examination.shapes.tail_index
     return examination.report_worst(
         index,
@@ -457,6 +461,8 @@ def constant_losses(examination: Examination) -> Iterator[Finding]:
 )
 def negative_losses(examination: Examination) -> Iterator[Finding]:
     """Report the share of negative losses. Limit: all losses zero or below."""
+    if "metric" in examination.log.noted:  # the log says of which score they were made
+        return iter(())
     share = examination.shapes.negative
     highest = examination.shapes.highest
     return examination.report_worst(
@@ -720,6 +726,8 @@ def scores(examination: Examination) -> Iterator[Finding]:
     of a score.
     """
     log, means = examination.log, examination.means
+    if "metric" in log.noted:  # the log says of which score they were made
+        return
     evaluated = means[~np.isnan(means)]
     hits = bool(len(evaluated) and (evaluated > 0.5).all()) and log.all_binary()
     for model, name in enumerate(log.labels.models):

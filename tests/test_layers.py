@@ -20,6 +20,7 @@ LAYERS = {
     "datasets": 1,
     "core": 2,
     "containers": 3,
+    "metrics": 3,
     "plans": 3,
     "loss_functions": 4,
     "intervals": 4,
@@ -27,7 +28,7 @@ LAYERS = {
     "comparisons": 5,
     "evaluation": 5,
     "registry": 6,
-    **dict.fromkeys(("describe", "formatting", "selection", "streaming"), 7),
+    **dict.fromkeys(("describe", "formatting", "scores", "selection", "streaming"), 7),
     "diagnostics": 8,
     "plot": 9,
     "reporting": 10,
@@ -35,7 +36,7 @@ LAYERS = {
     "__init__": 12,
 }
 CONTAINERS = {"dask", "pandas", "xarray"}
-PURE = {"comparisons", "core", "errors", "intervals", "options"}
+PURE = {"comparisons", "core", "errors", "intervals", "metrics", "options"}
 KERNELS_MAY = {"numba", "numpy", *sys.stdlib_module_names}
 OPTIONAL = {
     "cf_xarray",

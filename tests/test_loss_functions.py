@@ -284,7 +284,9 @@ def test_a_function_must_give_a_number_for_each_point(function, words):
 P = [0.2, 0.4, 0.6]
 REFUSED = [
     ("squared", [1, 2, 3], P, {}, "loss='squared' is not known. Expected one of 'squared_error'"),
-    (["brier"], [1, 0, 1], P, {}, "loss=['brier'] is not known"),
+    ([], [1, 0, 1], P, {}, "loss=[] are not different losses"),
+    (["brier", "brier"], [1, 0, 1], P, {}, "are not different losses"),
+    (["brier"], [1, 0, 1], P, {"beta": 2}, "none of loss=['brier'] uses beta="),
     ("squared_error", list("abc"), P, {}, "the truth holds 'a', which is no number. Expected numb"),
     ("squared_error", [1, 2, 3], list("123"), {}, "the prediction holds '1', which is no number"),
     ("absolute_error", [1, "2", 3], P, {}, "the truth holds '2', which is no number"),

@@ -123,4 +123,5 @@ METHOD = Method(
     models=2,
     of_losses=find_other_loss,
     needs_losses=True,
+    takes_metrics=False,
 )

@@ -154,4 +154,5 @@ METHOD = Method(
     takes_scores=True,
     needs_pairs=False,
     level_option="by",
+    takes_metrics="averaged",
 )

@@ -20,7 +20,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from cvstats.containers.align import aligned
+from cvstats.containers.align import aligned, same_facts
 from cvstats.containers.batches import (
     CellMoments,
     assembled,
@@ -331,6 +331,8 @@ class KnownCells(Named):
         Whether points have names.
     scores : bool
         Whether each loss is a score of a whole split.
+    metric : str
+        Whether the losses are those of a metric.
     taking : str
         How one types to keep one label of a level.
     rows : array of int, optional
@@ -346,6 +348,7 @@ class KnownCells(Named):
     points: Mapping[str, tuple[IntArray, str | None]]
     named_points: bool
     scores: bool
+    metric: str
     taking: str
     rows: IntArray | None = None
     dropped: int = 0
@@ -354,7 +357,7 @@ class KnownCells(Named):
     def design(self) -> Design:
         """Make the design of the cells."""
         made = design_of_cells(self.whole, self.splits, self.named_points, WORDS, self.taking)
-        return replace(made, scores=self.scores)
+        return replace(made, scores=self.scores, metric=self.metric)
 
 
 def known_cells(design: Design, levels: tuple[str, ...], asked: Sequence[str]) -> KnownCells:
@@ -368,7 +371,8 @@ def known_cells(design: Design, levels: tuple[str, ...], asked: Sequence[str]) -
     whole = Moments(levels, labels, codes, count, nothing, nothing, np.zeros(0))
     points = {name: design.count_points(name) for name in asked}
     return KnownCells(
-        whole, splits, points, "point" in design.levels, design.scores, design.taking
+        whole, splits, points, "point" in design.levels, design.scores, design.metric,
+        design.taking,
     )  # fmt: skip
 
 
@@ -381,11 +385,12 @@ class LaterCells(Named):
     asked: tuple[str, ...]
     within: str | None
     scores: bool
+    metric: str
 
     def design_at(self, rows: IntArray) -> Design:
         """Make the design of the evaluations at some rows."""
         design = self.layout.design_at(rows)
-        return replace(design, within=self.within, scores=self.scores)
+        return replace(design, within=self.within, scores=self.scores, metric=self.metric)
 
 
 def find_cells(
@@ -775,7 +780,8 @@ class LazyCells:
             return known_cells(design, self.levels, asked)
         delayed = import_dask().delayed
         later = LaterCells(
-            self.lazy.layout, self.levels, tuple(asked), design.within, design.scores
+            self.lazy.layout, self.levels, tuple(asked), design.within, design.scores,
+            design.metric,
         )  # fmt: skip
         parts = [] if self.lazy.drop else sums.to_delayed(optimize_graph=False).ravel().tolist()
         marks = self.kept() if self.lazy.drop else (None, None)
@@ -1093,6 +1099,7 @@ SIDES = ("model", "other")
 
 def beside_other(one: Any, two: Any) -> tuple[list[tuple[Hashable, Hashable]], xr.DataArray]:
     """Put the models of two logs beside each other, those of the second in the first's order."""
+    facts = same_facts(one, two)
     two = aligned(one, two)
     mine, yours = list(read(one).labels.models), list(read(two).labels.models)
     names = [
@@ -1113,7 +1120,7 @@ def beside_other(one: Any, two: Any) -> tuple[list[tuple[Hashable, Hashable]], x
     sides = ((mine, "first"), (yours, "second"))
     whose = [f"{name or 'log'} of the {side} log" for each, side in sides for name in each]
     models = pd.Index(whose, name="model")
-    return names, whole.assign_coords(model=models).assign_attrs(getattr(one, "attrs", {}))
+    return names, whole.assign_coords(model=models).assign_attrs(facts)
 
 
 def as_array(losses: Any) -> xr.DataArray:

@@ -119,7 +119,7 @@ class Groups:
         counts = cells.counts[here]
         part = Design(
             levels, len(counts), facts={"splits": self.splits(at)}, taking=design.taking,
-            scores=design.scores, weights=counts,
+            scores=design.scores, metric=design.metric, weights=counts,
         )  # fmt: skip
         panels = hide_losses(self.log.panels.width, WORDS)
         return replace(
@@ -218,7 +218,9 @@ class Groups:
             name: Level(level.labels, take_codes(level, rows))
             for name, level in design.levels.items()
         }
-        part = Design(levels, len(rows), taking=design.taking, scores=design.scores)
+        part = Design(
+            levels, len(rows), taking=design.taking, scores=design.scores, metric=design.metric
+        )  # fmt: skip
         panels = LossColumns(tuple(table[rows] for table in self.log.panels.tables))
         return replace(self.log, design=part, panels=panels)
 

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from cvstats.containers.metric_facts import FACTS, doubts_of_metric
 from cvstats.core.cautions import Caution, list_cautions, sentences_of
 from cvstats.core.columns import Columns, Differences, LossColumns, all_binary
 from cvstats.core.design import Design, GridCodes
@@ -148,6 +149,7 @@ def facts_of(result: Result, noted: Mapping[Hashable, Any]) -> dict[str, Any]:
     facts: dict[str, Any] = {"method": result.method, **result.attrs}
     if isinstance(noted.get("loss"), str):
         facts["loss"] = noted["loss"]
+    facts |= {str(name): noted[name] for name in FACTS if name in noted and "metric" in noted}
     return facts | {"cvstats_version": own_version()}
 
 
@@ -471,4 +473,5 @@ class Log:
         guesses = unused(self.design, self.used).values()
         if any(level != "point" for level in guesses):  # the names of points change no number
             doubt |= Caution.UNUSED_LEVEL
+        doubt |= doubts_of_metric(self.noted)
         return doubt | Caution.ONE_EACH if has_one_loss_per_split(self.design) else doubt

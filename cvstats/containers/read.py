@@ -15,6 +15,7 @@ from cvstats.containers import xarray as arrays
 from cvstats.containers.gaps import dropped
 from cvstats.containers.groups import within_level
 from cvstats.containers.log import Log
+from cvstats.containers.metric_facts import folds_of_metric, refuse_parts_of_cells
 from cvstats.core.design import LEVELS
 from cvstats.errors import LogError, checked_choice
 
@@ -54,10 +55,13 @@ def read(losses: object, *, missing: str = "raise", by: object = None) -> Log:
     log = replace(log, noted=dict(getattr(losses, "attrs", {})))
     if log.noted.get("holds") == "scores":
         log = replace(log, design=replace(log.design, scores=True))
+    if folds := folds_of_metric(log.noted):
+        log = replace(log, design=replace(log.design, metric=folds))
     present = log.design.present
     if 0 in (log.design.size, log.panels.width) or (present is not None and not present.any()):
         raise empty
     if by is not None:
+        refuse_parts_of_cells(log, by)
         log = replace(log, design=within_level(log.design, by), used=(str(by),))
     if missing == "drop":
         log = dropped(log)

@@ -202,6 +202,26 @@ class Caution(IntFlag):
         "clusters whose signs are drawn.",
         "Collect more clusters; the interval is wide, and a poor guide.",
     )  # fmt: skip
+    FEW_OF_A_CLASS = (
+        1 << 50, "few of a class",
+        "A class has fewer than 10 points in a cell of the metric: the interval may be too narrow.",
+        "Use fewer folds, stratified ones, or folds='pool'.",
+    )  # fmt: skip
+    BIASED_BY_FOLD = (
+        1 << 51, "biased by fold",
+        "This metric is biased on few points, and so is its mean over small folds.",
+        "Use folds='pool'.",
+    )  # fmt: skip
+    END_OF_SCALE = (
+        1 << 52, "end of scale",
+        "The estimate is at the end of the scale, where it has no interval.",
+        "Use scale='identity', or evaluate more points.",
+    )  # fmt: skip
+    NO_INFLUENCE = (
+        1 << 53, "metric without variance",
+        "In some cell the metric is 0/0 or an error of exactly 0, and counts as a constant.",
+        "Evaluate more points in each cell, or use folds='pool'.",
+    )  # fmt: skip
 
 
 @cache

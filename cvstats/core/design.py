@@ -255,6 +255,8 @@ class Design:
         How one types, in this kind of container, to keep one label of a level.
     scores : bool
         Whether each loss is one score for a whole split, and no loss of a point.
+    metric : {"", "average", "pool"}
+        Whether the losses are pseudo-losses of a metric, of each fold or of all together.
     within : str, optional
         One more level that may distinguish evaluations: the same point may occur again in a
         repetition under another of its labels, as where several logs are concatenated.
@@ -268,6 +270,7 @@ class Design:
     facts: dict[Any, Any] = field(default_factory=dict)
     taking: str = "log.xs({label}, level={level!r})"
     scores: bool = False
+    metric: str = ""
     within: str | None = None
     weights: IntArray | None = None
 

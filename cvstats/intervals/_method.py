@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -84,6 +84,9 @@ class Method:
         Whether the mean of a split says as much to it as the losses.
     level_option : str, optional
         The option that names a level of the log.
+    takes_metrics : bool or "averaged"
+        Whether it takes pseudo-losses of metrics; "averaged" only of those that have a value in
+        each fold, as it uses the means of folds.
     """
 
     function: Callable[..., Any]
@@ -104,6 +107,7 @@ class Method:
     takes_scores: bool = False
     takes_means: bool = False
     level_option: str | None = None
+    takes_metrics: bool | Literal["averaged"] = True
 
     is_interval = False
     """Whether it returns an interval for each model."""
@@ -138,6 +142,16 @@ class Method:
             return (
                 "the log holds one score for each split, and no losses of single points. Choose "
                 "corrected_t or five_by_two, or read predictions instead of scores."
+            )
+        if design.metric and self.takes_metrics is False:
+            return (
+                "the log holds pseudo-losses of a metric, which are not losses of single points. "
+                "Choose wald, clustered or compare, or take a loss of points."
+            )
+        if design.metric == "pool" and self.takes_metrics == "averaged":
+            return (
+                f"the metric of this log was pooled over folds, and {self.name} uses its value in "
+                f"each of them. Make the log with cvstats.losses(…, folds='average')."
             )
         if self.level_option is None:
             words = self.requires(design)

@@ -186,4 +186,5 @@ METHOD = IntervalMethod(
     for_differences=False,
     made_for=("count",),
     recognized_by="bootstrap samples, and the fit on the sample itself (repetition 0)",
+    takes_metrics=False,
 )

@@ -131,4 +131,5 @@ METHOD = IntervalMethod(
     needs_losses=True,
     made_for=("count",),
     recognized_by="bootstrap samples, without the fit on the sample itself",
+    takes_metrics=False,
 )

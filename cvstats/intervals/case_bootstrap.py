@@ -172,4 +172,5 @@ METHOD = IntervalMethod(
     for_differences=False,
     made_for=("count",),
     recognized_by="bootstrap samples whose own points were left out in turn",
+    takes_metrics=False,
 )

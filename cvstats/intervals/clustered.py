@@ -19,7 +19,7 @@ from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import groups
 from cvstats.options import Missing
 
-__all__ = ["clustered", "degrees_of_freedom", "residual_scale"]
+__all__ = ["check_parts", "clustered", "degrees_of_freedom", "residual_scale"]
 
 FEW_CLUSTERS = 30
 FEW_DF = 2 - 1e-12
@@ -119,6 +119,12 @@ def clustered(
     >>> print(result.attrs["cautions"]["few clusters"])
     There are fewer than 30 clusters: the interval may be too narrow. ...
     """
+    check_parts(by, per)
+    return METHOD(losses, by=by, correction=correction, alpha=alpha, per=per, missing=missing)
+
+
+def check_parts(by: object, per: object) -> None:
+    """Refuse parts of one cluster each."""
     if per is not None:
         checked_level("per", per)
         checked_level("by", by)
@@ -127,7 +133,6 @@ def clustered(
                 f"per={per!r} leaves one cluster in each part. "
                 f"Expected another level than by={by!r}."
             )
-    return METHOD(losses, by=by, correction=correction, alpha=alpha, per=per, missing=missing)
 
 
 def compute(log: Log, losses: Columns | None, *, by: str, correction: str, alpha: float) -> Result:

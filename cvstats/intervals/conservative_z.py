@@ -164,4 +164,5 @@ METHOD = IntervalMethod(
     takes_means=True,
     made_for=("sample",),
     recognized_by="random splits of the data and of its halves (level 'sample')",
+    takes_metrics="averaged",
 )

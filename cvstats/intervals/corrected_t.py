@@ -301,4 +301,5 @@ METHOD = IntervalMethod(
     reference=f"{NADEAU}; for repeated folds {BOUCKAERT}",
     plan="subsampling",
     takes_scores=True,
+    takes_metrics="averaged",
 )

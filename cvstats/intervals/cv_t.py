@@ -101,4 +101,5 @@ METHOD = IntervalMethod(
     plan="k_fold",
     takes_means=True,
     claims_too_much=True,
+    takes_metrics="averaged",
 )

@@ -263,4 +263,5 @@ METHOD = LogMethod(
     fits="K for each repetition",
     reference=BENGIO,
     plan="repeated_k_fold",
+    takes_metrics="averaged",
 )

@@ -203,4 +203,5 @@ METHOD = IntervalMethod(
     plan="five_by_two",
     takes_scores=True,
     takes_means=True,
+    takes_metrics="averaged",
 )

@@ -290,4 +290,5 @@ METHOD = LogMethod(
     "doi:10.1002/sim.791; Cochran (1954), doi:10.2307/3001666; DerSimonian and Laird (1986), "
     "doi:10.1016/0197-2456(86)90046-2; Viechtbauer (2007), doi:10.1002/sim.2514",
     level_option="by",
+    takes_metrics="averaged",
 )

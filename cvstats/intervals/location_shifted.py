@@ -157,4 +157,5 @@ METHOD = IntervalMethod(
     reference=NOMA,
     needs_losses=True,
     for_differences=False,
+    takes_metrics=False,
 )

@@ -224,4 +224,5 @@ METHOD = IntervalMethod(
     reference=BATES,
     made_for=("outer",),
     recognized_by="folds held out while the others are cross-validated (level 'outer')",
+    takes_metrics="averaged",
 )

@@ -187,4 +187,5 @@ METHOD = IntervalMethod(
     reference=GERAS,
     plan="leave_one_source_out",
     of_groups=True,
+    takes_metrics="averaged",
 )

@@ -203,4 +203,5 @@ METHOD = IntervalMethod(
     fits="K",
     reference=GERAS,
     plan="k_fold",
+    takes_metrics="averaged",
 )

@@ -161,4 +161,5 @@ METHOD = IntervalMethod(
     reference="Austern and Zhou (2020), Asymptotics of cross-validation, arXiv:2001.11111",
     made_for=("sample", "fold"),
     recognized_by="cross-validation of a half with one point replaced at a time",
+    takes_metrics="averaged",
 )

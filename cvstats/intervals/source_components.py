@@ -142,4 +142,5 @@ METHOD = Method(
     fits="one for each source and log",
     reference=GERAS,
     lazy=False,
+    takes_metrics="averaged",
 )

@@ -182,4 +182,5 @@ METHOD = LogMethod(
     guarantee="none: each estimator has the bias that its name states",
     fits="one for each source",
     reference=GERAS,
+    takes_metrics="averaged",
 )

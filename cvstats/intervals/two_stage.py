@@ -192,4 +192,5 @@ METHOD = IntervalMethod(
     for_differences=False,
     made_for=("sample", "count"),
     recognized_by="bootstrap samples of bootstrap samples (levels 'sample' and 'count')",
+    takes_metrics=False,
 )

@@ -12,6 +12,7 @@ from cvstats.core.columns import Columns
 from cvstats.core.layout import count_folds, fold_level, fold_levels, repetition_level
 from cvstats.core.moments import Moments
 from cvstats.core.result import Result, interval
+from cvstats.core.scales import rescale_limits
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError
 from cvstats.intervals._differences import RELATIVELY_STABLE
@@ -28,6 +29,7 @@ def wald(
     *,
     variance: Literal["all-pairs", "within-fold"] = "all-pairs",
     fold_weights: Literal["size", "equal"] = "size",
+    scale: Literal["identity", "logit", "log"] = "identity",
     alternative: Alternative = "two-sided",
     alpha: float = 0.05,
     by: str | None = None,
@@ -53,7 +55,12 @@ def wald(
         points in each fold and rests on the weaker stability condition.
     fold_weights : {"size", "equal"}, optional
         How folds of different sizes count in ``sigma^2``: by their sizes, or all alike. The
-        estimate is the mean over points either way.
+        estimate is the mean over points either way, except for a metric that was averaged over
+        folds: with ``"equal"`` it is the mean of the folds, as ``cross_val_score`` has it.
+    scale : {"identity", "logit", "log"}, optional
+        Where the limits are symmetric. ``"logit"`` is for means between 0 and 1, such as AUC, F1
+        and error rates, of which it keeps the limits in that range; ``"log"`` for means above 0,
+        such as RMSE.
     alternative : {"two-sided", "less", "greater"}, optional
         ``"less"`` gives an upper limit only, ``"greater"`` a lower one.
     alpha : float, optional
@@ -106,8 +113,8 @@ def wald(
     random_forest    3188.0  2807.1  3568.9  194.3
     """
     return METHOD(
-        losses, variance=variance, fold_weights=fold_weights, alternative=alternative,
-        alpha=alpha, by=by, missing=missing,
+        losses, variance=variance, fold_weights=fold_weights, scale=scale,
+        alternative=alternative, alpha=alpha, by=by, missing=missing,
     )  # fmt: skip
 
 
@@ -117,6 +124,7 @@ def compute(
     *,
     variance: str,
     fold_weights: str,
+    scale: str,
     alternative: str,
     alpha: float,
 ) -> Result:
@@ -137,13 +145,49 @@ def compute(
         caution |= Caution.ONE_FOLD
     elif "fold" not in log.design.levels:
         caution |= Caution.SOURCES_AS_FOLDS
-    variances = variance_of_splits(cells, by, variance, fold_weights)
-    return interval(
-        "wald", cells.over(()).mean[0], variances.mean(axis=0), origin=cells.origin, alpha=alpha,
+    refuse_scale(log, scale)
+    if log.design.metric == "average" and fold_weights == "equal":
+        estimate, variances = average_folds(cells, by, variance)
+    else:
+        estimate = cells.over(()).mean[0]
+        variances = variance_of_splits(cells, by, variance, fold_weights)
+    result = interval(
+        "wald", estimate, variances.mean(axis=0), origin=cells.origin, alpha=alpha,
         alternative=alternative,
         extra={"n_points": n_points, "n_folds": n_folds, "n_repetitions": len(splits.count)},
         caution=int(caution), attrs={"variance": variance, "fold_weights": fold_weights},
     )  # fmt: skip
+    return rescale_limits(result, scale)
+
+
+def refuse_scale(log: Log, scale: str) -> None:
+    """Refuse a scale for minus a score, whose sign says nothing."""
+    if scale != "identity" and log.noted.get("orientation") == "-score":
+        raise LogError(
+            f"scale={scale!r} is for means above 0, and {log.noted['metric']} has no such range. "
+            f"Expected scale='identity'."
+        )
+
+
+def average_folds(
+    cells: Moments, splits: tuple[str, ...], variance: str
+) -> tuple[FloatArray, FloatArray]:
+    """Average the metrics of folds, all alike: the estimate, and the variance of each split.
+
+    With weights 1/K the variance is ``sum_k K^-2 sigma_k^2 / n_k``; for all-pairs the sigma^2 are
+    one for all folds, about the mean of the folds.
+    """
+    starts = find_first_cells(cells, len(splits))
+    at = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(cells.count)))
+    k, n_k = np.bincount(at).astype(np.float64)[:, None], cells.count[:, None]
+    means = np.add.reduceat(cells.mean, starts) / k
+    reach = 1 / (k[at] ** 2 * n_k)
+    if variance == "within-fold":
+        variances = np.add.reduceat(reach * cells.m2 / (n_k - 1), starts)
+    else:
+        apart = cells.m2 / n_k + (cells.mean - means[at]) ** 2
+        variances = np.add.reduceat(reach, starts) * np.add.reduceat(apart, starts) / k
+    return means.mean(axis=0), variances
 
 
 def variance_of_splits(
@@ -183,12 +227,15 @@ def find_first_cells(cells: Moments, levels: int) -> IntArray:
 
 
 def compute_groups(
-    groups: Groups, *, variance: str, fold_weights: str, alternative: str, alpha: float
+    groups: Groups, *, variance: str, fold_weights: str, scale: str, alternative: str, alpha: float
 ) -> Result | None:
     """Compute the intervals of all groups from one pass, one below the other."""
     levels, fold = groups.design.levels, fold_level(groups.design)
     if any(level in levels for level in ("sample", "outer", "count")) or not groups.whole_splits():
         return None
+    if groups.design.metric and fold_weights == "equal":
+        return None
+    refuse_scale(groups.log, scale)
     repeated = repetition_level(groups.design)
     by = (*repeated, *((fold,) if fold is not None else ()))
     folded = (variance, fold_weights) != ("all-pairs", "size")
@@ -211,7 +258,7 @@ def compute_groups(
     def spread(numbers: IntArray) -> IntArray:
         return np.repeat(numbers, mean.shape[1])
 
-    return interval(
+    result = interval(
         "wald", mean.reshape(-1), variances.reshape(-1), origin=np.tile(cells.origin, len(mean)),
         alpha=alpha, alternative=alternative,
         extra={
@@ -220,6 +267,7 @@ def compute_groups(
         },
         caution=spread(caution), attrs={"variance": variance, "fold_weights": fold_weights},
     )  # fmt: skip
+    return rescale_limits(result, scale)
 
 
 def count_folds_of_groups(groups: Groups, by: tuple[str, ...]) -> IntArray:

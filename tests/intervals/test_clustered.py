@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import oracle
 import oracle_sources as exactly
 import pytest
 import statsmodels.api as sm
-from grouped_logs import LIMITS, LOGS, log_of, random_rows
+from grouped_logs import LIMITS, LOGS, log_of, random_rows, series_of, stored_case
 from rows import only_row
 from scipy import stats
 
@@ -19,19 +17,7 @@ import cvstats
 from cvstats.intervals.clustered import TOO_NARROW, expected_cr1_ratio
 
 TOLERANCE = 1e-10
-CASES = json.loads((Path(__file__).parents[1] / "reference" / "clusters.json").read_text())
-SMALL = next(case for case in CASES if case["id"] == "cluster_few")
-
-
-def series_of(case):
-    """The sample of a stored case, as one test set."""
-    rows = [
-        oracle.Row(Fraction(str(loss)), 0, 0, f"g{cluster}", i)
-        for i, (loss, cluster) in enumerate(
-            zip(case["inputs"]["y"], case["inputs"]["g"], strict=True)
-        )
-    ]
-    return log_of(rows, levels=("fold", "source", "point"))
+SMALL = stored_case("cluster_few")
 
 
 def test_clustered_is_clubsandwich():

@@ -22,6 +22,7 @@ from cvstats.io.predictions import (
 )
 from cvstats.io.tools._table import ReadOptions, require_columns
 from cvstats.loss_functions import LOSSES, unknown_loss
+from cvstats.metrics import METRICS
 
 __all__ = ["columns", "flatten_index", "level_columns", "negate_scores", "stack_models"]
 
@@ -103,7 +104,7 @@ def check_names(table: pd.DataFrame, options: ReadOptions) -> None:
         require_columns(table, [] if name is None else [name], f"table with this {what}=")
     require_columns(table, options.predictions, "table with this prediction=")
     loss = options.loss
-    if not isinstance(loss, str) or loss in LOSSES or loss in table.columns:
+    if not isinstance(loss, str) or loss in (*LOSSES, *METRICS) or loss in table.columns:
         return
     near = nearest(loss, table.columns)
     if not near or (options.truth or TRUTH) in table.columns:

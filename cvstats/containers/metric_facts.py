@@ -1,0 +1,60 @@
+"""What the attrs of a log of a metric say, and what follows for its results."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from cvstats.core.cautions import Caution
+from cvstats.errors import LogError, listed
+
+if TYPE_CHECKING:
+    from cvstats.containers.log import Log
+
+__all__ = ["FACTS", "doubts_of_metric", "each_metric", "folds_of_metric", "refuse_parts_of_cells"]
+
+FACTS = ("metric", "orientation", "range", "folds", "cells", "weight", "labels", "positive",
+         "average", "metrics")  # fmt: skip
+"""Facts about a metric that every result of its log carries."""
+
+FEW = 10
+"""With fewer points of a class in a cell the influence is a rough approximation."""
+
+
+def each_metric(noted: Mapping[Any, Any]) -> Iterator[Mapping[Any, Any]]:
+    """Go through the facts of each metric of a log of pseudo-losses."""
+    several = noted.get("metrics")
+    parts = several.values() if isinstance(several, Mapping) else [noted]
+    yield from (part for part in parts if isinstance(part, Mapping) and part.get("pseudo"))
+
+
+def folds_of_metric(noted: Mapping[Any, Any]) -> str:
+    """Say how folds were combined: "average" or "pool"; empty for losses of points."""
+    found = {str(part.get("folds")) for part in each_metric(noted)}
+    return next((word for word in ("pool", "average") if word in found), "")
+
+
+def refuse_parts_of_cells(log: Log, by: object) -> None:
+    """Refuse to average the pseudo-losses of a part of a cell: that is not the part's metric."""
+    for part in each_metric(log.noted):
+        cells = list(part.get("cells", ()))
+        if by not in (*cells, "metric"):
+            raise LogError(
+                f"by={by!r} cuts the cells ({listed(cells) or 'the whole log'}) of which "
+                f"{part.get('metric')} was computed, and its mean over a part of a cell is not the "
+                f"metric of that part. Expected cells within the groups. Make the log with "
+                f"cvstats.losses(…, loss={part.get('metric')!r}, by={by!r})."
+            )
+
+
+def doubts_of_metric(noted: Mapping[Hashable, Any]) -> Caution:
+    """Gather what is doubtful about the metric of a log, whatever the method."""
+    doubt = Caution(0)
+    for part in each_metric(noted):
+        if part.get("rarest_class", FEW) < FEW:
+            doubt |= Caution.FEW_OF_A_CLASS
+        if part.get("cells_without_influence", 0):
+            doubt |= Caution.NO_INFLUENCE
+        if part.get("biased_by_fold"):
+            doubt |= Caution.BIASED_BY_FOLD
+    return doubt

@@ -1,0 +1,611 @@
+"""Logs of pseudo-losses: the mean over each cell is the metric of that cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from cvstats.containers.pandas import design_of
+from cvstats.containers.xarray import level_dims, levels_along
+from cvstats.core.design import SPLIT, Design
+from cvstats.core.layout import fold_level
+from cvstats.core.types import FloatArray, IntArray
+from cvstats.errors import LogError, checked_choice, is_number, listed, nearest, place, spelled
+from cvstats.loss_functions.pointwise import (
+    LossOptions,
+    Values,
+    floats,
+    known,
+    loss_name,
+    pointwise,
+    probabilities,
+    signs,
+    which_label,
+)
+from cvstats.metrics import METRICS, CellNotes, Metric, MetricOptions, Points, pseudo_losses
+
+__all__ = ["MetricRequest", "flat_columns", "mean_loss", "metric_log", "takes_option"]
+
+Columns = Mapping[Hashable, Sequence[Hashable]]
+
+AVERAGES = ("binary", "macro", "weighted", "micro")
+OPTIONS = (
+    "average", "multi_class", "beta", "weights", "zero_division", "ddof", "event", "reference",
+    "base", "labels",
+)  # fmt: skip
+"""Options that some metrics look at."""
+
+
+def takes_option(metric: Metric, option: str) -> bool:
+    """Whether a metric looks at an option."""
+    if option in metric.takes or option in ("folds", "by", "weight", "strata", "shares"):
+        return True
+    if metric.reads == "losses":  # the loss of points may look at these
+        return option in ("quantile", "threshold", "classes", "positive", "base")
+    if option in ("labels", "threshold"):
+        return metric.reads == "labels"
+    if option == "classes":
+        return metric.reads == "any" or "multi_class" in metric.takes
+    return option == "positive" and metric.reads in ("labels", "scores")
+
+
+@dataclass(frozen=True)
+class MetricRequest:
+    """The metric that a caller asks for, with its options as in `cvstats.losses`."""
+
+    metric: Metric
+    folds: str | None = None
+    by: Sequence[Hashable] = ()
+    weight: Hashable = None
+    strata: Hashable = None
+    shares: Mapping[Hashable, float] | None = None
+    labels: Sequence[Hashable] | None = None
+    average: str | None = None
+    multi_class: str | None = None
+    beta: float | None = None
+    weights: str | None = None
+    zero_division: float | None = None
+    ddof: int | None = None
+    event: Hashable = None
+    reference: Hashable = None
+    base: str | Callable[[Any, Any], Any] | None = None
+    options: LossOptions = field(default_factory=LossOptions)
+
+    def __post_init__(self) -> None:
+        """Refuse options that the metric does not look at, or that have no such value."""
+        checked_choice("folds", self.folds, ("average", "pool", None))
+        checked_choice("multi_class", self.multi_class, ("ovr", "ovo", None))
+        checked_choice("average", self.average, (*AVERAGES, None))
+        checked_choice("weights", self.weights, ("linear", "quadratic", None))
+        for option in (*OPTIONS, *(each.name for each in fields(LossOptions))):
+            own = self if option in OPTIONS else self.options
+            if getattr(own, option) is not None and not takes_option(self.metric, option):
+                others = [m.name for m in METRICS.values() if takes_option(m, option)]
+                raise LogError(
+                    f"{self.metric.words} does not use {option}=. Expected it with loss="
+                    f"{' or '.join(map(repr, others))} only. Leave it out."
+                )
+        if self.ddof not in (None, 0, 1):
+            raise LogError(f"ddof={self.ddof!r} is not a correction. Expected 0 or 1.")
+        if self.zero_division not in (None, 0, 1):
+            raise LogError(f"zero_division={self.zero_division!r} is not known. Expected 0 or 1.")
+        if self.shares is not None and self.strata is None:
+            raise LogError("shares= are those of strata. Expected strata= with it.")
+        if self.beta is not None and not (is_number(self.beta) and self.beta > 0):
+            raise LogError(f"beta={self.beta!r} is not a weight. Expected a number above 0.")
+        cut = self.options.threshold
+        if cut is not None and not is_number(cut):
+            raise LogError(f"threshold={cut!r} is not a number. Expected one, such as 0.5.")
+        if "reference" in self.metric.takes and self.reference is None:
+            raise LogError(
+                f"{self.metric.words} compares with a reference. Expected the column of its "
+                f"predictions: reference='mean_model'."
+            )
+
+    @property
+    def pools(self) -> bool:
+        """Whether one value is computed over all folds."""
+        return (self.folds or self.metric.folds) == "pool"
+
+    @property
+    def columns(self) -> list[Hashable]:
+        """The columns besides truth and predictions."""
+        every = (self.weight, self.strata, self.event, self.reference)
+        return [name for name in every if name is not None]
+
+
+def mean_loss(loss: Any, options: LossOptions) -> Metric:
+    """Make the record of the weighted mean of a loss of points."""
+
+    def influence(own: Any, same: Any, weight: Any, asked: MetricOptions) -> Any:
+        value = float(weight @ own / weight.sum())
+        return value, own - value
+
+    name = loss_name(loss)
+    return Metric(name, name, "losses", influence, (-np.inf, np.inf), "pool", better="smaller")
+
+
+# --- the log --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Labelling:
+    """Classes of a log, found once for all models: their labels, and which of them is positive."""
+
+    labels: list[Any]
+    positive: int
+    average: str
+
+
+def metric_log(
+    predictions: pd.DataFrame | xr.Dataset,
+    truth: Hashable,
+    models: Columns,
+    request: MetricRequest,
+) -> tuple[dict[Hashable, Any], dict[str, Any]]:
+    """Make the pseudo-losses of each model, and the facts that have to stay with them."""
+    notes: list[CellNotes] = []
+    if isinstance(predictions, pd.DataFrame):
+        missing = [name for name in request.by if name not in predictions.index.names]
+        if missing:
+            predictions = predictions.set_index(missing, append=True)
+        design = design_of(predictions.index)
+        cells = cell_names(design, request)
+        arrays = {name: flat_columns(predictions[name]) for name in needed(truth, models, request)}
+        classes = find_classes(arrays, truth, models, request)
+        work = partial(of_rows, design, cells, request, classes, notes)
+        values: dict[Hashable, Any] = {}
+        for model, columns in models.items():
+            found = work(model, *(arrays[name] for name in [truth, *columns, *request.columns]))
+            values[model] = pd.Series(found, index=predictions.index)
+    else:
+        values, cells, classes = of_dataset(predictions, truth, models, request, notes)
+    return values, metric_facts(request, cells, classes, notes)
+
+
+def needed(truth: Hashable, models: Columns, request: MetricRequest) -> list[Hashable]:
+    """List the columns that are read, each once."""
+    return list(
+        dict.fromkeys([truth, *(c for cs in models.values() for c in cs), *request.columns])
+    )
+
+
+def flat_columns(column: pd.Series) -> Any:
+    """Turn a column into an array of numbers where it holds numbers, else of objects."""
+    if pd.api.types.is_numeric_dtype(column.dtype) and not isinstance(column.dtype, np.dtype):
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    if isinstance(column.dtype, np.dtype) and column.dtype != object:
+        return column.to_numpy()
+    return column.astype(object).where(column.notna(), None).to_numpy()
+
+
+def cell_names(design: Design, request: MetricRequest) -> tuple[str, ...]:
+    """Name the levels whose combinations are the cells."""
+    if "count" in design.levels:
+        raise LogError(
+            f"{request.metric.words} has to be computed on whole test sets, and bootstrap samples "
+            f"average over samples point by point. Expected a log without the level 'count'. Take "
+            f"cross-validation, or a loss of points."
+        )
+    for name in request.by:
+        if name not in design.levels:
+            raise LogError(
+                f"by={name!r} is not a level of this log. Expected one of "
+                f"{listed(map(repr, design.levels))}.{nearest(name, design.levels)}"
+            )
+    fold = None if request.pools else fold_level(design)
+    names = [name for name in (*SPLIT, fold, *request.by) if name in design.levels]
+    return tuple(dict.fromkeys(map(str, names)))
+
+
+def cells_of(design: Design, names: tuple[str, ...]) -> IntArray:
+    """Find the number of the cell of each row; -1 where a label is missing."""
+    design.cell_table(names)
+    return design.cells(names, 0, design.size).astype(np.int64)
+
+
+def of_rows(
+    design: Design,
+    cells: tuple[str, ...],
+    request: MetricRequest,
+    classes: Labelling,
+    notes: list[CellNotes],
+    model: Hashable,
+    truth: Values,
+    *columns: Values,
+) -> FloatArray:
+    """Compute the pseudo-losses of one model, from its columns and the further ones."""
+    more = dict(
+        zip(named_columns(request), columns[len(columns) - len(request.columns) :], strict=True)
+    )
+    guesses = columns[: len(columns) - len(request.columns)]
+    guess = guesses[0] if request.options.classes is None else np.column_stack(guesses)
+    points = encode(truth, guess, cells_of(design, cells), request, classes, more)
+    points = replace(points, **weights_and_strata(points, request, more, design))
+
+    def refuse(row: int, why: str) -> LogError:
+        return undefined(request, model, classes, design, cells, row, why)
+
+    average, multi = classes.average, request.multi_class or "ovr"
+    asked = MetricOptions(
+        labels=len(classes.labels), positive=classes.positive, average=average, multi_class=multi,
+        beta=1.0 if request.beta is None else float(request.beta), weights=request.weights,
+        zero_division=request.zero_division,
+    )  # fmt: skip
+    ddof = 1 if request.ddof is None else request.ddof
+    losses, noticed = pseudo_losses(request.metric, points, asked, refuse, ddof)
+    notes.append(noticed)
+    return losses
+
+
+def named_columns(request: MetricRequest) -> list[str]:
+    """Name the further columns by what they are for."""
+    every = ("weight", "strata", "event", "reference")
+    return [name for name in every if getattr(request, name) is not None]
+
+
+def undefined(
+    request: MetricRequest, model: Hashable, classes: Labelling, design: Design,
+    cells: tuple[str, ...], row: int, why: str,
+) -> LogError:  # fmt: skip
+    """Word the error for a cell in which the metric has no value."""
+    labels = {}
+    for name in cells:
+        level = design.levels[name]
+        labels[name] = level.labels[int(level.block(row, row + 1)[0])]
+    where = f" at {place(labels)}" if labels else ""
+    whose = "" if model is None else f" of {spelled(model)}"
+    ways = []
+    if not request.pools and fold_level(design) is not None:
+        ways.append("stratified folds")
+        ways.append("folds='pool'")
+    if "zero_division" in request.metric.takes and "predicted" in why:
+        ways.append("zero_division=0")
+    advice = f" Use {', or '.join(ways)}." if ways else ""
+    reason = why.format(*map(repr, classes.labels))
+    return LogError(
+        f"{request.metric.words}{whose} is not defined{where}: {reason}. Expected a value in "
+        f"every cell.{advice}"
+    )
+
+
+# --- what the metric reads ------------------------------------------------------------------------
+
+
+def encode(
+    truth: Values, guess: Values, cell: IntArray, request: MetricRequest, classes: Labelling,
+    more: Mapping[str, Values],
+) -> Points:  # fmt: skip
+    """Turn columns into what the metric reads, and leave out what is missing."""
+    reads, options = request.metric.reads, request.options
+    event = None
+    first: Values
+    second: Values
+    there: Values
+    if reads == "labels" and options.threshold is not None:
+        y = signs(truth, options)
+        p = floats(guess, "prediction")
+        there = ~(np.isnan(y) | np.isnan(p))
+        first, second = (y > 0).astype(np.int64), (p >= options.threshold).astype(np.int64)
+    elif reads == "labels":
+        first, here = codes_of(truth, classes.labels, "truth")
+        second, also = codes_of(guess, classes.labels, "prediction")
+        there = here & also
+    elif reads == "scores":
+        second = probabilities(guess) if guess.ndim == 2 else floats(guess, "prediction")
+        if guess.ndim == 2:
+            first, there = codes_of(truth, classes.labels, "truth")
+        else:
+            first, there = codes_of_two(truth, options)
+        there = there & ~np.isnan(second if second.ndim == 1 else second.sum(axis=1))
+    elif reads == "losses":
+        base = request.base or "squared_error"
+        first = pointwise(truth, guess, base, options)
+        second = first
+        if "reference" in more:
+            second = pointwise(truth, more["reference"], base, options)
+        there = ~(np.isnan(first) | np.isnan(second))
+    elif reads == "any":
+        first, second = truth, guess
+        whole = known(guess) if guess.ndim == 1 else known(guess.sum(axis=1))
+        there = (known(truth) == 1) & (whole == 1)
+    else:
+        first, second = floats(truth, "truth"), floats(guess, "prediction")
+        there = ~(np.isnan(first) | np.isnan(second))
+        if "event" in more:
+            event = floats(more["event"], "event") == 1
+    if not there.all():
+        cell = np.where(there, cell, -1)
+    return Points(cell, first, second, event=event)
+
+
+def codes_of_two(truth: Values, options: LossOptions) -> tuple[IntArray, Any]:
+    """Code the negative class 0 and the positive one 1; also say where there is a truth."""
+    if truth.dtype.kind in "bui" and options.positive is None and truth.size:
+        low, high = int(truth.min()), int(truth.max())
+        if low >= 0 and high <= 1:
+            return truth.astype(np.int64), np.ones(len(truth), dtype=bool)
+    y = signs(truth, options)
+    return (y > 0).astype(np.int64), ~np.isnan(y)
+
+
+def codes_of(values: Values, labels: list[Any], what: str) -> tuple[IntArray, Any]:
+    """Find the number of each label; also say where there is one."""
+    numbered = values.dtype.kind in "bui" and labels == list(range(len(labels)))
+    if numbered and values.size and values.min() >= 0 and int(values.max()) < len(labels):
+        return values.astype(np.int64), np.ones(len(values), dtype=bool)
+    codes = pd.Index(labels, tupleize_cols=False).get_indexer(pd.Index(values, tupleize_cols=False))
+    there = known(values) == 1
+    stray = np.flatnonzero((codes < 0) & there)
+    if len(stray):
+        raise LogError(
+            f"the {what} is {spelled(values[stray[0]])} in row {stray[0]:,}, which is not among "
+            f"the labels {listed(map(repr, labels))}. Expected every label of truth and "
+            f"predictions. Pass them all: labels=[…]."
+        )
+    return np.maximum(codes, 0).astype(np.int64), there
+
+
+def find_classes(
+    arrays: Mapping[Hashable, Values], truth: Hashable, models: Columns, request: MetricRequest
+) -> Labelling:
+    """Find the labels of truth and predictions of all models, and how classes are averaged."""
+    reads, options = request.metric.reads, request.options
+    if reads == "scores" and options.classes is not None:
+        labels = list(options.classes)
+        if len(set(labels)) < len(labels):
+            raise LogError(f"classes={labels!r} holds a label twice. Expected each class once.")
+        average = request.average or "macro"
+        checked_choice("average", average, ("macro", "weighted"))
+        return Labelling(labels, 0, average)
+    if reads == "scores" or (reads == "labels" and options.threshold is not None):
+        if request.average is not None or request.multi_class is not None:
+            raise LogError(
+                f"average= and multi_class= are for several classes, and {request.metric.words} "
+                f"is asked of one score for each point. Leave them out, or pass classes= with a "
+                f"column for each class."
+            )
+        return Labelling(["the negative class", "the positive class"], 1, "binary")
+    if reads != "labels":
+        return Labelling([], 0, "binary")
+    if request.labels is not None:
+        labels = [c.item() if isinstance(c, np.generic) else c for c in request.labels]
+        if len(set(labels)) < max(2, len(labels)):
+            raise LogError(f"labels={labels!r} are not classes. Expected two labels or more.")
+    else:
+        labels = union(arrays[truth], *(arrays[c] for cs in models.values() for c in cs))
+        refuse_probabilities(arrays, models, union(arrays[truth]), request)
+    return with_positive(labels, union(arrays[truth]), request)
+
+
+def union(*columns: Values) -> list[Any]:
+    """List the labels that occur, sorted where they can be."""
+    found: dict[Any, None] = {}
+    for values in columns:
+        flat = values.reshape(-1)
+        for label in pd.unique(flat[known(flat) == 1] if flat.dtype.kind in "fO" else flat):
+            plain = label.item() if isinstance(label, np.generic) else label
+            whole = isinstance(plain, float) and plain.is_integer()
+            found[int(plain) if whole or isinstance(plain, bool) else plain] = None
+            if len(found) > 1000:
+                raise LogError(
+                    "truth and predictions have more than 1,000 labels. Expected classes. For "
+                    "numbers take a metric of numbers, such as loss='rmse'; for probabilities pass "
+                    "threshold=0.5."
+                )
+    try:
+        return sorted(found)
+    except TypeError:
+        return list(found)
+
+
+def refuse_probabilities(
+    arrays: Mapping[Hashable, Values], models: Columns, labels: list[Any], request: MetricRequest
+) -> None:
+    """Refuse predictions that look like probabilities, of which labels have to be made first."""
+    for names in models.values():
+        values = arrays[names[0]]
+        if values.dtype.kind != "f" or not all(isinstance(label, (int, float)) for label in labels):
+            continue
+        between = np.flatnonzero((values > 0) & (values < 1))
+        if len(between):
+            raise LogError(
+                f"{request.metric.words} compares labels, and the predictions look like "
+                f"probabilities (row {between[0]:,}: {spelled(values.reshape(-1)[between[0]])}). "
+                f"Expected labels. Pass threshold=0.5."
+            )
+
+
+def with_positive(labels: list[Any], of_truth: list[Any], request: MetricRequest) -> Labelling:
+    """Decide between one positive class and an average over classes."""
+    positive, average = request.options.positive, request.average
+    if "average" not in request.metric.takes:
+        if positive is not None:
+            raise LogError(
+                f"{request.metric.words} treats all classes alike. Expected positive= with "
+                f"threshold= only. Leave it out."
+            )
+        return Labelling(labels, 0, "macro")
+    if average not in (None, "binary"):
+        return Labelling(labels, 0, str(average))
+    if positive is None:
+        if len(labels) > 2:
+            raise LogError(
+                f"truth and predictions have {len(labels)} labels, {listed(map(repr, labels))}. "
+                f"Expected how {request.metric.words} averages over classes: average='macro', "
+                f"'weighted' or 'micro'; or positive= for one of them."
+            )
+        if not set(labels) <= {0, 1} and not set(labels) <= {-1, 1}:
+            raise LogError(
+                f"the labels are {listed(map(repr, labels))}. Expected which one is positive. "
+                f"{which_label(labels)}"
+            )
+        positive = 1
+        labels = labels if len(labels) == 2 else sorted({*labels, 1, 0 if -1 not in labels else -1})
+    if positive not in labels:
+        raise LogError(
+            f"positive={positive!r} is not a label. Expected one of {listed(map(repr, labels))}."
+        )
+    return Labelling(labels, labels.index(positive), "binary")
+
+
+def weights_and_strata(
+    points: Points, request: MetricRequest, more: Mapping[str, Values], design: Design
+) -> dict[str, Any]:
+    """Read weights, strata and the known shares of these."""
+    found: dict[str, Any] = {}
+    if "weight" in more:
+        weight = floats(more["weight"], "weight")
+        wrong = np.flatnonzero((points.cell >= 0) & ~((weight >= 0) & (weight < np.inf)))
+        if len(wrong):
+            raise LogError(
+                f"the weight at {design.format_labels(int(wrong[0]))} is {weight[wrong[0]]}. "
+                f"Expected finite weights of 0 or more."
+            )
+        found["weight"] = weight
+    if "strata" in more:
+        codes, labels = pd.factorize(more["strata"])
+        wrong = np.flatnonzero((points.cell >= 0) & (codes < 0))
+        if len(wrong):
+            raise LogError(
+                f"there is no stratum at {design.format_labels(int(wrong[0]))}. Expected a label "
+                f"of {request.strata!r} for every point."
+            )
+        found["stratum"] = np.maximum(codes, 0)
+        if request.shares is not None:
+            lack = [label for label in labels if label not in request.shares]
+            if lack:
+                raise LogError(
+                    f"shares= has none for the stratum {lack[0]!r}. Expected a share for each of "
+                    f"{listed(map(repr, labels))}."
+                )
+            absent = [label for label, s in request.shares.items() if s and label not in labels]
+            if absent:
+                raise LogError(
+                    f"the stratum {absent[0]!r} has a share and no points. Expected points of "
+                    f"every stratum. Leave it out, or merge strata."
+                )
+            found["shares"] = np.array([float(request.shares[label]) for label in labels])
+    return found
+
+
+# --- arrays ---------------------------------------------------------------------------------------
+
+
+def of_dataset(
+    predictions: xr.Dataset,
+    truth: Hashable,
+    models: Columns,
+    request: MetricRequest,
+    notes: list[CellNotes],
+) -> tuple[dict[Hashable, Any], tuple[str, ...], Labelling]:
+    """Compute the pseudo-losses of variables, for each cell of the carried dimensions."""
+    lazy = any(predictions[name].chunks is not None for name in needed(truth, models, request))
+    if lazy and request.metric.reads == "labels" and not (
+        request.labels or request.options.threshold is not None
+    ):  # fmt: skip
+        raise LogError(
+            f"these predictions are lazy (dask), and {request.metric.words} needs to know all "
+            f"labels. Expected labels=[…] with them."
+        )
+    arrays = {} if lazy else {
+        name: objects_of(predictions[name]) for name in needed(truth, models, request)
+    }  # fmt: skip
+    if lazy:
+        arrays = dict.fromkeys([truth, *(c for cs in models.values() for c in cs)], np.array([]))
+    classes = find_classes(arrays, truth, models, request)
+    values: dict[Hashable, Any] = {}
+    cells: tuple[str, ...] = ()
+    for model, columns in models.items():
+        names = [truth, *columns, *request.columns]
+        parts = xr.broadcast(*(predictions[name] for name in names))
+        first = parts[1]
+        coords = xr.merge([part.coords.to_dataset() for part in parts], compat="override")
+        whole = first.assign_coords(coords.coords)
+        dims = level_dims(whole)
+        split = [d for d in dims for p in parts if p.chunks and len(p.chunksizes[d]) > 1]
+        if split:
+            raise LogError(
+                f"the predictions lie in several chunks along {split[0]!r}, and "
+                f"{request.metric.words} needs whole cells. Expected one chunk. Type "
+                f"predictions.chunk({{{split[0]!r}: -1}})."
+            )
+        design = Design(levels_along(whole, dims), int(np.prod([whole.sizes[d] for d in dims])))
+        cells = cell_names(design, request)
+        work = partial(of_rows, design, cells, request, classes, notes, model)
+        found = xr.apply_ufunc(
+            partial(side_by_side, work, len(dims)), *parts, input_core_dims=[dims] * len(parts),
+            output_core_dims=[dims], dask="parallelized", output_dtypes=[np.float64],
+        )  # fmt: skip
+        values[model] = found.transpose(*first.dims).assign_coords(coords.coords)
+    return values, cells, classes
+
+
+def objects_of(array: xr.DataArray) -> Any:
+    """Take the values flat, with None for whatever marks a missing object."""
+    values = array.values.reshape(-1)
+    if values.dtype == object:
+        values = values.copy()
+        values[pd.isna(values)] = None
+    return values
+
+
+def side_by_side(work: Callable[..., FloatArray], levels: int, *parts: Any) -> FloatArray:
+    """Apply a function of columns to each carried cell; ``levels`` dimensions come last."""
+    shape = parts[0].shape
+    carried = shape[: len(shape) - levels]
+    tables = [np.asarray(part).reshape(int(np.prod(carried)), -1) for part in parts]
+    out = np.full(tables[0].shape, np.nan)
+    for at in range(len(out)):
+        columns = [table[at] for table in tables]
+        if not all(column.dtype.kind == "f" and np.isnan(column).all() for column in columns[1:2]):
+            out[at] = work(*columns)
+    return out.reshape(shape)
+
+
+# --- facts ----------------------------------------------------------------------------------------
+
+
+def metric_facts(
+    request: MetricRequest, cells: tuple[str, ...], classes: Labelling, notes: list[CellNotes]
+) -> dict[str, Any]:
+    """Describe the metric of a log: what its results have to know."""
+    metric, options = request.metric, request.options
+    facts: dict[str, Any] = {
+        "loss": {"1 - score": f"1 - {metric.name}", "-score": f"-{metric.name}"}.get(
+            metric.orientation, metric.name
+        ),
+        "metric": metric.name,
+        "pseudo": True,
+        "orientation": metric.orientation,
+        "range": metric.range,
+        "folds": "pool" if request.pools else "average",
+        "cells": list(cells),
+    }
+    if metric.reads == "labels" and options.threshold is None:
+        facts["labels"] = list(classes.labels)
+    if metric.reads == "scores" and options.classes is not None:
+        facts["labels"] = list(classes.labels)
+    if metric.reads in ("labels", "scores") and classes.average == "binary":
+        known_labels = metric.reads == "labels" and options.threshold is None
+        one = 1 if options.positive is None else options.positive
+        facts["positive"] = classes.labels[classes.positive] if known_labels else one
+    if "average" in metric.takes and classes.average != "binary":
+        facts["average"] = classes.average
+    for name in ("weight", "strata"):
+        if getattr(request, name) is not None:
+            facts[name] = getattr(request, name)
+    if metric.biased_by_fold and not request.pools and len(cells):
+        facts["biased_by_fold"] = True
+    rarest = [note.rarest for note in notes if note.rarest is not None]
+    if rarest:
+        facts["rarest_class"] = min(rarest)
+    if any(note.constant for note in notes):
+        facts["cells_without_influence"] = max(note.constant for note in notes)
+    return facts

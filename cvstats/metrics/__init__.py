@@ -1,0 +1,27 @@
+"""Metrics that are no means of losses: each with its influence function, in numpy and numba."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cvstats.metrics import confusion, numbers, ranks
+from cvstats.metrics._metric import Influence, Metric, MetricOptions, UndefinedMetric
+from cvstats.metrics.callables import metric_of
+from cvstats.metrics.cells import CellNotes, Points, pseudo_losses
+
+__all__ = [
+    "METRICS",
+    "CellNotes",
+    "Influence",
+    "Metric",
+    "MetricOptions",
+    "Points",
+    "UndefinedMetric",
+    "metric_of",
+    "pseudo_losses",
+]
+
+METRICS: Mapping[str, Metric] = {
+    metric.name: metric for metric in (*confusion.METRICS, *ranks.METRICS, *numbers.METRICS)
+}
+"""Every metric by its name."""

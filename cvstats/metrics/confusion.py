@@ -1,0 +1,203 @@
+"""Metrics of predicted labels, from the table of truth by prediction.
+
+The influence of a point depends on its truth and its predicted label alone, so a table of the
+shares of all combinations holds everything: it is small, and tables of parts add up.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cvstats.core.types import FloatArray
+from cvstats.metrics._metric import Influence, Metric, MetricOptions, UndefinedMetric
+
+__all__ = ["METRICS", "influence_of_ratio"]
+
+
+def influence_of_ratio(
+    table: FloatArray, a: FloatArray, b: FloatArray, words: str, zero_division: float | None = None
+) -> Influence:
+    """Ratio of two means: T = A/B, and phi = (a - T b) / B."""
+    above, below = float((table * a).sum()), float((table * b).sum())
+    if below == 0:
+        if zero_division is None:
+            raise UndefinedMetric(words)
+        return float(zero_division), np.zeros_like(table)
+    value = above / below
+    return value, (a - value * b) / below
+
+
+def parts(name: str, classes: int, c: int, beta: float) -> tuple[FloatArray, FloatArray]:
+    """Numerator and denominator of the ratio of one class, for each truth and prediction."""
+    truth = np.zeros((classes, classes))
+    truth[c] = 1.0
+    label = truth.T
+    both = truth * label
+    neither = (1 - truth) * (1 - label)
+    square = beta**2
+    return {
+        "precision": (both, label),
+        "recall": (both, truth),
+        "specificity": (neither, 1 - truth),
+        "npv": (neither, 1 - label),
+        "jaccard": (both, truth + label - both),
+        "fbeta": ((1 + square) * both, label + square * truth),
+    }[name]
+
+
+LACK = {
+    "precision": "nothing is predicted as {c}",
+    "recall": "no point is of {c}",
+    "specificity": "every point is of {c}",
+    "npv": "everything is predicted as {c}",
+    "jaccard": "no point is of {c} and nothing is predicted as it",
+    "fbeta": "no point is of {c} and nothing is predicted as it",
+}
+"""Why the ratio of a class is 0/0."""
+
+TRUTH_ONLY = ("recall", "specificity")
+"""Ratios whose denominator no prediction changes: 0/0 is then a matter of the folds."""
+
+
+def influence_of_classes(name: str, table: FloatArray, options: MetricOptions) -> Influence:
+    """Ratio of the positive class, or of all classes averaged."""
+    classes = len(table)
+    zero = None if name in TRUTH_ONLY else options.zero_division
+    if options.average == "binary":
+        c = options.positive
+        a, b = parts(name, classes, c, options.beta)
+        return influence_of_ratio(table, a, b, LACK[name].format(c="the positive class"), zero)
+    each = [parts(name, classes, c, options.beta) for c in range(classes)]
+    if options.average == "micro":
+        a, b = np.sum(each, axis=0)
+        return influence_of_ratio(table, a, b, "the cell is empty", zero)
+    found = [
+        influence_of_ratio(table, a, b, LACK[name].format(c=f"class {{{c}}}"), zero)
+        for c, (a, b) in enumerate(each)
+    ]
+    values = np.array([value for value, _ in found])
+    phi = np.stack([phi for _, phi in found])
+    if options.average == "macro":
+        return float(values.mean()), phi.mean(axis=0)
+    share = table.sum(axis=1)  # weighted by how often each class is the truth
+    own = values - share @ values  # (1[y = c] - p_c) T_c, summed over c
+    return float(share @ values), np.tensordot(share, phi, 1) + own[:, None]
+
+
+def precision(table: FloatArray, options: MetricOptions) -> Influence:
+    """Share of the predicted positives that are positive."""
+    return influence_of_classes("precision", table, options)
+
+
+def recall(table: FloatArray, options: MetricOptions) -> Influence:
+    """Share of the positives that are predicted as such."""
+    return influence_of_classes("recall", table, options)
+
+
+def specificity(table: FloatArray, options: MetricOptions) -> Influence:
+    """Share of the negatives that are predicted as such."""
+    return influence_of_classes("specificity", table, options)
+
+
+def npv(table: FloatArray, options: MetricOptions) -> Influence:
+    """Negative predictive value: share of the predicted negatives that are negative."""
+    return influence_of_classes("npv", table, options)
+
+
+def fbeta(table: FloatArray, options: MetricOptions) -> Influence:
+    """Harmonic mean of precision and recall, which has the weight beta squared."""
+    return influence_of_classes("fbeta", table, options)
+
+
+def jaccard(table: FloatArray, options: MetricOptions) -> Influence:
+    """Share of what is positive or predicted as positive that is both."""
+    return influence_of_classes("jaccard", table, options)
+
+
+def accuracy(table: FloatArray, options: MetricOptions) -> Influence:
+    """Share of right labels."""
+    right = np.eye(len(table))
+    value = float(np.trace(table))
+    return value, right - value
+
+
+def recalls(table: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Recall of each class, and its influence."""
+    classes = len(table)
+    found = [
+        influence_of_ratio(table, *parts("recall", classes, c, 1.0), LACK["recall"].format(
+            c=f"class {{{c}}}"))
+        for c in range(classes)
+    ]  # fmt: skip
+    return np.array([value for value, _ in found]), np.stack([phi for _, phi in found])
+
+
+def balanced_accuracy(table: FloatArray, options: MetricOptions) -> Influence:
+    """Mean of the recalls of all classes."""
+    values, phi = recalls(table)
+    return float(values.mean()), phi.mean(axis=0)
+
+
+def g_mean(table: FloatArray, options: MetricOptions) -> Influence:
+    """Geometric mean of the recalls of all classes."""
+    values, phi = recalls(table)
+    if values.min() == 0:
+        raise UndefinedMetric(
+            f"the recall of class {{{values.argmin()}}} is 0, where the geometric mean has no "
+            f"derivative"
+        )
+    value = float(np.exp(np.log(values).mean()))
+    return value, value * np.tensordot(1 / values, phi, 1) / len(values)
+
+
+def matthews(table: FloatArray, options: MetricOptions) -> Influence:
+    """Correlation of truth and label (Gorodkin's R_K for several classes)."""
+    truth, label = table.sum(axis=1), table.sum(axis=0)
+    own = np.eye(len(table)) - label[:, None] - truth[None, :] + truth @ label
+    of_truth = np.broadcast_to((1 - 2 * truth + truth @ truth)[:, None], table.shape)
+    of_label = np.broadcast_to((1 - 2 * label + label @ label)[None, :], table.shape)
+    c, a, b = (float((table * part).sum()) for part in (own, of_truth, of_label))
+    if a <= ROUNDING or b <= ROUNDING:
+        what = "one class in the truth" if a <= ROUNDING else "one predicted class"
+        raise UndefinedMetric(f"there is only {what}")
+    root = np.sqrt(a * b)
+    value = c / root
+    return value, (own - c) / root - value / 2 * ((of_truth - a) / a + (of_label - b) / b)
+
+
+ROUNDING = 1e-14
+"""A variance of labels that is nothing but rounding; one point in a billion has 1e-9."""
+
+
+def kappa(table: FloatArray, options: MetricOptions) -> Influence:
+    """Cohen's kappa: agreement beyond chance, with weights for ordered classes."""
+    apart = np.abs(np.subtract.outer(np.arange(len(table)), np.arange(len(table)))).astype(float)
+    cost = {None: (apart > 0).astype(float), "linear": apart, "quadratic": apart**2}[
+        options.weights
+    ]
+    truth, label = table.sum(axis=1), table.sum(axis=0)
+    observed, expected = float((table * cost).sum()), float(truth @ cost @ label)
+    if expected <= ROUNDING:
+        raise UndefinedMetric("truth and predictions are one and the same class throughout")
+    chance = (cost @ label)[:, None] + (truth @ cost)[None, :] - 2 * expected
+    phi = -(cost - observed) / expected + observed / expected**2 * chance
+    return 1 - observed / expected, phi
+
+
+SIGNED = (-1.0, 1.0)
+CLASSES = ("average", "zero_division")
+
+METRICS = [
+    Metric("accuracy", "accuracy", "labels", accuracy),
+    Metric("precision", "precision", "labels", precision, takes=CLASSES),
+    Metric("recall", "recall", "labels", recall, takes=CLASSES),
+    Metric("specificity", "specificity", "labels", specificity, takes=CLASSES),
+    Metric("npv", "negative predictive value", "labels", npv, takes=CLASSES),
+    Metric("f1", "F1", "labels", fbeta, takes=CLASSES),
+    Metric("fbeta", "F-beta", "labels", fbeta, takes=(*CLASSES, "beta")),
+    Metric("jaccard", "Jaccard index", "labels", jaccard, takes=CLASSES),
+    Metric("balanced_accuracy", "balanced accuracy", "labels", balanced_accuracy),
+    Metric("g_mean", "G-mean", "labels", g_mean),
+    Metric("matthews", "Matthews correlation", "labels", matthews, SIGNED),
+    Metric("kappa", "Cohen's kappa", "labels", kappa, SIGNED, takes=("weights",)),
+]

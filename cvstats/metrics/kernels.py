@@ -1,0 +1,190 @@
+"""Loops over sorted points: what lies below and above each point. They never validate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from cvstats.core.types import FloatArray
+
+__all__ = ["average_precision_terms", "class_placements", "pair_sums", "split_sums"]
+
+Codes = NDArray[np.signedinteger[Any]]
+
+
+@njit(nogil=True, cache=True)
+def class_placements(
+    score: FloatArray, truth: Any, weight: FloatArray, order: Codes, out: FloatArray
+) -> tuple[float, float, float]:
+    """For each point the share of the other class on its right side, ties by half.
+
+    Returns the sum of these over the positives, and the weight of both classes.
+    """
+    n = len(order)
+    total = np.zeros(2)
+    for i in range(n):
+        total[1 if truth[i] else 0] += weight[i]
+    below = np.zeros(2)
+    area = 0.0
+    start = 0
+    while start < n:
+        stop = start
+        here = np.zeros(2)
+        while stop < n and score[order[stop]] == score[order[start]]:
+            i = order[stop]
+            here[1 if truth[i] else 0] += weight[i]
+            stop += 1
+        under = (below[0] + 0.5 * here[0]) / total[0]
+        over = (total[1] - below[1] - 0.5 * here[1]) / total[1]
+        for at in range(start, stop):
+            i = order[at]
+            out[i] = under if truth[i] else over
+        area += under * here[1]
+        below += here
+        start = stop
+    return area, total[0], total[1]
+
+
+@njit(nogil=True, cache=True)
+def average_precision_terms(
+    score: FloatArray, truth: Any, weight: FloatArray, order: Codes, out: FloatArray
+) -> float:
+    """Average precision, and its influence in ``out``; ties of scores come in together."""
+    n = len(order)
+    precision = np.empty(n)  # at each place of the order
+    above = np.empty(n)  # share of points with at least this score
+    total = weight.sum()
+    found, seen, value, positive = 0.0, 0.0, 0.0, 0.0
+    stop = n
+    while stop > 0:
+        start, here = stop, 0.0
+        while start > 0 and score[order[start - 1]] == score[order[stop - 1]]:
+            start -= 1
+            seen += weight[order[start]]
+            if truth[order[start]]:
+                here += weight[order[start]]
+        found += here
+        value += here * (found / seen)
+        positive += here
+        for at in range(start, stop):
+            precision[at], above[at] = found / seen, seen / total
+        stop = start
+    value /= positive
+    share = positive / total
+    plain, weighted = 0.0, 0.0  # sums over positives of at most this score: 1/V and precision/V
+    start = 0
+    while start < n:
+        stop = start
+        while stop < n and score[order[stop]] == score[order[start]]:
+            if truth[order[stop]]:
+                plain += weight[order[stop]] / total / above[stop]
+                weighted += weight[order[stop]] / total * precision[stop] / above[stop]
+            stop += 1
+        for at in range(start, stop):
+            i = order[at]
+            own = precision[at] - value + plain if truth[i] else 0.0
+            out[i] = (own - weighted) / share
+        start = stop
+    return value
+
+
+@njit(nogil=True, cache=True)
+def split_sums(key: FloatArray, values: FloatArray, order: Codes, out: FloatArray) -> None:
+    """For each point the sum of ``values`` over points of a smaller key, ties by half."""
+    n = len(order)
+    below, start = 0.0, 0
+    while start < n:
+        stop, here = start, 0.0
+        while stop < n and key[order[stop]] == key[order[start]]:
+            here += values[order[stop]]
+            stop += 1
+        for at in range(start, stop):
+            out[order[at]] = below + 0.5 * here
+        below += here
+        start = stop
+
+
+@njit(nogil=True, cache=True)
+def add_weight(tree: FloatArray, rank: int, weight: float) -> None:
+    """Add to one rank of a Fenwick tree."""
+    at = rank + 1
+    while at < len(tree):
+        tree[at] += weight
+        at += at & -at
+
+
+@njit(nogil=True, cache=True)
+def sum_below(tree: FloatArray, rank: int) -> float:
+    """Add up all ranks below one."""
+    at, total = rank, 0.0
+    while at > 0:
+        total += tree[at]
+        at -= at & -at
+    return total
+
+
+@njit(nogil=True, cache=True)
+def pair_sums(
+    time: FloatArray,
+    event: Any,
+    rank: Codes,
+    weight: FloatArray,
+    order: Codes,
+    ranks: int,
+    concordant: FloatArray,
+    comparable: FloatArray,
+) -> None:
+    """For each point the weight of the comparable points, and of those in the same order.
+
+    Two points are comparable if the earlier time is that of an event; at one and the same time
+    if one of them is an event. ``order`` sorts by time; ties of ``rank`` count by half. Fenwick
+    trees over the ranks hold the weight on one side of the current time: O(n log n).
+    """
+    n = len(order)
+    tree = np.zeros(ranks + 1)
+    total = 0.0
+    start = 0
+    while start < n:  # each point as the later one: events before it
+        stop = start
+        while stop < n and time[order[stop]] == time[order[start]]:
+            stop += 1
+        for events in (True, False):  # those without an event come after the events of their time
+            for at in range(start, stop):
+                i = order[at]
+                if event[i] == events:
+                    less = sum_below(tree, rank[i])
+                    most = sum_below(tree, rank[i] + 1)
+                    concordant[i] += 0.5 * (less + most)
+                    comparable[i] += total
+            if events:
+                for at in range(start, stop):
+                    i = order[at]
+                    if event[i]:
+                        add_weight(tree, rank[i], weight[i])
+                        total += weight[i]
+        start = stop
+    tree[:] = 0.0
+    total = 0.0
+    stop = n
+    while stop > 0:  # each event as the earlier one: all after it
+        start = stop
+        while start > 0 and time[order[start - 1]] == time[order[stop - 1]]:
+            start -= 1
+        for events in (False, True):
+            if events:
+                for at in range(start, stop):
+                    i = order[at]
+                    if event[i]:
+                        less = sum_below(tree, rank[i])
+                        most = sum_below(tree, rank[i] + 1)
+                        concordant[i] += total - 0.5 * (less + most)
+                        comparable[i] += total
+            for at in range(start, stop):
+                i = order[at]
+                if event[i] == events:
+                    add_weight(tree, rank[i], weight[i])
+                    total += weight[i]
+        stop = start

@@ -1,0 +1,208 @@
+"""Metrics of ranks: AUC, average precision, Spearman, Kendall and concordance, by sorting.
+
+A metric of pairs is a U-statistic; the influence of a point is twice what its own pairs deviate
+(Hoeffding 1948, doi:10.1214/aoms/1177730196). For the AUC this is DeLong's method (DeLong, DeLong
+and Clarke-Pearson 1988, doi:10.2307/2531595; LeDell, Petersen and van der Laan 2015,
+doi:10.1214/15-EJS1035).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cvstats.core.types import FloatArray
+from cvstats.metrics import kernels
+from cvstats.metrics._metric import Influence, Metric, MetricOptions, UndefinedMetric, mean, shares
+
+__all__ = ["METRICS"]
+
+
+def area(positive: NDArray[Any], score: FloatArray, weight: FloatArray) -> Influence:
+    """Probability that a positive scores higher than a negative, ties by half."""
+    both = weight[positive], weight[~positive]
+    if not (both[0].sum() > 0 and both[1].sum() > 0):
+        raise UndefinedMetric("there is only one class in the truth")
+    placed = np.empty(len(score))
+    order = np.argsort(score)
+    total, w0, w1 = kernels.class_placements(score, positive, weight, order, placed)
+    value = total / w1
+    placed -= value
+    placed *= np.where(positive, (w0 + w1) / w1, (w0 + w1) / w0)
+    return value, placed
+
+
+def auc(
+    truth: NDArray[Any], score: FloatArray, weight: FloatArray, options: MetricOptions
+) -> Influence:
+    """Area under the ROC curve, of two classes or averaged over several."""
+    if score.ndim == 1:
+        return area(truth == options.positive, score, weight)
+    if options.multi_class == "ovo":
+        return one_against_one(truth, score, weight)
+    found = [area(truth == c, score[:, c].copy(), weight) for c in range(options.labels)]
+    values = np.array([value for value, _ in found])
+    phi = np.stack([phi for _, phi in found])
+    if options.average == "macro":
+        return float(values.mean()), phi.mean(axis=0)
+    share = shares(truth, weight, options.labels)
+    return float(share @ values), share @ phi + (values[truth] - share @ values)
+
+
+def one_against_one(truth: NDArray[Any], score: FloatArray, weight: FloatArray) -> Influence:
+    """Mean over pairs of classes (Hand and Till 2001, doi:10.1023/A:1010920819831)."""
+    classes = score.shape[1]
+    values, phi = [], np.zeros(len(truth))
+    for a in range(classes):
+        for b in range(a + 1, classes):
+            here = (truth == a) | (truth == b)
+            w = weight[here]
+            both = [
+                area(truth[here] == c, score[here, c].copy(), w) for c in (a, b)
+            ]  # fmt: skip
+            values.append((both[0][0] + both[1][0]) / 2)
+            phi[here] += (both[0][1] + both[1][1]) / 2 / (w.sum() / weight.sum())
+    return float(np.mean(values)), phi / len(values)
+
+
+def gini(
+    truth: NDArray[Any], score: FloatArray, weight: FloatArray, options: MetricOptions
+) -> Influence:
+    """Gini coefficient of a score: 2 AUC - 1."""
+    value, phi = auc(truth, score, weight, options)
+    return 2 * value - 1, 2 * phi
+
+
+def average_precision(
+    truth: NDArray[Any], score: FloatArray, weight: FloatArray, options: MetricOptions
+) -> Influence:
+    """Mean over the positives of the precision at their score."""
+    positive = truth == options.positive
+    if not positive.any() or not weight[positive].sum() > 0:
+        raise UndefinedMetric("no point is of the positive class")
+    phi = np.empty(len(score))
+    value = kernels.average_precision_terms(score, positive, weight, np.argsort(score), phi)
+    return value, phi
+
+
+def middle_ranks(values: FloatArray, weight: FloatArray) -> tuple[FloatArray, NDArray[Any]]:
+    """Share of the points below each point, ties by half, minus one half; and the order."""
+    out, order = np.empty(len(values)), np.argsort(values)
+    kernels.split_sums(values, weight, order, out)
+    return out / weight.sum() - 0.5, order
+
+
+def change_of_ranks(
+    key: FloatArray, own: FloatArray, other: FloatArray, weight: FloatArray, order: NDArray[Any]
+) -> FloatArray:
+    """E_j[(k(x_i, x_j) - F_j) b_j]: what point i does to the mean of b through the ranks of x."""
+    below = np.empty(len(key))
+    kernels.split_sums(key, weight * other, order, below)
+    total = weight.sum()
+    change: FloatArray = (other @ weight - below) / total - mean(weight, (own + 0.5) * other)
+    return change
+
+
+def spearman(
+    truth: FloatArray, prediction: FloatArray, weight: FloatArray, options: MetricOptions
+) -> Influence:
+    """Rank correlation, with middle ranks for ties."""
+    a, of_a = middle_ranks(truth, weight)
+    b, of_b = middle_ranks(prediction, weight)
+    c, aa, bb = mean(weight, a * b), mean(weight, a**2), mean(weight, b**2)
+    refuse_constants(aa, bb)
+    to_c = a * b - c + change_of_ranks(truth, a, b, weight, of_a)
+    to_c += change_of_ranks(prediction, b, a, weight, of_b)
+    to_a = a**2 - aa + 2 * change_of_ranks(truth, a, a, weight, of_a)
+    to_b = b**2 - bb + 2 * change_of_ranks(prediction, b, b, weight, of_b)
+    value = c / np.sqrt(aa * bb)
+    return float(value), to_c / np.sqrt(aa * bb) - value / 2 * (to_a / aa + to_b / bb)
+
+
+def refuse_constants(of_truth: float, of_prediction: float) -> None:
+    """Refuse truth or predictions that do not vary."""
+    for variation, what in ((of_truth, "truth"), (of_prediction, "prediction")):
+        if not variation > 1e-14:
+            raise UndefinedMetric(f"the {what} is one and the same number throughout")
+
+
+def pairs(
+    truth: FloatArray, prediction: FloatArray, weight: FloatArray, event: NDArray[Any] | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """For each point the share of all points that are in the same order with it, and comparable."""
+    happened = np.ones(len(truth), dtype=bool) if event is None else np.asarray(event, dtype=bool)
+    levels, rank = np.unique(prediction, return_inverse=True)
+    same, comparable = np.zeros((2, len(truth)))
+    kernels.pair_sums(
+        truth, happened, rank, weight, np.argsort(truth), len(levels), same, comparable
+    )
+    return same / weight.sum(), comparable / weight.sum()
+
+
+def concordance(
+    truth: FloatArray, prediction: FloatArray, weight: FloatArray, options: MetricOptions,
+    event: NDArray[Any] | None = None,
+) -> Influence:  # fmt: skip
+    """Harrell's C index: share of the comparable pairs that are predicted in the right order."""
+    same, comparable = pairs(truth, prediction, weight, event)
+    below = mean(weight, comparable)
+    if not below > 0:
+        raise UndefinedMetric("no two points are comparable")
+    value = mean(weight, same) / below
+    return value, 2 * (same - value * comparable) / below
+
+
+def somers_d(
+    truth: FloatArray, prediction: FloatArray, weight: FloatArray, options: MetricOptions,
+    event: NDArray[Any] | None = None,
+) -> Influence:  # fmt: skip
+    """Somers' D: concordant minus discordant pairs, as a share of the comparable ones."""
+    value, phi = concordance(truth, prediction, weight, options, event)
+    return 2 * value - 1, 2 * phi
+
+
+def share_untied(values: FloatArray, weight: FloatArray) -> FloatArray:
+    """For each point the share of all points with another value."""
+    _, at = np.unique(values, return_inverse=True)
+    share: FloatArray = 1 - np.bincount(at, weight)[at] / weight.sum()
+    return share
+
+
+def kendall(
+    truth: FloatArray, prediction: FloatArray, weight: FloatArray, options: MetricOptions
+) -> Influence:
+    """Kendall's tau-b."""
+    same, of_truth = pairs(truth, prediction, weight)
+    # same counts pairs untied in the truth, those tied in the prediction by half
+    k = 2 * same - of_truth
+    of_prediction = share_untied(prediction, weight)
+    c, a, b = (mean(weight, part) for part in (k, of_truth, of_prediction))
+    refuse_constants(a, b)
+    value = c / np.sqrt(a * b)
+    return float(value), 2 * (
+        (k - c) / np.sqrt(a * b) - value / 2 * ((of_truth - a) / a + (of_prediction - b) / b)
+    )
+
+
+SIGNED = (-1.0, 1.0)
+
+METRICS = [
+    Metric(
+        "auc", "AUC", "scores", auc, folds="average", takes=("average", "multi_class", "ddof"),
+        scales_classes=True,
+    ),
+    Metric(
+        "gini", "Gini coefficient", "scores", gini, SIGNED, "average",
+        takes=("average", "multi_class", "ddof"), scales_classes=True,
+    ),
+    Metric(
+        "average_precision", "average precision", "scores", average_precision, folds="average",
+        biased_by_fold=True,
+    ),
+    Metric("spearman", "Spearman correlation", "numbers", spearman, SIGNED, "average"),
+    Metric("kendall", "Kendall's tau", "numbers", kendall, SIGNED, "average"),
+    Metric("concordance", "C index", "times", concordance, folds="average", takes=("event",)),
+    Metric("somers_d", "Somers' D", "times", somers_d, SIGNED, "average", takes=("event",)),
+]  # fmt: skip

@@ -1,0 +1,178 @@
+"""Influence functions against stored answers of scikit-learn, pROC, cvAUC and survival.
+
+``tests/reference/metrics.json`` holds inputs, outputs and the program of each case.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cvstats.metrics import METRICS, MetricOptions
+from cvstats.metrics.ranks import area
+
+STORED = Path(__file__).parents[1] / "reference" / "metrics.json"
+CASES = {case["id"]: case for case in json.loads(STORED.read_text(encoding="utf-8"))}
+DATA = {name: np.array(values) for name, values in CASES["metrics_data"]["inputs"].items()}
+CLASSES = {"labels": 3}
+
+ASKED: dict[str, tuple[str, str, str, dict[str, Any]]] = {
+    **{
+        name: (name, "truth_binary", "label_binary", {})
+        for name in (
+            "precision", "recall", "specificity", "npv", "f1", "jaccard", "balanced_accuracy",
+            "g_mean", "matthews", "kappa",
+        )
+    },
+    "f2": ("fbeta", "truth_binary", "label_binary", {"beta": 2.0}),
+    **{name: (name, "truth_binary", "score", {}) for name in ("auc", "average_precision")},
+    **{
+        name: (name, "truth_number", "prediction_number", {})
+        for name in (
+            "rmse", "r2", "pearson", "concordance_correlation", "spearman", "concordance",
+        )
+    },
+    "kendall_b": ("kendall", "truth_number", "prediction_number", {}),
+    "balanced_accuracy_3class": ("balanced_accuracy", "truth_class", "label_class", CLASSES),
+    "matthews_3class": ("matthews", "truth_class", "label_class", CLASSES),
+    "kappa_quadratic_3class": (
+        "kappa", "truth_class", "label_class", {**CLASSES, "weights": "quadratic"},
+    ),
+    "f1_macro": ("f1", "truth_class", "label_class", {**CLASSES, "average": "macro"}),
+    "f1_weighted": ("f1", "truth_class", "label_class", {**CLASSES, "average": "weighted"}),
+    "f1_micro": ("f1", "truth_class", "label_class", {**CLASSES, "average": "micro"}),
+    "auc_ovr_macro": ("auc", "truth_class", "probability_class", {**CLASSES, "average": "macro"}),
+    "auc_ovr_weighted": (
+        "auc", "truth_class", "probability_class", {**CLASSES, "average": "weighted"},
+    ),
+    "auc_ovo_macro": (
+        "auc", "truth_class", "probability_class",
+        {**CLASSES, "average": "macro", "multi_class": "ovo"},
+    ),
+}  # fmt: skip
+"""For each stored metric its name here, its truth, its prediction and its options."""
+
+
+def pseudo_values(
+    name: str, truth: Any, prediction: Any, weight: Any, options: dict[str, Any]
+) -> tuple[float, Any]:
+    """Metric and pseudo-values of one cell."""
+    metric, asked = METRICS[name], MetricOptions(**options)
+    if metric.reads == "labels":
+        table = np.zeros((asked.labels, asked.labels))
+        np.add.at(table, (truth, prediction), weight / weight.sum())
+        value, phi = metric.influence(table, asked)
+        phi = phi[truth, prediction]
+    else:
+        value, phi = metric.influence(truth, prediction, weight, asked)
+    return value, value + weight / weight.mean() * phi
+
+
+def test_every_stored_metric_is_asked_for() -> None:
+    stored = {name.removeprefix("metric_") for name in CASES if name.startswith("metric_")}
+    assert stored == set(ASKED)
+
+
+@pytest.mark.parametrize("case", ASKED)
+def test_pseudo_values_are_those_of_other_programs(case: str) -> None:
+    name, truth, prediction, options = ASKED[case]
+    stored = CASES[f"metric_{case}"]["outputs"]
+    y, p = DATA[truth], DATA[prediction]
+    for which, weight in (
+        ("pooled", np.ones(len(y))),
+        ("pooled_weighted", DATA["weight"]),
+    ):
+        value, psi = pseudo_values(name, y, p, weight, options)
+        assert value == pytest.approx(stored[which]["estimate"], abs=1e-12)
+        np.testing.assert_allclose(psi, stored[which]["pseudo_value"], rtol=0, atol=1e-10)
+        assert psi.mean() == pytest.approx(value, abs=1e-13)
+    for fold, (expected, whole) in enumerate(
+        zip(stored["fold_averaged"]["fold_metric"], [12, 10, 8], strict=True)
+    ):
+        here = DATA["fold"] == fold
+        value, psi = pseudo_values(name, y[here], p[here], np.ones(whole), options)
+        assert value == pytest.approx(expected, abs=1e-12)
+        part = np.array(stored["fold_averaged"]["pseudo_value"])[here]
+        np.testing.assert_allclose(psi, part, rtol=0, atol=1e-10)
+
+
+def test_variance_of_an_auc_is_that_of_delong() -> None:
+    data, stored = CASES["delong"]["inputs"], CASES["delong"]["outputs"]
+    truth = np.array(data["y"], dtype=bool)
+    weight = np.ones(len(truth))
+    value, phi = area(truth, np.array(data["sA"]), weight)
+    assert value == pytest.approx(stored["pROC_auc"], abs=1e-14)
+    assert phi @ phi / len(phi) ** 2 == pytest.approx(stored["var_ddof0"], abs=1e-14)
+
+
+def test_censored_times_are_those_of_survival() -> None:
+    data, stored = CASES["concordance_censored"]["inputs"], CASES["concordance_censored"]["outputs"]
+    time, event = np.array(data["time"]), np.array(data["event"])
+    later = -np.array(data["risk"])
+    weight, asked = np.ones(len(time)), MetricOptions()
+    value, phi = METRICS["concordance"].influence(time, later, weight, asked, event)
+    assert value == pytest.approx(stored["C"], abs=1e-14)
+    assert phi @ phi / len(phi) ** 2 == pytest.approx(stored["variance"], abs=1e-14)
+    np.testing.assert_allclose(value + phi, stored["pseudo_value"], rtol=0, atol=1e-12)
+    value, phi = METRICS["somers_d"].influence(time, later, weight, asked, event)
+    assert value == pytest.approx(2 * stored["C"] - 1, abs=1e-14)
+
+
+def test_variance_of_kappa_is_that_of_fleiss_cohen_and_everitt() -> None:
+    data, stored = CASES["kappa_variance"]["inputs"], CASES["kappa_variance"]["outputs"]
+    counts = np.array(data["table"], dtype=float)
+    table = counts / counts.sum()
+    for weights, value, variance in zip(
+        (None, "linear", "quadratic"), stored["kappa"], stored["variance"], strict=True
+    ):
+        found, phi = METRICS["kappa"].influence(table, MetricOptions(labels=3, weights=weights))
+        assert found == pytest.approx(value, abs=1e-14)
+        assert (table * phi**2).sum() / counts.sum() == pytest.approx(variance, abs=1e-14)
+
+
+def derivative(name: str, y: Any, p: Any, w: Any, options: dict[str, Any], step: float) -> Any:
+    """Central difference of the metric in the weight of each point, times the total weight."""
+    found = []
+    for i in range(len(w)):
+        ends = []
+        for sign in (1, -1):
+            moved = w.copy()
+            moved[i] += sign * step
+            ends.append(pseudo_values(name, y, p, moved, options)[0])
+        found.append((ends[0] - ends[1]) / (2 * step) * w.sum())
+    return np.array(found)
+
+
+OTHERS = {
+    "gini": ("truth_binary", "score", {}),
+    "somers_d": ("truth_number", "prediction_number", {}),
+    "wmape": ("truth_number", "prediction_number", {}),
+    "skill": ("truth_number", "prediction_number", {}),
+    "relative_error": ("truth_number", "prediction_number", {}),
+    "accuracy": ("truth_class", "label_class", CLASSES),
+    "g_mean": ("truth_class", "label_class", CLASSES),
+    "precision": ("truth_class", "label_class", {**CLASSES, "average": "macro"}),
+    "recall": ("truth_class", "label_class", {**CLASSES, "average": "weighted"}),
+    "specificity": ("truth_class", "label_class", {**CLASSES, "average": "micro"}),
+    "jaccard": ("truth_class", "label_class", {**CLASSES, "average": "weighted"}),
+    "npv": ("truth_class", "label_class", {**CLASSES, "average": "macro"}),
+    "kappa": ("truth_class", "label_class", {**CLASSES, "weights": "linear"}),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_influence_is_the_derivative_in_the_weights(name: str) -> None:
+    truth, prediction, options = OTHERS[name]
+    y, p, w = DATA[truth], DATA[prediction], DATA["weight"]
+    value, psi = pseudo_values(name, y, p, w, options)
+    expected = value + w / w.mean() * derivative(name, y, p, w, options, 1e-5)
+    np.testing.assert_allclose(psi, expected, rtol=0, atol=2e-7)
+
+
+def test_every_metric_is_held_against_something() -> None:
+    asked = {name for name, *_ in ASKED.values()} | set(OTHERS)
+    assert asked == set(METRICS)

@@ -1,0 +1,313 @@
+"""Logs of metrics: cell means against scikit-learn, intervals against stored answers."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn import metrics as sk
+
+import cvstats
+
+STORED = Path(__file__).parents[1] / "reference" / "metrics.json"
+CASES = {case["id"]: case for case in json.loads(STORED.read_text(encoding="utf-8"))}
+DATA = pd.DataFrame(
+    {k: v for k, v in CASES["metrics_data"]["inputs"].items() if k != "probability_class"}
+).rename_axis("point")
+DATA[["p0", "p1", "p2"]] = CASES["metrics_data"]["inputs"]["probability_class"]
+LABELS = [0, 1, 2]
+CLASSES = {"classes": LABELS}
+
+
+def predictions(seed: int, ties: bool) -> pd.DataFrame:
+    """Two repetitions of four unequal folds, in a random order of rows."""
+    rng = np.random.default_rng(seed)
+    n = 160
+    parts = []
+    truth, times = rng.integers(0, 2, n), rng.gamma(2.0, 3.0, n)
+    classes = rng.integers(0, 3, n)
+    for repetition in range(2):
+        fold = np.minimum(rng.permutation(n) // 35, 3)
+        score = truth + rng.normal(size=n)
+        number = times + rng.normal(size=n)
+        p = rng.gamma(1.0, size=(n, 3)) + 2 * np.eye(3)[classes]
+        if ties:
+            score, number, p = score.round(), number.round(), np.ceil(p)
+        p /= p.sum(axis=1, keepdims=True)
+        parts.append(
+            pd.DataFrame(
+                {
+                    "repetition": repetition, "fold": fold, "point": np.arange(n), "y": truth,
+                    "score": score, "label": (score > 0.5).astype(int), "t": times.round(1),
+                    "number": number, "c": classes, "p0": p[:, 0], "p1": p[:, 1], "p2": p[:, 2],
+                    "l": p.argmax(axis=1), "w": rng.gamma(2.0, size=n),
+                    "mean": times.mean() + rng.normal(size=n),
+                }
+            )
+        )  # fmt: skip
+    return pd.concat(parts, ignore_index=True).sample(frac=1, random_state=seed)
+
+
+def weighted_pearson(y: Any, p: Any, sample_weight: Any) -> float:
+    """Correlation from numpy's weighted covariance."""
+    c = np.cov(y, p, aweights=sample_weight)
+    return float(c[0, 1] / np.sqrt(c[0, 0] * c[1, 1]))
+
+
+def pairs(y: Any, p: Any, sample_weight: Any) -> float:
+    """C index by a double loop."""
+    right = total = 0.0
+    for i in range(len(y)):
+        for j in range(len(y)):
+            if y[i] < y[j]:
+                w = sample_weight[i] * sample_weight[j]
+                right += w * ((p[i] < p[j]) + 0.5 * (p[i] == p[j]))
+                total += w
+    return right / total
+
+
+def skill(y: Any, p: Any, sample_weight: Any, reference: Any) -> float:
+    """One minus the ratio of two mean squared errors."""
+    own = sk.mean_squared_error(y, p, sample_weight=sample_weight)
+    return 1 - own / sk.mean_squared_error(y, reference, sample_weight=sample_weight)
+
+
+def flipped(function: Any) -> Any:
+    """The same metric of the other class."""
+    return lambda y, p, **k: function(1 - y, 1 - p, **k)
+
+
+def unweighted(function: Any) -> Any:
+    """A metric that knows no weights."""
+    return lambda y, p, sample_weight: function(y, p)
+
+
+BINARY, NUMBERS, THREE, CHANCES = ("y", "label"), ("t", "number"), ("c", "l"), ("c", "p")
+PEERS: dict[str, tuple[str, dict[str, Any], tuple[str, str], Any]] = {
+    "accuracy": ("accuracy", {}, BINARY, sk.accuracy_score),
+    "precision": ("precision", {}, BINARY, sk.precision_score),
+    "recall": ("recall", {}, BINARY, sk.recall_score),
+    "specificity": ("specificity", {}, BINARY, flipped(sk.recall_score)),
+    "npv": ("npv", {}, BINARY, flipped(sk.precision_score)),
+    "f1": ("f1", {}, BINARY, sk.f1_score),
+    "fbeta": ("fbeta", {"beta": 0.5}, BINARY, partial(sk.fbeta_score, beta=0.5)),
+    "jaccard": ("jaccard", {}, BINARY, sk.jaccard_score),
+    "balanced_accuracy": ("balanced_accuracy", {}, THREE, sk.balanced_accuracy_score),
+    "matthews": ("matthews", {}, THREE, sk.matthews_corrcoef),
+    "kappa": ("kappa", {"weights": "linear"}, THREE,
+              lambda y, p, **k: sk.cohen_kappa_score(y, p, weights="linear", **k)),
+    **{
+        f"{name} {average}": (name, {"average": average}, THREE,
+                              lambda y, p, a=average, f=function, **k: f(y, p, average=a, **k))
+        for name, function in (
+            ("f1", sk.f1_score), ("precision", sk.precision_score), ("recall", sk.recall_score),
+            ("jaccard", sk.jaccard_score),
+        )
+        for average in ("macro", "weighted", "micro")
+    },
+    "auc": ("auc", {}, ("y", "score"), sk.roc_auc_score),
+    "gini": ("gini", {}, ("y", "score"), lambda y, p, **k: 2 * sk.roc_auc_score(y, p, **k) - 1),
+    "average_precision": ("average_precision", {}, ("y", "score"), sk.average_precision_score),
+    **{
+        f"auc ovr {average}": ("auc", {"average": average, **CLASSES}, CHANCES,
+                               lambda y, p, a=average, **k: sk.roc_auc_score(
+                                   y, p, average=a, multi_class="ovr", **k))
+        for average in ("macro", "weighted")
+    },
+    "auc ovo": ("auc", {"multi_class": "ovo", **CLASSES}, CHANCES,
+                unweighted(lambda y, p: sk.roc_auc_score(y, p, multi_class="ovo"))),
+    "rmse": ("rmse", {}, NUMBERS, sk.root_mean_squared_error),
+    "r2": ("r2", {}, NUMBERS, sk.r2_score),
+    "pearson": ("pearson", {}, NUMBERS, weighted_pearson),
+    "spearman": ("spearman", {}, NUMBERS, unweighted(lambda y, p: stats.spearmanr(y, p)[0])),
+    "kendall": ("kendall", {}, NUMBERS, unweighted(lambda y, p: stats.kendalltau(y, p)[0])),
+    "concordance": ("concordance", {}, NUMBERS, pairs),
+    "somers_d": ("somers_d", {}, NUMBERS, lambda y, p, **k: 2 * pairs(y, p, **k) - 1),
+    "wmape": ("wmape", {}, NUMBERS, lambda y, p, sample_weight: (
+        (sample_weight * abs(y - p)).sum() / (sample_weight * abs(y)).sum())),
+}  # fmt: skip
+"""A metric with its options, its columns, and the same by another program."""
+
+UNWEIGHTED = ("auc ovo", "spearman", "kendall")
+
+
+def as_score(loss: float, attrs: Any) -> float:
+    """The metric behind the mean of its losses."""
+    return {"1 - score": 1 - loss, "-score": -loss, "error": loss}[attrs["orientation"]]
+
+
+@pytest.mark.parametrize("folds", ["average", "pool"])
+@pytest.mark.parametrize("weight", [None, "w"])
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("case", PEERS)
+def test_mean_of_each_cell_is_the_metric(case: str, ties: bool, weight: Any, folds: str) -> None:
+    name, options, (truth, prediction), peer = PEERS[case]
+    if weight is not None and case in UNWEIGHTED:
+        options = {**options, "weight": "ones"}
+        weight = "ones"
+    elif weight is not None:
+        options = {**options, "weight": weight}
+    if case == "accuracy" and weight is None:
+        options = {}
+    frame = predictions(3, ties).assign(ones=2.5)
+    columns = ["p0", "p1", "p2"] if prediction == "p" else prediction
+    asked = {} if case == "accuracy" and weight is None else {"folds": folds}
+    log = cvstats.losses(frame, truth, columns, loss=name, **options, **asked)
+    levels = ["repetition"] + ["fold"] * (folds == "average")
+    means = log.groupby(level=levels).mean()
+    for key, here in frame.groupby(levels):
+        w = np.ones(len(here)) if weight is None else here[weight].to_numpy()
+        expected = peer(here[truth].to_numpy(), here[columns].to_numpy(), sample_weight=w)
+        assert as_score(means.loc[key].item(), log.attrs) == pytest.approx(expected, abs=1e-12)
+
+
+def test_skill_compares_with_a_reference_on_the_same_points() -> None:
+    frame = predictions(5, False)
+    for weight in (None, "w"):
+        log = cvstats.losses(
+            frame, "t", "number", loss="skill", reference="mean", weight=weight, folds="average"
+        )
+        for (r, k), mean in log.groupby(level=["repetition", "fold"]).mean().items():
+            here = frame[(frame["repetition"] == r) & (frame["fold"] == k)]
+            w = np.ones(len(here)) if weight is None else here["w"]
+            assert -mean == pytest.approx(
+                skill(here["t"], here["number"], w, here["mean"]), abs=1e-12
+            )
+    ratio = cvstats.losses(
+        frame, "t", "number", loss="relative_error", reference="mean", base="absolute_error"
+    )
+    one = frame[frame["repetition"] == 0]
+    expected = abs(one["t"] - one["number"]).mean() / abs(one["t"] - one["mean"]).mean()
+    assert ratio.xs(0, level="repetition").mean() == pytest.approx(expected, abs=1e-12)
+
+
+ASKED: dict[str, tuple[str, str, Any, dict[str, Any]]] = {
+    **{
+        name: (name, "truth_binary", "label_binary", {})
+        for name in ("precision", "recall", "specificity", "npv", "f1", "jaccard", "matthews",
+                     "balanced_accuracy", "g_mean", "kappa")
+    },
+    "f2": ("fbeta", "truth_binary", "label_binary", {"beta": 2}),
+    "auc": ("auc", "truth_binary", "score", {"ddof": 0}),
+    "average_precision": ("average_precision", "truth_binary", "score", {}),
+    **{
+        name: (name, "truth_number", "prediction_number", {})
+        for name in ("rmse", "r2", "pearson", "concordance_correlation", "spearman", "concordance")
+    },
+    "kendall_b": ("kendall", "truth_number", "prediction_number", {}),
+    "f1_macro": ("f1", "truth_class", "label_class", {"average": "macro"}),
+    "auc_ovr_macro": ("auc", "truth_class", ["p0", "p1", "p2"], CLASSES),
+    "auc_ovo_macro": (
+        "auc", "truth_class", ["p0", "p1", "p2"], {**CLASSES, "multi_class": "ovo"},
+    ),
+}  # fmt: skip
+
+
+def signed(metric: float, attrs: Any) -> float:
+    """The loss that a value of the metric becomes."""
+    return {"1 - score": 1 - metric, "-score": -metric, "error": metric}[attrs["orientation"]]
+
+
+@pytest.mark.parametrize("case", ASKED)
+def test_wald_of_a_metric_is_the_stored_interval(case: str) -> None:
+    name, truth, prediction, options = ASKED[case]
+    stored = CASES[f"metric_{case}"]["outputs"]
+    log = cvstats.losses(
+        DATA.set_index("fold", append=True), truth, prediction, loss=name, folds="average",
+        **options,
+    )  # fmt: skip
+    assert log.attrs["cells"] == ["fold"]
+    for weights in ("size", "equal"):
+        expected = stored["fold_averaged"][f"{weights}_weights"]
+        for variance in ("all-pairs", "within-fold"):
+            found = log.cvci.wald(variance=variance, fold_weights=weights)
+            value = signed(expected["estimate"], log.attrs)
+            assert found["estimate"].item() == pytest.approx(value, abs=1e-12)
+            se = expected[f"se_{variance.replace('-', '_')}"]
+            assert found["se"].item() == pytest.approx(se, abs=1e-12)
+    pooled = cvstats.losses(
+        DATA.set_index("fold", append=True), truth, prediction, loss=name, folds="pool", **options
+    ).cvci.wald()
+    assert pooled["estimate"].item() == pytest.approx(
+        signed(stored["pooled"]["estimate"], log.attrs), abs=1e-12
+    )
+    assert pooled["se"].item() == pytest.approx(stored["pooled"]["se"], abs=1e-12)
+
+
+def test_one_test_set_gives_delong() -> None:
+    data, stored = CASES["delong"]["inputs"], CASES["delong"]["outputs"]
+    frame = pd.DataFrame(data).rename_axis("point")
+    log = cvstats.losses(frame, "y", ["sA", "sB"], loss="auc")
+    found = cvstats.wald(log)
+    assert found.loc["sA", "se"] ** 2 == pytest.approx(stored["pROC_var"], abs=1e-14)
+    assert found.loc["sB", "se"] ** 2 == pytest.approx(stored["pROC_varB"], abs=1e-14)
+    low, middle, high = stored["pROC_ci"]
+    assert 1 - found.loc["sA", ["upper", "estimate", "lower"]].to_numpy() == pytest.approx(
+        np.array([low, middle, high]), abs=1e-12
+    )
+    pair = log.cvci.compare(method="wald").iloc[0]
+    assert pair["statistic"] == pytest.approx(-stored["pROC_Z"], abs=1e-10)
+    assert pair["p_value"] == pytest.approx(stored["pROC_p"], abs=1e-10)
+
+
+def test_paired_difference_of_averaged_aucs() -> None:
+    stored = CASES["auc_difference"]["outputs"]
+    frame = DATA.set_index("fold", append=True)
+    log = cvstats.losses(frame, "truth_binary", ["score", "score_b"], loss="auc", ddof=0)
+    pair = log.cvci.compare().iloc[0]
+    assert pair["difference"] == pytest.approx(-stored["difference"], abs=1e-12)
+    assert pair["se"] == pytest.approx(stored["se_all_pairs"], abs=1e-12)
+
+
+def test_equal_folds_are_cvauc_with_repeated_measures() -> None:
+    data, stored = CASES["cvauc_ids"]["inputs"], CASES["cvauc_ids"]["outputs"]
+    frame = pd.DataFrame({"fold": data["idfold"], "source": data["ids"], "point": range(48)})
+    frame = frame.assign(y=data["y"], s=data["sAc"])
+    found = cvstats.losses(frame, "y", "s", loss="auc").cvci.wald(fold_weights="equal")
+    assert 1 - found["estimate"].item() == pytest.approx(stored["cvAUC_ids"], abs=1e-12)
+    data, stored = CASES["cvauc"]["inputs"], CASES["cvauc"]["outputs"]
+    frame = pd.DataFrame(
+        {"fold": data["fold"], "point": range(48), "y": data["y"], "s": data["sAc"]}
+    )
+    log = cvstats.losses(frame, "y", "s", loss="auc")
+    found = log.cvci.wald(fold_weights="equal")
+    assert 1 - found["estimate"].item() == pytest.approx(stored["cvAUC"], abs=1e-12)
+    each = 1 - log.groupby(level="fold").mean()
+    np.testing.assert_allclose(each, stored["cvAUC_fold"], rtol=0, atol=1e-12)
+
+
+def test_weights_and_strata_are_those_of_survey() -> None:
+    data, stored = CASES["survey"]["inputs"], CASES["survey"]["outputs"]
+    frame = pd.DataFrame(data).rename_axis("point").assign(y=0.0)
+
+    def mean(truth: Any, prediction: Any) -> Any:
+        return prediction
+
+    n = len(frame)
+    small = np.sqrt(n / (n - 1))
+    found = cvstats.losses(frame, "y", "loss", loss=mean, weight="w").cvci.wald()
+    assert found["estimate"].item() == pytest.approx(stored["svymean"], abs=1e-12)
+    assert found["se"].item() * small == pytest.approx(stored["svymean_se"], abs=1e-12)
+    ratio = cvstats.losses(
+        frame, "y", "loss", loss="relative_error", reference="loss2", base=mean, weight="w"
+    ).cvci.wald()
+    assert ratio["estimate"].item() == pytest.approx(stored["svyratio"], abs=1e-12)
+    assert ratio["se"].item() * small == pytest.approx(stored["svyratio_se"], abs=1e-12)
+    found = cvstats.losses(frame, "y", "loss", loss=mean, weight="w", strata="strata").cvci.wald()
+    assert found["se"].item() == pytest.approx(stored["svymean_str_se"], abs=1e-12)
+    shares = {0: 0.2, 1: 0.5, 2: 0.3}
+    found = cvstats.losses(
+        frame, "y", "loss", loss=mean, strata="strata", shares=shares
+    ).cvci.wald()
+    assert found["estimate"].item() == pytest.approx(stored["ps"], abs=1e-12)
+    assert found["se"].item() * small == pytest.approx(stored["ps_se"], abs=1e-12)
+    clusters = cvstats.losses(
+        frame.rename(columns={"ids": "source"}).reset_index(), "y", "loss", loss=mean, weight="w"
+    ).cvci.clustered(correction="CR1")
+    assert clusters["se"].item() == pytest.approx(stored["svymean_cl_se"], abs=1e-12)

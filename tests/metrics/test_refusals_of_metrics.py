@@ -1,0 +1,233 @@
+"""What a log of a metric cannot answer is refused in words, and what is doubtful is labelled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cvstats
+from cvstats import LogError
+from cvstats.registry import list_methods
+
+
+def frame(n: int = 60, folds: int = 3, seed: int = 0) -> pd.DataFrame:
+    """One partition; ``y`` and ``label`` are 0 and 1, ``score`` a score, ``t`` a number."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) // folds % 2
+    score = y + rng.normal(size=n)
+    return pd.DataFrame(
+        {
+            "fold": np.arange(n) % folds, "point": np.arange(n), "y": y, "score": score,
+            "label": (score > 0.5).astype(int), "t": y + rng.normal(size=n),
+            "hospital": np.where(np.arange(n) // 2 % 2, "a", "b"), "w": rng.gamma(2, size=n),
+        }
+    )  # fmt: skip
+
+
+def made(loss: str = "auc", **options: Any) -> Any:
+    """A log of one metric for the frame above."""
+    column = {"auc": "score", "f1": "label", "rmse": "t", "average_precision": "score"}[loss]
+    return cvstats.losses(frame(), "y", [column], loss=loss, **options)
+
+
+def words(call: Any, *args: Any, **options: Any) -> str:
+    """The message of a refusal."""
+    with pytest.raises(LogError) as caught:
+        call(*args, **options)
+    return str(caught.value)
+
+
+# --- methods --------------------------------------------------------------------------------------
+
+NEVER = {
+    "bootstrap_oob", "bootstrap_632", "case_bootstrap", "location_shifted", "two_stage", "mcnemar",
+    "cochran_q",
+}  # fmt: skip
+
+
+def test_methods_for_losses_of_points_refuse_a_metric() -> None:
+    table = cvstats.methods(made())
+    refused = {m.name for m in list_methods() if m.takes_metrics is False}
+    assert refused == NEVER
+    for name in NEVER:
+        assert not table.loc[name, "applies"]
+        assert "pseudo-losses of a metric" in table.loc[name, "why_not"]
+    both = cvstats.losses(frame().assign(b=1 - frame()["label"]), "y", ["label", "b"], loss="f1")
+    assert "not losses of single points" in words(both.cvci.mcnemar)
+    assert "not losses of single points" in words(both.cvci.cochran_q)
+
+
+@pytest.mark.parametrize("method", ["corrected_t", "cv_t", "quadratic", "decompose"])
+def test_methods_of_fold_means_take_averaged_metrics_only(method: str) -> None:
+    said = words(getattr(cvstats, method), made(folds="pool"))
+    assert "was pooled over folds" in said
+    assert "folds='average'" in said
+    getattr(cvstats, method)(made())
+
+
+def test_intervals_for_proportions_refuse_a_metric() -> None:
+    one = cvstats.losses(frame().drop(columns="fold"), "y", ["label"], loss="f1")
+    for interval in ("wilson", "clopper-pearson"):
+        assert "0" in words(one.cvci.holdout, interval=interval)
+    assert one.cvci.holdout().attrs["metric"] == "f1"
+
+
+def test_a_part_of_a_cell_has_no_metric() -> None:
+    log = made().reset_index().set_index(["fold", "point"])
+    hospital = frame().set_index(["fold", "point"])["hospital"]
+    log = log.assign(hospital=hospital).set_index("hospital", append=True)
+    log.attrs = made().attrs
+    said = words(log.cvci.wald, by="hospital")
+    assert "by='hospital' cuts the cells (fold)" in said
+    assert "cvstats.losses(…, loss='auc', by='hospital')" in said
+    whole = made(by="hospital")
+    assert whole.attrs["cells"] == ["fold", "hospital"]
+    found = cvstats.as_scores(whole.cvci.wald(by="hospital"))
+    peer = cvstats.losses(frame().query("hospital == 'a'"), "y", ["score"], loss="auc")
+    expected = cvstats.as_scores(peer.cvci.wald())
+    np.testing.assert_allclose(
+        found.loc["a", ["estimate", "lower", "upper"]].astype(float).to_numpy().ravel(),
+        expected[["estimate", "lower", "upper"]].to_numpy().ravel(), rtol=1e-12,
+    )  # fmt: skip
+
+
+def test_bootstrap_samples_have_no_cells() -> None:
+    log = frame().drop(columns="fold").assign(repetition=1, count=0)
+    assert "without the level 'count'" in words(cvstats.losses, log, "y", "score", "auc")
+
+
+# --- degenerate cells -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("loss", "truth", "column", "why"),
+    [
+        ("auc", "y", "score", "only one class in the truth"),
+        ("average_precision", "y", "score", "no point is of the positive class"),
+        ("recall", "y", "label", "no point is of the positive class"),
+        ("balanced_accuracy", "y", "label", "no point is of class 1"),
+        ("g_mean", "y", "label", "no point is of class 1"),
+        ("matthews", "y", "label", "only one class in the truth"),
+        ("r2", "y", "t", "the truth is one and the same number"),
+        ("pearson", "y", "t", "the truth is one and the same number"),
+        ("spearman", "y", "t", "the truth is one and the same number"),
+        ("kendall", "y", "t", "the truth is one and the same number"),
+        ("concordance", "y", "t", "no two points are comparable"),
+    ],
+)
+def test_a_cell_without_a_value_is_named(loss: str, truth: str, column: str, why: str) -> None:
+    one = frame()
+    one.loc[one["fold"] == 1, "y"] = 0
+    said = words(cvstats.losses, one, truth, column, loss, folds="average")
+    assert f"of {column!r} is not defined at" in said
+    assert "at fold=1: " in said
+    assert why in said
+    assert "stratified folds" in said
+    assert "folds='pool'" in said
+    cvstats.losses(one, truth, column, loss, folds="pool")
+
+
+def test_constant_predictions_are_named() -> None:
+    one = frame().assign(same=1.0, zero=0)
+    assert "prediction is one and the same" in words(cvstats.losses, one, "t", "same", "pearson")
+    assert "one predicted class" in words(cvstats.losses, one, "y", "zero", "matthews")
+    same = one.assign(y=0)
+    assert "one and the same class" in words(
+        cvstats.losses, same, "y", "zero", "kappa", labels=[0, 1]
+    )
+    assert "is 0, where the geometric mean" in words(cvstats.losses, one, "y", "zero", "g_mean")
+    assert "truth and prediction are one" in words(
+        cvstats.losses, one, "same", "same", "concordance_correlation"
+    )
+    assert "the mean of the absolute truth is 0" in words(cvstats.losses, one, "zero", "t", "wmape")
+
+
+def test_zero_division_is_an_error_unless_it_has_a_value() -> None:
+    one = frame().assign(zero=0)
+    said = words(cvstats.losses, one, "y", "zero", "precision")
+    assert "nothing is predicted as the positive class" in said
+    assert "zero_division=0" in said
+    log = cvstats.losses(one, "y", "zero", "precision", zero_division=1)
+    assert (log == 0).all()
+    assert "metric without variance" in log.cvci.wald()["caution"].item()
+    macro = cvstats.losses(one, "y", "zero", "precision", average="macro", zero_division=0)
+    assert 1 - macro.mean() == pytest.approx(0.25)  # (1/2 + 0) / 2
+
+
+def test_a_fold_of_one_point_has_no_metric() -> None:
+    one = frame().assign(fold=np.arange(60))
+    assert "the cell has one point" in words(cvstats.losses, one, "y", "t", "rmse", folds="average")
+
+
+def test_perfect_predictions_have_an_rmse_without_variance() -> None:
+    one = frame().assign(same=frame()["t"])
+    found = cvstats.losses(one, "t", "same", "rmse").cvci.wald()
+    assert found["estimate"].item() == 0
+    assert "metric without variance" in found["caution"].item()
+
+
+# --- doubts ---------------------------------------------------------------------------------------
+
+
+def test_small_classes_and_biased_averages_are_labelled() -> None:
+    few = cvstats.losses(frame(24).drop(columns="hospital"), "y", ["score"], loss="auc").cvci.wald()
+    assert few["caution"].item() == "few points, few of a class"
+    large = frame(600).drop(columns="hospital")
+    many = cvstats.losses(large, "y", ["score"], loss="auc").cvci.wald()
+    assert many["caution"].item() == ""
+    for loss, column, truth in (("average_precision", "score", "y"), ("r2", "score", "t")):
+        averaged = cvstats.losses(large, truth, [column], loss=loss, folds="average")
+        assert averaged.cvci.wald()["caution"].item() == "biased by fold"
+        pooled = cvstats.losses(large, truth, [column], loss=loss, folds="pool")
+        assert pooled.cvci.wald()["caution"].item() == ""
+
+
+def test_diagnose_knows_that_pseudo_losses_are_no_scores() -> None:
+    found = cvstats.diagnose(cvstats.losses(frame(600), "y", ["score"], loss="auc"))
+    assert not {"CVS005", "CVS006", "CVS011", "CVS022"} & set(found["code"])
+
+
+# --- requests -------------------------------------------------------------------------------------
+
+REQUESTS = [
+    ({"loss": "auc", "threshold": 0.5}, "AUC does not use threshold=", "'precision'"),
+    ({"loss": "rmse", "positive": 1}, "RMSE does not use positive=", "'auc'"),
+    ({"loss": "auc", "beta": 2}, "AUC does not use beta=", "loss='fbeta' only"),
+    ({"loss": "fbeta", "beta": -1, "prediction": "label"}, "beta=-1 is not a weight", ""),
+    ({"loss": "f1", "zero_division": 2}, "zero_division=2 is not known", "0 or 1"),
+    ({"loss": "auc", "ddof": 2}, "ddof=2 is not a correction", "0 or 1"),
+    ({"loss": "auc", "folds": "mean"}, "folds='mean' is not", "'average'"),
+    ({"loss": "auc", "shares": {}}, "shares= are those of strata", "strata="),
+    ({"loss": "skill"}, "compares with a reference", "reference='mean_model'"),
+    ({"loss": "zero_one", "folds": "pool", "prediction": "label"}, "does not use folds=", "'f1'"),
+    ({"loss": "f1"}, "look like probabilities", "threshold=0.5"),
+    ({"loss": "f1", "threshold": "a"}, "threshold='a' is not a number", ""),
+    ({"loss": "auc", "average": "macro"}, "are for several classes", "classes="),
+    ({"loss": "auc", "by": "ward"}, "there is no column 'ward'", ""),
+    ({"loss": "roc_auc"}, "What you mean is loss='auc'", ""),
+    ({"loss": "f1_macro"}, "loss='f1' with average='macro'", ""),
+    ({"metric": "auc"}, "is not a function", "loss='auc'"),
+    ({"loss": "f1", "prediction": "label", "labels": [0]}, "are not classes", "Expected two"),
+    ({"loss": "kappa", "prediction": "label", "labels": [1, 2]}, "is not among the labels", ""),
+    ({"loss": "f1", "prediction": "label", "positive": 7}, "positive=7 is not a label", ""),
+    ({"loss": "matthews", "prediction": "label", "positive": 1}, "treats all classes alike", ""),
+    ({"loss": "f1", "truth": "hospital", "prediction": "hospital"}, "which one is positive", "'a'"),
+    ({"loss": "f1", "prediction": "point"}, "how F1 averages over classes", "'macro'"),
+    ({"loss": "auc", "weight": "negative"}, "the weight at", "0 or more"),
+    ({"loss": "auc", "weight": "zero"}, "every weight is 0", ""),
+    ({"loss": "auc", "strata": "point"}, "a stratum has one point", ""),
+    ({"loss": "auc", "strata": "hospital", "shares": {"a": 1}}, "none for the stratum", "'b'"),
+    ({"loss": "auc", "strata": "hospital", "shares": {"a": 1, "b": 1, "c": 1}}, "no points", ""),
+    ({"loss": "auc", "strata": "gap"}, "there is no stratum at", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "what", "way"), REQUESTS)
+def test_requests_that_make_no_sense(options: dict[str, Any], what: str, way: str) -> None:
+    one = frame().assign(negative=-1.0, zero=0.0, gap=[None] + ["s"] * 59)
+    said = words(cvstats.losses, one, **{"truth": "y", "prediction": "score", **options})
+    assert what in said
+    assert way in said
