@@ -281,3 +281,52 @@ def test_what_takes_the_same_evaluations_everywhere_refuses():
     alike = GRID.where(GRID["point"] > 3).isel(lat=[0], lon=[1, 3])
     for each in (alike, alike.chunk(lon=1)):
         assert cvstats.Moments.of_log(each, missing="drop").wald().attrs["n_dropped"] == 4
+
+
+# --- moments in place of losses -------------------------------------------------------------------
+
+
+def halves(log):
+    """The moments of a log in two batches."""
+    odd = log.index.get_level_values("point") % 2 == 1
+    parts = [cvstats.Moments.of_log(log[rows], pairs=True, missing="drop") for rows in (odd, ~odd)]
+    return parts[0] + parts[1]
+
+
+def saved(moments, path):
+    """The same moments, read from a file."""
+    moments.save(path)
+    return cvstats.Moments.load(path)
+
+
+LOGS = {
+    "k-fold": frame(fold=POINTS % 4, point=POINTS),
+    "repeated": REPEATED["k-fold"],
+    "source out": frame(source=POINTS % 4, point=POINTS),
+}
+OF_MOMENTS = {
+    "interval": cvstats.interval,
+    "corrected_t": cvstats.corrected_t,
+    "compare": cvstats.compare,
+    "compare by corrected_t": lambda log, **more: cvstats.compare(
+        log, method="corrected_t", **more
+    ),
+    "rope": QUESTIONS["rope"],
+}
+
+
+@pytest.mark.parametrize("kind", LOGS)
+def test_moments_know_what_was_left_out(kind, tmp_path):
+    log = LOGS[kind].copy()
+    log.iloc[[3, 17], [0, 1]] = np.nan
+    log.iloc[5, 0] = np.nan
+    whole = cvstats.Moments.of_log(log, pairs=True, missing="drop")
+    lazy = cvstats.Moments.of_log(stacked(log).chunk(), pairs=True, missing="drop")
+    for road in (whole, saved(whole, tmp_path / "moments.npz"), halves(log), lazy):
+        assert road.log().planned.splits().points == P
+        for ask in OF_MOMENTS.values():
+            wanted, found = ask(log, missing="drop"), ask(road)
+            for column in numbers(wanted):
+                np.testing.assert_allclose(
+                    np.asarray(found[column]), wanted[column], rtol=1e-10, err_msg=column
+                )

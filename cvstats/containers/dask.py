@@ -354,6 +354,11 @@ class KnownCells(Named):
     dropped: int = 0
     complete: KnownCells | None = None
 
+    @property
+    def every(self) -> IntArray | None:
+        """The rows of all evaluations, if some were left out and all are a log."""
+        return None if self.complete is None else self.complete.rows
+
     def design(self) -> Design:
         """Make the design of the cells."""
         made = design_of_cells(self.whole, self.splits, self.named_points, WORDS, self.taking)
@@ -425,6 +430,7 @@ def find_cells(
         complete = known_cells(later.design_at(np.flatnonzero(every)), later.levels, later.asked)
     except LogError:
         return replace(known, dropped=dropped)  # only what is left is a log
+    complete = replace(complete, rows=np.flatnonzero(every))
     return replace(known, dropped=dropped, complete=complete)
 
 
@@ -1232,7 +1238,10 @@ def moments_of_array(
     design = log.design if known.rows is None else lazy.layout.design_at(known.rows)
     pair_cells = columns_of_table(whole, gaps) if pairs else None
     dropped = known.dropped if lazy.drop else None
-    return assembled(kind, log, design, columns_of_table(whole, table), pair_cells, dropped, within)
+    complete = None if known.every is None else lazy.layout.design_at(known.every)
+    return assembled(
+        kind, log, design, columns_of_table(whole, table), pair_cells, dropped, within, complete
+    )
 
 
 def put_block(table: FloatArray, here: tuple[slice, ...], part: Moments) -> None:
