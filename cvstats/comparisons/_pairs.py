@@ -21,7 +21,7 @@ from cvstats.containers import (
     has_lazy_losses,
     read,
 )
-from cvstats.containers.align import aligned
+from cvstats.containers.align import aligned, same_facts
 from cvstats.containers.read import MISSING
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences, LossColumns
@@ -144,7 +144,8 @@ def read_pairs(
 def read_two_logs(one: Losses, two: Losses, missing: str) -> tuple[Log, Pairs, Differences]:
     """Pair each model of one log with its partner in another."""
     checked_choice("missing", missing, MISSING)
-    first = read(one)
+    facts = same_facts(one, two)
+    first = replace(read(one), noted=facts)
     second = read(aligned(one, two))
     both = LossColumns((*first.panels.tables, *second.panels.tables))
     log = replace(first, panels=both, other=second.labels)
