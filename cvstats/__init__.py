@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from cvstats.intervals.source_estimators import source_estimators as source_estimators
     from cvstats.intervals.two_stage import two_stage as two_stage
     from cvstats.intervals.wald import wald as wald
+    from cvstats.intervals.wild_cluster import wild_cluster as wild_cluster
     from cvstats.io.as_log import as_log as as_log
     from cvstats.io.read import read_log as read_log
     from cvstats.io.read import read_predictions as read_predictions

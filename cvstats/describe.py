@@ -6,7 +6,18 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from cvstats.containers import Losses, dask, is_dask_frame, is_lazy, later, lazy_table, read
+from cvstats.containers import (
+    Log,
+    Losses,
+    answer_cells,
+    dask,
+    is_dask_frame,
+    is_lazy,
+    label_stacked,
+    later,
+    lazy_table,
+    read,
+)
 from cvstats.core.layout import count_folds
 from cvstats.core.level_names import renaming, unused
 from cvstats.errors import LogError, listed, nearest
@@ -83,8 +94,19 @@ def moments(losses: Losses, *, by: str | Sequence[str] = BY, missing: Missing = 
     if is_lazy(log):
         return lazy_table(log, names)
     log.design.check_labels(names)
+    if log.gaps is not None:
+        return moments_with_gaps(log, names)
     found = log.moments(names)
     return log.labels.cells(found, {"method": "moments", **log.attrs})
+
+
+def moments_with_gaps(log: Log, by: tuple[str, ...]) -> Any:
+    """Compute the moments of carried cells that miss different evaluations, each with its counts."""
+    labels = [(name, list(log.design.levels[name].labels)) for name in by]
+    shape = tuple(len(names) for _, names in labels)
+    result = answer_cells(log, dask.SpreadCells(by, shape))
+    table = label_stacked(log, labels, result).drop_vars("caution")
+    return table.assign_attrs({"method": "moments"})
 
 
 def list_levels(by: Any) -> tuple[Any, ...]:

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from cvstats.comparisons._pairs import pair_all_models
 from cvstats.containers import Log, Losses, read
 from cvstats.core.design import Design
 from cvstats.core.layout import (
@@ -31,6 +32,7 @@ from cvstats.core.level_names import renaming, unused
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, plainly
 from cvstats.intervals import find_method, interval_names
+from cvstats.intervals._differences import LARGEST_RATIO, repeats_folds, repetition_ratio
 from cvstats.intervals._recommend import recommend_method
 from cvstats.selection import interval
 
@@ -772,6 +774,37 @@ def one_loss_per_split(examination: Examination) -> Iterator[Finding]:
         number = int(examination.design.splits().rows.sum())
         words = f"the log has one loss for each of {number:,} splits: are these means or scores?"
         yield Finding(words, number)
+
+
+@check(
+    "CVS024",
+    "Unstable differences",
+    label="unstable difference",
+    advice="An interval of a difference that counts points, such as compare() takes by default, is "
+    "too narrow here. Use compare(method='corrected_t'), or nested_cv.",
+)
+def unstable_differences(examination: Examination) -> Iterator[Finding]:
+    """Report the standard deviation of a difference's repetition means over its standard error.
+
+    Limit: above 0.3 for any two models, from three repetitions on.
+    """
+    log = examination.log
+    models = log.labels.models
+    if len(models) < 2 or not repeats_folds(log):
+        return
+    pairs = pair_all_models(log)
+    ratio = repetition_ratio(log.moments(repetition_level(examination.design), pairs))
+    ratio = ratio.reshape(len(models) * (len(models) - 1) // 2, -1)
+    worst = np.where(np.isnan(ratio), 0.0, ratio).max(axis=1)
+    beyond = int((worst > LARGEST_RATIO).sum())
+    if beyond:
+        one, two = (at[worst.argmax()] for at in np.triu_indices(len(models), 1))
+        names = f"{name_model(log, one)} minus {name_model(log, two)}"
+        yield Finding(
+            f"the repetition means of {names} differ by {worst.max():.2f} standard errors; of "
+            f"{len(worst):,} differences, {beyond:,} exceed {LARGEST_RATIO}",
+            float(worst.max()),
+        )
 
 
 # --- the numbers ------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from cvstats.containers import (
     Log,
     Losses,
     Table,
+    answer_cells,
     is_dask_frame,
     is_lazy,
     later,
@@ -208,7 +209,7 @@ def interval(
     if is_lazy(log):
         run = run if asked else partial(run_if_recommended, name, alpha)
         return lazily(log, run).assign_attrs(facts)
-    result = run(log)
+    result = answer_cells(log, run)
     return log.label(replace(result, attrs={**result.attrs, **facts}))
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import oracle
@@ -33,3 +35,19 @@ def random_rows(sizes, seed, repetitions=1):
 def log_of(rows, levels=("repetition", "source", "point"), seed=0):
     """The rows as a Series, shuffled; points are numbered within their sources."""
     return series(rows, np.random.default_rng(seed).permutation(len(rows)), levels=levels)
+
+
+def stored_case(name):
+    """A case of `reference/clusters.json`."""
+    cases = json.loads((Path(__file__).parent / "reference" / "clusters.json").read_text())
+    return next(case for case in cases if case["id"] == name)
+
+
+def series_of(case):
+    """The sample of a stored case, as one test set."""
+    pairs = zip(case["inputs"]["y"], case["inputs"]["g"], strict=True)
+    rows = [
+        oracle.Row(Fraction(str(loss)), 0, 0, f"g{cluster}", i)
+        for i, (loss, cluster) in enumerate(pairs)
+    ]
+    return log_of(rows, levels=("fold", "source", "point"))

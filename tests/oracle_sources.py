@@ -13,9 +13,10 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from fractions import Fraction
 from itertools import combinations
 
+import numpy as np
 import oracle
 from oracle import ZERO, Interval, Matrix, Row, as_rows, exact, group, interval, mean, variance
-from scipy import optimize, stats
+from scipy import linalg, optimize, stats
 
 Sources = list[list[Fraction]]
 
@@ -198,6 +199,27 @@ def clustered(
 # --- several independent logs --------------------------------------------------------------------
 
 
+def bell_mccaffrey(rows: Iterable, by: str = "source") -> tuple[float, float]:
+    """CR2 of one repetition with the degrees of freedom of Satterthwaite, from their matrices.
+
+    The residuals of cluster c are multiplied by ``A_c = (I - H_cc)^(-1/2)``. So the variance is a
+    quadratic form of the losses, ``e'B e``, and its degrees of freedom are ``2 E^2 / Var`` for
+    independent losses of one variance, ``tr(B)^2 / tr(B^2)``.
+    """
+    rows = as_rows(rows)
+    n = len(rows)
+    losses = np.array([float(row.loss) for row in rows])
+    names = np.array([str(getattr(row, by)) for row in rows])
+    center = np.eye(n) - np.full((n, n), 1 / n)  # I - H
+    form = np.zeros((n, n))
+    for name in np.unique(names):
+        here = names == name
+        adjust = linalg.inv(linalg.sqrtm(center[np.ix_(here, here)]).real)
+        score = adjust.sum(axis=0) @ center[here] / n
+        form += np.outer(score, score)
+    return float(losses @ form @ losses), float(np.trace(form) ** 2 / np.trace(form @ form))
+
+
 def half_differences(values: Sequence[Fraction], others: Sequence[Fraction] | None = None):
     """A sample covariance as a mean over pairs: (x_r - x_s)(y_r - y_s) / 2."""
     others = values if others is None else others
@@ -252,15 +274,35 @@ def scatter(y: Sequence, s2: Sequence, tau2: object = 0):
     return sum(w[g] * w[h] * (y[g] - y[h]) ** 2 for g, h in at) / sum(w)
 
 
+def excess(Q: Fraction, w: Sequence[Fraction]) -> Fraction:
+    """tau^2 of DerSimonian & Laird, also below zero."""
+    return (Q - (len(w) - 1)) / (sum(w) - sum(v * v for v in w) / sum(w))
+
+
 def heterogeneity(groups: Sources, alpha: float = 0.05, pooled: bool = False) -> dict[str, float]:
-    """Q, I^2, DerSimonian & Laird's tau and the Q-profile limits of one repetition."""
+    """Welch's F, Q, I^2, tau and the mean, with limits, of one repetition.
+
+    With a pooled variance F is that of the analysis of variance. The mean is weighted by the
+    pooled variance over the sizes and tau^2, and its error is that of Hartung & Knapp.
+    """
     y = [mean(g) for g in groups]
     spare = sum(len(g) for g in groups) - len(groups)
     W = sum((oracle.squares(g, mean(g)) for g in groups), ZERO) / spare
     s2 = [(W if pooled else variance(g)) / len(g) for g in groups]
     Q, df = scatter(y, s2), len(groups) - 1
     w = [1 / s for s in s2]
-    tau2 = (Q - df) / (sum(w) - sum(v * v for v in w) / sum(w))
+    tau2 = excess(Q, w)
+    F, within = Q / df, Fraction(spare)
+    if not pooled:
+        rest = sum((1 - v / sum(w)) ** 2 / (len(g) - 1) for v, g in zip(w, groups, strict=True))
+        F /= 1 + 2 * (df - 1) * rest / (len(groups) ** 2 - 1)
+        within = (len(groups) ** 2 - 1) / (3 * rest)
+    s_mean = [W / len(g) for g in groups]
+    tau2_mean = max(excess(scatter(y, s_mean), [1 / s for s in s_mean]), ZERO)
+    v = [1 / (s + tau2_mean) for s in s_mean]
+    middle = sum(a * b for a, b in zip(v, y, strict=True)) / sum(v)
+    error = math.sqrt(scatter(y, s_mean, tau2_mean) / df / sum(v))
+    reach = stats.t.isf(alpha / 2, df) * error
     numbers = [float(v) for v in y], [float(v) for v in s2]
 
     def limit(tail: float) -> float:
@@ -274,7 +316,10 @@ def heterogeneity(groups: Sources, alpha: float = 0.05, pooled: bool = False) ->
                                          xtol=1e-300, rtol=1e-14))  # fmt: skip
 
     return {
-        "q": float(Q), "df": df, "p_value": float(stats.chi2.sf(float(Q), df)),
+        "estimate": float(middle), "se": error,
+        "lower": float(middle) - reach, "upper": float(middle) + reach,
+        "statistic": float(F), "df": df, "df_within": float(within), "q": float(Q),
+        "p_value": float(stats.f.sf(float(F), df, float(within))),
         "i2": max(0.0, 1 - df / float(Q)) if Q else 0.0, "tau": math.sqrt(max(tau2, 0)),
         "tau_lower": limit(alpha / 2), "tau_upper": limit(1 - alpha / 2),
     }  # fmt: skip

@@ -85,9 +85,20 @@ def splits(repetitions, n=100, size=20, level="repetition"):
 def test_a_sound_log_has_no_findings():
     assert cvstats.diagnose(SOUND).empty
     log = cvstats.datasets.load("diabetes")
-    losses = cvstats.losses(log, prediction=log.attrs["models"])
+    losses = cvstats.losses(log, prediction=["ridge", "random_forest"])
     assert losses.cvci.diagnose().empty
     assert losses.to_xarray().cvci.diagnose().empty
+
+
+def test_differences_are_examined_besides_models():
+    log = cvstats.datasets.load("diabetes")
+    losses = cvstats.losses(log, prediction=log.attrs["models"])
+    (row,) = losses.cvci.diagnose().itertuples()
+    assert row.code == "CVS024"
+    assert "of random_forest minus gradient_boosting differ by 0.40" in row.finding
+    assert "of 3 differences, 2 exceed 0.3" in row.finding
+    labels = losses.cvci.compare()["caution"]
+    assert labels.tolist() == ["", "unstable difference", "unstable difference"]
 
 
 def missing():
@@ -123,6 +134,13 @@ def drifting():
     return losses + 0.001 * losses.index.get_level_values(0)
 
 
+def differing():
+    """Two models whose difference has another sign in every second repetition."""
+    losses = k_fold(repetitions=4)
+    sign = 1 - 2 * (losses.index.get_level_values(0) % 2)
+    return pd.DataFrame({"a": losses + 0.001 * sign * losses, "b": losses, "c": losses + 1})
+
+
 TWINS = pd.DataFrame({"a": SOUND, "b": SOUND + 1, "c": SOUND})
 FEW_ERRORS = pd.Series(np.r_[np.ones(4), np.zeros(196)], k_fold(200).index)
 
@@ -154,6 +172,7 @@ CASES = {
     ),
     "CVS022": (1 - FEW_ERRORS, 0.98, "are these scores? Lower is better here: use 1 - x"),
     "CVS023": (SOUND.groupby(["repetition", "fold"]).mean(), 50, "one loss for each of 50 splits"),
+    "CVS024": (differing(), None, "of a minus b differ by"),
 }
 
 
@@ -185,7 +204,7 @@ def test_labels_are_short_and_differ():
     labels = [check.label for check in CHECKS.values() if check.label]
     assert len(labels) == len(set(labels))
     assert {"few points", "unstable", "sources ignored"} < set(labels)
-    assert all(len(label) <= 22 and "," not in label for label in labels)
+    assert all(len(label) <= 25 and "," not in label for label in labels)
 
 
 def test_numbers_are_those_of_the_definitions():

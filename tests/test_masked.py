@@ -138,13 +138,3 @@ def test_a_table_of_random_splits_is_told_how_to_say_so():
     said = eval(code, {"log": table})
     expected = only_row(log.cvci.corrected_t(train_size=24))["se"]
     assert float(said.cvci.corrected_t(train_size=24)["se"]) == pytest.approx(expected, rel=1e-13)
-
-
-def test_dropped_points_are_not_the_training_set():
-    """Several repetitions of one test set stay one, whatever is left out."""
-    index = pd.MultiIndex.from_product([range(3), range(40)], names=["repetition", "point"])
-    log = pd.DataFrame(np.random.default_rng(0).random((120, 2)), index=index, columns=["a", "b"])
-    log.iloc[[3, 50]] = np.nan
-    for ask in (cvstats.interval, cvstats.compare, cvstats.corrected_t):
-        with pytest.raises(cvstats.LogError, match="corrected_t needs to know how many points"):
-            ask(log, missing="drop")

@@ -298,7 +298,9 @@ def test_the_reason_tells_what_folds_do_to_sources():
     losses = cvstats.losses(month, prediction="naive_bayes", loss="brier").reset_index()
     losses["fold"] = losses["source"].str[-2:].astype(int) // 2
     grouped = cvstats.as_log(losses, loss="naive_bayes")
-    assert "for the error on new ones use clustered" in grouped.cvci.interval().attrs["reason"]
+    result = grouped.cvci.interval()
+    assert result.attrs["reason"] == "7 folds that hold whole sources, 12 of them"
+    assert result.attrs["method"] == "clustered"
 
 
 def test_tests_of_models_ask_for_models():

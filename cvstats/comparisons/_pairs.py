@@ -11,7 +11,16 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import special
 
-from cvstats.containers import Log, Losses, compare_lazily, dropped, has_lazy_losses, read
+from cvstats.comparisons import _union
+from cvstats.containers import (
+    Log,
+    Losses,
+    answer_cells,
+    compare_lazily,
+    dropped,
+    has_lazy_losses,
+    read,
+)
 from cvstats.containers.align import aligned
 from cvstats.containers.read import MISSING
 from cvstats.core.cautions import Caution
@@ -97,11 +106,13 @@ def compare_pairs(
     *,
     all_pairs: bool = False,
     example: PairRun | None = None,
+    finish: Callable[[Result], Result] | None = None,
 ) -> Any:
     """Run a comparison on pairs of models, now or once lazy losses are computed.
 
     ``all_pairs`` says that all pairs are needed besides those that are asked for, and ``example``
-    is a quicker comparison whose result has the same form.
+    is a quicker comparison whose result has the same form. ``finish`` adds to the result in memory
+    what all pairs and carried cells decide together.
     """
     check_one_partner(other, reference)
     if has_lazy_losses(losses, other):
@@ -110,7 +121,8 @@ def compare_pairs(
             losses, other, choose, run, missing=missing, every=all_pairs, example=example
         )
     log, pairs, differences = read_pairs(losses, other, reference, missing)
-    return log.label_pairs(pairs, run(log, differences))
+    result = answer_cells(log, run, differences)
+    return log.label_pairs(pairs, result if finish is None else finish(result))
 
 
 def read_pairs(
@@ -169,8 +181,7 @@ def check_same_evaluations(one: Log, two: Log) -> None:
 
 def model_columns(log: Log) -> IntArray:
     """List the columns of the models, models by carried cells; of both logs, if there are two."""
-    own = np.stack([log.labels.columns(model) for model in range(len(log.labels.models))])
-    return own if log.other is None else np.concatenate([own, own + log.panels.width // 2])
+    return log.columns_by_cell()
 
 
 def pair_all_models(log: Log) -> Differences:
@@ -186,6 +197,8 @@ def average_repetitions(log: Log) -> Log:
     Differences of models stay what they are, and a large common level costs no digits.
     """
     names = [name for name in ("source", "point") if name in log.design.levels]
+    if "fold" in log.design.levels and not log.design.has("fold"):
+        names.insert(0, "fold")  # one test set, whatever sources it has
     columns = model_columns(log)
     first = np.empty(log.panels.width, dtype=np.int64)
     first[columns] = columns[0]
@@ -203,15 +216,24 @@ def average_repetitions(log: Log) -> Log:
 # --- which interval -------------------------------------------------------------------------------
 
 
-def check_method_options(method: str | None, options: Options) -> dict[str, Any]:
-    """Refuse options that the method does not have, or that mean nothing for differences."""
-    checked_choice("method", method, (*interval_names(for_differences=True), None))
+def check_method_options(
+    method: str | None, options: Options, *, each: bool = False
+) -> dict[str, Any]:
+    """Refuse options that the method does not have, or that mean nothing for differences.
+
+    ``each`` says that the method is for the intervals of both models and not for the difference.
+    """
+    others = () if each else (_union.NAME, None)
+    checked_choice("method", method, (*interval_names(for_differences=True), *others))
     if not (options is None or isinstance(options, Mapping)):
         raise LogError(
             f"options={options!r} is not known. Expected the options of the method by name, as in "
             f"method='wald', options={{'variance': 'within-fold'}}."
         )
     given = dict(options or {})
+    if method == _union.NAME:
+        of_each = given.pop("method", "wald")
+        return {"method": of_each, **check_method_options(of_each, given, each=True)}
     if not given:
         return given
     if method is None:
@@ -225,7 +247,7 @@ def check_method_options(method: str | None, options: Options) -> dict[str, Any]
                 f"Expected some of: {', '.join(map(repr, known)) or 'none'}.{nearest(name, known)}"
             )
     record.check_options({**record.defaults, **given})
-    if method == "holdout" and given.get("interval", "wald") not in ("wald", "t"):
+    if method == "holdout" and not each and given.get("interval", "wald") not in ("wald", "t"):
         raise LogError(
             f"options={{'interval': {given['interval']!r}}} is an interval for a proportion, and "
             f"a difference is not one. Expected 'wald' or 't'."
@@ -234,16 +256,11 @@ def check_method_options(method: str | None, options: Options) -> dict[str, Any]
 
 
 def default_method(log: Log) -> str:
-    """Name the interval for differences: of one test set, of folds, or of another design.
-
-    Sources left out are folds here, as for `wald`: the models differ on these sources.
-    """
+    """Name the interval for differences: what `interval` chooses, if it has differences."""
     try:
         method = recommend_method(log)[0]
     except LogError:  # nothing fits: the error of holdout or wald says what is missing
-        method = "holdout"
-    if method in ("holdout", "wald", "out_of_source"):
-        return "holdout" if count_folds(log.design) == 1 else "wald"
+        return "holdout" if count_folds(log.planned) == 1 else "wald"
     return method if find_method(method).for_differences else "bootstrap_oob"
 
 
@@ -260,10 +277,13 @@ def difference_interval(
         base = find_method(chosen).run(points, means, alpha=alpha, **options)
         counts = np.full(differences.width, repetitions)
         base = replace(base, columns={**base.columns, "n_repetitions": counts})
+    elif chosen == _union.NAME:
+        base = _union.compute(log, differences, alpha=alpha, **options)
     else:
         base = find_method(chosen).run(log, differences, alpha=alpha, **options)
     base = zero_rounding_noise(base, log, differences)
-    return replace(base, attrs={**base.attrs, "interval_method": chosen})
+    target = f"difference of two models in the {base.attrs['target']}"
+    return replace(base, attrs={**base.attrs, "target": target, "interval_method": chosen})
 
 
 def has_standard_errors(base: Result) -> bool:
@@ -338,6 +358,7 @@ def collapse_intervals(base: Result, tiny: MaskArray, equal: MaskArray) -> Resul
             columns[side] = np.where(tiny, columns["estimate"], base.columns[side])
     caution = base.caution.copy()
     caution[tiny] |= np.int64(Caution.ZERO_VARIANCE)
+    caution[tiny] &= ~np.int64(Caution.UNSTABLE_DIFFERENCE)
     return replace(base, columns=columns, caution=caution)
 
 

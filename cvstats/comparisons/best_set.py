@@ -8,6 +8,7 @@ the centered losses. It is drawn here directly, once for all models.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal, TypeAlias
 
@@ -15,10 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from cvstats.comparisons._groups import group_residuals
 from cvstats.comparisons._max_t import check_draws, count_leads, critical_value
 from cvstats.comparisons._pairs import (
     ROUNDING,
     average_repetitions,
+    default_method,
     loss_magnitude,
     model_columns,
 )
@@ -28,10 +31,19 @@ from cvstats.core.columns import Differences
 from cvstats.core.crossproducts import cross_products
 from cvstats.core.layout import count_folds, fold_levels, repetition_level
 from cvstats.core.moments import Moments
-from cvstats.core.result import Result
+from cvstats.core.result import Result, is_count
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, is_number
+from cvstats.intervals import find_method
+from cvstats.intervals._differences import (
+    LARGEST_RATIO,
+    RELATIVELY_STABLE,
+    divide_spreads,
+    repeats_folds,
+)
+from cvstats.intervals._groups import doubt_sources
 from cvstats.intervals._method import Method
+from cvstats.intervals._references import RELATIVE_STABILITY
 from cvstats.intervals._requirements import partition
 from cvstats.options import Missing, Rng, check_rng, seed_of
 
@@ -51,6 +63,7 @@ def best_set(
     *,
     alpha: float = 0.05,
     center: Literal["fold", "global"] = "fold",
+    method: Literal["holdout", "wald", "clustered", "out_of_source"] | None = None,
     n_draws: int = 10_000,
     rng: Rng = None,
     screening: float | None = None,
@@ -73,7 +86,11 @@ def best_set(
         One minus the level: a best model stays in the set with probability ``1 - alpha``.
     center : {"fold", "global"}, optional
         Whether A is taken about the means of each fold or about those of all points. The first
-        asks for two points in each fold.
+        asks for two points in each fold. Where sources are what counts there is no such choice.
+    method : {"holdout", "wald", "clustered", "out_of_source"}, optional
+        What counts as independent: points (`holdout` for one test set, `wald` for folds), or
+        the sources (``"clustered"``, ``"out_of_source"``). Without it what `interval` chooses for
+        this log: sources, unless the folds divide them.
     n_draws : int, optional
         How many draws of g, which all models share.
     rng : int or numpy.random.Generator, optional
@@ -102,9 +119,11 @@ def best_set(
     Notes
     -----
     The set contains each best model with a probability of asymptotically at least ``1 -
-    alpha``, for stable learners; how many others it contains is a matter of power. The
-    p-value is ``(1 + #{drawn >= T_m}) / (n_draws + 1)``; two models give that of the one-sided
-    Wald test, one model has 1.
+    alpha``, where the *differences* of the losses are relatively stable (see `compare`; that each
+    learner is stable is not enough), or where one test set was used. From three repetitions on,
+    ``caution`` says ``unstable difference`` for a model whose difference from its closest rival
+    is not. How many others the set contains is a matter of power. The p-value is ``(1 + #{drawn
+    >= T_m}) / (n_draws + 1)``; two models give that of the one-sided Wald test, one model has 1.
 
     Models with the same losses share all numbers. A model that another one beats by the same
     amount on every point has p = 0.
@@ -116,6 +135,11 @@ def best_set(
     The divisor of ``sigma_mj^2`` is n - 1 whatever the centering, as in the paper; within folds of
     few points it makes the leads look larger than they are.
 
+    Sources: the covariance of the models' means is that of `clustered` (CR2) or of `out_of_source`,
+    and each lead is taken from Student's t with the degrees of freedom of that interval to the
+    normal distribution before it is compared to the draws. The target is then that of the
+    interval, and its cautions stand here too.
+
     Repetitions: means are taken over all of them and A is their average, as in `wald`: n is
     the number of points, never points times repetitions. Without folds (several runs of one
     test set) each point is averaged over its repetitions first, as in `holdout`.
@@ -124,6 +148,7 @@ def best_set(
     ----------
     Lei (2020), Journal of the American Statistical Association 115(532), 1978-1997,
     doi:10.1080/01621459.2019.1672556.
+    Bayle, Janson and Mackey (2025), arXiv:2508.04409.
 
     Examples
     --------
@@ -143,33 +168,106 @@ def best_set(
     check_rng(rng)
     log = read(losses, missing=missing)
     METHOD.require(log.design)
-    repetitions, folds = log.design.number("repetition"), count_folds(log.design)
+    chosen = default_method(log) if method is None else method
+    find_method(chosen).require(log.design)
     seed = seed_of(rng)
-    estimate = log.moments(repetition_level(log.design)).over(()).location[0]
-    used = average_repetitions(log) if folds == 1 and repetitions > 1 else log
-    n = int(used.design.splits().rows[0])
-    if n < 2:
-        raise LogError("best_set needs at least two points and this log has 1.")
-    table: Numbers = {"estimate": estimate, **masked_columns(log.panels.width)}
-    for cell, squares, mean, same in iterate_cells(used, model_columns(log), center):
+    by_groups = find_method(chosen).of_groups
+    pilot = over_groups(log, chosen) if by_groups else over_points(log, center)
+    repeated = None if by_groups or not repeats_folds(log) else log.moments(("repetition",))
+    table: Numbers = {"estimate": pilot.estimate, **masked_columns(log.panels.width)}
+    unstable = np.zeros(log.panels.width, dtype=bool)
+    for cell, squares, mean, same in pilot.cells:
         part = compute(
-            mean, squares, same, n=n, alpha=alpha, n_draws=n_draws, seed=seed, screening=screening
-        )
+            mean, squares, same, n=pilot.n, df=pilot.df,
+            alpha=alpha, n_draws=n_draws, seed=seed, screening=screening,
+        )  # fmt: skip
+        if repeated is not None:
+            unstable[cell] = find_unstable_leads(repeated.pick(cell), mean, squares, pilot.n)
         for name, values in part.items():
             table[name][cell] = values
-    for name, count in {"n_points": n, "n_folds": folds, "n_repetitions": repetitions}.items():
+    counts = {"n_folds": count_folds(log.design), "n_repetitions": log.design.number("repetition")}
+    for name, count in {**pilot.counts, **counts}.items():
         table[name] = np.full(log.panels.width, count)
     caution = table.pop("caution").astype(np.int64)
-    doubt = Caution.FEW_POINTS if n < 30 else Caution(0)
-    if center == "fold" and folds > 1 and n < SMALL_FOLD * folds:
-        doubt |= Caution.SMALL_FOLDS
-    caution[~np.isnan(estimate)] |= np.int64(doubt)
+    caution[unstable] |= np.int64(Caution.UNSTABLE_DIFFERENCE)
+    caution[~np.isnan(pilot.estimate)] |= np.int64(pilot.doubt)
     attrs: dict[str, Any] = {
-        **METHOD.facts(), "alpha": alpha, "center": center, "n_draws": n_draws, "seed": seed,
+        **METHOD.facts(), **pilot.attrs, "alpha": alpha, "n_draws": n_draws, "seed": seed,
+        "interval_method": chosen,
     }  # fmt: skip
     if screening is not None:
         attrs["screening"] = screening
     return log.label(Result("best_set", table, caution, attrs))
+
+
+@dataclass(frozen=True, eq=False)
+class Leads:
+    """What the test needs of a log, whether points or groups are independent.
+
+    Parameters
+    ----------
+    estimate : array, shape (columns,)
+        The estimate of each column.
+    cells : iterator
+        For each carried cell its columns, sums of squares of differences, means and twins.
+    n : int
+        Number of points, or of groups.
+    df : float or None
+        Degrees of freedom of the leads; None where points are many.
+    counts, attrs : dict
+        What the result reports besides.
+    doubt : Caution
+        What to doubt, whichever model.
+    """
+
+    estimate: FloatArray
+    cells: Iterator[tuple[IntArray, FloatArray, FloatArray, IntArray]]
+    n: int
+    df: float | None
+    counts: dict[str, int]
+    attrs: dict[str, Any]
+    doubt: Caution
+
+
+def over_points(log: Log, center: str) -> Leads:
+    """Take points for independent, in their folds."""
+    repetitions, folds = log.design.number("repetition"), count_folds(log.design)
+    used = average_repetitions(log) if folds == 1 and repetitions > 1 else log
+    n = int(used.design.splits().rows[0])
+    if n < 2:
+        raise LogError("best_set needs at least two points and this log has 1.")
+    doubt = doubt_sources(log.design, of_means=False)
+    if n < 30:
+        doubt |= Caution.FEW_POINTS
+    if center == "fold" and folds > 1 and n < SMALL_FOLD * folds:
+        doubt |= Caution.SMALL_FOLDS
+    estimate = log.moments(repetition_level(log.design)).over(()).location[0]
+    cells = iterate_cells(used, model_columns(log), center)
+    return Leads(estimate, cells, n, None, {"n_points": n}, {"center": center}, doubt)
+
+
+def over_groups(log: Log, method: str) -> Leads:
+    """Take sources for independent, as the interval ``method`` does."""
+    base = find_method(method).run(log)
+    known = ~np.isnan(base.columns["estimate"])
+    counts = {
+        name: int(values[known.argmax()]) for name, values in base.columns.items() if is_count(name)
+    }
+    own = np.int64(Caution.NO_LOSSES | Caution.ZERO_VARIANCE)
+    df = float(base.columns["df"][0])
+    return Leads(
+        base.columns["estimate"],
+        iterate_group_cells(log, model_columns(log), known, method),
+        log.design.number("source"),
+        df,
+        counts,
+        {
+            "df": df,
+            "target": f"the models with the smallest {base.attrs['target']}",
+            "guarantee": "holds each best model as sources grow, if they are independent",
+        },
+        Caution(int(np.bitwise_or.reduce(base.caution & ~own))),
+    )
 
 
 def check_screening(screening: object, alpha: float) -> None:
@@ -191,6 +289,7 @@ def compute(
     same: IntArray,
     *,
     n: int,
+    df: float | None,
     alpha: float,
     n_draws: int,
     seed: int,
@@ -207,7 +306,9 @@ def compute(
     same : array of int, shape (models,)
         For each model the first one with the very same losses.
     n : int
-        Number of points.
+        Number of points, or of groups.
+    df : float or None
+        Degrees of freedom of Student's t for the leads of groups.
     alpha, n_draws, seed, screening
         As in `cvstats.best_set`.
 
@@ -218,6 +319,8 @@ def compute(
     """
     m = len(mean)
     t = standardized_leads(mean, squares, n)
+    if df is not None:
+        t = normal_scores(t, df)
     one = same[:, None] == same
     t[one] = 0.0
     ahead = (squares == 0) & ~one & (t > 0)
@@ -226,7 +329,8 @@ def compute(
     statistic, p = np.full(m, np.inf), np.zeros(m)
     statistic[alone], p[alone], bound = model_confidence_set(
         t[np.ix_(alone, alone)], squares[np.ix_(alone, alone)],
-        n=n, alpha=alpha, n_draws=n_draws, seed=seed, screening=screening,
+        n=n, exact=df is not None,
+        alpha=alpha, n_draws=n_draws, seed=seed, screening=screening,
     )  # fmt: skip
     statistic, p = statistic[same], p[same]
     better = ~one & (t > bound)  # the column is surely better than the row
@@ -254,11 +358,31 @@ def standardized_leads(mean: FloatArray, squares: FloatArray, n: int) -> FloatAr
     return found
 
 
+def find_unstable_leads(
+    repetitions: Moments, mean: FloatArray, squares: FloatArray, n: int
+) -> MaskArray:
+    """Find the models whose difference from their closest rival is not stable over repetitions."""
+    t = standardized_leads(mean, squares, n)
+    rival = np.where(np.isnan(t), -np.inf, t).argmax(axis=1)
+    every = np.arange(len(mean))
+    gaps = repetitions.mean - repetitions.mean[:, rival]
+    ratio = divide_spreads(gaps.std(axis=0, ddof=1), np.sqrt(squares[every, rival]) / n)
+    unstable: MaskArray = (squares[every, rival] > 0) & (ratio > LARGEST_RATIO)
+    return unstable
+
+
+def normal_scores(t: FloatArray, df: float) -> FloatArray:
+    """Take values of Student's t to those of the normal distribution that are as far out."""
+    far = special.ndtri(special.stdtr(df, -np.abs(t)))
+    return np.asarray(np.sign(t) * -far)
+
+
 def model_confidence_set(
     t: FloatArray,
     squares: FloatArray,
     *,
     n: int,
+    exact: bool,
     alpha: float,
     n_draws: int,
     seed: int,
@@ -270,8 +394,8 @@ def model_confidence_set(
         return np.array([-np.inf]), np.ones(1), -np.inf
     others = ~np.eye(m, dtype=bool)
     top = np.where(others, t, -np.inf).max(axis=1)
-    # The drawn variances have the divisor n, the statistics n - 1.
-    shrink = np.sqrt((n - 1) / n)
+    # The drawn variances have the divisor n, the statistics n - 1; normal scores have neither.
+    shrink = 1.0 if exact else np.sqrt((n - 1) / n)
     keep: MaskArray | None = None
     threshold = np.inf
     if screening is not None:
@@ -329,6 +453,43 @@ def iterate_cells(
         cross, mean = sum_cross_products(log, cell, found)
         level = loss_magnitude(whole.location[0, cell], cross.diagonal(), float(whole.count[0]))
         yield cell, *difference_squares(log, cell, by, cross, mean, ROUNDING * level)
+
+
+def iterate_group_cells(
+    log: Log, columns: IntArray, known: MaskArray, method: str
+) -> Iterator[tuple[IntArray, FloatArray, FloatArray, IntArray]]:
+    """Yield the same from the means of sources, of each model less the first one of its cell.
+
+    The sums of squares have the factor that makes the variance of a difference of n sources
+    ``squares / (n - 1) / n``.
+    """
+    whole = log.moments(repetition_level(log.design)).over(())
+    level = loss_magnitude(whole.location[0], whole.m2[0], float(whole.count[0]))
+    n = log.design.number("source")
+    for every in columns.T:
+        cell = every[known[every]]
+        if len(cell):
+            to_first = Differences(log.panels, cell, np.full(len(cell), cell[0]))
+            apart, mean = group_residuals(log.moments(("source",), to_first), method)
+            squares, same = residual_squares(apart, mean, ROUNDING * level[cell])
+            yield cell, n * (n - 1) * squares[np.ix_(same, same)], mean[same], same
+
+
+def residual_squares(
+    apart: FloatArray, mean: FloatArray, tiny: FloatArray
+) -> tuple[FloatArray, IntArray]:
+    """Sum squares of the differences of residuals, and find for each model its first twin.
+
+    Twins differ by rounding in every group.
+    """
+    squares = np.stack([((apart - one[:, None]) ** 2).sum(axis=0) for one in apart.T])
+    small = np.maximum.outer(tiny, tiny)
+    squares[squares <= small**2] = 0.0
+    twins = (squares == 0) & (np.abs(mean[:, None] - mean) <= small)
+    same = np.arange(len(mean))
+    for i, first in enumerate(twins.argmax(axis=1).tolist()):
+        same[i] = same[first]
+    return squares, same
 
 
 def difference_squares(
@@ -399,8 +560,10 @@ METHOD = Method(
     needs="one test set or a K-fold partition, repeated or not, and two models or more",
     target="the models with the smallest average test error of those trained in this "
     "cross-validation",
-    guarantee="holds each best model as the points grow, if the learners are stable",
+    guarantee="holds each best model as the points grow, "
+    f"{RELATIVELY_STABLE}; one test set needs independent points alone",
     fits="K for each model and repetition",
-    reference="Lei (2020), JASA 115(532), 1978-1997, doi:10.1080/01621459.2019.1672556",
+    reference="Lei (2020), JASA 115(532), 1978-1997, doi:10.1080/01621459.2019.1672556; "
+    f"{RELATIVE_STABILITY}",
     needs_losses=True,
 )

@@ -13,6 +13,7 @@ from cvstats.core.moments import Moments
 from cvstats.core.result import Result
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
+from cvstats.intervals._groups import flag_ignored_sources
 from cvstats.intervals._method import Method
 from cvstats.intervals._requirements import one_test_per_point
 from cvstats.options import Missing
@@ -89,7 +90,8 @@ def cochran_q(losses: Losses, *, missing: Missing = "raise") -> Table:
         "n_points": np.full(width, int(cell.count[0])),
     }
     caution = np.where(np.isnan(estimate), np.int64(Caution.NO_LOSSES), np.int64(0))
-    return log.label(Result("cochran_q", table, caution, METHOD.facts()))
+    result = Result("cochran_q", table, caution, METHOD.facts())
+    return log.label(flag_ignored_sources(result, log.design, of_means=False))
 
 
 def compute(cell: Moments, models: int) -> tuple[FloatArray, FloatArray]:

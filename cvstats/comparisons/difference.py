@@ -8,8 +8,9 @@ from typing import Any
 from cvstats.comparisons._pairs import any_log, check_one_partner, choose_pairs
 from cvstats.containers import Losses, read
 from cvstats.containers.align import against, every_pair, subtracted
+from cvstats.intervals._differences import DIFFERENCES
 from cvstats.intervals._method import Method
-from cvstats.intervals._references import BAYLE
+from cvstats.intervals._references import BAYLE, RELATIVE_STABILITY
 
 __all__ = ["difference"]
 
@@ -43,8 +44,9 @@ def difference(losses: Losses, other: Losses | None = None, *, reference: Hashab
     Notes
     -----
     Every method that takes a log takes this one: its estimate is then the difference in
-    error. Losses of 0 and 1 have differences of -1, 0 and 1, so intervals for proportions do
-    not apply.
+    error. ``attrs["kind"]`` is ``"differences"``, and what an interval promises of it has the
+    condition that `compare` states. Losses of 0 and 1 have differences of -1, 0 and 1, so
+    intervals for proportions do not apply.
 
     References
     ----------
@@ -61,9 +63,12 @@ def difference(losses: Losses, other: Losses | None = None, *, reference: Hashab
     """
     check_one_partner(other, reference)
     if other is not None:
-        return subtracted(losses, other)
-    choose_pairs(read(losses), reference)
-    return every_pair(losses) if reference is None else against(losses, reference)
+        gaps = subtracted(losses, other)
+    else:
+        choose_pairs(read(losses), reference)
+        gaps = every_pair(losses) if reference is None else against(losses, reference)
+    gaps.attrs = {**gaps.attrs, **DIFFERENCES}
+    return gaps
 
 
 METHOD = Method(
@@ -71,9 +76,9 @@ METHOD = Method(
     requires=any_log,
     needs="two or more models on the same evaluations",
     target="the log of paired differences, itself a log",
-    guarantee="",
+    guarantee="none by itself; the interval taken of it states what holds for differences",
     fits="as the log has",
-    reference=BAYLE,
+    reference=f"{BAYLE}; {RELATIVE_STABILITY}",
     models=2,
     needs_losses=True,
     takes_lazy_losses=True,

@@ -25,7 +25,9 @@ from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences
 from cvstats.core.result import Result, half_widths
 from cvstats.errors import LogError, NotGiven, is_number
+from cvstats.intervals._differences import OF_INTERVAL
 from cvstats.intervals._method import Method
+from cvstats.intervals._references import RELATIVE_STABILITY
 from cvstats.options import Missing
 
 __all__ = ["Margin", "check_margin", "equivalence"]
@@ -93,12 +95,13 @@ def equivalence(
     ``equivalent`` is true exactly where the interval lies within the margin. A test that finds
     no difference does not show equivalence; this one does. A difference without any variance
     is equivalent, with p = 0, if it lies within the margin. Several comparisons are not
-    adjusted for.
+    adjusted for. On folds the difference must be relatively stable, see `compare`.
 
     References
     ----------
     Schuirmann (1987), Journal of Pharmacokinetics and Biopharmaceutics 15, 657-680,
     doi:10.1007/BF01068419.
+    Bayle, Janson and Mackey (2025), arXiv:2508.04409.
 
     Examples
     --------
@@ -202,10 +205,10 @@ METHOD = Method(
     requires=any_log,
     needs="two or more models on the same evaluations",
     target="whether a difference is too small to matter",
-    guarantee="as the interval it is based on",
+    guarantee=OF_INTERVAL,
     fits="as the interval it is based on",
     reference="Schuirmann (1987), Journal of Pharmacokinetics and Biopharmaceutics 15, 657-680, "
-    "doi:10.1007/BF01068419",
+    f"doi:10.1007/BF01068419; {RELATIVE_STABILITY}",
     models=2,
     takes_scores=True,
 )

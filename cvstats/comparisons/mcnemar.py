@@ -18,6 +18,7 @@ from cvstats.core.moments import Moments
 from cvstats.core.result import Result
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_flag
+from cvstats.intervals._groups import flag_ignored_sources
 from cvstats.intervals._method import Method
 from cvstats.intervals._requirements import one_test_per_point
 from cvstats.options import Missing
@@ -113,6 +114,7 @@ def mcnemar(
     METHOD.require(log.design)
     check_binary(log, METHOD)
     result = compute(log.moments((), differences), test=test, correction=correction)
+    result = flag_ignored_sources(result, log.design, of_means=False)
     return log.label_pairs(pairs, adjust_tests(result, adjust))
 
 

@@ -18,6 +18,8 @@ from cvstats.core.moments import Moments, mean_and_squares
 from cvstats.core.result import Result
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
+from cvstats.intervals._differences import find_unstable
+from cvstats.intervals._groups import flag_ignored_sources
 from cvstats.intervals._method import Method
 from cvstats.intervals._requirements import several_splits
 from cvstats.intervals.corrected_t import TrainSize, check_train_size, find_train_sizes
@@ -84,7 +86,9 @@ def rope(
     These are posterior probabilities under a flat prior, not p-values. With ``margin=0``,
     ``p_worse`` is the one-sided p-value of `corrected_t` for the model being better. The value
     of rho is a heuristic, which no log can give. Test sets that all have the same difference
-    put all probability where it lies.
+    put all probability where it lies. The posterior does not ask for the relative stability of
+    the difference, and ``caution`` says ``unstable difference`` where repetitions show that an
+    interval which does, such as `wald` in `compare`, is too narrow.
 
     References
     ----------
@@ -120,7 +124,11 @@ def rope(
             ratio = float(np.mean(found.count / find_train_sizes(log, found, train_size)))
         else:
             ratio = rho / (1 - rho)
-        return compute(found, ratio, margin=ends)
+        result = compute(found, ratio, margin=ends)
+        unstable = find_unstable(log, differences)
+        if unstable is not None:
+            result.caution[unstable] |= np.int64(Caution.UNSTABLE_DIFFERENCE)
+        return flag_ignored_sources(result, log.design, of_means=True)
 
     return compare_pairs(losses, other, reference, missing, run)
 

@@ -20,9 +20,10 @@ from cvstats.containers.dask import (
     lazy_table,
     moments_of_array,
 )
-from cvstats.containers.groups import Groups, stack, within_level
+from cvstats.containers.gaps import answer_cells, dropped
+from cvstats.containers.groups import Groups, answer_groups, stack, within_level
 from cvstats.containers.log import Log, Table
-from cvstats.containers.read import dropped, is_dask_frame, read
+from cvstats.containers.read import is_dask_frame, read
 from cvstats.containers.stacking import Axis, label_stacked
 
 Losses: TypeAlias = pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset | CellMoments
@@ -36,6 +37,8 @@ __all__ = [
     "Losses",
     "Table",
     "adjust_lazily",
+    "answer_cells",
+    "answer_groups",
     "compare_lazily",
     "dask",
     "dropped",

@@ -59,7 +59,7 @@ def cautions(result: pd.Series | pd.DataFrame | xr.Dataset) -> Any:
     tree    few points
     Name: caution, dtype: str
     >>> result.attrs["cautions"]["few points"]  # doctest: +ELLIPSIS
-    'There are fewer than 30 points: the normal approximation is rough. ...'
+    'There are fewer than 30 points, or few in a group: the normal approximation is rough. ...'
     """
     if isinstance(result, pd.Series) and "cautions" in result.attrs:
         name = NAMELESS if result.name is None else result.name

@@ -29,8 +29,10 @@ from cvstats.containers.batches import (
     read_batch,
 )
 from cvstats.containers.cells import Cells, CountPoints, cell_levels, design_of_cells
-from cvstats.containers.groups import Groups
+from cvstats.containers.gaps import answer_cells, find_gaps, keep_design
+from cvstats.containers.groups import Groups, answer_groups
 from cvstats.containers.log import (
+    DIFFERENT_GAPS,
     Log,
     doubted,
     facts_of,
@@ -63,6 +65,7 @@ from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, listed, spelled
 
 __all__ = [
+    "SpreadCells",
     "compare_lazily",
     "describe",
     "has_lazy_losses",
@@ -413,10 +416,7 @@ def find_cells(
             "some that all models have. Leave out the models that have no losses."
             if every.any() else "the log is empty. Expected at least one loss."
         )  # fmt: skip
-    for name in layout.levels:
-        lost = np.flatnonzero(layout.codes(name, rows) < 0) if name in LEVELS else ()
-        if len(lost):
-            raise unlabelled(name, layout.design_at(rows[lost[:1]]).format_labels(0))
+    check_labels(layout, rows)
     known = replace(known_cells(later.design_at(rows), later.levels, later.asked), rows=rows)
     dropped = int(np.count_nonzero(every)) - len(rows)
     if not dropped:
@@ -487,19 +487,20 @@ class LazyAnswer(Named):
     def __call__(self, found: ChunkMoments, known: KnownCells, *along: IntArray) -> NDArray[Any]:
         """Compute the numbers of one chunk of carried cells; pairs replace the models."""
         labels = self.labels_of(along)
-        shape, axis = list(found.carried), self.reduction.model_axis
-        if axis is not None:
-            shape = [len(self.asked[0]), *shape[:axis], *shape[axis + 1 :]]
-        out = np.empty((*self.leading, *shape), dtype=self.dtype)
+        out, axis = self.empty_numbers(found.carried), self.reduction.model_axis
         if out.size:
             name = labels.name
             refuse_missing(found, known, self.layout, name, self.drop)
             log = self.log_of(found, known, labels, known.points.__getitem__)
-            result = self.answer(log, found.carried)
-            columns = {**result.columns, "caution": result.caution}
-            for column in out.dtype.names or ():
-                out[column] = np.asarray(columns[column]).reshape(out.shape)
+            put_columns(out, self.answer(log, found.carried))
         return out if axis is None else np.moveaxis(out, 0, axis)
+
+    def empty_numbers(self, carried: tuple[int, ...]) -> NDArray[Any]:
+        """Make room for the numbers of a chunk; pairs replace the models, and come first."""
+        shape, axis = list(carried), self.reduction.model_axis
+        if axis is not None:
+            shape = [len(self.asked[0]), *shape[:axis], *shape[axis + 1 :]]
+        return np.empty((*self.leading, *shape), dtype=self.dtype)
 
     def labels_of(self, along: Sequence[IntArray]) -> ArrayLabels:
         """Take the labels of one chunk of the carried dimensions."""
@@ -541,9 +542,10 @@ class LazyAnswer(Named):
         if self.asked[0]:
             columns = self.reduction.model_columns(carried)
             left, right = (columns[list(side)].reshape(-1) for side in self.asked)
-            return doubted(self.run(log, Differences(log.panels, left, right)), self.doubt)
+            pairs = Differences(log.panels, left, right)
+            return doubted(answer_cells(log, self.run, pairs), self.doubt)
         if self.by is None:
-            return doubted(self.run(log), self.doubt)
+            return doubted(answer_cells(log, self.run), self.doubt)
         groups = Groups(log, self.by)
         if len(groups.labels) != self.leading[0]:
             raise LogError(
@@ -552,7 +554,68 @@ class LazyAnswer(Named):
                 f"{listed([spelled(name) for name in groups.labels])}. Take these alone, as in "
                 f"log.sel({self.by}=[…]), or load the log: log.compute()."
             )
-        return doubted(groups.answers(self.run), self.doubt)
+        ask = partial(answer_groups, self.by, groups.labels, self.run, None)
+        return doubted(answer_cells(log, ask), self.doubt)
+
+
+def put_columns(out: NDArray[Any], result: Result) -> None:
+    """Put the numbers of a result into the fields of an array."""
+    columns = {**result.columns, "caution": result.caution}
+    for column in out.dtype.names or ():
+        out[column] = np.asarray(columns[column]).reshape(out.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class GridAnswer(Named):
+    """How carried cells that miss different evaluations are answered for: by all losses of a chunk.
+
+    Parameters
+    ----------
+    numbers : LazyAnswer
+        The method, and what it may know of the log.
+    nan_tells : bool
+        Whether NaN in all cells says that nothing was evaluated.
+    within : str, optional
+        One more level that distinguishes evaluations.
+    scores : bool
+        Whether each loss is a score of a whole split.
+    """
+
+    numbers: LazyAnswer
+    nan_tells: bool
+    within: str | None
+    scores: bool
+
+    def __call__(
+        self, values: NDArray[Any], evaluated: MaskArray, *along: IntArray
+    ) -> NDArray[Any]:
+        """Compute the numbers of one chunk, which holds every evaluation of its cells."""
+        numbers, layout = self.numbers, self.numbers.layout
+        carried, axis = values.shape[len(layout.shape) :], numbers.reduction.model_axis
+        out = numbers.empty_numbers(carried)
+        if out.size:
+            design = replace(layout.design(), within=self.within, scores=self.scores)
+            here = evaluated.reshape(-1)
+            if self.nan_tells and not here.all():
+                check_labels(layout, np.flatnonzero(here))
+                design = replace(design, present=here)
+            design.splits()
+            table = np.asarray(values).reshape(design.size, math.prod(carried))
+            log = Log(
+                design, LossColumns((table,)), numbers.labels_of(along), noted=numbers.noted,
+                used=numbers.used,
+            )  # fmt: skip
+            log = replace(log, gaps=find_gaps(log, log.columns_by_cell()))
+            put_columns(out, numbers.answer(log, carried))
+        return out if axis is None else np.moveaxis(out, 0, axis)
+
+
+def check_labels(layout: Layout, rows: IntArray) -> None:
+    """Refuse evaluations that lack a label."""
+    for name in layout.levels:
+        lost = np.flatnonzero(layout.codes(name, rows) < 0) if name in LEVELS else ()
+        if len(lost):
+            raise unlabelled(name, layout.design_at(rows[lost[:1]]).format_labels(0))
 
 
 def refuse_missing(
@@ -652,7 +715,28 @@ class LazyCells:
         there = x.map_blocks(mark_losses, tested=tested, dtype=np.uint8)
         some = (there > 1).any(axis=carried)
         kept = (there > 0).all(axis=carried) & some
-        return kept, some if self.lazy.nan_tells else da.ones_like(kept)
+        every = some if self.lazy.nan_tells else da.ones_like(kept)
+        layout = self.lazy.layout
+        if not {"repetition", "point"} <= set(layout.levels):
+            return kept, every
+        delayed = import_dask().delayed
+        whole = delayed(keep_points, pure=True)(
+            delayed(layout, pure=True, traverse=False), kept, every
+        )
+        return da.from_delayed(whole, layout.shape, bool).rechunk(kept.chunks), every
+
+    def gaps_differ(self) -> Any:
+        """Say lazily whether carried cells miss different evaluations, and they are left out."""
+        x, tested = self.lazy.array.data, self.tested
+        if not self.lazy.drop or x.dtype.kind != "f" or number_cells(self.lazy) == 1:
+            return False
+        there = x.map_blocks(mark_losses, tested=tested, dtype=np.uint8)
+        kept, some = there > 0, there > 1
+        if "model" in self.lazy.array.dims:
+            axis = self.lazy.array.dims.index("model")
+            kept, some = kept.all(axis=axis), some.any(axis=axis)
+        carried = tuple(range(tested, kept.ndim))
+        return ((kept & some).any(axis=carried) & ~kept.all(axis=carried)).any()
 
     def sums(self) -> Any:
         """Aggregate chunks and add them up: for each chunk of carried cells its moments."""
@@ -705,6 +789,14 @@ class LazyCells:
         return delayed(find_cells, pure=True)(
             delayed(later, pure=True, traverse=False), parts, *marks
         )
+
+
+def keep_points(layout: Layout, kept: MaskArray, every: MaskArray) -> MaskArray:
+    """Leave points out of all repetitions if one of them lost them; see `keep_design`."""
+    rows = np.flatnonzero(every)
+    whole = np.zeros(layout.shape, dtype=bool)
+    whole.reshape(-1)[rows] = keep_design(layout.design_at(rows), kept.reshape(-1)[rows])
+    return whole
 
 
 def mark_losses(values: NDArray[Any], tested: int) -> NDArray[np.uint8]:
@@ -784,6 +876,8 @@ def compute_later(
         log.doubts(), by, leading, asked, lazy.drop,
     )  # fmt: skip
     form, points = run_on_sketch(log, replace(answer, run=example or run), levels)
+    if lazy.drop and number_cells(lazy) > 1:
+        return compute_cells_later(log, cells, answer, form)
     columns, counts = (form.columns, {}) if lazy.known_later else separate_counts(form)
     kinds = {name: np.asarray(values).dtype for name, values in columns.items()}
     answer = replace(answer, dtype=np.dtype([*kinds.items(), ("caution", np.int64)]))
@@ -809,6 +903,49 @@ def compute_later(
     names = [*kinds, "caution"]
     attrs = facts_of(form, log.noted) | counts | dict(log.attrs)
     return LazyNumbers({name: out[name] for name in names}, attrs, dropped)
+
+
+def number_cells(lazy: LazyArray) -> int:
+    """Count the carried cells, of which each holds all models."""
+    carried = lazy.array.dims[len(lazy.dims) :]
+    return math.prod(lazy.array.sizes[dim] for dim in carried if dim != "model")
+
+
+def compute_cells_later(
+    log: Log, cells: LazyCells, answer: LazyAnswer, form: Result
+) -> LazyNumbers:
+    """Make lazy arrays of numbers of cells that may miss different evaluations.
+
+    All evaluations of a carried cell come together in one task; where these would be large, the
+    chunks hold fewer cells.
+    """
+    da, lazy = import_dask().array, lazy_array(log)
+    x, tested = lazy.array.data, cells.tested
+    axis = cells.reduction.model_axis
+    carried = tuple(range(tested, x.ndim))
+    whole = dict.fromkeys(range(tested), -1) | ({} if axis is None else {tested + axis: -1})
+    if "model" in lazy.array.dims:
+        whole[lazy.array.dims.index("model")] = -1
+    x = x.rechunk({**dict.fromkeys(carried, "auto"), **whole})
+    evaluated = cells.kept()[1].rechunk(-1)
+    kinds = {name: np.asarray(values).dtype for name, values in form.columns.items()}
+    kinds["n_dropped"] = np.dtype(np.int64)
+    answer = replace(answer, dtype=np.dtype([*kinds.items(), ("caution", np.int64)]))
+    task = GridAnswer(answer, lazy.nan_tells, log.design.within, log.design.scores)
+    leading = answer.leading
+    ahead = tuple(range(x.ndim, x.ndim + len(leading)))
+    along: list[Any] = []
+    for at in carried:
+        along += [da.arange(x.shape[at], chunks=(x.chunks[at],)), (at,)]
+    out = da.blockwise(
+        task, (*ahead, *carried), x, tuple(range(x.ndim)), evaluated, tuple(range(tested)), *along,
+        new_axes=dict(zip(ahead, leading, strict=True)), dtype=answer.dtype,
+        adjust_chunks=None if axis is None else {tested + axis: len(answer.asked[0])},
+        meta=np.empty((0,) * (len(leading) + len(carried)), answer.dtype), concatenate=True,
+        align_arrays=False,
+    )  # fmt: skip
+    attrs = facts_of(form, log.noted) | dict(log.attrs)
+    return LazyNumbers({name: out[name] for name in (*kinds, "caution")}, attrs, None)
 
 
 def labels_of_log(log: Log) -> ArrayLabels:
@@ -1007,6 +1144,9 @@ def lazy_table(log: Log, by: tuple[str, ...]) -> xr.Dataset:
     numbers = compute_later(log, SpreadCells(by, shape), leading=shape)
     numbers.arrays.pop("caution")
     table = label_along(log, labels, numbers, {"method": "moments", **log.attrs})
+    if "n_dropped" in table:  # each carried cell has counts of its own
+        return table[["count", "mean", "var", "n_dropped"]]
+    table = table.drop_vars("count")
     cells = LazyCells.of(lazy, tuple(dict.fromkeys((*cell_levels(log.design), *by))))
     known = cells.known(log.design, (), cells.sums())
     if lazy.known_later:
@@ -1038,14 +1178,15 @@ class SpreadCells(Named):
         found = log.moments(self.by)
         location = found.location
         mean = np.full((*self.shape, location.shape[1]), np.nan)
-        variance = mean.copy()
+        variance, count = mean.copy(), np.zeros(mean.shape, dtype=np.int64)
         at = tuple(found.codes.T)
         mean[at] = location
+        count[at] = np.where(np.isnan(location), 0, found.count[:, None])
         with np.errstate(divide="ignore", invalid="ignore"):
             n = found.count[:, None]
             variance[at] = np.where(n > 1, found.m2 / (n - 1), np.nan)
         nothing = np.zeros(mean.size, dtype=np.int64)
-        return Result("moments", {"mean": mean, "var": variance}, nothing)
+        return Result("moments", {"count": count, "mean": mean, "var": variance}, nothing)
 
 
 def moments_of_array(
@@ -1061,9 +1202,11 @@ def moments_of_array(
         chosen = tuple(map(int, one)), tuple(map(int, two))
     cells = LazyCells.of(lazy, levels, chosen)
     sums = cells.sums()
-    blocks, known = import_dask().compute(
-        sums.to_delayed().ravel().tolist(), cells.known(log.design, (), sums)
+    blocks, known, differ = import_dask().compute(
+        sums.to_delayed().ravel().tolist(), cells.known(log.design, (), sums), cells.gaps_differ()
     )
+    if differ:
+        raise LogError(DIFFERENT_GAPS)
     labels = labels_along(log, lazy)
     axis = cells.reduction.model_axis
     whole = known.whole

@@ -22,7 +22,7 @@ from cvstats.core.result import Result
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, listed, nearest, spelled
 
-__all__ = ["Groups", "Part", "stack", "within_level"]
+__all__ = ["Groups", "Part", "answer_groups", "stack", "within_level"]
 
 Run = Callable[[Log], Result]
 
@@ -122,7 +122,22 @@ class Groups:
             scores=design.scores, metric=design.metric, weights=counts,
         )  # fmt: skip
         panels = hide_losses(self.log.panels.width, WORDS)
-        return replace(self.log, design=part, panels=panels, cells=Part(self, at))
+        return replace(
+            self.log, design=part, panels=panels, complete=self.planned(at), cells=Part(self, at)
+        )
+
+    def planned(self, at: int) -> Design | None:
+        """Give the design of a part before evaluations were left out, if some were."""
+        whole = self._before_gaps
+        if whole is None:
+            return None
+        return whole.part(int(np.searchsorted(whole.codes, self.codes[at]))).design
+
+    @cached_property
+    def _before_gaps(self) -> Groups | None:
+        if self.log.complete is None:
+            return None
+        return Groups(replace(self.log, design=self.log.complete, complete=None), self.name)
 
     def first(self, by: tuple[str, ...]) -> tuple[str, ...]:
         """Put the level of the parts before all others."""
@@ -235,6 +250,22 @@ class Groups:
                 f"log.drop([{spelled(label)}, …], level={self.name!r}) in pandas."
             )
         return stack(results)
+
+
+def answer_groups(
+    by: str,
+    labels: Sequence[Hashable],
+    run: Run,
+    run_groups: Callable[[Groups], Result | None] | None,
+    log: Log,
+) -> Result:
+    """Run a method on the part of a log for each label of a level, of which all must be there."""
+    groups = Groups(log, by)
+    gone = [label for label in labels if label not in groups.labels]
+    if gone:
+        raise LogError(f"no evaluation of {by}={spelled(gone[0])} is left.")
+    together = run_groups(groups) if run_groups is not None else None
+    return groups.answers(run) if together is None else together
 
 
 def take_codes(level: Level, rows: IntArray) -> IntArray:

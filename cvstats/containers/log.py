@@ -26,9 +26,11 @@ from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import MOST, LogError, listed, spelled, unpaired
 
 if TYPE_CHECKING:
+    from cvstats.containers.gaps import Gaps
     from cvstats.containers.xarray import LazyArray
 
 __all__ = [
+    "DIFFERENT_GAPS",
     "HiddenTable",
     "Labels",
     "Log",
@@ -48,7 +50,7 @@ Table: TypeAlias = pd.Series | pd.DataFrame | xr.Dataset
 
 
 class Labels(Protocol):
-    """How the columns of a log are called, and how results get their labels back."""
+    """How the columns of a log are called."""
 
     @property
     def models(self) -> Sequence[Hashable]:
@@ -62,6 +64,10 @@ class Labels(Protocol):
 
     def may_be_empty(self) -> bool:
         """Tell whether a column without any loss is a masked cell and not a mistake."""
+
+
+class ResultLabels(Labels, Protocol):
+    """How results get their labels back."""
 
     def table(self, result: Result, attrs: Attrs) -> Table:
         """Label a result that has a number for each column."""
@@ -119,6 +125,12 @@ def hide_losses(width: int, words: str) -> LossColumns:
     return LossColumns((table,))
 
 
+DIFFERENT_GAPS = (
+    "the carried cells of this log miss different evaluations, and this takes the same ones in "
+    "all of them. Expected every loss, or the same gaps everywhere. Take one cell at a time, or "
+    "fill the gaps: log.fillna(…)."
+)
+
 LEAST = 1e-146
 """The squares of smaller deviations are no normal floating-point numbers any more."""
 
@@ -135,8 +147,6 @@ def facts_of(result: Result, noted: Mapping[Hashable, Any]) -> dict[str, Any]:
     ``noted`` are the attrs of the log, which may name its loss.
     """
     facts: dict[str, Any] = {"method": result.method, **result.attrs}
-    if "interval_method" in result.attrs:
-        facts["target"] = f"difference of two models in the {facts['target']}"
     if isinstance(noted.get("loss"), str):
         facts["loss"] = noted["loss"]
     facts |= {str(name): noted[name] for name in FACTS if name in noted and "metric" in noted}
@@ -238,6 +248,11 @@ class Log:
         What is doubtful about levels that are not kept.
     lazy : LazyArray, optional
         The losses, where they are still to be computed.
+    gaps : Gaps, optional
+        Where carried cells miss different evaluations, which are left out in each of them; the
+        design is then that of the whole log, and `answer_cells` asks the cells of each pattern.
+    some_cells : bool
+        Whether it holds some of the carried cells of a log, in all of which a model may be masked.
     """
 
     design: Design
@@ -251,9 +266,27 @@ class Log:
     cells: MomentSource | None = None
     doubt: Caution = Caution(0)
     lazy: LazyArray | None = None
+    gaps: Gaps | None = None
+    some_cells: bool = False
+
+    @property
+    def planned(self) -> Design:
+        """The design before evaluations were left out, which says what kind of log this is."""
+        return self.complete or self.design
+
+    def columns_by_cell(self) -> IntArray:
+        """List the columns of the models, models by carried cells; of both logs, if there are two."""
+        own = np.stack([self.labels.columns(model) for model in range(len(self.labels.models))])
+        return own if self.other is None else np.concatenate([own, own + self.panels.width // 2])
+
+    def _refuse_gaps(self) -> None:
+        """Refuse one answer for cells that miss different evaluations."""
+        if self.gaps is not None:
+            raise LogError(DIFFERENT_GAPS)
 
     def moments(self, by: Sequence[str], losses: Columns | None = None) -> Moments:
         """Compute moments by some levels, of the losses or of differences between them."""
+        self._refuse_gaps()
         if self.cells is not None:
             return self.cells.moments(by, losses)
         chosen = losses if losses is not None else self.panels
@@ -267,6 +300,7 @@ class Log:
 
     def columns(self, losses: Columns | None = None) -> Iterator[FloatArray | None]:
         """Give the columns whole, one at a time, their losses finite; None for a masked cell."""
+        self._refuse_gaps()
         if self.cells is not None:
             yield from self.cells.rows().columns(losses)
             return
@@ -341,6 +375,8 @@ class Log:
 
     def _refuse_empty(self, masked: MaskArray) -> None:
         """Refuse a model without any loss beside one that has some: it is no masked cell."""
+        if self.some_cells:
+            return
         models = self.labels.models
         gone = [bool(masked[self.labels.columns(model)].all()) for model in range(len(models))]
         if any(gone) and not all(gone):

@@ -7,20 +7,19 @@ from dataclasses import replace
 from functools import singledispatch
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import xarray as xr
 
 from cvstats.containers import pandas as frames
 from cvstats.containers import xarray as arrays
+from cvstats.containers.gaps import dropped
 from cvstats.containers.groups import within_level
 from cvstats.containers.log import Log
 from cvstats.containers.metric_facts import folds_of_metric, refuse_parts_of_cells
 from cvstats.core.design import LEVELS
-from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.errors import LogError, checked_choice
 
-__all__ = ["MISSING", "dropped", "is_dask_frame", "read"]
+__all__ = ["MISSING", "is_dask_frame", "read"]
 
 MISSING = ("raise", "drop")
 
@@ -61,46 +60,13 @@ def read(losses: object, *, missing: str = "raise", by: object = None) -> Log:
     present = log.design.present
     if 0 in (log.design.size, log.panels.width) or (present is not None and not present.any()):
         raise empty
-    if missing == "drop":
-        log = dropped(log)
     if by is not None:
         refuse_parts_of_cells(log, by)
         log = replace(log, design=within_level(log.design, by), used=(str(by),))
+    if missing == "drop":
+        log = dropped(log)
     log.design.splits()
     return log
-
-
-def dropped(log: Log) -> Log:
-    """Leave out every evaluation that is missing for any model."""
-    if log.lazy is not None:
-        return replace(log, lazy=replace(log.lazy, drop=True))
-    if log.cells is not None:
-        raise LogError(
-            "missing='drop' has to look at every loss, and these are moments. Expected "
-            "missing='raise'. Leave out evaluations as you aggregate: "
-            "cvstats.Moments.of_log(batch, missing='drop')."
-        )
-    keep = np.ones(log.design.size, dtype=bool)
-    masked = log.masked()  # what misses everything does not miss what others have
-    for j in np.setdiff1d(np.arange(log.panels.width), masked).tolist():
-        for start, stop in block_bounds(log.design.size, BLOCK):
-            keep[start:stop] &= ~np.isnan(log.panels.column(j, start, stop))
-    if log.design.present is not None:
-        before = log.design.present
-        keep &= before
-        gone = int(before.sum() - keep.sum())
-    else:
-        gone = int(keep.size - keep.sum())
-    if not keep.any():
-        raise LogError(
-            "missing='drop' leaves nothing: every evaluation is missing for some model. Expected "
-            "some that all models have. Leave out the models that have no losses."
-        )
-    design = log.design
-    if gone:
-        design = replace(design, present=keep, facts={})
-    noted = {**log.attrs, "n_dropped": gone}
-    return replace(log, design=design, attrs=noted, complete=log.design if gone else None)
 
 
 def is_dask_frame(losses: object) -> bool:

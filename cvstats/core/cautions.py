@@ -79,8 +79,9 @@ class Caution(IntFlag):
         "Try several values.",
     )  # fmt: skip
     FEW_POINTS = (
-        1 << 10, "few points", "There are fewer than 30 points: the normal approximation is rough.",
-        "Evaluate more points, or use a t interval.",
+        1 << 10, "few points",
+        "There are fewer than 30 points, or few in a group: the normal approximation is rough.",
+        "Evaluate more points, or use a t interval; for groups pool the variance.",
     )  # fmt: skip
     FEW_REPETITIONS = (
         1 << 11, "few repetitions", "With few repetitions the standard error itself is noisy.",
@@ -104,13 +105,15 @@ class Caution(IntFlag):
         "Draw more.",
     )  # fmt: skip
     FEW_SOURCES = (
-        1 << 16, "few sources", "Fewer than 10 sources are a small sample of sources.",
+        1 << 16, "few sources",
+        "Fewer than 30 sources are a small sample of sources: the interval may be too narrow.",
         "Collect more sources; more points of these do not help.",
     )  # fmt: skip
     FEW_CLUSTERS = (
         1 << 17, "few clusters",
-        "There are fewer than 30 clusters: the interval may be too narrow.",
-        "correction='CR3' is the safer choice, and more clusters are safer still.",
+        "There are fewer than 30 clusters: the interval may be too narrow, most of all where their "
+        "means are skewed.",
+        "Collect more clusters; more points of these do not help.",
     )  # fmt: skip
     SOURCES_ACROSS_FOLDS = (
         1 << 18, "sources across folds",
@@ -121,7 +124,7 @@ class Caution(IntFlag):
     UNEQUAL_CLUSTERS = (
         1 << 19, "unequal clusters",
         "A few clusters hold much of the log: the interval is too narrow.",
-        "Use correction='CR3'.",
+        "Use correction='CR2'.",
     )  # fmt: skip
     DISCORDANT_FEW = (
         1 << 20, "few discordant points",
@@ -134,7 +137,8 @@ class Caution(IntFlag):
     )  # fmt: skip
     IDENTICAL = (
         1 << 22, "identical model",
-        "Another model has the very same losses and shares these numbers.",
+        "Another model has the very same losses, or the same mean loss in every source that is "
+        "counted as one, and shares these numbers.",
         "Leave one of them out.",
     )  # fmt: skip
     DOMINATED = (
@@ -178,6 +182,25 @@ class Caution(IntFlag):
         "Each fold or split has one loss, and there is no level 'point'.",
         "If these are means or scores, say so with log.attrs['holds'] = 'scores' and use "
         "corrected_t.",
+    )  # fmt: skip
+    UNSTABLE_DIFFERENCE = (
+        1 << 32, "unstable difference",
+        "Other splits of the same points, or the exchange of one training point, change the "
+        "difference of these two models by much of its standard error: an interval that counts "
+        "points, such as that of wald, is then too narrow.",
+        "Use corrected_t or nested_cv, whose standard errors contain the chance of the training "
+        "data.",
+    )  # fmt: skip
+    SOURCES_IGNORED = (
+        1 << 36, "sources ignored",
+        "Points of one source are taken for independent: too narrow, and not about new sources.",
+        "Use clustered, or out_of_source where whole sources were left out.",
+    )  # fmt: skip
+    VERY_FEW_CLUSTERS = (
+        1 << 37, "very few clusters",
+        "One or two clusters carry the interval: fewer than 2 degrees of freedom, or fewer than 6 "
+        "clusters whose signs are drawn.",
+        "Collect more clusters; the interval is wide, and a poor guide.",
     )  # fmt: skip
     FEW_OF_A_CLASS = (
         1 << 50, "few of a class",

@@ -490,6 +490,11 @@ class Design:
         scoped = codes + offset[self.levels["source"].block(start, stop)]
         return readonly(np.where(codes < 0, -1, scoped))
 
+    def point_numbers(self) -> IntArray:
+        """Number the points of all rows, those of each source by themselves if they have to be."""
+        offset = self._source_offsets()[0] if self.facts.get("scoped") else None
+        return np.asarray(self._point_codes(offset, 0, self.size), dtype=np.int64)
+
     def _count_distinct(self, by: tuple[str, ...], scoped: bool) -> tuple[bool, int]:
         """Return whether every (split, point) occurs once, and the number of points.
 

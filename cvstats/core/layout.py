@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cvstats.core.design import LEVELS, Design
+from cvstats.core.design import LEVELS, SPLIT, Design
 from cvstats.core.types import IntArray
 from cvstats.errors import spelled
 
@@ -18,6 +18,7 @@ __all__ = [
     "fold_levels",
     "folds_are_guessed",
     "has_one_loss_per_split",
+    "has_whole_sources",
     "is_partition",
     "pair_labels",
     "repetition_level",
@@ -132,6 +133,24 @@ def find_across_folds(design: Design, name: str) -> str | None:
     total = len(np.unique(codes[crossed, 1]))
     rest = f" (and {total - 1:,} more like it)" if total > 1 else ""
     return f"{name} {label} occurs in {meets[crossed[0]]:,} folds{rest}"
+
+
+def has_whole_sources(design: Design) -> bool:
+    """Whether each test set holds all points of a source or none.
+
+    Random splits are taken to divide sources where one of them tests every source, or a source
+    is not tested on equally many points in all of them.
+    """
+    if fold_level(design) == "fold" and design.has("fold"):
+        return find_across_folds(design, "source") is None
+    splits = tuple(level for level in SPLIT if level in design.levels)
+    codes, counts = count_cells(design, (*splits, "source"))
+    _, tested = np.unique(codes[:, :-1], axis=0, return_counts=True)
+    if len(tested) > 1 and tested.max() == design.number("source"):
+        return False
+    order = np.argsort(codes[:, -1], kind="stable")
+    same = np.diff(codes[order, -1]) == 0
+    return bool((np.diff(counts[order])[same] == 0).all())
 
 
 def has_one_loss_per_split(design: Design) -> bool:

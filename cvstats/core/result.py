@@ -18,6 +18,7 @@ __all__ = [
     "ALTERNATIVES",
     "Result",
     "half_widths",
+    "is_count",
     "interval",
     "quantile",
     "separate_counts",

@@ -7,14 +7,20 @@ from dataclasses import replace
 import numpy as np
 
 from cvstats.containers import Log
-from cvstats.core.layout import repetition_level
+from cvstats.core.cautions import Caution
+from cvstats.core.design import Design
+from cvstats.core.layout import has_whole_sources, repetition_level
 from cvstats.core.moments import Moments
+from cvstats.core.result import Result
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, listed, spelled
 
 __all__ = [
+    "add_doubt",
     "average_sources",
     "count_points",
+    "doubt_sources",
+    "flag_ignored_sources",
     "repeated_levels",
     "size_range",
     "squared_errors_of_sources",
@@ -39,6 +45,29 @@ def count_points(log: Log, by: str, cells: Moments, method: str) -> IntArray:
             f"repetition: {log.design.take('repetition')}."
         )
     return counts[cells.codes[:, 0]]
+
+
+def doubt_sources(design: Design, *, of_means: bool) -> Caution:
+    """Doubt a method that takes points for independent, if the log has sources.
+
+    ``of_means`` says that it looks at the means of test sets only: then sources are ignored
+    where test sets divide them.
+    """
+    if not design.has("source") or (of_means and has_whole_sources(design)):
+        return Caution(0)
+    return Caution.SOURCES_IGNORED
+
+
+def add_doubt(caution: IntArray, doubt: IntArray | np.int64) -> IntArray:
+    """Add a doubt about sources, except where there is nothing or the folds are the sources."""
+    told = np.int64(Caution.NO_LOSSES | Caution.SOURCES_AS_FOLDS)
+    return np.where(caution & told, caution, caution | doubt)
+
+
+def flag_ignored_sources(result: Result, design: Design, *, of_means: bool) -> Result:
+    """Add to a result whether its method takes the points of one source for independent."""
+    doubt = np.int64(doubt_sources(design, of_means=of_means))
+    return replace(result, caution=add_doubt(result.caution, doubt))
 
 
 def average_sources(cells: Moments) -> tuple[Moments, FloatArray]:

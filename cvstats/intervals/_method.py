@@ -14,11 +14,15 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Literal
 
+import numpy as np
+
 from cvstats.containers import (
     Axis,
     Groups,
     Log,
     Table,
+    answer_cells,
+    answer_groups,
     is_dask_frame,
     is_lazy,
     label_stacked,
@@ -27,10 +31,15 @@ from cvstats.containers import (
     read,
     within_level,
 )
+from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.design import Design
 from cvstats.core.result import Result
+from cvstats.core.types import MaskArray
 from cvstats.errors import LogError, checked_level
+from cvstats.intervals._differences import find_unstable, is_difference
+from cvstats.intervals._groups import add_doubt, flag_ignored_sources
+from cvstats.intervals._references import RELATIVE_STABILITY
 from cvstats.options import check_alpha, check_choices, find_choices
 
 __all__ = ["IntervalMethod", "LogMethod", "Method", "apply_method"]
@@ -256,6 +265,9 @@ class IntervalMethod(LogMethod):
     ----------
     claims_too_much : bool
         Whether it is kept to show what not to use.
+    difference_guarantee : str
+        What is promised for the difference of two models, where that asks for the relative
+        stability of the difference. Without it the guarantee is that of one model.
     made_for : tuple of str
         The levels that show a log to be resampled in the way that this method calls for.
     recognized_by : str
@@ -264,9 +276,48 @@ class IntervalMethod(LogMethod):
 
     for_differences: bool = True
     claims_too_much: bool = False
+    difference_guarantee: str = ""
     made_for: tuple[str, ...] = ()
     recognized_by: str = ""
     is_interval = True
+
+    def run(self, log: Log, losses: Columns | None = None, **options: Any) -> Result:
+        """Check that the log is one for this method, compute, and say what the log makes doubtful.
+
+        Differences of models are judged as such, and sources that are taken for points named.
+        """
+        result = super().run(log, losses, **options)
+        if self.difference_guarantee and is_difference(log, losses):
+            result = self.qualify_difference(result, find_unstable(log, losses))
+        if self.of_groups:
+            return result
+        of_means = self.takes_scores or self.takes_means
+        return flag_ignored_sources(result, log.design, of_means=of_means)
+
+    def run_groups(self, groups: Groups, **options: Any) -> Result | None:
+        """Compute all groups at once; None where some group has to be computed by itself."""
+        if self.difference_guarantee and is_difference(groups.log, None):
+            return None
+        result = super().run_groups(groups, **options)
+        if result is None or not groups.design.has("source") or groups.name == "source":
+            return result
+        several = np.diff(groups.cells(("source",)).starts) > 1
+        doubt = np.where(several, np.int64(Caution.SOURCES_IGNORED), np.int64(0))
+        each = np.repeat(doubt, len(result.caution) // len(doubt))
+        return replace(result, caution=add_doubt(result.caution, each))
+
+    def qualify_difference(self, result: Result, unstable: MaskArray | None) -> Result:
+        """State what is promised for differences, and mark those that are not stable.
+
+        A result that promises less by itself, such as a heuristic, keeps its own words.
+        """
+        caution, attrs = result.caution, dict(result.attrs)
+        if unstable is not None:
+            caution = caution | np.where(unstable, np.int64(Caution.UNSTABLE_DIFFERENCE), 0)
+        if str(attrs["guarantee"]).startswith("exact"):
+            attrs["guarantee"] = self.difference_guarantee
+            attrs["reference"] = f"{self.reference}; {RELATIVE_STABILITY}"
+        return replace(result, caution=caution, attrs=attrs)
 
 
 def apply_method(
@@ -302,12 +353,11 @@ def apply_method(
         return lazily(log, run, by=by, axis=axis)
     axes = [] if axis is None else [axis]
     if by is None:
-        result = run(log)
+        result = answer_cells(log, run)
     else:
-        groups = Groups(log, by)
-        axes.insert(0, (by, groups.labels))
-        together = run_groups(groups) if run_groups is not None else None
-        result = groups.answers(run) if together is None else together
+        labels = Groups(log, by).labels
+        axes.insert(0, (by, labels))
+        result = answer_cells(log, partial(answer_groups, by, labels, run, run_groups))
     return label_stacked(log, axes, result) if axes else log.label(result)
 
 

@@ -1,4 +1,9 @@
-"""Which interval the design of a log calls for, and why."""
+"""Which interval the design of a log calls for, and why.
+
+The one rule that `interval`, comparisons, plots and the report go by. Groups are respected: one
+source left out at a time gives `out_of_source`, folds of whole sources and one test set of several
+sources `clustered`. Only where the design divides sources are points what counts.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +12,9 @@ from cvstats.core.design import Design
 from cvstats.core.layout import (
     covers_all_points,
     fewest_folds,
-    find_across_folds,
     fold_level,
     folds_are_guessed,
+    has_whole_sources,
     is_partition,
 )
 from cvstats.errors import LogError
@@ -35,7 +40,7 @@ def recommend_method(log: Log) -> tuple[str, str]:
 
     Returns the name of the method and the reason.
     """
-    design = log.design
+    design = log.planned
     if (resampled := recommend_for_resampling(design)) is not None:
         method, reason = resampled
         if method == "bootstrap_632" and RATES not in log.noted:
@@ -73,24 +78,24 @@ def recommend_for_resampling(design: Design) -> tuple[str, str] | None:
 
 def recommend_for_partition(design: Design) -> tuple[str, str]:
     """Choose for cross-validation: by folds or by sources, once or several times."""
-    by_source = design.has("source") and allows(design, "out_of_source")
+    sources = design.number("source")
+    by_source = sources > 1 and allows(design, "out_of_source")
     if by_source or fold_level(design) == "source":
         return "out_of_source", (
-            f"{design.number('source'):,} sources, left out one at a time (level 'source')"
+            f"{sources:,} sources, left out one at a time (level 'source')"
             + ("; no level is called 'fold'" if folds_are_guessed(design) else "")
         )
     k = fewest_folds(design)
+    if sources > 1 and has_whole_sources(design):
+        return "clustered", f"{k:,} folds that hold whole sources, {sources:,} of them"
     repetitions = design.number("repetition")
     points = design.splits().points
     what = "leave-one-out" if k == points else f"a partition into {k:,} folds"
-    groups = ""
-    if design.has("source"):
-        split = find_across_folds(design, "source")
-        groups = (
-            "; sources occur in several folds, so the interval covers these sources, not new ones"
-            if split
-            else "; folds hold whole sources: for the error on new ones use clustered"
-        )
+    groups = (
+        "; sources occur in several folds, so the interval covers these sources, not new ones"
+        if sources > 1
+        else ""
+    )
     if repetitions == 1:
         return "wald", f"{what}: every point is tested once{groups}"
     each = "every point is tested once in each"
@@ -100,7 +105,7 @@ def recommend_for_partition(design: Design) -> tuple[str, str]:
 def recommend_for_test_sets(design: Design) -> tuple[str, str]:
     """Choose between one test set, perhaps evaluated several times, and random splits."""
     splits = design.splits()
-    if splits.points is None:
+    if splits.points is None and not splits.apart:
         raise LogError(
             f"the log has {len(splits.rows):,} repetitions and no level 'point', so random splits "
             f"cannot be distinguished from one test set evaluated several times. Add the identity "
@@ -108,7 +113,10 @@ def recommend_for_test_sets(design: Design) -> tuple[str, str]:
         )
     if covers_all_points(design):
         again = f", evaluated {len(splits.rows):,} times" if len(splits.rows) > 1 else ""
-        return "holdout", f"one test set of {splits.points:,} points{again}"
+        what = f"one test set of {splits.points:,} points"
+        if design.has("source"):
+            return "clustered", f"{what} of {design.number('source'):,} sources{again}"
+        return "holdout", f"{what}{again}"
     return "corrected_t", (
         f"random splits: {len(splits.rows):,} repetitions that each test some of the points"
     )

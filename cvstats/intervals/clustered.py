@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
+
 from cvstats.containers import Log, Losses, Table
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
@@ -11,14 +13,18 @@ from cvstats.core.layout import find_across_folds
 from cvstats.core.result import Result, interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, checked_level
+from cvstats.intervals._differences import RELATIVELY_STABLE
 from cvstats.intervals._groups import count_points, size_range
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import groups
 from cvstats.options import Missing
 
-__all__ = ["clustered"]
+__all__ = ["check_parts", "clustered", "degrees_of_freedom", "residual_scale"]
 
 FEW_CLUSTERS = 30
+FEW_DF = 2 - 1e-12
+"""Degrees of freedom below which one cluster or two carry the interval; 2 up to rounding."""
+
 TOO_NARROW = 0.9
 """A share of CR1's own target below which clusters count as too unequal for it."""
 
@@ -27,7 +33,7 @@ def clustered(
     losses: Losses,
     *,
     by: str = "source",
-    correction: Literal["CR1", "CR3"] = "CR1",
+    correction: Literal["CR2", "CR1", "CR3"] = "CR2",
     alpha: float = 0.05,
     per: str | None = None,
     missing: Missing = "raise",
@@ -35,13 +41,15 @@ def clustered(
     """Cluster-robust interval: groups of points, not points, are what was sampled.
 
     The target is the mean loss over points of groups drawn as these were. The estimate is the
-    mean mu of all losses. With v_c the share of the losses in cluster c of G, and m_c their
-    mean, the variance is
+    mean mu of all losses. With v_c the share of the losses in cluster c of G, m_c their mean and
+    ``D_c = v_c (m_c - mu)``, the variance is
 
-    - CR1: ``G / (G - 1) sum_c v_c^2 (m_c - mu)^2``,
-    - CR3, the jackknife: ``(G - 1) / G sum_c [v_c (m_c - mu) / (1 - v_c)]^2``,
+    - CR2: ``sum_c D_c^2 / (1 - v_c)``, with the degrees of freedom of Bell and McCaffrey,
+      ``1 / [sum v_c^2 + (sum q_c)^2 - sum q_c^2]`` where ``q_c = v_c^2 / (1 - v_c)``;
+    - CR1: ``G / (G - 1) sum_c D_c^2``, with G - 1 degrees of freedom;
+    - CR3, the jackknife: ``(G - 1) / G sum_c [D_c / (1 - v_c)]^2``, with G - 1;
 
-    and the limits take Student's t with G - 1 degrees of freedom.
+    and the limits take Student's t. All three are one for clusters of equal size.
 
     Parameters
     ----------
@@ -50,8 +58,10 @@ def clustered(
         one cluster. Losses in any unit.
     by : str, optional
         The level (or coordinate) whose labels are the clusters.
-    correction : {"CR1", "CR3"}, optional
-        CR3 is the safer one where clusters are few, or differ much in size.
+    correction : {"CR2", "CR1", "CR3"}, optional
+        CR2 is unbiased where losses are independent and of one variance, and its degrees of
+        freedom fall where some clusters hold much of the log. CR1 is the usual one of other
+        programs, and too narrow for such clusters.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     per : str, optional
@@ -75,10 +85,12 @@ def clustered(
     Notes
     -----
     Exact as clusters grow in number, if they are independent and models were trained on other
-    clusters than they were tested on. ``caution`` reports fewer than 30 clusters;
-    a cluster that occurs in several folds, so that the interval is about these clusters and not
-    about new ones; and clusters so unequal that CR1 would be a tenth or more below its target
-    even if all cluster means varied alike.
+    clusters than they were tested on. ``caution`` reports fewer than 30 clusters, and fewer
+    than 2 degrees of freedom; a cluster that occurs in several folds, so that the interval is
+    about these clusters and not about new ones; and for CR1 clusters so unequal that it would
+    be a tenth or more below its target even if all cluster means varied alike.
+
+    CR3 here is (G - 1) / G times that of clubSandwich, as the jackknife has it.
 
     Several repetitions give each cluster one mean, over all of its losses: the same numbers
     as averaging each point over the repetitions first. Points and clusters stay as many as
@@ -86,6 +98,9 @@ def clustered(
 
     References
     ----------
+    Bell and McCaffrey (2002), Survey Methodology 28(2), 169-181.
+    Pustejovsky and Tipton (2018), Journal of Business & Economic Statistics 36(4), 672-683,
+    doi:10.1080/07350015.2016.1247004.
     Liang and Zeger (1986), Biometrika 73(1), 13-22, doi:10.1093/biomet/73.1.13.
     MacKinnon, Nielsen and Webb (2023), Journal of Econometrics 232(2), 272-299,
     doi:10.1016/j.jeconom.2022.04.001.
@@ -104,6 +119,12 @@ def clustered(
     >>> print(result.attrs["cautions"]["few clusters"])
     There are fewer than 30 clusters: the interval may be too narrow. ...
     """
+    check_parts(by, per)
+    return METHOD(losses, by=by, correction=correction, alpha=alpha, per=per, missing=missing)
+
+
+def check_parts(by: object, per: object) -> None:
+    """Refuse parts of one cluster each."""
     if per is not None:
         checked_level("per", per)
         checked_level("by", by)
@@ -112,7 +133,6 @@ def clustered(
                 f"per={per!r} leaves one cluster in each part. "
                 f"Expected another level than by={by!r}."
             )
-    return METHOD(losses, by=by, correction=correction, alpha=alpha, per=per, missing=missing)
 
 
 def compute(log: Log, losses: Columns | None, *, by: str, correction: str, alpha: float) -> Result:
@@ -120,25 +140,49 @@ def compute(log: Log, losses: Columns | None, *, by: str, correction: str, alpha
     cells = log.moments((by,), losses)
     points = count_points(log, by, cells, "clustered")
     g = len(cells.count)
-    v = (cells.count / cells.count.sum())[:, None]
+    v = cells.count / cells.count.sum()
     mean = cells.over(()).mean[0]
-    apart = v * (cells.mean - mean)
-    if correction == "CR1":  # Liang and Zeger (1986), times G / (G - 1)
-        squared = g / (g - 1) * (apart**2).sum(axis=0)
-    else:  # the jackknife: without cluster c the mean moves by v_c (mu - m_c) / (1 - v_c)
-        squared = (g - 1) / g * ((apart / (1 - v)) ** 2).sum(axis=0)
+    scale = residual_scale(v, correction)
+    squared = ((scale * v)[:, None] ** 2 * (cells.mean - mean) ** 2).sum(axis=0)
+    df = degrees_of_freedom(v, correction)
     caution = Caution.FEW_CLUSTERS if g < FEW_CLUSTERS else Caution(0)
-    if correction == "CR1" and expected_cr1_ratio(v[:, 0]) < TOO_NARROW:
+    if df < FEW_DF:
+        caution |= Caution.VERY_FEW_CLUSTERS
+    if correction == "CR1" and expected_cr1_ratio(v) < TOO_NARROW:
         caution |= Caution.UNEQUAL_CLUSTERS
     if find_across_folds(log.design, by) is not None:
         caution |= Caution.SOURCES_ACROSS_FOLDS
     return interval(
-        "clustered", mean, squared, origin=cells.origin, alpha=alpha, df=g - 1,
-        extra={
-            "df": g - 1, "n_points": int(points.sum()), "n_clusters": g, **size_range(points),
-        },
+        "clustered", mean, squared, origin=cells.origin, alpha=alpha, df=df,
+        extra={"df": df, "n_points": int(points.sum()), "n_clusters": g, **size_range(points)},
         caution=int(caution), attrs={"by": by, "correction": correction},
     )  # fmt: skip
+
+
+def residual_scale(v: FloatArray, correction: str) -> FloatArray:
+    """Scale the residual ``v_c (m_c - mu)`` of each cluster: their squares add to the variance.
+
+    ``v`` holds the shares of the clusters.
+    """
+    g = len(v)
+    if correction == "CR2":
+        return np.asarray(1 / np.sqrt(1 - v))
+    if correction == "CR1":  # Liang and Zeger (1986), times G / (G - 1)
+        return np.full(g, np.sqrt(g / (g - 1)))
+    # the jackknife: without cluster c the mean moves by v_c (mu - m_c) / (1 - v_c)
+    return np.asarray(np.sqrt((g - 1) / g) / (1 - v))
+
+
+def degrees_of_freedom(v: FloatArray, correction: str) -> float:
+    """Compute those of Bell and McCaffrey (2002) for CR2; clusters minus one for the others.
+
+    CR2 is a sum of squares, of which Satterthwaite's degrees of freedom are taken as if losses
+    were independent and of one variance.
+    """
+    if correction != "CR2":
+        return len(v) - 1
+    q = v**2 / (1 - v)
+    return float(1 / ((v**2).sum() + q.sum() ** 2 - (q**2).sum()))
 
 
 def expected_cr1_ratio(v: FloatArray) -> float:
@@ -159,8 +203,11 @@ METHOD = IntervalMethod(
     target="mean loss over points of groups drawn as these were, of models trained on other groups",
     guarantee="exact as groups grow, if they are independent and none occurs in training and in "
     "test folds",
+    difference_guarantee="exact as groups grow, if they are independent and none occurs in "
+    f"training and in test folds, and, where models were trained in folds, {RELATIVELY_STABLE}",
     fits="as the log has",
-    reference="Liang and Zeger (1986), Biometrika 73(1), 13-22, doi:10.1093/biomet/73.1.13",
+    reference="Bell and McCaffrey (2002), Survey Methodology 28(2), 169-181; "
+    "Liang and Zeger (1986), Biometrika 73(1), 13-22, doi:10.1093/biomet/73.1.13",
     level_option="by",
     group_option="per",
     of_groups=True,

@@ -182,7 +182,7 @@ def find_train_sizes(log: Log, found: Moments, train_size: TrainSize) -> FloatAr
     """Find how many points each model was trained on, or ask."""
     count = len(found.count)
     folded = found.levels not in ((), ("repetition",))
-    if train_size is None and folded and is_partition(log.complete or log.design):
+    if train_size is None and folded and is_partition(log.planned):
         return count_left_by_folds(log, found)
     if train_size is None:
         train_size = log.noted.get(NOTED)  # as evaluate leaves it
@@ -210,7 +210,7 @@ def count_left_by_folds(log: Log, found: Moments) -> FloatArray:
     here: IntArray = np.arange(len(count))
     whole = log.complete
     if isinstance(log.cells, Part) and share_models(log.cells.groups, found.levels):
-        whole = log.cells.groups.design
+        whole = log.cells.groups.log.planned
     if whole is not None:
         plan = whole.cell_table(found.levels)
         codes, count = whole.codes_of(plan), plan.total[plan.used].astype(np.float64)

@@ -1,8 +1,9 @@
-"""Do groups differ by more than their points explain? Cochran's Q and what follows from it.
+"""Do groups differ by more than their points explain? Welch's test, Cochran's Q and tau.
 
 Group g has the mean loss y_g with the squared standard error s_g^2. If the groups had one
 common expected loss, Q = sum (y_g - y)^2 / s_g^2, about the mean y weighted by 1 / s_g^2, would
-follow chi-squared with G - 1 degrees of freedom.
+follow chi-squared with G - 1 degrees of freedom as the points of each group grow. With few of
+them Q is too large, because the s_g^2 are estimates; Welch's F allows for that.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.design import Design
 from cvstats.core.moments import Moments
-from cvstats.core.result import Result
+from cvstats.core.result import Result, interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, listed, spelled
 from cvstats.intervals._groups import count_points, repeated_levels
@@ -27,6 +28,12 @@ from cvstats.intervals._requirements import groups, partition
 from cvstats.options import Missing
 
 __all__ = ["heterogeneity"]
+
+FEWEST_ROOT = 60.0
+"""Points of the smallest group, over the root of the groups, from which Welch's test holds."""
+
+FEWEST_POOLED = 10.0
+"""Points of the smallest group from which the test with a pooled variance holds."""
 
 STEPS = 200
 """Newton steps at most; each at least doubles a tau^2 that is far too small."""
@@ -42,10 +49,12 @@ def heterogeneity(
 ) -> Table:
     """Test whether groups differ by more than their points explain, and measure by how much.
 
-    The target is the standard deviation tau of the expected losses of groups drawn as these
-    were. With y_g the mean loss of group g and s_g its standard error, ``Q = sum_g (y_g -
-    y)^2 / s_g^2`` about the mean y weighted by ``1 / s_g^2``; without any difference it follows
-    chi-squared with G - 1 degrees of freedom.
+    The targets are the standard deviation tau and the mean of the expected losses of groups drawn
+    as these were. With y_g the mean loss of group g, n_g its points and s_g its standard error,
+    ``Q = sum_g w_g (y_g - y)^2`` about the mean y weighted by ``w_g = 1 / s_g^2``. The test is that
+    of Welch: with ``L = sum_g (1 - w_g / sum w)^2 / (n_g - 1)``,
+    ``F = Q / (G - 1) / (1 + 2 (G - 2) L / (G^2 - 1))`` has G - 1 and ``(G^2 - 1) / (3 L)`` degrees
+    of freedom if the groups have one expected loss.
 
     Parameters
     ----------
@@ -57,19 +66,22 @@ def heterogeneity(
     variance : {"own", "pooled"}, optional
         Whether ``s_g^2`` is the sample variance of the group's own losses over their number,
         or takes the variance within groups to be one for all. The second allows groups of one
-        point, and groups in which all losses are the same.
+        point, and groups in which all losses are the same; the test is then that of the analysis
+        of variance, ``F = Q / (G - 1)`` with G - 1 and N - G degrees of freedom.
     alpha : float, optional
-        One minus the level of the interval for tau.
+        One minus the level of the intervals for the mean and for tau.
     missing : {"raise", "drop"}, optional
         Whether a NaN loss is an error, or leaves the evaluation out for all models.
 
     Returns
     -------
     DataFrame or Dataset
-        A row for each model, or variables over the carried dimensions: ``q``, ``df``, ``p_value``;
-        ``i2``, the share of the scatter of the y_g that the points do not explain, ``max(0, 1 - df
-        / Q)``; ``tau`` (DerSimonian and Laird) with ``tau_lower`` and ``tau_upper`` (Q-profile) in
-        the unit of the loss; and ``caution``. ``n_groups`` is in ``attrs``.
+        A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
+        ``upper`` and ``se`` of the mean over groups (Hartung and Knapp); ``statistic`` (F) with
+        ``df``, ``df_within`` and ``p_value``; ``q``; ``i2``, the share of the scatter of the y_g
+        that the points do not explain, ``max(0, 1 - df / Q)``; ``tau`` (DerSimonian and Laird) with
+        ``tau_lower`` and ``tau_upper`` (Q-profile) in the unit of the loss; and ``caution``.
+        ``n_groups`` is in ``attrs``.
 
     Raises
     ------
@@ -84,10 +96,23 @@ def heterogeneity(
     model of its own, and tau is about both. Groups in the tens make a wide interval; the few
     largest do not make it narrow.
 
+    With own variances the test rejects too often where groups are many, their points few and the
+    losses skewed: at 5%, .22 of logs of 30 groups with 30 squared errors each. ``caution`` says
+    ``few points`` where the smallest group has fewer than ``60 sqrt(G)`` points; from there on it
+    rejected .04 to .08. Q itself, and with it i2, tau and its limits, is then larger still: Q
+    against chi-squared rejected .30 of these logs. ``variance="pooled"`` rejected .04 to .06 there
+    and with 5 points each, if the groups vary alike; if their variances differ, .11 to .21.
+
+    The mean is weighted by ``1 / (s^2 / n_g + tau^2)`` with the pooled variance s^2, whichever
+    ``variance`` is: weights from each group's own variance prefer groups whose mean happens to be
+    small, where losses are skewed. Its limits use Student's t with G - 1 degrees of freedom.
+
     References
     ----------
+    Welch (1951), Biometrika 38(3/4), 330-336, doi:10.1093/biomet/38.3-4.330.
     Cochran (1954), Biometrics 10(1), 101-129, doi:10.2307/3001666.
     DerSimonian and Laird (1986), doi:10.1016/0197-2456(86)90046-2.
+    Hartung and Knapp (2001), Statistics in Medicine 20(12), 1771-1782, doi:10.1002/sim.791.
     Higgins and Thompson (2002), doi:10.1002/sim.1186.
     Viechtbauer (2007), Statistics in Medicine 26(1), 37-52, doi:10.1002/sim.2514.
 
@@ -109,33 +134,73 @@ def compute(log: Log, losses: Columns | None, *, by: str, variance: str, alpha: 
     """Test and measure how the groups differ, repetitions averaged."""
     cells = log.moments(repeated_levels(log, by), losses)
     merged = cells.over((by,))
-    count_points(log, by, merged, "heterogeneity")
+    n = count_points(log, by, merged, "heterogeneity").astype(np.float64)[:, None]
     parts = cells.groups("repetition") if "repetition" in cells.levels else [cells]
     y = merged.mean
     s2 = squared_errors(parts, variance)
     n_groups, width = y.shape
     df = n_groups - 1
     q, _ = cochran_q(y, s2, np.zeros(width))
-    w = 1 / s2
-    # DerSimonian and Laird (1986): E Q = df + tau^2 (sum w - sum w^2 / sum w)
-    raw = (q - df) / (w.sum(axis=0) - (w**2).sum(axis=0) / w.sum(axis=0))
+    f, df_within = welch_test(q, s2, n) if variance == "own" else (
+        q / df, np.full(width, n.sum() - n_groups)
+    )  # fmt: skip
+    raw = excess_variance(q, s2)
     lower, upper = (  # Viechtbauer (2007): the tau^2 under which Q is no surprise
         np.sqrt(q_profile(y, s2, float(special.chdtri(df, tail))))
         for tail in (alpha / 2, 1 - alpha / 2)
     )
     columns: dict[str, NDArray[Any]] = {
-        "q": q, "df": np.full(width, df), "p_value": special.chdtrc(df, q),
-        "i2": 1 - df / np.maximum(q, df),
+        "statistic": f, "df": np.full(width, df), "df_within": df_within,
+        "p_value": special.fdtrc(df, df_within, f),
+        "q": q, "i2": 1 - df / np.maximum(q, df),
         "tau": np.sqrt(np.maximum(raw, 0.0)),
     }  # fmt: skip
     columns |= {"tau_lower": lower, "tau_upper": upper, "n_groups": np.full(width, n_groups)}
-    caution = np.where(raw < 0, np.int64(Caution.CLAMPED), np.int64(0))
     missing = np.isnan(y).any(axis=0)
-    caution[missing] = Caution.NO_LOSSES
     for name in ("i2", "tau_lower", "tau_upper"):
         columns[name] = np.where(missing, np.nan, columns[name])
-    attrs: dict[str, str | float | int] = {"alpha": alpha, "by": by, "variance": variance}
-    return Result("heterogeneity", columns, caution, attrs)
+    fewest = FEWEST_ROOT * np.sqrt(n_groups) if variance == "own" else FEWEST_POOLED
+    doubt = Caution.FEW_POINTS if n.min() < fewest else Caution(0)
+    mean, squared = hartung_knapp(y, squared_errors(parts, "pooled"))
+    return interval(
+        "heterogeneity", mean, squared, origin=cells.origin, alpha=alpha, df=df, extra=columns,
+        caution=np.where(raw < 0, np.int64(doubt | Caution.CLAMPED), np.int64(doubt)),
+        attrs={"by": by, "variance": variance},
+    )  # fmt: skip
+
+
+def welch_test(q: FloatArray, s2: FloatArray, n: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Compute Welch's F (1951) and its second degrees of freedom from Q."""
+    w = 1 / s2
+    groups = len(w)
+    rest = ((1 - w / w.sum(axis=0)) ** 2 / (n - 1)).sum(axis=0)
+    f = q / (groups - 1) / (1 + 2 * (groups - 2) / (groups**2 - 1) * rest)
+    return f, (groups**2 - 1) / (3 * rest)
+
+
+def excess_variance(q: FloatArray, s2: FloatArray) -> FloatArray:
+    """Estimate tau^2 as DerSimonian and Laird do, also below zero.
+
+    They solve ``E Q = G - 1 + tau^2 (sum w - sum w^2 / sum w)``.
+    """
+    w = 1 / s2
+    found: FloatArray = (q - (len(w) - 1)) / (w.sum(axis=0) - (w**2).sum(axis=0) / w.sum(axis=0))
+    return found
+
+
+def hartung_knapp(y: FloatArray, s2: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Compute the mean over groups and its squared standard error by Hartung and Knapp (2001).
+
+    The error comes from the scatter of the groups about the mean and not from ``s2``, which
+    only weights them.
+    """
+    q, _ = cochran_q(y, s2, np.zeros(y.shape[1]))
+    w = 1 / (s2 + np.maximum(excess_variance(q, s2), 0.0))
+    apart = y - y[0]  # equal means then vary by exactly zero
+    total = w.sum(axis=0)
+    middle = (w * apart).sum(axis=0) / total
+    squared: FloatArray = (w * (apart - middle) ** 2).sum(axis=0) / ((len(y) - 1) * total)
+    return y[0] + middle, squared
 
 
 def cochran_q(y: FloatArray, s2: FloatArray, tau2: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -217,10 +282,12 @@ METHOD = LogMethod(
     compute=compute,
     requires=requirement,
     needs="a level that names independent groups (source), two groups or more",
-    target="standard deviation of the expected losses of the groups",
-    guarantee="exact as the points of each group grow, for groups that differ normally",
+    target="standard deviation and mean of the expected losses of groups drawn as these were",
+    guarantee="exact as the points of each group grow, for groups that differ normally; with "
+    "variance='pooled', if they vary alike",
     fits="as the log has",
-    reference="Cochran (1954), doi:10.2307/3001666; DerSimonian and Laird (1986), "
+    reference="Welch (1951), doi:10.1093/biomet/38.3-4.330; Hartung and Knapp (2001), "
+    "doi:10.1002/sim.791; Cochran (1954), doi:10.2307/3001666; DerSimonian and Laird (1986), "
     "doi:10.1016/0197-2456(86)90046-2; Viechtbauer (2007), doi:10.1002/sim.2514",
     level_option="by",
     takes_metrics="averaged",

@@ -19,6 +19,7 @@ from cvstats.core.moments import mean_and_squares
 from cvstats.core.result import Result, interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
+from cvstats.intervals._differences import RELATIVELY_STABLE
 from cvstats.intervals._groups import (
     average_sources,
     repeated_levels,
@@ -47,7 +48,7 @@ BIASES = {
 }
 """Bias of each estimator of (7)."""
 
-FEW_SOURCES = 10
+FEW_SOURCES = 30
 FEW_POINTS = 30
 
 
@@ -180,6 +181,8 @@ METHOD = IntervalMethod(
     target="expected loss on a new source, or the mean loss on these sources (target=)",
     guarantee="exact for a new source as sources grow, if they are drawn independently; heuristic "
     "for these sources",
+    difference_guarantee="exact for a new source as sources grow, if they are drawn independently, "
+    f"and {RELATIVELY_STABLE}",
     fits="one for each source",
     reference=GERAS,
     plan="leave_one_source_out",

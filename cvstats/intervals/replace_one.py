@@ -154,6 +154,9 @@ METHOD = IntervalMethod(
     target="expected risk at the size of the training folds",
     guarantee="exact as the points grow for one partition, if the learner is stable in second "
     "order; no theorem for several",
+    difference_guarantee="exact as the points grow for one partition, if the difference of the "
+    "losses is stable in second order beside its own variance, which fails where both models "
+    "approach one limit; no theorem for several",
     fits="2K + (n // 2)(K - 1) for each repetition",
     reference="Austern and Zhou (2020), Asymptotics of cross-validation, arXiv:2001.11111",
     made_for=("sample", "fold"),

@@ -15,6 +15,7 @@ from cvstats.core.result import Result, interval
 from cvstats.core.scales import rescale_limits
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError
+from cvstats.intervals._differences import RELATIVELY_STABLE
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import BAYLE
 from cvstats.intervals._requirements import partition
@@ -290,6 +291,7 @@ METHOD = IntervalMethod(
     target="average test error of the models trained in this cross-validation",
     guarantee="exact as the points grow, if the learner is stable; no promise about the risk at "
     "the full sample size",
+    difference_guarantee=f"exact as the points grow, {RELATIVELY_STABLE}",
     fits="K for each repetition",
     reference=BAYLE,
     plan="k_fold",

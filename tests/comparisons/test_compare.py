@@ -546,8 +546,8 @@ def test_methods_have_the_signature_of_their_function(name):
     ("name", "expected"),
     {
         "wald": "wald", "holdout": "holdout", "corrected_t": "wald", "five_by_two": "wald",
-        "out_of_source": "wald", "conservative_z": "conservative_z", "nested_cv": "nested_cv",
-        "replace_one": "replace_one", "bootstrap_oob": "bootstrap_oob",
+        "out_of_source": "out_of_source", "conservative_z": "conservative_z",
+        "nested_cv": "nested_cv", "replace_one": "replace_one", "bootstrap_oob": "bootstrap_oob",
     }.items(),
 )  # fmt: skip
 def test_without_a_method_the_design_chooses(name, expected):

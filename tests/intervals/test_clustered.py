@@ -9,13 +9,59 @@ import oracle
 import oracle_sources as exactly
 import pytest
 import statsmodels.api as sm
-from grouped_logs import LIMITS, LOGS, log_of, random_rows
+from grouped_logs import LIMITS, LOGS, log_of, random_rows, series_of, stored_case
 from rows import only_row
+from scipy import stats
 
 import cvstats
 from cvstats.intervals.clustered import TOO_NARROW, expected_cr1_ratio
 
 TOLERANCE = 1e-10
+SMALL = stored_case("cluster_few")
+
+
+def test_clustered_is_clubsandwich():
+    log, wanted = series_of(SMALL), SMALL["outputs"]
+    g = log.index.get_level_values("source").nunique()
+    row = only_row(cvstats.clustered(log))
+    assert row["df"] == pytest.approx(wanted["CR2"]["df"], rel=TOLERANCE)
+    for ours, theirs in {"se": "se", "lower": "lo", "upper": "hi"}.items():
+        assert row[ours] == pytest.approx(wanted["CR2"][theirs], rel=TOLERANCE), ours
+    p = 2 * stats.t.sf(row["estimate"] / row["se"], row["df"])
+    assert p == pytest.approx(wanted["CR2"]["p"], rel=TOLERANCE)
+    for correction, factor in {"CR1": 1, "CR3": (g - 1) / g}.items():
+        row = only_row(cvstats.clustered(log, correction=correction))
+        assert row["se"] ** 2 == pytest.approx(factor * wanted[correction]["V"], rel=TOLERANCE)
+        assert row["df"] == g - 1
+
+
+@pytest.mark.parametrize("sizes", LOGS.values(), ids=list(LOGS))
+def test_cr2_from_its_matrices(sizes):
+    rows = random_rows(sizes, 8)
+    variance, df = exactly.bell_mccaffrey(rows)
+    row = only_row(cvstats.clustered(log_of(rows)))
+    assert row["se"] ** 2 == pytest.approx(variance, rel=TOLERANCE)
+    assert row["df"] == pytest.approx(df, rel=TOLERANCE)
+
+
+def test_a_cluster_with_most_of_the_log_leaves_few_degrees_of_freedom():
+    log = log_of(random_rows((60, 2, 2, 2, 2), 14))
+    row = only_row(cvstats.clustered(log))
+    assert 1 < row["df"] < 2
+    assert row["caution"] == "few clusters, very few clusters"
+    assert only_row(cvstats.clustered(log, correction="CR3"))["caution"] == "few clusters"
+    even = only_row(cvstats.clustered(log_of(random_rows((4, 4, 4), 14))))
+    assert even["df"] == pytest.approx(2, rel=1e-14)
+    assert even["caution"] == "few clusters"
+
+
+@pytest.mark.parametrize("sizes", [(5, 5, 5), (7, 7)])
+def test_corrections_agree_on_equal_clusters(sizes):
+    log = log_of(random_rows(sizes, 15))
+    found = [only_row(cvstats.clustered(log, correction=c)) for c in ("CR1", "CR2", "CR3")]
+    for row in found[1:]:
+        for name in ("se", "lower", "upper"):
+            assert row[name] == pytest.approx(found[0][name], rel=1e-12), name
 
 
 @pytest.mark.parametrize("sizes", LOGS.values(), ids=list(LOGS))
@@ -44,7 +90,7 @@ def test_clustered_is_statsmodels(capsys):
             cov_kwds={"groups": group, "use_correction": True, "df_correction": True},
             use_t=True,
         )
-        ours = cvstats.clustered(log_of(rows), alpha=0.1)
+        ours = cvstats.clustered(log_of(rows), correction="CR1", alpha=0.1)
         # statsmodels multiplies by (N - 1) / (N - p) too, which is 1 for a constant
         theirs = [fitted.params[0], fitted.bse[0], *fitted.conf_int(0.1)[0]]
         found = [abs(only_row(ours)[n] / t - 1) for n, t in zip(LIMITS, theirs, strict=True)]
@@ -66,7 +112,7 @@ def test_repeating_does_not_make_clusters_or_points():
 def test_random_splits_may_be_clustered():
     rows = random_rows((5, 4, 6), 11, repetitions=3)
     kept = [row for row in rows if (row.repetition + row.point + row.fold) % 3]
-    ours = cvstats.clustered(log_of(kept))
+    ours = cvstats.clustered(log_of(kept), correction="CR1")
     losses = [float(row.loss) for row in kept]
     fitted = sm.OLS(losses, np.ones(len(losses))).fit(
         cov_type="cluster", cov_kwds={"groups": [row.fold for row in kept]}, use_t=True
@@ -79,14 +125,15 @@ def test_unequal_clusters_are_told():
     equal, uneven = (5,) * 40, (200, *(5,) * 39)
     assert expected_cr1_ratio(np.full(40, 1 / 40)) == pytest.approx(1)
     assert expected_cr1_ratio(np.array(uneven) / sum(uneven)) < TOO_NARROW
-    assert only_row(cvstats.clustered(log_of(random_rows(equal, 12))))["caution"] == ""
+    same = cvstats.clustered(log_of(random_rows(equal, 12)), correction="CR1")
+    assert only_row(same)["caution"] == ""
     log = log_of(random_rows(uneven, 12))
-    assert "unequal clusters" in only_row(cvstats.clustered(log))["caution"]
-    assert only_row(cvstats.clustered(log, correction="CR3"))["caution"] == ""
-    assert (
-        only_row(cvstats.clustered(log, correction="CR3"))["se"]
-        > only_row(cvstats.clustered(log))["se"]
-    )
+    usual = only_row(cvstats.clustered(log, correction="CR1"))
+    assert usual["caution"] == "unequal clusters"
+    for correction in ("CR2", "CR3"):
+        row = only_row(cvstats.clustered(log, correction=correction))
+        assert row["caution"] == ""
+        assert row["se"] > usual["se"]
 
 
 def test_expected_cr1_ratio_by_exact_arithmetic():

@@ -143,7 +143,7 @@ def test_groups_without_a_variance():
         (cvstats.out_of_source, {"target": "x"}, "target='x' is not known. Expected one of 'new"),
         (cvstats.out_of_source, {"variance": "x"}, "variance='x' is not known"),
         (cvstats.out_of_source, {"alpha": 2}, "alpha=2 is out of range"),
-        (cvstats.clustered, {"correction": "CR2"}, "correction='CR2' is not known"),
+        (cvstats.clustered, {"correction": "CR0"}, "correction='CR0' is not known"),
         (cvstats.clustered, {"per": "source"}, "leaves one cluster in each part"),
         (cvstats.heterogeneity, {"variance": "x"}, "variance='x' is not known"),
         (

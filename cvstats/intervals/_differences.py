@@ -1,0 +1,144 @@
+"""Whether the difference of two models is stable beside its own spread, as far as a log shows.
+
+An interval of cross-validation that counts its points asks for relative stability: what a
+difference of losses changes when one training point is exchanged must be small beside its
+spread over points (Bayle, Janson and Mackey 2025). Two stable learners do not give that: where
+both approach one limit, their difference vanishes as fast as it changes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cvstats.containers import Log
+from cvstats.core.columns import Columns, Differences
+from cvstats.core.layout import count_folds, covers_all_points, repetition_level
+from cvstats.core.moments import Moments
+from cvstats.core.types import FloatArray, IntArray, MaskArray
+
+__all__ = [
+    "DIFFERENCES",
+    "OF_INTERVAL",
+    "RELATIVELY_STABLE",
+    "divide_spreads",
+    "exchange_ratio",
+    "find_unstable",
+    "is_difference",
+    "repeats_folds",
+    "repetition_ratio",
+]
+
+RELATIVELY_STABLE = (
+    "if the difference of the losses is relatively stable, which fails where both models approach "
+    "one limit; the stability of each learner is not enough"
+)
+"""The condition under which an interval that counts points holds for a difference."""
+
+OF_INTERVAL = (
+    f"that of the interval it is based on; of folds exact as points grow, {RELATIVELY_STABLE}"
+)
+"""The guarantee of a comparison that takes the interval of a method."""
+
+DIFFERENCES = {"kind": "differences"}
+"""The attrs of a log of paired differences."""
+
+ENOUGH = 3
+"""Repetitions from which on their standard deviation says something."""
+
+LARGEST_RATIO = 0.3
+"""Repetitions differ so much where two models approach one limit; where they differ, by 0.1."""
+
+LARGEST_CHANGE = 1.0
+"""An exchange of a training point that changes as much is not a small one; stable: near 0."""
+
+
+def is_difference(log: Log, losses: Columns | None) -> bool:
+    """Whether the columns are differences of models, made here or by `difference`."""
+    return isinstance(losses, Differences) or DIFFERENCES.items() <= log.noted.items()
+
+
+def repeats_folds(log: Log) -> bool:
+    """Whether the log is a cross-validation that was repeated often enough to compare."""
+    design = log.design
+    resampled = any(design.has(level) for level in ("sample", "outer", "count"))
+    return (
+        not resampled
+        and design.number("repetition") >= ENOUGH
+        and count_folds(design) > 1
+        and covers_all_points(design)
+    )
+
+
+def find_unstable(log: Log, losses: Columns | None) -> MaskArray | None:
+    """Find the differences that the log shows to be unstable; None where it shows nothing."""
+    if repeats_folds(log):
+        return repetition_ratio(log.moments(repetition_level(log.design), losses)) > LARGEST_RATIO
+    if {"sample", "fold", "point"} <= set(log.design.levels) and log.in_memory:
+        return exchange_ratio(log, losses) > LARGEST_CHANGE
+    return None
+
+
+def repetition_ratio(repetitions: Moments) -> FloatArray:
+    """Divide the standard deviation of the repetition means by the standard error of one.
+
+    ``repetitions`` has a cell for each repetition. The ratio is 0 where nothing varies.
+    """
+    n = repetitions.count.mean()
+    se = np.sqrt(repetitions.m2.mean(axis=0)) / n
+    return divide_spreads(repetitions.mean.std(axis=0, ddof=1), se)
+
+
+def divide_spreads(change: FloatArray, spread: FloatArray) -> FloatArray:
+    """Divide two standard deviations or variances; 0 where nothing varies."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(change == 0, 0.0, change / spread)
+
+
+def exchange_ratio(log: Log, losses: Columns | None) -> FloatArray:
+    """Loss stability times points over variance, from a log with each point of a half replaced.
+
+    The loss stability is the variance, over the points of a test fold, of the change of their
+    losses when one training point is replaced (mean over folds and replaced points). The ratio
+    is ``n * stability / variance`` with n the points of the half and the variance that of its
+    losses. Stable differences have ratios near 0.
+    """
+    sample, point, cell = read_replaced(log)
+    half = sample == 1
+    before = find_rows(point[half], point)
+    # A fold that holds the replaced point has the model of before, and a point that is new.
+    refitted = np.bincount(cell, before < 0) == 0
+    rows = np.flatnonzero((sample > 1) & (refitted & (np.bincount(cell) > 1))[cell])
+    earlier = np.flatnonzero(half)[before[rows]]
+    _, fold, size = np.unique(cell[rows], return_inverse=True, return_counts=True)
+    stability, variance = np.full((2, (losses or log.panels).width), np.nan)
+    for j, column in enumerate(log.columns(losses)):
+        if column is not None:
+            values = column if log.design.present is None else column[log.design.present]
+            change = values[rows] - values[earlier]
+            change -= (np.bincount(fold, change) / size)[fold]
+            stability[j] = np.mean(np.bincount(fold, change**2) / (size - 1))
+            variance[j] = values[half].var()
+    n = half.sum() / log.design.number("repetition")
+    return divide_spreads(n * stability, variance)
+
+
+def read_replaced(log: Log) -> tuple[IntArray, IntArray, IntArray]:
+    """Read the sample of each evaluation; number its point in its repetition, and its test fold."""
+    design = log.design
+    here = slice(None) if design.present is None else design.present
+    codes = {
+        name: level.block(0, design.size)[here].astype(np.int64)
+        for name, level in design.levels.items()
+    }
+    sample = np.array(list(design.levels["sample"].labels), dtype=np.int64)[codes["sample"]]
+    repetition = codes.get("repetition", np.zeros_like(sample))
+    point = repetition * len(design.levels["point"].labels) + codes["point"]
+    cells = np.stack([codes["sample"], repetition, codes["fold"]])
+    return sample, point, np.unique(cells, axis=1, return_inverse=True)[1].reshape(-1)
+
+
+def find_rows(known: IntArray, asked: IntArray) -> IntArray:
+    """Find the position of each number that was asked for among different known ones; -1: none."""
+    order = np.argsort(known)
+    place = np.minimum(np.searchsorted(known, asked, sorter=order), len(known) - 1)
+    return np.where(known[order[place]] == asked, order[place], -1)

@@ -1,0 +1,336 @@
+"""One rule decides whether points or sources are what counts, in every function alike."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from rows import only_row
+from scipy import stats
+
+import cvstats
+from cvstats.comparisons.power import PlannedTest
+from cvstats.errors import LogError
+
+SOURCES, SIZE = 12, 10
+SIZES = (4, 9, 9, 12, 20, 3, 7, 16)
+
+
+def frame(sizes=(SIZE,) * SOURCES, seed=0, names="abc"):
+    """Losses of models that sources move in different ways; no levels yet."""
+    rng = np.random.default_rng(seed)
+    source = np.repeat(np.arange(len(sizes)), sizes)
+    own = rng.normal(size=(len(sizes), len(names)))[source]
+    losses = rng.gamma(2.0, size=(len(source), 1)) + 0.5 * own
+    losses = losses + 0.3 * rng.normal(size=losses.shape) + 0.1 * np.arange(len(names))
+    return source, pd.DataFrame(losses, columns=list(names))
+
+
+def log_of(design, sizes=(SIZE,) * SOURCES, seed=0, names="abc"):
+    source, losses = frame(sizes, seed, names)
+    point = np.arange(len(source))
+    fold = {
+        "one test set": 0 * source, "grouped folds": source % 4, "left out, with folds": source,
+        "divided": point % 5,
+    }  # fmt: skip
+    levels = {"fold": fold[design]} if design in fold else {}
+    return losses.set_index(
+        pd.MultiIndex.from_arrays(
+            [*levels.values(), source, point], names=[*levels, "source", "point"]
+        )
+    )
+
+
+def repeated(log, times=3):
+    rng = np.random.default_rng(9)
+    parts = {r: log + 0.2 * rng.normal(size=log.shape) for r in range(times)}
+    return pd.concat(parts, names=["repetition"])
+
+
+RULE = {
+    "one test set": "clustered",
+    "grouped folds": "clustered",
+    "left out": "out_of_source",
+    "left out, with folds": "out_of_source",
+    "divided": "wald",
+}
+LOGS = {name: (log_of(name), method) for name, method in RULE.items()}
+LOGS |= {f"{name}, repeated": (repeated(log), method) for name, (log, method) in LOGS.items()}
+CALLS = {
+    "compare": lambda log, **more: log.cvci.compare(**more),
+    "equivalence": lambda log, **more: log.cvci.equivalence(margin=0.1, **more),
+    "power": lambda log, **more: log.cvci.power(effect=0.1, **more),
+    "best_set": lambda log, **more: log.cvci.best_set(rng=0, n_draws=500, **more),
+}
+
+
+@pytest.mark.parametrize(("log", "method"), LOGS.values(), ids=list(LOGS))
+def test_one_rule_for_all_functions(log, method):
+    assert log.cvci.interval().attrs["method"] == method
+    for name, call in CALLS.items():
+        table = call(log)
+        assert table.attrs["interval_method"] == method, name
+        ignored = table["caution"].str.contains("sources ignored")
+        assert (ignored == (method == "wald")).all(), name
+    assert log.cvci.interval()["caution"].str.contains("sources ignored").all() == (
+        method == "wald"
+    )
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=list(CALLS))
+def test_the_method_may_be_given(call):
+    for design, method in {"one test set": "holdout", "grouped folds": "wald"}.items():
+        for log in (log_of(design), repeated(log_of(design))):
+            table = call(log, method=method)
+            assert table.attrs["interval_method"] == method
+            assert table["caution"].str.contains("sources ignored").all()
+    with pytest.raises(LogError, match="method='walt' is not known. Expected one of"):
+        call(log_of("divided"), method="walt")
+
+
+def test_a_method_that_does_not_take_the_log_is_refused():
+    with pytest.raises(LogError, match="out_of_source needs a log that leaves one source out"):
+        log_of("grouped folds").cvci.best_set(method="out_of_source")
+    rep, fold = np.repeat(range(5), 20), np.tile(np.arange(20) % 2, 5)
+    index = pd.MultiIndex.from_arrays(
+        [rep, fold, np.tile(range(20), 5)], names=["repetition", "fold", "point"]
+    )
+    log = pd.DataFrame(np.random.default_rng(1).normal(size=(100, 2)), index)
+    with pytest.raises(LogError, match=r"power needs a standard error, and five_by_two"):
+        log.cvci.power(effect=1, method="five_by_two", options={"test": "f"})
+
+
+# --- the label ------------------------------------------------------------------------------------
+
+
+def labels(table):
+    return set(", ".join(table["caution"]).split(", ")) - {""}
+
+
+def test_methods_that_count_points_say_so():
+    test_set, folds = log_of("one test set"), log_of("grouped folds")
+    for result in (test_set.cvci.holdout(), folds.cvci.wald(), folds.cvci.naive()):
+        assert "sources ignored" in labels(result)
+    assert "sources as folds" in labels(log_of("left out").cvci.wald())
+    assert "sources ignored" in labels(log_of("left out, with folds").cvci.wald())
+    for result in (test_set.cvci.clustered(), log_of("left out").cvci.out_of_source()):
+        assert "sources ignored" not in labels(result)
+    wrong = (test_set > 2).astype(float)
+    assert "sources ignored" in labels(wrong.cvci.mcnemar())
+    assert "sources ignored" in labels(wrong.cvci.cochran_q())
+    assert "sources ignored" not in labels(wrong.droplevel("source").cvci.mcnemar())
+
+
+def test_means_of_whole_sources_do_not_ignore_them():
+    for design, told in {"grouped folds": False, "divided": True}.items():
+        log = log_of(design)
+        for result in (log.cvci.corrected_t(), log.cvci.cv_t(), log.cvci.rope(margin=0.1)):
+            assert ("sources ignored" in labels(result)) == told
+
+
+def random_splits(whole):
+    """Splits that each test a third of the sources, or a third of each source."""
+    log, parts = log_of("one test set").droplevel("fold"), {}
+    for r in range(4):
+        code = np.asarray(log.index.get_level_values("source" if whole else "point"))
+        parts[r] = log[(code + r) % 3 == 0]
+    return pd.concat(parts, names=["repetition"])
+
+
+def test_random_splits_of_whole_sources():
+    assert "sources ignored" not in labels(random_splits(True).cvci.corrected_t(train_size=80))
+    assert "sources ignored" in labels(random_splits(False).cvci.corrected_t(train_size=80))
+    some = random_splits(True)
+    fewer = some[np.arange(len(some)) % 7 > 0]  # not all points of a source each time
+    assert "sources ignored" in labels(fewer.cvci.corrected_t(train_size=80))
+
+
+def test_parts_of_a_log_with_sources_inside():
+    source, losses = frame()
+    index = pd.MultiIndex.from_arrays(
+        [source % 4, source // 4, source, np.arange(len(source))],
+        names=["fold", "site", "source", "point"],
+    )
+    log = losses[["a"]].set_index(index)
+    assert labels(log.cvci.wald(by="site")) == {"sources ignored"}
+    assert "sources ignored" not in labels(log.cvci.wald(by="source"))
+    one = log[log.index.get_level_values("source") < 5]
+    table = one.cvci.wald(by="site")["caution"]
+    assert "sources ignored" in table.iloc[0]
+    assert "sources ignored" not in table.iloc[1]  # the one source of its site
+
+
+# --- the best of several --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("design", ["one test set", "left out", "left out, with folds"])
+@pytest.mark.parametrize("repetitions", [1, 3])
+def test_two_models_are_the_one_sided_t_test_over_sources(design, repetitions):
+    log = log_of(design, SIZES, names="ab")
+    log = repeated(log) if repetitions > 1 else log
+    draws = 100_000
+    table = log.cvci.best_set(rng=1, n_draws=draws)
+    test = only_row(log.cvci.compare(alternative="greater"))
+    for name, wanted in (("a", test["p_value"]), ("b", 1 - test["p_value"])):
+        noise = 5 * np.sqrt(wanted * (1 - wanted) / draws) + 1 / draws
+        assert table.loc[name, "p_value"] == pytest.approx(wanted, abs=noise)
+    assert table.attrs["df"] == test["df"]
+    score = stats.norm.ppf(stats.t.cdf(test["statistic"], test["df"]))
+    assert table["statistic"].to_numpy() == pytest.approx([score, -score], rel=1e-9)
+    np.testing.assert_array_equal(table["estimate"], log.cvci.interval()["estimate"])
+    assert table.attrs["target"].startswith("the models with the smallest")
+    assert "sources grow" in table.attrs["guarantee"]
+
+
+def test_ranks_as_simultaneous_intervals_over_sources():
+    log = log_of("one test set", SIZES, names="abcd") + [0.0, 0.0, 2.0, 2.0]
+    table = log.cvci.best_set(rng=0)
+    assert list(table["lower_rank"]) == [1, 1, 3, 3]
+    assert list(table["upper_rank"]) == [2, 2, 4, 4]
+    assert list(table.loc[["a", "c", "d"], "in_set"]) == [True, False, False]
+    pairs = log.cvci.compare(adjust="max-t", rng=0)
+    sure = (pairs["upper"] < 0) | (pairs["lower"] > 0)
+    assert sure.sum() == 4
+
+
+def test_screening_and_scale_over_sources():
+    log = log_of("grouped folds", names="abcd")
+    wanted = log.cvci.best_set(rng=0)
+    for other in (8 * log, log + 2.0**12, log.sample(frac=1, random_state=1)):
+        table = other.cvci.best_set(rng=0)
+        np.testing.assert_allclose(table["statistic"], wanted["statistic"], rtol=1e-9)
+        np.testing.assert_array_equal(table["p_value"], wanted["p_value"])
+    screened = (log + [0, 0, 0, 9.0]).cvci.best_set(rng=0, screening=0.005)
+    assert screened.loc["d", "p_value"] == 0.005
+
+
+def test_models_that_sources_do_not_tell_apart():
+    log = log_of("one test set", names="ab")
+    point = log.index.get_level_values("point").to_numpy()
+    swing = pd.Series(np.where(point % 2, 0.25, -0.25), log.index)
+    # c has the mean of a in every source, d is a itself, and e is worse by the same amount.
+    log = log.assign(c=log["a"] + swing, d=log["a"], e=log["a"] + 1)
+    table = log.cvci.best_set(rng=0)
+    same = table.loc[["a", "c", "d"]]
+    assert (same["p_value"] == same["p_value"].iloc[0]).all()
+    assert same["caution"].str.contains("identical model").all()
+    assert table.loc["e", "p_value"] == 0
+    assert "dominated" in table.loc["e", "caution"]
+
+
+def test_best_set_of_a_map():
+    log = log_of("one test set", names="ab")
+    values = log.to_numpy().reshape(SOURCES * SIZE, 2)
+    index = log.index.to_frame()
+    cells = np.stack([values, values[:, ::-1], np.full_like(values, np.nan)], axis=-1)
+    array = xr.DataArray(
+        cells, dims=("point", "model", "lat"),
+        coords={"point": index["point"].to_numpy(), "model": ["a", "b"],
+                "source": ("point", index["source"].to_numpy()),
+                "fold": ("point", index["fold"].to_numpy())},
+    )  # fmt: skip
+    table, wanted = array.cvci.best_set(rng=0), log.cvci.best_set(rng=0)
+    np.testing.assert_allclose(table["p_value"].isel(lat=0), wanted["p_value"])
+    np.testing.assert_allclose(table["p_value"].isel(lat=1), wanted["p_value"][::-1], atol=5e-3)
+    assert np.isnan(table["p_value"].isel(lat=2)).all()
+
+
+# --- power ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
+@pytest.mark.parametrize("design", ["one test set", "left out"])
+def test_power_of_a_t_test_over_sources(design, alternative):
+    log = log_of(design, SIZES, names="ab")
+    sign = -1 if alternative == "less" else 1
+    row = only_row(log.cvci.power(effect=sign * 0.4, alternative=alternative))
+    tail = 0.025 if alternative == "two-sided" else 0.05
+    t, away = stats.t.isf(tail, row["df"]), 0.4 / row["se"]
+    wanted = stats.nct.sf(t, row["df"], away)
+    wanted += stats.nct.cdf(-t, row["df"], away) if alternative == "two-sided" else 0
+    assert row["power"] == pytest.approx(wanted, rel=1e-9)
+    there = log.cvci.power(effect=row["smallest_effect"], alternative=alternative)
+    assert there["power"].item() == pytest.approx(0.8, rel=1e-9)
+    assert np.sign(row["smallest_effect"]) == sign
+
+
+@pytest.mark.parametrize("design", ["one test set", "left out"])
+def test_points_needed_come_in_groups_of_this_size(design):
+    log = log_of(design, SIZES, names="ab")
+    table = log.cvci.power(effect=0.4)
+    row, g = only_row(table), len(SIZES)
+    assert table.attrs["group_size"] == sum(SIZES) / g
+    assert row["points_needed"] == np.ceil(row["groups_needed"] * sum(SIZES) / g)
+    powers = []
+    for groups in (row["groups_needed"], row["groups_needed"] - 1):
+        df = (row["df"] + 1) * groups / g - 1
+        away, t = 0.4 / row["se"] * np.sqrt(groups / g), stats.t.isf(0.025, df)
+        powers.append(stats.nct.sf(t, df, away) + stats.nct.cdf(-t, df, away))
+    assert powers[0] >= 0.8 > powers[1]
+    # As many groups as are needed, like these, would have that power.
+    many = pd.concat({i: log for i in range(int(row["groups_needed"]) // g + 1)}, names=["copy"])
+    many = many.reset_index()
+    many["source"] = many["copy"] * 100 + many["source"]
+    many["point"] = np.arange(len(many))
+    levels = [name for name in log.index.names]
+    assert only_row(many.set_index(levels)[["a", "b"]].cvci.power(effect=0.4))["power"] > 0.78
+
+
+def test_points_of_the_same_sources_bring_less():
+    few, many = (log_of("one test set", (size,) * 12, names="ab") for size in (10, 40))
+    naive = [log.cvci.power(effect=0.3, method="holdout")["power"].item() for log in (few, many)]
+    ours = [log.cvci.power(effect=0.3)["power"].item() for log in (few, many)]
+    assert naive[1] > 0.99 > ours[1]
+    assert ours[0] < naive[0]
+
+
+def test_power_at_the_ends():
+    log = log_of("one test set", names="ab")
+    same = log.assign(b=log["a"])
+    row = only_row(same.cvci.power(effect=0.1))
+    assert (row["power"], row["smallest_effect"], row["groups_needed"]) == (1, 0, 2)
+    assert row["points_needed"] == 2 * SIZE
+    wrong = only_row(log.cvci.power(effect=1.0, alternative="less"))
+    assert np.isinf(wrong["groups_needed"])
+    assert np.isinf(wrong["points_needed"])
+    assert wrong["power"] < 0.05
+    two = PlannedTest(1e-6, "two-sided", 1.0, 2)
+    assert two.find_distance(0.8) == np.inf
+    assert two.power(np.array([np.inf, -np.inf, np.nan]), 1.0).tolist()[:2] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("design", "method", "options"),
+    [
+        ("one test set", "clustered", None),
+        ("grouped folds", "clustered", {"correction": "CR3"}),
+        ("left out", "out_of_source", None),
+    ],
+)
+def test_repetitions_split_the_variance_of_the_interval(design, method, options):
+    log = repeated(log_of(design, SIZES, names="ab"), times=4)
+    row = only_row(log.cvci.power(effect=0.4, method=method, options=options))
+    ask = {"method": method, "options": options, "adjust": None}
+    each = [only_row(log.xs(r, level="repetition").cvci.compare(**ask))["se"] for r in range(4)]
+    n, once = sum(SIZES), np.mean(np.square(each))
+    assert row["point_variance"] + row["repetition_variance"] == pytest.approx(n * once, rel=1e-9)
+    se = np.sqrt((row["point_variance"] + row["repetition_variance"] / 4) / n)
+    assert row["se"] == pytest.approx(se, rel=1e-9)
+    assert row["points_needed_limit"] <= row["points_needed"]
+    assert row["points_needed_limit"] % (n / len(SIZES)) == pytest.approx(0, abs=1)
+
+
+# --- lazy and streamed ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("design", ["one test set", "grouped folds", "left out"])
+def test_moments_give_the_same(design):
+    log = log_of(design, SIZES)
+    moments = cvstats.Moments.of_log(log, pairs=True)
+    assert moments.interval().attrs["method"] == log.cvci.interval().attrs["method"]
+    for name in ("compare", "power"):
+        wanted = CALLS[name](log)
+        ours = moments.compare() if name == "compare" else moments.power(effect=0.1)
+        assert ours.attrs["interval_method"] == wanted.attrs["interval_method"]
+        np.testing.assert_allclose(ours["se"], wanted["se"], rtol=1e-9)

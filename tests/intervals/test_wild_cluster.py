@@ -1,0 +1,181 @@
+"""The wild cluster bootstrap: stored numbers, a slow enumeration in fractions, and the edges."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from grouped_logs import log_of, random_rows, series_of, stored_case
+from rows import only_row
+
+import cvstats
+from cvstats.errors import LogError
+
+CASE = stored_case("wild_cluster")
+
+
+def statistic(scores, shares):
+    """The square of t, without its factors; infinite where the clusters do not vary."""
+    total = sum(scores)
+    left = sum((u - v * total) ** 2 for u, v in zip(scores, shares, strict=True))
+    if left:
+        return total**2 / left
+    return math.inf if total else None
+
+
+def p_value(rows, mean):
+    """The share of all draws whose statistic is as large, in fractions: ties are ties."""
+    clusters = {}
+    for row in rows:
+        clusters.setdefault(row.source, []).append(row.loss - mean)
+    shares = [Fraction(len(part), len(rows)) for part in clusters.values()]
+    scores = [sum(part) for part in clusters.values()]
+    own = statistic(scores, shares)
+    drawn = [
+        statistic([w * u for w, u in zip(signs, scores, strict=True)], shares)
+        for signs in product((1, -1), repeat=len(scores))
+    ]
+    return sum(own is None or t >= own for t in drawn) / len(drawn)
+
+
+def test_the_stored_case():
+    log, wanted = series_of(CASE), CASE["outputs"]
+    row = only_row(cvstats.wild_cluster(log))
+    for side in ("lower", "upper"):
+        assert row[side] == pytest.approx(wanted[side], rel=1e-12)
+    for mean, p in zip(wanted["mu0"], wanted["p_value"], strict=True):
+        assert only_row(cvstats.wild_cluster(log - mean))["p_value"] == p
+    assert row["n_draws"] == 256
+    assert row["caution"] == ""
+
+
+@pytest.mark.parametrize("sizes", [(4, 4, 4), (5, 2, 7, 3), (3, 3, 3, 3, 3, 3), (9, 1, 2, 4, 2, 3)])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_p_values_in_fractions(sizes, seed):
+    rows = random_rows(sizes, seed)
+    for mean in (Fraction(1, 2), Fraction(3, 2), sum(row.loss for row in rows) / len(rows)):
+        moved = [row._replace(loss=row.loss - mean) for row in rows]
+        ours = only_row(cvstats.wild_cluster(log_of(moved)))["p_value"]
+        assert ours == p_value(rows, mean)
+
+
+@pytest.mark.parametrize("sizes", [(9, 1, 2, 4, 2, 3, 3), (5,) * 14])
+@pytest.mark.parametrize("alpha", [0.05, 0.2])
+def test_limits_are_where_the_test_rejects(sizes, alpha):
+    log = log_of(random_rows(sizes, 5))
+    row = only_row(cvstats.wild_cluster(log, alpha=alpha, n_draws=999))
+    width = row["upper"] - row["lower"]
+    assert row["lower"] < row["estimate"] < row["upper"]
+    for side, way in (("lower", -1), ("upper", 1)):
+        for step, rejected in ((1e-9, True), (-1e-9, False)):
+            moved = log - (row[side] + way * step * width)
+            p = only_row(cvstats.wild_cluster(moved, n_draws=999))["p_value"]
+            assert (p <= alpha) == rejected, (side, step)
+
+
+def test_draws_are_the_same_for_the_same_log():
+    log = log_of(random_rows((5,) * 14, 6))
+    once = cvstats.wild_cluster(log, n_draws=499)
+    pd.testing.assert_frame_equal(cvstats.wild_cluster(log, n_draws=499), once)
+    assert (once.attrs["n_draws"], once.attrs["seed"]) == (499, 0)
+    other = cvstats.wild_cluster(log, n_draws=499, rng=np.random.default_rng(3))
+    assert other.attrs["seed"] != 0
+    many = only_row(cvstats.wild_cluster(log, n_draws=300_000))  # more than one block of draws
+    for row in (only_row(once), only_row(other)):
+        for side in ("lower", "upper"):
+            assert row[side] == pytest.approx(many[side], abs=0.1 * (many["upper"] - many["lower"]))
+
+
+def test_a_shift_and_a_scale_move_the_limits_along():
+    log = log_of(random_rows((4, 6, 3, 5, 4, 6, 7), 7))
+    row = only_row(cvstats.wild_cluster(log))
+    far = only_row(cvstats.wild_cluster(3 * log + 1e6))
+    for name in ("estimate", "lower", "upper"):
+        assert far[name] == pytest.approx(3 * row[name] + 1e6, abs=1e-9)
+    assert far["p_value"] == 2 / 2**7
+
+
+def test_with_fewer_than_six_clusters_nothing_is_rejected():
+    five = only_row(cvstats.wild_cluster(log_of(random_rows((4,) * 5, 8))))
+    assert (five["lower"], five["upper"]) == (-np.inf, np.inf)
+    assert five["caution"] == "very few clusters"
+    assert five["p_value"] >= 2 / 2**5
+    some = only_row(cvstats.wild_cluster(log_of(random_rows((4,) * 5, 8)), alpha=0.1))
+    assert np.isfinite([some["lower"], some["upper"]]).all()
+    six = only_row(cvstats.wild_cluster(log_of(random_rows((4,) * 6, 8))))
+    assert np.isfinite([six["lower"], six["upper"]]).all()
+    assert six["caution"] == ""
+
+
+@pytest.mark.parametrize("clusters", [7, 14])
+def test_clusters_that_do_not_vary(clusters):
+    log = 0 * log_of(random_rows((4,) * clusters, 9))
+    least = {7: 2 / 2**7, 14: 1 / 500}[clusters]
+    for level, p in ((0.0, 1.0), (2.0, least)):
+        row = only_row(cvstats.wild_cluster(log + level, n_draws=499))
+        assert (row["lower"], row["estimate"], row["upper"]) == (level,) * 3
+        assert row["p_value"] == pytest.approx(p, rel=1e-12)
+        assert row["caution"] == "zero variance"
+
+
+def test_clusters_across_folds_and_parts():
+    rows = random_rows((6, 6, 6), 13)
+    split = [row._replace(fold=row.point % 3) for row in rows]
+    log = log_of(split, levels=("fold", "source", "point"))
+    assert "sources across folds" in only_row(cvstats.wild_cluster(log))["caution"]
+    with pytest.raises(LogError, match="leaves one cluster in each part"):
+        cvstats.wild_cluster(log, per="source")
+    parts = cvstats.wild_cluster(log, per="fold")
+    alone = cvstats.wild_cluster(log.xs(1, level="fold"))
+    assert parts["p_value"].iloc[1] == alone["p_value"].item()
+
+
+def test_a_map_with_an_empty_cell():
+    log = log_of(random_rows((4, 6, 3, 5, 4, 6, 7), 10)).sort_index()
+    losses = log.to_numpy()
+    array = xr.DataArray(
+        np.stack([losses, np.full_like(losses, np.nan), losses**2], axis=1),
+        dims=("point", "lat"),
+        coords={
+            "point": np.arange(len(log)),
+            "source": ("point", log.index.get_level_values("source").to_numpy()),
+            "fold": ("point", np.zeros(len(log), dtype=int)),
+        },
+    )
+    table, row = cvstats.wild_cluster(array), only_row(cvstats.wild_cluster(log))
+    for name in ("estimate", "lower", "upper", "statistic", "p_value"):
+        assert float(table[name].isel(lat=0)) == pytest.approx(row[name], rel=1e-12)
+        assert np.isnan(float(table[name].isel(lat=1)))
+
+
+def test_comparisons_take_it():
+    rng = np.random.default_rng(1)
+    index = log_of(random_rows((4, 6, 3, 5, 4, 6, 7), 11), ("fold", "source", "point")).index
+    own = rng.normal(size=7)[pd.factorize(index.get_level_values("source"))[0]]
+    frame = pd.DataFrame(rng.normal(size=(len(index), 2)), index, ["a", "b"])
+    frame["b"] += 0.5 + own
+    ours = only_row(frame.cvci.compare(method="wild_cluster"))
+    gap = only_row(cvstats.wild_cluster(frame["a"] - frame["b"]))
+    for name in ("lower", "upper", "p_value"):
+        assert ours[name] == pytest.approx(gap[name], rel=1e-12)
+    assert (ours["p_value"] <= 0.05) == (ours["lower"] > 0 or ours["upper"] < 0)
+    with pytest.raises(LogError, match="alternative='less' needs a standard error"):
+        frame.cvci.compare(method="wild_cluster", alternative="less")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"n_draws": 10}, "n_draws=10 is out of range"),
+        ({"rng": -1}, "rng=-1 is not a seed"),
+        ({"by": "site"}, "the log has no level 'site'"),
+    ],
+)
+def test_wrong_options(options, words):
+    with pytest.raises(LogError, match=words):
+        cvstats.wild_cluster(log_of(random_rows((4, 4, 4), 1)), **options)
