@@ -119,7 +119,7 @@ def mean_loss(loss: Any, options: LossOptions) -> Metric:
     """Make the record of the weighted mean of a loss of points."""
 
     def influence(own: Any, same: Any, weight: Any, asked: MetricOptions) -> Any:
-        value = float(weight @ own / weight.sum())
+        value = float(np.average(own, weights=weight))
         return value, own - value
 
     name = loss_name(loss)
@@ -199,10 +199,10 @@ def cell_names(design: Design, request: MetricRequest) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(str, names)))
 
 
-def cells_of(design: Design, names: tuple[str, ...]) -> IntArray:
+def cells_of(design: Design, names: tuple[str, ...]) -> Any:
     """Find the number of the cell of each row; -1 where a label is missing."""
     design.cell_table(names)
-    return design.cells(names, 0, design.size).astype(np.int64)
+    return design.cells(names, 0, design.size)
 
 
 def of_rows(
@@ -312,7 +312,7 @@ def encode(
         there = (known(truth) == 1) & (whole == 1)
     else:
         first, second = floats(truth, "truth"), floats(guess, "prediction")
-        there = ~(np.isnan(first) | np.isnan(second))
+        there = ~np.isnan(first - second)
         if "event" in more:
             event = floats(more["event"], "event") == 1
     if not there.all():

@@ -309,7 +309,7 @@ def put_together(
         only = only.rename(name)
         only.attrs = dict(named)
         return only
-    table = pd.DataFrame(values)
+    table = pd.DataFrame(values, copy=False)
     table.attrs = dict(named)
     return table
 
