@@ -71,15 +71,16 @@ def compare(
         compared. With neither, all pairs are.
     method : str, optional
         The interval that gives the standard error and the distribution of the statistic.
-        Without it: ``"wald"`` for folds and sources left out, ``"holdout"`` for one test set,
-        and for another design what `interval` chooses, or ``"bootstrap_oob"`` if that has no
-        differences. ``"union"`` takes no interval of the difference but one of each model, at
-        level ``1 - alpha / 2``, and subtracts their limits: ``[L1 - U2, U1 - L2]``. ``"tango"``
-        gives the score test and limits for losses of 0 and 1 of one test set or of folds.
+        Without it what `interval` chooses for this log (``"bootstrap_oob"`` if that has no
+        differences): groups are respected, see there. ``"union"`` takes no interval of the
+        difference but one of each model, at level ``1 - alpha / 2``, and subtracts their limits:
+        ``[L1 - U2, U1 - L2]``. ``"tango"`` gives the score test and limits for losses of 0 and 1
+        of one test set or of folds.
     options : mapping, optional
         Options of that method by name, such as ``{"variance": "within-fold"}`` for `wald`,
         ``{"train_size": 90}`` for `corrected_t` or ``{"test": "f"}`` for `five_by_two`. For
-        ``"union"`` those of the interval of each model, and ``"method"``, its name (`wald`).
+        ``"union"`` those of the interval of each model, and ``"method"``, its name; without it
+        the one that is the default for differences.
     alternative : {"two-sided", "less", "greater"}, optional
         ``"less"`` asks whether the model has the smaller error.
     adjust : {"holm", "bh", "max-t", None}, optional
@@ -143,8 +144,11 @@ def compare(
 
     ``"max-t"`` draws the models' means from the normal distribution that has the standard
     errors of all differences (with Student's t, from the t distribution that shares its degrees
-    of freedom), and compares each statistic to the largest one of a draw. ``p_adjusted <=
-    alpha`` exactly where the interval excludes 0.
+    of freedom), and compares each statistic to the largest one of a draw. Where a method uses the
+    normal distribution, its standard errors are estimates all the same: the largest of a draw is
+    then taken to Student's t of one less than the points. ``p_adjusted <= alpha`` exactly where
+    the interval excludes 0. Many models on few points with skewed differences make too many
+    differences significant still; ``caution`` then says ``many models few points``.
 
     References
     ----------

@@ -33,7 +33,7 @@ from cvstats.containers import Log, Losses, is_dask_frame, later
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences
 from cvstats.core.layout import repetition_level
-from cvstats.core.proportions import upper_share
+from cvstats.core.proportions import clopper_pearson
 from cvstats.core.result import Result, quantile
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, NotGiven
@@ -43,11 +43,17 @@ from cvstats.options import Alternative, Missing, check_numbers
 
 __all__ = ["power"]
 
+TAIL = 0.1
+"""The range over the pilot's uncertainty leaves so much out on either side."""
+
+TWO_POINTS = 1e-6
+"""Differences of two values that are equally frequent have a kurtosis of 1, and no more."""
+
+TINY = np.finfo(float).tiny
+"""The variance of differences that are all the same, in a quotient."""
+
 PLANS = ("power", "smallest_effect", "points_needed", "groups_needed")
 """How the columns that plan begin, in place of those about the pilot."""
-
-UNSEEN = 0.05
-"""Probability that models which disagree on the largest share planned for agree on every point."""
 
 FAR = 1e3
 """More standard errors away from 0 than this a difference need not be told apart."""
@@ -109,7 +115,9 @@ def power(
         ``smallest_effect``, the difference found with the target power; ``points_needed`` to
         find ``effect`` with it (infinite if its sign is not that of the alternative), and
         ``groups_needed`` where groups are what counts: ``points_needed`` are then points in so
-        many groups of the size that these have on average (``attrs["group_size"]``).
+        many groups of the size that these have on average (``attrs["group_size"]``);
+        ``power_lower``, ``power_upper``, ``points_needed_lower`` and ``points_needed_upper``,
+        their 80% ranges over the uncertainty of the pilot's variance.
         From repetitions: ``point_variance`` and ``repetition_variance``, the parts of the
         variance of one point's difference that repeating leaves and removes (of the squared
         standard error times the number of points, where groups count), and
@@ -132,10 +140,20 @@ def power(
 
     Losses of 0 and 1 are planned for by McNemar's test: a difference d takes at least a share d
     of discordant points, so no pilot promises to find it with a few points. Of models that agree
-    on every point the numbers are bounds, and ``caution`` says ``no discordant points``: they rest
-    on ``1 - 0.05^(1 / n)``, the largest share that agrees with this at 5%. Where a test set was
+    on every point the numbers are the cautious ends of their ranges, which rest on a share of
+    ``1 - 0.1^(1 / n)``, and ``caution`` says ``no discordant points``. Where a test set was
     evaluated several times, and the models disagree on 25 points or more, the points' averages
     are planned for by their standard error.
+
+    The ranges leave out 10% on either side: they are power and points needed at both ends of an
+    80% interval for the variance of a difference, from the chi-squared distribution. Its
+    degrees of freedom are those of the standard error (groups); for `wald` and `holdout` they
+    match the kurtosis k of the pilot's n differences, ``2 (n - 1) / (k - 1)``. In
+    simulations they contain the truth in 75% to 80% of pilots of 50 to 300 points with normal
+    differences, and in 67% to 78% with differences of squared errors: a small pilot from heavy
+    tails shows too little of them. The kurtosis needs the losses one by one: without them, as
+    for lazy arrays and moments, the ranges are NaN, and so they are for methods without degrees
+    of freedom. That more points for training change the models is not part of them.
 
     The limits for many repetitions take these for independent given the point: true of runs
     of one model, nearly true of partitions, whose models share most of their data. `wald` does
@@ -189,6 +207,7 @@ def power(
         result = compute(
             base, effect=expected, alpha=alpha, alternative=alternative, target=target_power,
             n=int(log.design.splits().rows[0]), parts=variance_parts(log, differences, base),
+            factors=variance_factors(log, differences, base),
         )  # fmt: skip
         found = find_discordance(log, differences, base)
         if found is None:
@@ -209,6 +228,7 @@ def compute(
     target: float,
     n: int,
     parts: tuple[FloatArray, FloatArray],
+    factors: tuple[FloatArray, FloatArray],
 ) -> Result:
     """Plan with the differences of a pilot log, whose standard errors fall like 1 / sqrt(n)."""
     columns = dict(base.columns)
@@ -220,6 +240,7 @@ def compute(
     helps = alternative == "two-sided" or sign * effect > 0
     stays, goes = parts
     floor = np.sqrt(np.maximum(stays, 0) / n)
+    low, high = (np.where(se == 0, 0.0, se * np.sqrt(factor)) for factor in factors)
 
     def units(error: FloatArray) -> FloatArray:
         needed = test.find_size(np.abs(effect) / error, target, away, n)
@@ -235,8 +256,12 @@ def compute(
             "difference": estimate,
             "se": se,
             "power": test.power(effect / se, test.df),
+            "power_lower": test.power(effect / high, test.df),
+            "power_upper": test.power(effect / low, test.df),
             "smallest_effect": sign * away * se,
             "points_needed": points(se),
+            "points_needed_lower": points(low),
+            "points_needed_upper": points(high),
         }
         if test.groups is not None:
             numbers["groups_needed"] = units(se)
@@ -268,11 +293,13 @@ def plan_zero_one(result: Result, found: Discordance) -> Result:
 
     A difference of d takes at least a share d of discordant points. If their share is s, the
     statistic has the variance s under no difference and ``s - d^2`` at d (Connett, Smith and
-    McHugh 1987). Models that always agree have a share of ``1 - 0.05^(1 / n)`` at the most.
+    McHugh 1987). The range over the pilot's uncertainty is that of the exact interval of the
+    share; models that always agree are planned for with its upper end.
     """
     at, n = found.counted, found.n
     agree = at & (found.total == 0)
-    share = np.where(found.total == 0, upper_share(n, UNSEEN), found.total / n)
+    low, high = clopper_pearson(found.total / n, n, 2 * TAIL)
+    share = np.where(found.total == 0, high, found.total / n)
     attrs = result.attrs
     alternative, effect = str(attrs["alternative"]), float(attrs["effect"])
     alpha, target = float(attrs["alpha"]), float(attrs["target_power"])
@@ -280,16 +307,27 @@ def plan_zero_one(result: Result, found: Discordance) -> Result:
     more = PlannedTest(alpha, alternative, None, None).find_distance(target) - z
     sign = -1.0 if alternative == "less" else 1.0
     helps = alternative == "two-sided" or sign * effect > 0
-    null, away = spreads(share, abs(effect))
-    ahead = np.sqrt(n) * (abs(effect) if helps else -abs(effect))
-    power = special.ndtr((ahead - z * null) / away)
-    if alternative == "two-sided":
-        power = power + special.ndtr((-ahead - z * null) / away)
-    needed = np.ceil(((z * null + more * away) / effect) ** 2 * (1 - 1e-12))
+
+    def plan(share: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute the power, and the points needed, if so many points are discordant."""
+        null, away = spreads(share, abs(effect))
+        ahead = np.sqrt(n) * (abs(effect) if helps else -abs(effect))
+        power = special.ndtr((ahead - z * null) / away)
+        if alternative == "two-sided":
+            power = power + special.ndtr((-ahead - z * null) / away)
+        needed = np.ceil(((z * null + more * away) / effect) ** 2 * (1 - 1e-12))
+        return power, needed if helps else np.full_like(share, np.inf)
+
+    power, needed = plan(share)
+    (most, fewest), (least, largest) = plan(low), plan(high)
     numbers = {
         "power": power,
+        "power_lower": least,
+        "power_upper": most,
         "smallest_effect": sign * smallest_difference(share, n, z, more),
-        "points_needed": needed if helps else np.full_like(share, np.inf),
+        "points_needed": needed,
+        "points_needed_lower": fewest,
+        "points_needed_upper": largest,
     }
     columns = dict(result.columns)
     for name, values in numbers.items():
@@ -415,6 +453,38 @@ def noncentral_t(df: float | FloatArray, away: FloatArray, t: FloatArray) -> Flo
     share = special.nctdtr(df, np.clip(away, -FAR, FAR), t)
     share = np.where(np.isnan(share) | np.isinf(away), away < 0, share)
     return np.where(np.isnan(away), np.nan, share)
+
+
+def variance_factors(
+    log: Log, differences: Differences, base: Result
+) -> tuple[FloatArray, FloatArray]:
+    """Find what to multiply the variance of a pilot by, for the ends of its 80% interval.
+
+    The interval is that of a chi-squared distribution. Its degrees of freedom are those of
+    the standard error, or, where points are counted, match the kurtosis k of the differences (of
+    points averaged over repetitions): ``2 (n - 1) / (k - 1)``. NaN where neither is known.
+    """
+    if base.method in ("wald", "holdout"):
+        df = match_kurtosis(log, differences)
+    else:
+        df = np.asarray(base.columns.get("df", np.full(differences.width, np.nan)), np.float64)
+    return df / special.chdtri(df, TAIL), df / special.chdtri(df, 1 - TAIL)
+
+
+def match_kurtosis(log: Log, differences: Differences) -> FloatArray:
+    """Find the degrees of freedom of a chi-squared variable that varies as the variance does."""
+    df = np.full(differences.width, np.nan)
+    if not log.in_memory:
+        return df
+    points = average_repetitions(log) if log.design.number("repetition") > 1 else log
+    means = Differences(points.panels, differences.left, differences.right)
+    for j, column in enumerate(points.columns(means)):
+        if column is not None:
+            here = column if points.design.present is None else column[points.design.present]
+            squares = (here - here.mean()) ** 2
+            excess = (squares**2).mean() / max(squares.mean() ** 2, TINY) - 1
+            df[j] = 2 * (len(here) - 1) / max(excess, TWO_POINTS)
+    return df
 
 
 def variance_parts(

@@ -16,20 +16,24 @@ from cvstats.core.result import interval as symmetric_interval
 from cvstats.core.scales import rescale_limits
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError
-from cvstats.intervals._differences import RELATIVELY_STABLE
+from cvstats.intervals._differences import RELATIVELY_STABLE, is_difference
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._proportions import flag_few_errors, proportion_limits
 from cvstats.intervals._references import BAYLE
 from cvstats.intervals._requirements import partition
+from cvstats.intervals._skewness import hall_limits, measure_skewness
 from cvstats.options import Alternative, Missing
 
-__all__ = ["wald"]
+__all__ = ["DISAGREEMENT", "measure_disagreement", "wald"]
+
+DISAGREEMENT = 1 / 2
+"""Standard errors by which the means of repetitions may differ where a learner is stable."""
 
 
 def wald(
     losses: Losses,
     *,
-    interval: Literal["wald", "wilson", "clopper-pearson"] = "wald",
+    interval: Literal["wald", "hall", "wilson", "clopper-pearson"] = "wald",
     variance: Literal["all-pairs", "within-fold"] = "all-pairs",
     fold_weights: Literal["size", "equal"] = "size",
     scale: Literal["identity", "logit", "log"] = "identity",
@@ -53,10 +57,11 @@ def wald(
     losses : Series, DataFrame, DataArray or Dataset
         A K-fold partition, leave-one-out, or several repetitions of a partition of the same
         points. Losses in any unit.
-    interval : {"wald", "wilson", "clopper-pearson"}, optional
-        The limits: so many standard errors to both sides; or, for losses of 0 and 1, those of a
-        proportion, by Wilson's score or by Clopper and Pearson. These keep a width where no loss
-        is 1. `interval` takes Wilson's for such losses.
+    interval : {"wald", "hall", "wilson", "clopper-pearson"}, optional
+        The limits: so many standard errors to both sides; these corrected for the skewness of the
+        losses by Hall; or, for losses of 0 and 1, those of a proportion, by Wilson's score or by
+        Clopper and Pearson, which keep a width where no loss is 1. `interval` takes Wilson's for
+        such losses.
     variance : {"all-pairs", "within-fold"}, optional
         Deviations from the overall mean, or from the mean of each fold. The second needs two
         points in each fold and rests on the weaker stability condition.
@@ -90,7 +95,8 @@ def wald(
     LogError
         If the repetitions do not test the same points, there is one point only, a fold of
         one point meets ``variance="within-fold"``, or a loss is neither 0 nor 1 for
-        an interval of proportions.
+        an interval of proportions; or if the losses are lazy or not at hand for
+        ``interval="hall"``.
 
     Notes
     -----
@@ -108,10 +114,16 @@ def wald(
     rates from 0.5% to 2%), that of Clopper and Pearson .98 or more, and the Wald interval .40,
     .63 and .86.
 
+    Losses skewed to the right, such as squared errors with heavy tails, make the interval lie too
+    low. Hall's limits reach further up: for the mean predictor of lognormal(0.5) data in 10-fold
+    cross-validation of 100 and 500 points 95% limits cover .92 and .93, where those of Wald cover
+    .85 and .91.
+
     References
     ----------
     Bayle, Bayle, Janson and Mackey (2020), Cross-validation confidence intervals for test
     error, NeurIPS 33, arXiv:2007.12671.
+    Hall (1992), doi:10.1111/j.2517-6161.1992.tb01444.x.
     Wilson (1927), doi:10.1080/01621459.1927.10502953.
     Clopper and Pearson (1934), doi:10.1093/biomet/26.4.404.
 
@@ -166,13 +178,18 @@ def compute(
     else:
         estimate = cells.over(()).mean[0]
         variances = variance_of_splits(cells, by, variance, fold_weights)
+    flags = np.full(variances.shape[1], int(caution), dtype=np.int64)
+    if not is_difference(log, losses):
+        flags[measure_disagreement(splits, np.array([0]))[0] > DISAGREEMENT] |= Caution.UNSTABLE
     result = symmetric_interval(
         "wald", estimate, variances.mean(axis=0), origin=cells.origin, alpha=alpha,
         alternative=alternative,
         extra={"n_points": n_points, "n_folds": n_folds, "n_repetitions": len(splits.count)},
-        caution=int(caution),
+        caution=flags,
         attrs={"interval": interval, "variance": variance, "fold_weights": fold_weights},
     )  # fmt: skip
+    if interval == "hall":
+        return hall_limits(result, measure_skewness(log, losses, splits))
     if interval != "wald":
         return proportion_limits(result, log.zero_one(), interval)
     if losses is None and scale == "identity":
@@ -213,6 +230,22 @@ def average_folds(
         apart = cells.m2 / n_k + (cells.mean - means[at]) ** 2
         variances = np.add.reduceat(reach, starts) * np.add.reduceat(apart, starts) / k
     return means.mean(axis=0), variances
+
+
+def measure_disagreement(splits: Moments, starts: IntArray) -> FloatArray:
+    """Divide the standard deviation of repetition means by their all-pairs standard error.
+
+    A row for each run of repetitions that begins at one of ``starts``; 0 for fewer than three.
+    """
+    repetitions = np.diff(starts, append=len(splits.count))
+    number = repetitions[:, None]
+    mean = np.add.reduceat(splits.mean, starts) / number
+    apart = splits.mean - np.repeat(mean, repetitions, axis=0)
+    spread = np.add.reduceat(apart**2, starts) / np.maximum(1, number - 1)
+    variance = np.add.reduceat(splits.m2 / splits.count[:, None] ** 2, starts) / number
+    usable = (number >= 3) & (variance > 0)
+    ratio: FloatArray = np.sqrt(np.where(usable, spread, 0) / np.where(usable, variance, 1))
+    return ratio
 
 
 def variance_of_splits(
@@ -263,6 +296,8 @@ def compute_groups(
 ) -> Result | None:
     """Compute the intervals of all groups from one pass, one below the other."""
     levels, fold = groups.design.levels, fold_level(groups.design)
+    if interval == "hall":
+        return None  # the skewness of each group needs its single losses
     if any(level in levels for level in ("sample", "outer", "count")) or not groups.whole_splits():
         return None
     if groups.design.metric and fold_weights == "equal":
@@ -286,6 +321,7 @@ def compute_groups(
     n_points = splits.count[starts].astype(np.int64)
     caution |= np.where(n_points < 30, np.int64(Caution.FEW_POINTS), np.int64(0))
     mean = cells.over(cells.levels[:1]).mean
+    unstable = measure_disagreement(splits, starts) > DISAGREEMENT
 
     def spread(numbers: IntArray) -> IntArray:
         return np.repeat(numbers, mean.shape[1])
@@ -297,7 +333,7 @@ def compute_groups(
             "n_points": spread(n_points), "n_folds": spread(n_folds),
             "n_repetitions": spread(repetitions),
         },
-        caution=spread(caution),
+        caution=spread(caution) | np.where(unstable.reshape(-1), np.int64(Caution.UNSTABLE), 0),
         attrs={"interval": interval, "variance": variance, "fold_weights": fold_weights},
     )  # fmt: skip
     zero_one = np.logical_and.reduceat(splits.zero_one_cells(), starts).reshape(-1)

@@ -365,9 +365,11 @@ def test_models_that_agree_get_bounds():
         assert "no discordant points" in row["caution"]
         assert row["points_needed"] > 100
         assert row["power"] < 0.2
+        assert row["power"] == row["power_lower"]
+        assert row["points_needed"] == row["points_needed_upper"]
         assert np.isnan(row["points_needed_limit"])
         assert np.isnan(row["smallest_effect_limit"])
-        # 3 of 20 points are .15, and 1 - .05^(1/20) is .14
+        # 3 of 20 points are .15, and 1 - .1^(1/20) is .11
         apart = pair(0, 3, 20, both=4, folds=5, repetitions=repetitions)
         assert row["points_needed"] < cvstats.power(apart, effect=0.05)["points_needed"].item()
     assert np.isnan(cvstats.power(pair(0, 0, 3), effect=0.5)["smallest_effect"].item())
