@@ -245,7 +245,8 @@ def cases():
     yield from each("moments", ["whole sources"], {"by": "source"})
     for log in LOGS:
         cells = ("dataset", "source") if log == "independent sources" else None
-        yield Case("interval", log, {}, cells, far=log not in ("bootstrap", "two-stage"))
+        near = ("bootstrap", "two-stage", "binary", "binary set")  # 1e9 + 1 is not an error
+        yield Case("interval", log, {}, cells, far=log not in near)
         yield Case("methods", log, {}, cells, far=False)
 
     yield from each("compare", partitions, {}, {"adjust": "bh"}, {"adjust": None},
@@ -265,7 +266,14 @@ def cases():
         chosen = {"options": options} if options else {}
         dropped = {"missing": "drop"} if log == "splits" else {}
         yield Case("compare", log, {"method": method, **chosen, **dropped})
-    yield from each("compare", ["by source", "whole sources", "seeds", "binary"])
+    yield from each("compare", ["by source", "whole sources", "seeds"])
+    for log in ("binary", "binary set"):
+        yield from each("compare", [log], {}, {"alternative": "less"}, {"method": "tango"},
+                        far=False)  # fmt: skip
+        yield from each("equivalence", [log], {"margin": 0.1}, far=False)
+        yield from each("power", [log], {"effect": 0.1}, far=False)
+    yield from each("wald", ["binary"], {"interval": "wilson"}, {"interval": "clopper-pearson"},
+                    {"interval": "wilson", "alternative": "less"}, far=False)  # fmt: skip
     yield from each("difference", partitions, {}, {"reference": "b"})
     yield from each("best_set", partitions, {"rng": 1, "n_draws": 1000},
                     {"rng": 1, "n_draws": 1000, "center": "global"})  # fmt: skip

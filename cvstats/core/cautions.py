@@ -41,7 +41,8 @@ class Caution(IntFlag):
     )  # fmt: skip
     ZERO_VARIANCE = (
         1 << 1, "zero variance", "The estimated variance is zero: the interval is a point.",
-        "Check whether the losses vary at all.",
+        "Check whether the losses vary at all; for the error rate of a rule without an error use "
+        "interval='wilson'.",
     )  # fmt: skip
     CLAMPED = (
         1 << 2, "variance clamped",
