@@ -34,6 +34,7 @@ from cvstats.errors import LogError, plainly
 from cvstats.intervals import find_method, interval_names
 from cvstats.intervals._differences import LARGEST_RATIO, repeats_folds, repetition_ratio
 from cvstats.intervals._recommend import recommend_method
+from cvstats.intervals.out_of_source import FEW_SOURCES
 from cvstats.selection import interval
 
 __all__ = ["CHECKS", "Check", "diagnose"]
@@ -133,8 +134,8 @@ def diagnose(losses: Losses) -> pd.DataFrame:
     >>> import cvstats
     >>> log = cvstats.datasets.load("flights_by_month")
     >>> losses = cvstats.losses(log, prediction="naive_bayes", loss="brier")
-    >>> len(cvstats.diagnose(losses))
-    0
+    >>> cvstats.diagnose(losses)["code"].tolist()
+    ['CVS015']
     >>> quarter = losses[losses.index.get_level_values("source") <= "2013-03"]
     >>> cvstats.diagnose(quarter)[["code", "finding", "value"]]
          code                        finding  value
@@ -430,7 +431,7 @@ def few_points(examination: Examination) -> Iterator[Finding]:
     "CVS009",
     "Few errors",
     label="few errors",
-    advice="For 0/1 losses of one test set use holdout(interval='clopper-pearson') or 'wilson'.",
+    advice="Use interval(), or interval='wilson' of wald or holdout.",
 )
 def few_errors(examination: Examination) -> Iterator[Finding]:
     """Report the number of rarer outcomes (0 or 1) among the points. Limit: below 10."""
@@ -485,7 +486,7 @@ GROUP_METHODS = " or ".join(
     "Folds of unequal size",
     label="unequal folds",
     advice="Choose whether points or folds count alike: wald(fold_weights='size') or 'equal'; "
-    "for sources of such different sizes use clustered(correction='CR3').",
+    "for sources of such different sizes use clustered().",
 )
 def unequal_sizes(examination: Examination) -> Iterator[Finding]:
     """Report the points in the largest fold over those in the smallest. Limit: above 2."""
@@ -546,9 +547,9 @@ def few_folds(examination: Examination) -> Iterator[Finding]:
     "more points of these.",
 )
 def few_sources(examination: Examination) -> Iterator[Finding]:
-    """Report the number of sources. Limit: below 10."""
+    """Report the number of sources. Limit: below 30."""
     sources = examination.design.number("source")
-    if 1 < sources < 10:
+    if 1 < sources < FEW_SOURCES:
         yield Finding(f"the log has only {sources} sources", sources)
 
 
@@ -729,7 +730,7 @@ def scores(examination: Examination) -> Iterator[Finding]:
     if "metric" in log.noted:  # the log says of which score they were made
         return
     evaluated = means[~np.isnan(means)]
-    hits = bool(len(evaluated) and (evaluated > 0.5).all()) and log.all_binary()
+    hits = bool(len(evaluated) and (evaluated > 0.5).all()) and bool(log.zero_one().all())
     for model, name in enumerate(log.labels.models):
         own = means[log.labels.columns(model)]
         if np.isnan(own).all():
