@@ -158,13 +158,16 @@ def interval(
         Any loss log.
     method : str, optional
         The name of an interval, to take it with its usual options whatever the design calls
-        for. Without it: one test set gives `holdout`; K-fold cross-validation, leave-one-out
-        and their repetitions `wald`; random splits, and logs of one score for each split,
-        `corrected_t`; splits of the data and of its halves `conservative_z`; replaced points
-        `replace_one`; nested folds `nested_cv`; bootstrap samples ``bootstrap_632``, or
-        ``bootstrap_oob`` without the fit to the sample itself or without a no-information rate
-        in ``attrs``; sources left out ``out_of_source``. Of losses of 0 and 1, `holdout` and
-        `wald` give Wilson's limits then, in the columns that hold no other ones.
+        for. Without it groups are respected: one source left out at a time gives
+        `out_of_source`; folds that keep sources whole, and one test set of several sources,
+        `clustered`. Sources that are spread over the folds are not, and ``caution`` says
+        ``sources ignored``. Otherwise one test set gives `holdout`; K-fold cross-validation,
+        leave-one-out and their repetitions `wald`; random splits, and logs of one score for
+        each split, `corrected_t`; splits of the data and of its halves `conservative_z`;
+        replaced points `replace_one`; nested folds `nested_cv`; bootstrap samples
+        ``bootstrap_632``, or ``bootstrap_oob`` without the fit to the sample itself or without
+        a no-information rate in ``attrs``. Of losses of 0 and 1, `holdout` and `wald` give
+        Wilson's limits then, in the columns that hold no other ones.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     missing : {"raise", "drop"}, optional

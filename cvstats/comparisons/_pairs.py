@@ -21,7 +21,7 @@ from cvstats.containers import (
     has_lazy_losses,
     read,
 )
-from cvstats.containers.align import aligned
+from cvstats.containers.align import aligned, same_facts
 from cvstats.containers.read import MISSING
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences, LossColumns
@@ -144,7 +144,8 @@ def read_pairs(
 def read_two_logs(one: Losses, two: Losses, missing: str) -> tuple[Log, Pairs, Differences]:
     """Pair each model of one log with its partner in another."""
     checked_choice("missing", missing, MISSING)
-    first = read(one)
+    facts = same_facts(one, two)
+    first = replace(read(one), noted=facts)
     second = read(aligned(one, two))
     both = LossColumns((*first.panels.tables, *second.panels.tables))
     log = replace(first, panels=both, other=second.labels)
@@ -224,8 +225,8 @@ def check_method_options(
 
     ``each`` says that the method is for the intervals of both models and not for the difference.
     """
-    others = () if each else (_union.NAME, "tango", None)
-    checked_choice("method", method, (*interval_names(for_differences=True), *others))
+    others = () if each else (_union.NAME, "tango")
+    checked_choice("method", method, (*interval_names(for_differences=True), *others, None))
     if not (options is None or isinstance(options, Mapping)):
         raise LogError(
             f"options={options!r} is not known. Expected the options of the method by name, as in "
@@ -233,7 +234,7 @@ def check_method_options(
         )
     given = dict(options or {})
     if method == _union.NAME:
-        of_each = given.pop("method", "wald")
+        of_each = given.pop("method", None)
         return {"method": of_each, **check_method_options(of_each, given, each=True)}
     if not given:
         return given
@@ -295,7 +296,8 @@ def difference_interval(
         counts = np.full(differences.width, repetitions)
         base = replace(base, columns={**base.columns, "n_repetitions": counts})
     elif chosen == _union.NAME:
-        base = _union.compute(log, differences, alpha=alpha, **options)
+        of_each = {**options, "method": options["method"] or default_method(log)}
+        base = _union.compute(log, differences, alpha=alpha, **of_each)
     else:
         base = find_method(chosen).run(log, differences, alpha=alpha, **options)
     base = zero_rounding_noise(base, log, differences)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from numbers import Real
 from typing import Any, Literal, TypeAlias
 
@@ -32,7 +33,7 @@ from cvstats.comparisons._pairs import (
     loss_magnitude,
     model_columns,
 )
-from cvstats.containers import Log, Losses, Table, read
+from cvstats.containers import Log, Losses, Table, answer_cells, read
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences
 from cvstats.core.crossproducts import cross_products
@@ -180,10 +181,32 @@ def best_set(
     check_screening(screening, alpha)
     check_rng(rng)
     log = read(losses, missing=missing)
+    run = partial(
+        choose_models, method=method, alpha=alpha, center=center, n_draws=n_draws,
+        screening=screening, seed=seed_of(rng),
+    )  # fmt: skip
+    return log.label(answer_cells(log, run))
+
+
+def choose_models(
+    log: Log,
+    *,
+    method: str | None,
+    alpha: float,
+    center: str,
+    n_draws: int,
+    screening: float | None,
+    seed: int,
+) -> Result:
+    """Find the models that may be best, in each carried cell."""
     METHOD.require(log.design)
+    if not log.in_memory:
+        raise LogError(
+            "this log is lazy or holds moments only, and best_set needs its losses one by one. "
+            "Expected losses in memory: log.compute()."
+        )
     chosen = default_method(log) if method is None else method
     find_method(chosen).require(log.design)
-    seed = seed_of(rng)
     by_groups = find_method(chosen).of_groups
     pilot = over_groups(log, chosen) if by_groups else over_points(log, center)
     repeated = None if by_groups or not repeats_folds(log) else log.moments(("repetition",))
@@ -210,7 +233,7 @@ def best_set(
     }  # fmt: skip
     if screening is not None:
         attrs["screening"] = screening
-    return log.label(Result("best_set", table, caution, attrs))
+    return Result("best_set", table, caution, attrs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,7 +300,8 @@ def over_groups(log: Log, method: str) -> Leads:
         {
             "df": df,
             "target": f"the models with the smallest {base.attrs['target']}",
-            "guarantee": "holds each best model as sources grow, if they are independent",
+            "guarantee": "holds each best model as sources grow, if they are independent and, "
+            f"where models were trained in folds, {RELATIVELY_STABLE}",
         },
         Caution(int(np.bitwise_or.reduce(base.caution & ~own))),
     )

@@ -71,14 +71,15 @@ def compare(
         compared. With neither, all pairs are.
     method : str, optional
         The interval that gives the standard error and the distribution of the statistic.
-        Without it: ``"wald"`` for folds and sources left out, ``"holdout"`` for one test set,
-        and for another design what `interval` chooses, or ``"bootstrap_oob"`` if that has no
-        differences. ``"union"`` takes no interval of the difference but one of each model, at
-        level ``1 - alpha / 2``, and subtracts their limits: ``[L1 - U2, U1 - L2]``.
+        Without it what `interval` chooses for this log (``"bootstrap_oob"`` if that has no
+        differences): groups are respected, see there. ``"union"`` takes no interval of the
+        difference but one of each model, at level ``1 - alpha / 2``, and subtracts their limits:
+        ``[L1 - U2, U1 - L2]``.
     options : mapping, optional
         Options of that method by name, such as ``{"variance": "within-fold"}`` for `wald`,
         ``{"train_size": 90}`` for `corrected_t` or ``{"test": "f"}`` for `five_by_two`. For
-        ``"union"`` those of the interval of each model, and ``"method"``, its name (`wald`).
+        ``"union"`` those of the interval of each model, and ``"method"``, its name; without it
+        the one that is the default for differences.
     alternative : {"two-sided", "less", "greater"}, optional
         ``"less"`` asks whether the model has the smaller error.
     adjust : {"holm", "bh", "max-t", None}, optional

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -11,9 +12,9 @@ from scipy import special
 
 from cvstats.comparisons._multiplicity import adjust_tests
 from cvstats.comparisons._pairs import read_pairs
-from cvstats.containers import Log, Losses
+from cvstats.containers import Log, Losses, answer_cells
 from cvstats.core.cautions import Caution
-from cvstats.core.columns import binary_columns
+from cvstats.core.columns import Differences, binary_columns
 from cvstats.core.moments import Moments
 from cvstats.core.proportions import binomial_p_values
 from cvstats.core.result import Result
@@ -112,11 +113,19 @@ def mcnemar(
     METHOD.check_options(locals())
     checked_flag("correction", correction)
     log, pairs, differences = read_pairs(losses, other, reference, missing)
+    run = partial(count_and_test, test=test, correction=correction)
+    result = answer_cells(log, run, differences)
+    return log.label_pairs(pairs, adjust_tests(result, adjust))
+
+
+def count_and_test(
+    log: Log, differences: Differences, *, test: str | None, correction: bool
+) -> Result:
+    """Test pairs of models of a log that holds 0/1 losses of each point once."""
     METHOD.require(log.design)
     check_binary(log, METHOD)
     result = compute(log.moments((), differences), test=test, correction=correction)
-    result = flag_ignored_sources(result, log.design, of_means=False)
-    return log.label_pairs(pairs, adjust_tests(result, adjust))
+    return flag_ignored_sources(result, log.design, of_means=False)
 
 
 def compute(cell: Moments, *, test: str | None, correction: bool) -> Result:

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
@@ -274,8 +274,13 @@ class Log:
         """The design before evaluations were left out, which says what kind of log this is."""
         return self.complete or self.design
 
+    @property
+    def shape(self) -> ResultLabels:
+        """How results get their labels back; some cells of a grid are labelled with the others."""
+        return cast(ResultLabels, self.labels)
+
     def columns_by_cell(self) -> IntArray:
-        """List the columns of the models, models by carried cells; of both logs, if there are two."""
+        """List the columns, models by carried cells; where there are two logs, those of both."""
         own = np.stack([self.labels.columns(model) for model in range(len(self.labels.models))])
         return own if self.other is None else np.concatenate([own, own + self.panels.width // 2])
 
@@ -453,11 +458,11 @@ class Log:
         """Label a result of the maths, in the shape of the container that came in."""
         if (empty := (result.caution & np.int64(Caution.NO_LOSSES)) != 0).any():
             self._refuse_empty(empty)
-        return self.labels.table(*self.completed(result))
+        return self.shape.table(*self.completed(result))
 
     def label_pairs(self, pairs: Sequence[tuple[Hashable, Hashable]], result: Result) -> Any:
         """Label a result for pairs of models, in the shape of the container that came in."""
-        return self.labels.pairs(pairs, *self.completed(result))
+        return self.shape.pairs(pairs, *self.completed(result))
 
     def completed(self, result: Result) -> tuple[Result, Attrs]:
         """Add the doubts about this log, and move what all rows share to the attrs."""

@@ -16,7 +16,7 @@ from cvstats.core.result import interval as symmetric_interval
 from cvstats.core.scales import rescale_limits
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError
-from cvstats.intervals._differences import RELATIVELY_STABLE
+from cvstats.intervals._differences import RELATIVELY_STABLE, is_difference
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._proportions import flag_few_errors, proportion_limits
 from cvstats.intervals._references import BAYLE
@@ -24,7 +24,10 @@ from cvstats.intervals._requirements import partition
 from cvstats.intervals._skewness import hall_limits, measure_skewness
 from cvstats.options import Alternative, Missing
 
-__all__ = ["wald"]
+__all__ = ["DISAGREEMENT", "measure_disagreement", "wald"]
+
+DISAGREEMENT = 1 / 2
+"""Standard errors by which the means of repetitions may differ where a learner is stable."""
 
 
 def wald(
@@ -175,11 +178,14 @@ def compute(
     else:
         estimate = cells.over(()).mean[0]
         variances = variance_of_splits(cells, by, variance, fold_weights)
+    flags = np.full(variances.shape[1], int(caution), dtype=np.int64)
+    if not is_difference(log, losses):
+        flags[measure_disagreement(splits, np.array([0]))[0] > DISAGREEMENT] |= Caution.UNSTABLE
     result = symmetric_interval(
         "wald", estimate, variances.mean(axis=0), origin=cells.origin, alpha=alpha,
         alternative=alternative,
         extra={"n_points": n_points, "n_folds": n_folds, "n_repetitions": len(splits.count)},
-        caution=int(caution),
+        caution=flags,
         attrs={"interval": interval, "variance": variance, "fold_weights": fold_weights},
     )  # fmt: skip
     if interval == "hall":
@@ -224,6 +230,22 @@ def average_folds(
         apart = cells.m2 / n_k + (cells.mean - means[at]) ** 2
         variances = np.add.reduceat(reach, starts) * np.add.reduceat(apart, starts) / k
     return means.mean(axis=0), variances
+
+
+def measure_disagreement(splits: Moments, starts: IntArray) -> FloatArray:
+    """Divide the standard deviation of repetition means by their all-pairs standard error.
+
+    A row for each run of repetitions that begins at one of ``starts``; 0 for fewer than three.
+    """
+    repetitions = np.diff(starts, append=len(splits.count))
+    number = repetitions[:, None]
+    mean = np.add.reduceat(splits.mean, starts) / number
+    apart = splits.mean - np.repeat(mean, repetitions, axis=0)
+    spread = np.add.reduceat(apart**2, starts) / np.maximum(1, number - 1)
+    variance = np.add.reduceat(splits.m2 / splits.count[:, None] ** 2, starts) / number
+    usable = (number >= 3) & (variance > 0)
+    ratio: FloatArray = np.sqrt(np.where(usable, spread, 0) / np.where(usable, variance, 1))
+    return ratio
 
 
 def variance_of_splits(
@@ -299,6 +321,7 @@ def compute_groups(
     n_points = splits.count[starts].astype(np.int64)
     caution |= np.where(n_points < 30, np.int64(Caution.FEW_POINTS), np.int64(0))
     mean = cells.over(cells.levels[:1]).mean
+    unstable = measure_disagreement(splits, starts) > DISAGREEMENT
 
     def spread(numbers: IntArray) -> IntArray:
         return np.repeat(numbers, mean.shape[1])
@@ -310,7 +333,7 @@ def compute_groups(
             "n_points": spread(n_points), "n_folds": spread(n_folds),
             "n_repetitions": spread(repetitions),
         },
-        caution=spread(caution),
+        caution=spread(caution) | np.where(unstable.reshape(-1), np.int64(Caution.UNSTABLE), 0),
         attrs={"interval": interval, "variance": variance, "fold_weights": fold_weights},
     )  # fmt: skip
     zero_one = np.logical_and.reduceat(splits.zero_one_cells(), starts).reshape(-1)
