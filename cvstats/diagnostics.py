@@ -50,6 +50,7 @@ from cvstats.intervals._bootstrap import INTERPOLATES, apparent_error, out_of_ba
 from cvstats.intervals._differences import LARGEST_RATIO, repeats_folds, repetition_ratio
 from cvstats.intervals._recommend import recommend_method
 from cvstats.intervals.corrected_t import FEW_SPLITS
+from cvstats.intervals.out_of_source import FEW_SOURCES
 from cvstats.intervals.wald import DISAGREEMENT, measure_disagreement
 from cvstats.selection import interval
 
@@ -161,14 +162,14 @@ def diagnose(losses: Losses) -> pd.DataFrame:
     Examples
     --------
     >>> import cvstats
+    >>> log = cvstats.datasets.load("diabetes")
+    >>> len(cvstats.diagnose(cvstats.losses(log, prediction="ridge")))
+    0
     >>> log = cvstats.datasets.load("flights_by_month")
     >>> losses = cvstats.losses(log, prediction="naive_bayes", loss="brier")
-    >>> len(cvstats.diagnose(losses))
-    0
-    >>> quarter = losses[losses.index.get_level_values("source") <= "2013-03"]
-    >>> cvstats.diagnose(quarter)[["code", "finding", "value"]]
-         code                        finding  value
-    0  CVS015  the log has only 3 sources...    3.0
+    >>> cvstats.diagnose(losses)[["code", "finding", "value"]]
+         code                     finding  value
+    0  CVS015  the log has only 12 sources   12.0
     """
     if not isinstance(getattr(losses, "attrs", None), dict) or getattr(losses, "chunks", None):
         read(losses)  # raises for what is not a container, or not in memory
@@ -550,9 +551,9 @@ def few_folds(examination: Examination) -> Iterator[Finding]:
     "more points of these.",
 )
 def few_sources(examination: Examination) -> Iterator[Finding]:
-    """Report the number of sources. Limit: below 10."""
+    """Report the number of sources. Limit: below 30."""
     sources = examination.design.number("source")
-    if 1 < sources < 10:
+    if 1 < sources < FEW_SOURCES:
         yield Finding(f"the log has only {sources} sources", sources)
 
 
