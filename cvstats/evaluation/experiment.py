@@ -44,7 +44,7 @@ def evaluate(
     """Run estimators over a resampling plan and return the loss log.
 
     Each loss is that of one point under a model that the plan trained; all estimators meet the
-    same splits. What the log can tell, and about which error, depends on the plan, which names
+    same splits. What the log can show, and about which error, depends on the plan, which names
     the interval methods that it is for.
 
     Parameters
