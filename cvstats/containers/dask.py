@@ -826,8 +826,10 @@ def run_on_sketch(
         return log.design.count_points(level)
 
     def spread(width: int) -> Moments:
-        table = np.repeat(known.whole.count[:, None], width, axis=1)
-        return replace(known.whole, mean=np.zeros_like(table), m2=table, origin=np.zeros(width))
+        count = np.repeat(known.whole.count[:, None], width, axis=1)
+        half = np.floor(count / 2) / count  # losses of 0 and 1, which every method takes
+        squares = count * half * (1 - half)
+        return replace(known.whole, mean=half, m2=squares, origin=np.zeros(width))
 
     pairs = len(answer.reduction.pairs[0])
     carried = (len(answer.labels.models),) if pairs else ()

@@ -14,7 +14,7 @@ import xarray as xr
 
 from cvstats.containers.metric_facts import FACTS, doubts_of_metric
 from cvstats.core.cautions import Caution, list_cautions, sentences_of
-from cvstats.core.columns import Columns, Differences, LossColumns, all_binary
+from cvstats.core.columns import Columns, Differences, LossColumns, binary_columns
 from cvstats.core.design import Design, GridCodes
 from cvstats.core.layout import has_one_loss_per_split
 from cvstats.core.level_names import unused
@@ -328,10 +328,15 @@ class Log:
         """Whether the losses can be read one by one."""
         return self.cells is None and self.lazy is None
 
-    def all_binary(self, losses: Columns | None = None) -> bool:
-        """Whether every loss that is there is exactly 0 or 1."""
-        log = self if self.cells is None else self.cells.rows()
-        return all_binary(log.design, losses if losses is not None else log.panels)
+    def zero_one(self) -> MaskArray:
+        """Find the columns whose losses are all 0 or 1.
+
+        Where the losses are not at hand, the sums of all cells decide; see `Moments.zero_one`.
+        """
+        if self.cells is None:
+            return binary_columns(self.design, self.panels)
+        levels = tuple(name for name in self.design.levels if name != "point")
+        return self.cells.moments(levels, None).zero_one()
 
     def count_points(self, level: str) -> tuple[IntArray, str | None]:
         """Count the distinct points under each label of a level; see `Design.count_points`."""
