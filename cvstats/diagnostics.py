@@ -1,8 +1,9 @@
 """Checks of a loss log: what makes its numbers doubtful, and what to do about it.
 
 Each check is one function below its declaration (`check`): code, title, label and advice; the
-docstring says what the number of a finding is and from where on it is reported. `diagnose`, the
-cautions of results and the report read the declarations in `CHECKS`.
+docstring says what the number of a finding is and from where on it is reported. A check whose
+finding bears on intervals names the member of `Caution` that results carry for it. `diagnose`, the
+report and the guide read the declarations in `CHECKS`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,18 @@ from scipy import special
 
 from cvstats.comparisons._pairs import pair_all_models
 from cvstats.containers import Log, Losses, read
+from cvstats.containers.bootstrap_samples import resamples
+from cvstats.containers.doubts import (
+    NEAR,
+    SHARE,
+    TAIL,
+    count_near_best,
+    find_twins,
+    is_serial,
+    measure_serial,
+    tabulate,
+)
+from cvstats.core.cautions import Caution
 from cvstats.core.design import Design
 from cvstats.core.layout import (
     count_folds,
@@ -29,11 +42,16 @@ from cvstats.core.layout import (
     repetition_level,
 )
 from cvstats.core.level_names import renaming, unused
+from cvstats.core.shapes import Shapes, measure_shapes
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, plainly
 from cvstats.intervals import find_method, interval_names
+from cvstats.intervals._bootstrap import INTERPOLATES, apparent_error, out_of_bag_error
 from cvstats.intervals._differences import LARGEST_RATIO, repeats_folds, repetition_ratio
 from cvstats.intervals._recommend import recommend_method
+from cvstats.intervals.corrected_t import FEW_SPLITS
+from cvstats.intervals.out_of_source import FEW_SOURCES
+from cvstats.intervals.wald import DISAGREEMENT, measure_disagreement
 from cvstats.selection import interval
 
 __all__ = ["CHECKS", "Check", "diagnose"]
@@ -60,8 +78,8 @@ class Check:
         How it is listed.
     advice : str
         What to do about it.
-    label : str
-        The caution of results that it bears on; empty if it bears on none.
+    caution : Caution, optional
+        The caution of results that it bears on, if it bears on any.
     unreadable : bool
         Whether it also looks at a log that no method can read.
     look : callable
@@ -71,22 +89,35 @@ class Check:
     code: str
     title: str
     advice: str
-    label: str
+    caution: Caution | None
     unreadable: bool
     look: Look
 
+    @property
+    def label(self) -> str:
+        """The label of the caution; empty without one."""
+        return "" if self.caution is None else self.caution.label
+
+
+LARGE = 1_000_000
+"""So many losses are looked at together, rows by columns."""
 
 CHECKS: dict[str, Check] = {}
 """Every check by its code, in the order of the codes."""
 
 
 def check(
-    code: str, title: str, *, advice: str, label: str = "", unreadable: bool = False
+    code: str,
+    title: str,
+    *,
+    advice: str,
+    caution: Caution | None = None,
+    unreadable: bool = False,
 ) -> Callable[[Look], Look]:
     """Declare the function below to be a check; its docstring says what its number is."""
 
     def declare(look: Look) -> Look:
-        CHECKS[code] = Check(code, title, advice, label, unreadable, look)
+        CHECKS[code] = Check(code, title, advice, caution, unreadable, look)
         return look
 
     return declare
@@ -133,8 +164,8 @@ def diagnose(losses: Losses) -> pd.DataFrame:
     >>> import cvstats
     >>> log = cvstats.datasets.load("flights_by_month")
     >>> losses = cvstats.losses(log, prediction="naive_bayes", loss="brier")
-    >>> len(cvstats.diagnose(losses))
-    0
+    >>> cvstats.diagnose(losses)["code"].tolist()
+    ['CVS015']
     >>> quarter = losses[losses.index.get_level_values("source") <= "2013-03"]
     >>> cvstats.diagnose(quarter)[["code", "finding", "value"]]
          code                        finding  value
@@ -213,13 +244,20 @@ class Examination:
         return means
 
     @cached_property
+    def table(self) -> FloatArray | None:
+        """The losses, rows by columns; None for many, for scores, and for those of a metric."""
+        log, design = self.log, self.design
+        large = design.size * log.panels.width > LARGE
+        return None if large or design.scores or design.metric else tabulate(log, None)
+
+    @cached_property
     def shapes(self) -> Shapes:
         """The distributions of the losses in the columns, each of which is read once."""
         present = self.design.present
         found = np.full((self.log.panels.width, len(Shapes._fields)), np.nan)
         for j, column in enumerate(self.log.columns()):
             if column is not None:
-                found[j] = measure_shape(column if present is None else column[present])
+                found[j] = measure_shapes(column if present is None else column[present])
         return Shapes(*found.T)
 
     def report_worst(
@@ -236,34 +274,6 @@ class Examination:
                 value = float(beyond.min() if smallest else beyond.max())
                 cells = f", in {len(beyond):,} of {len(columns):,} cells" * (len(columns) > 1)
                 yield Finding(words.format(value) + cells, value, name_model(self.log, model))
-
-
-class Shapes(NamedTuple):
-    """The distribution of the losses in each column; NaN where something does not apply.
-
-    Constant losses have only the first two numbers, and 0/1 losses no more than a ``rate``.
-    """
-
-    lowest: FloatArray
-    highest: FloatArray
-    negative: FloatArray
-    rate: FloatArray
-    outlier_share: FloatArray
-    tail_index: FloatArray
-    n_for_skewness: FloatArray
-
-
-def measure_shape(values: FloatArray) -> tuple[float, ...]:
-    """Measure the losses of one column, all of them finite, for `Shapes`."""
-    nan, lowest, highest = np.nan, float(values.min()), float(values.max())
-    if lowest == highest:
-        return lowest, highest, nan, nan, nan, nan, nan
-    negative = float(np.mean(values < 0))
-    if lowest == 0 and highest == 1 and bool(np.all((values == 0) | (values == 1))):
-        return lowest, highest, negative, float(values.mean()), nan, nan, nan
-    share = outlier_share(values) if len(values) >= 100 else 0.0
-    shape = share, tail_index(values), points_for_skewness(values)
-    return lowest, highest, negative, nan, *shape
 
 
 def name_model(log: Log, model: int) -> str:
@@ -319,7 +329,6 @@ def missing_losses(examination: Examination) -> Iterator[Finding]:
 @check(
     "CVS003",
     "Incomplete partition",
-    label="incomplete repetitions",
     advice="Add the missing evaluations, or keep the points that every repetition has. Until "
     "then the log is taken for random splits.",
 )
@@ -360,7 +369,7 @@ def no_method(examination: Examination) -> Iterator[Finding]:
 @check(
     "CVS005",
     "Outliers carry the variance",
-    label="outliers",
+    caution=Caution.HEAVY_TAILS,
     advice="Look at these points first. The standard error rests on them, so check the data, "
     "or use a loss that is less sensitive, such as the absolute error.",
 )
@@ -373,14 +382,14 @@ def outliers(examination: Examination) -> Iterator[Finding]:
         return iter(())
     share = examination.shapes.outlier_share
     return examination.report_worst(
-        share, share > 1 / 2, "the top 1% of the losses carry {:.0%} of the sum of squares"
+        share, share > SHARE, "the top 1% of the losses carry {:.0%} of the sum of squares"
     )
 
 
 @check(
     "CVS006",
     "Heavy tails",
-    label="heavy tails",
+    caution=Caution.HEAVY_TAILS,
     advice="The variance of such losses may not exist, and then no standard error means "
     "anything. Use a bounded or clipped loss, or the logarithm.",
 )
@@ -391,7 +400,7 @@ def heavy_tails(examination: Examination) -> Iterator[Finding]:
     index = examination.shapes.tail_index
     return examination.report_worst(
         index,
-        index < 2,
+        index < TAIL,
         "the largest losses fall off like a power law of index {:.1f}",
         smallest=True,
     )
@@ -400,9 +409,9 @@ def heavy_tails(examination: Examination) -> Iterator[Finding]:
 @check(
     "CVS007",
     "Too skewed for so few points",
-    label="skewed",
-    advice="The normal approximation is rough: read the limits as approximate, and do not lean "
-    "on p-values near the level.",
+    caution=Caution.SKEWED,
+    advice="The normal approximation is rough: use interval='hall' of wald or holdout, and do not "
+    "lean on p-values near the level.",
 )
 def skewed(examination: Examination) -> Iterator[Finding]:
     """Report the points that the rule 25 x skewness^2 asks for. Limit: more than there are."""
@@ -416,7 +425,7 @@ def skewed(examination: Examination) -> Iterator[Finding]:
 @check(
     "CVS008",
     "Few points",
-    label="few points",
+    caution=Caution.FEW_POINTS,
     advice="The normal approximation is rough. Collect more points before comparing models.",
 )
 def few_points(examination: Examination) -> Iterator[Finding]:
@@ -429,8 +438,8 @@ def few_points(examination: Examination) -> Iterator[Finding]:
 @check(
     "CVS009",
     "Few errors",
-    label="few errors",
-    advice="For 0/1 losses of one test set use holdout(interval='clopper-pearson') or 'wilson'.",
+    caution=Caution.FEW_ERRORS,
+    advice="Use interval(), or interval='wilson' of wald or holdout.",
 )
 def few_errors(examination: Examination) -> Iterator[Finding]:
     """Report the number of rarer outcomes (0 or 1) among the points. Limit: below 10."""
@@ -444,7 +453,7 @@ def few_errors(examination: Examination) -> Iterator[Finding]:
 @check(
     "CVS010",
     "Constant losses",
-    label="constant losses",
+    caution=Caution.ZERO_VARIANCE,
     advice="Check that the column holds losses; an interval of no width says nothing.",
 )
 def constant_losses(examination: Examination) -> Iterator[Finding]:
@@ -483,9 +492,8 @@ GROUP_METHODS = " or ".join(
 @check(
     "CVS012",
     "Folds of unequal size",
-    label="unequal folds",
     advice="Choose whether points or folds count alike: wald(fold_weights='size') or 'equal'; "
-    "for sources of such different sizes use clustered(correction='CR3').",
+    "for sources of such different sizes use clustered().",
 )
 def unequal_sizes(examination: Examination) -> Iterator[Finding]:
     """Report the points in the largest fold over those in the smallest. Limit: above 2."""
@@ -503,7 +511,6 @@ def unequal_sizes(examination: Examination) -> Iterator[Finding]:
 @check(
     "CVS013",
     "Folds of unequal variance",
-    label="unequal variances",
     advice="Look at what that fold holds: a group of its own, a few outliers, or a failed fit.",
 )
 def unequal_variances(examination: Examination) -> Iterator[Finding]:
@@ -527,7 +534,6 @@ def unequal_variances(examination: Examination) -> Iterator[Finding]:
 @check(
     "CVS014",
     "Few folds",
-    label="few folds",
     advice="Each model was trained on much less than all data, so its error is larger than "
     "that of the final model. Use 5 folds or more.",
 )
@@ -541,49 +547,37 @@ def few_folds(examination: Examination) -> Iterator[Finding]:
 @check(
     "CVS015",
     "Few sources",
-    label="few sources",
+    caution=Caution.FEW_SOURCES,
     advice="An interval for a new source leans on so few numbers; collect more sources, not "
     "more points of these.",
 )
 def few_sources(examination: Examination) -> Iterator[Finding]:
-    """Report the number of sources. Limit: below 10."""
+    """Report the number of sources. Limit: below 30."""
     sources = examination.design.number("source")
-    if 1 < sources < 10:
+    if 1 < sources < FEW_SOURCES:
         yield Finding(f"the log has only {sources} sources", sources)
 
 
 @check(
     "CVS016",
-    "Few repetitions",
-    label="few repetitions",
+    "Few splits",
+    caution=Caution.FEW_SPLITS,
     advice="The standard error itself is noisy. Draw more splits; they are cheap beside new data.",
 )
-def few_repetitions(examination: Examination) -> Iterator[Finding]:
-    """Report the number of random splits or resamples.
-
-    Limit: below 15 random splits, or 100 bootstrap samples.
-    """
+def few_splits(examination: Examination) -> Iterator[Finding]:
+    """Report the number of random splits. Limit: below 10."""
     design = examination.design
-    number, enough, what = design.number("repetition"), 15, "random splits"
-    if design.has("count"):
-        number, enough, what = number - count_apparent_fits(design), 100, "bootstrap samples"
-    elif not design.has("repetition") or fewest_folds(design) >= 2 or covers_all_points(design):
+    number = design.number("repetition")
+    if examination.resampled or not design.has("repetition") or number >= FEW_SPLITS:
         return
-    if number < enough:
-        yield Finding(f"the log has only {number} {what}", number)
-
-
-def count_apparent_fits(design: Design) -> int:
-    """Count the repetitions of a bootstrap log that are the fit to the sample itself: number 0."""
-    used = design.codes_of(design.cell_table(("repetition",)))[:, 0].tolist()
-    labels = design.levels["repetition"].labels
-    return sum(1 for code in used if labels[code] == 0)
+    if fewest_folds(design) < 2 and not covers_all_points(design):
+        yield Finding(f"the log has only {number} random splits", number)
 
 
 @check(
     "CVS017",
     "Repetitions disagree",
-    label="unstable",
+    caution=Caution.UNSTABLE,
     advice="How the data were split matters nearly as much as which data they are. Repeat more "
     "often, or use more folds; an unstable learner has no guarantee.",
 )
@@ -595,19 +589,15 @@ def unstable(examination: Examination) -> Iterator[Finding]:
     if not repeats_whole(examination):
         return
     rows = examination.log.moments(repetition_level(examination.design))
-    if len(rows.count) < 3:
-        return
-    se = np.sqrt(np.mean(rows.m2, axis=0)) / rows.count.mean()
-    ratio = rows.mean.std(axis=0, ddof=1) / np.where(se > 0, se, np.inf)
+    ratio = measure_disagreement(rows, np.array([0]))[0]
     yield from examination.report_worst(
-        ratio, ratio > 1 / 2, "the means of the repetitions differ by {:.2f} standard errors"
+        ratio, ratio > DISAGREEMENT, "the means of the repetitions differ by {:.2f} standard errors"
     )
 
 
 @check(
     "CVS018",
     "Drift across repetitions",
-    label="drift",
     advice="Repetitions should not know their number. Look for a seed, a cache or a warm start "
     "that is carried from one to the next.",
 )
@@ -636,7 +626,7 @@ def repeats_whole(examination: Examination) -> bool:
 @check(
     "CVS019",
     "Duplicated models",
-    label="duplicated model",
+    caution=Caution.IDENTICAL,
     advice="One of them may be a copy, or a fall-back to the same predictions. Leave one out: "
     "it only makes adjusted p-values larger.",
 )
@@ -667,7 +657,7 @@ def duplicated_models(examination: Examination) -> Iterator[Finding]:
 @check(
     "CVS020",
     "Sources in training and test",
-    label="sources ignored",
+    caution=Caution.SOURCES_IGNORED,
     advice=f"Losses of one source depend on each other. Use {GROUP_METHODS}, or leave out whole "
     "sources at a time (cvstats.plans.leave_one_source_out).",
 )
@@ -694,7 +684,7 @@ def sources_across_folds(examination: Examination) -> Iterator[Finding]:
 @check(
     "CVS021",
     "Unused level",
-    label="unused level",
+    caution=Caution.UNUSED_LEVEL,
     advice="No method uses the level, and without it an interval may be far too narrow. Rename "
     "it as the sentence says, if it is that; by= uses a level of any name.",
 )
@@ -729,7 +719,7 @@ def scores(examination: Examination) -> Iterator[Finding]:
     if "metric" in log.noted:  # the log says of which score they were made
         return
     evaluated = means[~np.isnan(means)]
-    hits = bool(len(evaluated) and (evaluated > 0.5).all()) and log.all_binary()
+    hits = bool(len(evaluated) and (evaluated > 0.5).all()) and bool(log.zero_one().all())
     for model, name in enumerate(log.labels.models):
         own = means[log.labels.columns(model)]
         if np.isnan(own).all():
@@ -761,7 +751,7 @@ def names_a_score(name: object) -> bool:
 @check(
     "CVS023",
     "One loss for each split",
-    label="one loss per split",
+    caution=Caution.ONE_EACH,
     advice="The mean of a fold is not a point: log.attrs['holds'] = 'scores' says what these "
     "are, and corrected_t is made for them. Losses of points are better.",
 )
@@ -779,7 +769,7 @@ def one_loss_per_split(examination: Examination) -> Iterator[Finding]:
 @check(
     "CVS024",
     "Unstable differences",
-    label="unstable difference",
+    caution=Caution.UNSTABLE_DIFFERENCE,
     advice="An interval of a difference that counts points, such as compare() takes by default, is "
     "too narrow here. Use compare(method='corrected_t'), or nested_cv.",
 )
@@ -807,51 +797,131 @@ def unstable_differences(examination: Examination) -> Iterator[Finding]:
         )
 
 
+# --- what resampling, dates, copies and a choice do ---------------------------------------------
+
+
+@check(
+    "CVS025",
+    "Few bootstrap samples",
+    caution=Caution.FEW_REPLICATES,
+    advice="The standard error and the limits are noisy. Draw more samples.",
+)
+def few_bootstrap_samples(examination: Examination) -> Iterator[Finding]:
+    """Report the number of bootstrap samples. Limit: below 100."""
+    design = examination.design
+    if not design.has("count"):
+        return
+    number = design.number("repetition") - count_apparent_fits(design)
+    if number < 100:
+        yield Finding(f"the log has only {number} bootstrap samples", number)
+
+
+def count_apparent_fits(design: Design) -> int:
+    """Count the repetitions of a bootstrap log that are the fit to the sample itself: number 0."""
+    used = design.codes_of(design.cell_table(("repetition",)))[:, 0].tolist()
+    labels = design.levels["repetition"].labels
+    return sum(1 for code in used if labels[code] == 0)
+
+
+@check(
+    "CVS026",
+    "Overfitting",
+    caution=Caution.OVERFITTING,
+    advice="What starts from the error on the training points is then too small, or too narrow: "
+    "location_shifted, two_stage(correction='harrell') and the plain .632. Use bootstrap_oob.",
+)
+def overfitting(examination: Examination) -> Iterator[Finding]:
+    """Report the error on the training points over that of points out of bag.
+
+    Limit: below 0.05, in bootstrap samples with the fit to the sample itself.
+    """
+    log, method = examination.log, find_method("bootstrap_632")
+    if method.problem(log.design) is not None:
+        return
+    (data,) = resamples(log.design)
+    ratio = np.full(log.panels.width, np.nan)
+    for j, values in enumerate(log.columns()):
+        error = np.nan if values is None else out_of_bag_error(data.bags, data.losses(values))
+        if values is not None and error > 0:
+            ratio[j] = apparent_error(data, values) / error
+    yield from examination.report_worst(
+        ratio,
+        ratio < INTERPOLATES,
+        "the error on the training points is {:.0%} of that out of bag",
+        smallest=True,
+    )
+
+
+@check(
+    "CVS027",
+    "Serial dependence",
+    caution=Caution.SERIAL_DEPENDENCE,
+    advice="Neighbours share information, so there are fewer losses than it seems. Make blocks of "
+    "dates the level 'source' and use clustered.",
+)
+def serial_dependence(examination: Examination) -> Iterator[Finding]:
+    """Report the correlation of the losses of neighbouring dates.
+
+    Limit: above 0.1 and 2.33 standard errors, where points are dates or times, in logs of up to
+    a million losses.
+    """
+    if examination.resampled or examination.table is None:
+        return
+    found = measure_serial(examination.design, examination.table)
+    if found is not None:
+        yield from examination.report_worst(
+            found[0], is_serial(*found), "losses of neighbouring dates have a correlation of {:.2f}"
+        )
+
+
+@check(
+    "CVS028",
+    "Duplicated points",
+    caution=Caution.DUPLICATED_POINTS,
+    advice="A point that is stored twice is trained on and tested on, and counts double. Keep one "
+    "of each, or give both one label of 'source' and use grouped folds.",
+)
+def duplicated_points(examination: Examination) -> Iterator[Finding]:
+    """Report the share of the evaluations with the losses of one other evaluation of their fold.
+
+    Limit: 5% and 10 of them or more, ten times as many as have such losses elsewhere; in several
+    models or repetitions, and logs of up to a million losses.
+    """
+    if examination.resampled or examination.table is None:
+        return
+    twins = find_twins(examination.log, examination.table)
+    if twins is not None and twins.found:
+        words = (
+            f"{twins.paired:,} of {twins.total:,} evaluations have the very same losses as one "
+            f"other of their fold: are points stored twice?"
+        )
+        yield Finding(words, twins.share)
+
+
+@check(
+    "CVS029",
+    "Best of many",
+    caution=Caution.SELECTED,
+    advice="The smallest of many errors is too small, partly by luck, and its interval too low. "
+    "Report it on points that played no part in the choice; best_set allows for the choice.",
+)
+def best_of_many(examination: Examination) -> Iterator[Finding]:
+    """Report the number of models within two standard errors of the smallest error.
+
+    Limit: 5 or more, that model included, in logs of up to a million losses.
+    """
+    log = examination.log
+    if examination.resampled or examination.table is None or len(log.labels.models) < NEAR:
+        return
+    near, best = count_near_best(log, examination.means, examination.table)
+    counts = np.full(log.panels.width, np.nan)
+    counts[best] = near
+    yield from examination.report_worst(
+        counts, counts >= NEAR, "{:.0f} models are within two standard errors of this one, the best"
+    )
+
+
 # --- the numbers ------------------------------------------------------------------------------
-
-
-def outlier_share(values: FloatArray) -> float:
-    """Share of the sum of squares about the mean that the top 1% of the losses carry."""
-    squares = values - values.mean()
-    np.square(squares, out=squares)
-    total = squares.sum()
-    top = max(1, -(-len(values) // 100))
-    if total <= 0 or top >= len(values):
-        return 0.0
-    return float(np.partition(squares, len(squares) - top)[-top:].sum() / total)
-
-
-def tail_index(values: FloatArray) -> float:
-    """Hill's estimate of the index of the tail of ``|loss - mean|``; infinite for thin tails.
-
-    Hill (1975), Annals of Statistics 3(5), 1163-1174. Moments of an order above the index do
-    not exist.
-    """
-    top = max(50, len(values) // 50)
-    if len(values) < 1000:
-        return np.inf
-    size = np.abs(values - values.mean())
-    largest = np.partition(size, len(size) - top - 1)[-top - 1 :]
-    threshold = largest.min()
-    if threshold <= 0:
-        return np.inf
-    excess = float(np.log(largest / threshold).sum() / top)
-    return 1 / excess if excess > 0 else np.inf
-
-
-def points_for_skewness(values: FloatArray) -> float:
-    """Cochran's rule: with so many points the normal approximation suits a 95% interval.
-
-    Cochran (1977), Sampling Techniques, 3rd edition, section 2.15.
-    """
-    deviation = values - values.mean()
-    powers = deviation * deviation
-    variance = float(powers.mean())
-    if variance <= 0:
-        return 0.0
-    powers *= deviation  # a power of 3 would take ten times as long
-    skewness = float(powers.mean()) / variance**1.5
-    return float(25 * skewness**2)
 
 
 def trend_p_value(means: FloatArray) -> float:

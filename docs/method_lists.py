@@ -1,4 +1,4 @@
-"""Lists and tables of the methods, written anew from their records for each build."""
+"""Lists and tables of methods, checks and cautions, written from their records for each build."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from cvstats import comparisons, intervals
+from cvstats.core.cautions import Caution
+from cvstats.diagnostics import CHECKS
 from cvstats.intervals._method import Method
 from cvstats.registry import MODULES, list_methods
 
@@ -23,6 +25,8 @@ def write_lists() -> list[str]:
         "statistics": autosummary("cvstats", "What a log contains", ["moments", *others]),
         "comparisons": autosummary("cvstats", "Comparisons", comparisons.NAMES),
         "methods": table(every),
+        "checks": table_of_checks(),
+        "cautions": table_of_cautions(),
     }
     for module, kind in ACCESSORS.items():
         names = [f"{kind}.cvci.{name}" for name in MODULES]
@@ -55,4 +59,28 @@ def table(methods: Iterable[Method]) -> str:
     for method in methods:
         link = f"[`{method.name}`](api/generated/cvstats.{method.name}.rst)"
         lines.append(f"| {link} | {method.needs} | {method.target} | {method.guarantee} |")
+    return "\n".join(lines) + "\n"
+
+
+def table_of_checks() -> str:
+    """Write the table of all checks of `diagnose`, from their declarations and docstrings."""
+    lines = ["| code | what | the number | reported | what to do | label |", "|---" * 6 + "|"]
+    for check in CHECKS.values():
+        words = " ".join((check.look.__doc__ or "").split()).removesuffix(".")
+        number, _, limit = words.removeprefix("Report ").partition(". Limit: ")
+        if number.startswith("that "):
+            number, limit = "none", f"if {number.removeprefix('that ')}"
+        label = f"`{check.label}`" if check.label else ""
+        cells = [f"`{check.code}`", check.title, number, limit, check.advice, label]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def table_of_cautions() -> str:
+    """Write the table of all labels in the column ``caution``, with the codes that find them."""
+    lines = ["| label | what it says | what to do | found by |", "|---" * 4 + "|"]
+    for caution in sorted(Caution, key=lambda one: one.label):
+        codes = [f"`{check.code}`" for check in CHECKS.values() if check.caution is caution]
+        found = ", ".join(codes) or "the method"
+        lines.append(f"| `{caution.label}` | {caution.sentence} | {caution.advice} | {found} |")
     return "\n".join(lines) + "\n"

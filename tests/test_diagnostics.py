@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import re
 import statistics
+import sys
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -13,16 +15,12 @@ import pytest
 import xarray as xr
 
 import cvstats
-from cvstats.diagnostics import (
-    CHECKS,
-    outlier_share,
-    points_for_skewness,
-    tail_index,
-    trend_p_value,
-)
+from cvstats.core.cautions import Caution
+from cvstats.core.shapes import measure_shapes
+from cvstats.diagnostics import CHECKS, trend_p_value
 from cvstats.errors import LogError
 
-GUIDE = Path(__file__).parents[1] / "docs" / "guide" / "diagnostics.md"
+DOCS = Path(__file__).parents[1] / "docs"
 rng = np.random.default_rng(7)
 
 
@@ -141,6 +139,62 @@ def differing():
     return pd.DataFrame({"a": losses + 0.001 * sign * losses, "b": losses, "c": losses + 1})
 
 
+def bootstrap_log(samples, n=60):
+    """The nearest neighbour of noise, which interpolates: no error on points in bag."""
+    draw = np.random.default_rng(0)
+    x, y = draw.normal(size=n), draw.normal(size=n)
+    counts = np.vstack([np.ones(n, int), draw.multinomial(n, np.full(n, 1 / n), samples)])
+    gaps = np.abs(x - x[:, None])
+    nearest = [np.where(drawn > 0, gaps, np.inf).argmin(axis=1) for drawn in counts]
+    losses = np.array([(y[near] - y) ** 2 for near in nearest])
+    index = pd.MultiIndex.from_product(
+        [range(samples + 1), range(n)], names=["repetition", "point"]
+    )
+    table = pd.DataFrame({"count": counts.ravel(), "loss": losses.ravel()}, index)
+    return table.set_index("count", append=True)["loss"]
+
+
+def dated(correlation, n=300, seed=0, **text):
+    """Squared errors of a series whose errors depend on those of the day before."""
+    draw = np.random.default_rng(seed)
+    errors = np.zeros(n)
+    for day in range(1, n):
+        errors[day] = correlation * errors[day - 1] + draw.normal()
+    dates = pd.date_range("2020-01-01", periods=n)
+    days = dates.strftime("%Y-%m-%d") if text else dates
+    index = pd.MultiIndex.from_arrays([draw.permutation(n) % 5, days], names=["fold", "point"])
+    return pd.Series(np.abs(errors), index).iloc[draw.permutation(n)]
+
+
+def stored_twice(n=100, repetitions=3, decimals=9, copies=2):
+    """Each point under two ids, tested by the mean and a line."""
+    draw = np.random.default_rng(0)
+    x = np.tile(draw.normal(size=n), copies)
+    y = np.tile(draw.normal(size=n), copies).round(decimals)
+    if copies == 1:
+        x, y = draw.normal(size=2 * n), draw.normal(size=2 * n).round(decimals)
+    parts = []
+    for r in range(repetitions):
+        fold = draw.permutation(2 * n) % 10
+        losses = np.empty((2 * n, 2))
+        for k in range(10):
+            test, train = fold == k, fold != k
+            line = np.polyfit(x[train], y[train], 1)
+            losses[test, 0] = (y[test] - y[train].mean()) ** 2
+            losses[test, 1] = (y[test] - np.polyval(line, x[test])) ** 2
+        index = [np.full(2 * n, r), fold, np.arange(2 * n)]
+        parts.append(
+            pd.DataFrame(losses, pd.MultiIndex.from_arrays(index), columns=["mean", "line"])
+        )
+    return pd.concat(parts).rename_axis(["repetition", "fold", "point"])
+
+
+def near_models(m, n=200):
+    """Models that are equally good, on one test set."""
+    losses = np.random.default_rng(0).uniform(1, 2, (n, m))
+    return pd.DataFrame(losses, pd.RangeIndex(n, name="point"))
+
+
 TWINS = pd.DataFrame({"a": SOUND, "b": SOUND + 1, "c": SOUND})
 FEW_ERRORS = pd.Series(np.r_[np.ones(4), np.zeros(196)], k_fold(200).index)
 
@@ -173,6 +227,11 @@ CASES = {
     "CVS022": (1 - FEW_ERRORS, 0.98, "are these scores? Lower is better here: use 1 - x"),
     "CVS023": (SOUND.groupby(["repetition", "fold"]).mean(), 50, "one loss for each of 50 splits"),
     "CVS024": (differing(), None, "of a minus b differ by"),
+    "CVS025": (bootstrap_log(19), 19, "only 19 bootstrap samples"),
+    "CVS026": (bootstrap_log(120), 0, "training points is 0% of that out of bag"),
+    "CVS027": (dated(0.6), None, "losses of neighbouring dates have a correlation of 0."),
+    "CVS028": (stored_twice(), None, "the very same losses as one other of their fold"),
+    "CVS029": (near_models(6), 6, "6 models are within two standard errors of this one, the best"),
 }
 
 
@@ -189,22 +248,34 @@ def test_each_code_is_told_with_its_number(code):
         assert math.isnan(row["value"])
 
 
-def test_every_code_has_a_case_and_stands_in_the_guide():
+def test_every_code_has_a_case_and_a_row_in_the_guide():
     assert list(CASES) == list(CHECKS)
-    text = GUIDE.read_text(encoding="utf-8")
-    assert re.findall(r"^\| `(CVS\d{3})`", text, re.MULTILINE) == list(CHECKS)
-    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line[:6] == "| `CVS"]
-    for (code, title, number, limit, advice), check in zip(rows, CHECKS.values(), strict=True):
-        assert (code, title, advice) == (f"`{check.code}`", check.title, check.advice)
-        words = " ".join(check.look.__doc__.split())
-        assert number == "none" or f"Report the {number}. Limit: {limit}." == words
+    sys.path.insert(0, str(DOCS))
+    try:
+        lists = import_module("method_lists")
+    finally:
+        sys.path.remove(str(DOCS))
+    checks, cautions = lists.table_of_checks(), lists.table_of_cautions()
+    assert re.findall(r"^\| `(CVS\d{3})`", checks, re.MULTILINE) == list(CHECKS)
+    assert {line.count(" | ") for line in checks.splitlines() if "`CVS" in line} == {5}
+    assert re.findall(r"^\| `([^`]*)`", cautions, re.MULTILINE) == sorted(
+        caution.label for caution in Caution
+    )
+    for check in CHECKS.values():
+        assert check.advice in checks
+        assert check.look.__doc__.startswith("Report ")
+        assert check.label == "" or f"`{check.label}`" in cautions
+    guide = (DOCS / "guide" / "diagnostics.md").read_text("utf-8")
+    assert "_checks.md" in guide
+    assert "_cautions.md" in guide
 
 
 def test_labels_are_short_and_differ():
-    labels = [check.label for check in CHECKS.values() if check.label]
+    labels = [caution.label for caution in Caution]
     assert len(labels) == len(set(labels))
-    assert {"few points", "unstable", "sources ignored"} < set(labels)
-    assert all(len(label) <= 25 and "," not in label for label in labels)
+    assert all(0 < len(label) <= 25 and "," not in label for label in labels)
+    found = {check.label for check in CHECKS.values()}
+    assert {"few points", "unstable", "heavy tails", "serial dependence"} < found
 
 
 def test_numbers_are_those_of_the_definitions():
@@ -212,15 +283,29 @@ def test_numbers_are_those_of_the_definitions():
     mean = statistics.fmean(values)
     squares = sorted(((v - mean) ** 2 for v in values), reverse=True)
     share = math.fsum(squares[:15]) / math.fsum(squares)
-    assert outlier_share(values.copy()) == pytest.approx(share, rel=1e-12)
+    assert measure_shapes(values).outlier_share == pytest.approx(share, rel=1e-12)
     assert found(with_outlier()).loc["CVS005", "value"] == pytest.approx(share, rel=1e-12)
     moments = [math.fsum((v - mean) ** k for v in values) / len(values) for k in (2, 3)]
     asked = 25 * moments[1] ** 2 / moments[0] ** 3
-    assert points_for_skewness(values) == pytest.approx(asked, rel=1e-9)
+    assert measure_shapes(values).n_for_skewness == pytest.approx(asked, rel=1e-9)
     tail = rng.pareto(1.5, 5000)
     apart = sorted((abs(v - statistics.fmean(tail)) for v in tail), reverse=True)
     hill = 100 / math.fsum(math.log(v / apart[100]) for v in apart[:100])
-    assert tail_index(tail) == pytest.approx(hill, rel=1e-12)
+    assert measure_shapes(tail).tail_index == pytest.approx(hill, rel=1e-12)
+
+
+def test_shapes_of_many_columns_are_those_of_each():
+    columns = np.column_stack([rng.pareto(1.5, 2000), rng.normal(size=2000), np.ones(2000)])
+    together = np.array(measure_shapes(columns))
+    for j, column in enumerate(columns.T):
+        np.testing.assert_allclose(together[:, j], measure_shapes(column), rtol=1e-12)
+
+
+@pytest.mark.parametrize("values", [[0, 1, 0], [1, 0, -1, 0], [-1, 0, 0], [2, 2]])
+def test_losses_of_few_values_have_no_shape(values):
+    shapes = measure_shapes(np.array(values, dtype=float))
+    assert np.isnan([shapes.outlier_share, shapes.tail_index, shapes.n_for_skewness]).all()
+    assert np.isfinite(shapes.rate) == (values == [0, 1, 0])
 
 
 def test_drift_is_the_test_of_a_slope():
@@ -234,12 +319,10 @@ def test_drift_is_the_test_of_a_slope():
     assert trend_p_value(np.arange(5.0)) == 0
 
 
-@pytest.mark.parametrize(
-    ("values", "share"), [(np.ones(10), 0), (np.array([5.0]), 0), (np.arange(2.0), 0.5)]
-)
-def test_short_and_constant_logs_are_no_outliers(values, share):
-    assert outlier_share(values.astype(float)) == pytest.approx(share)
-    assert tail_index(values) == np.inf
+def test_short_logs_have_neither_outliers_nor_tails():
+    shapes = measure_shapes(np.r_[np.arange(98.0), 1e9])
+    assert shapes.outlier_share == 0
+    assert shapes.tail_index == np.inf
 
 
 def test_usual_laws_are_not_suspicious():
@@ -267,7 +350,7 @@ def test_findings_do_not_depend_on_the_container():
 
 def test_enough_of_everything_is_not_told():
     assert "CVS016" not in found(splits(20)).index
-    assert "CVS015" not in found(by_source(12)).index
+    assert "CVS015" not in found(by_source(30)).index
     assert "CVS014" not in found(by_source(3)).index  # its folds are sources
     assert "CVS020" not in found(by_source(12)).index
     losses = pd.Series(np.r_[np.ones(100), np.zeros(100)], k_fold(200).index)
@@ -283,7 +366,7 @@ def test_bootstrap_samples_and_other_layouts():
         names=["repetition", "point", "count"],
     )
     table = found(pd.Series(draw.uniform(size=1200), index))
-    assert table.loc["CVS016", "value"] == 19  # repetition 0 is the fit to the sample itself
+    assert table.loc["CVS025", "value"] == 19  # repetition 0 is the fit to the sample itself
 
 
 def test_what_is_left_when_losses_are_missing():

@@ -171,7 +171,7 @@ def array_of(log):
 
 
 def test_cautions_are_the_same_labels_in_every_container():
-    few = FOLDS.iloc[:20]
+    few = FOLDS.iloc[:20].rank()  # skewed losses have a label of their own
     table, array = few.cvci.wald(), array_of(few).cvci.wald()
     assert cvstats.cautions(table).tolist() == ["few points"] * 3
     decoded = cvstats.cautions(array)

@@ -16,6 +16,7 @@ from cvstats.core.columns import Differences
 from cvstats.core.result import Result
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.intervals import find_method
+from cvstats.intervals._proportions import PROPORTIONS
 from cvstats.intervals._references import RELATIVE_STABILITY
 
 __all__ = ["NAME", "compute"]
@@ -29,8 +30,9 @@ def compute(
 ) -> Result:
     """Subtract the limits of two intervals: ``[L1 - U2, U1 - L2]``.
 
-    Where these are so many standard errors to both sides, with the same quantile, the interval
-    excludes 0 exactly where ``p < alpha``, with ``p = 4 F(-|d| / (se1 + se2))``.
+    Where these reach so many standard errors to both sides, the interval excludes 0 exactly where
+    ``p < alpha``, with ``p = 4 F(-|d| / (se1 + se2))``. Otherwise, as for the limits of
+    proportions, the p-value is NaN.
     """
     record = find_method(method)
     each = record.run(log, alpha=alpha / 2, **options)
@@ -48,7 +50,9 @@ def compute(
         "se": np.full_like(gap, np.nan),
         "statistic": statistic,
         "p_value": np.where(
-            np.isnan(statistic), np.nan, find_p_values(statistic, one.get("df"), two.get("df"))
+            np.isnan(statistic) | (each.attrs.get("interval") in PROPORTIONS),
+            np.nan,
+            find_p_values(statistic, one.get("df")),
         ),
         **{name: values for name, values in one.items() if name.startswith("n_")},
     }
@@ -64,12 +68,8 @@ def compute(
     return Result(NAME, columns, caution, attrs)
 
 
-def find_p_values(
-    statistic: FloatArray, df: FloatArray | None, other_df: FloatArray | None
-) -> FloatArray:
-    """Find the level at which the interval would end at 0; NaN where the quantiles differ."""
-    if df is None or other_df is None:
-        tail = special.ndtr(-np.abs(statistic))
-    else:
-        tail = np.where(df == other_df, special.stdtr(df, -np.abs(statistic)), np.nan)
+def find_p_values(statistic: FloatArray, df: FloatArray | None) -> FloatArray:
+    """Find the level at which the interval ends at 0, by the quantiles that both models share."""
+    away = -np.abs(statistic)
+    tail = special.ndtr(away) if df is None else special.stdtr(df, away)
     return np.asarray(np.minimum(4 * tail, 1.0), dtype=np.float64)

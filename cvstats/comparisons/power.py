@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -22,10 +22,18 @@ from cvstats.comparisons._pairs import (
     difference_interval,
     has_standard_errors,
 )
+from cvstats.comparisons._zero_one import (
+    Discordance,
+    check_known,
+    find_discordance,
+    flag_few,
+    no_evidence,
+)
 from cvstats.containers import Log, Losses, is_dask_frame, later
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences
 from cvstats.core.layout import repetition_level
+from cvstats.core.proportions import upper_share
 from cvstats.core.result import Result, quantile
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, NotGiven
@@ -34,6 +42,21 @@ from cvstats.intervals._method import Method
 from cvstats.options import Alternative, Missing, check_numbers
 
 __all__ = ["power"]
+
+TAIL = 0.1
+"""The range over the pilot's uncertainty leaves so much out on either side."""
+
+TWO_POINTS = 1e-6
+"""Differences of two values that are equally frequent have a kurtosis of 1, and no more."""
+
+TINY = np.finfo(float).tiny
+"""The variance of differences that are all the same, in a quotient."""
+
+PLANS = ("power", "smallest_effect", "points_needed", "groups_needed")
+"""How the columns that plan begin, in place of those about the pilot."""
+
+UNSEEN = 0.05
+"""Probability that models which disagree on the largest share planned for agree on every point."""
 
 FAR = 1e3
 """More standard errors away from 0 than this a difference need not be told apart."""
@@ -95,7 +118,9 @@ def power(
         ``smallest_effect``, the difference found with the target power; ``points_needed`` to
         find ``effect`` with it (infinite if its sign is not that of the alternative), and
         ``groups_needed`` where groups are what counts: ``points_needed`` are then points in so
-        many groups of the size that these have on average (``attrs["group_size"]``).
+        many groups of the size that these have on average (``attrs["group_size"]``);
+        ``power_lower``, ``power_upper``, ``points_needed_lower`` and ``points_needed_upper``,
+        their 80% ranges over the uncertainty of the pilot's variance.
         From repetitions: ``point_variance`` and ``repetition_variance``, the parts of the
         variance of one point's difference that repeating leaves and removes (of the squared
         standard error times the number of points, where groups count), and
@@ -115,6 +140,16 @@ def power(
 
     With groups (`clustered`, `out_of_source`) it is the number of groups that counts: more points
     of these groups bring much less. Degrees of freedom grow with the groups.
+
+    The ranges leave out 10% on either side: they are power and points needed at both ends of an
+    80% interval for the variance of a difference, from the chi-squared distribution. Its
+    degrees of freedom are those of the standard error (groups); for `wald` and `holdout` they
+    match the kurtosis k of the pilot's n differences, ``2 (n - 1) / (k - 1)``. In
+    simulations they contain the truth in 75% to 80% of pilots of 50 to 300 points with normal
+    differences, and in 67% to 78% with differences of squared errors: a small pilot from heavy
+    tails shows too little of them. The kurtosis needs the losses one by one: without them, as
+    for lazy arrays and moments, the ranges are NaN, and so they are for methods without degrees
+    of freedom. That more points for training change the models is not part of them.
 
     The limits for many repetitions take these for independent given the point: true of runs
     of one model, nearly true of partitions, whose models share most of their data. `wald` does
@@ -163,10 +198,17 @@ def power(
                 f"power needs a standard error, and {base.method} with these options has none. "
                 f"Use another method, such as method='wald'."
             )
-        return compute(
+        result = compute(
             base, effect=expected, alpha=alpha, alternative=alternative, target=target_power,
             n=int(log.design.splits().rows[0]), parts=variance_parts(log, differences, base),
+            factors=variance_factors(log, differences, base),
         )  # fmt: skip
+        found = find_discordance(log, differences, base)
+        if found is None:
+            return drop_plans(result, no_evidence(log, differences, base))
+        if method == "tango":
+            check_known(result, found)
+        return flag_few(plan_zero_one(result, found), found)
 
     return compare_pairs(losses, other, reference, missing, run)
 
@@ -180,6 +222,7 @@ def compute(
     target: float,
     n: int,
     parts: tuple[FloatArray, FloatArray],
+    factors: tuple[FloatArray, FloatArray],
 ) -> Result:
     """Plan with the differences of a pilot log, whose standard errors fall like 1 / sqrt(n)."""
     columns = dict(base.columns)
@@ -191,6 +234,7 @@ def compute(
     helps = alternative == "two-sided" or sign * effect > 0
     stays, goes = parts
     floor = np.sqrt(np.maximum(stays, 0) / n)
+    low, high = (np.where(se == 0, 0.0, se * np.sqrt(factor)) for factor in factors)
 
     def units(error: FloatArray) -> FloatArray:
         needed = test.find_size(np.abs(effect) / error, target, away, n)
@@ -206,8 +250,12 @@ def compute(
             "difference": estimate,
             "se": se,
             "power": test.power(effect / se, test.df),
+            "power_lower": test.power(effect / high, test.df),
+            "power_upper": test.power(effect / low, test.df),
             "smallest_effect": sign * away * se,
             "points_needed": points(se),
+            "points_needed_lower": points(low),
+            "points_needed_upper": points(high),
         }
         if test.groups is not None:
             numbers["groups_needed"] = units(se)
@@ -232,6 +280,93 @@ def count_groups(base: Result) -> int | None:
     """Count the clusters or sources that an interval takes for independent; None for points."""
     name = {"clustered": "n_clusters", "out_of_source": "n_sources"}.get(base.method)
     return None if name is None else int(base.columns[name].max())
+
+
+def plan_zero_one(result: Result, found: Discordance) -> Result:
+    """Plan McNemar's test of models whose losses are 0 and 1.
+
+    A difference of d takes at least a share d of discordant points. If their share is s, the
+    statistic has the variance s under no difference and ``s - d^2`` at d (Connett, Smith and
+    McHugh 1987). Models that always agree have a share of ``1 - 0.05^(1 / n)`` at the most. The
+    range over the pilot's uncertainty is that of the exact interval of the share.
+    """
+    at, n = found.known, found.n
+    agree = at & (found.total == 0)
+    share = np.where(found.total == 0, upper_share(n, UNSEEN), found.total / n)
+    attrs = result.attrs
+    alternative, effect = str(attrs["alternative"]), float(attrs["effect"])
+    alpha, target = float(attrs["alpha"]), float(attrs["target_power"])
+    z = quantile(1 - (alpha / 2 if alternative == "two-sided" else alpha))
+    more = PlannedTest(alpha, alternative, None, None).find_distance(target) - z
+    sign = -1.0 if alternative == "less" else 1.0
+    helps = alternative == "two-sided" or sign * effect > 0
+
+    def plan(share: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute the power, and the points needed, if so many points are discordant."""
+        null, away = spreads(share, abs(effect))
+        ahead = np.sqrt(n) * (abs(effect) if helps else -abs(effect))
+        power = special.ndtr((ahead - z * null) / away)
+        if alternative == "two-sided":
+            power = power + special.ndtr((-ahead - z * null) / away)
+        needed = np.ceil(((z * null + more * away) / effect) ** 2 * (1 - 1e-12))
+        return power, needed if helps else np.full_like(share, np.inf)
+
+    power, needed = plan(share)
+    ends = share_limits(found.total, n, TAIL)
+    (most, fewest), (least, largest) = plan(ends[0]), plan(ends[1])
+    numbers = {
+        "power": power,
+        "power_lower": least,
+        "power_upper": most,
+        "smallest_effect": sign * smallest_difference(share, n, z, more),
+        "points_needed": needed,
+        "points_needed_lower": fewest,
+        "points_needed_upper": largest,
+    }
+    columns = dict(result.columns)
+    for name, values in numbers.items():
+        columns[name] = np.where(at, values, columns[name])
+    # without a spread, the points leave nothing to plan endless repetitions with
+    for name in ("smallest_effect_limit", "points_needed_limit"):
+        stays = ~(columns["point_variance"] > 0)
+        columns[name] = np.where(at & stays, np.nan, columns[name])
+    caution = np.where(at, result.caution & ~np.int64(Caution.ZERO_VARIANCE), result.caution)
+    caution[agree] |= np.int64(Caution.ALWAYS_AGREE)
+    return replace(result, columns=columns, caution=caution)
+
+
+def share_limits(count: FloatArray, n: FloatArray | float, tail: float) -> list[FloatArray]:
+    """Compute the limits of Clopper and Pearson for a share, with so much left out at each end."""
+    count, n = np.asarray(count, np.float64), np.asarray(n, np.float64)
+    low = special.betaincinv(np.maximum(count, 1), n - count + 1, tail)
+    high = special.betaincinv(count + 1, np.maximum(n - count, 1), 1 - tail)
+    return [np.where(count == 0, 0.0, low), np.where(count == n, 1.0, high)]
+
+
+def spreads(share: FloatArray, effect: FloatArray | float) -> tuple[FloatArray, FloatArray]:
+    """Compute standard deviations of a difference: under none, and at ``effect``."""
+    discordant = np.maximum(share, effect)
+    return np.sqrt(discordant), np.sqrt(np.maximum(discordant - np.square(effect), 1e-300))
+
+
+def smallest_difference(share: FloatArray, n: float, z: float, more: float) -> FloatArray:
+    """Find the difference found with the target power by bisection; NaN if no difference is."""
+    low, high = np.zeros_like(share), np.ones_like(share)
+    for _ in range(60):
+        middle = (low + high) / 2
+        null, away = spreads(share, middle)
+        found = np.sqrt(n) * middle >= z * null + more * away
+        low, high = np.where(found, low, middle), np.where(found, middle, high)
+    return np.where(high < 1, high, np.nan)
+
+
+def drop_plans(result: Result, at: MaskArray) -> Result:
+    """Leave pairs without a plan whose standard error of zero shows nothing."""
+    columns = {
+        name: np.where(at, np.nan, values) if name.startswith(PLANS) else values
+        for name, values in result.columns.items()
+    }
+    return replace(result, columns=columns)
 
 
 @dataclass(frozen=True)
@@ -320,6 +455,38 @@ def noncentral_t(df: float | FloatArray, away: FloatArray, t: FloatArray) -> Flo
     share = special.nctdtr(df, np.clip(away, -FAR, FAR), t)
     share = np.where(np.isnan(share) | np.isinf(away), away < 0, share)
     return np.where(np.isnan(away), np.nan, share)
+
+
+def variance_factors(
+    log: Log, differences: Differences, base: Result
+) -> tuple[FloatArray, FloatArray]:
+    """Find what to multiply the variance of a pilot by, for the ends of its 80% interval.
+
+    The interval is that of a chi-squared distribution. Its degrees of freedom are those of
+    the standard error, or, where points are counted, match the kurtosis k of the differences (of
+    points averaged over repetitions): ``2 (n - 1) / (k - 1)``. NaN where neither is known.
+    """
+    if base.method in ("wald", "holdout"):
+        df = match_kurtosis(log, differences)
+    else:
+        df = np.asarray(base.columns.get("df", np.full(differences.width, np.nan)), np.float64)
+    return df / special.chdtri(df, TAIL), df / special.chdtri(df, 1 - TAIL)
+
+
+def match_kurtosis(log: Log, differences: Differences) -> FloatArray:
+    """Find the degrees of freedom of a chi-squared variable that varies as the variance does."""
+    df = np.full(differences.width, np.nan)
+    if not log.in_memory:
+        return df
+    points = average_repetitions(log) if log.design.number("repetition") > 1 else log
+    means = Differences(points.panels, differences.left, differences.right)
+    for j, column in enumerate(points.columns(means)):
+        if column is not None:
+            here = column if points.design.present is None else column[points.design.present]
+            squares = (here - here.mean()) ** 2
+            excess = (squares**2).mean() / max(squares.mean() ** 2, TINY) - 1
+            df[j] = 2 * (len(here) - 1) / max(excess, TWO_POINTS)
+    return df
 
 
 def variance_parts(

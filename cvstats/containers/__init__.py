@@ -20,6 +20,7 @@ from cvstats.containers.dask import (
     lazy_table,
     moments_of_array,
 )
+from cvstats.containers.doubts import find_doubts, find_doubts_of_groups
 from cvstats.containers.gaps import answer_cells, dropped
 from cvstats.containers.groups import Groups, answer_groups, stack, within_level
 from cvstats.containers.log import Log, Table
@@ -42,6 +43,8 @@ __all__ = [
     "compare_lazily",
     "dask",
     "dropped",
+    "find_doubts",
+    "find_doubts_of_groups",
     "has_lazy_losses",
     "is_dask_frame",
     "is_lazy",

@@ -204,7 +204,9 @@ class Groups:
 
     @cached_property
     def _sorted_rows(self) -> tuple[IntArray, IntArray]:
-        codes = self.design.cells((self.name,), 0, self.design.size).astype(np.int64)
+        codes = self.design.levels[self.name].block(0, self.design.size).astype(np.int64)
+        if self.design.present is not None:
+            codes[~self.design.present] = -1
         order = np.argsort(codes, kind="stable")
         return order, self.starts(codes[order])
 

@@ -128,8 +128,10 @@ class Caution(IntFlag):
     )  # fmt: skip
     DISCORDANT_FEW = (
         1 << 20, "few discordant points",
-        "The models disagree on fewer than 25 points: chi-squared is rough.",
-        "Use test='exact'.",
+        "The models disagree on fewer than 25 points: normal approximations, chi-squared among "
+        "them, are rough.",
+        "Use an exact test, as mcnemar and compare do by themselves where each point is evaluated "
+        "once.",
     )  # fmt: skip
     NO_TEST = (
         1 << 21, "no p-value", "The method gives an interval and no p-value.",
@@ -191,16 +193,80 @@ class Caution(IntFlag):
         "Use corrected_t or nested_cv, whose standard errors contain the chance of the training "
         "data.",
     )  # fmt: skip
+    FEW_ERRORS = (
+        1 << 34, "few errors",
+        "Fewer than 10 points are errors, or fewer than 10 are not: normal limits are too narrow.",
+        "Use interval='wilson', which interval() takes by itself.",
+    )  # fmt: skip
+    ALWAYS_AGREE = (
+        1 << 35, "no discordant points",
+        "The models agree on every point, so their disagreement has an upper limit only.",
+        "Read power as the least and the points needed as the most that agree with this log.",
+    )  # fmt: skip
     SOURCES_IGNORED = (
         1 << 36, "sources ignored",
         "Points of one source are taken for independent: too narrow, and not about new sources.",
-        "Use clustered, or out_of_source where whole sources were left out.",
+        "Use clustered; or out_of_source, if no model saw the source that it was tested on.",
     )  # fmt: skip
     VERY_FEW_CLUSTERS = (
         1 << 37, "very few clusters",
         "One or two clusters carry the interval: fewer than 2 degrees of freedom, or fewer than 6 "
         "clusters whose signs are drawn.",
         "Collect more clusters; the interval is wide, and a poor guide.",
+    )  # fmt: skip
+    MANY_MODELS = (
+        1 << 38, "many models few points",
+        "The models are so many and the points so few that skewed differences make adjusted "
+        "p-values too small.",
+        "Evaluate more points, or choose fewer models beforehand.",
+    )  # fmt: skip
+    HEAVY_TAILS = (
+        1 << 40, "heavy tails",
+        "A few losses carry the variance, or the tail is that of a distribution without one: such "
+        "intervals miss far more often than they say.",
+        "Look at the largest losses; use a bounded or clipped loss, or the absolute error.",
+    )  # fmt: skip
+    OVERFITTING = (
+        1 << 41, "overfitting",
+        "The error on the training points is far below that on others: a correction of it is too "
+        "small, or its spread too narrow.",
+        "Use bootstrap_oob, or cross-validation.",
+    )  # fmt: skip
+    SERIAL_DEPENDENCE = (
+        1 << 42, "serial dependence",
+        "Losses of neighbouring dates are alike: the interval is too narrow, since it counts each "
+        "as new.",
+        "Make blocks of dates the level 'source' and use clustered.",
+    )  # fmt: skip
+    DUPLICATED_POINTS = (
+        1 << 43, "duplicated points",
+        "Many points have the very same losses as one other point of their fold: stored twice, "
+        "they are trained on and tested on, and count double.",
+        "Keep one of each, or give both one label of 'source' and whole sources to a fold.",
+    )  # fmt: skip
+    SELECTED = (
+        1 << 44, "selected model",
+        "Five models or more are within two standard errors of this smallest error: if the model "
+        "was chosen for it, the error is too small.",
+        "Report it on points that played no part in the choice; best_set allows for the choice.",
+    )  # fmt: skip
+    FEW_SPLITS = (
+        1 << 45, "few splits",
+        "With fewer than 10 splits the standard error rests on few numbers, and the interval is "
+        "far wider than it could be.",
+        "Use one partition into 10 folds, or more splits.",
+    )  # fmt: skip
+    UNSTABLE = (
+        1 << 46, "unstable",
+        "The means of the repetitions differ by more than half a standard error: the learner is "
+        "not stable, as the guarantee demands.",
+        "Use corrected_t or nested_cv.",
+    )  # fmt: skip
+    SKEWED = (
+        1 << 47, "skewed",
+        "The losses are too skewed for so few points: the interval misses more often than it says, "
+        "mostly on one side.",
+        "Use interval='hall' of wald or holdout, or evaluate more points.",
     )  # fmt: skip
     FEW_OF_A_CLASS = (
         1 << 50, "few of a class",

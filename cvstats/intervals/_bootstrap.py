@@ -23,6 +23,7 @@ from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError
 
 __all__ = [
+    "INTERPOLATES",
     "Corrected",
     "Correction",
     "MonteCarlo",
@@ -35,6 +36,8 @@ __all__ = [
     "measure_of",
     "measure_samples",
     "never_out_caution",
+    "out_of_bag_error",
+    "overfitting_caution",
     "percentile_interval",
     "weighted_means",
 ]
@@ -45,6 +48,9 @@ Measure = Callable[[Resample, FloatArray], tuple[float, ...]]
 
 SHARE = 0.632
 """The share of different points in a bootstrap sample of many."""
+
+INTERPOLATES = 0.05
+"""Share of the error below which an apparent error is close to zero."""
 
 MUCH_NOISE = 0.25
 """Share of the variance that may come from the number of samples without a caution."""
@@ -266,6 +272,12 @@ def correct_by(
         plain = np.full_like(error, np.nan)
         return Corrected(error, plain, plain, np.zeros(error.shape, dtype=bool))
     return correct_errors(apparent, error, rates)
+
+
+def overfitting_caution(apparent: FloatArray, error: FloatArray, least: float) -> IntArray:
+    """Caution where the apparent error is a smaller share of the error than it may be."""
+    flagged = (apparent < least * error) & (error > 0)
+    return np.where(flagged, np.int64(Caution.OVERFITTING), np.int64(0))
 
 
 def never_out_caution(data: Sequence[Resample], correction: str) -> int:

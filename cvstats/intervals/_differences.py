@@ -64,7 +64,7 @@ def repeats_folds(log: Log) -> bool:
     return (
         not resampled
         and design.number("repetition") >= ENOUGH
-        and count_folds(design) > 1
+        and count_folds(log.planned) > 1
         and covers_all_points(design)
     )
 

@@ -23,6 +23,8 @@ from cvstats.containers import (
     Table,
     answer_cells,
     answer_groups,
+    find_doubts,
+    find_doubts_of_groups,
     is_dask_frame,
     is_lazy,
     label_stacked,
@@ -35,7 +37,7 @@ from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.design import Design
 from cvstats.core.result import Result
-from cvstats.core.types import MaskArray
+from cvstats.core.types import IntArray, MaskArray
 from cvstats.errors import LogError, checked_level
 from cvstats.intervals._differences import find_unstable, is_difference
 from cvstats.intervals._groups import add_doubt, flag_ignored_sources
@@ -289,6 +291,9 @@ class IntervalMethod(LogMethod):
         result = super().run(log, losses, **options)
         if self.difference_guarantee and is_difference(log, losses):
             result = self.qualify_difference(result, find_unstable(log, losses))
+        estimate = result.columns["estimate"]
+        alike = {"of_groups": self.of_groups, "of_differences": is_difference(log, losses)}
+        result = add_flags(result, find_doubts(log, losses, estimate, **alike))
         if self.of_groups:
             return result
         of_means = self.takes_scores or self.takes_means
@@ -299,7 +304,12 @@ class IntervalMethod(LogMethod):
         if self.difference_guarantee and is_difference(groups.log, None):
             return None
         result = super().run_groups(groups, **options)
-        if result is None or not groups.design.has("source") or groups.name == "source":
+        if result is None:
+            return None
+        estimate = result.columns["estimate"]
+        alike = {"of_groups": self.of_groups, "of_differences": is_difference(groups.log, None)}
+        result = add_flags(result, find_doubts_of_groups(groups, estimate, **alike))
+        if not groups.design.has("source") or groups.name == "source":
             return result
         several = np.diff(groups.cells(("source",)).starts) > 1
         doubt = np.where(several, np.int64(Caution.SOURCES_IGNORED), np.int64(0))
@@ -318,6 +328,12 @@ class IntervalMethod(LogMethod):
             attrs["guarantee"] = self.difference_guarantee
             attrs["reference"] = f"{self.reference}; {RELATIVE_STABILITY}"
         return replace(result, caution=caution, attrs=attrs)
+
+
+def add_flags(result: Result, flags: IntArray) -> Result:
+    """Add cautions to those of a result, where there are losses."""
+    evaluated = (result.caution & np.int64(Caution.NO_LOSSES)) == 0
+    return replace(result, caution=result.caution | np.where(evaluated, flags, 0))
 
 
 def apply_method(

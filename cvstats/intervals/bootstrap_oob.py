@@ -72,8 +72,9 @@ def bootstrap_oob(
     Notes
     -----
     Heuristic; B fits. The printed standard error is too large unless the samples are many times
-    the points: with as many samples as points its square is more than doubled. It is not
-    unchanged by a constant added to all losses either, except with ``monte_carlo="removed"``.
+    the points: with as many samples as points its square is more than doubled. A constant added
+    to all losses changes it too, since the share of points out of bag differs from sample to
+    sample; with ``monte_carlo="removed"`` it does not.
     Points that are never out of bag are left out and the variance rescaled by n over the rest.
 
     References

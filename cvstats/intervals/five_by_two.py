@@ -104,7 +104,7 @@ def five_by_two(
     >>> cvstats.five_by_two(losses, test="f").round(2)
                     estimate  lower  upper  se  statistic  p_value caution
     model
-    DummyRegressor      0.76   0.45   1.06 NaN      26.04      0.0
+    DummyRegressor      0.76   0.45   1.06 NaN      26.04      0.0  skewed
     """
     return METHOD(losses, test=test, alpha=alpha, by=by, missing=missing)
 

@@ -17,6 +17,7 @@ from cvstats.intervals._bootstrap import (
     measure_of,
     measure_samples,
     never_out_caution,
+    overfitting_caution,
     percentile_interval,
     weighted_means,
 )
@@ -26,6 +27,9 @@ from cvstats.intervals._requirements import bootstrap_with_apparent_error
 from cvstats.options import Missing
 
 __all__ = ["location_shifted"]
+
+OPTIMISTIC = 0.85
+"""Share of the corrected error below which apparent errors spread too little."""
 
 
 def location_shifted(
@@ -73,8 +77,10 @@ def location_shifted(
 
     Notes
     -----
-    Heuristic; B + 1 fits. The spread is that of apparent errors: a model that fits its training
-    data perfectly has none, and the interval is then a point. The interval need not contain
+    Heuristic; B + 1 fits. The spread is that of apparent errors, which is the smaller the more a
+    model overfits: least squares with a feature for every four points was covered 46% to 57% of
+    the time, and a model that fits its training data perfectly has no spread, so that the
+    interval is a point. ``caution`` says ``overfitting``. The interval need not contain
     the estimate, since bootstrap fits see each point more than once and their apparent errors
     are smaller than err.
 
@@ -138,6 +144,7 @@ def compute(
         extra |= {"no_information": rates}
     caution = np.full(len(apparent), never_out_caution([data], correction), dtype=np.int64)
     caution[made.clipped] |= Caution.BOUNDED
+    caution |= overfitting_caution(apparent, second, OPTIMISTIC)
     extra |= {"n_points": data.bags.counts.shape[1], "n_repetitions": len(data.fits)}
     return percentile_interval(
         "location_shifted", made.estimate, own, shift=made.estimate - apparent, alpha=alpha,
@@ -152,7 +159,8 @@ METHOD = IntervalMethod(
     needs="bootstrap samples with the losses of their points in and out of bag, and the fit on the "
     "sample itself (levels 'repetition', 'point' and 'count')",
     target="expected risk",
-    guarantee="heuristic: the spread is that of apparent errors",
+    guarantee="heuristic: the spread is that of apparent errors, and none for models that fit "
+    "their training data perfectly",
     fits="B + 1",
     reference=NOMA,
     needs_losses=True,

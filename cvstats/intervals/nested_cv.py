@@ -28,6 +28,8 @@ __all__ = ["nested_cv"]
 ENOUGH = 25
 """Repetitions from which on the mean squared error is worth its name."""
 
+FEW_POINTS = 30
+
 
 def nested_cv(
     losses: Losses,
@@ -85,8 +87,11 @@ def nested_cv(
     Notes
     -----
     Heuristic: no theorem gives its coverage, and the width leaves out that the bias is itself
-    an estimate. The MSE of a few repetitions is noisy and often negative; ``caution`` says so
-    below 25, and the paper takes 200.
+    an estimate. The estimate extrapolates the errors of K - 2 and K - 1 folds to all K, along a
+    learning curve ``e + c/m`` that nothing in the log confirms: where the error rises with the
+    points, or falls in another way, the interval is about the wrong number. The MSE of a few
+    repetitions is noisy and often negative; ``caution`` says so below 25, and the paper takes
+    200.
 
     References
     ----------
@@ -142,6 +147,8 @@ def compute(
     caution = np.where(variance != wanted, int(Caution.BOUNDED), 0)
     if n_repetitions < ENOUGH:
         caution |= int(Caution.FEW_REPETITIONS)
+    if n_points < FEW_POINTS:
+        caution |= int(Caution.FEW_POINTS)
     extra = {
         "err_ncv": ncv.location[0], "err_cv": cv.location[0], "bias": bias, "mse_raw": mse,
         "n_points": n_points, "n_folds": n_folds, "n_repetitions": n_repetitions,
@@ -219,7 +226,8 @@ METHOD = IntervalMethod(
     needs="K-fold cross-validation in which each fold's training folds are cross-validated again "
     "(levels 'outer' and 'fold')",
     target="risk of the model fitted to all data; also taken for the expected risk",
-    guarantee="heuristic: an estimated mean squared error about that risk, kept within a range",
+    guarantee="heuristic: an estimated mean squared error about that risk, kept within a range; "
+    "the bias is that of an error that falls like 1/m",
     fits="K (K + 1) / 2 for each repetition",
     reference=BATES,
     made_for=("outer",),

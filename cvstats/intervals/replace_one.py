@@ -82,7 +82,7 @@ def replace_one(
     >>> cvstats.replace_one(losses).round(2)
                     estimate  lower  upper    se caution
     model
-    DummyRegressor      1.04   0.37   1.71  0.34
+    DummyRegressor      1.04   0.37   1.71  0.34  skewed
     """
     return METHOD(losses, constant=constant, alpha=alpha, by=by, missing=missing)
 

@@ -14,11 +14,13 @@ from cvstats.core.result import Result
 from cvstats.core.types import FloatArray
 from cvstats.errors import listed, spelled
 from cvstats.intervals._bootstrap import (
+    INTERPOLATES,
     Correction,
     correct_by,
     measure_of,
     measure_samples,
     never_out_caution,
+    overfitting_caution,
     percentile_interval,
 )
 from cvstats.intervals._method import IntervalMethod
@@ -77,9 +79,10 @@ def two_stage(
 
     Notes
     -----
-    Heuristic; (B_outer + 1) (B_inner + 1) fits. Out of bag is meant by point: a point drawn
-    twice into an outer sample is out of bag of an inner one if no copy of it is in there, and
-    then counts once. Apparent errors weigh points by how often they were drawn.
+    Heuristic; (B_outer + 1) (B_inner + 1) fits. For a model that fits its training data
+    perfectly, "harrell" and "632" miss; ``caution`` says ``overfitting``. Out of bag is meant by
+    point: a point drawn twice into an outer sample is out of bag of an inner one if no copy of it
+    is in there, and then counts once. Apparent errors weigh points by how often they were drawn.
 
     References
     ----------
@@ -133,8 +136,10 @@ def compute(
     outer = np.array([one.label != 0 for one in data])
     caution = np.full(apparent.shape[1], never_out_caution(data, correction), dtype=np.int64)
     caution[made.clipped.any(axis=0)] |= Caution.BOUNDED
+    whole = int((~outer).argmax())
+    caution |= overfitting_caution(apparent[whole], second[whole], INTERPOLATES)
     extra: dict[str, FloatArray | float] = {
-        "n_points": data[int((~outer).argmax())].bags.counts.shape[1],
+        "n_points": data[whole].bags.counts.shape[1],
         "n_samples": int(outer.sum()),
         "n_repetitions": min(len(one.fits) for one in data),
     }
@@ -185,7 +190,7 @@ METHOD = IntervalMethod(
     needs="bootstrap samples of the data and of resampled data sets, with the fit on each of them "
     "itself (levels 'sample', 'repetition', 'point' and 'count')",
     target="expected risk",
-    guarantee="heuristic",
+    guarantee="heuristic; 'harrell' fails for models that fit their training data perfectly",
     fits="(B_outer + 1) (B_inner + 1)",
     reference=NOMA,
     needs_losses=True,

@@ -11,6 +11,8 @@ import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rows import only_row
+from scipy import stats
+from sklearn.dummy import DummyRegressor
 
 import cvstats
 from cvstats.errors import LogError
@@ -173,3 +175,99 @@ def test_two_logs_and_carried_cells():
         np.testing.assert_allclose(table[name].isel(lat=0), one[name], rtol=1e-12)
     assert np.isnan(table["power"].isel(lat=1)).all()
     assert np.isnan(table["points_needed"].isel(lat=1)).all()
+
+
+# --- the range over the uncertainty of the pilot ----------------------------------------------
+
+RANGE = ["power_lower", "power_upper", "points_needed_lower", "points_needed_upper"]
+
+
+def range_by_hand(d, se, n, effect, alpha=0.05, target=0.8):
+    """The ends, with quantiles of chi-squared by bisection of its distribution function."""
+    second = np.mean((d - d.mean()) ** 2)
+    df = 2 * (len(d) - 1) / (np.mean((d - d.mean()) ** 4) / second**2 - 1)
+    errors = [se * np.sqrt(df / stats.chi2.ppf(share, df)) for share in (0.9, 0.1)]
+    away = (stats.norm.ppf(1 - alpha / 2) + stats.norm.ppf(target)) * np.array(errors)
+    powers = [oracle_many.power(effect, error, alpha, "two-sided") for error in errors[::-1]]
+    return [*powers, *np.ceil(n * (away / effect) ** 2)]
+
+
+@pytest.mark.parametrize("repetitions", [1, 3])
+def test_the_range_is_that_of_chi_squared_with_the_kurtosis_of_the_pilot(repetitions):
+    pair = models(80, repetitions=repetitions)[["a", "b"]] ** 2
+    row = pair.cvci.power(effect=0.7).iloc[0]
+    points = (pair["a"] - pair["b"]).groupby("point").mean().to_numpy()
+    assert row[RANGE].tolist() == pytest.approx(range_by_hand(points, row["se"], 80, 0.7), rel=1e-9)
+    assert row["power_lower"] < row["power"] < row["power_upper"]
+    assert row["points_needed_lower"] < row["points_needed"] < row["points_needed_upper"]
+
+
+def test_the_range_of_every_cell_and_of_masked_ones():
+    table = models(40, repetitions=2)[["a", "b"]]
+    array = xr.concat([table.to_xarray().to_dataarray("model")] * 2, "cell") * xr.DataArray(
+        [1.0, np.nan], dims="cell"
+    )
+    found = array.cvci.power(effect=0.5)
+    alone = table.cvci.power(effect=0.5).iloc[0]
+    for name in RANGE:
+        assert found[name].isel(cell=0).item() == pytest.approx(alone[name], rel=1e-9)
+        assert np.isnan(found[name].isel(cell=1).item())
+
+
+def test_the_range_of_groups_has_the_degrees_of_freedom_of_their_standard_error():
+    table = models(60, k=1)[["a", "b"]]
+    table.index = pd.MultiIndex.from_arrays(
+        [np.arange(60) // 5, np.arange(60)], names=["source", "point"]
+    )
+    row = table.cvci.power(effect=1.0, method="clustered").iloc[0]
+    width = table.cvci.compare(method="clustered").iloc[0]
+    df = table["a"].sub(table["b"]).rename("d").cvci.clustered()["df"].item()
+    assert row["se"] == width["se"]
+    errors = [row["se"] * np.sqrt(df / stats.chi2.ppf(share, df)) for share in (0.1, 0.9)]
+    t = stats.t.ppf(0.975, df)
+    for name, error in zip(["power_lower", "power_upper"], errors, strict=True):
+        law = stats.nct(df, 1 / error)
+        assert row[name] == pytest.approx(law.sf(t) + law.cdf(-t), rel=1e-6)
+
+
+def test_a_method_without_degrees_of_freedom_has_no_range():
+    plan = cvstats.plans.nested_cv(3, 2, rng=1)
+    y = RNG.normal(size=30)
+    estimators = {
+        "low": DummyRegressor(strategy="quantile", quantile=0.2),
+        "mean": DummyRegressor(),
+    }
+    losses = cvstats.evaluate(estimators, np.zeros((30, 1)), y, plan=plan, progress=False)
+    row = losses.cvci.power(effect=1.0, method="nested_cv").iloc[0]
+    assert 0 < row["power"] < 1
+    assert row[RANGE].isna().all()
+
+
+@pytest.mark.parametrize("shift", [0.0, 1.0])
+def test_the_range_of_a_constant_difference_is_a_point(shift):
+    table = FRAME[["a"]].assign(b=FRAME["a"] + shift)
+    row = table.cvci.power(effect=0.5).iloc[0]
+    assert row[RANGE].tolist() == [1.0, 1.0, 2.0, 2.0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "least", "most"), [("normal", 0.74, 0.82), ("squared", 0.66, 0.82)]
+)
+@pytest.mark.parametrize("n", [50, 100, 300])
+def test_the_range_contains_the_truth_about_as_often_as_it_says(name, least, most, n):
+    rng = np.random.default_rng(19)
+
+    def draw(shape):
+        x, y = rng.normal(size=(2, *shape))
+        return x if name == "normal" else (y - 0.5 * x) ** 2 - y**2
+
+    spread = draw((1, 4_000_000)).std()
+    losses = np.stack([draw((4_000, n)), np.zeros((4_000, n))], axis=1)
+    log = xr.DataArray(losses, dims=("run", "model", "point"), coords={"point": range(n)})
+    effect = 2.5 * spread / np.sqrt(n)
+    found = log.cvci.power(effect=effect).isel(pair=0)
+    truth = oracle_many.power(effect, spread / np.sqrt(n), 0.05, "two-sided")
+    within = (found["power_lower"] <= truth) & (truth <= found["power_upper"])
+    print(f"\n{name}, {n} points: {float(within.mean()):.3f}")
+    assert least <= float(within.mean()) <= most

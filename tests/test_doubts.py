@@ -1,0 +1,271 @@
+"""What the losses make doubtful appears in `caution`, and not where there is nothing to doubt."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_diagnostics import (
+    SOUND,
+    bootstrap_log,
+    dated,
+    disagreeing,
+    k_fold,
+    near_models,
+    stored_twice,
+)
+from test_diagnostics import splits as random_splits
+
+import cvstats
+from cvstats.containers.doubts import LIMIT
+from cvstats.core.cautions import Caution
+from cvstats.diagnostics import CHECKS
+
+
+def labels(result):
+    """All labels that occur in a result."""
+    text = cvstats.cautions(result).to_numpy().astype(str).ravel()
+    return {label for row in text for label in row.split(", ") if label}
+
+
+def heavy(n=300, seed=1):
+    return k_fold(n, losses=np.random.default_rng(seed).standard_t(3, n) ** 2)
+
+
+@pytest.mark.parametrize(
+    ("losses", "call", "label"),
+    [
+        (heavy(), "wald", "heavy tails"),
+        (heavy(), "wald", "skewed"),
+        (heavy(), "interval", "heavy tails"),
+        (heavy(), "corrected_t", "heavy tails"),
+        (heavy(), "quadratic", "skewed"),
+        (dated(0.6), "wald", "serial dependence"),
+        (stored_twice(), "wald", "duplicated points"),
+        (near_models(6), "holdout", "selected model"),
+        (disagreeing(), "wald", "unstable"),
+    ],
+)
+def test_each_label_appears_with_the_interval(losses, call, label):
+    result = getattr(cvstats, call)(losses)
+    assert label in labels(result)
+    assert label in result.attrs["cautions"]
+    assert label not in labels(cvstats.naive(SOUND))
+    array = losses.to_xarray()
+    array = array.to_dataarray("model") if isinstance(losses, pd.DataFrame) else array
+    assert labels(getattr(cvstats, call)(array)) == labels(result)
+
+
+def test_a_sound_log_has_no_label():
+    assert labels(cvstats.wald(SOUND)) == set()
+    losses = cvstats.losses(cvstats.datasets.load("diabetes"), prediction="ridge")
+    assert labels(losses.cvci.wald()) == set()
+
+
+def test_what_diagnose_finds_is_in_the_caution():
+    """Of each finding that bears on an interval, in the logs of this module."""
+    for losses in (heavy(), dated(0.6), stored_twice(), near_models(6), disagreeing(), SOUND):
+        codes = cvstats.diagnose(losses)["code"]
+        expected = {CHECKS[code].label for code in codes} - {""}
+        told = labels(cvstats.interval(losses))
+        if isinstance(losses, pd.DataFrame):
+            told |= labels(cvstats.compare(losses))
+        assert expected <= told, codes.tolist()
+
+
+# --- heavy tails and skewness ---------------------------------------------------------------------
+
+
+def test_the_differences_decide_and_not_the_losses():
+    common = heavy()
+    pair = pd.DataFrame({"a": common, "b": common + np.random.default_rng(0).normal(size=300)})
+    assert {"heavy tails", "skewed"} <= labels(pair.cvci.wald())
+    assert labels(pair.cvci.compare()) == set()
+    other = pd.DataFrame({"a": SOUND, "b": SOUND})
+    other["b"] += np.tile(heavy().to_numpy(), 5)
+    assert {"heavy tails", "skewed"} <= labels(other.cvci.compare())
+    assert labels(other[["a"]].cvci.wald()) == set()
+
+
+def test_differences_of_0_and_1_are_not_skewed():
+    right = np.zeros(300)
+    wrong = right.copy()
+    wrong[:3] = 1
+    pair = pd.DataFrame({"a": right, "b": wrong}, k_fold().index)
+    assert not {"heavy tails", "skewed"} & labels(pair.cvci.compare())
+
+
+def test_each_cell_and_each_group_has_its_own_labels():
+    both = pd.concat({"good": SOUND.xs(0), "bad": heavy().xs(0)}, names=["region"])
+    table = both.cvci.wald(by="region")
+    assert "skewed" in table.loc["bad", "caution"]
+    assert table.loc["good", "caution"] == ""
+    assert both.to_xarray().cvci.wald()["caution"].dims == ("region",)
+    grouped = both.cvci.corrected_t(by="region", train_size=270)
+    assert "skewed" in grouped.loc["bad", "caution"]
+    array = both.to_xarray().cvci.wald()
+    np.testing.assert_array_equal(
+        [bool(flags & Caution.SKEWED) for flags in array["caution"].to_numpy()],
+        [region == "bad" for region in array["region"].to_numpy()],
+    )
+
+
+def test_large_logs_and_many_groups_are_not_looked_at_again():
+    n = LIMIT + 1
+    losses = k_fold(n, losses=np.random.default_rng(0).standard_t(3, n) ** 2)
+    assert labels(losses.cvci.wald()) == set()
+    assert "heavy tails" in labels(losses[:-1].cvci.wald())
+    many = np.random.default_rng(0).standard_t(3, 303 * 20) ** 2
+    index = pd.MultiIndex.from_product([range(303), range(20)], names=["site", "point"])
+    found = pd.Series(many, index)
+    assert labels(found.cvci.holdout(by="site")) == {"few points"}
+    assert "skewed" in labels(found[: 20 * 100].cvci.holdout(by="site"))
+    assert labels(found.cvci.naive(by="site")) == {"dependence ignored"}
+
+
+def test_scores_have_no_shape():
+    table = {"split": range(12), "auc": [*np.linspace(0.7, 0.8, 11), 0.01]}
+    scores = cvstats.read_log(table, format="scores", higher_is_better=True, n_train=80, n_test=20)
+    assert labels(scores.cvci.corrected_t()) == set()
+
+
+# --- dates ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["dates", "text", "periods", "days", "numbers"])
+def test_points_are_dated_by_their_labels(form):
+    losses = dated(0.6, text=True) if form == "text" else dated(0.6)
+    days = losses.index.get_level_values("point")
+    if form in ("periods", "days", "numbers"):
+        other = {
+            "periods": lambda: days.to_period("D"),
+            "days": lambda: pd.Index([day.date() for day in days]),
+            "numbers": lambda: days.factorize(sort=True)[0],
+        }[form]()
+        folds = losses.index.get_level_values("fold")
+        losses.index = pd.MultiIndex.from_arrays([folds, other], names=["fold", "point"])
+    assert ("serial dependence" in labels(losses.cvci.wald())) == (form != "numbers")
+
+
+def test_dates_of_climate_models_are_dates():
+    day = type("DatetimeNoLeap", (int,), {"__module__": "cftime"})
+    losses = dated(0.6).droplevel("fold").sort_index()
+    losses.index = pd.Index([day(i) for i in range(300)], dtype=object, name="point")
+    assert "serial dependence" in labels(losses.cvci.holdout())
+
+
+def test_independent_days_are_not_serial():
+    told = sum(
+        "serial dependence" in labels(dated(0.0, seed=seed).cvci.wald()) for seed in range(40)
+    )
+    assert told <= 2
+    assert "serial dependence" not in labels(dated(0.9, n=20).cvci.wald())
+
+
+def test_each_source_is_a_series_and_groups_may_depend():
+    losses = dated(0.6, n=400)
+    day = losses.index.get_level_values("point")
+    block = pd.Series(losses.to_numpy(), pd.MultiIndex.from_arrays(
+        [day.day_of_year // 60 + 10 * day.year, day], names=["source", "point"]
+    ))  # fmt: skip
+    block = pd.concat({0: block}, names=["fold"])
+    assert "serial dependence" in labels(block.cvci.holdout())
+    assert "serial dependence" not in labels(block.cvci.clustered())
+    shuffled = block.groupby("source").transform(
+        lambda one: np.random.default_rng(0).permutation(one)
+    )
+    level = shuffled + 5 * (shuffled.index.get_level_values("source") % 2)
+    assert "serial dependence" not in labels(level.cvci.holdout())
+
+
+def test_repetitions_are_averaged_before_days_are_compared():
+    one = dated(0.6)
+    twice = pd.concat({0: one, 1: one}, names=["repetition"])
+    assert "serial dependence" in labels(twice.cvci.wald())
+    noise = pd.concat({r: dated(0.0, seed=3) for r in range(9)}, names=["repetition"])
+    assert "serial dependence" not in labels(noise.cvci.wald())
+
+
+# --- copies ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("decimals", [0, 1, 2, 9])
+def test_points_stored_once_are_not_duplicates(decimals):
+    for repetitions in (1, 3):
+        losses = stored_twice(copies=1, decimals=decimals, repetitions=repetitions)
+        assert "duplicated points" not in labels(losses.cvci.wald())
+        assert "duplicated points" not in labels(losses.round(2).cvci.wald())
+        assert "duplicated points" not in labels((losses > 0.5).astype(float).cvci.wald())
+        assert "duplicated points" not in labels(losses[["line"]].cvci.wald())
+
+
+def test_one_column_of_one_repetition_is_not_enough():
+    losses = stored_twice(repetitions=1)
+    assert "duplicated points" in labels(losses.cvci.wald())
+    assert "duplicated points" in labels(losses.cvci.compare())
+    assert "duplicated points" not in labels(losses["line"].cvci.wald())
+    assert "duplicated points" in labels(stored_twice()["line"].cvci.wald())
+
+
+def test_an_array_with_masked_cells_is_looked_at():
+    array = stored_twice(repetitions=1).droplevel("repetition").to_xarray().to_dataarray("model")
+    cells = np.array([1.0, np.nan])
+    found = (array * array.copy(data=np.ones(array.shape))).expand_dims(cell=2) * (
+        array.isel(fold=0, point=0, model=0, drop=True).expand_dims(cell=2).copy(data=cells)
+    )
+    result = found.cvci.wald()
+    assert labels(result.isel(cell=0)) == {"duplicated points"}
+    assert labels(result.isel(cell=1)) == {"no losses"}
+
+
+# --- the best of many -----------------------------------------------------------------------------
+
+
+def test_only_the_best_model_is_selected():
+    frame = near_models(6)
+    result = frame.cvci.holdout()
+    told = result["caution"].str.contains("selected model")
+    assert told.sum() == 1
+    assert told.idxmax() == result["estimate"].idxmin()
+    assert labels(near_models(4).cvci.holdout()) == set()
+    frame[0] -= 0.5
+    assert labels(frame.cvci.holdout()) == set()
+    assert "selected model" not in labels(near_models(6).cvci.compare())
+
+
+# --- instability, overfitting, few splits ---------------------------------------------------------
+
+
+def test_unstable_of_each_group_and_not_of_differences():
+    table = pd.concat({"a": disagreeing(), "b": SOUND}, names=["region"]).cvci.wald(by="region")
+    assert table["caution"].tolist() == ["unstable", ""]
+    pair = pd.DataFrame({"a": disagreeing(), "b": disagreeing() * 0})
+    assert "unstable" not in labels(pair.cvci.compare())
+    assert labels(disagreeing().xs(0).cvci.wald()) == set()
+
+
+def test_overfitting_where_the_apparent_error_is_close_to_zero():
+    losses = bootstrap_log(120)
+    assert "overfitting" in labels(losses.cvci.bootstrap_632(plus=False))
+    assert "overfitting" in labels(losses.cvci.location_shifted(correction="harrell"))
+    assert "overfitting" in labels(losses.cvci.location_shifted(no_information=2.0))
+    assert "overfitting" not in labels(losses.cvci.bootstrap_632(no_information=2.0))
+    assert "overfitting" not in labels(losses.cvci.bootstrap_oob())
+    samples = pd.concat({s: losses for s in range(3)}, names=["sample"])
+    assert "overfitting" in labels(samples.cvci.two_stage(correction="harrell"))
+
+
+def test_few_splits_and_few_points():
+    assert "few splits" in labels(random_splits(2).cvci.corrected_t(train_size=80))
+    assert "few splits" not in labels(random_splits(12).cvci.corrected_t(train_size=80))
+    assert "few splits" in labels(k_fold(k=5).cvci.corrected_t())
+    assert "few splits" not in labels(k_fold().cvci.corrected_t())
+
+
+def test_nested_cv_of_twelve_points_says_so():
+    from sklearn.dummy import DummyRegressor
+
+    x, y = np.ones((12, 1)), np.random.default_rng(0).normal(size=12)
+    plan = cvstats.plans.nested_cv(3, 2)
+    losses = cvstats.evaluate({"m": DummyRegressor()}, x, y, plan=plan, loss="squared_error")
+    assert "few points" in labels(losses.cvci.nested_cv())
