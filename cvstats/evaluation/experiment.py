@@ -22,7 +22,7 @@ from cvstats.evaluation.fit import FitResult, Loss, fit_and_score, run_fit, scor
 from cvstats.evaluation.loss_table import LossTable
 from cvstats.evaluation.metrics import asks_for_metrics, metric_log, prediction_spec
 from cvstats.loss_functions import ACCURACY, loss_name
-from cvstats.options import is_whole
+from cvstats.options import check_choices, find_choices, is_whole
 from cvstats.plans import BoundPlan, Fit, Plan
 
 __all__ = ["evaluate"]
@@ -144,6 +144,7 @@ def evaluate(
     model
     ridge    2990.0  2634.0  3345.0  182.0
     """
+    check_choices({"folds": folds, "average": average}, find_choices(evaluate))
     tools = import_tools()
     checked_flag("progress", progress)
     if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
