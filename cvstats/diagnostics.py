@@ -770,8 +770,8 @@ def one_loss_per_split(examination: Examination) -> Iterator[Finding]:
     "CVS024",
     "Unstable differences",
     caution=Caution.UNSTABLE_DIFFERENCE,
-    advice="An interval of a difference that counts points, such as compare() takes by default, may "
-    "be far too narrow. Use compare(method='corrected_t'), or nested_cv.",
+    advice="An interval of a difference that counts points, such as compare() takes by default, "
+    "may be far too narrow. Use compare(method='corrected_t'), or nested_cv.",
 )
 def unstable_differences(examination: Examination) -> Iterator[Finding]:
     """Report the standard deviation of a difference's repetition means over its standard error.
