@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import cvstats
+
 RUNS = 2_000
 SIZES = {
     "40 groups of 3 to 18": tuple(3 + (7 * g) % 16 for g in range(40)),
@@ -51,15 +53,15 @@ def report(capsys, name, **shares):
 def test_one_test_set(capsys, sizes, seed):
     """Losses that are normal about 1: the errors of a fixed model with a bias."""
     log = pd.DataFrame(1 + outcomes(sizes, 0.3, seed), index_of(sizes))
-    usual = log.cvci.interval()
+    usual = cvstats.interval(log)
     assert usual.attrs["method"] == "clustered"
     found = {
         "clustered": coverage(usual, 1),
-        "CR1": coverage(log.cvci.clustered(correction="CR1"), 1),
-        "holdout": coverage(log.cvci.holdout(), 1),
+        "CR1": coverage(cvstats.clustered(log, correction="CR1"), 1),
+        "holdout": coverage(cvstats.holdout(log), 1),
     }
     if len(sizes) < 12:
-        found["wild"] = coverage(log.cvci.wild_cluster(), 1)
+        found["wild"] = coverage(cvstats.wild_cluster(log), 1)
         assert found["wild"] >= 0.935
     report(capsys, f"one test set, {len(sizes)} groups", **found)
     assert 0.935 <= found["clustered"] <= 0.965
@@ -73,8 +75,8 @@ def test_one_test_set_of_squared_errors(capsys):
     for groups in (10, 100):
         sizes = tuple(4 + g % 9 for g in range(groups))
         log = pd.DataFrame(outcomes(sizes, 0.3, 32) ** 2, index_of(sizes))
-        shares[f"{groups} groups"] = coverage(log.cvci.interval(), 1)
-        told = log.cvci.interval()["caution"].str.contains("few clusters").all()
+        shares[f"{groups} groups"] = coverage(cvstats.interval(log), 1)
+        told = cvstats.interval(log)["caution"].str.contains("few clusters").all()
         assert told == (groups < 30)
     report(capsys, "squared errors", **shares)
     assert shares["100 groups"] >= 0.93
@@ -93,9 +95,9 @@ def test_folds_of_whole_groups(capsys, groups):
     log = pd.DataFrame((y - guess[of_fold]) ** 2, index)
     share = np.bincount(of_fold) / len(y)
     target = 1 + share @ guess**2
-    usual = log.cvci.interval()
+    usual = cvstats.interval(log)
     assert usual.attrs["method"] == "clustered"
-    found = {"clustered": coverage(usual, target), "wald": coverage(log.cvci.wald(), target)}
+    found = {"clustered": coverage(usual, target), "wald": coverage(cvstats.wald(log), target)}
     report(capsys, f"folds of {groups} groups", **found)
     assert found["clustered"] >= (0.92 if groups > 30 else 0.90)  # squared errors are skewed
     assert found["wald"] <= 0.88
@@ -114,10 +116,10 @@ def test_two_equal_models(capsys, sizes, fold):
     one, two = (
         pd.DataFrame((shared + 0.7 * outcomes(sizes, 0.4, seed)), index) for seed in (35, 36)
     )
-    usual = one.cvci.compare(two, adjust=None)
+    usual = cvstats.compare(one, two, adjust=None)
     wanted = "out_of_source" if fold == "left out" else "clustered"
     assert usual.attrs["interval_method"] == wanted
-    points = one.cvci.compare(two, adjust=None, method="wald")
+    points = cvstats.compare(one, two, adjust=None, method="wald")
     size, ignored = (float((table["p_value"] <= 0.05).mean()) for table in (usual, points))
     report(capsys, f"two equal models, {len(sizes)} groups, {fold}", size=size, points=ignored)
     assert size <= 0.07
