@@ -192,3 +192,38 @@ def test_an_index_with_more_labels_is_another(log):
     assert frames.facts_about(longer) is not frames.facts_about(log.index)
     assert_same([cvstats.wald(log.set_axis(longer))], [cvstats.wald(log)])
     assert cvstats.moments(log.set_axis(longer))["count"].tolist() == [4] * 6
+
+
+def view_of(own, points):
+    """A log whose folds are a view of an array of somebody else's."""
+    size = len(points)
+    index = pd.MultiIndex(
+        levels=[range(4), pd.RangeIndex(size)], codes=[own[:size], points],
+        names=["fold", "point"], verify_integrity=False,
+    )  # fmt: skip
+    return pd.Series(np.random.default_rng(0).normal(size=size), index)
+
+
+@pytest.mark.parametrize(("size", "changed"), [(40, 1), (60_000, 1), (200_000, 4_000)])
+def test_codes_that_are_written_to_are_read_again(size, changed):
+    own = np.tile(np.arange(size, dtype=np.int8) % 4, 2)
+    log = view_of(own, np.arange(size))
+    before = log.cvci.wald(variance="within-fold")
+    place = size // 2 + 1
+    own[place : place + changed] = (own[place : place + changed] + 1) % 4
+    after = log.cvci.wald(variance="within-fold")
+    fresh = log.set_axis(again(log.index)).cvci.wald(variance="within-fold")
+    assert_same([after], [fresh])
+    assert after["se"].item() != before["se"].item()
+
+
+def test_windows_on_one_index_take_bounded_memory(monkeypatch):
+    monkeypatch.setattr(frames, "MOST_BYTES", 1 << 16)
+    log = view_of(np.arange(6_000, dtype=np.int8) % 4, np.arange(6_000))
+    for start in range(0, 4_000, 40):
+        log.iloc[start : start + 1_000].cvci.moments(by="point")
+        last = next(reversed(frames._remembered.values())).facts
+        kept = sum(frames.count_bytes(known.facts) for known in frames._remembered.values())
+        assert kept - frames.count_bytes(last) <= frames.MOST_BYTES
+        assert len(frames._remembered) <= frames.MOST_REMEMBERED
+    assert frames.count_bytes(last) > 4_000

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import weakref
+import zlib
+from collections import OrderedDict
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -23,8 +25,30 @@ from cvstats.errors import LogError, is_number, listed, spelled
 
 __all__ = ["NAMELESS", "FrameLabels", "design_of", "numbers", "panels_of"]
 
-_remembered: dict[tuple[Any, ...], dict[Any, Any]] = {}
-"""Checks and counts already done, by the memory of the index codes; dropped with the index."""
+MOST_REMEMBERED = 64
+"""So many indexes, or windows on them, are remembered; those asked for longest ago go first."""
+
+MOST_BYTES = 1 << 25
+"""What is remembered of all but the last one takes so much memory, at the most."""
+
+WHOLE = 1 << 16
+"""Codes up to this number are all read to see whether they are what they were."""
+
+SAMPLE = 1024
+"""Of so many codes, evenly spread, it is seen in a longer index."""
+
+
+@dataclass(eq=False)
+class Remembered:
+    """Checks and counts already done for an index, and how its codes looked."""
+
+    marks: tuple[int, ...]
+    facts: dict[Any, Any]
+    owners: list[weakref.ref[NDArray[Any]]]
+
+
+_remembered: OrderedDict[tuple[Any, ...], Remembered] = OrderedDict()
+"""What is remembered, by the memory of the index codes; dropped with it."""
 
 
 def owner(codes: NDArray[Any]) -> NDArray[Any]:
@@ -34,11 +58,19 @@ def owner(codes: NDArray[Any]) -> NDArray[Any]:
     return codes
 
 
+def mark_of(codes: NDArray[Any]) -> int:
+    """Compute a checksum of codes, or of some of many."""
+    some = codes if codes.size <= WHOLE else codes[:: codes.size // SAMPLE]
+    return zlib.crc32(some.tobytes())
+
+
 def facts_about(index: pd.MultiIndex) -> dict[Any, Any]:
     """Look up what is known of this index; its views share their memory, and so the knowledge.
 
-    pandas never changes the codes of an index, so nothing that was found can become untrue
-    while they live; when they go, it is forgotten.
+    pandas never changes the codes of an index, but whoever made them may still hold the array
+    that pandas looks at, and write to it. So they are compared to what they were: all of them up
+    to `WHOLE`, and of longer ones a sample, which finds what was filled anew or moved and may miss
+    a few codes.
     """
     codes = [np.asarray(part) for part in index.codes]
     key = (
@@ -46,11 +78,40 @@ def facts_about(index: pd.MultiIndex) -> dict[Any, Any]:
         tuple(map(len, index.levels)),
         *((part.ctypes.data, part.size, part.dtype.str, part.strides) for part in codes),
     )
-    if key not in _remembered:
-        _remembered[key] = {}
-        for part in codes:
-            weakref.finalize(owner(part), _remembered.pop, key, None)
-    return _remembered[key]
+    marks = tuple(map(mark_of, codes))
+    known = _remembered.get(key)
+    if known is None or known.marks != marks:
+
+        def forget(_: object) -> None:
+            _remembered.pop(key, None)
+
+        make_room()
+        owners = [weakref.ref(owner(part), forget) for part in codes]
+        known = _remembered[key] = Remembered(marks, {}, owners)
+    _remembered.move_to_end(key)
+    return known.facts
+
+
+def make_room() -> None:
+    """Forget what was asked for longest ago, where it is too much."""
+    sizes = [count_bytes(known.facts) for known in _remembered.values()]
+    total = sum(sizes)
+    for size in sizes:
+        if total <= MOST_BYTES and len(_remembered) < MOST_REMEMBERED:
+            break
+        _remembered.popitem(last=False)
+        total -= size
+
+
+def count_bytes(thing: Any) -> int:
+    """Count the bytes of the arrays that something holds."""
+    if isinstance(thing, np.ndarray):
+        return thing.nbytes
+    if isinstance(thing, dict):
+        return sum(map(count_bytes, thing.values()))
+    if isinstance(thing, tuple | list):
+        return sum(map(count_bytes, thing))
+    return sum(map(count_bytes, vars(thing).values())) if is_dataclass(thing) else 0
 
 
 def design_of(index: pd.Index) -> Design:

@@ -261,10 +261,7 @@ def read_log(
         log = compute_log(parts, request, found.called)
         for said in found.warnings:
             warnings.warn(said + ".", stacklevel=2)
-        computed: dict[Hashable | None, Any] = {
-            name: log.attrs[name] for name in ("loss", "brier") if name in log.attrs
-        }
-        log.attrs = {**facts_of(path_or_object, tool, found), **computed}
+        log.attrs = {**facts_of(path_or_object, tool, found), **log.attrs}
         if n_train is not None:
             sizes = [float(n) for n in n_train] if isinstance(n_train, Iterable) else n_train
             log.attrs["n_train"] = sizes
@@ -695,7 +692,7 @@ def read_several(
     for key, part in parts.items():
         name, table = read_one(part, tool, options, Path(key).name)
         read.append((name, name_models(table, key, found.named, name)))
-    names, tables = [name for name, _ in read], [table for _, table in read]
+    names, tables = [name for name, _ in read], name_tasks([table for _, table in read])
     if len(set(names)) > 1:
         raise LogError(f"these are of several formats: {listed(sorted(set(names)))}. Expected one.")
     if len({frozenset(set(table.table.columns) & set(LEVELS)) for table in tables}) > 1:
@@ -718,6 +715,21 @@ def read_several(
     if names[0] == "columns":
         every = negate_scores(every, options.higher_is_better)
     return names[0], every
+
+
+def name_tasks(tables: Sequence[PredictionTable]) -> list[PredictionTable]:
+    """Make a source of the task of each file, where there are several tasks."""
+    tasks = {table.attrs.get(inspect_ai.TASK) for table in tables}
+    if len(tasks) < 2 or not any(tasks):
+        return list(tables)
+    named = []
+    for table in tables:
+        task = table.attrs.get(inspect_ai.TASK)
+        if task is not None and "source" not in table.table:
+            table = replace(table, table=table.table.assign(source=task))
+        rest = {name: fact for name, fact in table.attrs.items() if name != inspect_ai.TASK}
+        named.append(replace(table, attrs=rest))
+    return named
 
 
 def only_model(key: str, part: Any) -> Any:

@@ -21,6 +21,8 @@ UNFINISHED = ("cancelled", "error")
 LOST = "lost"
 """The entry of a table's attrs about what its log does not hold."""
 SAMPLE = ("task_name", "id")
+TASK = "task"
+"""Where the attrs name the one task of a log, which is a source beside logs of other tasks."""
 WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 
@@ -123,6 +125,8 @@ def inspect(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
         )
     higher = options.higher_is_better is not False
     attrs["loss"] = f"1 - {score}" if higher else score
+    if "task_name" in kept and kept["task_name"].nunique() == 1:
+        attrs[TASK] = str(kept["task_name"].iloc[0])
     return PredictionTable(losses_of(kept, score, higher, options), {}, attrs, "; ".join(lost))
 
 
@@ -170,7 +174,8 @@ def complete(kept: pd.DataFrame, models: pd.Series | None) -> pd.Series:
         return pd.Series(True, index=kept.index)
     model = pd.Series("", index=kept.index) if models is None else models
     by = [model.rename("its model"), *(kept[name] for name in SAMPLE if name in kept)]
-    need = kept["epoch"].groupby(by[0], dropna=False).transform("nunique")
+    runs = [by[0], *(kept[name] for name in ("task_name",) if name in kept)]
+    need = kept["epoch"].groupby(runs, dropna=False).transform("nunique")
     return kept["epoch"].groupby(by, dropna=False).transform("nunique") == need
 
 

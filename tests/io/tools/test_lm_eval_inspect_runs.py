@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 from tool_logs import LOGS
@@ -187,3 +188,32 @@ def test_directories_of_a_model_each(twice):
     one.rename(two.parent / "alpha")
     words = refused([two.parent, two.parent], metric="acc")
     assert "'y' holds several models: 'alpha'; 'beta'. Expected" in words
+
+
+def test_tasks_are_sources_by_every_road(tmp_path):
+    """Six logs of inspect, of two models on three tasks: as a list of files, and as one table."""
+    base = json.loads((LOGS / "inspect_alpha.json").read_text(encoding="utf-8"))
+    draw = np.random.default_rng(4)
+    files, rows = [], []
+    for model in ("alpha", "beta"):
+        for task in ("sums", "parity", "words"):
+            run = copy.deepcopy(base)
+            run["eval"] |= {"model": model, "task": task, "eval_id": f"{model} {task}"}
+            for sample in run["samples"]:
+                sample["scores"]["match"]["value"] = draw.choice(["C", "I"])
+            files.append(tmp_path / f"{model}_{task}.json")
+            files[-1].write_text(json.dumps(run), encoding="utf-8")
+            for sample in run["samples"]:
+                head = {"eval_id": f"{model} {task}", "model": model, "task_name": task}
+                score = sample["scores"]["match"]["value"]
+                rows.append({"id": sample["id"], "epoch": sample["epoch"], **head,
+                             "score_match": score})  # fmt: skip
+    table, several = cvstats.read_log(pd.DataFrame(rows)), cvstats.read_log(files)
+    assert set(table.index.get_level_values("source")) == {"sums", "parity", "words"}
+    pd.testing.assert_frame_equal(several.sort_index(), table.sort_index(), check_like=True)
+    assert "task" not in several.attrs
+    ours, theirs = several.cvci.compare(), table.cvci.compare()
+    pd.testing.assert_frame_equal(ours, theirs)
+    one = cvstats.read_log([files[0], files[3]])
+    assert "source" not in one.index.names
+    assert one.attrs["task"] == "sums"
