@@ -357,7 +357,6 @@ def compute(
     m = len(mean)
     t = standardized_leads(mean, squares, n)
     one = same[:, None] == same
-    t[one] = 0.0
     ahead = (squares == 0) & ~one & (t > 0)
     dominated = ahead.any(axis=1)
     alone = np.flatnonzero((same == np.arange(m)) & ~dominated)

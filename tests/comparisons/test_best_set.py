@@ -12,6 +12,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import cvstats
+from cvstats.comparisons.best_set import model_confidence_set
+from cvstats.core.columns import LossColumns
+from cvstats.core.crossproducts import cross_products
+from cvstats.core.design import Design, Level
+from cvstats.core.reduce import compute_moments
 from cvstats.errors import LogError
 
 RNG = np.random.default_rng(29)
@@ -99,6 +104,40 @@ def test_rows_and_columns_in_memory(center):
     folds = np.arange(n) % 3 if center == "fold" else np.zeros(n, dtype=int)
     exact = oracle_many.best(losses.T.tolist(), m - 1, folds.tolist(), draws=1)
     assert tables[0]["statistic"].iloc[m - 1] == pytest.approx(exact.statistic, rel=1e-10)
+
+
+@pytest.mark.parametrize("order", "CF")
+def test_cross_products_of_rows_and_of_columns(order):
+    """Read row by row or column by column; about the means of cells, some rows left out."""
+    rng = np.random.default_rng(31)
+    n, m = 70, 18
+    values = np.array(rng.normal(3, 1, (n, m)), order=order)
+    fold = np.arange(n) % 3
+    present = np.arange(n) != 5
+    design = Design({"fold": Level((0, 1, 2), fold)}, n, present=present)
+    losses = LossColumns((values,))
+    found = compute_moments(design, losses, ("fold",))
+    total, rest = cross_products(design, losses, np.arange(m), found)
+    left = np.zeros((n, m))
+    for k in range(3):
+        here = (fold == k) & present
+        left[here] = values[here] - values[here].mean(axis=0)
+    assert losses.c_order == (order == "C")
+    np.testing.assert_allclose(total, left.T @ left, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(rest, 0, atol=1e-11)
+
+
+def test_few_points_screen_later():
+    """30 points and 6 models at .005: q = 3.09, and h = q / sqrt(1 - q^2 / n) = 3.74."""
+    rng = np.random.default_rng(32)
+    m, n = 6, 30
+    squares = n * 2.0 * (1 - np.eye(m))
+    options = {"df": n - 1, "alpha": 0.05, "n_draws": 999, "seed": 0, "screening": 0.005}
+    for lead, screened in ((3.6, False), (3.9, True)):
+        t = rng.normal(0, 0.1, (m, m))
+        t[0, 1], t[1, 0] = lead, -lead
+        _, p, _ = model_confidence_set(t, squares, n=n, **options)
+        assert (p[0] == 0.005) == screened
 
 
 def test_one_model():
