@@ -97,16 +97,18 @@ def moments(losses: Losses, *, by: str | Sequence[str] = BY, missing: Missing = 
     if log.gaps is not None:
         return moments_with_gaps(log, names)
     found = log.moments(names)
-    return log.labels.cells(found, {"method": "moments", **log.attrs})
+    return log.shape.cells(found, {"method": "moments", **log.attrs})
 
 
 def moments_with_gaps(log: Log, by: tuple[str, ...]) -> Any:
-    """Compute the moments of carried cells that miss different evaluations, each with its counts."""
+    """Compute the moments of carried cells that miss different evaluations."""
     labels = [(name, list(log.design.levels[name].labels)) for name in by]
     shape = tuple(len(names) for _, names in labels)
     result = answer_cells(log, dask.SpreadCells(by, shape))
-    table = label_stacked(log, labels, result).drop_vars("caution")
-    return table.assign_attrs({"method": "moments"})
+    table: Any = label_stacked(log, labels, result)
+    table = table.drop_vars("caution")
+    table.attrs = {"method": "moments", **log.attrs}
+    return table
 
 
 def list_levels(by: Any) -> tuple[Any, ...]:

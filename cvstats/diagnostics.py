@@ -410,8 +410,8 @@ def heavy_tails(examination: Examination) -> Iterator[Finding]:
     "CVS007",
     "Too skewed for so few points",
     caution=Caution.SKEWED,
-    advice="The normal approximation is rough: read the limits as approximate, and do not lean "
-    "on p-values near the level.",
+    advice="The normal approximation is rough: use interval='hall' of wald or holdout, and do not "
+    "lean on p-values near the level.",
 )
 def skewed(examination: Examination) -> Iterator[Finding]:
     """Report the points that the rule 25 x skewness^2 asks for. Limit: more than there are."""
@@ -438,7 +438,8 @@ def few_points(examination: Examination) -> Iterator[Finding]:
 @check(
     "CVS009",
     "Few errors",
-    advice="For 0/1 losses of one test set use holdout(interval='clopper-pearson') or 'wilson'.",
+    caution=Caution.FEW_ERRORS,
+    advice="Use interval(), or interval='wilson' of wald or holdout.",
 )
 def few_errors(examination: Examination) -> Iterator[Finding]:
     """Report the number of rarer outcomes (0 or 1) among the points. Limit: below 10."""
@@ -492,7 +493,7 @@ GROUP_METHODS = " or ".join(
     "CVS012",
     "Folds of unequal size",
     advice="Choose whether points or folds count alike: wald(fold_weights='size') or 'equal'; "
-    "for sources of such different sizes use clustered(correction='CR3').",
+    "for sources of such different sizes use clustered().",
 )
 def unequal_sizes(examination: Examination) -> Iterator[Finding]:
     """Report the points in the largest fold over those in the smallest. Limit: above 2."""
@@ -718,7 +719,7 @@ def scores(examination: Examination) -> Iterator[Finding]:
     if "metric" in log.noted:  # the log says of which score they were made
         return
     evaluated = means[~np.isnan(means)]
-    hits = bool(len(evaluated) and (evaluated > 0.5).all()) and log.all_binary()
+    hits = bool(len(evaluated) and (evaluated > 0.5).all()) and bool(log.zero_one().all())
     for model, name in enumerate(log.labels.models):
         own = means[log.labels.columns(model)]
         if np.isnan(own).all():

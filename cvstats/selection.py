@@ -23,6 +23,7 @@ from cvstats.core.result import Result
 from cvstats.errors import LogError, checked_choice
 from cvstats.intervals import find_method, interval_names
 from cvstats.intervals._method import IntervalMethod, Method
+from cvstats.intervals._proportions import SOME_WILSON, take_wilson
 from cvstats.intervals._recommend import recommend_method, suggest_study
 from cvstats.options import Missing, check_alpha
 from cvstats.registry import list_methods
@@ -157,12 +158,16 @@ def interval(
         Any loss log.
     method : str, optional
         The name of an interval, to take it with its usual options whatever the design calls
-        for. Without it: one test set gives `holdout`; K-fold cross-validation, leave-one-out
-        and their repetitions `wald`; random splits, and logs of one score for each split,
-        `corrected_t`; splits of the data and of its halves `conservative_z`; replaced points
-        `replace_one`; nested folds `nested_cv`; bootstrap samples ``bootstrap_632``, or
-        ``bootstrap_oob`` without the fit to the sample itself or without a no-information rate
-        in ``attrs``; sources left out ``out_of_source``.
+        for. Without it groups are respected: one source left out at a time gives
+        `out_of_source`; folds that keep sources whole, and one test set of several sources,
+        `clustered`. Sources that are spread over the folds are not, and ``caution`` says
+        ``sources ignored``. Otherwise one test set gives `holdout`; K-fold cross-validation,
+        leave-one-out and their repetitions `wald`; random splits, and logs of one score for
+        each split, `corrected_t`; splits of the data and of its halves `conservative_z`;
+        replaced points `replace_one`; nested folds `nested_cv`; bootstrap samples
+        ``bootstrap_632``, or ``bootstrap_oob`` without the fit to the sample itself or without
+        a no-information rate in ``attrs``. Of losses of 0 and 1, `holdout` and `wald` give
+        Wilson's limits then, in the columns that hold no other ones.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     missing : {"raise", "drop"}, optional
@@ -207,9 +212,13 @@ def interval(
     facts = {"reason": reason, "suggestion": suggest_study(log.design)}
     run = partial(find_method(name).run, alpha=alpha)
     if is_lazy(log):
+        if not asked and name in ("wald", "holdout"):  # each chunk finds out what losses it has
+            facts["interval"] = SOME_WILSON
         run = run if asked else partial(run_if_recommended, name, alpha)
         return lazily(log, run).assign_attrs(facts)
-    result = answer_cells(log, run)
+    result = answer_cells(log, run if asked else partial(run_with_wilson, name, alpha))
+    if not asked and result.attrs.get("interval") == "wilson":
+        facts["reason"] += "; the losses are 0 or 1, so the limits are Wilson's"
     return log.label(replace(result, attrs={**result.attrs, **facts}))
 
 
@@ -222,4 +231,9 @@ def run_if_recommended(name: str, alpha: float, log: Log) -> Result:
             f"this lazy array were computed, {name!r} seemed to be. Pass it by name: "
             f"interval(losses, method={right!r})."
         )
-    return find_method(name).run(log, alpha=alpha)
+    return run_with_wilson(name, alpha, log)
+
+
+def run_with_wilson(name: str, alpha: float, log: Log) -> Result:
+    """Run a method, and take Wilson's limits for losses of 0 and 1 where it has normal ones."""
+    return take_wilson(find_method(name).run(log, alpha=alpha), log)

@@ -55,11 +55,20 @@ class Best(NamedTuple):
     p_value: float
 
 
+def normal_of_t(statistic: float, n: int) -> float:
+    """The normal quantile of the probability that Student's t of n - 1 gives to a statistic."""
+    return float(stats.norm.isf(stats.t.sf(statistic, n - 1)))
+
+
 def best(losses: Losses, m: int, folds: Sequence[Hashable], *, draws: int, seed: int = 0) -> Best:
-    """Algorithm of (L) for one model, without screening, p = (1 + #) / (B + 1)."""
+    """Algorithm of (L) for one model, without screening, p = (1 + #) / (B + 1).
+
+    The draws are given the variance 1, and the statistic is taken from t to the normal scale.
+    """
     n = len(losses[m])
     others = [lead(losses[m], losses[j], folds) for j in range(len(losses)) if j != m]
     statistic = max(math.sqrt(n) * other.gap / other.sigma for other in others)
+    reached = normal_of_t(statistic, n) * math.sqrt((n - 1) / n)
     rng = random.Random(seed)
     beyond = 0
     for _ in range(draws):
@@ -68,15 +77,15 @@ def best(losses: Losses, m: int, folds: Sequence[Hashable], *, draws: int, seed:
             math.fsum(z * c for z, c in zip(zeta, other.centred, strict=True)) / other.sigma
             for other in others
         ) / math.sqrt(n)
-        beyond += drawn >= statistic
+        beyond += drawn >= reached
     return Best(statistic, (1 + beyond) / (draws + 1))
 
 
 def two_models(losses: Losses, m: int, folds: Sequence[Hashable]) -> float:
-    """With one other model the drawn lead is normal, of variance (n - 1) / n."""
+    """With one other model the test is the one-sided paired t test."""
     n = len(losses[m])
     other = lead(losses[m], losses[1 - m], folds)
-    return NORMAL.cdf(-math.sqrt(n) * other.gap / other.sigma * math.sqrt(n / (n - 1)))
+    return float(stats.t.sf(math.sqrt(n) * other.gap / other.sigma, n - 1))
 
 
 def three_models(losses: Losses, m: int, folds: Sequence[Hashable]) -> float:
@@ -86,9 +95,9 @@ def three_models(losses: Losses, m: int, folds: Sequence[Hashable]) -> float:
     statistic = max(math.sqrt(n) * other.gap / other.sigma for other in (one, two))
     both = math.fsum(a * b for a, b in zip(one.centred, two.centred, strict=True))
     rho = both / (n - 1) / one.sigma / two.sigma
-    v = (n - 1) / n
-    law = stats.multivariate_normal([0, 0], [[v, rho * v], [rho * v, v]])
-    return float(1 - law.cdf([statistic, statistic]))
+    law = stats.multivariate_normal([0, 0], [[1, rho], [rho, 1]])
+    z = normal_of_t(statistic, n)
+    return float(1 - law.cdf([z, z]))
 
 
 def screened(losses: Losses, folds: Sequence[Hashable], level: float) -> list[list[int] | None]:
@@ -115,7 +124,11 @@ def screened(losses: Losses, folds: Sequence[Hashable], level: float) -> list[li
 def largest_of_two(
     first: Sequence[float], second: Sequence[float], bound: float, alternative: str
 ) -> float:
-    """P(max > bound) of two z statistics whose differences are these, by integration."""
+    """P(max > bound) of two statistics whose differences are these, by integration.
+
+    Each is t; together they are a normal pair on the normal scale.
+    """
+    bound = normal_of_t(bound, len(first))
     a, b = mean(first), mean(second)
     saa = math.fsum((x - a) ** 2 for x in first)
     sbb = math.fsum((x - b) ** 2 for x in second)

@@ -28,6 +28,7 @@ METHODS = {
     "quadratic": cvstats.quadratic,
     "decompose": cvstats.decompose,
     "clustered": lambda log, by=None: cvstats.clustered(log, by="block", per=by),
+    "wild_cluster": lambda log, by=None: cvstats.wild_cluster(log, by="block", per=by),
     "out_of_source": partial(cvstats.out_of_source, target="these_sources"),
 }
 

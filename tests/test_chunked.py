@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cvstats.core import columns, crossproducts, reduce
 from cvstats.core import design as designs
 from cvstats.core import threads as blocks
-from cvstats.core.columns import Differences, LossColumns, all_binary
+from cvstats.core.columns import Differences, LossColumns, binary_columns
 from cvstats.core.design import Design, Level
 from cvstats.core.reduce import compute_moments
 
@@ -332,13 +332,13 @@ def test_models_far_away_cost_the_others_no_digits(away):
 
 
 @pytest.mark.parametrize("dtype", [float, np.float32, np.int8, np.uint8])
-def test_all_binary(small, dtype):
+def test_binary_columns(small, dtype):
     small(block=8)
     table = (np.random.default_rng(8).random((50, 2)) < 0.5).astype(dtype)
-    assert all_binary(design_of(50), LossColumns((table,)))
+    assert binary_columns(design_of(50), LossColumns((table,))).all()
     table[41, 1] = 2
-    assert not all_binary(design_of(50), LossColumns((table,)))
+    assert not binary_columns(design_of(50), LossColumns((table,))).all()
     present = np.arange(50) != 41
-    assert all_binary(design_of(50, present=present), LossColumns((table,)))
+    assert binary_columns(design_of(50, present=present), LossColumns((table,))).all()
     gaps = Differences(LossColumns((table,)), np.array([0]), np.array([1]))
-    assert not all_binary(design_of(50, present=present), gaps)
+    assert not binary_columns(design_of(50, present=present), gaps).all()

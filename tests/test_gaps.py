@@ -1,10 +1,13 @@
-"""missing="drop": what kind of log it is does not change, and each carried cell has gaps of its own."""
+"""missing="drop": the design of the log stays, and each carried cell has gaps of its own."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
+from rows import counts_to_attrs
+from strategies import stacked
 
 import cvstats
 from cvstats.errors import LogError
@@ -132,3 +135,198 @@ def test_by_reads_several_logs_before_it_drops(name):
             numbers(table.loc[label])[["estimate", "lower", "upper", "se"]],
             numbers(alone)[["estimate", "lower", "upper", "se"]], rtol=1e-12,
         )  # fmt: skip
+
+
+# --- carried cells --------------------------------------------------------------------------------
+
+
+def grid(n=60):
+    """Two models on a grid whose cells miss different evaluations, and some all of them."""
+    draw = np.random.default_rng(3)
+    log = xr.DataArray(
+        draw.gamma(2.0, size=(n, 3, 4, 2)), dims=("point", "lat", "lon", "model"),
+        coords={"point": range(n), "lat": [10, 20, 30], "lon": range(4), "model": ["a", "b"],
+                "fold": ("point", np.arange(n) % 5), "source": ("point", np.arange(n) % 12)},
+    )  # fmt: skip
+    log[3, 0, 0, 0] = np.nan
+    log[5:9, 1, 2, 1] = np.nan
+    log[:, 2, 3] = np.nan  # a masked cell
+    log[::2, 2, 2, 0], log[1::2, 2, 2, 1] = np.nan, np.nan  # no evaluation that both have
+    log[:, 1, 1, 1] = np.nan  # a masked model of a cell
+    log[0, 1, 1, 0] = np.nan
+    return log
+
+
+GRID = grid()
+ASK = {
+    "wald": cvstats.wald,
+    "corrected_t": cvstats.corrected_t,
+    "clustered": cvstats.clustered,
+    "interval": cvstats.interval,
+    "by fold": lambda log, **options: cvstats.naive(log, by="fold", **options),
+    "compare": lambda log, **options: cvstats.compare(log, adjust=None, **options),
+    "equivalence": lambda log, **options: cvstats.equivalence(log, margin=0.5, **options),
+    "rope": lambda log, **options: cvstats.rope(log, margin=0.5, **options),
+    "power": lambda log, **options: cvstats.power(log, effect=0.5, **options),
+    "best_set": lambda log, **options: cvstats.best_set(log, rng=0, n_draws=200, **options),
+    "mcnemar": lambda log, **options: cvstats.mcnemar(above(log), adjust=None, **options),
+    "cochran_q": lambda log, **options: cvstats.cochran_q(above(log), **options),
+    "moments": cvstats.moments,
+    "two logs": lambda log, **options: cvstats.compare(
+        log.sel(model="a"), log.sel(model="b").transpose(), adjust=None, **options),
+    "decompose": lambda log, **options: cvstats.decompose(log, rho=[0.0, 0.1], **options),
+}  # fmt: skip
+LAZY = [name for name in ASK if name not in ("best_set", "mcnemar", "cochran_q")]
+
+
+def above(log):
+    """Losses of 0 and 1, missing where the others are."""
+    return (log > 1.5).astype(float).where(log.notnull())
+
+
+@pytest.mark.parametrize("name", ASK)
+def test_each_cell_of_a_grid_has_gaps_of_its_own(name):
+    ask, table = ASK[name], ASK[name](GRID, missing="drop")
+    for lat, lon in [(10, 0), (20, 2), (10, 1), (20, 0)]:
+        place = {"lat": lat, "lon": lon}
+        alone = ask(GRID.sel(place), missing="drop")
+        for variable in table.data_vars:
+            if variable == "caution":
+                assert (cvstats.cautions(table).sel(place) == cvstats.cautions(alone)).all()
+                continue
+            ours = table[variable].sel(place) if "lat" in table[variable].dims else table[variable]
+            wanted = alone[variable] if variable in alone else alone.attrs[variable]
+            if ours.dtype.kind == "U":
+                assert (ours == wanted).all()
+                continue
+            ours, wanted = xr.broadcast(ours, xr.DataArray(wanted))
+            np.testing.assert_allclose(ours, wanted, rtol=1e-9, atol=1e-12, err_msg=variable)
+    for name_of_count in ("n_points", "n_dropped"):
+        assert name_of_count not in table.attrs
+    empty = table.sel(lat=30, lon=[2, 3])
+    if "caution" in table:
+        assert (cvstats.cautions(empty) == "no losses").all()
+    numbers = next(variable for variable in table.data_vars if table[variable].dtype.kind == "f")
+    assert np.isnan(empty[numbers]).all()
+    assert (table["n_dropped"].sel(lat=30, lon=2) == 60).all()
+    assert (table["n_dropped"].sel(lat=30, lon=3) == 0).all()
+
+
+@pytest.mark.parametrize("name", LAZY)
+def test_lazily_the_same_in_each_cell(name):
+    eager = ASK[name](GRID, missing="drop")
+    for chunks in ({"lat": 1}, {"point": 7, "lon": 2, "model": 1}):
+        found = counts_to_attrs(ASK[name](GRID.chunk(chunks), missing="drop").compute())
+        eager = counts_to_attrs(eager)
+        xr.testing.assert_allclose(found, eager.transpose(*found.dims), rtol=1e-9)
+        assert {k: v for k, v in eager.attrs.items() if k != "cautions"} == found.attrs
+
+
+def test_cells_that_miss_the_same_share_one_count():
+    log = GRID.where(GRID["point"] != 7).isel(lat=[0, 1], lon=[1, 3]).drop_sel(model="b")
+    log = log.where((log["lat"] != 20) | (log["lon"] != 1) | (log["point"] > 0))
+    log = log.where(log["point"] > 0)
+    table = log.cvci.wald(missing="drop")
+    assert table.attrs["n_points"] == 58
+    assert table.attrs["n_dropped"] == 2
+
+
+def test_p_values_of_all_cells_are_adjusted_together():
+    table = cvstats.compare(GRID, missing="drop")
+    p = table["p_value"].values
+    known = p[~np.isnan(p)]
+    holm = np.minimum(np.maximum.accumulate(np.sort(known) * np.arange(len(known), 0, -1)), 1)
+    found = table["p_adjusted"].values
+    np.testing.assert_allclose(np.sort(found[~np.isnan(found)]), np.sort(holm))
+    for each in (GRID, GRID.chunk(lat=1)):
+        with pytest.raises(LogError, match="one pair in each of 12 cells"):
+            cvstats.compare(each, missing="drop", adjust="max-t", rng=0)
+
+
+def test_points_that_a_repetition_lost_on_a_grid():
+    levels = ["repetition", "fold", "point"]
+    log = REPEATED["k-fold"].rename_axis(columns="model").stack()
+    log = stacked(log.unstack("model").reorder_levels(levels))
+    log = xr.concat([log, log + 1], pd.Index([1, 2], name="lat"))
+    log[0, 3, 0] = np.nan
+    eager = cvstats.wald(log, missing="drop")
+    assert eager["n_dropped"].values.tolist() == [[R, R], [0, 0]]
+    lazy = counts_to_attrs(cvstats.wald(log.chunk(lat=1), missing="drop").compute())
+    xr.testing.assert_allclose(lazy, eager)
+    one = counts_to_attrs(cvstats.wald(log[:1].chunk(), missing="drop").compute())
+    np.testing.assert_allclose(one["se"], eager["se"][:1])
+    assert one.attrs["n_dropped"] == R
+
+
+def test_cells_without_an_answer_are_named():
+    log = GRID.sel(model="a", drop=True).isel(lat=[0, 1], lon=[0, 1])
+    log = log.where((log["lat"] != 20) | (log["lon"] != 1) | (log["source"] == 3))
+    words = r"1 of 4 carried cells have no answer.*lat=20, lon=1.*one cluster.*blank them"
+    for each in (log, log.chunk(lat=1)):
+        with pytest.raises(LogError, match=words):
+            cvstats.clustered(each, missing="drop").compute()
+    few = log.where((log["lat"] == 20) | (log["fold"] != 2) | (log["lon"] != 1))
+    with pytest.raises(LogError, match="no evaluation of fold=2 is left"):
+        cvstats.naive(few.isel(lon=[1]), by="fold", missing="drop")
+
+
+def test_what_takes_the_same_evaluations_everywhere_refuses():
+    words = "carried cells of this log miss different evaluations"
+    for each in (GRID, GRID.chunk(lat=1)):
+        with pytest.raises(LogError, match=words):
+            cvstats.Moments.of_log(each, missing="drop")
+    three = xr.concat([GRID, GRID.sel(model=["a"]).assign_coords(model=["c"])], "model")
+    with pytest.raises(LogError, match=words):
+        cvstats.friedman(three, by="source", missing="drop")
+    alike = GRID.where(GRID["point"] > 3).isel(lat=[0], lon=[1, 3])
+    for each in (alike, alike.chunk(lon=1)):
+        assert cvstats.Moments.of_log(each, missing="drop").wald().attrs["n_dropped"] == 4
+
+
+# --- moments in place of losses -------------------------------------------------------------------
+
+
+def halves(log):
+    """The moments of a log in two batches."""
+    odd = log.index.get_level_values("point") % 2 == 1
+    parts = [cvstats.Moments.of_log(log[rows], pairs=True, missing="drop") for rows in (odd, ~odd)]
+    return parts[0] + parts[1]
+
+
+def saved(moments, path):
+    """The same moments, read from a file."""
+    moments.save(path)
+    return cvstats.Moments.load(path)
+
+
+LOGS = {
+    "k-fold": frame(fold=POINTS % 4, point=POINTS),
+    "repeated": REPEATED["k-fold"],
+    "source out": frame(source=POINTS % 4, point=POINTS),
+}
+OF_MOMENTS = {
+    "interval": cvstats.interval,
+    "corrected_t": cvstats.corrected_t,
+    "compare": cvstats.compare,
+    "compare by corrected_t": lambda log, **more: cvstats.compare(
+        log, method="corrected_t", **more
+    ),
+    "rope": QUESTIONS["rope"],
+}
+
+
+@pytest.mark.parametrize("kind", LOGS)
+def test_moments_know_what_was_left_out(kind, tmp_path):
+    log = LOGS[kind].copy()
+    log.iloc[[3, 17], [0, 1]] = np.nan
+    log.iloc[5, 0] = np.nan
+    whole = cvstats.Moments.of_log(log, pairs=True, missing="drop")
+    lazy = cvstats.Moments.of_log(stacked(log).chunk(), pairs=True, missing="drop")
+    for road in (whole, saved(whole, tmp_path / "moments.npz"), halves(log), lazy):
+        assert road.log().planned.splits().points == P
+        for ask in OF_MOMENTS.values():
+            wanted, found = ask(log, missing="drop"), ask(road)
+            for column in numbers(wanted):
+                np.testing.assert_allclose(
+                    np.asarray(found[column]), wanted[column], rtol=1e-10, err_msg=column
+                )

@@ -80,6 +80,7 @@ LAZY = {
     "corrected_t": (partial(k_fold, 2), {}),
     "out_of_source": (by_source, {}),
     "clustered": (k_fold, {}),
+    "wild_cluster": (k_fold, {}),
     "heterogeneity": (k_fold, {}),
     "source_estimators": (by_source, {}),
     "moments": (partial(k_fold, 2), {}),

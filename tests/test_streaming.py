@@ -366,7 +366,7 @@ def refusals():
     flat = Moments.of_log(frame["a"].droplevel(["fold", "source"]))
     yield "seeds", "cells by 'point'", lambda: flat.holdout()
     once = Moments.of_log(frame["a"].xs(0).droplevel(["fold", "source"]))
-    yield "wilson", "losses one by one", lambda: cvstats.holdout(once, interval="wilson")
+    yield "wilson", "0 or 1.*other losses", lambda: cvstats.holdout(once, interval="wilson")
     yield "points", "cells by 'point'", lambda: whole.moments(by="point")
     coarse = Moments.of_log(frame, by="repetition")
     yield "coarse", "K-fold|two folds|one fold", lambda: coarse.cv_t()

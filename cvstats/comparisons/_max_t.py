@@ -3,6 +3,11 @@
 The standard errors of all differences say what the covariance A of the models' means is, as far
 as differences can: ``se_ij^2 = A_ii + A_jj - 2 A_ij``. Draws g of N(0, A) then give the
 distribution of any maximum of ``(g_i - g_j) / se_ij`` (Hothorn, Bretz and Westfall 2008).
+
+The standard errors are estimates from n points. One statistic then follows Student's t with n - 1
+degrees of freedom rather than the normal distribution, which matters little for one and much for
+the largest of many. The largest of a draw is therefore taken to the scale of t: z becomes
+``t = F^-1(Phi(z))`` with F that t distribution, as if each statistic had been taken from t to z.
 """
 
 from __future__ import annotations
@@ -11,9 +16,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+from scipy import special
 
 from cvstats.comparisons._multiplicity import add_adjusted
 from cvstats.comparisons._pairs import confidence_limits, degrees_of_freedom, has_standard_errors
+from cvstats.core.cautions import Caution
 from cvstats.core.result import Result
 from cvstats.core.threads import block_bounds, ordered_map
 from cvstats.core.types import FloatArray, IntArray, MaskArray
@@ -26,10 +33,13 @@ __all__ = [
     "check_one_cell",
     "count_leads",
     "critical_value",
+    "doubt_few_points",
     "factor_covariance",
     "max_statistic_draws",
     "max_t_p_values",
+    "normal_quantile",
     "orient_statistics",
+    "student_quantile",
 ]
 
 CHUNK = 1 << 16
@@ -37,6 +47,9 @@ CHUNK = 1 << 16
 
 FEWEST = 64
 """Draws made at once, at the least."""
+
+SKEW_ROOM = 2.5
+"""Cube of the critical value over the root of the points up to which skewness matters little."""
 
 NO_COVARIANCE = 1e-8
 """Share of the largest eigenvalue below zero from which on no covariance has these variances."""
@@ -98,6 +111,8 @@ def adjust_max_t(
     """
     if not has_standard_errors(every_pair):
         raise no_common_covariance(every_pair)
+    df = degrees_of_freedom(every_pair)
+    points = every_pair.columns["n_points"].flat[0] if "n_points" in every_pair.columns else None
     left, right = pairs
     cells = len(result.columns["se"]) // len(left)
     variance = (every_pair.columns["se"] ** 2).reshape(-1, cells)
@@ -105,17 +120,20 @@ def adjust_max_t(
     statistic = orient_statistics(result, alternative).reshape(len(left), cells)
     p = np.full_like(statistic, np.nan)
     bound = np.full(cells, np.nan)
+    doubt = np.zeros(cells, dtype=np.int64)
     for c in np.flatnonzero(seen.any(axis=0)):
         there = np.flatnonzero(variance_matrix(seen[:, c].astype(float), models).any(axis=0))
         here = np.searchsorted(there, np.stack([left, right]))
         known = np.flatnonzero(~np.isnan(statistic[:, c]))
         squared = variance_matrix(variance[:, c], models)[np.ix_(there, there)]
         largest = None if np.isnan(squared).any() else max_statistic_draws(
-            squared, *here[:, known], alternative=alternative, df=degrees_of_freedom(every_pair),
-            n_draws=n_draws, seed=seed,
+            squared, *here[:, known], alternative=alternative, df=df, n_draws=n_draws, seed=seed
         )  # fmt: skip
         if largest is None:
             raise no_common_covariance(every_pair)
+        if df is None and points is not None:
+            doubt[c] = doubt_few_points(critical_value(largest, alpha), points)
+            largest = student_quantile(largest, points - 1)
         p[:, c] = max_t_p_values(statistic[:, c], largest)
         bound[c] = critical_value(largest, alpha)
     p[result.columns["p_value"].reshape(p.shape) == 1] = 1.0  # the same losses, whatever is drawn
@@ -123,7 +141,18 @@ def adjust_max_t(
     reach = np.broadcast_to(np.where(np.isinf(bound), 0.0, bound), statistic.shape).reshape(-1)
     columns["lower"], columns["upper"] = widen_limits(columns, reach, alternative)
     attrs: dict[str, str | float | int] = {"adjust": "max-t", "n_draws": n_draws, "seed": seed}
-    return add_adjusted(replace(result, columns=columns), p.reshape(-1), attrs)
+    caution = result.caution | np.where(np.isnan(statistic), 0, doubt).reshape(-1)
+    return add_adjusted(replace(result, columns=columns, caution=caution), p.reshape(-1), attrs)
+
+
+def doubt_few_points(critical: float, points: float) -> Caution:
+    """Doubt a maximum of so many statistics that their skewness matters with so few points.
+
+    At the critical value c the tail of a statistic is off by a factor of about
+    ``exp(skewness c^3 / (6 sqrt(n)))``. Without any variance c is infinite: nothing is in doubt.
+    """
+    few = np.isfinite(critical) and critical**3 > SKEW_ROOM * np.sqrt(points)
+    return Caution.MANY_MODELS if few else Caution(0)
 
 
 def variance_matrix(variance: FloatArray, models: int) -> FloatArray:
@@ -216,6 +245,21 @@ def studentize(largest: FloatArray, df: float | None, seed: int) -> FloatArray:
     return largest / np.sqrt(rng.chisquare(df, len(largest)) / df)
 
 
+def student_quantile(z: FloatArray, df: float) -> FloatArray:
+    """Take normal quantiles to those of Student's t at the same probability."""
+    found: FloatArray = np.copysign(special.stdtrit(df, special.ndtr(-np.abs(z))), z)
+    return found
+
+
+def normal_quantile(t: FloatArray, df: float) -> FloatArray:
+    """Take quantiles of Student's t to normal ones at the same probability.
+
+    Both take the lower tail, which keeps its digits; beyond 1e-300 the result is infinite.
+    """
+    found: FloatArray = np.copysign(special.ndtri(special.stdtr(df, -np.abs(t))), t)
+    return found
+
+
 def max_statistic_draws(
     squared: FloatArray,
     left: IntArray,
@@ -278,14 +322,13 @@ def count_leads(
     statistic: FloatArray,
     *,
     keep: MaskArray | None = None,
-    shrink: float = 1.0,
     n_draws: int,
     seed: int,
 ) -> tuple[IntArray, FloatArray]:
     """Count for each model the draws whose largest lead over others reaches a statistic.
 
-    The lead of model m over j is ``(g_m - g_j) / se_mj``, times ``shrink``; ``keep`` (models by
-    models) says which j count for m. All models share the draws. Also returns the largest lead
+    The lead of model m over j is ``(g_m - g_j) / se_mj``; ``keep`` (models by models) says which
+    j count for m. All models share the draws. Also returns the largest lead
     of any model over any other in each draw. Every pair must have a variance.
     """
     root = factor_covariance(squared)
@@ -293,10 +336,7 @@ def count_leads(
         raise ValueError("no covariance has these variances of differences")
     m = len(squared)
     every = np.arange(m)
-    scale = (
-        np.stack([inverse_deviations(root, squared, np.full(m, i), every) for i in range(m)])
-        * shrink
-    )
+    scale = np.stack([inverse_deviations(root, squared, np.full(m, i), every) for i in range(m)])
     chunks = max(FEWEST, CHUNK // m)
     counts = np.zeros((len(block_bounds(n_draws, chunks)), m), dtype=np.int64)
     most = np.empty(n_draws)

@@ -21,7 +21,7 @@ from cvstats.containers import (
     has_lazy_losses,
     read,
 )
-from cvstats.containers.align import aligned
+from cvstats.containers.align import aligned, same_facts
 from cvstats.containers.read import MISSING
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences, LossColumns
@@ -31,6 +31,7 @@ from cvstats.core.result import Result
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import MOST, LogError, checked_choice, listed, looked_up, nearest, unpaired
 from cvstats.intervals import find_method, interval_names
+from cvstats.intervals._proportions import PROPORTIONS
 from cvstats.intervals._recommend import recommend_method
 
 __all__ = [
@@ -143,7 +144,8 @@ def read_pairs(
 def read_two_logs(one: Losses, two: Losses, missing: str) -> tuple[Log, Pairs, Differences]:
     """Pair each model of one log with its partner in another."""
     checked_choice("missing", missing, MISSING)
-    first = read(one)
+    facts = same_facts(one, two)
+    first = replace(read(one), noted=facts)
     second = read(aligned(one, two))
     both = LossColumns((*first.panels.tables, *second.panels.tables))
     log = replace(first, panels=both, other=second.labels)
@@ -223,7 +225,7 @@ def check_method_options(
 
     ``each`` says that the method is for the intervals of both models and not for the difference.
     """
-    others = () if each else (_union.NAME,)
+    others = () if each else (_union.NAME, "tango")
     checked_choice("method", method, (*interval_names(for_differences=True), *others, None))
     if not (options is None or isinstance(options, Mapping)):
         raise LogError(
@@ -238,6 +240,10 @@ def check_method_options(
         return given
     if method is None:
         raise LogError("options belong to a method. Expected method= beside them.")
+    if method == "tango":
+        raise LogError(
+            f"options={options!r} were given and tango has no options. Leave options= out."
+        )
     record = find_method(method)
     known = [name for name in record.defaults if name not in ("alpha", "alternative")]
     for name in given:
@@ -247,10 +253,17 @@ def check_method_options(
                 f"Expected some of: {', '.join(map(repr, known)) or 'none'}.{nearest(name, known)}"
             )
     record.check_options({**record.defaults, **given})
-    if method == "holdout" and not each and given.get("interval", "wald") not in ("wald", "t"):
+    if given.get("interval") == "hall":
+        raise LogError(
+            "options={'interval': 'hall'} has limits to which no test belongs. Expected 'wald', or "
+            "the interval of the difference by itself: cvstats.difference(losses, "
+            f"reference=...).cvci.{method}(interval='hall')."
+        )
+    if not each and given.get("interval") in PROPORTIONS:
         raise LogError(
             f"options={{'interval': {given['interval']!r}}} is an interval for a proportion, and "
-            f"a difference is not one. Expected 'wald' or 't'."
+            f"a difference is not one. Expected 'wald' or, of holdout, 't'. For losses of 0 and 1 "
+            f"use method='tango'."
         )
     return given
 
@@ -267,8 +280,13 @@ def default_method(log: Log) -> str:
 def difference_interval(
     log: Log, differences: Differences, method: str | None, options: Mapping[str, Any], alpha: float
 ) -> Result:
-    """Compute the interval of differences on which a comparison is based."""
+    """Compute the interval of differences on which a comparison is based.
+
+    Of ``"tango"``, whose limits are put in later, it is the one for the points of this design.
+    """
     chosen = default_method(log) if method is None else method
+    if method == "tango":
+        chosen = "holdout" if count_folds(log.design) == 1 else "wald"
     repetitions = log.design.number("repetition")
     if chosen == "holdout" and repetitions > 1:
         find_method("holdout").require(log.design)
@@ -284,7 +302,8 @@ def difference_interval(
         base = find_method(chosen).run(log, differences, alpha=alpha, **options)
     base = zero_rounding_noise(base, log, differences)
     target = f"difference of two models in the {base.attrs['target']}"
-    return replace(base, attrs={**base.attrs, "target": target, "interval_method": chosen})
+    name = chosen if method is None else method
+    return replace(base, attrs={**base.attrs, "target": target, "interval_method": name})
 
 
 def has_standard_errors(base: Result) -> bool:

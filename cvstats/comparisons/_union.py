@@ -16,6 +16,7 @@ from cvstats.core.columns import Differences
 from cvstats.core.result import Result
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.intervals import find_method
+from cvstats.intervals._proportions import PROPORTIONS
 from cvstats.intervals._references import RELATIVE_STABILITY
 
 __all__ = ["NAME", "compute"]
@@ -30,7 +31,8 @@ def compute(
     """Subtract the limits of two intervals: ``[L1 - U2, U1 - L2]``.
 
     Where these reach so many standard errors to both sides, the interval excludes 0 exactly where
-    ``p < alpha``, with ``p = 4 F(-|d| / (se1 + se2))``. Otherwise the p-value is NaN.
+    ``p < alpha``, with ``p = 4 F(-|d| / (se1 + se2))``. Otherwise, as for the limits of
+    proportions, the p-value is NaN.
     """
     record = find_method(method)
     each = record.run(log, alpha=alpha / 2, **options)
@@ -47,7 +49,11 @@ def compute(
         "upper": one["upper"] - two["lower"],
         "se": np.full_like(gap, np.nan),
         "statistic": statistic,
-        "p_value": find_p_values(statistic, one.get("df")),
+        "p_value": np.where(
+            np.isnan(statistic) | (each.attrs.get("interval") in PROPORTIONS),
+            np.nan,
+            find_p_values(statistic, one.get("df")),
+        ),
         **{name: values for name, values in one.items() if name.startswith("n_")},
     }
     caution: IntArray = each.caution[differences.left] | each.caution[differences.right]

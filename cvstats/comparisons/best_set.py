@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from numbers import Real
 from typing import Any, Literal, TypeAlias
 
@@ -17,7 +18,14 @@ from numpy.typing import NDArray
 from scipy import special
 
 from cvstats.comparisons._groups import group_residuals
-from cvstats.comparisons._max_t import check_draws, count_leads, critical_value
+from cvstats.comparisons._max_t import (
+    check_draws,
+    count_leads,
+    critical_value,
+    doubt_few_points,
+    normal_quantile,
+    student_quantile,
+)
 from cvstats.comparisons._pairs import (
     ROUNDING,
     average_repetitions,
@@ -25,7 +33,7 @@ from cvstats.comparisons._pairs import (
     loss_magnitude,
     model_columns,
 )
-from cvstats.containers import Log, Losses, Table, read
+from cvstats.containers import Log, Losses, Table, answer_cells, read
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences
 from cvstats.core.crossproducts import cross_products
@@ -76,7 +84,8 @@ def best_set(
     the statistic ``T_m = max_j sqrt(n) (mean_m - mean_j) / sigma_mj``. Its distribution
     under the hypothesis is drawn: that of ``max_j (g_m - g_j) / sigma_mj`` with g from
     N(0, A / n), where A holds the cross products of the centered losses and
-    ``sigma_mj^2 = (A_mm + A_jj - 2 A_mj) / (n - 1)``.
+    ``sigma_mj^2 = (A_mm + A_jj - 2 A_mj) / (n - 1)``. Because these variances are estimated, T_m
+    is first taken from Student's t of n - 1 degrees of freedom to the normal distribution.
 
     Parameters
     ----------
@@ -118,12 +127,17 @@ def best_set(
 
     Notes
     -----
-    The set contains each best model with a probability of asymptotically at least ``1 -
-    alpha``, where the *differences* of the losses are relatively stable (see `compare`; that each
+    The set contains each best model with a probability of at least ``1 - alpha`` as the points
+    grow, where the *differences* of the losses are relatively stable (see `compare`; that each
     learner is stable is not enough), or where one test set was used. From three repetitions on,
     ``caution`` says ``unstable difference`` for a model whose difference from its closest rival
-    is not. How many others the set contains is a matter of power. The p-value is ``(1 + #{drawn
-    >= T_m}) / (n_draws + 1)``; two models give that of the one-sided Wald test, one model has 1.
+    is not. How many others the set contains is a matter of power.
+
+    The more models, the more points that takes: where the differences of losses are symmetric, it
+    held for 200 models on 30 points; where they are skewed, it needs hundreds of points for 20
+    models, and ``caution`` says ``many models few points`` where there are fewer. The p-value is
+    ``(1 + #{drawn >= T_m}) / (n_draws + 1)``; two models give that of the one-sided paired t
+    test, one model has 1.
 
     Models with the same losses share all numbers. A model that another one beats by the same
     amount on every point has p = 0.
@@ -167,10 +181,32 @@ def best_set(
     check_screening(screening, alpha)
     check_rng(rng)
     log = read(losses, missing=missing)
+    run = partial(
+        choose_models, method=method, alpha=alpha, center=center, n_draws=n_draws,
+        screening=screening, seed=seed_of(rng),
+    )  # fmt: skip
+    return log.label(answer_cells(log, run))
+
+
+def choose_models(
+    log: Log,
+    *,
+    method: str | None,
+    alpha: float,
+    center: str,
+    n_draws: int,
+    screening: float | None,
+    seed: int,
+) -> Result:
+    """Find the models that may be best, in each carried cell."""
     METHOD.require(log.design)
+    if not log.in_memory:
+        raise LogError(
+            "this log is lazy or holds moments only, and best_set needs its losses one by one. "
+            "Expected losses in memory: log.compute()."
+        )
     chosen = default_method(log) if method is None else method
     find_method(chosen).require(log.design)
-    seed = seed_of(rng)
     by_groups = find_method(chosen).of_groups
     pilot = over_groups(log, chosen) if by_groups else over_points(log, center)
     repeated = None if by_groups or not repeats_folds(log) else log.moments(("repetition",))
@@ -197,7 +233,7 @@ def best_set(
     }  # fmt: skip
     if screening is not None:
         attrs["screening"] = screening
-    return log.label(Result("best_set", table, caution, attrs))
+    return Result("best_set", table, caution, attrs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,8 +248,8 @@ class Leads:
         For each carried cell its columns, sums of squares of differences, means and twins.
     n : int
         Number of points, or of groups.
-    df : float or None
-        Degrees of freedom of the leads; None where points are many.
+    df : float
+        Degrees of freedom of Student's t for the leads.
     counts, attrs : dict
         What the result reports besides.
     doubt : Caution
@@ -223,7 +259,7 @@ class Leads:
     estimate: FloatArray
     cells: Iterator[tuple[IntArray, FloatArray, FloatArray, IntArray]]
     n: int
-    df: float | None
+    df: float
     counts: dict[str, int]
     attrs: dict[str, Any]
     doubt: Caution
@@ -243,7 +279,7 @@ def over_points(log: Log, center: str) -> Leads:
         doubt |= Caution.SMALL_FOLDS
     estimate = log.moments(repetition_level(log.design)).over(()).location[0]
     cells = iterate_cells(used, model_columns(log), center)
-    return Leads(estimate, cells, n, None, {"n_points": n}, {"center": center}, doubt)
+    return Leads(estimate, cells, n, n - 1, {"n_points": n}, {"center": center}, doubt)
 
 
 def over_groups(log: Log, method: str) -> Leads:
@@ -264,7 +300,8 @@ def over_groups(log: Log, method: str) -> Leads:
         {
             "df": df,
             "target": f"the models with the smallest {base.attrs['target']}",
-            "guarantee": "holds each best model as sources grow, if they are independent",
+            "guarantee": "holds each best model as sources grow, if they are independent and, "
+            f"where models were trained in folds, {RELATIVELY_STABLE}",
         },
         Caution(int(np.bitwise_or.reduce(base.caution & ~own))),
     )
@@ -289,7 +326,7 @@ def compute(
     same: IntArray,
     *,
     n: int,
-    df: float | None,
+    df: float,
     alpha: float,
     n_draws: int,
     seed: int,
@@ -307,8 +344,8 @@ def compute(
         For each model the first one with the very same losses.
     n : int
         Number of points, or of groups.
-    df : float or None
-        Degrees of freedom of Student's t for the leads of groups.
+    df : float
+        Degrees of freedom of Student's t for the leads.
     alpha, n_draws, seed, screening
         As in `cvstats.best_set`.
 
@@ -319,22 +356,21 @@ def compute(
     """
     m = len(mean)
     t = standardized_leads(mean, squares, n)
-    if df is not None:
-        t = normal_scores(t, df)
     one = same[:, None] == same
     t[one] = 0.0
     ahead = (squares == 0) & ~one & (t > 0)
     dominated = ahead.any(axis=1)
     alone = np.flatnonzero((same == np.arange(m)) & ~dominated)
     statistic, p = np.full(m, np.inf), np.zeros(m)
-    statistic[alone], p[alone], bound = model_confidence_set(
+    statistic[alone], p[alone], critical = model_confidence_set(
         t[np.ix_(alone, alone)], squares[np.ix_(alone, alone)],
-        n=n, exact=df is not None,
-        alpha=alpha, n_draws=n_draws, seed=seed, screening=screening,
+        n=n, df=df, alpha=alpha, n_draws=n_draws, seed=seed, screening=screening,
     )  # fmt: skip
     statistic, p = statistic[same], p[same]
+    bound = float(student_quantile(np.array(critical), df))
     better = ~one & (t > bound)  # the column is surely better than the row
-    caution = np.where(dominated, np.int64(Caution.DOMINATED), np.int64(0))
+    doubt = np.int64(doubt_few_points(critical, n))
+    caution = np.where(dominated, doubt | np.int64(Caution.DOMINATED), doubt)
     twins = np.bincount(same, minlength=m)[same] > 1
     caution[twins] |= np.int64(Caution.IDENTICAL)
     return {
@@ -371,31 +407,26 @@ def find_unstable_leads(
     return unstable
 
 
-def normal_scores(t: FloatArray, df: float) -> FloatArray:
-    """Take values of Student's t to those of the normal distribution that are as far out."""
-    far = special.ndtri(special.stdtr(df, -np.abs(t)))
-    return np.asarray(np.sign(t) * -far)
-
-
 def model_confidence_set(
     t: FloatArray,
     squares: FloatArray,
     *,
     n: int,
-    exact: bool,
+    df: float,
     alpha: float,
     n_draws: int,
     seed: int,
     screening: float | None,
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Compute statistics and p-values of models that all differ, and the bound of a sure lead."""
+    """Compute statistics and p-values of models that all differ, and the bound of a sure lead.
+
+    The bound is on the scale of the normal distribution, and the statistics on that of t.
+    """
     m = len(t)
     if m == 1:
         return np.array([-np.inf]), np.ones(1), -np.inf
     others = ~np.eye(m, dtype=bool)
     top = np.where(others, t, -np.inf).max(axis=1)
-    # The drawn variances have the divisor n, the statistics n - 1; normal scores have neither.
-    shrink = 1.0 if exact else np.sqrt((n - 1) / n)
     keep: MaskArray | None = None
     threshold = np.inf
     if screening is not None:
@@ -403,7 +434,7 @@ def model_confidence_set(
         threshold = q / np.sqrt(1 - q**2 / n) if q**2 < n else np.inf
         keep = others & (t > -2 * threshold)
     counts, most = count_leads(
-        squares, top, keep=keep, shrink=float(shrink), n_draws=n_draws, seed=seed
+        squares, normal_quantile(top, df), keep=keep, n_draws=n_draws, seed=seed
     )
     p = (1 + counts) / (n_draws + 1)
     if screening is not None and keep is not None:

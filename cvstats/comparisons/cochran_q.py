@@ -7,7 +7,7 @@ from scipy import special
 
 from cvstats.comparisons._pairs import model_columns, pair_all_models
 from cvstats.comparisons.mcnemar import check_binary, count_discordant, find_other_loss
-from cvstats.containers import Losses, Table, read
+from cvstats.containers import Log, Losses, Table, answer_cells, read
 from cvstats.core.cautions import Caution
 from cvstats.core.moments import Moments
 from cvstats.core.result import Result
@@ -71,6 +71,11 @@ def cochran_q(losses: Losses, *, missing: Missing = "raise") -> Table:
     naive_bayes            0.2409    31.1265      0.0
     """
     log = read(losses, missing=missing)
+    return log.label(answer_cells(log, compare_error_rates))
+
+
+def compare_error_rates(log: Log) -> Result:
+    """Test whether the models of a log err equally often, in each carried cell."""
     METHOD.require(log.design)
     columns = model_columns(log)
     models = len(columns)
@@ -91,7 +96,7 @@ def cochran_q(losses: Losses, *, missing: Missing = "raise") -> Table:
     }
     caution = np.where(np.isnan(estimate), np.int64(Caution.NO_LOSSES), np.int64(0))
     result = Result("cochran_q", table, caution, METHOD.facts())
-    return log.label(flag_ignored_sources(result, log.design, of_means=False))
+    return flag_ignored_sources(result, log.design, of_means=False)
 
 
 def compute(cell: Moments, models: int) -> tuple[FloatArray, FloatArray]:

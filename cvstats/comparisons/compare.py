@@ -25,6 +25,7 @@ from cvstats.comparisons._pairs import (
     model_columns,
     pair_all_models,
 )
+from cvstats.comparisons._zero_one import SOME_EXACT, apply_tests, find_discordance
 from cvstats.containers import Log, Losses, adjust_lazily, has_lazy_losses, is_dask_frame, later
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences
@@ -70,10 +71,10 @@ def compare(
         compared. With neither, all pairs are.
     method : str, optional
         The interval that gives the standard error and the distribution of the statistic.
-        Without it: ``"wald"`` for folds and sources left out, ``"holdout"`` for one test set,
-        and for another design what `interval` chooses, or ``"bootstrap_oob"`` if that has no
-        differences. ``"union"`` takes no interval of the difference but one of each model, at
-        level ``1 - alpha / 2``, and subtracts their limits: ``[L1 - U2, U1 - L2]``.
+        Without it what `interval` chooses for this log (``"bootstrap_oob"`` if that has no
+        differences): groups are respected, see there. ``"union"`` takes no interval of the
+        difference but one of each model, at level ``1 - alpha / 2``, and subtracts their limits:
+        ``[L1 - U2, U1 - L2]``.
     options : mapping, optional
         Options of that method by name, such as ``{"variance": "within-fold"}`` for `wald`,
         ``{"train_size": 90}`` for `corrected_t` or ``{"test": "f"}`` for `five_by_two`. For
@@ -134,8 +135,11 @@ def compare(
 
     ``"max-t"`` draws the models' means from the normal distribution that has the standard
     errors of all differences (with Student's t, from the t distribution that shares its degrees
-    of freedom), and compares each statistic to the largest one of a draw. ``p_adjusted <=
-    alpha`` exactly where the interval excludes 0.
+    of freedom), and compares each statistic to the largest one of a draw. Where a method uses the
+    normal distribution, its standard errors are estimates all the same: the largest of a draw is
+    then taken to Student's t of one less than the points. ``p_adjusted <= alpha`` exactly where
+    the interval excludes 0. Many models on few points with skewed differences make too many
+    differences significant still; ``caution`` then says ``many models few points``.
 
     References
     ----------
@@ -160,6 +164,11 @@ def compare(
     METHOD.check_options(locals())
     given = check_method_options(method, options)
     check_rng(rng)
+    if adjust == "max-t" and method == "tango":
+        raise LogError(
+            "adjust='max-t' needs standard errors, and the limits of tango are not made of them. "
+            "Expected adjust='holm', or method='wald'."
+        )
     if adjust == "max-t":
         check_draws(n_draws, alpha)
     else:
@@ -184,6 +193,8 @@ def compare(
     )  # fmt: skip
     if adjust == "max-t" and "p_adjusted" not in table:
         check_one_cell(table["difference"].size)  # some cells do not see those of the others
+    if lazy and method is None and "test" in table.attrs:
+        table.attrs["test"] = SOME_EXACT
     if "n_draws" in table.attrs:
         table.attrs["n_draws"] = n_draws
     return adjust_lazily(table, adjust_p_values, str(adjust)) if lazy and across else table
@@ -208,6 +219,10 @@ def compute(
     """Test the differences of pairs of models, in each cell of the remaining dimensions."""
     base = difference_interval(log, differences, method, options, alpha)
     result = replace(compute_tests(base, alternative=alternative, alpha=alpha), method="compare")
+    result = apply_tests(
+        result, find_discordance(log, differences, base), method=method, adjust=adjust,
+        alternative=alternative, alpha=alpha,
+    )  # fmt: skip
     if adjust != "max-t":
         return result
     columns = model_columns(log)

@@ -7,7 +7,7 @@ from typing import Any
 
 from cvstats.comparisons._pairs import any_log, check_one_partner, choose_pairs
 from cvstats.containers import Losses, read
-from cvstats.containers.align import against, every_pair, subtracted
+from cvstats.containers.align import against, every_pair, facts_of_differences, subtracted
 from cvstats.intervals._differences import DIFFERENCES
 from cvstats.intervals._method import Method
 from cvstats.intervals._references import BAYLE, RELATIVE_STABILITY
@@ -33,13 +33,14 @@ def difference(losses: Losses, other: Losses | None = None, *, reference: Hashab
     Series, DataFrame, DataArray or Dataset
         A loss log again, with the levels of ``losses``; negative where the model is better.
         All pairs of a frame have columns ``(model, other)``, those of an array a dimension
-        ``pair``.
+        ``pair``. Its ``attrs`` are those of the log, or those in which two logs agree: whether it
+        holds scores of splits, the training sizes, the metric and its direction.
 
     Raises
     ------
     LogError
-        If the two logs differ in points or folds (the first that do are named), or there is
-        only one model.
+        If the two logs differ in points or folds (the first that do are named) or in what they
+        hold (scores or losses, the metric, the loss, units), or there is only one model.
 
     Notes
     -----
@@ -67,6 +68,7 @@ def difference(losses: Losses, other: Losses | None = None, *, reference: Hashab
     else:
         choose_pairs(read(losses), reference)
         gaps = every_pair(losses) if reference is None else against(losses, reference)
+        gaps.attrs = facts_of_differences(losses.attrs)
     gaps.attrs = {**gaps.attrs, **DIFFERENCES}
     return gaps
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any, TypeAlias
@@ -20,10 +21,19 @@ from cvstats.comparisons._pairs import (
     distribution,
     has_standard_errors,
 )
-from cvstats.containers import Log, Losses, is_dask_frame, later
+from cvstats.comparisons._zero_one import (
+    SOME_SCORE,
+    check_known,
+    find_discordance,
+    flag_few,
+    no_evidence,
+    score_equivalence,
+)
+from cvstats.containers import Log, Losses, has_lazy_losses, is_dask_frame, later
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences
 from cvstats.core.result import Result, half_widths
+from cvstats.core.types import MaskArray
 from cvstats.errors import LogError, NotGiven, is_number
 from cvstats.intervals._differences import OF_INTERVAL
 from cvstats.intervals._method import Method
@@ -130,9 +140,21 @@ def equivalence(
 
     def run(log: Log, differences: Differences) -> Result:
         base = difference_interval(log, differences, method, given, alpha)
-        return compute(base, margin=ends, alpha=alpha)
+        result = compute(base, margin=ends, alpha=alpha)
+        result = drop_p_values(result, no_evidence(log, differences, base))
+        found = find_discordance(log, differences, base)
+        if found is None:
+            return result
+        if method in (None, "tango"):
+            if method == "tango":
+                check_known(result, found)
+            result = score_equivalence(result, found, margin=ends, alpha=alpha)
+        return flag_few(result, found)
 
-    return compare_pairs(losses, other, reference, missing, run)
+    table = compare_pairs(losses, other, reference, missing, run)
+    if method is None and "test" in table.attrs and has_lazy_losses(losses, other):
+        table.attrs["test"] = SOME_SCORE
+    return table
 
 
 def compute(base: Result, *, margin: tuple[float, float], alpha: float) -> Result:
@@ -167,6 +189,14 @@ def compute(base: Result, *, margin: tuple[float, float], alpha: float) -> Resul
     attrs |= {"margin_low": low, "margin_high": high}
     caution = base.caution & ~np.int64(Caution.ONE_FOLD)
     return Result("equivalence", {**tests, **columns}, caution, attrs)
+
+
+def drop_p_values(result: Result, at: MaskArray) -> Result:
+    """Leave pairs without a p-value that a method of standard errors cannot have."""
+    p = np.where(at, np.nan, result.columns["p_value"])
+    equivalent = result.columns["equivalent"] & ~at
+    columns = {**result.columns, "p_value": p, "equivalent": equivalent}
+    return replace(result, columns=columns)
 
 
 def check_margin(margin: object, *, zero: bool = False) -> tuple[float, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -11,10 +12,11 @@ from scipy import special
 
 from cvstats.comparisons._multiplicity import adjust_tests
 from cvstats.comparisons._pairs import read_pairs
-from cvstats.containers import Log, Losses
+from cvstats.containers import Log, Losses, answer_cells
 from cvstats.core.cautions import Caution
-from cvstats.core.columns import all_binary
+from cvstats.core.columns import Differences, binary_columns
 from cvstats.core.moments import Moments
+from cvstats.core.proportions import binomial_p_values
 from cvstats.core.result import Result
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_flag
@@ -111,11 +113,19 @@ def mcnemar(
     METHOD.check_options(locals())
     checked_flag("correction", correction)
     log, pairs, differences = read_pairs(losses, other, reference, missing)
+    run = partial(count_and_test, test=test, correction=correction)
+    result = answer_cells(log, run, differences)
+    return log.label_pairs(pairs, adjust_tests(result, adjust))
+
+
+def count_and_test(
+    log: Log, differences: Differences, *, test: str | None, correction: bool
+) -> Result:
+    """Test pairs of models of a log that holds 0/1 losses of each point once."""
     METHOD.require(log.design)
     check_binary(log, METHOD)
     result = compute(log.moments((), differences), test=test, correction=correction)
-    result = flag_ignored_sources(result, log.design, of_means=False)
-    return log.label_pairs(pairs, adjust_tests(result, adjust))
+    return flag_ignored_sources(result, log.design, of_means=False)
 
 
 def compute(cell: Moments, *, test: str | None, correction: bool) -> Result:
@@ -126,17 +136,13 @@ def compute(cell: Moments, *, test: str | None, correction: bool) -> Result:
     exact = few if test is None else np.full(total.shape, test == "exact")
     mid_p = np.full(total.shape, test == "mid-p")
     least = np.minimum(n01, n10)
-    # P(X <= k) of a binomial with half of n is an incomplete beta function
-    tail = special.betainc(np.maximum(total - least, 1), least + 1, 0.5)
-    beyond = np.where(least > 0, special.betainc(total - least + 1, np.maximum(least, 1), 0.5), 0)
     net = np.abs(n10 - n01)
     if correction:
         net = np.maximum(net - 1, 0)
     chi2 = net**2 / np.maximum(total, 1)
-    p = np.where(
-        exact, np.minimum(2 * tail, 1), np.where(mid_p, tail + beyond, special.chdtrc(1, chi2))
-    )
-    p = np.where(total == 0, 1.0, p)
+    p = special.chdtrc(1, chi2)
+    p = np.where(exact, binomial_p_values(n10, n01), p)
+    p = np.where(mid_p, binomial_p_values(n10, n01, mid=True), p)
     missing = np.isnan(total)
     caution = np.where(missing, np.int64(Caution.NO_LOSSES), np.int64(0))
     caution[few & ~(exact | mid_p)] |= np.int64(Caution.DISCORDANT_FEW)
@@ -171,7 +177,7 @@ def whole_counts(values: FloatArray) -> IntArray:
 def find_other_loss(log: Log) -> str | None:
     """Find a loss other than 0 and 1, and say where; carried cells may be masked."""
     masked = log.masked()
-    if len(masked) == 0 and all_binary(log.design, log.panels):
+    if len(masked) == 0 and binary_columns(log.design, log.panels).all():
         return None
     for j in np.setdiff1d(np.arange(log.panels.width), masked).tolist():
         values = log.panels.column(j, 0, log.design.size)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -22,10 +22,18 @@ from cvstats.comparisons._pairs import (
     difference_interval,
     has_standard_errors,
 )
+from cvstats.comparisons._zero_one import (
+    Discordance,
+    check_known,
+    find_discordance,
+    flag_few,
+    no_evidence,
+)
 from cvstats.containers import Log, Losses, is_dask_frame, later
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences
 from cvstats.core.layout import repetition_level
+from cvstats.core.proportions import upper_share
 from cvstats.core.result import Result, quantile
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, NotGiven
@@ -43,6 +51,12 @@ TWO_POINTS = 1e-6
 
 TINY = np.finfo(float).tiny
 """The variance of differences that are all the same, in a quotient."""
+
+PLANS = ("power", "smallest_effect", "points_needed", "groups_needed")
+"""How the columns that plan begin, in place of those about the pilot."""
+
+UNSEEN = 0.05
+"""Probability that models which disagree on the largest share planned for agree on every point."""
 
 FAR = 1e3
 """More standard errors away from 0 than this a difference need not be told apart."""
@@ -184,11 +198,17 @@ def power(
                 f"power needs a standard error, and {base.method} with these options has none. "
                 f"Use another method, such as method='wald'."
             )
-        return compute(
+        result = compute(
             base, effect=expected, alpha=alpha, alternative=alternative, target=target_power,
             n=int(log.design.splits().rows[0]), parts=variance_parts(log, differences, base),
             factors=variance_factors(log, differences, base),
         )  # fmt: skip
+        found = find_discordance(log, differences, base)
+        if found is None:
+            return drop_plans(result, no_evidence(log, differences, base))
+        if method == "tango":
+            check_known(result, found)
+        return flag_few(plan_zero_one(result, found), found)
 
     return compare_pairs(losses, other, reference, missing, run)
 
@@ -260,6 +280,93 @@ def count_groups(base: Result) -> int | None:
     """Count the clusters or sources that an interval takes for independent; None for points."""
     name = {"clustered": "n_clusters", "out_of_source": "n_sources"}.get(base.method)
     return None if name is None else int(base.columns[name].max())
+
+
+def plan_zero_one(result: Result, found: Discordance) -> Result:
+    """Plan McNemar's test of models whose losses are 0 and 1.
+
+    A difference of d takes at least a share d of discordant points. If their share is s, the
+    statistic has the variance s under no difference and ``s - d^2`` at d (Connett, Smith and
+    McHugh 1987). Models that always agree have a share of ``1 - 0.05^(1 / n)`` at the most. The
+    range over the pilot's uncertainty is that of the exact interval of the share.
+    """
+    at, n = found.known, found.n
+    agree = at & (found.total == 0)
+    share = np.where(found.total == 0, upper_share(n, UNSEEN), found.total / n)
+    attrs = result.attrs
+    alternative, effect = str(attrs["alternative"]), float(attrs["effect"])
+    alpha, target = float(attrs["alpha"]), float(attrs["target_power"])
+    z = quantile(1 - (alpha / 2 if alternative == "two-sided" else alpha))
+    more = PlannedTest(alpha, alternative, None, None).find_distance(target) - z
+    sign = -1.0 if alternative == "less" else 1.0
+    helps = alternative == "two-sided" or sign * effect > 0
+
+    def plan(share: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute the power, and the points needed, if so many points are discordant."""
+        null, away = spreads(share, abs(effect))
+        ahead = np.sqrt(n) * (abs(effect) if helps else -abs(effect))
+        power = special.ndtr((ahead - z * null) / away)
+        if alternative == "two-sided":
+            power = power + special.ndtr((-ahead - z * null) / away)
+        needed = np.ceil(((z * null + more * away) / effect) ** 2 * (1 - 1e-12))
+        return power, needed if helps else np.full_like(share, np.inf)
+
+    power, needed = plan(share)
+    ends = share_limits(found.total, n, TAIL)
+    (most, fewest), (least, largest) = plan(ends[0]), plan(ends[1])
+    numbers = {
+        "power": power,
+        "power_lower": least,
+        "power_upper": most,
+        "smallest_effect": sign * smallest_difference(share, n, z, more),
+        "points_needed": needed,
+        "points_needed_lower": fewest,
+        "points_needed_upper": largest,
+    }
+    columns = dict(result.columns)
+    for name, values in numbers.items():
+        columns[name] = np.where(at, values, columns[name])
+    # without a spread, the points leave nothing to plan endless repetitions with
+    for name in ("smallest_effect_limit", "points_needed_limit"):
+        stays = ~(columns["point_variance"] > 0)
+        columns[name] = np.where(at & stays, np.nan, columns[name])
+    caution = np.where(at, result.caution & ~np.int64(Caution.ZERO_VARIANCE), result.caution)
+    caution[agree] |= np.int64(Caution.ALWAYS_AGREE)
+    return replace(result, columns=columns, caution=caution)
+
+
+def share_limits(count: FloatArray, n: FloatArray | float, tail: float) -> list[FloatArray]:
+    """Compute the limits of Clopper and Pearson for a share, with so much left out at each end."""
+    count, n = np.asarray(count, np.float64), np.asarray(n, np.float64)
+    low = special.betaincinv(np.maximum(count, 1), n - count + 1, tail)
+    high = special.betaincinv(count + 1, np.maximum(n - count, 1), 1 - tail)
+    return [np.where(count == 0, 0.0, low), np.where(count == n, 1.0, high)]
+
+
+def spreads(share: FloatArray, effect: FloatArray | float) -> tuple[FloatArray, FloatArray]:
+    """Compute standard deviations of a difference: under none, and at ``effect``."""
+    discordant = np.maximum(share, effect)
+    return np.sqrt(discordant), np.sqrt(np.maximum(discordant - np.square(effect), 1e-300))
+
+
+def smallest_difference(share: FloatArray, n: float, z: float, more: float) -> FloatArray:
+    """Find the difference found with the target power by bisection; NaN if no difference is."""
+    low, high = np.zeros_like(share), np.ones_like(share)
+    for _ in range(60):
+        middle = (low + high) / 2
+        null, away = spreads(share, middle)
+        found = np.sqrt(n) * middle >= z * null + more * away
+        low, high = np.where(found, low, middle), np.where(found, middle, high)
+    return np.where(high < 1, high, np.nan)
+
+
+def drop_plans(result: Result, at: MaskArray) -> Result:
+    """Leave pairs without a plan whose standard error of zero shows nothing."""
+    columns = {
+        name: np.where(at, np.nan, values) if name.startswith(PLANS) else values
+        for name, values in result.columns.items()
+    }
+    return replace(result, columns=columns)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import singledispatch
 from itertools import combinations
 from typing import Any
@@ -16,7 +16,9 @@ from cvstats.containers import xarray as arrays
 from cvstats.core.design import LEVELS
 from cvstats.errors import MOST, LogError, listed, place, spelled, unpaired
 
-__all__ = ["against", "aligned", "every_pair", "subtracted"]
+__all__ = [
+    "against", "aligned", "every_pair", "facts_of_differences", "same_facts", "subtracted",
+]  # fmt: skip
 
 EXPECTED = "Expected the same evaluations in both: the same points in the same folds."
 
@@ -52,6 +54,52 @@ def same_kind(one: object, two: object) -> None:
         f"a {type(one).__name__} cannot be compared to a {type(two).__name__}. Expected two "
         f"logs of one kind.{hint}"
     )
+
+
+SAME = ("holds", "metric", "metrics", "loss", "units")
+"""Facts in which two logs have to agree, where both state them."""
+
+NOT_OF_DIFFERENCES = ("range", "no_information")
+"""Facts about losses that their differences do not share."""
+
+
+def same_facts(one: Any, two: Any) -> dict[Any, Any]:
+    """Find the attrs that two logs share, and refuse losses that mean different things.
+
+    Raises
+    ------
+    LogError
+        If one log holds scores of splits and the other losses of points, or their metrics, losses
+        or units differ.
+    """
+    mine, yours = (dict(getattr(log, "attrs", {})) for log in (one, two))
+    for name in SAME:
+        stated = name in mine and name in yours
+        stated |= name == "holds" and (name in mine or name in yours)
+        if stated and repr(mine.get(name)) != repr(yours.get(name)):
+            raise LogError(
+                f"the logs differ in attrs[{name!r}]: {spelled(mine.get(name))} and "
+                f"{spelled(yours.get(name))}. Expected the same kind of losses in both. Make both "
+                f"logs in one way, or correct the attrs."
+            )
+    return {
+        name: fact
+        for name, fact in mine.items()
+        if name in yours and repr(fact) == repr(yours[name])
+    }
+
+
+def facts_of_differences(facts: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Choose the attrs of differences of losses: a difference of 1 - score is one of -score."""
+    found = {name: fact for name, fact in facts.items() if name not in NOT_OF_DIFFERENCES}
+    if found.get("orientation") == "1 - score":
+        found["orientation"] = "-score"
+    if isinstance(found.get("metrics"), Mapping):
+        found["metrics"] = {
+            name: facts_of_differences(part) if isinstance(part, Mapping) else part
+            for name, part in found["metrics"].items()
+        }
+    return found
 
 
 def partners(mine: Sequence[Hashable], yours: Sequence[Hashable]) -> list[int]:
@@ -239,12 +287,16 @@ def labels_along(log: Any, dim: Hashable, counted: bool) -> pd.Index | None:
     if dim in LEVELS or not counted:
         return None
     along = [name for name in LEVELS if name in log.coords and log.coords[name].dims == (dim,)]
-    if "point" in along or (along and "point" in log.coords):
-        labels = [log.coords[name].values for name in along]
-        if len(along) == 1:
-            only: pd.Index = pd.Index(labels[0], name=along[0])
-            return only
-        return pd.MultiIndex.from_arrays(labels, names=along)
+    if along:
+        values = [log.coords[name].values for name in along]
+        several = len(along) > 1
+        labels: pd.Index = (
+            pd.MultiIndex.from_arrays(values, names=along)
+            if several
+            else pd.Index(values[0], name=along[0])
+        )
+        if "point" in log.coords or labels.is_unique:  # as scores are, one for each split
+            return labels
     if "point" in log.coords and dim in log.coords["point"].dims:
         return None  # its coordinate is compared as a whole
     raise LogError(
@@ -280,15 +332,20 @@ def same_coordinate(one: Any, two: Any, name: str) -> bool:
 
 def subtracted(one: Any, two: Any) -> Any:
     """Subtract the second log from the first, which keeps its labels and levels."""
+    facts = same_facts(one, two)
     two = aligned(one, two)
+    gaps: Any
     if isinstance(one, pd.Series):
-        return as_floats(one) - as_floats(two)
-    if isinstance(one, pd.DataFrame):
-        return as_floats(one) - as_floats(two.set_axis(one.columns, axis=1))
-    if isinstance(one, xr.DataArray):
-        return minus(one, two)
-    pairs = zip(one.data_vars, two.data_vars, strict=True)
-    return one.assign({mine: minus(one[mine], two[yours]).variable for mine, yours in pairs})
+        gaps = as_floats(one) - as_floats(two)
+    elif isinstance(one, pd.DataFrame):
+        gaps = as_floats(one) - as_floats(two.set_axis(one.columns, axis=1))
+    elif isinstance(one, xr.DataArray):
+        gaps = minus(one, two)
+    else:
+        pairs = zip(one.data_vars, two.data_vars, strict=True)
+        gaps = one.assign({mine: minus(one[mine], two[yours]).variable for mine, yours in pairs})
+    gaps.attrs = facts_of_differences(facts)
+    return gaps
 
 
 def as_floats(log: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.containers.batches import CellMoments, SharedAttrs
+from cvstats.containers.batches import CellMoments, CountedCells, SharedAttrs
 from cvstats.containers.hashing import PointSketch, as_index
 from cvstats.containers.log import Labels
 from cvstats.containers.pandas import FrameLabels
@@ -28,7 +28,7 @@ __all__ = ["load", "save"]
 
 M = TypeVar("M", bound=CellMoments)
 
-FORMAT = "cvstats moments 2"
+FORMAT = "cvstats moments 3"
 
 NUMBERS = ("codes", "count", "mean", "m2", "origin")
 
@@ -47,12 +47,17 @@ def save(part: CellMoments, path: str | os.PathLike[str]) -> None:
     }
     head |= {name: getattr(part, name) for name in ("pointed", "batches", "dropped", "within")}
     head["doubt"] = int(part.doubt)
-    for name, found in {"cells": part.cells, "gaps": part.gaps}.items():
+    planned = part.planned
+    tables = {"cells": part.cells, "gaps": part.gaps}
+    tables["planned"] = None if planned is None else planned.cells
+    for name, found in tables.items():
         if found is not None:
             head[name] = [found.levels, [write_labels(names) for names in found.labels]]
             arrays |= {f"{name}_{number}": getattr(found, number) for number in NUMBERS}
     if part.prints is not None:
         arrays["prints"] = part.prints
+    if planned is not None and planned.prints is not None:
+        arrays["planned_prints"] = planned.prints
     if part.sketch is not None:
         arrays["hashes"] = part.sketch.hashes
     arrays["head"] = np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)
@@ -77,13 +82,17 @@ def load(kind: type[M], path: str | os.PathLike[str]) -> M:
             raise ValueError(head["format"])
         cells = read_moments(arrays, "cells", head)
         gaps = read_moments(arrays, "gaps", head) if "gaps" in head else None
-        sketch = head["sketch"]
+        sketch, planned = head["sketch"], None
+        if "planned" in head:
+            every = read_moments(arrays, "planned", head)
+            planned = CountedCells(every, arrays.get("planned_prints"))
         return kind(
             cells, read_columns(head["labels"]), head["pointed"], arrays.get("prints"), gaps,
             head["batches"], head["dropped"],
             SharedAttrs(read_plain(head["notes"][0]), tuple(head["notes"][1])),
             head["within"], Caution(head["doubt"]),
             None if sketch is None else PointSketch(arrays["hashes"], sketch),
+            planned,
         )  # fmt: skip
     except Exception as error:  # a file of anything else fails in any way
         raise LogError(

@@ -129,6 +129,45 @@ def model_columns(labels: Labels) -> IntArray:
 
 
 @dataclass(frozen=True, eq=False)
+class CountedCells:
+    """The cells of a log and how many evaluations there are in each, and of which points.
+
+    Parameters
+    ----------
+    cells : Moments
+        The cells, of no column.
+    prints : array of uint64, shape (cells,), optional
+        Sums of the hashes of the points of each cell.
+    """
+
+    cells: Moments
+    prints: Prints | None
+
+    def __add__(self, other: CountedCells) -> CountedCells:
+        """Add those of another batch."""
+        cells = self.cells + other.cells
+        return CountedCells(cells, add_prints(cells, self, other))
+
+    def design(self, pointed: bool) -> Design:
+        """Make the design of these cells."""
+        cells, order = in_order(self.cells)
+        prints = None if self.prints is None else self.prints[order]
+        return design_of_cells(cells, split_sizes(cells, prints), pointed, WORDS)
+
+
+def add_prints(
+    cells: Moments, one: CountedCells | CellMoments, two: CountedCells | CellMoments
+) -> Prints | None:
+    """Add the prints of two batches, whose cells are among those of their sum."""
+    if one.prints is None or two.prints is None:
+        return None
+    prints = np.zeros(len(cells.count), dtype=np.uint64)
+    for found, sums in ((one.cells, one.prints), (two.cells, two.prints)):
+        prints[find_cells(cells, found)] += sums
+    return prints
+
+
+@dataclass(frozen=True, eq=False)
 class CellMoments:
     """The moments of the cells of a log, in place of its losses.
 
@@ -156,6 +195,8 @@ class CellMoments:
         What was doubtful about the levels of the log, of which not all are kept.
     sketch : PointSketch, optional
         Some of the evaluations, so that those of two batches are known again.
+    planned : CountedCells, optional
+        The cells before evaluations were left out: what models were trained on.
     """
 
     cells: Moments
@@ -169,6 +210,7 @@ class CellMoments:
     within: str = ""
     doubt: Caution = Caution(0)
     sketch: PointSketch | None = None
+    planned: CountedCells | None = None
 
     @property
     def models(self) -> list[Hashable]:
@@ -218,11 +260,10 @@ class CellMoments:
         gaps = None
         if self.gaps is not None and other.gaps is not None:
             gaps = self.gaps + reorder_pairs(other, models)
-        prints = None
-        if self.prints is not None and other.prints is not None:
-            prints = np.zeros(len(cells.count), dtype=np.uint64)
-            for found, sums in ((self.cells, self.prints), (other.cells, other.prints)):
-                prints[find_cells(cells, found)] += sums
+        prints = add_prints(cells, self, other)
+        planned = None
+        if self.planned is not None or other.planned is not None:
+            planned = self.all_cells() + other.all_cells()
         sketch = None
         if self.sketch is not None and other.sketch is not None:
             sketch = self.sketch + other.sketch
@@ -231,7 +272,12 @@ class CellMoments:
             self, cells=cells, prints=prints, gaps=gaps, batches=self.batches + other.batches,
             dropped=sum(known) if known else None, notes=self.notes & other.notes,
             within=self.within or other.within, doubt=self.doubt | other.doubt, sketch=sketch,
+            planned=planned,
         )  # fmt: skip
+
+    def all_cells(self) -> CountedCells:
+        """Give the cells with what was left out."""
+        return self.planned or CountedCells(self.cells.pick(np.arange(0)), self.prints)
 
     def __radd__(self: M, other: object) -> M:
         """Let ``sum`` start from its 0."""
@@ -248,7 +294,10 @@ class CellMoments:
             return replace(found, levels=levels, labels=labels, codes=found.codes[:, at])
 
         gaps = None if self.gaps is None else reorder(self.gaps)
-        return replace(self, cells=reorder(self.cells), gaps=gaps)
+        planned = self.planned
+        if planned is not None:
+            planned = replace(planned, cells=reorder(planned.cells))
+        return replace(self, cells=reorder(self.cells), gaps=gaps, planned=planned)
 
     def log(self) -> Log:
         """Give the moments the interface of a log."""
@@ -271,6 +320,7 @@ class CellMoments:
         return Log(
             design, hide_losses(cells.mean.shape[1], WORDS), self.labels, attrs, cells=source,
             doubt=self.doubt,
+            complete=None if self.planned is None else self.planned.design(self.pointed),
         )  # fmt: skip
 
     def _checked(self) -> str:
@@ -318,7 +368,9 @@ def summarize(
     log.design.check_labels(levels)
     cells = log.moments(levels)
     gaps = log.moments(levels, every_pair(log, len(cells.count))) if pairs else None
-    return assembled(kind, log, log.design, cells, gaps, log.attrs.get("n_dropped"), within)
+    return assembled(
+        kind, log, log.design, cells, gaps, log.attrs.get("n_dropped"), within, log.complete
+    )
 
 
 def assembled(
@@ -329,16 +381,28 @@ def assembled(
     gaps: Moments | None,
     dropped: int | None,
     within: str,
+    complete: Design | None,
 ) -> M:
     """Put the moments of one batch together with what is known of its log."""
     levels = cells.levels
     prints, sketch = hash_evaluations(design, levels)
+    planned = None if complete is None else count_cells(complete, levels)
     doubt = replace(log, used=levels).doubts() & Caution.UNUSED_LEVEL
     return kind(
         drop_unused_labels(cells), log.labels, "point" in design.levels, prints,
         None if gaps is None else drop_unused_labels(gaps), 1, dropped, SharedAttrs.of(log.noted),
-        within, doubt, sketch,
+        within, doubt, sketch, planned,
     )  # fmt: skip
+
+
+def count_cells(design: Design, levels: tuple[str, ...]) -> CountedCells:
+    """Count the evaluations in the cells of a log."""
+    table = design.cell_table(levels)
+    labels = tuple(design.levels[name].labels for name in levels)
+    count = table.total[table.used].astype(np.float64)
+    nothing = np.zeros((len(count), 0))
+    cells = Moments(levels, labels, design.codes_of(table), count, nothing, nothing, np.zeros(0))
+    return CountedCells(drop_unused_labels(cells), hash_evaluations(design, levels)[0])
 
 
 def read_batch(losses: object, by: str | Sequence[str] | None, missing: str) -> tuple[Log, str]:

@@ -20,7 +20,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from cvstats.containers.align import aligned
+from cvstats.containers.align import aligned, same_facts
 from cvstats.containers.batches import (
     CellMoments,
     assembled,
@@ -354,6 +354,11 @@ class KnownCells(Named):
     dropped: int = 0
     complete: KnownCells | None = None
 
+    @property
+    def every(self) -> IntArray | None:
+        """The rows of all evaluations, if some were left out and all are a log."""
+        return None if self.complete is None else self.complete.rows
+
     def design(self) -> Design:
         """Make the design of the cells."""
         made = design_of_cells(self.whole, self.splits, self.named_points, WORDS, self.taking)
@@ -425,6 +430,7 @@ def find_cells(
         complete = known_cells(later.design_at(np.flatnonzero(every)), later.levels, later.asked)
     except LogError:
         return replace(known, dropped=dropped)  # only what is left is a log
+    complete = replace(complete, rows=np.flatnonzero(every))
     return replace(known, dropped=dropped, complete=complete)
 
 
@@ -720,9 +726,8 @@ class LazyCells:
         if not {"repetition", "point"} <= set(layout.levels):
             return kept, every
         delayed = import_dask().delayed
-        whole = delayed(keep_points, pure=True)(
-            delayed(layout, pure=True, traverse=False), kept, every
-        )
+        known = delayed(layout, pure=True, traverse=False)
+        whole = delayed(keep_points, pure=True)(known, kept, every)
         return da.from_delayed(whole, layout.shape, bool).rechunk(kept.chunks), every
 
     def gaps_differ(self) -> Any:
@@ -821,8 +826,10 @@ def run_on_sketch(
         return log.design.count_points(level)
 
     def spread(width: int) -> Moments:
-        table = np.repeat(known.whole.count[:, None], width, axis=1)
-        return replace(known.whole, mean=np.zeros_like(table), m2=table, origin=np.zeros(width))
+        count = np.repeat(known.whole.count[:, None], width, axis=1)
+        half = np.floor(count / 2) / count  # losses of 0 and 1, which every method takes
+        squares = count * half * (1 - half)
+        return replace(known.whole, mean=half, m2=squares, origin=np.zeros(width))
 
     pairs = len(answer.reduction.pairs[0])
     carried = (len(answer.labels.models),) if pairs else ()
@@ -1100,6 +1107,7 @@ SIDES = ("model", "other")
 
 def beside_other(one: Any, two: Any) -> tuple[list[tuple[Hashable, Hashable]], xr.DataArray]:
     """Put the models of two logs beside each other, those of the second in the first's order."""
+    facts = same_facts(one, two)
     two = aligned(one, two)
     mine, yours = list(read(one).labels.models), list(read(two).labels.models)
     names = [
@@ -1120,7 +1128,7 @@ def beside_other(one: Any, two: Any) -> tuple[list[tuple[Hashable, Hashable]], x
     sides = ((mine, "first"), (yours, "second"))
     whose = [f"{name or 'log'} of the {side} log" for each, side in sides for name in each]
     models = pd.Index(whose, name="model")
-    return names, whole.assign_coords(model=models).assign_attrs(getattr(one, "attrs", {}))
+    return names, whole.assign_coords(model=models).assign_attrs(facts)
 
 
 def as_array(losses: Any) -> xr.DataArray:
@@ -1144,7 +1152,7 @@ def lazy_table(log: Log, by: tuple[str, ...]) -> xr.Dataset:
     numbers = compute_later(log, SpreadCells(by, shape), leading=shape)
     numbers.arrays.pop("caution")
     table = label_along(log, labels, numbers, {"method": "moments", **log.attrs})
-    if "n_dropped" in table:  # each carried cell has counts of its own
+    if "n_dropped" in numbers.arrays:  # each carried cell has counts of its own
         return table[["count", "mean", "var", "n_dropped"]]
     table = table.drop_vars("count")
     cells = LazyCells.of(lazy, tuple(dict.fromkeys((*cell_levels(log.design), *by))))
@@ -1202,11 +1210,11 @@ def moments_of_array(
         chosen = tuple(map(int, one)), tuple(map(int, two))
     cells = LazyCells.of(lazy, levels, chosen)
     sums = cells.sums()
-    blocks, known, differ = import_dask().compute(
-        sums.to_delayed().ravel().tolist(), cells.known(log.design, (), sums), cells.gaps_differ()
-    )
-    if differ:
+    if import_dask().compute(cells.gaps_differ())[0]:
         raise LogError(DIFFERENT_GAPS)
+    blocks, known = import_dask().compute(
+        sums.to_delayed().ravel().tolist(), cells.known(log.design, (), sums)
+    )
     labels = labels_along(log, lazy)
     axis = cells.reduction.model_axis
     whole = known.whole
@@ -1232,7 +1240,10 @@ def moments_of_array(
     design = log.design if known.rows is None else lazy.layout.design_at(known.rows)
     pair_cells = columns_of_table(whole, gaps) if pairs else None
     dropped = known.dropped if lazy.drop else None
-    return assembled(kind, log, design, columns_of_table(whole, table), pair_cells, dropped, within)
+    complete = None if known.every is None else lazy.layout.design_at(known.every)
+    return assembled(
+        kind, log, design, columns_of_table(whole, table), pair_cells, dropped, within, complete
+    )
 
 
 def put_block(table: FloatArray, here: tuple[slice, ...], part: Moments) -> None:

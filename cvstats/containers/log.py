@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ import xarray as xr
 
 from cvstats.containers.metric_facts import FACTS, doubts_of_metric
 from cvstats.core.cautions import Caution, list_cautions, sentences_of
-from cvstats.core.columns import Columns, Differences, LossColumns, all_binary
+from cvstats.core.columns import Columns, Differences, LossColumns, binary_columns
 from cvstats.core.design import Design, GridCodes
 from cvstats.core.layout import has_one_loss_per_split
 from cvstats.core.level_names import unused
@@ -274,8 +274,13 @@ class Log:
         """The design before evaluations were left out, which says what kind of log this is."""
         return self.complete or self.design
 
+    @property
+    def shape(self) -> ResultLabels:
+        """How results get their labels back; some cells of a grid are labelled with the others."""
+        return cast(ResultLabels, self.labels)
+
     def columns_by_cell(self) -> IntArray:
-        """List the columns of the models, models by carried cells; of both logs, if there are two."""
+        """List the columns, models by carried cells; where there are two logs, those of both."""
         own = np.stack([self.labels.columns(model) for model in range(len(self.labels.models))])
         return own if self.other is None else np.concatenate([own, own + self.panels.width // 2])
 
@@ -323,10 +328,15 @@ class Log:
         """Whether the losses can be read one by one."""
         return self.cells is None and self.lazy is None
 
-    def all_binary(self, losses: Columns | None = None) -> bool:
-        """Whether every loss that is there is exactly 0 or 1."""
-        log = self if self.cells is None else self.cells.rows()
-        return all_binary(log.design, losses if losses is not None else log.panels)
+    def zero_one(self) -> MaskArray:
+        """Find the columns whose losses are all 0 or 1.
+
+        Where the losses are not at hand, the sums of all cells decide; see `Moments.zero_one`.
+        """
+        if self.cells is None:
+            return binary_columns(self.design, self.panels)
+        levels = tuple(name for name in self.design.levels if name != "point")
+        return self.cells.moments(levels, None).zero_one()
 
     def count_points(self, level: str) -> tuple[IntArray, str | None]:
         """Count the distinct points under each label of a level; see `Design.count_points`."""
@@ -448,11 +458,11 @@ class Log:
         """Label a result of the maths, in the shape of the container that came in."""
         if (empty := (result.caution & np.int64(Caution.NO_LOSSES)) != 0).any():
             self._refuse_empty(empty)
-        return self.labels.table(*self.completed(result))
+        return self.shape.table(*self.completed(result))
 
     def label_pairs(self, pairs: Sequence[tuple[Hashable, Hashable]], result: Result) -> Any:
         """Label a result for pairs of models, in the shape of the container that came in."""
-        return self.labels.pairs(pairs, *self.completed(result))
+        return self.shape.pairs(pairs, *self.completed(result))
 
     def completed(self, result: Result) -> tuple[Result, Attrs]:
         """Add the doubts about this log, and move what all rows share to the attrs."""

@@ -16,8 +16,8 @@ from cvstats.containers.align import partners
 from cvstats.containers.log import Log
 from cvstats.containers.read import read
 from cvstats.containers.xarray import ArrayLabels
-from cvstats.core.design import LEVELS
-from cvstats.core.types import FloatArray
+from cvstats.core.design import LEVELS, Design
+from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, is_number, listed, spelled
 
 __all__ = ["Rates", "leave_one_out_means", "no_information_of"]
@@ -160,7 +160,6 @@ def of_array(log: Log, rates: xr.DataArray) -> FloatArray:
 
 def leave_one_out_means(log: Log, given: Any, missing: str) -> FloatArray:
     """Average leave-one-out losses, for each column of the log."""
-    points = log.design.number("point")
     if not is_log(given):
         try:
             values = np.asarray(given, dtype=np.float64).reshape(-1)
@@ -174,28 +173,92 @@ def leave_one_out_means(log: Log, given: Any, missing: str) -> FloatArray:
                 f"leave_one_out has one loss for each point and the log has "
                 f"{log.panels.width:,} models or cells. Expected a log with the same ones."
             )
+        points = log.design.number("point")
         if len(values) < points or not np.isfinite(values).all():
             raise LogError(
                 f"leave_one_out holds {np.isfinite(values).sum():,} finite losses and the log has "
                 f"{points:,} points. Expected one for each."
             )
         return np.array([values[0] + (values - values[0]).mean()])
+    given = in_cells_of(log, given)
     other = read(given, missing=missing)
-    if other.panels.width != log.panels.width:
+    check_points(log.design, other.design)
+    mine, yours = carried_sizes(log), carried_sizes(other)
+    if mine != yours:
         raise LogError(
-            f"leave_one_out has {other.panels.width:,} models or cells and the log has "
-            f"{log.panels.width:,}. Expected the same ones."
-        )
-    if (other.design.splits().points or other.design.size) < points:
-        raise LogError(
-            f"leave_one_out has {other.design.splits().points:,} points and the log has "
-            f"{points:,}. Expected leave-one-out cross-validation of the whole sample."
+            f"leave_one_out carries {yours or 'no other dimension'} and the log carries "
+            f"{mine or 'no other dimension'}. Expected the same cells."
         )
     means = other.moments(()).location[0]
+    columns, own = columns_by_name(log), columns_by_name(other)
     found = np.empty(log.panels.width)
-    for mine, yours in enumerate(partners(list(log.labels.models), list(other.labels.models))):
-        found[log.labels.columns(mine)] = means[other.labels.columns(yours)]
+    for at, partner in enumerate(partners(list(log.labels.models), list(other.labels.models))):
+        found[columns[at]] = means[own[partner]]
     return found
+
+
+def carried_sizes(log: Log) -> dict[Hashable, int]:
+    """Give the carried dimensions of a log and their sizes; models are none of them."""
+    if not isinstance(log.labels, ArrayLabels):
+        return {}
+    sizes = dict(zip(log.labels.dims, log.labels.sizes, strict=True))
+    return {dim: size for dim, size in sizes.items() if dim != "model"}
+
+
+def in_cells_of(log: Log, given: Any) -> Any:
+    """Put the carried cells of a log of arrays in the order of another one, by their labels."""
+    if not isinstance(given, xr.DataArray | xr.Dataset):
+        return given
+    coords = getattr(log.labels, "coords", {})
+    for dim in carried_sizes(log):
+        own = given.indexes.get(dim)
+        if dim not in coords or own is None:
+            continue
+        labels = coords[dim].to_index()
+        places = own.get_indexer(labels) if own.is_unique else np.array([-1])
+        if (places < 0).any() or len(own) != len(labels):
+            raise LogError(
+                f"leave_one_out has other labels along {dim!r} than the log. Expected the same "
+                f"carried cells. Take those of the log: leave_one_out.sel({dim}=log[{dim!r}])."
+            )
+        given = given.isel({dim: places})
+    return given
+
+
+def columns_by_name(log: Log) -> IntArray:
+    """List the columns, models by carried cells, the carried dimensions in order of their names."""
+    columns, sizes = log.columns_by_cell(), carried_sizes(log)
+    grid = columns.reshape(len(columns), *sizes.values())
+    order = [list(sizes).index(dim) + 1 for dim in sorted(sizes, key=str)]
+    return grid.transpose(0, *order).reshape(len(columns), -1)
+
+
+def check_points(sample: Design, other: Design) -> None:
+    """Refuse leave-one-out losses that lack a point of the sample."""
+    points = sample.number("point")
+    number = other.splits().points or other.size
+    if number < points:
+        raise LogError(
+            f"leave_one_out has {number:,} points and the log has {points:,}. Expected "
+            f"leave-one-out cross-validation of the whole sample."
+        )
+    if "point" not in other.levels:
+        return
+    known = set(occurring_labels(other, "point"))
+    lost = [label for label in occurring_labels(sample, "point") if label not in known]
+    if lost:
+        raise LogError(
+            f"leave_one_out has no loss of {listed([spelled(label) for label in lost])}. Expected "
+            f"leave-one-out cross-validation of the sample itself, whose points bear the same "
+            f"names."
+        )
+
+
+def occurring_labels(design: Design, level: str) -> list[Hashable]:
+    """List the labels of a level that occur."""
+    codes = design.codes_of(design.cell_table((level,)))[:, 0]
+    labels = design.levels[level].labels
+    return [labels[code] for code in codes.tolist()]
 
 
 def is_log(given: object) -> bool:

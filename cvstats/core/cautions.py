@@ -128,8 +128,10 @@ class Caution(IntFlag):
     )  # fmt: skip
     DISCORDANT_FEW = (
         1 << 20, "few discordant points",
-        "The models disagree on fewer than 25 points: chi-squared is rough.",
-        "Use test='exact'.",
+        "The models disagree on fewer than 25 points: normal approximations, chi-squared among "
+        "them, are rough.",
+        "Use an exact test, as mcnemar and compare do by themselves where each point is evaluated "
+        "once.",
     )  # fmt: skip
     NO_TEST = (
         1 << 21, "no p-value", "The method gives an interval and no p-value.",
@@ -191,16 +193,32 @@ class Caution(IntFlag):
         "Use corrected_t or nested_cv, whose standard errors contain the chance of the training "
         "data.",
     )  # fmt: skip
+    FEW_ERRORS = (
+        1 << 34, "few errors",
+        "Fewer than 10 points are errors, or fewer than 10 are not: normal limits are too narrow.",
+        "Use interval='wilson', which interval() takes by itself.",
+    )  # fmt: skip
+    ALWAYS_AGREE = (
+        1 << 35, "no discordant points",
+        "The models agree on every point, so their disagreement has an upper limit only.",
+        "Read power as the least and the points needed as the most that agree with this log.",
+    )  # fmt: skip
     SOURCES_IGNORED = (
         1 << 36, "sources ignored",
         "Points of one source are taken for independent: too narrow, and not about new sources.",
-        "Use clustered, or out_of_source where whole sources were left out.",
+        "Use clustered; or out_of_source, if no model saw the source that it was tested on.",
     )  # fmt: skip
     VERY_FEW_CLUSTERS = (
         1 << 37, "very few clusters",
         "One or two clusters carry the interval: fewer than 2 degrees of freedom, or fewer than 6 "
         "clusters whose signs are drawn.",
         "Collect more clusters; the interval is wide, and a poor guide.",
+    )  # fmt: skip
+    MANY_MODELS = (
+        1 << 38, "many models few points",
+        "The models are so many and the points so few that skewed differences make adjusted "
+        "p-values too small.",
+        "Evaluate more points, or choose fewer models beforehand.",
     )  # fmt: skip
     HEAVY_TAILS = (
         1 << 40, "heavy tails",
@@ -248,7 +266,7 @@ class Caution(IntFlag):
         1 << 47, "skewed",
         "The losses are too skewed for so few points: the interval misses more often than it says, "
         "mostly on one side.",
-        "Read its limits as approximate; evaluate more points.",
+        "Use interval='hall' of wald or holdout, or evaluate more points.",
     )  # fmt: skip
     FEW_OF_A_CLASS = (
         1 << 50, "few of a class",

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from cvstats.core.design import Design, readonly
 from cvstats.core.threads import BLOCK, block_bounds
-from cvstats.core.types import FloatArray, IntArray
+from cvstats.core.types import FloatArray, IntArray, MaskArray
 
-__all__ = ["Columns", "Differences", "LossColumns", "Table", "all_binary"]
+__all__ = ["Columns", "Differences", "LossColumns", "Table", "binary_columns"]
 
 SIDE_BY_SIDE = 16
 """From so many columns in C order on, losses are read row by row and not column by column."""
@@ -155,12 +155,12 @@ class Differences:
             return readonly(left - right), 0, 0
 
 
-def all_binary(design: Design, losses: Columns) -> bool:
-    """Return whether every loss is exactly 0 or 1; NaN is not a loss."""
+def binary_columns(design: Design, losses: Columns) -> MaskArray:
+    """Find the columns whose losses are all exactly 0 or 1; NaN is not a loss."""
+    found = np.ones(losses.width, dtype=bool)
     for start, stop in block_bounds(design.size, BLOCK):
         here = slice(None) if design.present is None else design.present[start:stop]
-        for j in range(losses.width):
+        for j in np.flatnonzero(found).tolist():
             values = losses.column(j, start, stop)[here]
-            if not np.all((values == 0) | (values == 1) | np.isnan(values)):
-                return False
-    return True
+            found[j] = np.all((values == 0) | (values == 1) | np.isnan(values))
+    return found

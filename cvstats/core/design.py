@@ -491,7 +491,7 @@ class Design:
         return readonly(np.where(codes < 0, -1, scoped))
 
     def point_numbers(self) -> IntArray:
-        """Number the points of all rows, those of each source by themselves if they have to be."""
+        """Find a number for the point of each row; within its source, if names recur in others."""
         offset = self._source_offsets()[0] if self.facts.get("scoped") else None
         return np.asarray(self._point_codes(offset, 0, self.size), dtype=np.int64)
 

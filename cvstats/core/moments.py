@@ -16,7 +16,7 @@ import numpy as np
 
 from cvstats.core.design import CellIndex
 from cvstats.core.threads import block_bounds
-from cvstats.core.types import FloatArray, IntArray, Labels
+from cvstats.core.types import FloatArray, IntArray, Labels, MaskArray
 
 __all__ = ["Moments", "State", "choose_origin", "mean_and_squares", "pool"]
 
@@ -25,6 +25,12 @@ TILE = 1 << 17
 
 NEAR = 64.0
 """A mean fewer standard deviations than this away from zero needs no origin."""
+
+SLACK = 1e-6
+"""How far from a whole number a sum of losses of 0 and 1 may be."""
+
+ROUNDING = 1e-13
+"""The same as a share of the number of losses, where these are very many."""
 
 State = tuple[FloatArray, FloatArray, FloatArray]
 
@@ -140,6 +146,25 @@ class Moments:
     def location(self) -> FloatArray:
         """Mean loss of each cell; what differs between cells is better taken from ``mean``."""
         return self.origin + self.mean
+
+    def zero_one(self) -> MaskArray:
+        """Find the columns whose losses are all 0 or 1, as far as the sums of all cells show it."""
+        found: MaskArray = np.logical_and.reduce(self.zero_one_cells(), axis=0)
+        return found
+
+    def zero_one_cells(self) -> MaskArray:
+        """Find the cells, by column, whose losses are all 0 or 1, as far as sums show it.
+
+        The losses of a cell and their squares add up to the same whole number. Of losses between
+        0 and 1, and of whole numbers, only 0 and 1 do that.
+        """
+        n, share = self.count[:, None], self.location
+        total = n * share
+        slack = np.maximum(SLACK, ROUNDING * n)
+        whole = np.abs(total - np.rint(total)) <= slack
+        same = np.abs(self.m2 - total * (1 - share)) <= slack
+        found: MaskArray = whole & same
+        return found
 
     def about(self, origin: FloatArray) -> Moments:
         """Take the means relative to another origin."""

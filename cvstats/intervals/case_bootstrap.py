@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvstats.containers import Log, Losses, Table, read
+from cvstats.containers import Log, Losses, Table, answer_cells, read
 from cvstats.containers.bootstrap_samples import draws, own_fit, tally, without_undrawn
 from cvstats.containers.no_information import leave_one_out_means
 from cvstats.core.cautions import Caution
@@ -47,8 +49,9 @@ def case_bootstrap(
         A loss for each different point of each bootstrap sample: levels ``repetition``,
         ``point`` and ``count`` (how often the point is in the sample, 1 or more).
     leave_one_out : log or array-like, optional
-        Leave-one-out cross-validation of the sample itself: a log of the same models, or for
-        one model a loss for each point in any order.
+        Leave-one-out cross-validation of the sample itself: a log of the same models and points,
+        matched by their labels as carried dimensions are, or for one model a loss for each point
+        in any order.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     missing : {"raise", "drop"}, optional
@@ -66,7 +69,7 @@ def case_bootstrap(
     ------
     LogError
         If a level is missing, if the log has evaluations out of bag, or if ``leave_one_out``
-        has other models or fewer points.
+        has other models or carried cells, or lacks a point.
 
     Notes
     -----
@@ -104,7 +107,9 @@ def case_bootstrap(
     """
     METHOD.check_options({"alpha": alpha})
     log = read(losses, missing=missing)
-    means = None if leave_one_out is None else leave_one_out_means(log, leave_one_out, missing)
+    if leave_one_out is None:
+        return log.label(answer_cells(log, partial(METHOD.run, alpha=alpha)))
+    means = leave_one_out_means(log, leave_one_out, missing)
     return log.label(METHOD.run(log, leave_one_out=means, alpha=alpha))
 
 

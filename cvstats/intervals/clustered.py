@@ -113,11 +113,11 @@ def clustered(
     >>> losses = cvstats.losses(log, prediction="naive_bayes", loss="brier")
     >>> result = losses.cvci.clustered()
     >>> result.round(3)
-                 estimate  lower  upper     se  df       caution
+                 estimate  lower  upper     se    df       caution
     model
-    naive_bayes     0.175  0.157  0.193  0.008  11  few clusters
+    naive_bayes     0.175  0.157  0.193  0.008  11.0  few clusters
     >>> print(result.attrs["cautions"]["few clusters"])
-    There are fewer than 30 clusters: the interval may be too narrow. ...
+    There are fewer than 30 clusters: the interval may be too narrow, ... Collect more clusters...
     """
     check_parts(by, per)
     return METHOD(losses, by=by, correction=correction, alpha=alpha, per=per, missing=missing)

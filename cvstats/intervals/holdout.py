@@ -6,19 +6,22 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-from scipy import special
 
 from cvstats.containers import Log, Losses, Table
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.design import Design
-from cvstats.core.result import Result, quantile
+from cvstats.core.layout import repetition_level
+from cvstats.core.moments import Moments
+from cvstats.core.result import Result
 from cvstats.core.result import interval as symmetric_interval
-from cvstats.core.types import FloatArray
+from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError
 from cvstats.intervals._method import IntervalMethod
+from cvstats.intervals._proportions import PROPORTIONS, flag_few_errors, proportion_limits
 from cvstats.intervals._references import NADEAU
 from cvstats.intervals._requirements import partition, single_dataset
+from cvstats.intervals._skewness import hall_limits, measure_skewness, skewness_of_means
 from cvstats.options import Missing
 
 __all__ = ["holdout"]
@@ -27,7 +30,7 @@ __all__ = ["holdout"]
 def holdout(
     losses: Losses,
     *,
-    interval: Literal["wald", "t", "wilson", "clopper-pearson"] = "wald",
+    interval: Literal["wald", "t", "hall", "wilson", "clopper-pearson"] = "wald",
     alpha: float = 0.05,
     by: str | None = None,
     missing: Missing = "raise",
@@ -43,9 +46,10 @@ def holdout(
     losses : Series, DataFrame, DataArray or Dataset
         A loss for each point of one test set, in any unit. Several repetitions on the same
         points (seeds, epochs) are averaged point by point first.
-    interval : {"wald", "t", "wilson", "clopper-pearson"}, optional
-        The limits: normal or Student quantiles (n - 1 degrees of freedom); or, for losses of
-        0 and 1, Wilson's score interval or the exact one of Clopper and Pearson.
+    interval : {"wald", "t", "hall", "wilson", "clopper-pearson"}, optional
+        The limits: normal or Student quantiles (n - 1 degrees of freedom); normal ones corrected
+        for the skewness of the losses by Hall; or, for losses of 0 and 1, Wilson's score interval
+        or the exact one of Clopper and Pearson.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     by : str, optional
@@ -65,7 +69,8 @@ def holdout(
     ------
     LogError
         If the log has several folds, fewer than two points, repetitions on different points,
-        or losses other than 0 and 1 for an interval of proportions.
+        or losses other than 0 and 1 for an interval of proportions; or if the losses are lazy
+        or not at hand for ``interval="hall"``.
 
     Notes
     -----
@@ -73,9 +78,16 @@ def holdout(
     set would have given, nor the model refitted on all the data. Where no loss is 1 the Wald
     interval is a point; the two intervals for proportions keep a width.
 
+    Where a few points have most of the loss, the Wald interval misses on one side, and Student's t
+    hardly less: the mean is too small as long as no such point came. Hall's limits reach further
+    up for losses skewed to the right. For lognormal(1) losses of 50 and 200 points, 95% limits
+    cover .93 and .94, and those of Wald .90 and .93; for squared t errors with 5 degrees of
+    freedom, .91 and .93, and .84 and .89.
+
     References
     ----------
     Nadeau and Bengio (2003), Machine Learning 52, 239-281, doi:10.1023/A:1024068626366.
+    Hall (1992), doi:10.1111/j.2517-6161.1992.tb01444.x.
     Wilson (1927), doi:10.1080/01621459.1927.10502953.
     Clopper and Pearson (1934), doi:10.1093/biomet/26.4.404.
 
@@ -95,6 +107,7 @@ def holdout(
 def compute(log: Log, losses: Columns | None, *, interval: str, alpha: float) -> Result:
     """Average several repetitions point by point, then take the points for a sample."""
     repetitions = log.design.number("repetition")
+    points = None
     if repetitions > 1:
         names = [name for name in ("source", "point") if name in log.design.levels]
         points = log.moments(names, losses)
@@ -103,12 +116,11 @@ def compute(log: Log, losses: Columns | None, *, interval: str, alpha: float) ->
         ).over(())  # fmt: skip
     else:
         cell = log.moments((), losses)
-    proportion = PROPORTIONS.get(interval)
-    if proportion and (repetitions > 1 or not log.all_binary(losses)):
-        found = f"{repetitions} repetitions" if repetitions > 1 else "other losses"
+    proportion = interval in PROPORTIONS
+    if proportion and repetitions > 1:
         raise LogError(
             f"interval={interval!r} needs losses that are 0 or 1, once for each point, and this "
-            f"log has {found}. Use interval='wald' or interval='t'."
+            f"log has {repetitions} repetitions. Use interval='wald' or interval='t'."
         )
     n = cell.count[0]
     if n < 2:
@@ -119,37 +131,25 @@ def compute(log: Log, losses: Columns | None, *, interval: str, alpha: float) ->
         "holdout", cell.mean[0], cell.m2[0] / ((n - 1) * n), origin=cell.origin, alpha=alpha,
         df=df,
         extra=extra | {"n_points": int(n), "n_repetitions": repetitions},
-        caution=Caution.FEW_POINTS if n < 30 and interval == "wald" else 0,
+        caution=Caution.FEW_POINTS if n < 30 and interval in ("wald", "hall") else 0,
         attrs={"interval": interval},
     )  # fmt: skip
-    if proportion is None:
-        return result
-    lower, upper = proportion(cell.location[0], n, alpha)
-    # Both intervals have a width even where no loss, or every loss, is 1.
-    caution = result.caution & ~np.int64(Caution.ZERO_VARIANCE)
-    columns = {**result.columns, "lower": lower, "upper": upper}
-    return replace(result, columns=columns, caution=caution)
+    if interval == "hall":
+        return hall_limits(
+            result,
+            measure_skewness(log, losses, cell)
+            if points is None
+            else skewness_of_means(log, points),
+        )
+    if proportion:
+        return proportion_limits(result, log.zero_one(), interval)
+    return result if losses is not None else flag_few_errors(result, find_zero_one(log, cell))
 
 
-def wilson(share: FloatArray, n: float, alpha: float) -> tuple[FloatArray, FloatArray]:
-    """Score interval of a proportion (Wilson 1927, doi:10.1080/01621459.1927.10502953)."""
-    z = -quantile(alpha / 2)
-    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    reach = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    return np.maximum(middle - reach, 0.0), np.minimum(middle + reach, 1.0)
-
-
-def clopper_pearson(share: FloatArray, n: float, alpha: float) -> tuple[FloatArray, FloatArray]:
-    """Exact interval of a proportion (Clopper and Pearson 1934, doi:10.1093/biomet/26.4.404)."""
-    ones = np.rint(share * n)
-    with np.errstate(invalid="ignore"):
-        lower = special.betaincinv(np.maximum(ones, 1), n - ones + 1, alpha / 2)
-        upper = special.betainccinv(ones + 1, np.maximum(n - ones, 1), alpha / 2)
-    return np.where(ones == 0, 0.0, lower), np.where(ones == n, 1.0, upper)
-
-
-PROPORTIONS = {"wilson": wilson, "clopper-pearson": clopper_pearson}
-"""Limits for losses of 0 and 1."""
+def find_zero_one(log: Log, cell: Moments) -> MaskArray:
+    """Find the columns whose losses are 0 or 1, also where points are averaged over repetitions."""
+    repeated = repetition_level(log.design)
+    return (log.moments(repeated) if repeated else cell).zero_one()
 
 
 def one_test_set(design: Design) -> str | None:

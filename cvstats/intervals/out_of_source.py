@@ -111,8 +111,8 @@ def out_of_source(
     The two targets differ by more than a name. As sources grow, the interval for these
     sources shrinks to nothing, and the one for a new source does not: the sources are what was
     sampled. The latter is exact as sources grow if they were drawn independently and the
-    models share most of their training data; under ten sources it leans on few numbers and
-    ``caution`` says so. The training sets lack one source, so the target is the error of
+    models share most of their training data; under thirty sources it leans on few numbers
+    and ``caution`` says so. The training sets lack one source, so the target is the error of
     training with K - 1 of them.
 
     References
@@ -125,9 +125,9 @@ def out_of_source(
     >>> log = cvstats.datasets.load("flights_by_month")
     >>> losses = cvstats.losses(log, prediction="naive_bayes", loss="brier")
     >>> losses.cvci.out_of_source().round(3)
-                 estimate  lower  upper     se  df caution
+                 estimate  lower  upper     se  df      caution
     model
-    naive_bayes     0.175  0.157  0.193  0.008  11
+    naive_bayes     0.175  0.157  0.193  0.008  11  few sources
     >>> losses.cvci.out_of_source(target="these_sources").round(3)
                  estimate  lower  upper     se           caution
     model
@@ -153,12 +153,13 @@ def compute(
     estimate, squares = mean_and_squares(part.mean)
     n = int(round(points.sum()))
     df = None
-    caution = Caution.FEW_SOURCES if k < FEW_SOURCES else Caution(0)
+    caution = Caution(0)
     attrs: dict[str, str | float | int] = {
         "target": TARGETS[target], "guarantee": GUARANTEES[target],
     }  # fmt: skip
     if target == "new_source":
         squared, df = squares / (k - 1) / k, k - 1  # V_b / K
+        caution |= Caution.FEW_SOURCES if k < FEW_SOURCES else Caution(0)
     else:
         squared = squared_errors_of_sources(cells).sum(axis=0) / k**2  # (11)
         squared = squared if variance == "theta_a" else 2 * squared  # (12)

@@ -11,14 +11,17 @@ from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.layout import count_folds, fold_level, fold_levels, repetition_level
 from cvstats.core.moments import Moments
-from cvstats.core.result import Result, interval
+from cvstats.core.result import Result
+from cvstats.core.result import interval as symmetric_interval
 from cvstats.core.scales import rescale_limits
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError
 from cvstats.intervals._differences import RELATIVELY_STABLE, is_difference
 from cvstats.intervals._method import IntervalMethod
+from cvstats.intervals._proportions import flag_few_errors, proportion_limits
 from cvstats.intervals._references import BAYLE
 from cvstats.intervals._requirements import partition
+from cvstats.intervals._skewness import hall_limits, measure_skewness
 from cvstats.options import Alternative, Missing
 
 __all__ = ["DISAGREEMENT", "measure_disagreement", "wald"]
@@ -30,6 +33,7 @@ DISAGREEMENT = 1 / 2
 def wald(
     losses: Losses,
     *,
+    interval: Literal["wald", "hall", "wilson", "clopper-pearson"] = "wald",
     variance: Literal["all-pairs", "within-fold"] = "all-pairs",
     fold_weights: Literal["size", "equal"] = "size",
     scale: Literal["identity", "logit", "log"] = "identity",
@@ -53,6 +57,11 @@ def wald(
     losses : Series, DataFrame, DataArray or Dataset
         A K-fold partition, leave-one-out, or several repetitions of a partition of the same
         points. Losses in any unit.
+    interval : {"wald", "hall", "wilson", "clopper-pearson"}, optional
+        The limits: so many standard errors to both sides; these corrected for the skewness of the
+        losses by Hall; or, for losses of 0 and 1, those of a proportion, by Wilson's score or by
+        Clopper and Pearson, which keep a width where no loss is 1. `interval` takes Wilson's for
+        such losses.
     variance : {"all-pairs", "within-fold"}, optional
         Deviations from the overall mean, or from the mean of each fold. The second needs two
         points in each fold and rests on the weaker stability condition.
@@ -84,8 +93,10 @@ def wald(
     Raises
     ------
     LogError
-        If the repetitions do not test the same points, there is one point only, or a fold of
-        one point meets ``variance="within-fold"``.
+        If the repetitions do not test the same points, there is one point only, a fold of
+        one point meets ``variance="within-fold"``, or a loss is neither 0 nor 1 for
+        an interval of proportions; or if the losses are lazy or not at hand for
+        ``interval="hall"``.
 
     Notes
     -----
@@ -97,12 +108,24 @@ def wald(
 
     With r repetitions the variances are averaged and divided by n, never by n times r: the
     points are the same each time. This form is conservative beside the variance of the
-    losses averaged point by point.
+    losses averaged point by point. Intervals of proportions do the same: the share of errors is
+    the mean over all repetitions, and n is the number of points. With errors on 1% of 50, 100
+    and 200 points Wilson's interval covers .91, .92 and .95 (.95 or more on average over error
+    rates from 0.5% to 2%), that of Clopper and Pearson .98 or more, and the Wald interval .39,
+    .63 and .87.
+
+    Losses skewed to the right, such as squared errors with heavy tails, make the interval lie too
+    low. Hall's limits reach further up: for the mean predictor of lognormal(0.5) data in 10-fold
+    cross-validation of 100 and 500 points 95% limits cover .92 and .93, where those of Wald cover
+    .85 and .91.
 
     References
     ----------
     Bayle, Bayle, Janson and Mackey (2020), Cross-validation confidence intervals for test
     error, NeurIPS 33, arXiv:2007.12671.
+    Hall (1992), doi:10.1111/j.2517-6161.1992.tb01444.x.
+    Wilson (1927), doi:10.1080/01621459.1927.10502953.
+    Clopper and Pearson (1934), doi:10.1093/biomet/26.4.404.
 
     Examples
     --------
@@ -116,7 +139,7 @@ def wald(
     random_forest    3188.0  2807.1  3568.9  194.3
     """
     return METHOD(
-        losses, variance=variance, fold_weights=fold_weights, scale=scale,
+        losses, interval=interval, variance=variance, fold_weights=fold_weights, scale=scale,
         alternative=alternative, alpha=alpha, by=by, missing=missing,
     )  # fmt: skip
 
@@ -125,6 +148,7 @@ def compute(
     log: Log,
     losses: Columns | None,
     *,
+    interval: str,
     variance: str,
     fold_weights: str,
     scale: str,
@@ -148,7 +172,7 @@ def compute(
         caution |= Caution.ONE_FOLD
     elif "fold" not in log.design.levels:
         caution |= Caution.SOURCES_AS_FOLDS
-    refuse_scale(log, scale)
+    refuse_scale(log, scale, interval)
     if log.design.metric == "average" and fold_weights == "equal":
         estimate, variances = average_folds(cells, by, variance)
     else:
@@ -157,17 +181,29 @@ def compute(
     flags = np.full(variances.shape[1], int(caution), dtype=np.int64)
     if not is_difference(log, losses):
         flags[measure_disagreement(splits, np.array([0]))[0] > DISAGREEMENT] |= Caution.UNSTABLE
-    result = interval(
+    result = symmetric_interval(
         "wald", estimate, variances.mean(axis=0), origin=cells.origin, alpha=alpha,
         alternative=alternative,
         extra={"n_points": n_points, "n_folds": n_folds, "n_repetitions": len(splits.count)},
-        caution=flags, attrs={"variance": variance, "fold_weights": fold_weights},
+        caution=flags,
+        attrs={"interval": interval, "variance": variance, "fold_weights": fold_weights},
     )  # fmt: skip
+    if interval == "hall":
+        return hall_limits(result, measure_skewness(log, losses, splits))
+    if interval != "wald":
+        return proportion_limits(result, log.zero_one(), interval)
+    if losses is None and scale == "identity":
+        return flag_few_errors(result, cells.zero_one())
     return rescale_limits(result, scale)
 
 
-def refuse_scale(log: Log, scale: str) -> None:
-    """Refuse a scale for minus a score, whose sign says nothing."""
+def refuse_scale(log: Log, scale: str, interval: str) -> None:
+    """Refuse a scale for minus a score, whose sign says nothing, and for limits without one."""
+    if scale != "identity" and interval != "wald":
+        raise LogError(
+            f"scale={scale!r} is for symmetric limits, and those of {interval!r} are not. Expected "
+            f"scale='identity', or interval='wald'."
+        )
     if scale != "identity" and log.noted.get("orientation") == "-score":
         raise LogError(
             f"scale={scale!r} is for means above 0, and {log.noted['metric']} has no such range. "
@@ -249,15 +285,24 @@ def find_first_cells(cells: Moments, levels: int) -> IntArray:
 
 
 def compute_groups(
-    groups: Groups, *, variance: str, fold_weights: str, scale: str, alternative: str, alpha: float
+    groups: Groups,
+    *,
+    interval: str,
+    variance: str,
+    fold_weights: str,
+    scale: str,
+    alternative: str,
+    alpha: float,
 ) -> Result | None:
     """Compute the intervals of all groups from one pass, one below the other."""
     levels, fold = groups.design.levels, fold_level(groups.design)
+    if interval == "hall":
+        return None  # the skewness of each group needs its single losses
     if any(level in levels for level in ("sample", "outer", "count")) or not groups.whole_splits():
         return None
     if groups.design.metric and fold_weights == "equal":
         return None
-    refuse_scale(groups.log, scale)
+    refuse_scale(groups.log, scale, interval)
     repeated = repetition_level(groups.design)
     by = (*repeated, *((fold,) if fold is not None else ()))
     folded = (variance, fold_weights) != ("all-pairs", "size")
@@ -281,7 +326,7 @@ def compute_groups(
     def spread(numbers: IntArray) -> IntArray:
         return np.repeat(numbers, mean.shape[1])
 
-    result = interval(
+    result = symmetric_interval(
         "wald", mean.reshape(-1), variances.reshape(-1), origin=np.tile(cells.origin, len(mean)),
         alpha=alpha, alternative=alternative,
         extra={
@@ -289,8 +334,13 @@ def compute_groups(
             "n_repetitions": spread(repetitions),
         },
         caution=spread(caution) | np.where(unstable.reshape(-1), np.int64(Caution.UNSTABLE), 0),
-        attrs={"variance": variance, "fold_weights": fold_weights},
+        attrs={"interval": interval, "variance": variance, "fold_weights": fold_weights},
     )  # fmt: skip
+    zero_one = np.logical_and.reduceat(splits.zero_one_cells(), starts).reshape(-1)
+    if interval != "wald":
+        return proportion_limits(result, zero_one, interval)
+    if scale == "identity":
+        return flag_few_errors(result, zero_one)
     return rescale_limits(result, scale)
 
 

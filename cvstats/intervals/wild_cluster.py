@@ -15,6 +15,7 @@ from cvstats.core.layout import find_across_folds
 from cvstats.core.result import Result
 from cvstats.core.threads import block_bounds
 from cvstats.core.types import FloatArray, MaskArray
+from cvstats.intervals._differences import RELATIVELY_STABLE
 from cvstats.intervals._groups import count_points, size_range
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import groups
@@ -118,7 +119,7 @@ def wild_cluster(
     >>> losses.cvci.wild_cluster()[["estimate", "lower", "upper", "caution"]].round(3)
                  estimate  lower  upper caution
     model
-    naive_bayes     0.175  0.158  0.192
+    naive_bayes     0.175  0.157  0.194
     """
     check_parts(by, per)
     return METHOD(
@@ -264,6 +265,8 @@ METHOD = IntervalMethod(
     target="mean loss over points of groups drawn as these were, of models trained on other groups",
     guarantee="exact as groups grow, if they are independent and none occurs in training and in "
     "test folds",
+    difference_guarantee="exact as groups grow, if they are independent and none occurs in "
+    f"training and in test folds, and, where models were trained in folds, {RELATIVELY_STABLE}",
     fits="as the log has",
     reference="Cameron, Gelbach and Miller (2008), Review of Economics and Statistics 90(3), "
     "414-427, doi:10.1162/rest.90.3.414",

@@ -34,7 +34,6 @@ __all__ = ["MetricRequest", "flat_columns", "mean_loss", "metric_log", "takes_op
 
 Columns = Mapping[Hashable, Sequence[Hashable]]
 
-AVERAGES = ("binary", "macro", "weighted", "micro")
 OPTIONS = (
     "average", "multi_class", "beta", "weights", "zero_division", "ddof", "event", "reference",
     "base", "labels",
@@ -78,11 +77,7 @@ class MetricRequest:
     options: LossOptions = field(default_factory=LossOptions)
 
     def __post_init__(self) -> None:
-        """Refuse options that the metric does not look at, or that have no such value."""
-        checked_choice("folds", self.folds, ("average", "pool", None))
-        checked_choice("multi_class", self.multi_class, ("ovr", "ovo", None))
-        checked_choice("average", self.average, (*AVERAGES, None))
-        checked_choice("weights", self.weights, ("linear", "quadratic", None))
+        """Refuse options that the metric does not look at, or that make no sense."""
         for option in (*OPTIONS, *(each.name for each in fields(LossOptions))):
             own = self if option in OPTIONS else self.options
             if getattr(own, option) is not None and not takes_option(self.metric, option):
@@ -91,10 +86,10 @@ class MetricRequest:
                     f"{self.metric.words} does not use {option}=. Expected it with loss="
                     f"{' or '.join(map(repr, others))} only. Leave it out."
                 )
-        if self.ddof not in (None, 0, 1):
-            raise LogError(f"ddof={self.ddof!r} is not a correction. Expected 0 or 1.")
-        if self.zero_division not in (None, 0, 1):
-            raise LogError(f"zero_division={self.zero_division!r} is not known. Expected 0 or 1.")
+        for option in ("ddof", "zero_division"):
+            if getattr(self, option) not in (None, 0, 1):
+                got = getattr(self, option)
+                raise LogError(f"{option}={got!r} is not known. Expected 0 or 1.")
         if self.shares is not None and self.strata is None:
             raise LogError("shares= are those of strata. Expected strata= with it.")
         if self.beta is not None and not (is_number(self.beta) and self.beta > 0):
@@ -124,7 +119,7 @@ def mean_loss(loss: Any, options: LossOptions) -> Metric:
     """Make the record of the weighted mean of a loss of points."""
 
     def influence(own: Any, same: Any, weight: Any, asked: MetricOptions) -> Any:
-        value = float(weight @ own / weight.sum())
+        value = float(np.average(own, weights=weight))
         return value, own - value
 
     name = loss_name(loss)
@@ -204,10 +199,10 @@ def cell_names(design: Design, request: MetricRequest) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(str, names)))
 
 
-def cells_of(design: Design, names: tuple[str, ...]) -> IntArray:
+def cells_of(design: Design, names: tuple[str, ...]) -> Any:
     """Find the number of the cell of each row; -1 where a label is missing."""
     design.cell_table(names)
-    return design.cells(names, 0, design.size).astype(np.int64)
+    return design.cells(names, 0, design.size)
 
 
 def of_rows(
@@ -317,7 +312,7 @@ def encode(
         there = (known(truth) == 1) & (whole == 1)
     else:
         first, second = floats(truth, "truth"), floats(guess, "prediction")
-        there = ~(np.isnan(first) | np.isnan(second))
+        there = ~np.isnan(first - second)
         if "event" in more:
             event = floats(more["event"], "event") == 1
     if not there.all():

@@ -29,6 +29,7 @@ from cvstats.loss_functions.pointwise import (
     pointwise,
 )
 from cvstats.metrics import METRICS, metric_of
+from cvstats.options import check_choices, find_choices
 
 __all__ = ["is_name", "losses", "single"]
 
@@ -60,8 +61,8 @@ def losses(
     multi_class: Literal["ovr", "ovo"] | None = None,
     beta: float | None = None,
     weights: Literal["linear", "quadratic"] | None = None,
-    zero_division: Literal[0, 1] | None = None,
-    ddof: Literal[0, 1] | None = None,
+    zero_division: float | None = None,
+    ddof: int | None = None,
     event: Hashable = None,
     reference: Hashable = None,
     base: Loss | None = None,
@@ -183,6 +184,7 @@ def losses(
     >>> auc.attrs["loss"], float(auc["naive_bayes"].mean().round(5))
     ('1 - auc', 0.35199)
     """
+    check_choices(locals(), find_choices(losses))
     lazy = is_dask_frame(predictions)
     if not lazy and not isinstance(predictions, (pd.DataFrame, xr.Dataset)):
         raise LogError(
@@ -307,7 +309,7 @@ def put_together(
         only = only.rename(name)
         only.attrs = dict(named)
         return only
-    table = pd.DataFrame(values)
+    table = pd.DataFrame(values, copy=False)
     table.attrs = dict(named)
     return table
 
@@ -345,9 +347,10 @@ def several_losses(
 
 def looks_at(loss: Loss, option: str) -> bool:
     """Whether a loss or a metric looks at an option."""
-    if isinstance(loss, str) and loss in METRICS:
+    if isinstance(loss, str) and loss in METRICS and loss != "accuracy":
         return takes_option(METRICS[loss], option)
-    taken = TAKES.get(loss, ()) if isinstance(loss, str) else ("classes",)
+    of_points = "zero_one" if loss == "accuracy" else loss
+    taken = TAKES.get(of_points, ()) if isinstance(of_points, str) else ("classes",)
     return option in (*taken, "weight", "strata", "shares")
 
 

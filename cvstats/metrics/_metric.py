@@ -72,8 +72,8 @@ class Metric:
         What it reads: predicted labels; a score or probability for a class; numbers; losses of a
         model and of a reference; numbers of which some are censored; whatever it is given.
     influence : callable
-        Takes truth, prediction, weights of mean 1 and options; returns T and phi. A metric of
-        ``labels`` takes the table of shares, truth by prediction, and options instead.
+        Takes truth, prediction, weights (None where all are alike) and options; returns T and phi.
+        A metric of ``labels`` takes the table of shares, truth by prediction, and options.
     range : pair of float
         The least and the largest value.
     folds : {"average", "pool"}
@@ -114,9 +114,9 @@ class Metric:
         return 1.0 - value if self.range == (0.0, 1.0) else -value
 
 
-def mean(weight: FloatArray, values: FloatArray) -> float:
-    """Weighted mean."""
-    return float(weight @ values / weight.sum())
+def mean(weight: FloatArray | None, values: FloatArray) -> float:
+    """Mean of the values, weighted where there are weights."""
+    return float(values.mean() if weight is None else weight @ values / weight.sum())
 
 
 def shares(codes: NDArray[Any], weight: FloatArray, classes: int) -> FloatArray:

@@ -28,11 +28,15 @@ def metric_of(function: Callable[..., float], better: Literal["larger", "smaller
     weighted = takes_weights(function)
 
     def influence(
-        truth: NDArray[Any], prediction: NDArray[Any], weight: FloatArray, options: MetricOptions
+        truth: NDArray[Any],
+        prediction: NDArray[Any],
+        weight: FloatArray | None,
+        options: MetricOptions,
     ) -> Influence:
         if weighted:
-            return by_weights(function, truth, prediction, weight / weight.mean())
-        if np.ptp(weight) > 0:
+            own = np.ones(len(truth)) if weight is None else weight / weight.mean()
+            return by_weights(function, truth, prediction, own)
+        if weight is not None and np.ptp(weight) > 0:
             raise UndefinedMetric("the function takes no weights")
         return by_jackknife(function, truth, prediction)
 

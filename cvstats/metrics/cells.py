@@ -73,7 +73,7 @@ def pseudo_losses(
     they sum to zero by themselves: for one cell this is the variance of DeLong.
     """
     notes = CellNotes()
-    out = np.full(len(points.cell), np.nan)
+    out = np.empty(len(points.cell))
     for rows in rows_of_cells(points.cell):
         here = take(points, rows)
         if len(here.cell) < 2:
@@ -89,15 +89,20 @@ def pseudo_losses(
             notes.rarest = least if notes.rarest is None else min(least, notes.rarest)
             if ddof and metric.scales_classes and here.prediction.ndim == 1:
                 phi *= np.sqrt(counts / np.maximum(counts - 1, 1))[here.truth]
-        z = phi if points.weight is None and not shares_known else phi * (weight / weight.mean())
+        z = phi if weight is None else phi * (weight / weight.mean())
         if here.stratum is not None:
             z = center_strata(z, here.stratum, shares_known)
         out[rows] = metric.loss(value + z)
+    out[points.cell < 0] = np.nan
     return out, notes
 
 
 def influence(
-    metric: Metric, points: Points, weight: FloatArray, options: MetricOptions, notes: CellNotes
+    metric: Metric,
+    points: Points,
+    weight: FloatArray | None,
+    options: MetricOptions,
+    notes: CellNotes,
 ) -> Influence:
     """Compute the metric of one cell and the influence of its points."""
     if metric.reads == "labels":
@@ -139,7 +144,7 @@ def rows_of_cells(cell: IntArray) -> Iterator[Any]:
     """Go through the cells that occur: a slice where rows lie together, else their numbers."""
     if not len(cell):
         return
-    turns = np.flatnonzero(np.diff(cell)) + 1
+    turns = np.flatnonzero(cell[1:] != cell[:-1]) + 1
     starts = np.concatenate([[0], turns])
     ends = np.concatenate([turns, [len(cell)]])
     if len(np.unique(cell[starts])) == len(starts):
@@ -155,10 +160,10 @@ def rows_of_cells(cell: IntArray) -> Iterator[Any]:
             yield rows
 
 
-def weights_of(points: Points, rows: Any, refuse: Refuse) -> tuple[FloatArray, bool]:
+def weights_of(points: Points, rows: Any, refuse: Refuse) -> tuple[FloatArray | None, bool]:
     """Weights of the points of a cell; also whether they make known shares of its strata."""
-    weight = np.ones(len(points.cell)) if points.weight is None else points.weight
-    if not weight.sum() > 0:
+    weight = points.weight
+    if weight is not None and not weight.sum() > 0:
         raise refuse(first_row(rows), "every weight is 0")
     if points.stratum is None:
         return weight, False
@@ -166,6 +171,7 @@ def weights_of(points: Points, rows: Any, refuse: Refuse) -> tuple[FloatArray, b
         if (np.bincount(points.stratum) == 1).any():
             raise refuse(first_row(rows), "a stratum has one point")
         return weight, False
+    weight = np.ones(len(points.cell)) if weight is None else weight
     there = np.bincount(points.stratum, weight, minlength=len(points.shares))
     if ((there == 0) & (points.shares > 0)).any():
         raise refuse(first_row(rows), "a stratum with a share has no points")

@@ -11,7 +11,7 @@ __all__ = ["METRICS"]
 
 
 def rmse(
-    truth: FloatArray, prediction: FloatArray, weight: FloatArray, options: MetricOptions
+    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions
 ) -> Influence:
     """Root of the mean squared error; without any error its influence is 0."""
     square = (truth - prediction) ** 2
@@ -21,7 +21,7 @@ def rmse(
 
 
 def r2(
-    truth: FloatArray, prediction: FloatArray, weight: FloatArray, options: MetricOptions
+    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions
 ) -> Influence:
     """Share of the variance of the truth that is explained, about the cell's own mean."""
     square = (truth - prediction) ** 2
@@ -32,7 +32,7 @@ def r2(
     return 1 - m / s, -(square - m / s * apart) / s
 
 
-def standardize(values: FloatArray, weight: FloatArray, what: str) -> FloatArray:
+def standardize(values: FloatArray, weight: FloatArray | None, what: str) -> FloatArray:
     """Subtract the mean, divide by the standard deviation."""
     apart = values - mean(weight, values)
     variance = mean(weight, apart**2)
@@ -43,7 +43,7 @@ def standardize(values: FloatArray, weight: FloatArray, what: str) -> FloatArray
 
 
 def pearson(
-    truth: FloatArray, prediction: FloatArray, weight: FloatArray, options: MetricOptions
+    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions
 ) -> Influence:
     """Linear correlation."""
     u = standardize(truth, weight, "truth")
@@ -53,7 +53,7 @@ def pearson(
 
 
 def concordance_correlation(
-    truth: FloatArray, prediction: FloatArray, weight: FloatArray, options: MetricOptions
+    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions
 ) -> Influence:
     """Lin's concordance correlation: T = 2C/D with D = A + B + (difference of means)^2."""
     y, p = truth - mean(weight, truth), prediction - mean(weight, prediction)
@@ -67,7 +67,7 @@ def concordance_correlation(
     return value, (2 * (y * p - c) - value * of_d) / d
 
 
-def ratio(a: FloatArray, b: FloatArray, weight: FloatArray, what: str) -> Influence:
+def ratio(a: FloatArray, b: FloatArray, weight: FloatArray | None, what: str) -> Influence:
     """Ratio of two means."""
     below = mean(weight, b)
     if not below != 0:
@@ -77,7 +77,7 @@ def ratio(a: FloatArray, b: FloatArray, weight: FloatArray, what: str) -> Influe
 
 
 def skill(
-    own: FloatArray, reference: FloatArray, weight: FloatArray, options: MetricOptions
+    own: FloatArray, reference: FloatArray, weight: FloatArray | None, options: MetricOptions
 ) -> Influence:
     """One minus the ratio of the mean loss to that of a reference on the same points."""
     value, phi = ratio(own, reference, weight, "the losses of the reference")
@@ -85,14 +85,14 @@ def skill(
 
 
 def relative_error(
-    own: FloatArray, reference: FloatArray, weight: FloatArray, options: MetricOptions
+    own: FloatArray, reference: FloatArray, weight: FloatArray | None, options: MetricOptions
 ) -> Influence:
     """Ratio of the mean loss to that of a reference on the same points."""
     return ratio(own, reference, weight, "the losses of the reference")
 
 
 def wmape(
-    truth: FloatArray, prediction: FloatArray, weight: FloatArray, options: MetricOptions
+    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions
 ) -> Influence:
     """Sum of absolute errors over the sum of the absolute truth."""
     return ratio(np.abs(truth - prediction), np.abs(truth), weight, "the absolute truth")

@@ -20,6 +20,11 @@ from cvstats.metrics._metric import Influence, Metric, MetricOptions, UndefinedM
 __all__ = ["METRICS"]
 
 
+def fill_weights(weight: FloatArray | None, points: NDArray[Any]) -> FloatArray:
+    """Give each point the weight 1 where there are none."""
+    return np.ones(len(points)) if weight is None else weight
+
+
 def area(positive: NDArray[Any], score: FloatArray, weight: FloatArray) -> Influence:
     """Probability that a positive scores higher than a negative, ties by half."""
     both = weight[positive], weight[~positive]
@@ -35,9 +40,10 @@ def area(positive: NDArray[Any], score: FloatArray, weight: FloatArray) -> Influ
 
 
 def auc(
-    truth: NDArray[Any], score: FloatArray, weight: FloatArray, options: MetricOptions
+    truth: NDArray[Any], score: FloatArray, weight: FloatArray | None, options: MetricOptions
 ) -> Influence:
     """Area under the ROC curve, of two classes or averaged over several."""
+    weight = fill_weights(weight, truth)
     if score.ndim == 1:
         return area(truth == options.positive, score, weight)
     if options.multi_class == "ovo":
@@ -68,7 +74,7 @@ def one_against_one(truth: NDArray[Any], score: FloatArray, weight: FloatArray) 
 
 
 def gini(
-    truth: NDArray[Any], score: FloatArray, weight: FloatArray, options: MetricOptions
+    truth: NDArray[Any], score: FloatArray, weight: FloatArray | None, options: MetricOptions
 ) -> Influence:
     """Gini coefficient of a score: 2 AUC - 1."""
     value, phi = auc(truth, score, weight, options)
@@ -76,9 +82,10 @@ def gini(
 
 
 def average_precision(
-    truth: NDArray[Any], score: FloatArray, weight: FloatArray, options: MetricOptions
+    truth: NDArray[Any], score: FloatArray, weight: FloatArray | None, options: MetricOptions
 ) -> Influence:
     """Mean over the positives of the precision at their score."""
+    weight = fill_weights(weight, truth)
     positive = truth == options.positive
     if not positive.any() or not weight[positive].sum() > 0:
         raise UndefinedMetric("no point is of the positive class")
@@ -106,9 +113,10 @@ def change_of_ranks(
 
 
 def spearman(
-    truth: FloatArray, prediction: FloatArray, weight: FloatArray, options: MetricOptions
+    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions
 ) -> Influence:
     """Rank correlation, with middle ranks for ties."""
+    weight = fill_weights(weight, truth)
     a, of_a = middle_ranks(truth, weight)
     b, of_b = middle_ranks(prediction, weight)
     c, aa, bb = mean(weight, a * b), mean(weight, a**2), mean(weight, b**2)
@@ -142,10 +150,11 @@ def pairs(
 
 
 def concordance(
-    truth: FloatArray, prediction: FloatArray, weight: FloatArray, options: MetricOptions,
+    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions,
     event: NDArray[Any] | None = None,
 ) -> Influence:  # fmt: skip
     """Harrell's C index: share of the comparable pairs that are predicted in the right order."""
+    weight = fill_weights(weight, truth)
     same, comparable = pairs(truth, prediction, weight, event)
     below = mean(weight, comparable)
     if not below > 0:
@@ -155,7 +164,7 @@ def concordance(
 
 
 def somers_d(
-    truth: FloatArray, prediction: FloatArray, weight: FloatArray, options: MetricOptions,
+    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions,
     event: NDArray[Any] | None = None,
 ) -> Influence:  # fmt: skip
     """Somers' D: concordant minus discordant pairs, as a share of the comparable ones."""
@@ -171,9 +180,10 @@ def share_untied(values: FloatArray, weight: FloatArray) -> FloatArray:
 
 
 def kendall(
-    truth: FloatArray, prediction: FloatArray, weight: FloatArray, options: MetricOptions
+    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions
 ) -> Influence:
     """Kendall's tau-b."""
+    weight = fill_weights(weight, truth)
     same, of_truth = pairs(truth, prediction, weight)
     # same counts pairs untied in the truth, those tied in the prediction by half
     k = 2 * same - of_truth

@@ -8,7 +8,8 @@ import numpy as np
 
 from cvstats.containers import Losses, Table, read
 from cvstats.errors import LogError
-from cvstats.intervals import find_method, interval_names
+from cvstats.intervals import find_method
+from cvstats.intervals._recommend import recommend_method
 from cvstats.intervals.wald import wald
 from cvstats.options import Missing
 from cvstats.plot._labels import (
@@ -125,18 +126,12 @@ def sources(
 
 
 def group_interval(losses: Losses, *, alpha: float, missing: Missing) -> tuple[str, Table]:
-    """Compute the first interval whose sample are the sources, if one applies.
+    """Compute the interval that the design calls for if its sample are the sources.
 
-    Returns what it is for, in a few words, and the result.
+    Otherwise, where sources are divided, that of `clustered`. Returns what it is for, in a few
+    words, and the result.
     """
-    refusals = []
-    # A method with a plan of its own tests each source on models that never saw it: it comes first.
-    methods = map(find_method, interval_names(of_groups=True))
-    for method in sorted(methods, key=lambda method: not method.plan):
-        try:
-            result = interval(losses, method=method.name, alpha=alpha, missing=missing)
-        except LogError as error:
-            refusals.append(error)
-            continue
-        return "new source" if method.plan else f"all ({method.name})", result
-    raise refusals[-1]
+    name = recommend_method(read(losses, missing=missing))[0]
+    method = find_method(name if find_method(name).of_groups else "clustered")
+    result = interval(losses, method=method.name, alpha=alpha, missing=missing)
+    return "new source" if method.plan else f"all ({method.name})", result

@@ -13,6 +13,7 @@ import xarray as xr
 from scipy import stats
 
 import cvstats
+from cvstats.core.cautions import Caution
 
 pytestmark = pytest.mark.slow
 
@@ -188,6 +189,36 @@ def test_the_set_of_the_best(told, m):
         assert kept > 0.95 - 4 * error(0.95, runs)
         assert ranked > 0.95 - 4 * error(0.95, runs)
     told(f"best_set of {m} models, 500 points, 95%", rows)
+
+
+@pytest.mark.parametrize("kind", ["normal", "lognormal", "0/1"])
+def test_few_points_and_many_models(told, kind):
+    """Equally good models of one shape: errors of max-t and best_set on 50 points."""
+    rng = np.random.default_rng(2030)
+    rows = []
+    for n, m, runs in ((50, 20, 500), (50, 200, 200)):
+        false = {"a reference": 0.0, "all pairs": 0.0, "best_set": 0.0}
+        for run in range(runs):
+            losses = correlated(rng, (n, m, 1), 0.5)
+            if kind == "normal":
+                losses = np.linspace(0.5, 2, m)[:, None] * losses
+            elif kind == "lognormal":
+                losses = np.exp(losses)
+            else:
+                losses = (losses > stats.norm.isf(0.2)).astype(float)
+            frame = log(losses)
+            draws = {"n_draws": 999, "rng": run}
+            one = frame.cvci.compare(reference="m0", adjust="max-t", **draws)
+            false["a reference"] += float((one["p_adjusted"] <= 0.05).any()) / runs
+            best = cvstats.best_set(frame, **draws)
+            false["best_set"] += float(not best["in_set"].sel(model="m0").item()) / runs
+            ranks = (best["lower_rank"] > 1) | (best["upper_rank"] < m)  # some pair differs
+            false["all pairs"] += float(ranks.any()) / runs
+            assert ((best["caution"] & Caution.MANY_MODELS) != 0).all()
+        rows.append({"points": n, "models": m, **false, "error": error(0.05, runs)})
+        for share in false.values():
+            assert share < 0.05 + 3 * error(0.05, runs)
+    told(f"equally good models, {kind} losses, 5%", rows)
 
 
 # --- ties and differences -------------------------------------------------------------------------

@@ -102,8 +102,45 @@ def test_max_t_is_narrower_than_bonferroni_and_wider_than_one_interval():
     single = frame.cvci.compare()
     table = frame.cvci.compare(adjust="max-t", rng=0)
     width = (table["upper"] - table["lower"]) / table["se"] / 2
-    assert stats.norm.isf(0.025) < width.iloc[0] < stats.norm.isf(0.025 / len(table))
+    n = table.attrs["n_points"] - 1
+    assert stats.t.isf(0.025, n) < width.iloc[0] < stats.t.isf(0.025 / len(table), n)
     assert (table["upper"] - table["lower"] > single["upper"] - single["lower"]).all()
+
+
+def test_quantiles_of_t_and_normal_are_inverse():
+    """Far tails keep their digits; beyond what a float holds a statistic is infinite."""
+    z = np.array([-7.5, -1.0, 0.0, 0.5, 3.0, 9.0])
+    for df in (1, 4, 49, 1e6):
+        t = max_t.student_quantile(z, df)
+        np.testing.assert_allclose(stats.t.sf(t, df), stats.norm.sf(z), rtol=1e-9)
+        np.testing.assert_allclose(max_t.normal_quantile(t, df), z, rtol=1e-9, atol=1e-12)
+    assert list(max_t.normal_quantile(np.array([-np.inf, np.inf, 80.0]), 1e5)) == [
+        -np.inf, np.inf, np.inf,
+    ]  # fmt: skip
+    assert list(max_t.student_quantile(np.array([-np.inf]), 10)) == [-np.inf]
+
+
+def test_few_points_widen_the_intervals_of_many_models():
+    """30 independent normal models, 12 points: the critical value is near that of t."""
+    n, m = 12, 30
+    losses = pd.DataFrame(RNG.normal(size=(n, m)), pd.RangeIndex(n, name="point"))
+    table = losses.cvci.compare(reference=0, adjust="max-t", rng=0)
+    reach = ((table["upper"] - table["difference"]) / table["se"]).iloc[0]
+    normal = stats.norm.isf(0.025 / 4)  # beyond any quantile of four normal comparisons
+    assert stats.t.isf(stats.norm.sf(normal), n - 1) < reach < stats.t.isf(0.025 / m, n - 1)
+
+
+@pytest.mark.parametrize(("n", "said"), [(15, True), (40, False)])
+def test_many_models_on_few_points_are_said(n, said):
+    """Three models have a critical value of about 2.34, whose cube is 2.5 roots of 26."""
+    losses = pd.DataFrame(RNG.normal(size=(n, 3)), pd.RangeIndex(n, name="point"), list("abc"))
+    label = "many models few points"
+    table = losses.cvci.compare(adjust="max-t", rng=0)
+    assert table["caution"].str.contains(label).all() == said
+    assert table["caution"].str.contains(label).any() == said
+    best = losses.cvci.best_set(rng=0)["caution"]
+    assert best.str.contains(label).all() == best.str.contains(label).any() == said
+    assert not losses.cvci.compare()["caution"].str.contains(label).any()  # one at a time
 
 
 def test_independent_models_have_the_studentized_range():

@@ -67,7 +67,7 @@ def test_many_discordant_points_keep_their_digits():
 def test_wald_and_mcnemar_are_one_to_one():
     """McNemar takes the variance under no difference, Wald that of the log."""
     n = len(FRAME)
-    z = FRAME.cvci.compare(adjust=None)["statistic"]
+    z = FRAME.cvci.compare(method="wald", adjust=None)["statistic"]
     chi2 = FRAME.cvci.mcnemar(test="chi2")["statistic"]
     np.testing.assert_allclose(z**2, chi2 / (1 - chi2 / n), rtol=1e-12)
 

@@ -75,6 +75,14 @@ def test_intervals_for_proportions_refuse_a_metric() -> None:
     assert one.cvci.holdout().attrs["metric"] == "f1"
 
 
+def test_skewness_corrected_limits_refuse_a_metric() -> None:
+    one = cvstats.losses(frame().drop(columns="fold"), "y", ["label"], loss="f1")
+    twice = pd.concat({0: one, 1: one}, names=["repetition"])
+    twice.attrs = one.attrs
+    for call in (made().cvci.wald, one.cvci.holdout, twice.cvci.holdout):
+        assert "holds pseudo-losses of a metric" in words(call, interval="hall")
+
+
 def test_a_part_of_a_cell_has_no_metric() -> None:
     log = made().reset_index().set_index(["fold", "point"])
     hospital = frame().set_index(["fold", "point"])["hospital"]
@@ -198,7 +206,7 @@ REQUESTS = [
     ({"loss": "auc", "beta": 2}, "AUC does not use beta=", "loss='fbeta' only"),
     ({"loss": "fbeta", "beta": -1, "prediction": "label"}, "beta=-1 is not a weight", ""),
     ({"loss": "f1", "zero_division": 2}, "zero_division=2 is not known", "0 or 1"),
-    ({"loss": "auc", "ddof": 2}, "ddof=2 is not a correction", "0 or 1"),
+    ({"loss": "auc", "ddof": 2}, "ddof=2 is not known", "0 or 1"),
     ({"loss": "auc", "folds": "mean"}, "folds='mean' is not", "'average'"),
     ({"loss": "auc", "shares": {}}, "shares= are those of strata", "strata="),
     ({"loss": "skill"}, "compares with a reference", "reference='mean_model'"),

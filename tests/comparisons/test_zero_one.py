@@ -1,0 +1,436 @@
+"""Comparisons of losses of 0 and 1: exact and score tests, equivalence, and what is planned."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+from paired_logs import ALTERNATIVES, some, wrong_answers
+from scipy import optimize, stats
+
+import cvstats
+from cvstats.core.proportions import score_statistic, tango_limits
+from cvstats.errors import LogError
+
+
+def pair(n10, n01, n, *, both=0, folds=None, repetitions=1):
+    """A log of two models with so many points on which only one errs."""
+    kinds = np.repeat([0, 1, 2, 3], [n10, n01, both, n - n10 - n01 - both])
+    frame = pd.DataFrame({"a": np.isin(kinds, [0, 2]) * 1.0, "b": np.isin(kinds, [1, 2]) * 1.0})
+    frame.index.name = "point"
+    if folds is not None:
+        frame = frame.set_index(pd.Index(np.arange(n) % folds, name="fold"), append=True)
+    if repetitions > 1:
+        frame = pd.concat(dict.fromkeys(range(repetitions), frame), names=["repetition"])
+    return frame
+
+
+TABLES = st.tuples(*[st.integers(0, 12)] * 3, st.integers(2, 20)).map(
+    lambda t: (t[0], t[1], sum(t), t[2])
+)
+
+
+# --- compare --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n10", "n01", "p"), [(4, 0, 0.125), (5, 0, 0.0625), (0, 6, 0.03125)])
+@pytest.mark.parametrize("folds", [None, 5])
+def test_few_discordant_points_are_tested_exactly(n10, n01, p, folds):
+    table = cvstats.compare(pair(n10, n01, 40, both=3, folds=folds))
+    row = table.iloc[0]
+    assert row["p_value"] == p
+    assert (row["lower"] <= 0 <= row["upper"]) == (p >= 0.05)
+    assert row["caution"] == "few discordant points"
+    assert table.attrs["test"] == "exact"
+    assert "Tango (1998)" in table.attrs["reference"]
+
+
+@some
+@given(TABLES, st.sampled_from(ALTERNATIVES), st.sampled_from([0.01, 0.05, 0.3]))
+def test_exact_tests_are_those_of_mcnemar(table, alternative, alpha):
+    n10, n01, n, both = table
+    frame = pair(n10, n01, n, both=min(both, n - n10 - n01))
+    row = cvstats.compare(frame, alternative=alternative, alpha=alpha).iloc[0]
+    total = n10 + n01
+    side = {"two-sided": "two-sided", "less": "less", "greater": "greater"}[alternative]
+    wanted = stats.binomtest(n10, total, alternative=side).pvalue if total else 1.0
+    assert row["p_value"] == pytest.approx(wanted, rel=1e-10)
+    if alternative == "two-sided":
+        assert row["p_value"] == pytest.approx(cvstats.mcnemar(frame)["p_value"].item(), rel=1e-12)
+    lower, upper = (x.item() for x in tango_limits(*as_arrays(n10, n01), n, alpha, alternative))
+    if wanted >= alpha:
+        lower, upper = min(lower, 0.0), max(upper, 0.0)
+    assert (row["lower"], row["upper"]) == pytest.approx((lower, upper), abs=1e-12)
+    assert row["statistic"] == pytest.approx((n10 - n01) / np.sqrt(max(total, 1)))
+
+
+def as_arrays(*numbers):
+    return [np.array([number], dtype=float) for number in numbers]
+
+
+def test_many_discordant_points_keep_wald():
+    frame = pair(20, 5, 100, both=7, folds=5)
+    table = cvstats.compare(frame)
+    pd.testing.assert_frame_equal(table, cvstats.compare(frame, method="wald"))
+    assert table.attrs["test"] == "wald"
+    assert table["caution"].item() == ""
+    assert "Tango" not in table.attrs["reference"]
+
+
+def test_pair_by_pair():
+    frame = wrong_answers(n=200, rates=(0.05, 0.06, 0.3))
+    table, wald = cvstats.compare(frame), cvstats.compare(frame, method="wald")
+    few = table["caution"] == "few discordant points"
+    assert list(few) == [True, False, False]
+    assert table.attrs["test"].startswith("exact for losses of 0 and 1 with fewer than 25")
+    names = ["difference", "lower", "upper", "se", "statistic", "p_value", "caution"]
+    pd.testing.assert_frame_equal(table.loc[~few, names], wald.loc[~few, names])
+    assert list(wald["caution"] == "few discordant points") == list(few)
+    assert table.loc[few, "p_value"].item() == cvstats.mcnemar(frame)["p_value"].iloc[0]
+    mixed = frame.assign(brier=frame["a"] * 0.8 + 0.1, **{"d": frame["b"]})
+    found = cvstats.compare(mixed, reference="b")
+    assert list(found["caution"]) == ["few discordant points", "", "", "few discordant points"]
+    assert found.loc[("d", "b"), "p_value"] == 1
+
+
+def test_where_normal_tests_stay_they_are_labelled():
+    often = pair(4, 0, 40, folds=5, repetitions=3)
+    for table in (
+        cvstats.compare(often),
+        cvstats.compare(often.droplevel("fold")),
+        cvstats.compare(pair(4, 0, 40, folds=5), method="wald"),
+        cvstats.compare(pair(4, 0, 40), method="holdout"),
+        cvstats.compare(pair(4, 0, 40, folds=5), adjust="max-t", rng=1, n_draws=199),
+    ):
+        assert table["caution"].item() == "few discordant points"
+        assert table["p_value"].item() < 0.05
+        assert "test" not in table.attrs
+    assert cvstats.compare(pair(4, 0, 40, folds=5), method="naive")["caution"].item() != (
+        "few discordant points"
+    )
+
+
+def test_counts_are_averaged_over_repetitions():
+    """24.5 discordant points are few, 25 are not."""
+    frame = pd.concat({0: pair(15, 10, 60, folds=5), 1: pair(15, 10, 60, folds=5)},
+                      names=["repetition"])  # fmt: skip
+    assert cvstats.compare(frame)["caution"].item() == ""
+    frame.loc[(0, 0), "a"] = 0.0
+    assert cvstats.compare(frame)["caution"].item() == "few discordant points"
+
+
+# --- method="tango" -------------------------------------------------------------------------------
+
+
+@some
+@given(TABLES, st.sampled_from(ALTERNATIVES))
+def test_tango_is_mcnemars_score_test(table, alternative):
+    n10, n01, n, both = table
+    frame = pair(n10, n01, n, both=min(both, n - n10 - n01), folds=2)
+    found = cvstats.compare(frame, method="tango", alternative=alternative)
+    row = found.iloc[0]
+    z = (n10 - n01) / np.sqrt(max(n10 + n01, 1))
+    tails = {"two-sided": 2 * stats.norm.sf(abs(z)), "less": stats.norm.cdf(z),
+             "greater": stats.norm.sf(z)}  # fmt: skip
+    assert row["p_value"] == pytest.approx(tails[alternative], rel=1e-9)
+    assert row["statistic"] == pytest.approx(z, abs=1e-12)
+    limits = tango_limits(*as_arrays(n10, n01), n, 0.05, alternative)
+    assert (row["lower"], row["upper"]) == pytest.approx([x.item() for x in limits], abs=1e-12)
+    assert ("few discordant points" in row["caution"]) == (n10 + n01 < 25)
+    assert found.attrs["test"] == found.attrs["interval_method"] == "tango"
+    if alternative == "two-sided":
+        chi2 = cvstats.mcnemar(frame, test="chi2")["p_value"].item()
+        assert row["p_value"] == pytest.approx(chi2, rel=1e-9)
+
+
+def test_tango_of_repetitions_counts_points_once():
+    often, once = (pair(9, 2, 50, folds=5, repetitions=r) for r in (4, 1))
+    names = ["difference", "lower", "upper", "p_value"]
+    ours, wanted = (cvstats.compare(log, method="tango")[names] for log in (often, once))
+    pd.testing.assert_frame_equal(ours, wanted, rtol=1e-10)
+
+
+def test_tango_is_refused_in_words():
+    frame = pair(9, 2, 50, folds=5)
+    other = frame.assign(b=0.3)
+    for call in (
+        lambda: cvstats.compare(other, method="tango"),
+        lambda: cvstats.equivalence(other, method="tango", margin=0.1),
+        lambda: cvstats.power(other, method="tango", effect=0.1),
+    ):
+        with pytest.raises(LogError, match="'tango' needs losses that are 0 or 1.*method='wald'"):
+            call()
+    with pytest.raises(LogError, match="max-t' needs standard errors.*adjust='holm'"):
+        cvstats.compare(frame, method="tango", adjust="max-t")
+    with pytest.raises(LogError, match="tango has no options"):
+        cvstats.compare(frame, method="tango", options={"variance": "within-fold"})
+    with pytest.raises(LogError, match="wald needs"):
+        random = pd.concat({0: frame.iloc[:30], 1: frame.iloc[20:]}, names=["repetition"])
+        cvstats.compare(random, method="tango")
+
+
+# --- roads ----------------------------------------------------------------------------------------
+
+
+def grid(rng, n=60, cells=4):
+    """Two models in a few carried cells, most of them with few discordant points."""
+    wrong = rng.random((2, n, cells)) < np.array([0.02, 0.1, 0.3, 0.5])[:cells]
+    wrong[1, : n - 8, 1] = wrong[0, : n - 8, 1]
+    folds = ("point", np.arange(n) % 5)
+    return xr.DataArray(
+        wrong.astype(float), dims=("model", "point", "lat"),
+        coords={"model": ["a", "b"], "point": np.arange(n), "fold": folds},
+    )  # fmt: skip
+
+
+CALLS = {
+    "compare": lambda log: log.cvci.compare(),
+    "less": lambda log: log.cvci.compare(alternative="less"),
+    "tango": lambda log: log.cvci.compare(method="tango"),
+    "wald": lambda log: log.cvci.compare(method="wald"),
+    "equivalence": lambda log: log.cvci.equivalence(margin=0.1),
+    "power": lambda log: log.cvci.power(effect=0.1),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_one_answer_on_every_road(name):
+    pytest.importorskip("dask")
+    call, array = CALLS[name], grid(np.random.default_rng(8))
+    whole = call(array)
+    lazy = call(array.chunk(point=17, lat=1))
+    assert lazy.attrs.get("test") in (
+        None, "tango",
+        "exact for losses of 0 and 1 with fewer than 25 discordant points, otherwise wald",
+        "tango for losses of 0 and 1, otherwise wald",
+    )  # fmt: skip
+    xr.testing.assert_allclose(lazy.compute(), whole, rtol=1e-10, atol=1e-13)
+    for at in range(array.sizes["lat"]):
+        frame = array.isel(lat=at).transpose("point", "model").to_pandas()
+        frame = frame.set_index(pd.Index(array["fold"].values, name="fold"), append=True)
+        alone = call(frame)
+        for half in (frame.sample(frac=1, random_state=1), frame):
+            both = [cvstats.Moments.of_log(part, pairs=True) for part in (half[:25], half[25:])]
+            streamed = call(Accessed(both[0] + both[1]))
+            pd.testing.assert_frame_equal(streamed, alone, rtol=1e-9, atol=1e-12)
+            assert streamed.attrs.get("test") == alone.attrs.get("test")
+        for column in alone.select_dtypes("float"):
+            np.testing.assert_allclose(
+                whole[column].isel(lat=at).item(), alone[column].item(), rtol=1e-9, atol=1e-12
+            )
+
+
+class Accessed:
+    """Moments, whose methods are asked as those of a log are."""
+
+    def __init__(self, moments):
+        self.cvci = moments
+
+
+def test_cells_with_gaps_are_tested_each_in_its_way():
+    array = grid(np.random.default_rng(9))
+    gaps = array.where((array["point"] != 3) | (array["lat"] != 2))
+    table = gaps.cvci.compare(missing="drop")
+    alone = [
+        gaps.isel(lat=at).dropna("point").cvci.compare() for at in range(array.sizes["lat"])
+    ]  # fmt: skip
+    np.testing.assert_allclose(table["p_value"].squeeze(), [t["p_value"].item() for t in alone])
+    assert table.attrs["test"].startswith("exact for losses of 0 and 1 with fewer")
+    assert "Tango" in table.attrs["reference"]
+    found = gaps.cvci.equivalence(margin=0.1, missing="drop")
+    assert found.attrs["test"].startswith("tango")
+    result = gaps.cvci.interval(missing="drop")
+    assert result.attrs["interval"] == "wilson for losses of 0 and 1, otherwise wald"
+
+
+def test_masked_cells_are_left_out():
+    array = grid(np.random.default_rng(10)).where(lambda x: x["point"] >= 0)
+    masked = array.where(xr.DataArray([True, True, False, True], dims="lat"))
+    for name, call in CALLS.items():
+        table = call(masked)
+        assert np.isnan(table["se"].squeeze()[2]), name
+        rest = call(array.isel(lat=[0, 1, 3]))
+        np.testing.assert_allclose(
+            table["difference"].isel(lat=[0, 1, 3]), rest["difference"], rtol=1e-12
+        )
+    assert CALLS["tango"](masked).attrs["test"] == "tango"
+
+
+# --- equivalence ----------------------------------------------------------------------------------
+
+
+@some
+@given(TABLES, st.sampled_from([0.01, 0.1, (-0.05, 0.2), (None, 0.1), (-0.3, None), 1.5]))
+def test_equivalence_by_the_score_at_each_margin(table, margin):
+    n10, n01, n, both = table
+    frame = pair(n10, n01, n, both=min(both, n - n10 - n01))
+    found = cvstats.equivalence(frame, margin=margin)
+    low, high = margin if isinstance(margin, tuple) else (-margin, margin)
+    counts = as_arrays(n10, n01)
+    tails = [0.0]
+    if low is not None and low >= -1:
+        tails.append(stats.norm.sf(score_statistic(*counts, n, low)).item())
+    if high is not None and high <= 1:
+        tails.append(stats.norm.cdf(score_statistic(*counts, n, high)).item())
+    row = found.iloc[0]
+    assert row["p_value"] == pytest.approx(max(tails), rel=1e-9)
+    limits = [x.item() for x in tango_limits(*counts, n, 0.1)]
+    assert (row["lower"], row["upper"]) == pytest.approx(limits, abs=1e-12)
+    inside = (low is None or limits[0] > low) and (high is None or limits[1] < high)
+    if abs(row["p_value"] - 0.05) > 1e-9:
+        assert row["equivalent"] == (row["p_value"] < 0.05)
+        assert abs(margin if isinstance(margin, float) else 0) > 1 or row["equivalent"] == inside
+    assert found.attrs["test"] == "tango"
+
+
+@pytest.mark.parametrize("repetitions", [1, 3])
+@pytest.mark.parametrize("folds", [None, 5])
+def test_models_that_agree_on_few_points_are_not_equivalent(folds, repetitions):
+    alike = pair(0, 0, 20, both=4, folds=folds, repetitions=repetitions)
+    for margin in (1e-6, 0.01, 0.1):
+        row = cvstats.equivalence(alike, margin=margin).iloc[0]
+        assert not row["equivalent"]
+        assert row["p_value"] > 0.05
+        assert row["lower"] == -row["upper"] < -0.1
+        assert "few discordant points" in row["caution"]
+    assert cvstats.equivalence(alike, margin=0.2)["equivalent"].item()
+    many = pair(0, 0, 2000, folds=folds, repetitions=repetitions)
+    assert cvstats.equivalence(many, margin=0.01)["equivalent"].item()
+
+
+@pytest.mark.parametrize("method", ["wald", "naive", "corrected_t"])
+def test_no_variance_of_0_and_1_shows_nothing(method):
+    alike = pair(0, 0, 20, both=4, folds=5)
+    row = cvstats.equivalence(alike, margin=0.1, method=method).iloc[0]
+    assert np.isnan(row["p_value"])
+    assert not row["equivalent"]
+    assert "zero variance" in row["caution"]
+    errors = alike * 0.7 + 0.1  # two models with the very same errors are one
+    assert cvstats.equivalence(errors, margin=0.1, method=method)["equivalent"].item()
+
+
+def test_equivalence_of_mixed_losses():
+    frame = wrong_answers(n=200).assign(brier=lambda f: f["a"] * 0.8 + 0.1)
+    found = cvstats.equivalence(frame, margin=0.1)
+    assert found.attrs["test"] == "tango for losses of 0 and 1, otherwise wald"
+    wald = cvstats.equivalence(frame, margin=0.1, method="wald")
+    other = found.index.get_level_values("other") == "brier"
+    pd.testing.assert_series_equal(found["p_value"][other], wald["p_value"][other])
+    assert (found["p_value"] != wald["p_value"])[~other].all()
+    assert "test" not in cvstats.equivalence(frame + 0.5, margin=0.1).attrs
+
+
+# --- power ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+@pytest.mark.parametrize("counts", [(3, 0, 60), (12, 9, 200), (40, 30, 400)])
+def test_what_is_planned_is_mcnemars_test(alternative, counts):
+    n10, n01, n = counts
+    frame, effect = pair(n10, n01, n, folds=5), -0.08 if alternative == "less" else 0.08
+    row = cvstats.power(frame, effect=effect, alternative=alternative).iloc[0]
+    share = max((n10 + n01) / n, abs(effect))
+    z = stats.norm.isf(0.025 if alternative == "two-sided" else 0.05)
+
+    def power(size, difference):
+        spread = max(share, difference) if difference > (n10 + n01) / n else (n10 + n01) / n
+        away = np.sqrt(spread - difference**2)
+        found = stats.norm.cdf((np.sqrt(size) * difference - z * np.sqrt(spread)) / away)
+        if alternative == "two-sided":
+            found += stats.norm.cdf((-np.sqrt(size) * difference - z * np.sqrt(spread)) / away)
+        return found
+
+    assert row["power"] == pytest.approx(power(n, abs(effect)), rel=1e-9)
+    needed = optimize.brentq(lambda size: power(size, abs(effect)) - 0.8, 2, 1e6)
+    assert row["points_needed"] == pytest.approx(needed, abs=2)
+    assert power(n, abs(row["smallest_effect"])) == pytest.approx(0.8, abs=2e-3)
+    against = cvstats.power(frame, effect=-effect, alternative=alternative).iloc[0]
+    if alternative == "two-sided":
+        assert against["points_needed"] == row["points_needed"]
+    else:
+        assert np.isinf(against["points_needed"])
+        assert against["power"] < 0.05
+
+
+def test_models_that_agree_get_bounds():
+    """No 20 points say that two points suffice."""
+    for repetitions in (1, 3):
+        alike = pair(0, 0, 20, both=4, folds=5, repetitions=repetitions)
+        row = cvstats.power(alike, effect=0.05).iloc[0]
+        assert "no discordant points" in row["caution"]
+        assert row["points_needed"] > 100
+        assert row["power"] < 0.2
+        assert np.isnan(row["points_needed_limit"])
+        assert np.isnan(row["smallest_effect_limit"])
+        some_apart = pair(
+            0, 3, 20, both=4, folds=5, repetitions=repetitions
+        )  # 1 - .05^(1/20) is .14
+        assert row["points_needed"] < cvstats.power(some_apart, effect=0.05)["points_needed"].item()
+    assert np.isnan(cvstats.power(pair(0, 0, 3), effect=0.5)["smallest_effect"].item())
+
+
+def test_planning_of_groups_that_agree():
+    frame = pair(0, 0, 40, both=4).set_index(
+        pd.Index(np.arange(40) % 8, name="source"), append=True
+    )
+    frame = frame.set_index(pd.Index(np.zeros(40, dtype=int), name="fold"), append=True)
+    row = cvstats.power(frame, effect=0.05, method="clustered").iloc[0]
+    assert np.isnan(row[["power", "smallest_effect", "points_needed", "groups_needed"]]
+                    .to_numpy(dtype=float)).all()  # fmt: skip
+
+
+# --- size and coverage ----------------------------------------------------------------------------
+
+
+def two_models(n, p10, p01, runs, rng, both=0.07):
+    """Runs of two fixed rules, in 10 folds: a carried dimension."""
+    u = rng.random((n, runs))
+    first = (u < p10) | (u > 1 - both)
+    second = ((u >= p10) & (u < p10 + p01)) | (u > 1 - both)
+    return xr.DataArray(
+        np.stack([first, second]).astype(float), dims=("model", "point", "run"),
+        coords={"model": ["a", "b"], "fold": ("point", np.arange(n) % 10)},
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [50, 100, 200, 500])
+@pytest.mark.parametrize("margin", [0.01, 0.03, 0.1])
+def test_size_of_equivalence_at_the_margin(n, margin):
+    """The exact size is .0593 at the most (tests of proportions); 2,000 runs err by .005."""
+    rng = np.random.default_rng(n)
+    for other, side in itertools.product((0.0, 0.01, 0.06), (1, -1)):
+        shares = (other + margin, other)[::side]
+        log = two_models(n, *shares, 2000, rng)
+        size = float(log.cvci.equivalence(margin=margin)["equivalent"].mean())
+        assert size <= 0.0593 + 2.5 * np.sqrt(0.0593 * 0.9407 / 2000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [20, 50, 100, 300])
+def test_size_of_compare(n):
+    rng = np.random.default_rng(n)
+    for share in (0.02, 0.05, 0.1, 0.3):
+        table = two_models(n, share / 2, share / 2, 2000, rng).cvci.compare(adjust=None)
+        size = float((table["p_value"] < 0.05).mean())
+        covered = float(((table["lower"] <= 0) & (table["upper"] >= 0)).mean())
+        assert size <= 0.065
+        assert covered == pytest.approx(1 - size, abs=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gap", [0.05, 0.15])
+@pytest.mark.parametrize("n", [30, 80, 200])
+def test_coverage_of_compare_where_models_differ(n, gap):
+    rng = np.random.default_rng(n)
+    for other in (0.0, 0.02, 0.1):
+        log = two_models(n, gap + other, other, 2000, rng)
+        for method in (None, "tango"):
+            table = log.cvci.compare(method=method, adjust=None)
+            covered = float(((table["lower"] <= gap) & (gap <= table["upper"])).mean())
+            assert covered >= 0.92

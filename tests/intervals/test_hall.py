@@ -1,0 +1,173 @@
+"""Skewness-corrected limits, against Hall's transformation inverted by a root finder."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from rows import only_row
+from scipy import optimize, stats
+
+import cvstats
+from cvstats.errors import LogError
+from cvstats.intervals._skewness import invert_hall
+
+RNG = np.random.default_rng(41)
+
+
+def skewness(values):
+    """The third standardized moment, term by term."""
+    mean = math.fsum(values) / len(values)
+    second = math.fsum((x - mean) ** 2 for x in values) / len(values)
+    return math.fsum((x - mean) ** 3 for x in values) / len(values) / second**1.5
+
+
+def transformed(t, s, n):
+    """Hall (1992), of a Studentized mean: a = 1/3 and b = 1/6."""
+    return t + s * (t**2 / 3 + 1 / 6) / math.sqrt(n) + s**2 * t**3 / 27 / n
+
+
+def hall(estimate, se, s, n, low, high):
+    """The limits at which the transformed statistic is a normal quantile."""
+    at = [
+        optimize.brentq(lambda t, q=q: transformed(t, s, n) - q, -1e3, 1e3, xtol=1e-14)
+        for q in (stats.norm.isf(low), stats.norm.ppf(high))
+    ]
+    return estimate - se * at[0], estimate - se * at[1]
+
+
+def log_of(values, **levels):
+    index = pd.MultiIndex.from_arrays(
+        [*levels.values(), range(len(values))], names=[*levels, "point"]
+    )
+    return pd.Series(values, index, name="m")
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("n", [5, 40, 300])
+def test_one_test_set(n, sign):
+    values = sign * RNG.lognormal(0, 1, n)
+    row = only_row(cvstats.holdout(log_of(values), interval="hall", alpha=0.1))
+    plain = only_row(cvstats.holdout(log_of(values), alpha=0.1))
+    assert (row["estimate"], row["se"]) == (plain["estimate"], plain["se"])
+    wanted = hall(row["estimate"], row["se"], skewness(values), n, 0.05, 0.05)
+    assert [row["lower"], row["upper"]] == pytest.approx(wanted, rel=1e-9)
+    assert (row["upper"] - row["estimate"] > row["estimate"] - row["lower"]) == (sign > 0)
+
+
+@pytest.mark.parametrize("variance", ["all-pairs", "within-fold"])
+@pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
+def test_cross_validation(alternative, variance):
+    values = RNG.gamma(0.5, size=60)
+    log = log_of(values, fold=np.arange(60) % 6)
+    options = {"alternative": alternative, "variance": variance}
+    row = only_row(log.cvci.wald(interval="hall", **options))
+    tail = 0.025 if alternative == "two-sided" else 0.05
+    lower, upper = hall(row["estimate"], row["se"], skewness(values), 60, tail, tail)
+    lower = -np.inf if alternative == "less" else lower
+    upper = np.inf if alternative == "greater" else upper
+    assert [row["lower"], row["upper"]] == pytest.approx([lower, upper], rel=1e-9)
+
+
+def test_repetitions():
+    """Folds: deviations from the mean of each repetition. One test set: points are averaged."""
+    values = RNG.lognormal(0, 1, (3, 50)) + np.array([[0.0], [3.0], [1.0]])
+    repetition, point = np.repeat(range(3), 50), np.tile(range(50), 3)
+    index = pd.MultiIndex.from_arrays([repetition, point], names=["repetition", "point"])
+    once = pd.Series(values.reshape(-1), index, name="m")
+    row = only_row(once.cvci.holdout(interval="hall"))
+    s = skewness(values.mean(axis=0))
+    wanted = hall(row["estimate"], row["se"], s, 50, 0.025, 0.025)
+    assert [row["lower"], row["upper"]] == pytest.approx(wanted, rel=1e-9)
+    fold = pd.Index((point + repetition) % 5, name="fold")
+    row = only_row(once.to_frame().set_index(fold, append=True)["m"].cvci.wald(interval="hall"))
+    about = (values - values.mean(axis=1, keepdims=True)).reshape(-1)
+    wanted = hall(row["estimate"], row["se"], skewness(about), 50, 0.025, 0.025)
+    assert [row["lower"], row["upper"]] == pytest.approx(wanted, rel=1e-9)
+
+
+def test_carried_cells_masks_groups_and_order():
+    values = RNG.lognormal(0, 1, (48, 2, 3))
+    array = xr.DataArray(
+        values, dims=("point", "model", "lat"),
+        coords={
+            "point": range(48), "model": ["a", "b"], "fold": ("point", np.arange(48) % 4),
+            "month": ("point", np.arange(48) // 24),
+        },
+    )  # fmt: skip
+    array[:, :, 1] = np.nan  # a masked cell
+    table = array.cvci.wald(interval="hall")
+    for model in ("a", "b"):
+        for lat in (0, 2):
+            one = array.sel(model=model).isel(lat=lat).drop_vars("month").cvci.wald(interval="hall")
+            for name in ("lower", "upper"):
+                cell = table[name].sel(model=model).isel(lat=lat)
+                assert float(cell) == pytest.approx(float(one[name]), rel=1e-12)
+    assert np.isnan(table["upper"].isel(lat=1)).all()
+    mixed = array.isel(point=RNG.permutation(48)).cvci.wald(interval="hall")
+    xr.testing.assert_allclose(mixed[["lower", "upper"]], table[["lower", "upper"]], rtol=1e-12)
+    by = array.isel(lat=0).cvci.wald(interval="hall", by="month")
+    alone = array.isel(lat=0, point=array["month"].values == 1).drop_vars("month")
+    xr.testing.assert_allclose(
+        by["upper"].sel(month=1, drop=True), alone.cvci.wald(interval="hall")["upper"], rtol=1e-12
+    )
+
+
+def test_gaps_of_dense_arrays_do_not_count():
+    values = RNG.lognormal(0, 1, 40)
+    log = log_of(values, fold=np.arange(40) % 4)
+    dense = xr.DataArray.from_series(log)  # NaN where a point is not in the fold
+    wanted, found = only_row(log.cvci.wald(interval="hall")), dense.cvci.wald(interval="hall")
+    assert float(found["upper"].squeeze()) == pytest.approx(wanted["upper"], rel=1e-12)
+
+
+def test_without_skewness_limits_are_those_of_wald():
+    even = log_of(np.tile([1.0, 2.0, 4.0, 5.0], 10))
+    row, plain = only_row(even.cvci.holdout(interval="hall")), only_row(even.cvci.holdout())
+    assert [row["lower"], row["upper"]] == pytest.approx([plain["lower"], plain["upper"]])
+    flat = only_row(log_of(np.full(40, 2.0)).cvci.holdout(interval="hall"))
+    assert (flat["lower"], flat["upper"], flat["caution"]) == (2.0, 2.0, "zero variance")
+    for s in (1e-12, 1e-6, 3.0):  # small skewness costs no digits
+        t = invert_hall(1.96, np.array([s]), np.array([100]))[0]
+        assert transformed(t, s, 100) == pytest.approx(1.96, rel=1e-14)
+
+
+def test_single_losses_are_needed():
+    array = xr.DataArray(
+        RNG.lognormal(size=40), dims="point", coords={"fold": ("point", np.arange(40) % 4)}
+    )
+    with pytest.raises(LogError, match="needs losses one by one"):
+        array.chunk(point=10).cvci.wald(interval="hall")
+    streamed = cvstats.Moments.of_log(log_of(array.values, fold=np.arange(40) % 4))
+    with pytest.raises(LogError, match="needs losses one by one"):
+        streamed.wald(interval="hall")
+
+
+def test_differences():
+    """Tests come from standard errors; the interval of the differences has limits of its own."""
+    frame = pd.DataFrame(RNG.lognormal(size=(40, 2)), pd.RangeIndex(40, name="point"), list("ab"))
+    with pytest.raises(LogError, match="has limits to which no test belongs"):
+        frame.cvci.compare(method="holdout", options={"interval": "hall"})
+    gaps = cvstats.difference(frame, reference="b")
+    row = only_row(gaps.cvci.holdout(interval="hall"))
+    wanted = hall(row["estimate"], row["se"], skewness(frame["a"] - frame["b"]), 40, 0.025, 0.025)
+    assert [row["lower"], row["upper"]] == pytest.approx(wanted, rel=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "plain", "corrected"), [(50, 0.91, 0.92), (200, 0.94, 0.93)])
+def test_coverage_of_skewed_losses(n, plain, corrected):
+    """Lognormal losses: Wald below ``plain``, Hall above ``corrected`` and about even."""
+    runs, truth = 4_000, np.exp(0.5)
+    log = xr.DataArray(
+        np.random.default_rng(n).lognormal(0, 1, (n, runs)), dims=("point", "run"),
+        coords={"point": range(n)},
+    )  # fmt: skip
+    wald, ours = log.cvci.holdout(), log.cvci.holdout(interval="hall")
+    assert ((wald["lower"] <= truth) & (truth <= wald["upper"])).mean() < plain
+    above, below = (ours["lower"] > truth).mean(), (ours["upper"] < truth).mean()
+    assert 1 - above - below > corrected
+    assert below < 0.06

@@ -1,0 +1,221 @@
+"""Intervals of proportions for cross-validation, and what `interval` does for losses of 0 and 1."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import oracle
+import pandas as pd
+import pytest
+import xarray as xr
+from paired_logs import wrong_answers
+from scipy import stats
+
+import cvstats
+from cvstats.errors import LogError
+from cvstats.intervals._proportions import NOT_ZERO_ONE
+from cvstats.loss_functions import LOSSES
+
+KINDS = {"wilson": oracle.wilson, "clopper-pearson": oracle.clopper_pearson}
+
+
+def few_errors(errors=2, n=50, k=10, repetitions=1):
+    """A log of folds in which so many points are wrong, the same each time."""
+    index = pd.MultiIndex.from_product(
+        [range(repetitions), range(n)], names=["repetition", "point"]
+    )
+    frame = pd.DataFrame({"rule": 0.0}, index)
+    frame.loc[(slice(None), list(range(errors))), "rule"] = 1.0
+    frame["fold"] = np.tile(np.arange(n) % k, repetitions)
+    return frame.set_index("fold", append=True)["rule"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("errors", [0, 1, 7, 25, 50])
+def test_limits_of_a_proportion(kind, errors):
+    row = cvstats.wald(few_errors(errors), interval=kind, alpha=0.1).iloc[0]
+    np.testing.assert_allclose(
+        [row["lower"], row["upper"]], KINDS[kind](errors, 50, 0.1), rtol=1e-12, atol=1e-15
+    )
+    assert row["se"] == cvstats.wald(few_errors(errors))["se"].item()
+    assert row["caution"] == ""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_repetitions_do_not_make_points(kind):
+    once, often = few_errors(3), few_errors(3, repetitions=4)
+    alike = cvstats.wald(often, interval=kind)
+    pd.testing.assert_frame_equal(alike, cvstats.wald(once, interval=kind), rtol=1e-12)
+    often.iloc[-1] = 1.0  # an error in one repetition of four is a quarter of one
+    row = cvstats.wald(often, interval=kind).iloc[0]
+    assert row["estimate"] == pytest.approx(3.25 / 50)
+    assert row["lower"] < row["estimate"] < row["upper"]
+    assert alike["upper"].item() < row["upper"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("alternative", "side"), [("less", "upper"), ("greater", "lower")])
+def test_one_sided(kind, alternative, side):
+    log = few_errors(3)
+    bound = cvstats.wald(log, interval=kind, alternative=alternative, alpha=0.025).iloc[0]
+    assert bound[side] == cvstats.wald(log, interval=kind)[side].item()
+    assert np.isinf(bound["lower" if side == "upper" else "upper"])
+
+
+def test_other_losses_are_refused():
+    log = few_errors(3)
+    log.iloc[7] = 0.5
+    for by in (None, "fold"):
+        with pytest.raises(LogError, match="needs losses that are 0 or 1.*has other losses"):
+            cvstats.wald(log, interval="wilson", by=by)
+    with pytest.raises(LogError, match="a difference is not one.*method='tango'"):
+        cvstats.compare(log, log, method="wald", options={"interval": "wilson"})
+
+
+def test_on_every_road():
+    frame = wrong_answers(n=120, rates=(0.02, 0.05, 0.3))
+    for options in ({"interval": "wilson"}, {"interval": "clopper-pearson"}):
+        eager = cvstats.wald(frame, **options)
+        parts = [frame.iloc[:50], frame.iloc[50:]]
+        streamed = sum(map(cvstats.Moments.of_log, parts[1:]), cvstats.Moments.of_log(parts[0]))
+        pd.testing.assert_frame_equal(streamed.wald(**options), eager, rtol=1e-12)
+        array = frame.droplevel("fold").rename_axis("model", axis=1).stack().to_xarray()
+        array = array.assign_coords(fold=("point", np.arange(120) % 4))
+        table = array.cvci.wald(**options)
+        np.testing.assert_allclose(table["lower"], eager["lower"], rtol=1e-12)
+        lazy = pytest.importorskip("dask") and array.chunk(point=30, model=1)
+        xr.testing.assert_allclose(lazy.cvci.wald(**options).compute(), table, rtol=1e-12)
+        each = cvstats.wald(frame, by="fold", **options)
+        own = cvstats.holdout(frame.xs(2, level="fold"), **options)
+        names = ["estimate", "lower", "upper"]
+        np.testing.assert_allclose(each.xs(2, level="fold")[names], own[names], rtol=1e-12)
+
+
+def test_other_losses_are_refused_on_every_road():
+    frame = wrong_answers(n=40) + 0.25
+    with pytest.raises(LogError, match="other losses"):
+        cvstats.Moments.of_log(frame).wald(interval="wilson")
+    array = xr.DataArray(
+        frame["a"].to_numpy(), dims="point", coords={"fold": ("point", np.arange(40) % 4)}
+    )
+    pytest.importorskip("dask")
+    lazy = array.chunk(point=10).cvci.wald(interval="wilson")
+    with pytest.raises(LogError, match="other losses"):
+        lazy.compute()
+
+
+def test_few_errors_are_flagged():
+    for errors, flagged in ((1, True), (9, True), (10, False), (25, False), (41, True)):
+        for log, run in (
+            (few_errors(errors), cvstats.wald),
+            (few_errors(errors, repetitions=2), cvstats.wald),
+            (few_errors(errors).droplevel(["repetition", "fold"]), cvstats.holdout),
+            (few_errors(errors).droplevel("fold"), partial(cvstats.holdout, interval="t")),
+            (few_errors(errors, repetitions=3).droplevel("fold"), cvstats.holdout),
+        ):
+            assert ("few errors" in run(log)["caution"].item()) == flagged
+    assert "few errors" not in cvstats.wald(few_errors(3) / 2)["caution"].item()
+    by = cvstats.wald(few_errors(25, n=100, k=2), by="fold")
+    assert (by["caution"].str.contains("few errors")).sum() == 0
+    by = cvstats.wald(few_errors(8, n=100, k=2), by="fold")
+    assert by["caution"].str.contains("few errors").all()
+
+
+# --- interval() -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("errors", [0, 1, 20])
+def test_interval_takes_wilson_for_losses_of_0_and_1(errors):
+    folds, test_set = few_errors(errors), few_errors(errors).droplevel(["repetition", "fold"])
+    for log, run in ((folds, cvstats.wald), (test_set, cvstats.holdout)):
+        table = cvstats.interval(log)
+        pd.testing.assert_frame_equal(table, run(log, interval="wilson"))
+        assert table.attrs["interval"] == "wilson"
+        assert "Wilson" in table.attrs["reason"]
+        asked = cvstats.interval(log, method=run.__name__)
+        pd.testing.assert_frame_equal(asked, run(log))
+
+
+def test_interval_decides_column_by_column():
+    frame = pd.DataFrame({"hits": few_errors(3), "brier": few_errors(3) * 0.7 + 0.01})
+    table = cvstats.interval(frame)
+    wald, wilson = cvstats.wald(frame), cvstats.wald(frame[["hits"]], interval="wilson")
+    pd.testing.assert_series_equal(table.loc["hits"], wilson.loc["hits"])
+    pd.testing.assert_series_equal(table.loc["brier"], wald.loc["brier"])
+    assert table.attrs["interval"] == "wilson for losses of 0 and 1, otherwise wald"
+    assert "Wilson" not in table.attrs["reason"]
+    array = frame.droplevel(["repetition", "fold"]).rename_axis("model", axis=1).stack().to_xarray()
+    array = array.assign_coords(fold=("point", np.arange(50) % 10)).transpose("model", "point")
+    pytest.importorskip("dask")
+    lazy = array.chunk(model=1, point=20).cvci.interval()
+    assert lazy.attrs["interval"] == table.attrs["interval"]
+    eager = array.cvci.interval()
+    xr.testing.assert_allclose(lazy.compute(), eager, rtol=1e-12)
+    np.testing.assert_allclose(
+        eager["lower"].sel(model=list(frame)), table["lower"], rtol=1e-12, atol=1e-15
+    )
+    asked = array.chunk(model=1).cvci.interval(method="wald")
+    assert asked.attrs["interval"] == "wald"
+
+
+def test_what_may_be_zero_everywhere_is_not_a_count():
+    zeros = few_errors(0)
+    assert cvstats.interval(zeros)["upper"].item() > 0
+    for loss in NOT_ZERO_ONE:
+        zeros.attrs["loss"] = loss
+        table = cvstats.interval(zeros)
+        assert table["upper"].item() == 0
+        assert table["caution"].item() == "zero variance"
+    assert {*NOT_ZERO_ONE, "zero_one"} == set(LOSSES)
+
+
+def test_differences_are_not_proportions():
+    one, two = few_errors(4), few_errors(1)
+    gap = one.cvci.difference(two)
+    assert gap.isin([0, 1]).all()
+    pd.testing.assert_frame_equal(cvstats.interval(gap), cvstats.wald(gap))
+
+
+def test_points_averaged_over_repetitions_are_not_losses():
+    log = few_errors(3, repetitions=3).droplevel("fold")
+    pd.testing.assert_frame_equal(cvstats.interval(log), cvstats.holdout(log))
+
+
+# --- coverage -------------------------------------------------------------------------------------
+
+
+def midpoint_rule(n, shift, runs, rng):
+    """Losses and risks, in 10 folds, of the midpoint of two classes with normal features."""
+    truth = np.where(rng.random((n, runs)) < 0.5, 1.0, -1.0)
+    feature = truth * shift + rng.standard_normal((n, runs))
+    losses, risk = np.zeros((2, n, runs))
+    for k in range(10):
+        test = np.arange(n) % 10 == k
+        means = [
+            np.where(truth[~test] == side, feature[~test], 0).sum(axis=0)
+            / np.maximum((truth[~test] == side).sum(axis=0), 1)
+            for side in (1, -1)
+        ]
+        cut = np.mean(means, axis=0)
+        losses[test] = np.where(feature[test] > cut, 1, -1) != truth[test]
+        risk[test] = (stats.norm.cdf(cut - shift) + stats.norm.sf(cut + shift)) / 2
+    log = xr.DataArray(losses, dims=("point", "run"), coords={"fold": ("point", np.arange(n) % 10)})
+    return log, risk.mean(axis=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [50, 100, 200])
+def test_coverage_in_cross_validation_with_few_errors(n):
+    """A learned rule that errs on .75% to 1.5%; the target moves with the training folds."""
+    rng = np.random.default_rng(n)
+    found = {"wald": [], "wilson": [], "clopper-pearson": []}
+    for rate in (0.0075, 0.01, 0.0125, 0.015):
+        log, risk = midpoint_rule(n, stats.norm.isf(rate), 2000, rng)
+        for kind, covered in found.items():
+            table = cvstats.wald(log, interval=kind)
+            covered.append(float(((table["lower"] <= risk) & (risk <= table["upper"])).mean()))
+    assert np.mean(found["wilson"]) >= 0.93
+    assert min(found["wilson"]) >= 0.9
+    assert min(found["clopper-pearson"]) >= 0.95
+    assert np.mean(found["wald"]) < 0.91

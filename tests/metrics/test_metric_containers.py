@@ -1,0 +1,261 @@
+"""Logs of metrics in every container, from functions, of several metrics, and on other scales."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from sklearn.metrics import f1_score, roc_auc_score
+
+import cvstats
+from cvstats import LogError
+
+
+def frame(seed: int = 0, n: int = 90) -> pd.DataFrame:
+    """Two repetitions of three folds of unequal sizes."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    parts = []
+    for repetition in range(2):
+        fold = np.minimum(rng.permutation(n) // 28, 2)
+        score = y + rng.normal(size=(3, n))
+        parts.append(
+            pd.DataFrame(
+                {
+                    "repetition": repetition, "fold": fold, "point": np.arange(n), "y": y,
+                    "a": score[0], "b": score[1], "p": 1 / (1 + np.exp(-score[2])),
+                    "label": (score[0] > 0.5).astype(int), "w": rng.gamma(2.0, size=n),
+                    "half": np.where(np.arange(n) % 2, "x", "z"),
+                }
+            )
+        )  # fmt: skip
+    return pd.concat(parts, ignore_index=True)
+
+
+def arrays() -> xr.Dataset:
+    """The same over the dimensions repetition and point, the fold a coordinate."""
+    data = frame().set_index(["repetition", "point"]).to_xarray()
+    return data.set_coords(["fold", "half"])
+
+
+@pytest.mark.parametrize("loss", ["auc", "f1", "rmse", "kendall"])
+@pytest.mark.parametrize("folds", ["average", "pool"])
+def test_an_array_holds_the_same_as_a_frame(loss: str, folds: Any) -> None:
+    columns = ["label"] if loss == "f1" else ["a", "b"]
+    table = cvstats.losses(frame(), "y", columns, loss, folds=folds, weight="w")
+    whole = cvstats.losses(arrays(), "y", columns, loss, folds=folds, weight="w")
+    assert whole.attrs == {**table.attrs}
+    for name in columns:
+        again = whole[name].to_series().reorder_levels(["repetition", "point"])
+        expected = table[name].droplevel("fold")
+        pd.testing.assert_series_equal(again.sort_index(), expected.sort_index(), rtol=1e-13)
+        assert whole[name].attrs["long_name"] == table.attrs["loss"]
+    left, right = whole.cvci.wald(), table.cvci.wald()
+    np.testing.assert_allclose(left["se"], right["se"], rtol=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["auc", "rmse"])
+def test_carried_dimensions_have_a_metric_each(loss: str) -> None:
+    data = arrays()
+    shifts = xr.DataArray([0.0, 1.0, -2.0], dims="lead")
+    rng = np.random.default_rng(1)
+    noise = xr.DataArray(rng.normal(size=(3, *data["a"].shape)), dims=("lead", *data["a"].dims))
+    several = data.assign(a=data["a"] + shifts + noise).transpose("point", ...)
+    whole = cvstats.losses(several, "y", "a", loss)
+    assert set(whole.dims) == {"lead", "point", "repetition"}
+    for at in range(3):
+        one = cvstats.losses(several.isel(lead=at), "y", "a", loss)
+        xr.testing.assert_allclose(whole.isel(lead=at), one, rtol=1e-13)
+    lazy = cvstats.losses(several.chunk({"lead": 1}), "y", "a", loss)
+    assert lazy.chunks is not None
+    xr.testing.assert_allclose(lazy.compute(), whole, rtol=1e-13)
+    np.testing.assert_allclose(
+        lazy.cvci.wald()["upper"].compute(), whole.cvci.wald()["upper"], rtol=1e-12
+    )
+
+
+def test_lazy_predictions_come_in_whole_cells_and_with_their_labels() -> None:
+    data = arrays().chunk({"point": 30})
+    with pytest.raises(LogError, match="several chunks along 'point'.*chunk"):
+        cvstats.losses(data, "y", "a", "auc")
+    with pytest.raises(LogError, match="needs to know all labels"):
+        cvstats.losses(data.chunk({"point": -1}), "y", "label", "f1")
+    lazy = cvstats.losses(data.chunk({"point": -1}), "y", "label", "f1", labels=[0, 1])
+    xr.testing.assert_allclose(lazy.compute(), cvstats.losses(arrays(), "y", "label", "f1"))
+    lazy = cvstats.losses(data.chunk({"point": -1}), "y", "p", "f1", threshold=0.5)
+    xr.testing.assert_allclose(
+        lazy.compute(), cvstats.losses(arrays(), "y", "p", "f1", threshold=0.5)
+    )
+
+
+def test_a_frame_of_dask_has_no_whole_cells() -> None:
+    dd = pytest.importorskip("dask.dataframe")
+    with pytest.raises(LogError, match="whole cells in one place.*compute"):
+        cvstats.losses(dd.from_pandas(frame(), npartitions=2), "y", "a", "auc")
+
+
+def test_missing_predictions_are_left_out_of_their_cell() -> None:
+    one = frame()
+    one.loc[3, "a"] = np.nan
+    log = cvstats.losses(one, "y", "a", "auc")
+    assert np.isnan(log.iloc[3])
+    assert log.isna().sum() == 1
+    here = one[(one["repetition"] == 0) & (one["fold"] == one.loc[3, "fold"])].dropna()
+    mean = log.xs((0, one.loc[3, "fold"]), level=["repetition", "fold"]).mean()
+    assert 1 - mean == pytest.approx(roc_auc_score(here["y"], here["a"]), abs=1e-12)
+
+
+def test_masked_cells_stay_masked() -> None:
+    data = arrays()
+    several = xr.concat([data["a"], data["a"] * np.nan], "lat").to_dataset(name="a")
+    several["y"] = data["y"]
+    found = cvstats.losses(several, "y", "a", "auc")
+    assert found.isel(lat=1).isnull().all()
+    assert not found.isel(lat=0).isnull().any()
+
+
+# --- several metrics, and functions ---------------------------------------------------------------
+
+
+def test_several_metrics_are_levels_of_one_log() -> None:
+    wanted = ["accuracy", "log_loss", "auc", "f1"]
+    log = cvstats.losses(frame(), "y", ["p"], wanted, threshold=0.5, folds="average")
+    assert log.index.names == ["metric", "repetition", "fold", "point"]
+    assert log.attrs["metric"] == wanted
+    table = log.cvci.wald(by="metric")
+    for name in wanted:
+        own = {"folds": "average"} if name in ("auc", "f1") else {}
+        own |= {"threshold": 0.5} if name in ("accuracy", "f1") else {}
+        one = cvstats.losses(frame(), "y", ["p"], name, **own).cvci.wald()
+        np.testing.assert_allclose(
+            table.loc[name, ["estimate", "lower", "upper"]].astype(float).to_numpy().ravel(),
+            one[["estimate", "lower", "upper"]].to_numpy().ravel(), rtol=1e-12,
+        )  # fmt: skip
+    with pytest.raises(LogError, match="several metrics"):
+        cvstats.as_scores(table)
+    whole = cvstats.losses(arrays(), "y", ["p"], ["auc", "brier"])
+    assert whole.cvci.wald().sizes == {"model": 1, "metric": 2}
+    with pytest.raises(LogError, match="none of loss=.* uses beta="):
+        cvstats.losses(frame(), "y", ["p"], ["auc", "brier"], beta=2)
+    with pytest.raises(LogError, match="are not different"):
+        cvstats.losses(frame(), "y", ["p"], ["auc", "auc"])
+
+
+def test_a_function_with_weights_is_differentiated() -> None:
+    def f1(truth: Any, prediction: Any, weight: Any) -> float:
+        return f1_score(truth, prediction, sample_weight=weight)
+
+    own = cvstats.losses(frame(), "y", ["label"], metric=f1, weight="w")
+    named = cvstats.losses(frame(), "y", ["label"], "f1", folds="average", weight="w")
+    assert own.attrs["loss"] == "-f1"
+    np.testing.assert_allclose(1 + own, named, atol=1e-6)
+    error = cvstats.losses(frame(), "y", ["label"], metric=f1, higher_is_better=False)
+    assert error.attrs["orientation"] == "error"
+
+
+def test_a_function_without_weights_leaves_points_out() -> None:
+    own = cvstats.losses(frame(), "y", ["a"], metric=roc_auc_score)
+    named = cvstats.losses(frame(), "y", ["a"], "auc")
+    means = own.groupby(level=["repetition", "fold"]).mean() + 1
+    np.testing.assert_allclose(
+        means, named.groupby(level=["repetition", "fold"]).mean(), atol=1e-12
+    )
+    ratio = own.cvci.wald()["se"].item() / named.cvci.wald()["se"].item()
+    assert 0.97 < ratio < 1.08
+
+    def plain(truth: Any, prediction: Any) -> float:
+        return float(np.mean(truth == prediction))
+
+    with pytest.raises(LogError, match="the function takes no weights"):
+        cvstats.losses(frame(), "y", ["label"], metric=plain, weight="w")
+
+    def broken(truth: Any, prediction: Any) -> Any:
+        return [1, 2]
+
+    with pytest.raises(LogError, match="not a finite number"):
+        cvstats.losses(frame(), "y", ["label"], metric=broken)
+
+
+# --- scales and scores ----------------------------------------------------------------------------
+
+
+def test_limits_on_another_scale() -> None:
+    log = cvstats.losses(frame(), "y", ["a", "b"], "auc")
+    plain, logit = log.cvci.wald(), log.cvci.wald(scale="logit")
+    e, s = plain["estimate"], plain["se"]
+    z = 1.959963984540054
+    for side, sign in (("lower", -1), ("upper", 1)):
+        at = np.log(e / (1 - e)) + sign * z * s / (e * (1 - e))
+        np.testing.assert_allclose(logit[side], 1 / (1 + np.exp(-at)), rtol=1e-13)
+    assert logit.attrs["scale"] == "logit"
+    pd.testing.assert_series_equal(plain["se"], logit["se"])
+    rmse = cvstats.losses(frame(), "y", ["a"], "rmse")
+    plain, log_scale = rmse.cvci.wald(), rmse.cvci.wald(scale="log")
+    e, s = plain["estimate"], plain["se"]
+    np.testing.assert_allclose(log_scale["upper"], e * np.exp(z * s / e), rtol=1e-13)
+    one = log.cvci.wald(scale="logit", alternative="less")
+    assert (one["lower"] == 0).all()
+    groups = cvstats.losses(frame(), "y", ["a"], "auc", by="half").cvci.wald(
+        by="half", scale="logit"
+    )
+    assert (groups["upper"] < 1).all()
+
+
+def test_a_scale_needs_its_range() -> None:
+    large = frame().assign(a=10.0)
+    with pytest.raises(LogError, match="scale='logit' is for means between 0 and 1"):
+        cvstats.losses(large, "y", ["a"], "squared_error").cvci.wald(scale="logit")
+    with pytest.raises(LogError, match="matthews has no such range"):
+        cvstats.losses(frame(), "y", ["label"], "matthews").cvci.wald(scale="log")
+    best = frame().assign(a=frame()["y"])
+    found = cvstats.losses(best, "y", ["a"], "auc").cvci.wald(scale="logit")
+    assert found[["lower", "upper"]].isna().all(axis=None)
+    assert "end of scale" in found["caution"].item()
+
+
+@pytest.mark.parametrize("container", [frame, arrays])
+def test_scores_are_shown_in_their_own_direction(container: Any) -> None:
+    log = cvstats.losses(container(), "y", ["a", "b"], "auc")
+    loss, score = log.cvci.wald(), cvstats.as_scores(log.cvci.wald())
+    for mine, other in (("estimate", "estimate"), ("lower", "upper"), ("upper", "lower")):
+        np.testing.assert_allclose(score[mine], 1 - loss[other])
+    assert score.attrs["score"] == "AUC"
+    pair = log.cvci.compare(alternative="less")
+    turned = cvstats.as_scores(pair)
+    np.testing.assert_allclose(turned["difference"], -pair["difference"])
+    np.testing.assert_allclose(turned["lower"], -pair["upper"])
+    assert turned.attrs["alternative"] == "greater"
+    r2 = cvstats.losses(container(), "y", ["a"], "r2", folds="pool").cvci.wald()
+    np.testing.assert_allclose(cvstats.as_scores(r2)["lower"], -r2["upper"])
+    rmse = cvstats.losses(container(), "y", ["a"], "rmse").cvci.wald()
+    np.testing.assert_allclose(cvstats.as_scores(rmse)["lower"], rmse["lower"])
+    assert cvstats.as_scores(rmse).attrs["score"] == "RMSE"
+
+
+def test_a_result_without_a_score_cannot_be_turned() -> None:
+    with pytest.raises(LogError, match="from which score"):
+        cvstats.as_scores(cvstats.losses(frame(), "y", ["a"]).cvci.wald())
+
+
+def test_accuracy_is_a_mean_over_points() -> None:
+    log = cvstats.losses(frame(), "y", ["label"], "accuracy")
+    plain = cvstats.losses(frame(), "y", ["label"], "zero_one")
+    pd.testing.assert_frame_equal(log, plain)
+    score = cvstats.as_scores(log.cvci.wald())
+    assert score["estimate"].item() == pytest.approx(1 - plain["label"].mean())
+    one = frame().query("repetition == 0").drop(columns=["repetition", "fold"])
+    assert cvstats.losses(one, "y", "label", "accuracy").cvci.holdout(interval="wilson") is not None
+
+
+def test_facts_survive_a_file(tmp_path: Any) -> None:
+    log = cvstats.losses(frame(), "y", ["a", "b"], "auc")
+    cvstats.save_log(log, tmp_path / "log.parquet")
+    again = cvstats.read_log(tmp_path / "log.parquet")
+    assert {k: again.attrs[k] for k in log.attrs} == log.attrs
+    with pytest.raises(LogError, match="cuts the cells"):
+        again.reset_index().assign(half="x").set_index(["repetition", "fold", "point", "half"])[
+            ["a"]
+        ].pipe(lambda t: t.cvci.wald(by="half"))

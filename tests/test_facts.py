@@ -1,0 +1,151 @@
+"""What a log says of itself travels with it: scores, training sizes, the metric."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import cvstats
+from cvstats.errors import LogError
+
+SCORES = pd.DataFrame(
+    {"fold": range(10), **dict(zip("ab", np.random.default_rng(0).random((2, 10)), strict=True))}
+)
+
+
+def scores():
+    return cvstats.read_log(SCORES, format="scores", higher_is_better=False)
+
+
+def splits(n_train):
+    draw = np.random.default_rng(1)
+    points = np.concatenate([draw.choice(40, 8, replace=False) for _ in range(12)])
+    index = pd.MultiIndex.from_arrays(
+        [np.repeat(range(12), 8), points], names=["repetition", "point"]
+    )
+    log = pd.DataFrame(draw.gamma(2.0, size=(96, 2)), index=index, columns=["a", "b"])
+    log.attrs["n_train"] = n_train
+    return log
+
+
+def as_array(log):
+    levels = {name: ("e", log.index.get_level_values(name)) for name in log.index.names}
+    return xr.DataArray(
+        log.to_numpy(), dims=("e", "model"), coords={**levels, "model": list(log)}, attrs=log.attrs
+    )
+
+
+CONTAINERS = {
+    "frame": lambda log: log,
+    "array": as_array,
+    "dataset": lambda log: as_array(log).to_dataset("model").assign_attrs(log.attrs),
+    "lazy": lambda log: as_array(log).chunk({"e": 5}),
+}
+
+
+def differences(log, kind):
+    """The differences by each road: all pairs, a reference, two logs."""
+    yield log.cvci.difference()
+    yield log.cvci.difference(reference="b")
+    if kind == "dataset":
+        yield cvstats.difference(log["a"].assign_attrs(log.attrs), log["b"].assign_attrs(log.attrs))
+    elif kind == "frame":
+        yield cvstats.difference(log["a"], log["b"])
+        yield cvstats.difference(log[["a"]], log[["b"]])
+    else:
+        yield cvstats.difference(log.sel(model="a"), log.sel(model="b"))
+
+
+@pytest.mark.parametrize("kind", CONTAINERS)
+@pytest.mark.parametrize("log", [scores(), splits(32), splits([32] * 12)], ids=["scores", "n", "N"])
+def test_an_interval_of_differences_is_the_comparison(log, kind):
+    log = CONTAINERS[kind](log)
+    table = cvstats.compare(log)
+    assert table.attrs["interval_method"] == "corrected_t"
+    for gap in differences(log, kind):
+        found = cvstats.interval(gap)
+        assert found.attrs["method"] == "corrected_t"
+        for ours, theirs in (("estimate", "difference"), ("se", "se"), ("upper", "upper")):
+            assert np.asarray(found[ours]).item() == pytest.approx(
+                np.asarray(table[theirs]).item(), rel=1e-12
+            )
+
+
+def test_facts_in_which_two_logs_differ_do_not_travel():
+    one, two = splits(32)["a"], splits(30)["b"]
+    one.attrs["title"] = two.attrs["title"] = "trees"
+    gap = one.cvci.difference(two)
+    assert gap.attrs == {"title": "trees", "kind": "differences"}
+    with pytest.raises(LogError, match="needs to know how many points each model was trained on"):
+        one.cvci.compare(two)
+
+
+@pytest.mark.parametrize("fact", ["holds", "metric", "loss", "units"])
+def test_logs_of_different_things_are_not_subtracted(fact):
+    one, two = splits(32)["a"], splits(32)["b"]
+    one.attrs[fact], two.attrs[fact] = "scores", "other"
+    logs = [(one, two), (as_array(one.to_frame()), as_array(two.to_frame())),
+            (as_array(one.to_frame()).chunk(), as_array(two.to_frame()).chunk())]  # fmt: skip
+    for left, right in logs:
+        for ask in (cvstats.compare, cvstats.difference, cvstats.mcnemar):
+            if ask is cvstats.mcnemar and getattr(left, "chunks", None):
+                continue
+            with pytest.raises(LogError, match=f"differ in attrs.'{fact}'.: 'scores' and 'other'"):
+                ask(left, right)
+    with pytest.raises(LogError, match="differ in attrs.'holds'.: 'scores' and None"):
+        cvstats.compare(scores()["a"], scores()["b"].rename("b").pipe(without, "holds"))
+
+
+def without(log, fact):
+    log = log.copy()
+    del log.attrs[fact]
+    return log
+
+
+def test_a_difference_of_one_minus_a_score_is_turned_and_not_reflected():
+    draw = np.random.default_rng(2)
+    frame = pd.DataFrame({"y": draw.integers(0, 2, 200), "fold": np.arange(200) % 5})
+    frame["a"], frame["b"] = draw.random(200), draw.random(200) + 0.3 * frame["y"]
+    losses = cvstats.losses(
+        frame.rename_axis("point").set_index("fold", append=True), truth="y",
+        prediction=["a", "b"], loss="auc", positive=1,
+    )  # fmt: skip
+    gap = losses.cvci.difference()
+    assert gap.attrs["metric"] == "auc"
+    assert "range" not in gap.attrs
+    ours = cvstats.as_scores(gap.cvci.wald())
+    theirs = cvstats.as_scores(losses.cvci.compare())
+    assert ours["estimate"].item() == pytest.approx(theirs["difference"].item(), rel=1e-12)
+    assert ours["lower"].item() == pytest.approx(theirs["lower"].item(), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["log.parquet", "log.csv", "log.jsonl", "log.nc", "log.zarr"])
+def test_facts_are_saved_and_read(name, tmp_path):
+    for log in (scores(), splits(32)):
+        cvstats.save_log(log, tmp_path / name)
+        found = cvstats.read_log(tmp_path / name)
+        for gap in (found.cvci.difference(), found):
+            assert gap.cvci.interval().attrs["method"] == "corrected_t"
+
+
+def test_facts_travel_through_parts_gaps_and_moments(tmp_path):
+    log = splits(32)
+    gap = log.cvci.difference()
+    moments = cvstats.Moments.of_log(gap)
+    moments.save(tmp_path / "moments.npz")
+    for each in (moments, cvstats.Moments.load(tmp_path / "moments.npz"), moments + other(gap)):
+        assert each.corrected_t().attrs["n_train"] == 32
+    holey = gap.copy()
+    holey.iloc[3] = np.nan
+    assert holey.cvci.corrected_t(missing="drop").attrs["n_train"] == 32
+    parts = pd.concat({name: gap for name in "xy"}, names=["dataset"])
+    parts.attrs = gap.attrs
+    table = parts.cvci.corrected_t(by="dataset", train_size=32)
+    pd.testing.assert_frame_equal(parts.cvci.corrected_t(by="dataset"), table)
+
+
+def other(log):
+    """The moments of the same splits under other names."""
+    return cvstats.Moments.of_log(log.rename(index=lambda r: r + 100, level="repetition"))
