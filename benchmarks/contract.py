@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib import import_module
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -53,6 +54,7 @@ def calls(scale: Scale) -> Iterator[Row]:
     yield from all_pairs(scale)
     yield from gridded(scale)
     yield from groups(scale)
+    yield from of_metrics(scale)
 
 
 def by_fold(losses: pd.Series) -> pd.DataFrame:
@@ -207,6 +209,43 @@ def groups(scale: Scale) -> Iterator[Row]:
                     f"{work}, {call}", f"{rows:,} rows, {sources:,} sources", peer,
                     bound if promised and scale is FULL else None,
                 )  # fmt: skip
+
+
+METRICS: dict[str, tuple[str, str]] = {
+    "auc": ("score", "roc_auc_score"),
+    "f1": ("label", "f1_score"),
+    "rmse": ("score", "root_mean_squared_error"),
+}
+"""Metrics, the kind of prediction that each reads, and its function in scikit-learn."""
+
+
+def of_metrics(scale: Scale) -> Iterator[Row]:
+    """Compare metrics of two models in ten folds, with their intervals, with scikit-learn's."""
+    rows = scale.rows[-1]
+    predictions = logs.predictions(rows)
+    folds = np.array_split(np.arange(rows), logs.FOLDS)
+    parts = [slice(fold[0], fold[-1] + 1) for fold in folds]
+    functions = vars(import_module("sklearn.metrics"))
+
+    def alone(metric: str) -> list[float]:
+        kind, name = METRICS[metric]
+        truth = predictions["y_true"].to_numpy()
+        both = [predictions[f"{kind}_{model}"].to_numpy() for model in "ab"]
+        return [functions[name](truth[part], guess[part]) for guess in both for part in parts]
+
+    def ours(log: pd.DataFrame, metric: str) -> pd.DataFrame:
+        columns = [f"{METRICS[metric][0]}_{model}" for model in "ab"]
+        made = cvstats.losses(log, prediction=columns, loss=metric, folds="average")
+        return cvstats.wald(made)
+
+    for metric in METRICS:
+        found = in_turns(
+            partial(alone, metric), partial(ours, metric=metric), prepare=lambda: predictions,
+            budget=scale.budget,
+        )  # fmt: skip
+        bound = 1.5 if scale is FULL else None
+        work = f"{metric} of two models and its interval"
+        yield found.row(work, f"{rows:,} predictions", "the metric in scikit-learn", bound)
 
 
 # --- in new processes -----------------------------------------------------------------------------

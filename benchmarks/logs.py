@@ -139,3 +139,19 @@ def grouped(rows: int, sources: int) -> pd.Series:
         names=["source", "point"], verify_integrity=False,
     )  # fmt: skip
     return pd.Series(rng.standard_normal(rows), index=index, name="model", copy=False)
+
+
+def predictions(points: int) -> pd.DataFrame:
+    """Predictions of two models for two classes, in ten folds one after the other."""
+    rng = np.random.default_rng(3)
+    fold = np.repeat(np.arange(FOLDS, dtype=np.int8), -(-points // FOLDS))[:points]
+    index = pd.MultiIndex(
+        levels=[range(FOLDS), range(points)], codes=[fold, np.arange(points)],
+        names=["fold", "point"], verify_integrity=False,
+    )  # fmt: skip
+    truth = rng.integers(0, 2, points)
+    columns = {"y_true": truth}
+    for model in "ab":
+        columns[f"score_{model}"] = truth + rng.standard_normal(points)
+        columns[f"label_{model}"] = (columns[f"score_{model}"] > 0.5).astype(np.int64)
+    return pd.DataFrame(columns, index=index)

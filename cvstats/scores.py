@@ -51,15 +51,20 @@ def as_scores(result: Result) -> Result:
     A loss is one minus a score in [0, 1], or minus another score. The interval covers the score
     with the same probability, since it is the same interval.
 
+    References
+    ----------
+    LeDell, Petersen and van der Laan (2015), Electronic Journal of Statistics 9(1), 1583-1607,
+    doi:10.1214/15-EJS1035.
+
     Examples
     --------
     >>> import cvstats
     >>> log = cvstats.datasets.load("flights")
     >>> losses = cvstats.losses(log, prediction=["naive_bayes"], loss="auc", folds="pool")
-    >>> cvstats.as_scores(losses.cvci.interval()).round(3)
-                 estimate  lower  upper     se caution
+    >>> cvstats.as_scores(losses.cvci.wald())[["estimate", "lower", "upper"]].round(3)
+                 estimate  lower  upper
     model
-    naive_bayes     0.648   0.64  0.656  0.004
+    naive_bayes     0.648   0.64  0.656
     """
     facts = result.attrs
     metric, orientation = facts.get("metric"), facts.get("orientation")

@@ -58,7 +58,7 @@ def methods(losses: Losses) -> pd.DataFrame:
     Notes
     -----
     A method applies if the levels of the log fit it. It may still ask for a number that no log
-    tells, such as the training size of random splits, and some options ask for more than the
+    holds, such as the training size of random splits, and some options ask for more than the
     method: two points in each fold, for instance.
 
     References

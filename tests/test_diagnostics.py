@@ -350,6 +350,7 @@ def test_findings_do_not_depend_on_the_container():
 
 def test_enough_of_everything_is_not_told():
     assert "CVS016" not in found(splits(20)).index
+    assert "CVS015" in found(by_source(29)).index
     assert "CVS015" not in found(by_source(30)).index
     assert "CVS014" not in found(by_source(3)).index  # its folds are sources
     assert "CVS020" not in found(by_source(12)).index

@@ -24,7 +24,8 @@ FUNCTIONS = {
 EMPTY = pd.Series(dtype=float)
 """A log that every function refuses: whatever else is said was said before it was looked at."""
 
-NEEDED = {"equivalence": {"margin": 1}, "rope": {"margin": 1}, "power": {"effect": 1}}
+NEEDED = {"equivalence": {"margin": 1}, "rope": {"margin": 1}, "power": {"effect": 1},
+          "evaluate": {"X": [], "y": []}}  # fmt: skip
 """What has to be given."""
 
 OTHERS = {"scan_dask", "scan_parquet", "to_latex", "to_markdown"}

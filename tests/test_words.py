@@ -17,6 +17,7 @@ RULED_OUT = {
     r"stands? (?:in|below|beside)\b": "occurs in, appears in",
     r"\b(?:whoever|nobody|somebody)\b": "name the user, or use the passive",
     r"\blest\b": "so that ... does not",
+    r"\b(?:tells|told)\b(?! (?:\w+ ){0,8}apart)": "shows, reports, returns, says",
     r"\bnormal law\b": "normal distribution",
     r"\bsums? up\b": "aggregate",
     r"\bmend(?:s|ed)?\b": "fix, replace",

@@ -3,6 +3,8 @@
     python tools/unstable_differences.py            run it all, write docs/theory/differences.json
     python tools/unstable_differences.py --runs 100 the same with fewer runs, printed only
 
+docs/theory/differences.md shows the numbers as `format_table` prints them.
+
 Two linear predictors are cross-validated on the same simulated data sets. Either both approach
 one limit (nothing but noise separates them), or they do not. The targets are exact: the
 features have a known second moment, so the risk of every fitted model is a quadratic form.
@@ -286,7 +288,7 @@ def measure_repeated(
         "one_partition": all_runs["one_partition"].mean(),
         "corrected_t": ((low <= expected) & (expected <= high)).mean(),
         "union": all_runs["union"].mean(),
-        "union_width": np.median(all_runs["union_width"] / all_runs["width"]),
+        "union_width": np.median(all_runs["union_width"]) / np.median(all_runs["width"]),
     }
     if repetitions > 1:
         silent = all_runs["silent"]
@@ -328,6 +330,30 @@ def study(runs: int, nested_runs: int) -> list[dict[str, Any]]:
     return rows
 
 
+COLUMNS = {
+    "one_partition": "`compare()`",
+    "repeated": "5 × 10 folds",
+    "labelled": "labelled",
+    "silent": "silent",
+    "corrected_t": "`corrected_t`",
+    "nested_cv": "`nested_cv`",
+    "union": "`union`",
+}
+"""What the table of the page shows, in its order."""
+
+
+def format_table(rows: list[dict[str, Any]]) -> str:
+    """Format the numbers as a table in Markdown."""
+    lines = [
+        " | ".join(["| comparison", "n", *COLUMNS.values()]) + " |",
+        "|---|" + "---:|" * (len(COLUMNS) + 1),
+    ]
+    for row in rows:
+        numbers = [f"{row[name]:.3f}" if name in row else "" for name in COLUMNS]
+        lines.append(" | ".join([f"| {row['comparison']}", f"{row['n']:,}", *numbers]) + " |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Run the study, and write its numbers."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -335,7 +361,7 @@ def main() -> None:
     given = parser.parse_args().runs
     start = time.perf_counter()
     rows = study(given or RUNS, min(given or NESTED_RUNS, NESTED_RUNS))
-    print(f"{time.perf_counter() - start:.0f} s")
+    print(f"{format_table(rows)}\n{time.perf_counter() - start:.0f} s")
     if given is None:
         how = {
             "seed": SEED, "runs": RUNS, "nested_runs": NESTED_RUNS, "folds": FOLDS,

@@ -73,6 +73,8 @@ class Discordance:
         Number of points.
     repetitions : int
         How often each point was evaluated.
+    averaged : bool
+        Whether the interval averages each point over the repetitions, which makes it shorter.
     alone : bool
         Whether these are all pairs, and no other carried cells are tested in their own way.
     """
@@ -82,12 +84,18 @@ class Discordance:
     n10: FloatArray
     n: float
     repetitions: int
+    averaged: bool
     alone: bool
 
     @property
     def total(self) -> FloatArray:
         """Number of points on which the models disagree."""
         return self.n01 + self.n10
+
+    @property
+    def counted(self) -> MaskArray:
+        """Whether counts serve better than standard errors: not where many points are averaged."""
+        return self.few if self.averaged else self.known
 
     @property
     def few(self) -> MaskArray:
@@ -115,7 +123,8 @@ def find_discordance(log: Log, differences: Differences, base: Result) -> Discor
     # the squares of -1, 0 and 1 add up to the discordant points, and they themselves to those
     # where only the model errs, less those where only the other does
     n01, n10 = (both - net).mean(axis=0) / 2, (both + net).mean(axis=0) / 2
-    return Discordance(known, n01, n10, n, len(net), not log.some_cells)
+    averaged = len(net) > 1 and base.method == "holdout"
+    return Discordance(known, n01, n10, n, len(net), averaged, not log.some_cells)
 
 
 def sum_differences(
@@ -200,7 +209,7 @@ def score_equivalence(
     result: Result, found: Discordance, *, margin: tuple[float, float], alpha: float
 ) -> Result:
     """Test by Tango's score, at each end of the margin, whether a difference lies within."""
-    if not found.known.any():
+    if not found.counted.any():
         return result
     low, high = margin
     # no difference of two shares lies beyond -1 or 1
@@ -211,8 +220,8 @@ def score_equivalence(
     )
     lower, upper = tango_limits(found.n10, found.n01, found.n, 2 * alpha)
     numbers = {"lower": lower, "upper": upper, "p_value": p, "equivalent": p < alpha}
-    words = "tango" if found.known.all() and found.alone else SOME_SCORE
-    return replace_numbers(result, found.known, numbers, words)
+    words = "tango" if found.counted.all() and found.alone else SOME_SCORE
+    return replace_numbers(result, found.counted, numbers, words)
 
 
 def no_evidence(log: Log, differences: Differences, base: Result) -> MaskArray:

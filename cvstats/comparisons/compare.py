@@ -74,7 +74,8 @@ def compare(
         Without it what `interval` chooses for this log (``"bootstrap_oob"`` if that has no
         differences): groups are respected, see there. ``"union"`` takes no interval of the
         difference but one of each model, at level ``1 - alpha / 2``, and subtracts their limits:
-        ``[L1 - U2, U1 - L2]``.
+        ``[L1 - U2, U1 - L2]``. ``"tango"`` gives the score test and limits for losses of 0 and 1
+        of one test set or of folds.
     options : mapping, optional
         Options of that method by name, such as ``{"variance": "within-fold"}`` for `wald`,
         ``{"train_size": 90}`` for `corrected_t` or ``{"test": "f"}`` for `five_by_two`. For
@@ -105,15 +106,16 @@ def compare(
         ``p_value``, with several comparisons ``p_adjusted``, then what the method adds and
         ``caution``. A frame is indexed by ``(model, other)``; an array has a dimension
         ``pair`` with these coordinates. A method without a standard error gives its own
-        limits, NaN for ``se``, and a p-value if it has a test.
+        limits, NaN for ``se``, and a p-value if it has a test. Of losses of 0 and 1,
+        ``attrs["test"]`` names the test.
 
     Raises
     ------
     LogError
         If the models were evaluated on different points or folds; nothing unpaired is ever
         computed in their place. If ``"max-t"`` or a one-sided test is asked of a method whose
-        intervals are not made of standard errors, or ``"max-t"`` of one pair of models in many
-        carried cells.
+        intervals are not made of standard errors, ``"max-t"`` of one pair of models in many
+        carried cells, or ``"tango"`` of losses other than 0 and 1.
 
     Notes
     -----
@@ -133,6 +135,13 @@ def compare(
     ``"union"``, which holds wherever both intervals of one model do; but it ignores that the
     losses are paired, and is many times wider where the models are alike.
 
+    Losses of 0 and 1, each point evaluated once, are tested as `mcnemar` does where two models
+    disagree on fewer than 25 points: the p-value is that of the exact test, and the limits are
+    Tango's score limits, reaching to 0 where the exact test finds no difference. Such pairs have
+    the label ``few discordant points``, also where normal tests stay: with repetitions, with
+    ``"max-t"``, and with a method by name. ``"tango"`` has McNemar's score test for any number of
+    discordant points, and averages its counts over repetitions, for the same number of points.
+
     ``"max-t"`` draws the models' means from the normal distribution that has the standard
     errors of all differences (with Student's t, from the t distribution that shares its degrees
     of freedom), and compares each statistic to the largest one of a draw. Where a method uses the
@@ -148,6 +157,8 @@ def compare(
     Holm (1979), Scandinavian Journal of Statistics 6(2), 65-70.
     Benjamini and Hochberg (1995), doi:10.1111/j.2517-6161.1995.tb02031.x.
     Hothorn, Bretz and Westfall (2008), doi:10.1002/bimj.200810425.
+    Tango (1998), Statistics in Medicine 17(8), 891-908,
+    doi:10.1002/(SICI)1097-0258(19980430)17:8<891::AID-SIM780>3.0.CO;2-B.
 
     Examples
     --------

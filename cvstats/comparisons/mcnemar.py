@@ -83,8 +83,9 @@ def mcnemar(
 
     Notes
     -----
-    Exact given the models, for one test set. Over the folds of cross-validation the counts are
-    pooled: asymptotically it is then `compare`, whose z satisfies
+    The binomial test is exact given the models, for one test set; chi-squared, which is taken
+    from 25 discordant points on, is exact as they grow. Over the folds of cross-validation the
+    counts are pooled: chi-squared is then `compare`'s test by `wald`, whose z satisfies
     ``z^2 = chi2 / (1 - chi2 / n)``. Neither accounts for the luck of the training data. Models
     that never disagree have p = 1.
 
@@ -202,7 +203,8 @@ METHOD = Method(
     requires=one_test_per_point,
     needs="losses of 0 and 1 of each point, evaluated once",
     target="difference of the error rates of the models that were trained",
-    guarantee="exact given the models; over several folds as the points grow",
+    guarantee="given the models exact by the binomial test; by chi-squared, and over several "
+    "folds, as the discordant points grow",
     fits="1 for a test set, K for folds",
     reference="McNemar (1947), Psychometrika 12, 153-157, doi:10.1007/BF02295996",
     models=2,

@@ -33,7 +33,7 @@ from cvstats.containers import Log, Losses, is_dask_frame, later
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences
 from cvstats.core.layout import repetition_level
-from cvstats.core.proportions import upper_share
+from cvstats.core.proportions import clopper_pearson
 from cvstats.core.result import Result, quantile
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, NotGiven
@@ -54,9 +54,6 @@ TINY = np.finfo(float).tiny
 
 PLANS = ("power", "smallest_effect", "points_needed", "groups_needed")
 """How the columns that plan begin, in place of those about the pilot."""
-
-UNSEEN = 0.05
-"""Probability that models which disagree on the largest share planned for agree on every point."""
 
 FAR = 1e3
 """More standard errors away from 0 than this a difference need not be told apart."""
@@ -141,6 +138,13 @@ def power(
     With groups (`clustered`, `out_of_source`) it is the number of groups that counts: more points
     of these groups bring much less. Degrees of freedom grow with the groups.
 
+    Losses of 0 and 1 are planned for by McNemar's test: a difference d takes at least a share d
+    of discordant points, so no pilot promises to find it with a few points. Of models that agree
+    on every point the numbers are the cautious ends of their ranges, which rest on a share of
+    ``1 - 0.1^(1 / n)``, and ``caution`` says ``no discordant points``. Where a test set was
+    evaluated several times, and the models disagree on 25 points or more, the points' averages
+    are planned for by their standard error.
+
     The ranges leave out 10% on either side: they are power and points needed at both ends of an
     80% interval for the variance of a difference, from the chi-squared distribution. Its
     degrees of freedom are those of the standard error (groups); for `wald` and `holdout` they
@@ -160,6 +164,8 @@ def power(
     ----------
     Cohen (1988), Statistical power analysis for the behavioral sciences, 2nd edition.
     Miller (2024), Adding error bars to evals, arXiv:2411.00640.
+    Connett, Smith and McHugh (1987), Statistics in Medicine 6(1), 53-59,
+    doi:10.1002/sim.4780060107.
 
     Examples
     --------
@@ -287,12 +293,13 @@ def plan_zero_one(result: Result, found: Discordance) -> Result:
 
     A difference of d takes at least a share d of discordant points. If their share is s, the
     statistic has the variance s under no difference and ``s - d^2`` at d (Connett, Smith and
-    McHugh 1987). Models that always agree have a share of ``1 - 0.05^(1 / n)`` at the most. The
-    range over the pilot's uncertainty is that of the exact interval of the share.
+    McHugh 1987). The range over the pilot's uncertainty is that of the exact interval of the
+    share; models that always agree are planned for with its upper end.
     """
-    at, n = found.known, found.n
+    at, n = found.counted, found.n
     agree = at & (found.total == 0)
-    share = np.where(found.total == 0, upper_share(n, UNSEEN), found.total / n)
+    low, high = clopper_pearson(found.total / n, n, 2 * TAIL)
+    share = np.where(found.total == 0, high, found.total / n)
     attrs = result.attrs
     alternative, effect = str(attrs["alternative"]), float(attrs["effect"])
     alpha, target = float(attrs["alpha"]), float(attrs["target_power"])
@@ -312,8 +319,7 @@ def plan_zero_one(result: Result, found: Discordance) -> Result:
         return power, needed if helps else np.full_like(share, np.inf)
 
     power, needed = plan(share)
-    ends = share_limits(found.total, n, TAIL)
-    (most, fewest), (least, largest) = plan(ends[0]), plan(ends[1])
+    (most, fewest), (least, largest) = plan(low), plan(high)
     numbers = {
         "power": power,
         "power_lower": least,
@@ -333,14 +339,6 @@ def plan_zero_one(result: Result, found: Discordance) -> Result:
     caution = np.where(at, result.caution & ~np.int64(Caution.ZERO_VARIANCE), result.caution)
     caution[agree] |= np.int64(Caution.ALWAYS_AGREE)
     return replace(result, columns=columns, caution=caution)
-
-
-def share_limits(count: FloatArray, n: FloatArray | float, tail: float) -> list[FloatArray]:
-    """Compute the limits of Clopper and Pearson for a share, with so much left out at each end."""
-    count, n = np.asarray(count, np.float64), np.asarray(n, np.float64)
-    low = special.betaincinv(np.maximum(count, 1), n - count + 1, tail)
-    high = special.betaincinv(count + 1, np.maximum(n - count, 1), 1 - tail)
-    return [np.where(count == 0, 0.0, low), np.where(count == n, 1.0, high)]
 
 
 def spreads(share: FloatArray, effect: FloatArray | float) -> tuple[FloatArray, FloatArray]:

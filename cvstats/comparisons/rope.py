@@ -87,8 +87,8 @@ def rope(
     ``p_worse`` is the one-sided p-value of `corrected_t` for the model being better. The value
     of rho is a heuristic, which no log can give. Test sets that all have the same difference
     put all probability where it lies. The posterior does not ask for the relative stability of
-    the difference, and ``caution`` says ``unstable difference`` where repetitions show that an
-    interval which does, such as `wald` in `compare`, is too narrow.
+    the difference. Where repetitions show that it is missing, ``caution`` says ``unstable
+    difference``: the interval of `wald` in `compare` may be far too narrow there.
 
     References
     ----------

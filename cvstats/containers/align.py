@@ -182,7 +182,7 @@ def twice_in(index: pd.Index, which: str, named: bool) -> LogError:
 
 
 def not_the_same(one: pd.Index, two: pd.Index, at: Any, common: str) -> LogError:
-    """Put into words how the evaluations differ; other folds are told from other points.
+    """Put into words how the evaluations differ; other folds are not other points.
 
     ``common`` keeps in both logs what both have, where that is anything.
     """

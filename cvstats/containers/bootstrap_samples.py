@@ -109,7 +109,7 @@ def counts_of(design: Design) -> IntArray | None:
 def counts_and_odd(design: Design) -> tuple[IntArray, list[Hashable]]:
     """Read the labels of ``count`` by code (-1: no count), and list those that occur and are none.
 
-    Labels of losses that were dropped are read too: they still tell who was drawn.
+    Labels of losses that were dropped are read too: they still show who was drawn.
     """
     labels = design.levels["count"].labels
     numbers = np.full(len(labels), -1, dtype=np.int64)
@@ -213,7 +213,7 @@ class Resample:
         return values[self.own_rows].reshape(1, -1)
 
     def check_draws(self) -> None:
-        """Refuse samples that are not n draws from n points: their counts tell who is missing."""
+        """Refuse samples that are not n draws from n points: their counts show who is missing."""
         n = self.bags.counts.shape[1]
         draws = self.bags.counts.sum(axis=1)
         wrong = np.flatnonzero(draws != n)
@@ -276,7 +276,7 @@ def without_undrawn(log: Log) -> Log:
 def resamples(design: Design) -> list[Resample]:
     """Lay out the fits of each data set (remembered).
 
-    Rows without a loss that was dropped still tell their counts.
+    Rows without a loss that was dropped still have their counts.
 
     Raises
     ------
@@ -330,7 +330,7 @@ def draws(design: Design) -> Draws:
         occurring = np.bincount(fit, minlength=len(rows.fit)) > 0
         points = np.bincount(rows.point.number[order], minlength=len(rows.point))
         number = (np.cumsum(occurring) - 1)[fit]
-        # What missing="drop" left out was drawn all the same, and its counts still tell.
+        # What missing="drop" left out was drawn all the same, and its counts still say so.
         logged = rows.fit.number[rows.order]
         total = np.bincount(logged, rows.count[rows.order], minlength=len(rows.fit))[occurring]
         n = int((points > 0).sum())

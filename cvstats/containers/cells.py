@@ -144,7 +144,7 @@ def design_of_cells(
     return Design(levels, len(weights), facts=facts, taking=taking, weights=weights)
 
 
-# --- what the sums of hashes of points tell of a streamed log -------------------------------------
+# --- what the sums of hashes of points show of a streamed log -------------------------------------
 
 
 def split_sizes(cells: Moments, prints: Prints | None) -> SplitSizes:

@@ -163,7 +163,7 @@ class ChunkReduction(Named):
 
 @dataclass(frozen=True, eq=False)
 class ChunkMoments:
-    """What a chunk, or several chunks of the same columns, tell of their losses.
+    """What a chunk, or several chunks of the same columns, say of their losses.
 
     Parameters
     ----------
@@ -847,7 +847,7 @@ def run_on_sketch(
         if log.lazy is None or not log.lazy.nan_tells:
             raise
         raise LogError(
-            f"{error} (This array is lazy, and NaN tells what was evaluated in it. Until that is "
+            f"{error} (This array is lazy, and NaN shows what was evaluated in it. Until that is "
             f"known, each point is taken to be tested once in each repetition. If it is not so, "
             f"load the array first: log.compute().)"
         ) from None
@@ -1144,7 +1144,7 @@ def as_array(losses: Any) -> xr.DataArray:
 
 
 def lazy_table(log: Log, by: tuple[str, ...]) -> xr.Dataset:
-    """Lay count, mean and variance of cells out; the count is known now, if levels tell it."""
+    """Lay count, mean and variance of cells out; the count is known now, if levels give it."""
     lazy, da = lazy_array(log), import_dask().array
     labels = [(name, list(log.design.levels[name].labels)) for name in by]
     shape = tuple(len(names) for _, names in labels)
@@ -1272,7 +1272,7 @@ NUMBERS = (
 
 
 def tabular(losses: Any) -> tuple[Any, bool]:
-    """Make a frame whose levels are all columns; also tell whether it was a Series."""
+    """Make a frame whose levels are all columns; also report whether it was a Series."""
     single = losses.ndim == 1
     frame = losses.to_frame(name=losses.name or "loss") if single else losses
     index = frame.index.name

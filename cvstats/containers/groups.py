@@ -263,7 +263,8 @@ def answer_groups(
 ) -> Result:
     """Run a method on the part of a log for each label of a level, of which all must be there."""
     groups = Groups(log, by)
-    gone = [label for label in labels if label not in groups.labels]
+    there = set(groups.labels)
+    gone = [label for label in labels if label not in there]
     if gone:
         raise LogError(f"no evaluation of {by}={spelled(gone[0])} is left.")
     together = run_groups(groups) if run_groups is not None else None

@@ -445,7 +445,7 @@ class Log:
         return missing_loss(name, where, self._untested())
 
     def _untested(self) -> str:
-        """Say how a table of random splits tells who was not tested in which of them."""
+        """Say how a table of random splits shows who was not tested in which of them."""
         levels = [self.design.levels.get(name) for name in ("repetition", "point")]
         if not all(level is not None and isinstance(level.codes, GridCodes) for level in levels):
             return ""

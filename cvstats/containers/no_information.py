@@ -45,7 +45,7 @@ def no_information_of(
         many = " of each sample" if samples else ""
         raise LogError(
             f"{method} needs the no-information rate{many}, the mean loss if every prediction met "
-            f"every truth, and neither no_information= nor losses.attrs['no_information'] tells "
+            f"every truth, and neither no_information= nor losses.attrs['no_information'] has "
             f"it. cvstats.evaluate notes it there. By hand it is loss(y[:, None], f[None, :])."
             f"mean(), with the truths y and the predictions f of the model fitted to the "
             f"whole sample. To do without it, pass {without}."

@@ -20,7 +20,7 @@ __all__ = ["Named", "token_of"]
 
 
 class Named:
-    """Something that a task is given, whose name tells all of its fields."""
+    """Something that a task is given, whose name contains all of its fields."""
 
     def __dask_tokenize__(self) -> Any:
         """Write all fields out."""

@@ -189,7 +189,7 @@ def design_of(
         return Design(levels, size, present, taking=TAKING)
     stacked = log.indexes.get(dims[0]) if len(dims) == 1 else None
     if isinstance(stacked, pd.MultiIndex) and all(name in stacked.names for name in levels):
-        # The index tells all there is to know.
+        # The index holds all there is to know.
         return Design(levels, size, facts=facts_about(stacked), taking=TAKING)
     return Design(levels, size, taking=TAKING)
 

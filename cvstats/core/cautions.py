@@ -189,7 +189,7 @@ class Caution(IntFlag):
         1 << 32, "unstable difference",
         "Other splits of the same points, or the exchange of one training point, change the "
         "difference of these two models by much of its standard error: an interval that counts "
-        "points, such as that of wald, is then too narrow.",
+        "points, such as that of wald, may be far too narrow.",
         "Use corrected_t or nested_cv, whose standard errors contain the chance of the training "
         "data.",
     )  # fmt: skip

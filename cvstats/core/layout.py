@@ -90,7 +90,7 @@ def covers_all_points(design: Design) -> bool:
 def is_partition(design: Design) -> bool:
     """Whether the log is K-fold cross-validation, perhaps repeated.
 
-    Sources serve as folds only where the names of the points tell that each was tested once.
+    Sources serve as folds only where the names of the points show that each was tested once.
     """
     if fold_level(design) == "source" and design.splits().points is None:
         return False

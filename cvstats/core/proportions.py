@@ -20,7 +20,6 @@ __all__ = [
     "clopper_pearson",
     "score_statistic",
     "tango_limits",
-    "upper_share",
     "wilson",
 ]
 
@@ -56,11 +55,6 @@ def clopper_pearson(
     lowest: FloatArray = np.where(ones == 0, 0.0, lower)
     highest: FloatArray = np.where(ones == n, 1.0, upper)
     return open_side(lowest, highest, alternative)
-
-
-def upper_share(n: FloatArray | float, alpha: float) -> FloatArray:
-    """Find the largest proportion that leaves n points without an event with probability alpha."""
-    return np.asarray(-np.expm1(np.log(alpha) / n))
 
 
 def critical_value(alpha: float, alternative: str) -> float:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Generator, Hashable, Iterator, Mapping
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from os import PathLike
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -20,8 +20,9 @@ from cvstats.evaluation.checkpoint import cache_in, fingerprint
 from cvstats.evaluation.data import Data, read_data
 from cvstats.evaluation.fit import FitResult, Loss, fit_and_score, run_fit, scoring_spec
 from cvstats.evaluation.loss_table import LossTable
-from cvstats.loss_functions import loss_name
-from cvstats.options import is_whole
+from cvstats.evaluation.metrics import asks_for_metrics, metric_log, prediction_spec
+from cvstats.loss_functions import ACCURACY, loss_name
+from cvstats.options import check_choices, find_choices, is_whole
 from cvstats.plans import BoundPlan, Fit, Plan
 
 __all__ = ["evaluate"]
@@ -33,8 +34,10 @@ def evaluate(
     y: Any,
     *,
     plan: Plan | BoundPlan | None = None,
-    loss: Loss = "squared_error",
+    loss: Loss | Sequence[Loss] = "squared_error",
     quantile: float | None = None,
+    folds: Literal["average", "pool"] | None = None,
+    average: Literal["binary", "macro", "weighted", "micro"] | None = None,
     groups: Any = None,
     point: Any = None,
     n_jobs: int | None = 1,
@@ -44,7 +47,7 @@ def evaluate(
     """Run estimators over a resampling plan and return the loss log.
 
     Each loss is that of one point under a model that the plan trained; all estimators meet the
-    same splits. What the log can tell, and about which error, depends on the plan, which names
+    same splits. What the log can show, and about which error, depends on the plan, which names
     the interval methods that it is for.
 
     Parameters
@@ -59,13 +62,19 @@ def evaluate(
     plan : Plan
         What to train and test on, from `cvstats.plans`. It has to be given: the interval that
         the log is for depends on it.
-    loss : str or callable, optional
+    loss : str, callable or list, optional
         As for `cvstats.losses`: ``squared_error``, ``absolute_error``, ``percentage_error``,
         ``pinball``, ``zero_one`` (which take ``predict``), ``log_loss`` and ``brier`` (which
         take ``predict_proba``), ``hinge`` (which takes ``decision_function``), or a function of
-        truth and prediction that returns a loss for each point.
+        truth and prediction that returns a loss for each point. Also a metric such as ``auc``
+        (which takes ``predict_proba``), ``f1``, ``rmse`` or ``r2``; or a list, which gives a log
+        with the level ``metric``. Of two classes the second one is positive.
     quantile : float, optional
         For ``pinball``, the level of the predicted quantile.
+    folds : {"average", "pool"}, optional
+        For metrics, as for `cvstats.losses`.
+    average : {"binary", "macro", "weighted", "micro"}, optional
+        For metrics of several classes, as for `cvstats.losses`.
     groups : array or Series, shape (n,), optional
         Source of each point. It becomes the level ``source``, and it is what grouped plans and
         ``leave_one_source_out`` keep together.
@@ -135,6 +144,7 @@ def evaluate(
     model
     ridge    2990.0  2634.0  3345.0  182.0
     """
+    check_choices({"folds": folds, "average": average}, find_choices(evaluate))
     tools = import_tools()
     checked_flag("progress", progress)
     if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
@@ -142,8 +152,12 @@ def evaluate(
     models, is_single = read_models(estimators)
     data = read_data(X, y, groups, point)
     bound = bind_plan(plan, data, groups)
-    spec = scoring_spec(loss, quantile, data.truth)
-    table = LossTable.of_plan(bound, list(models))
+    if asks_for_metrics(loss):
+        spec = prediction_spec(loss, quantile, data.truth, bound)
+    else:
+        of_points: Any = "zero_one" if loss == "accuracy" else loss
+        spec = scoring_spec(of_points, quantile, data.truth)
+    table = LossTable.of_plan(bound, list(models), sum(spec.widths) or 1)
     score: Callable[..., Any] = fit_and_score
     keys = dict.fromkeys(models, "")
     if checkpoint is not None:
@@ -176,14 +190,17 @@ def evaluate(
         for result in stack.enter_context(close_quietly(workers(calls()))):
             table.add(result)
             bar.update()
-    log = table.to_log(data, is_single)
-    log.attrs = {
-        "plan": str(bound.plan),
-        "n_fits": bound.n_fits,
-        "loss": loss_name(loss),
-        **table.attrs(),
-    }
-    return log
+    facts = {"plan": str(bound.plan), "n_fits": bound.n_fits, **table.attrs()}
+    if spec.responses:
+        given = {"folds": folds, "average": average, "quantile": quantile}
+        log = metric_log(table, data, spec, loss, given)
+        found = log.iloc[:, 0] if is_single else log
+        found.attrs = {**facts, **log.attrs}
+        return found
+    found = table.to_log(data, is_single)
+    named: dict[Any, Any] = ACCURACY if loss == "accuracy" else {"loss": loss_name(loss)}
+    found.attrs = {**facts, **named}
+    return found
 
 
 @dataclass(frozen=True)

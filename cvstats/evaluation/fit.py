@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
@@ -39,12 +39,22 @@ class ScoringSpec:
         The labels of a classification, sorted; empty where ``predict`` is called.
     options : LossOptions
         The other arguments of the loss.
+    responses : tuple of str
+        Where metrics are asked for, the methods of the model whose predictions are kept; the loss
+        is then not computed.
     """
 
     loss: Loss
     response: str
     classes: tuple[Hashable, ...]
     options: LossOptions
+    responses: tuple[str, ...] = ()
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """How many numbers for a point each of the responses has."""
+        several = len(self.classes) if len(self.classes) > 2 else 1
+        return tuple(several if name == "predict_proba" else 1 for name in self.responses)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +67,9 @@ class FitResult:
         Number of the fit in the plan.
     model : str
         Name of the model.
-    losses : array of float, shape (points,), optional
-        A loss for each different test point, in ascending order of rows; None if it failed.
+    losses : array of float, shape (points,) or (points, numbers), optional
+        A loss for each different test point, in ascending order of rows, or its predictions; None
+        if it failed.
     no_information : float, optional
         Where the fit is tested on its own sample: the mean loss of all pairs of a truth and a
         prediction.
@@ -142,6 +153,8 @@ def fit_and_score(
     """
     clone = import_module("sklearn.base").clone
     fitted = clone(estimator).fit(take_rows(data.X, train), take_rows(data.y, train))
+    if spec.responses:
+        return kept_predictions(fitted, take_rows(data.X, points), spec), None
     predicted = predictions(fitted, take_rows(data.X, points), spec)
     truth = data.truth[points]
     losses = pointwise(truth, predicted, spec.loss, spec.options)
@@ -149,6 +162,17 @@ def fit_and_score(
         return losses, None
     again = np.searchsorted(points, train)  # each point as often as it is in the sample
     return losses, no_information(truth[again], predicted[again], spec.loss, spec.options)
+
+
+def kept_predictions(fitted: Any, X: Any, spec: ScoringSpec) -> FloatArray:
+    """Predict all that the metrics read, as numbers: of a label its code."""
+    columns: list[NDArray[Any]] = []
+    for response in spec.responses:
+        found = predictions(fitted, X, replace(spec, response=response))
+        if response == "predict" and spec.classes:
+            found = np.searchsorted(np.array(spec.classes), found)
+        columns.append(found.reshape(len(found), -1))
+    return np.column_stack(columns).astype(np.float64)
 
 
 def predictions(fitted: Any, X: Any, spec: ScoringSpec) -> NDArray[Any]:

@@ -63,8 +63,8 @@ class LossTable:
     rates: dict[tuple[int, Hashable], float | None] = field(default_factory=dict)
 
     @classmethod
-    def of_plan(cls, plan: BoundPlan, models: Sequence[Hashable]) -> LossTable:
-        """Go through a plan once, without training anything."""
+    def of_plan(cls, plan: BoundPlan, models: Sequence[Hashable], width: int = 1) -> LossTable:
+        """Go through a plan once, without training anything; keep ``width`` numbers a point."""
         numbered = numbered_levels(plan)
         labels: dict[str, list[Any]] = {name: [] for name in numbered}
         starts, lengths, points, counts = [0], [], [], []
@@ -86,7 +86,7 @@ class LossTable:
             levels["count"] = np.concatenate(counts)
         return cls(
             plan, list(models), np.array(starts), np.concatenate(points), levels, places,
-            train_sizes, apparent, np.full((starts[-1], len(models)), np.nan),
+            train_sizes, apparent, np.full((starts[-1], len(models) * width), np.nan),
         )  # fmt: skip
 
     def add(self, result: FitResult) -> None:
@@ -105,7 +105,9 @@ class LossTable:
             ) from result.failure
         rows = slice(*self.starts[result.fit : result.fit + 2])
         _, at = np.unique(self.points[rows], return_inverse=True)
-        self.losses[rows, self.models.index(result.model)] = result.losses[at]
+        width = self.losses.shape[1] // len(self.models)
+        first = self.models.index(result.model) * width
+        self.losses[rows, first : first + width] = result.losses.reshape(-1, width)[at]
         if result.no_information is not None:
             self.rates[result.fit, result.model] = result.no_information
 

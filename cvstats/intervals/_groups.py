@@ -60,8 +60,8 @@ def doubt_sources(design: Design, *, of_means: bool) -> Caution:
 
 def add_doubt(caution: IntArray, doubt: IntArray | np.int64) -> IntArray:
     """Add a doubt about sources, except where there is nothing or the folds are the sources."""
-    told = np.int64(Caution.NO_LOSSES | Caution.SOURCES_AS_FOLDS)
-    return np.where(caution & told, caution, caution | doubt)
+    settled = np.int64(Caution.NO_LOSSES | Caution.SOURCES_AS_FOLDS)
+    return np.where(caution & settled, caution, caution | doubt)
 
 
 def flag_ignored_sources(result: Result, design: Design, *, of_means: bool) -> Result:

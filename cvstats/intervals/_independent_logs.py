@@ -1,7 +1,7 @@
 """Variance components from several independent logs, where nothing has to be assumed.
 
-One log cannot tell how far all of its losses move together. The means of logs of independent
-data sets can: their sample variance is unbiased for theta, and what a single log tells of
+One log cannot show how far all of its losses move together. The means of logs of independent
+data sets can: their sample variance is unbiased for theta, and what a single log shows of
 sigma^2 - omega and omega - gamma then leaves one value for each component.
 """
 
@@ -130,7 +130,7 @@ def decompose_logs(logs: Sequence[Moments], fold_weights: str) -> Result:
 
 
 def log_mean(parts: Sequence[Components]) -> dict[str, FloatArray]:
-    """Average over the repetitions of a log what each of them tells."""
+    """Average over the repetitions of a log what each of them shows."""
     return average_columns([part.to_columns() for part in parts])
 
 

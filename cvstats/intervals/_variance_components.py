@@ -44,7 +44,7 @@ BIASES = {
 
 @dataclass(frozen=True, eq=False)
 class Components:
-    """What one partition tells of the variance; arrays have a number for each column.
+    """What one partition shows of the variance; arrays have a number for each column.
 
     ``mean`` is relative to ``origin``, ``within`` is W, ``between`` is D, ``spread`` the sample
     variance of the fold means and
@@ -75,7 +75,7 @@ class Components:
         return floor if factor == 0 else floor + factor * self.between
 
     def to_columns(self) -> dict[str, FloatArray]:
-        """List what this partition tells, raw, by the names that users see."""
+        """List what this partition shows, raw, by the names that users see."""
         if self.points == self.folds:
             raise refuse_single_points(self)
         return {

@@ -31,7 +31,7 @@ from cvstats.intervals._references import GERAS
 from cvstats.intervals._requirements import one_source_out
 from cvstats.options import Missing
 
-__all__ = ["out_of_source"]
+__all__ = ["FEW_SOURCES", "out_of_source"]
 
 TARGETS = {
     "new_source": "expected loss on a source that is not in the data, drawn as these were",

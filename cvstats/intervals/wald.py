@@ -111,8 +111,8 @@ def wald(
     losses averaged point by point. Intervals of proportions do the same: the share of errors is
     the mean over all repetitions, and n is the number of points. With errors on 1% of 50, 100
     and 200 points Wilson's interval covers .91, .92 and .95 (.95 or more on average over error
-    rates from 0.5% to 2%), that of Clopper and Pearson .98 or more, and the Wald interval .39,
-    .63 and .87.
+    rates from 0.5% to 2%), that of Clopper and Pearson .98 or more, and the Wald interval .40,
+    .63 and .86.
 
     Losses skewed to the right, such as squared errors with heavy tails, make the interval lie too
     low. Hall's limits reach further up: for the mean predictor of lognormal(0.5) data in 10-fold

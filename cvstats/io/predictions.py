@@ -16,6 +16,7 @@ from cvstats.errors import MOST, LogError, listed, place, spelled
 from cvstats.io.factorize import Coded, coded, combined, first_rows, indexed, numbered
 from cvstats.io.failures import raise_as_log_error
 from cvstats.loss_functions import losses
+from cvstats.metrics import METRICS
 
 __all__ = [
     "LOSS", "MODEL", "PREDICTION", "TRUTH", "AlignedPredictions", "LossRequest", "PredictionTable",
@@ -338,13 +339,19 @@ def losses_of(
         )
     one = len(parts.models) == 1
     columns: dict[Hashable, Any] = dict(parts.responses)
-    of_threshold = loss == "zero_one" and request.threshold is not None
-    if (loss in OF_PROBABILITIES or of_threshold) and parts.probabilities:
+    metric = METRICS.get(loss) if isinstance(loss, str) else None
+    labels = loss == "zero_one" or (metric is not None and metric.reads == "labels")
+    of_scores = metric is not None and metric.reads == "scores"
+    of_threshold = labels and request.threshold is not None
+    if (loss in OF_PROBABILITIES or of_scores or of_threshold) and parts.probabilities:
         columns = dict(parts.probabilities)
-        if request.positive is None and request.threshold is None:
+        two = of_scores and len(parts.classes) == 2
+        if request.positive is None and request.threshold is None and not two:
             options["classes"] = parts.classes
         else:
-            at = class_at(request.positive, parts.classes)
+            last = parts.classes[-1] if two else None
+            positive = last if request.positive is None else request.positive
+            at = class_at(positive, parts.classes)
             columns = {model: names[at] for model, names in columns.items()}
             options["positive"] = parts.classes[at]
     if one:

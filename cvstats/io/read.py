@@ -261,10 +261,7 @@ def read_log(
         log = compute_log(parts, request, found.called)
         for said in found.warnings:
             warnings.warn(said + ".", stacklevel=2)
-        computed: dict[Hashable | None, Any] = {
-            name: log.attrs[name] for name in ("loss", "brier") if name in log.attrs
-        }
-        log.attrs = {**facts_of(path_or_object, tool, found), **computed}
+        log.attrs = {**facts_of(path_or_object, tool, found), **log.attrs}
         if n_train is not None:
             sizes = [float(n) for n in n_train] if isinstance(n_train, Iterable) else n_train
             log.attrs["n_train"] = sizes

@@ -1,5 +1,6 @@
 """Losses of logged predictions: of single points, and of metrics that are no means of these."""
 
+from cvstats.loss_functions.metric_logs import takes_option
 from cvstats.loss_functions.pointwise import (
     LOSSES,
     TAKES,
@@ -9,17 +10,20 @@ from cvstats.loss_functions.pointwise import (
     pointwise,
     unknown_loss,
 )
-from cvstats.loss_functions.predictions import is_name, losses, single
+from cvstats.loss_functions.predictions import ACCURACY, is_name, join_metrics, losses, single
 
 __all__ = [
+    "ACCURACY",
     "LOSSES",
     "TAKES",
     "LossOptions",
     "checked_loss",
     "is_name",
+    "join_metrics",
     "loss_name",
     "losses",
     "pointwise",
     "single",
+    "takes_option",
     "unknown_loss",
 ]

@@ -31,7 +31,7 @@ from cvstats.loss_functions.pointwise import (
 from cvstats.metrics import METRICS, metric_of
 from cvstats.options import check_choices, find_choices
 
-__all__ = ["is_name", "losses", "single"]
+__all__ = ["is_name", "join_metrics", "losses", "single"]
 
 Columns: TypeAlias = (
     Hashable | Sequence[Hashable] | Mapping[Hashable, Hashable | Sequence[Hashable]]
@@ -246,7 +246,7 @@ def losses(
     return put_together(predictions, values, named, one)
 
 
-ACCURACY = {
+ACCURACY: dict[Any, Any] = {
     "loss": "1 - accuracy", "metric": "accuracy", "orientation": "1 - score", "range": (0.0, 1.0),
 }  # fmt: skip
 """Facts of a log of 0/1 losses that is asked for as accuracy: it is a mean over points."""
@@ -333,11 +333,17 @@ def several_losses(
         logs[name] = losses(predictions, truth, prediction, loss, **own)
     if unused := [option for option in asked if option not in used]:
         raise LogError(f"none of loss={names!r} uses {unused[0]}=. Leave it out.")
+    return join_metrics(logs)
+
+
+def join_metrics(logs: Mapping[str, Any]) -> Any:
+    """Put logs of one loss each together, by the level (dimension) ``metric``."""
+    names = list(logs)
     facts = {
         "loss": ", ".join(names), "metric": names,
         "metrics": {name: dict(log.attrs) for name, log in logs.items()},
     }  # fmt: skip
-    if isinstance(predictions, xr.Dataset):
+    if isinstance(logs[names[0]], (xr.DataArray, xr.Dataset)):
         whole = xr.concat(list(logs.values()), pd.Index(names, name="metric"), combine_attrs="drop")
         return whole.assign_attrs(facts)
     table = pd.concat(logs, names=["metric"])

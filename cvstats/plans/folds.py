@@ -325,7 +325,7 @@ def leave_one_source_out() -> Plan:
     -------
     Plan
         Leads to the levels ``source, point``, a fit for each source: the sources are the folds.
-        They are told by ``groups=``.
+        ``groups=`` names them.
 
     Notes
     -----

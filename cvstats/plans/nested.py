@@ -27,7 +27,7 @@ class Nested:
     seed: int
 
     def check(self, points: Points) -> None:
-        """Ask for folds of two points, whose variance can be told."""
+        """Ask for folds of two points, whose variance can be estimated."""
         check_folds(points, self.n_folds, self.mixing, per_fold=1 if self.mixing == "groups" else 2)
 
     def n_fits(self, points: Points | None) -> int:
@@ -201,7 +201,7 @@ def replace_one(n_folds: int = 5, n_repetitions: int = 1, *, rng: Rng = None) ->
     """Plan a cross-validation, and many of one half of the data in which one point is replaced.
 
     For `cvstats.replace_one`, whose target is the expected error at the size of the training
-    folds; how much the half's error moves tells the variance.
+    folds; how much the half's error moves gives the variance.
 
     Parameters
     ----------

@@ -239,7 +239,7 @@ def paired_subsampling(
     stratified: bool = False,
     rng: Rng = None,
 ) -> Plan:
-    """Plan random splits of the data, and of disjoint halves that tell how much they vary.
+    """Plan random splits of the data, and of disjoint halves that show how much they vary.
 
     For `cvstats.conservative_z`, whose target is the expected error at the size that the
     models of the data were trained on.

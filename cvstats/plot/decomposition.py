@@ -48,7 +48,7 @@ def decomposition(
     """Draw the parts of the variance of the mean, for several assumed correlations of folds.
 
     The target is theta, the variance of the mean loss over data sets. Two parts of it are
-    estimated; the third, the covariance gamma of different folds, no single log can tell.
+    estimated; the third, the covariance gamma of different folds, no single log can show.
 
     Parameters
     ----------

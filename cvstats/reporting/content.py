@@ -378,7 +378,7 @@ def of_scatter(losses: Losses, settings: Settings, design: Design) -> Section:
         partial(plot.decomposition, losses, missing=settings.missing),
         title="Parts of the variance", height=min(12.0, 1.3 + 0.85 * len(parts)),
         caption="The variance of the mean if fold means had the correlation rho. The hatched part "
-        "is assumed, since no single log tells it; strokes are the sums, diamonds "
+        "is assumed, since no single log shows it; strokes are the sums, diamonds "
         "the squared standard errors of wald.",
     )  # fmt: skip
     return section

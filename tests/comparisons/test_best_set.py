@@ -81,6 +81,26 @@ def test_two_models_are_the_one_sided_test():
     assert p["b"] == pytest.approx(1 - test, abs=of_draws(test, 100_000) + 1e-4)
 
 
+@pytest.mark.parametrize("center", ["fold", "global"])
+def test_rows_and_columns_in_memory(center):
+    """From 16 models in C order on, rows are read whole; the numbers are those of columns."""
+    rng = np.random.default_rng(30)
+    n, m = 90, 20
+    losses = rng.gamma(2.0, size=(n, 1)) + rng.normal(0.05 * np.arange(m), 1, (n, m))
+    index = pd.MultiIndex.from_arrays([np.arange(n) % 3, range(n)], names=["fold", "point"])
+    tables = [
+        pd.DataFrame(np.array(losses, order=order), index, copy=False).cvci.best_set(
+            center=center, rng=0, n_draws=2_000
+        )
+        for order in "CF"
+    ]
+    for name in ("estimate", "statistic", "p_value"):
+        np.testing.assert_allclose(tables[0][name], tables[1][name], rtol=1e-10)
+    folds = np.arange(n) % 3 if center == "fold" else np.zeros(n, dtype=int)
+    exact = oracle_many.best(losses.T.tolist(), m - 1, folds.tolist(), draws=1)
+    assert tables[0]["statistic"].iloc[m - 1] == pytest.approx(exact.statistic, rel=1e-10)
+
+
 def test_one_model():
     for one in (FRAME[["a"]], FRAME["a"]):
         table = cvstats.best_set(one)

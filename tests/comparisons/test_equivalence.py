@@ -51,6 +51,15 @@ def test_equivalent_where_the_interval_lies_within(alpha, method):
         assert table["equivalent"].dtype == bool
 
 
+def test_one_test_set_is_not_a_doubt():
+    """wald says of one fold that holdout is made for it; for a difference both are the same."""
+    frame = equivalent_models(names="ab")
+    one = frame.droplevel([name for name in frame.index.names if name != "point"])
+    assert "one fold" in str(one.cvci.wald()["caution"].iloc[0])
+    table = one.cvci.equivalence(margin=0.3, method="wald")
+    assert "one fold" not in table["caution"].iloc[0]
+
+
 def test_non_inferiority_is_one_one_sided_test():
     table = FRAME.cvci.equivalence(margin=(None, 0.2))
     moved = cvstats.difference(FRAME["a"], FRAME["b"]) - 0.2

@@ -153,7 +153,7 @@ def test_parts_of_a_log_with_sources_inside():
         names=["fold", "site", "source", "point"],
     )
     log = losses[["a"]].set_index(index)
-    assert labels(log.cvci.wald(by="site")) == {"sources ignored"}
+    assert log.cvci.wald(by="site")["caution"].str.contains("sources ignored").all()
     assert "sources ignored" not in labels(log.cvci.wald(by="source"))
     one = log[log.index.get_level_values("source") < 5]
     table = one.cvci.wald(by="site")["caution"]
@@ -334,3 +334,29 @@ def test_moments_give_the_same(design):
         ours = moments.compare() if name == "compare" else moments.power(effect=0.1)
         assert ours.attrs["interval_method"] == wanted.attrs["interval_method"]
         np.testing.assert_allclose(ours["se"], wanted["se"], rtol=1e-9)
+
+
+def test_the_advice_of_holdout_can_be_followed():
+    """Of several repetitions of a test set with sources, too."""
+    log = repeated(log_of("left out", names="ab"))
+    with pytest.raises(LogError, match=r"pandas.concat\(\{0: log\}, names=\['fold'\]\)"):
+        log.cvci.compare(method="holdout")
+    one = pd.concat({0: log}, names=["fold"])
+    for name, call in CALLS.items():
+        assert call(one, method="holdout").attrs["interval_method"] == "holdout", name
+        assert call(one).attrs["interval_method"] == "clustered", name
+    wanted = log.groupby(level=["source", "point"]).mean().droplevel("source")
+    ours = only_row(one.cvci.compare(method="holdout"))
+    assert ours["se"] == pytest.approx(only_row(wanted.cvci.compare())["se"], rel=1e-12)
+
+
+@pytest.mark.parametrize("design", ["one test set", "grouped folds", "left out"])
+def test_union_takes_the_intervals_of_the_design(design):
+    log = log_of(design, names="ab")
+    each = log.cvci.interval(alpha=0.025)
+    row = only_row(log.cvci.compare(method="union"))
+    lower, upper = each["lower"], each["upper"]
+    assert row["lower"] == pytest.approx(lower["a"] - upper["b"], rel=1e-12)
+    assert row["upper"] == pytest.approx(upper["a"] - lower["b"], rel=1e-12)
+    points = only_row(log.cvci.compare(method="union", options={"method": "wald"}))
+    assert points["upper"] < row["upper"]

@@ -314,6 +314,35 @@ def test_variances_without_a_covariance_are_refused():
         assert ((root[i] - root[j]) ** 2).sum() == pytest.approx(fine[i, j], rel=1e-9)
 
 
+def test_a_noisy_model_costs_the_others_no_digits():
+    """The covariance is taken about the model in the middle, not about one far from all."""
+    close = np.array([[0.0, 2.0, 3.0], [2.0, 0.0, 4.0], [3.0, 4.0, 0.0]])
+    squared = np.full((4, 4), 1e14)
+    squared[:3, :3] = close
+    squared[3, 3] = 0.0
+    root = max_t.factor_covariance(squared)
+    for i, j in itertools.combinations(range(3), 2):
+        assert ((root[i] - root[j]) ** 2).sum() == pytest.approx(close[i, j], rel=1e-9)
+
+
+def test_rounding_below_zero_is_not_a_missing_covariance():
+    """An eigenvalue of -1e-10 is rounding, one of -1e-4 is not; Cholesky refuses both."""
+    rng = np.random.default_rng(8)
+    vectors = np.linalg.qr(rng.normal(size=(5, 5)))[0]
+    for negative, refused in ((-1e-10, False), (-1e-4, True)):
+        cov = (vectors * np.array([negative, 0.3, 0.5, 0.8, 1.0])) @ vectors.T
+        cov = np.pad(cov, (1, 0))  # the first model is the origin
+        variance = cov.diagonal()
+        squared = variance[:, None] + variance - 2 * cov
+        with pytest.raises(np.linalg.LinAlgError):
+            np.linalg.cholesky(cov[1:, 1:])
+        root = max_t.factor_covariance(squared)
+        assert (root is None) == refused
+        if root is not None:
+            found = ((root[:, None] - root) ** 2).sum(axis=2)
+            np.testing.assert_allclose(found, squared, atol=1e-8)
+
+
 def test_standardized():
     z = np.array([-2.0, 1.0])
     result = Result("x", {"statistic": z}, np.zeros(2, dtype=np.int64))

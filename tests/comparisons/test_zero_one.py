@@ -169,8 +169,8 @@ def test_tango_is_refused_in_words():
         cvstats.compare(frame, method="tango", adjust="max-t")
     with pytest.raises(LogError, match="tango has no options"):
         cvstats.compare(frame, method="tango", options={"variance": "within-fold"})
+    random = pd.concat({0: frame.iloc[:30], 1: frame.iloc[20:]}, names=["repetition"])
     with pytest.raises(LogError, match="wald needs"):
-        random = pd.concat({0: frame.iloc[:30], 1: frame.iloc[20:]}, names=["repetition"])
         cvstats.compare(random, method="tango")
 
 
@@ -365,13 +365,30 @@ def test_models_that_agree_get_bounds():
         assert "no discordant points" in row["caution"]
         assert row["points_needed"] > 100
         assert row["power"] < 0.2
+        assert row["power"] == row["power_lower"]
+        assert row["points_needed"] == row["points_needed_upper"]
         assert np.isnan(row["points_needed_limit"])
         assert np.isnan(row["smallest_effect_limit"])
-        some_apart = pair(
-            0, 3, 20, both=4, folds=5, repetitions=repetitions
-        )  # 1 - .05^(1/20) is .14
-        assert row["points_needed"] < cvstats.power(some_apart, effect=0.05)["points_needed"].item()
+        # 3 of 20 points are .15, and 1 - .1^(1/20) is .11
+        apart = pair(0, 3, 20, both=4, folds=5, repetitions=repetitions)
+        assert row["points_needed"] < cvstats.power(apart, effect=0.05)["points_needed"].item()
     assert np.isnan(cvstats.power(pair(0, 0, 3), effect=0.5)["smallest_effect"].item())
+
+
+def test_averages_of_many_points_keep_their_standard_error():
+    """Four runs of a test set say more than one, which counts of points do not see."""
+    rng = np.random.default_rng(5)
+    runs = {r: pair(40, 30, 200).sample(frac=1, random_state=rng.integers(99)) for r in range(4)}
+    runs = {r: frame.set_axis(pd.RangeIndex(200, name="point")) for r, frame in runs.items()}
+    frame = pd.concat(runs, names=["repetition"])
+    found = cvstats.equivalence(frame, margin=0.1)
+    pd.testing.assert_frame_equal(found, cvstats.equivalence(frame, margin=0.1, method="holdout"))
+    counted = cvstats.equivalence(frame, margin=0.1, method="tango")
+    assert counted["upper"].item() > found["upper"].item()
+    plan = cvstats.power(frame, effect=0.1).iloc[0]
+    z = stats.norm.isf(0.025)
+    away = 0.1 / found["se"].item()
+    assert plan["power"] == pytest.approx(stats.norm.cdf(away - z) + stats.norm.cdf(-away - z))
 
 
 def test_planning_of_groups_that_agree():

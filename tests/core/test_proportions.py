@@ -16,7 +16,6 @@ from cvstats.core.proportions import (
     clopper_pearson,
     score_statistic,
     tango_limits,
-    upper_share,
     wilson,
 )
 
@@ -156,10 +155,6 @@ def test_intervals_of_one_proportion_as_statsmodels(errors, n):
             assert bound[side] == found[side]
             assert np.isinf(bound[1 - side])
         assert np.isnan(ours(np.array([np.nan]), n, 0.1)).all()
-
-
-def test_the_largest_share_of_what_did_not_happen():
-    np.testing.assert_allclose((1 - upper_share(np.array([5, 300]), 0.05)) ** [5, 300], 0.05)
 
 
 # --- size and coverage, exactly -------------------------------------------------------------------

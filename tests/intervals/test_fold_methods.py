@@ -269,9 +269,24 @@ def test_quadratic_by_bias(rows, fold_weights, bias):
     slack = 2e-12 * size + rounded
     assert only_row(ours)["variance_raw"] == pytest.approx(float(exact), rel=1e-12, abs=slack)
     assert ("mean dominates" in only_row(ours)["caution"]) == (sum(bias) != -1)
+    assert "no losses" not in only_row(ours)["caution"]
     if float(exact) < -1e-9 * size:
         assert only_row(ours)[["se", "lower", "upper"]].isna().all()
         assert "negative" in only_row(ours)["caution"]
+
+
+@pytest.mark.parametrize(
+    ("bias", "words"),
+    [
+        ((0, 0, -1), "-gamma"),
+        ((0, -1, 0), "-omega"),
+        ((0.5, -1, -0.5), "0.5 sigma^2 - omega - 0.5 gamma"),
+        ((-2, 0, 1), "-2 sigma^2 + gamma"),
+        ((0, 1, 0), "omega + 2 mu^2"),
+    ],
+)
+def test_the_bias_in_words(bias, words):
+    assert cvstats.quadratic(golden(), bias=bias).attrs["bias"] == words
 
 
 @some

@@ -1,0 +1,384 @@
+"""Differences that are not stable: what is promised of them, where that is said, and how often.
+
+The populations of the simulation at the end are none of those of docs/theory/differences.md.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from sklearn.dummy import DummyRegressor
+from sklearn.linear_model import LinearRegression
+
+import cvstats
+from cvstats.comparisons._pairs import read_pairs
+from cvstats.intervals._differences import exchange_ratio
+
+ROOT = Path(__file__).parents[2]
+LABEL = "unstable difference"
+PAPER = "arXiv:2508.04409"
+CONDITION = "if the difference of the losses is relatively stable"
+
+
+def predict_mean(effect, *, repetitions=5, n=100, k=10, seed=1):
+    """Squared errors of zero, of the mean, and of a copy of zero, cross-validated."""
+    rng = np.random.default_rng(seed)
+    y = rng.normal(size=n) + effect
+    parts = []
+    for repetition in range(repetitions):
+        fold = rng.permutation(np.arange(n) % k)
+        mean = np.array([y[fold != f].mean() for f in range(k)])[fold]
+        index = pd.MultiIndex.from_arrays(
+            [np.full(n, repetition), fold, np.arange(n)], names=["repetition", "fold", "point"]
+        )
+        losses = {"zero": y**2, "mean": (y - mean) ** 2, "copy": y**2}
+        parts.append(pd.DataFrame(losses, index=index))
+    return pd.concat(parts)
+
+
+NULL, REAL = predict_mean(0.0), predict_mean(1.0)
+PAIR = ["zero", "mean"]
+
+
+def ratio_by_hand(log):
+    d = (log["zero"] - log["mean"]).groupby("repetition")
+    se = np.sqrt(d.var(ddof=0).mean() / d.size().iloc[0])
+    return d.mean().std() / se
+
+
+def as_array(log):
+    return log.to_xarray().to_dataarray("model")
+
+
+ROADS = {
+    "frame": lambda log: log,
+    "shuffled": lambda log: log.sample(frac=1, random_state=0),
+    "array": as_array,
+    "dask": lambda log: as_array(log).chunk(model=1, point=30),
+    "Moments": lambda log: cvstats.Moments.of_log(log, pairs=True),
+}
+COMPARISONS = {"compare": {}, "equivalence": {"margin": 0.1}, "power": {"effect": 0.1},
+               "rope": {"margin": 0.1}}  # fmt: skip
+
+
+# --- where it is said ---------------------------------------------------------------------------
+
+
+REFUSED = {("power", "dask"), ("power", "Moments")}
+"""Repetitions and no single losses."""
+
+
+@pytest.mark.parametrize(
+    ("name", "road"), [(n, r) for n in COMPARISONS for r in ROADS if (n, r) not in REFUSED]
+)
+def test_every_comparison_says_so_on_every_road(name, road):
+    assert ratio_by_hand(NULL) > 0.3 > ratio_by_hand(REAL)
+    for log, labelled in ((NULL, True), (REAL, False)):
+        losses = ROADS[road](log[PAIR])
+        function = getattr(losses if road == "Moments" else losses.cvci, name)
+        labels = np.ravel(cvstats.cautions(function(**COMPARISONS[name])))
+        assert [LABEL in label for label in labels] == [labelled]
+
+
+def test_the_label_is_that_of_the_ratio():
+    for seed in range(12):
+        log = predict_mean(0.15, seed=seed)[PAIR]
+        assert (LABEL in log.cvci.compare()["caution"].item()) == (ratio_by_hand(log) > 0.3)
+
+
+def test_the_sentence_leads_to_methods_that_do_not_need_it():
+    words = NULL[PAIR].cvci.compare().attrs["cautions"][LABEL]
+    assert "an interval that counts points, such as that of wald, may be far too narrow" in words
+    assert "corrected_t or nested_cv" in words
+
+
+def test_cells_are_judged_one_by_one():
+    both = xr.concat([as_array(NULL[PAIR]), as_array(REAL[PAIR])], "cell", join="outer")
+    for name, options in COMPARISONS.items():
+        labels = cvstats.cautions(getattr(both.cvci, name)(**options)).values.reshape(-1)
+        assert [LABEL in label for label in labels] == [True, False]
+
+
+def test_best_set_labels_the_model_whose_closest_rival_is_as_good():
+    both = pd.concat([NULL[PAIR], 5 + REAL[["copy"]]], axis=1)
+    labels = both.cvci.best_set(rng=0)["caution"]
+    assert [LABEL in label for label in labels] == [True, True, False]
+    assert not REAL[PAIR].cvci.best_set(rng=0)["caution"].str.contains(LABEL).any()
+
+
+def test_a_log_of_differences_is_judged_as_such():
+    for log, labelled in ((NULL, True), (REAL, False)):
+        for gap in (
+            log[PAIR].cvci.difference(),
+            log["zero"].cvci.difference(log["mean"]),
+            log[PAIR].cvci.difference(reference="mean"),
+            as_array(log[PAIR]).cvci.difference(),
+        ):
+            found = gap.cvci.wald()
+            assert (LABEL in np.ravel(cvstats.cautions(found))[0]) == labelled
+            assert CONDITION in found.attrs["guarantee"]
+            assert PAPER in found.attrs["reference"]
+
+
+def test_a_log_of_differences_is_judged_for_each_label_of_a_level():
+    other = REAL.rename(lambda point: point + 1000, level="point")
+    both = pd.concat({"x": NULL, "y": other}, names=["site"])[PAIR]
+    found = both.cvci.difference().cvci.wald(by="site")
+    assert [LABEL in label for label in found["caution"]] == [True, False]
+    assert CONDITION in found.attrs["guarantee"]
+    alone = NULL[PAIR].cvci.difference().cvci.wald()
+    assert found["se"].iloc[0] == pytest.approx(alone["se"].item(), rel=1e-12)
+
+
+# --- where it is not said -----------------------------------------------------------------------
+
+
+def test_models_of_their_own_are_not_labelled():
+    assert LABEL not in " ".join(NULL.cvci.wald()["caution"])
+    assert CONDITION not in NULL.cvci.wald().attrs["guarantee"]
+
+
+@pytest.mark.parametrize("method", ["corrected_t", "quadratic", "naive", "union"])
+def test_methods_that_do_not_ask_for_it_are_silent(method):
+    log = NULL[PAIR]
+    if method == "quadratic":
+        log = log.xs(0, level="repetition")
+    found = log.cvci.compare(method=method)
+    assert LABEL not in found["caution"].item()
+    assert CONDITION not in found.attrs["guarantee"]
+
+
+def test_two_repetitions_and_one_test_set_show_nothing():
+    assert LABEL not in predict_mean(0.0, repetitions=2)[PAIR].cvci.compare()["caution"].item()
+    runs = NULL[PAIR].droplevel("fold")
+    for table in (runs.cvci.compare(), runs.cvci.best_set(rng=0)):
+        assert not table["caution"].str.contains(LABEL).any()
+
+
+def test_rounding_is_not_instability():
+    rng = np.random.default_rng(2)
+    noise = 1 + 1e-16 * rng.integers(-2, 3, size=len(NULL))
+    log = NULL[["zero"]].assign(twin=NULL["zero"] * noise) + 1e3
+    caution = log.cvci.compare()["caution"].item()
+    assert "zero variance" in caution
+    assert LABEL not in caution
+    same = NULL[["zero", "copy"]]
+    assert LABEL not in same.cvci.compare()["caution"].item()
+    assert not same.cvci.best_set(rng=0)["caution"].str.contains(LABEL).any()
+    assert LABEL not in same.cvci.rope(margin=0.1)["caution"].item()
+
+
+# --- what is promised ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["compare", "equivalence", "power"])
+def test_an_interval_of_differences_does_not_promise_what_one_of_a_model_does(name):
+    attrs = getattr(REAL[PAIR].cvci, name)(**COMPARISONS[name]).attrs
+    assert CONDITION in attrs["guarantee"]
+    assert "both models approach one limit" in attrs["guarantee"]
+    assert "the stability of each learner is not enough" in attrs["guarantee"]
+    assert "if the learner is stable" not in attrs["guarantee"]
+    assert PAPER in attrs["reference"]
+
+
+def test_the_methods_of_groups_and_of_replaced_points_promise_it_too():
+    log = REAL[PAIR].xs(0, level="repetition")
+    sources = log.rename_axis(index={"fold": "source"})
+    clustered = sources.cvci.compare(method="clustered").attrs
+    assert clustered["guarantee"].startswith("exact as groups grow")
+    assert CONDITION in clustered["guarantee"]
+    left_out = sources.cvci.compare(method="out_of_source").attrs
+    assert left_out["guarantee"].startswith("exact for a new source as sources grow")
+    assert CONDITION in left_out["guarantee"]
+    these = sources.cvci.compare(method="out_of_source", options={"target": "these_sources"})
+    assert these.attrs["guarantee"] == "heuristic: the covariances of the losses are left out"
+
+
+def test_a_fixed_rule_needs_no_stability():
+    one_set = REAL[PAIR].xs(0, level="repetition").droplevel("fold")
+    assert one_set.cvci.compare().attrs["guarantee"] == one_set.cvci.holdout().attrs["guarantee"]
+
+
+def test_the_records_say_it():
+    table = cvstats.methods(REAL[PAIR])
+    for name in ("compare", "equivalence", "power", "best_set"):
+        assert CONDITION in table.loc[name, "guarantee"]
+    for name in ("compare", "equivalence", "difference", "best_set"):
+        assert PAPER in table.loc[name, "reference"]
+    assert CONDITION in REAL[PAIR].cvci.best_set(rng=0).attrs["guarantee"]
+
+
+# --- each point replaced ------------------------------------------------------------------------
+
+
+def replace_points(effect, seed, repetitions=1, n=60):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 1))
+    y = effect * x[:, 0] + rng.normal(size=n)
+    plan = cvstats.plans.replace_one(5, repetitions, rng=seed)
+    models = {"mean": DummyRegressor(), "line": LinearRegression()}
+    return cvstats.evaluate(models, x, y, plan=plan, progress=False)
+
+
+def exchange_ratio_by_hand(d):
+    """The formula, one sample and fold after the other."""
+    frame = d.rename("d").reset_index()
+    half = frame[frame["sample"] == 1]
+    changes = []
+    for (sample, *_), fold in frame.groupby(["sample", "repetition", "fold"]):
+        both = fold.merge(half, on=["repetition", "point"])
+        if sample > 1 and len(both) == len(fold) > 1:
+            changes.append((both["d_x"] - both["d_y"]).var(ddof=1))
+    points = half["point"].nunique()
+    return points * np.mean(changes) / half["d"].var(ddof=0)
+
+
+@pytest.mark.parametrize("repetitions", [1, 2])
+def test_the_exchange_of_a_training_point_as_in_the_formula(repetitions):
+    losses = replace_points(0.3, 5, repetitions, n=30)
+    if "repetition" not in losses.index.names:
+        losses = pd.concat({0: losses}, names=["repetition"])
+    wanted = exchange_ratio_by_hand(losses["mean"] - losses["line"])
+    shuffled = losses.sample(frac=1, random_state=1)
+    for log in (losses, shuffled, losses.to_xarray().to_dataarray("model")):
+        ours, _, differences = read_pairs(log, None, None, "raise")
+        assert exchange_ratio(ours, differences) == pytest.approx([wanted], rel=1e-10)
+
+
+def test_replaced_points_show_it():
+    labelled = []
+    for effect in (0.0, 1.0):
+        for seed in range(5):
+            table = replace_points(effect, seed).cvci.compare()
+            labelled.append(LABEL in table["caution"].item())
+            assert table.attrs["interval_method"] == "replace_one"
+            assert "stable in second order beside its own variance" in table.attrs["guarantee"]
+    assert labelled[:5] == [True] * 5
+    assert labelled[5:] == [False] * 5
+
+
+def test_masked_cells_of_replaced_points_are_left_alone():
+    losses = replace_points(0.0, 1, n=30).to_xarray().to_dataarray("model")
+    both = xr.concat([losses, losses * np.nan], "cell")
+    labels = cvstats.cautions(both.cvci.compare()).values.reshape(-1)
+    assert [LABEL in label for label in labels] == [True, False]
+    assert labels[1] == "no losses"
+
+
+# --- how often ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def study():
+    sys.path.insert(0, str(ROOT / "tools"))
+    import unstable_differences
+
+    yield unstable_differences
+    sys.path.remove(str(ROOT / "tools"))
+
+
+def test_the_page_shows_the_stored_numbers(study):
+    stored = json.loads(study.TARGET.read_text("utf-8"))
+    page = (ROOT / "docs" / "theory" / "differences.md").read_text("utf-8")
+    assert study.format_table(stored["rows"]) in page
+    assert {row["comparison"] for row in stored["rows"]} == {c.name for c in study.COMPARISONS}
+    assert stored["how"]["runs"] == study.RUNS == 2_000
+    words = " ".join(page.split())
+
+    def limits(name, differ):
+        numbers = [r[name] for r in stored["rows"] if r["differ"] is differ and name in r]
+        return min(numbers), max(numbers)
+
+    bad, good = (limits("union_width", differ) for differ in (False, True))
+    width = "{:.0f} to {:,.0f} times that of `wald` above the controls and {:.0f} to {:.0f} times"
+    assert width.format(*bad, *good) in words
+    assert "covered {:.0%} to {:.0%} of the time".format(*limits("silent", False)) in words
+    least, most = limits("labelled", False)
+    assert 0.75 < least < most < 0.9
+    assert "about four of five bad comparisons" in words
+    assert limits("labelled", True)[1] < 0.1
+
+
+@pytest.mark.slow
+def test_stored_numbers_come_out_again(study):
+    stored = json.loads(study.TARGET.read_text("utf-8"))["rows"]
+    for row in stored:
+        if row["n"] == 100:
+            (one,) = (c for c in study.COMPARISONS if c.name == row["comparison"])
+            again = study.measure_repeated(one, 100, runs=600, seed=3)
+            for name in ("one_partition", "repeated", "labelled", "corrected_t", "union"):
+                error = np.sqrt(max(row[name] * (1 - row[name]), 0.002) * (1 / 600 + 1 / 2_000))
+                assert abs(again[name] - row[name]) < 4 * error, (row["comparison"], name)
+
+
+def polynomial(rng, shape):
+    """A uniform feature and its square; noise with heavy tails."""
+    x = rng.uniform(-1, 1, size=shape)
+    return np.stack([np.ones(shape), x, x**2], axis=-1), rng.standard_t(6, size=shape)
+
+
+def four_groups(rng, shape):
+    """The constant and three contrasts of four groups; skewed noise."""
+    contrasts = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]])
+    x = np.concatenate([np.ones((*shape, 1)), contrasts[rng.integers(4, size=shape)]], axis=-1)
+    return x, rng.exponential(size=shape) - 1
+
+
+def binary(effect):
+    """Outcomes 0 and 1 in two groups: squared errors are Brier scores."""
+
+    def draw(rng, shape):
+        x = np.stack([np.ones(shape), rng.choice([-1.0, 1.0], size=shape)], axis=-1)
+        rate = x @ np.array([0.3, effect])
+        return x, (rng.random(shape) < rate) - rate
+
+    return draw
+
+
+def laplace(rng, shape):
+    """The constant alone, and Laplace noise."""
+    return np.ones((*shape, 1)), rng.laplace(size=shape)
+
+
+def populations(study, differ):
+    """Nested models, with and without an effect."""
+    ols, compare = study.least_squares, study.Comparison
+    square, group, rate, mean, ridge = (1.0, 0.35, 0.15, 0.6, 0.5) if differ else (0.0,) * 5
+    moment = np.array([[1, 0, 1 / 3], [0, 1 / 3, 0], [1 / 3, 0, 1 / 5]])
+    return [
+        compare("a line, a parabola", differ, (1.0, 1.0, square), (ols(0, 1), ols(0, 1, 2)),
+                polynomial, moment),
+        compare("one mean, four means", differ, (1.0, group, group, -group),
+                (ols(0), ols(0, 1, 2, 3)), four_groups),
+        compare("one rate, two rates", differ, (0.3, rate), (ols(0), ols(0, 1)), binary(rate)),
+        compare("zero, soft threshold", differ, (mean,), (ols(), study.soft_threshold(1.5)),
+                laplace),
+        compare("ridge 5, ridge 50", differ, (ridge,) * 20, (study.ridge(5), study.ridge(50)),
+                study.gaussian(20)),
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("repetitions", [5, 10])
+def test_most_differences_without_an_effect_are_labelled_and_few_with_one(study, repetitions):
+    silent, covered = [], []
+    for differ in (False, True):
+        for one in populations(study, differ):
+            found = study.measure_repeated(one, 300, runs=2_000, seed=77, repetitions=repetitions)
+            print(f"\n{one.name}, differ: {differ}, {repetitions} repetitions: {found}")
+            if differ:
+                assert found["labelled"] <= 0.1
+                assert found["repeated"] >= 0.91
+            else:
+                assert found["labelled"] >= 0.6
+            silent.append(1 - found["labelled"])
+            covered.append(silent[-1] * found["silent"])
+    share = sum(covered) / sum(silent)
+    print(f"\ncoverage where silent, {repetitions} repetitions: {share:.4f}")
+    assert share >= 0.93

@@ -1,0 +1,97 @@
+"""Experiments that are scored by metrics give what cross_val_score gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import cross_val_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+import cvstats
+from cvstats import LogError, plans
+
+X, Y = load_breast_cancer(return_X_y=True)
+X = X[:, :4]
+MODELS = {"logistic": make_pipeline(StandardScaler(), LogisticRegression()), "bayes": GaussianNB()}
+PLAN = plans.k_fold(5, stratified=True, rng=1)
+
+
+def splits(plan, X, y):
+    """The splits of a plan, as scikit-learn takes them."""
+    return [(fit.train, fit.evaluations[0].points) for fit in plan.bind(len(y), y)]
+
+
+def run(loss, models=MODELS, X=X, y=Y, plan=PLAN, **options):
+    """Evaluate without a bar."""
+    return cvstats.evaluate(models, X, y, plan=plan, loss=loss, progress=False, **options)
+
+
+@pytest.mark.parametrize(
+    ("loss", "scoring"),
+    [("auc", "roc_auc"), ("f1", "f1"), ("average_precision", "average_precision"),
+     ("matthews", "matthews_corrcoef"), ("accuracy", "accuracy")],
+)  # fmt: skip
+def test_the_mean_of_folds_is_that_of_cross_val_score(loss, scoring):
+    options = {} if loss == "accuracy" else {"folds": "average"}
+    log = run(loss, **options)
+    for name, model in MODELS.items():
+        expected = cross_val_score(model, X, Y, cv=splits(PLAN, X, Y), scoring=scoring)
+        means = log[name].groupby(level="fold").mean()
+        sign = -1 if log.attrs["orientation"] == "-score" else 1
+        scores = 1 - means if sign == 1 else -means
+        np.testing.assert_allclose(np.sort(scores), np.sort(expected), atol=1e-12)
+    assert cvstats.as_scores(log.cvci.wald()).attrs["metric"] == loss
+    assert log.attrs["plan"].startswith("k_fold")
+
+
+def test_several_losses_from_one_run():
+    log = run(["accuracy", "log_loss", "auc", "f1"])
+    assert log.columns.name == "model"
+    for loss in ("accuracy", "log_loss", "auc", "f1"):
+        one = run(loss)
+        np.testing.assert_allclose(log.xs(loss, level="metric"), one, atol=1e-13)
+    assert log.attrs["metric"] == ["accuracy", "log_loss", "auc", "f1"]
+    single = run(["auc", "brier"], models=GaussianNB())
+    np.testing.assert_allclose(single.xs("auc", level="metric"), run("auc")["bayes"], atol=1e-13)
+
+
+def test_labels_of_any_kind_and_several_classes():
+    named = np.where(Y == 1, "well", "ill")
+    np.testing.assert_allclose(run("f1", y=named), run("f1"), atol=1e-13)
+    X3, y3 = load_iris(return_X_y=True)
+    log = run(["f1", "auc", "brier"], X=X3, y=y3, average="macro", folds="average")
+    scores = cross_val_score(GaussianNB(), X3, y3, cv=splits(PLAN, X3, y3), scoring="roc_auc_ovr")
+    means = 1 - log.xs("auc", level="metric")["bayes"].groupby(level="fold").mean()
+    np.testing.assert_allclose(np.sort(means), np.sort(scores), atol=1e-12)
+
+
+def test_numbers():
+    Xr, yr = load_diabetes(return_X_y=True)
+    plan = plans.k_fold(5, rng=1)
+    log = run(["r2", "rmse", "squared_error", "pinball"], {"ridge": Ridge()}, Xr, yr, plan,
+              folds="average", quantile=0.5)  # fmt: skip
+    expected = cross_val_score(Ridge(), Xr, yr, cv=splits(plan, Xr, yr), scoring="r2")
+    means = -log.xs("r2", level="metric")["ridge"].groupby(level="fold").mean()
+    np.testing.assert_allclose(np.sort(means), np.sort(expected), atol=1e-12)
+
+
+def test_refusals():
+    with pytest.raises(LogError, match="draws bootstrap samples"):
+        run("auc", plan=plans.bootstrap(3, rng=1))
+    with pytest.raises(LogError, match="needs the predictions of a reference"):
+        run("skill")
+    with pytest.raises(LogError, match="has no predict_proba"):
+        run("auc", models={"svm": LinearSVC()})
+    with pytest.raises(LogError, match="is not known"):
+        run(["auc", "area"])
+
+
+def test_a_metric_continues_from_a_checkpoint(tmp_path):
+    first = run("auc", checkpoint=tmp_path)
+    again = run("auc", checkpoint=tmp_path)
+    assert first.equals(again)
