@@ -324,3 +324,11 @@ def test_cells_of_differences_name_both_models():
     cells = gaps.cvci.moments(by="repetition")
     assert list(cells.index.names) == ["model", "other", "repetition"]
     assert len(cells) == 30
+
+
+def test_folds_in_another_order_of_bytes():
+    log = xr.DataArray(np.arange(40.0) ** 2, dims="point")
+    folds = np.arange(40) % 5
+    wanted = log.assign_coords(fold=("point", folds)).cvci.wald()
+    found = log.assign_coords(fold=("point", folds.astype(">i4"))).cvci.wald()
+    xr.testing.assert_identical(found, wanted)

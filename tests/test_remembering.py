@@ -195,7 +195,7 @@ def test_an_index_with_more_labels_is_another(log):
 
 
 def view_of(own, points):
-    """A log whose folds are a view of an array of somebody else's."""
+    """A log whose folds are a view of an array that others may write to."""
     size = len(points)
     index = pd.MultiIndex(
         levels=[range(4), pd.RangeIndex(size)], codes=[own[:size], points],

@@ -67,7 +67,7 @@ def mark_of(codes: NDArray[Any]) -> int:
 def facts_about(index: pd.MultiIndex) -> dict[Any, Any]:
     """Look up what is known of this index; its views share their memory, and so the knowledge.
 
-    pandas never changes the codes of an index, but whoever made them may still hold the array
+    pandas never changes the codes of an index, but the code that made them may hold the array
     that pandas looks at, and write to it. So they are compared to what they were: all of them up
     to `WHOLE`, and of longer ones a sample, which finds what was filled anew or moved and may miss
     a few codes.

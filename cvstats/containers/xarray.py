@@ -239,6 +239,8 @@ def level_of(
     if coord.ndim == 1 and index is not None and index.is_unique and not index.hasnans:
         return Level(index, GridCodes((dims.index(along[0]),), shape))
     values = (coord if coord.dims == along else coord.transpose(*along)).values
+    if not values.dtype.isnative:  # pandas takes no other order of bytes
+        values = values.astype(values.dtype.newbyteorder("="))
     codes, labels = pd.factorize(values.reshape(-1))
     base = codes.astype(np.int32).reshape(values.shape)
     return Level(labels, GridCodes(tuple(dims.index(dim) for dim in along), shape, base))

@@ -79,7 +79,7 @@ def replace_limits(result: Result, at: MaskArray, interval: str) -> Result:
     number of points.
     """
     alpha, columns = float(result.attrs["alpha"]), dict(result.columns)
-    share, n = columns["estimate"], columns["n_points"]
+    share, n = np.where(at, columns["estimate"], np.nan), columns["n_points"]
     lower, upper = PROPORTIONS[interval](share, n, alpha, str(result.attrs["alternative"]))
     columns["lower"] = np.where(at, lower, columns["lower"])
     columns["upper"] = np.where(at, upper, columns["upper"])
