@@ -239,3 +239,43 @@ def test_requests_that_make_no_sense(options: dict[str, Any], what: str, way: st
     said = words(cvstats.losses, one, **{"truth": "y", "prediction": "score", **options})
     assert what in said
     assert way in said
+
+
+def test_labels_that_are_no_classes() -> None:
+    one = frame(3000).assign(id=np.arange(3000))
+    assert "more than 1,000 labels" in words(cvstats.losses, one, "y", "id", "f1")
+    both = frame().assign(p=0.5, q=0.5)
+    said = words(cvstats.losses, both, "y", ["p", "q"], "auc", classes=[0, 0])
+    assert "holds a label twice" in said
+    mixed = frame().assign(y=[1, "x"] * 30, label=[1, "x"] * 30)
+    log = cvstats.losses(mixed, "y", "label", "f1", average="macro")
+    assert (log == 0).all()
+
+
+def test_a_level_of_an_array_has_to_be_a_coordinate() -> None:
+    data = frame().set_index("point").to_xarray().set_coords("fold")
+    assert "by='w' is not a level" in words(cvstats.losses, data, "y", "score", "auc", by="w")
+
+
+def test_nullable_numbers_are_numbers() -> None:
+    one = frame().astype({"y": "Int64", "score": "Float64"})
+    pd.testing.assert_frame_equal(cvstats.losses(one, "y", ["score"], "auc"), made())
+
+
+def test_censored_times_come_with_a_column_of_events() -> None:
+    rng = np.random.default_rng(2)
+    one = frame().assign(time=rng.gamma(2.0, size=60), seen=rng.random(60) < 0.7)
+    log = cvstats.losses(one, "time", "t", "concordance", event="seen")
+    all_seen = cvstats.losses(one.assign(seen=1), "time", "t", "concordance", event="seen")
+    plain = cvstats.losses(one, "time", "t", "concordance")
+    pd.testing.assert_series_equal(all_seen, plain)
+    assert not np.allclose(log, plain)
+    part = one[one["fold"] == 0]
+    pairs = [
+        (i, j)
+        for i in part.index
+        for j in part.index
+        if part["seen"][i] and part["time"][i] < part["time"][j]
+    ]
+    right = np.mean([part["t"][i] < part["t"][j] for i, j in pairs])
+    assert 1 - log.xs(0, level="fold").mean() == pytest.approx(right, abs=1e-12)
