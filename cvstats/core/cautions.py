@@ -88,18 +88,25 @@ class Caution(IntFlag):
         1 << 11, "few repetitions", "With few repetitions the standard error itself is noisy.",
         "Run more repetitions.",
     )  # fmt: skip
-    EMPTY = (
-        1 << 12, "empty interval",
-        "No value agrees with the log at this level: the interval is empty.",
-        "Use test='t', or another method.",
+    UNSTABLE_DIFFERENCE = (
+        1 << 12, "unstable difference",
+        "Other splits of the same points, or the exchange of one training point, change the "
+        "difference of these two models by much of its standard error: an interval that counts "
+        "points, such as that of wald, may be far too narrow.",
+        "Use corrected_t or nested_cv, whose standard errors contain the chance of the training "
+        "data.",
     )  # fmt: skip
-    NEVER_OUT_OF_BAG = (
-        1 << 13, "never out of bag", "Some points were never out of bag and do not count.",
-        "Draw more bootstrap samples.",
+    SERIAL_DEPENDENCE = (
+        1 << 13, "serial dependence",
+        "Losses of neighbouring dates are alike: the interval is too narrow, since it counts each "
+        "as new.",
+        "Make blocks of dates the level 'source' and use clustered.",
     )  # fmt: skip
-    LARGE_ALPHA = (
-        1 << 14, "large alpha", "alpha is the error rate and not the confidence level.",
-        "Use alpha=0.05 for a 95% interval.",
+    SELECTED = (
+        1 << 14, "selected model",
+        "Five models or more are within two standard errors of this smallest error: if the model "
+        "was chosen for it, the error is too small.",
+        "Report it on points that played no part in the choice; best_set allows for the choice.",
     )  # fmt: skip
     FEW_REPLICATES = (
         1 << 15, "few bootstrap samples", "There are few bootstrap samples for these limits.",
@@ -122,10 +129,10 @@ class Caution(IntFlag):
         "new one.",
         "For a new source leave whole sources out.",
     )  # fmt: skip
-    UNEQUAL_CLUSTERS = (
-        1 << 19, "unequal clusters",
-        "A few clusters hold much of the log: the interval is too narrow.",
-        "Use correction='CR2'.",
+    FEW_OF_A_CLASS = (
+        1 << 19, "few of a class",
+        "A class has fewer than 10 points in a cell of the metric: the interval may be too narrow.",
+        "Use fewer folds, stratified ones, or folds='pool'.",
     )  # fmt: skip
     DISCORDANT_FEW = (
         1 << 20, "few discordant points",
@@ -138,47 +145,54 @@ class Caution(IntFlag):
         1 << 21, "no p-value", "The method gives an interval and no p-value.",
         "See whether the interval excludes 0.",
     )  # fmt: skip
-    IDENTICAL = (
-        1 << 22, "identical model",
-        "Another model has the very same losses, or the same mean loss in every source that is "
-        "counted as one, and shares these numbers.",
-        "Leave one of them out.",
+    FEW_SPLITS = (
+        1 << 22, "few splits",
+        "With fewer than 10 splits the standard error rests on few numbers, and the interval is "
+        "far wider than it could be.",
+        "Use one partition into 10 folds, or more splits.",
     )  # fmt: skip
-    DOMINATED = (
-        1 << 23, "dominated", "Another model is better by one and the same amount everywhere.",
-        "Leave this model out.",
+    FEW_ERRORS = (
+        1 << 23, "few errors",
+        "Fewer than 10 points are errors, or fewer than 10 are not: normal limits are too narrow.",
+        "Use interval='wilson', which interval() takes by itself.",
     )  # fmt: skip
-    ONE_REPETITION = (
-        1 << 24, "one repetition", "One repetition does not show what more of them would bring.",
-        "Repeat the cross-validation.",
+    SOURCES_IGNORED = (
+        1 << 24, "sources ignored",
+        "Points of one source are taken for independent: too narrow, and not about new sources.",
+        "Use clustered; or out_of_source, if no model saw the source that it was tested on.",
     )  # fmt: skip
     SMALL_FOLDS = (
         1 << 25, "small folds",
         "Folds have fewer than 20 points: centring within them overstates leads.",
         "Use center='global'.",
     )  # fmt: skip
-    HALVES_OVERLAP = (
-        1 << 26, "overlapping halves", "The halves of a division share points: too narrow.",
-        "Divide the points into disjoint halves.",
+    UNSTABLE = (
+        1 << 26, "unstable",
+        "The means of the repetitions differ by more than half a standard error: the learner is "
+        "not stable, as the guarantee demands.",
+        "Use corrected_t or nested_cv.",
     )  # fmt: skip
-    OTHER_DRAWS = (
-        1 << 27, "incomplete samples",
-        "The counts do not add up to one draw a point in each sample: losses of points that were "
-        "drawn may be missing.",
-        "Log every point of every sample.",
+    SKEWED = (
+        1 << 27, "skewed",
+        "The losses are too skewed for so few points: the interval misses more often than it says, "
+        "mostly on one side.",
+        "Use interval='hall' of wald or holdout, or evaluate more points.",
     )  # fmt: skip
     UNUSED_LEVEL = (
         1 << 28, "unused level", "A level that is not used may name folds, sources or repetitions.",
         "See diagnose().",
     )  # fmt: skip
-    BOUNDED = (
-        1 << 29, "bounded",
-        "The standard error, or the overfitting rate, was put at the end of its possible range.",
-        "Run more repetitions or samples.",
+    VERY_FEW_CLUSTERS = (
+        1 << 29, "very few clusters",
+        "One or two clusters carry the interval: fewer than 2 degrees of freedom, or fewer than 6 "
+        "clusters whose signs are drawn.",
+        "Collect more clusters; the interval is wide, and a poor guide.",
     )  # fmt: skip
-    OTHER_TEST_SIZE = (
-        1 << 30, "unequal test sizes", "Halves and data are not tested on equally many points.",
-        "Test all of them on equally many.",
+    HEAVY_TAILS = (
+        1 << 30, "heavy tails",
+        "A few losses carry the variance, or the tail is that of a distribution without one: such "
+        "intervals miss far more often than they say.",
+        "Look at the largest losses; use a bounded or clipped loss, or the absolute error.",
     )  # fmt: skip
     ONE_EACH = (
         1 << 31, "one loss per split",
@@ -186,34 +200,28 @@ class Caution(IntFlag):
         "If these are means or scores, say so with log.attrs['holds'] = 'scores' and use "
         "corrected_t.",
     )  # fmt: skip
-    UNSTABLE_DIFFERENCE = (
-        1 << 32, "unstable difference",
-        "Other splits of the same points, or the exchange of one training point, change the "
-        "difference of these two models by much of its standard error: an interval that counts "
-        "points, such as that of wald, may be far too narrow.",
-        "Use corrected_t or nested_cv, whose standard errors contain the chance of the training "
-        "data.",
+    EMPTY = (
+        1 << 32, "empty interval",
+        "No value agrees with the log at this level: the interval is empty.",
+        "Use test='t', or another method.",
     )  # fmt: skip
-    FEW_ERRORS = (
-        1 << 34, "few errors",
-        "Fewer than 10 points are errors, or fewer than 10 are not: normal limits are too narrow.",
-        "Use interval='wilson', which interval() takes by itself.",
+    DOMINATED = (
+        1 << 34, "dominated", "Another model is better by one and the same amount everywhere.",
+        "Leave this model out.",
     )  # fmt: skip
     ALWAYS_AGREE = (
         1 << 35, "no discordant points",
         "The models agree on every point, so their disagreement has an upper limit only.",
         "Read power as the least and the points needed as the most that agree with this log.",
     )  # fmt: skip
-    SOURCES_IGNORED = (
-        1 << 36, "sources ignored",
-        "Points of one source are taken for independent: too narrow, and not about new sources.",
-        "Use clustered; or out_of_source, if no model saw the source that it was tested on.",
+    ONE_REPETITION = (
+        1 << 36, "one repetition", "One repetition does not show what more of them would bring.",
+        "Repeat the cross-validation.",
     )  # fmt: skip
-    VERY_FEW_CLUSTERS = (
-        1 << 37, "very few clusters",
-        "One or two clusters carry the interval: fewer than 2 degrees of freedom, or fewer than 6 "
-        "clusters whose signs are drawn.",
-        "Collect more clusters; the interval is wide, and a poor guide.",
+    BOUNDED = (
+        1 << 37, "bounded",
+        "The standard error, or the overfitting rate, was put at the end of its possible range.",
+        "Run more repetitions or samples.",
     )  # fmt: skip
     MANY_MODELS = (
         1 << 38, "many models few points",
@@ -221,11 +229,9 @@ class Caution(IntFlag):
         "p-values too small.",
         "Evaluate more points, or choose fewer models beforehand.",
     )  # fmt: skip
-    HEAVY_TAILS = (
-        1 << 40, "heavy tails",
-        "A few losses carry the variance, or the tail is that of a distribution without one: such "
-        "intervals miss far more often than they say.",
-        "Look at the largest losses; use a bounded or clipped loss, or the absolute error.",
+    OTHER_TEST_SIZE = (
+        1 << 40, "unequal test sizes", "Halves and data are not tested on equally many points.",
+        "Test all of them on equally many.",
     )  # fmt: skip
     OVERFITTING = (
         1 << 41, "overfitting",
@@ -233,11 +239,9 @@ class Caution(IntFlag):
         "small, or its spread too narrow.",
         "Use bootstrap_oob, or cross-validation.",
     )  # fmt: skip
-    SERIAL_DEPENDENCE = (
-        1 << 42, "serial dependence",
-        "Losses of neighbouring dates are alike: the interval is too narrow, since it counts each "
-        "as new.",
-        "Make blocks of dates the level 'source' and use clustered.",
+    NEVER_OUT_OF_BAG = (
+        1 << 42, "never out of bag", "Some points were never out of bag and do not count.",
+        "Draw more bootstrap samples.",
     )  # fmt: skip
     DUPLICATED_POINTS = (
         1 << 43, "duplicated points",
@@ -245,34 +249,30 @@ class Caution(IntFlag):
         "they are trained on and tested on, and count double.",
         "Keep one of each, or give both one label of 'source' and whole sources to a fold.",
     )  # fmt: skip
-    SELECTED = (
-        1 << 44, "selected model",
-        "Five models or more are within two standard errors of this smallest error: if the model "
-        "was chosen for it, the error is too small.",
-        "Report it on points that played no part in the choice; best_set allows for the choice.",
+    LARGE_ALPHA = (
+        1 << 44, "large alpha", "alpha is the error rate and not the confidence level.",
+        "Use alpha=0.05 for a 95% interval.",
     )  # fmt: skip
-    FEW_SPLITS = (
-        1 << 45, "few splits",
-        "With fewer than 10 splits the standard error rests on few numbers, and the interval is "
-        "far wider than it could be.",
-        "Use one partition into 10 folds, or more splits.",
+    IDENTICAL = (
+        1 << 45, "identical model",
+        "Another model has the very same losses, or the same mean loss in every source that is "
+        "counted as one, and shares these numbers.",
+        "Leave one of them out.",
     )  # fmt: skip
-    UNSTABLE = (
-        1 << 46, "unstable",
-        "The means of the repetitions differ by more than half a standard error: the learner is "
-        "not stable, as the guarantee demands.",
-        "Use corrected_t or nested_cv.",
+    HALVES_OVERLAP = (
+        1 << 46, "overlapping halves", "The halves of a division share points: too narrow.",
+        "Divide the points into disjoint halves.",
     )  # fmt: skip
-    SKEWED = (
-        1 << 47, "skewed",
-        "The losses are too skewed for so few points: the interval misses more often than it says, "
-        "mostly on one side.",
-        "Use interval='hall' of wald or holdout, or evaluate more points.",
+    OTHER_DRAWS = (
+        1 << 47, "incomplete samples",
+        "The counts do not add up to one draw a point in each sample: losses of points that were "
+        "drawn may be missing.",
+        "Log every point of every sample.",
     )  # fmt: skip
-    FEW_OF_A_CLASS = (
-        1 << 50, "few of a class",
-        "A class has fewer than 10 points in a cell of the metric: the interval may be too narrow.",
-        "Use fewer folds, stratified ones, or folds='pool'.",
+    UNEQUAL_CLUSTERS = (
+        1 << 50, "unequal clusters",
+        "A few clusters hold much of the log: the interval is too narrow.",
+        "Use correction='CR2'.",
     )  # fmt: skip
     BIASED_BY_FOLD = (
         1 << 51, "biased by fold",
