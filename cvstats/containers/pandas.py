@@ -94,7 +94,8 @@ def facts_about(index: pd.MultiIndex) -> dict[Any, Any]:
 
 def make_room() -> None:
     """Forget what was asked for longest ago, where it is too much."""
-    sizes = [count_bytes(known.facts) for known in _remembered.values()]
+    kept = list(_remembered.values())  # an index may be collected, and forgotten, while we count
+    sizes = [count_bytes(known.facts) for known in kept]
     total = sum(sizes)
     for size in sizes:
         if total <= MOST_BYTES and len(_remembered) < MOST_REMEMBERED:
