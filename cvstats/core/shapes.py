@@ -99,5 +99,6 @@ def points_for_skewness(deviations: FloatArray, squares: FloatArray) -> FloatArr
     """
     variance = squares.mean(axis=0)
     third = (squares * deviations).mean(axis=0)  # a power of 3 would take ten times as long
-    points: FloatArray = 25 * np.square(third / np.where(variance > 0, variance, np.inf) ** 1.5)
+    scale = np.where(variance > 0, variance, np.inf) ** 1.5
+    points: FloatArray = 25 * np.square(third / np.where(scale > 0, scale, np.inf))
     return points
