@@ -16,6 +16,7 @@ from cvstats.evaluation.fit import RESPONSES, Loss, ScoringSpec
 from cvstats.evaluation.loss_table import LossTable
 from cvstats.loss_functions import (
     LossOptions,
+    check_different,
     checked_loss,
     join_metrics,
     loss_name,
@@ -54,6 +55,7 @@ def prediction_spec(
 ) -> ScoringSpec:
     """Find which predictions every fit has to keep."""
     wanted = listed_losses(loss)
+    check_different(wanted)
     if "count" in plan.plan.levels:
         raise LogError(
             f"{plan.plan.name} draws bootstrap samples, whose methods average losses of points. "

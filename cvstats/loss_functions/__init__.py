@@ -10,13 +10,21 @@ from cvstats.loss_functions.pointwise import (
     pointwise,
     unknown_loss,
 )
-from cvstats.loss_functions.predictions import ACCURACY, is_name, join_metrics, losses, single
+from cvstats.loss_functions.predictions import (
+    ACCURACY,
+    check_different,
+    is_name,
+    join_metrics,
+    losses,
+    single,
+)
 
 __all__ = [
     "ACCURACY",
     "LOSSES",
     "TAKES",
     "LossOptions",
+    "check_different",
     "checked_loss",
     "is_name",
     "join_metrics",

@@ -31,7 +31,7 @@ from cvstats.loss_functions.pointwise import (
 from cvstats.metrics import METRICS, metric_of
 from cvstats.options import check_choices, find_choices
 
-__all__ = ["is_name", "join_metrics", "losses", "single"]
+__all__ = ["check_different", "is_name", "join_metrics", "losses", "single"]
 
 Columns: TypeAlias = (
     Hashable | Sequence[Hashable] | Mapping[Hashable, Hashable | Sequence[Hashable]]
@@ -322,9 +322,7 @@ def several_losses(
 
     Each takes the options that it looks at.
     """
-    names = [loss_name(loss) for loss in wanted]
-    if not names or len(set(names)) < len(names):
-        raise LogError(f"loss={names!r} are not different losses. Expected each of them once.")
+    names = check_different(wanted)
     used: set[str] = set()
     logs = {}
     for name, loss in zip(names, wanted, strict=True):
@@ -334,6 +332,14 @@ def several_losses(
     if unused := [option for option in asked if option not in used]:
         raise LogError(f"none of loss={names!r} uses {unused[0]}=. Leave it out.")
     return join_metrics(logs)
+
+
+def check_different(wanted: Sequence[Loss]) -> list[str]:
+    """Name several losses, and refuse one that is asked for twice."""
+    names = [loss_name(loss) for loss in wanted]
+    if not names or len(set(names)) < len(names):
+        raise LogError(f"loss={names!r} are not different losses. Expected each of them once.")
+    return names
 
 
 def join_metrics(logs: Mapping[str, Any]) -> Any:
