@@ -320,5 +320,5 @@ def test_a_worker_is_killed(tmp_path):
         wald, cv_t = client.gather(futures)
         after = set(client.run(os.getpid).values())
         assert pids[0] not in after
-    xr.testing.assert_allclose(wald, cvstats.wald(log), rtol=1e-11)
-    xr.testing.assert_allclose(cv_t, cvstats.cv_t(log), rtol=1e-11)
+    xr.testing.assert_allclose(wald, without_second_look(cvstats.wald(log)), rtol=1e-11)
+    xr.testing.assert_allclose(cv_t, without_second_look(cvstats.cv_t(log)), rtol=1e-11)
