@@ -13,6 +13,7 @@ import pytest
 import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rows import without_second_look
 from slow_block import slowly
 
 import cvstats
@@ -92,6 +93,7 @@ def same(lazy, eager, tolerance=1e-11):
     assert [name for name in lazy if lazy[name].chunks is None] in ([], ["count"])
     with now():
         found = lazy.compute()
+    eager = without_second_look(eager)
     xr.testing.assert_allclose(found, eager, rtol=tolerance, atol=1e-11)
     assert list(found) == list(eager)
     expected = dict(eager.attrs)
@@ -163,7 +165,7 @@ def test_methods_share_the_moments():
     with now():
         found = dask.compute(counted.cvci.wald(), counted.cvci.cv_t(), counted.cvci.decompose())
     assert len(seen) == blocks
-    xr.testing.assert_allclose(found[1], grid().cvci.cv_t())
+    xr.testing.assert_allclose(found[1], without_second_look(grid().cvci.cv_t()))
 
 
 def test_moments_of_a_lazy_array():
@@ -171,8 +173,9 @@ def test_moments_of_a_lazy_array():
     lazy = log.chunk(point=5, lat=3, model=1)
     with now():
         moments = Moments.of_log(lazy, pairs=True)
-    xr.testing.assert_allclose(moments.wald(), cvstats.wald(log), rtol=1e-11)
-    xr.testing.assert_allclose(moments.compare(), cvstats.compare(log), rtol=1e-10)
+    xr.testing.assert_allclose(moments.wald(), without_second_look(cvstats.wald(log)), rtol=1e-11)
+    compared = without_second_look(cvstats.compare(log))
+    xr.testing.assert_allclose(moments.compare(), compared, rtol=1e-10)
     whole = moments + Moments.of_log(log.isel(repetition=[0]).assign_coords(repetition=[9]),
                                      pairs=True)  # fmt: skip
     assert whole.wald().attrs["n_repetitions"] == 3

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from rows import without_second_look
 from strategies import (
     as_dataset,
     assert_unchanged,
@@ -266,7 +267,8 @@ def test_a_masked_model_spoils_its_own_pairs_only():
 def test_lazy_arrays_answer_alike():
     array = by_point(k_fold())
     for log in (array, as_dataset(array)):
-        xr.testing.assert_allclose(wald(log.chunk()).compute(), wald(log), rtol=1e-13)
+        eager = without_second_look(wald(log))
+        xr.testing.assert_allclose(wald(log.chunk()).compute(), eager, rtol=1e-13)
 
 
 # --- the wrong method for the log -----------------------------------------------------------------
