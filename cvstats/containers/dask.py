@@ -29,7 +29,7 @@ from cvstats.containers.batches import (
     read_batch,
 )
 from cvstats.containers.cells import Cells, CountPoints, cell_levels, design_of_cells
-from cvstats.containers.gaps import answer_cells, find_gaps, keep_design
+from cvstats.containers.gaps import NOTHING_LEFT, answer_cells, find_gaps, keep_design
 from cvstats.containers.groups import Groups, answer_groups
 from cvstats.containers.log import (
     DIFFERENT_GAPS,
@@ -417,10 +417,8 @@ def find_cells(
     rows = np.flatnonzero(here)
     if not len(rows):
         raise LogError(
-            "missing='drop' leaves nothing: every evaluation is missing for some model. Expected "
-            "some that all models have. Leave out the models that have no losses."
-            if every.any() else "the log is empty. Expected at least one loss."
-        )  # fmt: skip
+            NOTHING_LEFT if every.any() else "the log is empty. Expected at least one loss."
+        )
     check_labels(layout, rows)
     known = replace(known_cells(later.design_at(rows), later.levels, later.asked), rows=rows)
     dropped = int(np.count_nonzero(every)) - len(rows)

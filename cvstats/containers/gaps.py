@@ -23,14 +23,16 @@ from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import IntArray, MaskArray
 from cvstats.errors import LogError, listed
 
-__all__ = ["answer_cells", "dropped", "find_gaps", "keep_design"]
+__all__ = ["NOTHING_LEFT", "answer_cells", "dropped", "find_gaps", "keep_design"]
 
 TILE = 1 << 24
 """Losses of a grid looked at together in search of gaps."""
 
 NOTHING_LEFT = (
-    "missing='drop' leaves nothing: every evaluation is missing for some model. Expected "
-    "some that all models have. Leave out the models that have no losses."
+    "missing='drop' leaves nothing: every point is missing for some model or in some repetition. "
+    "Leave out models that have no losses. If nothing was tested where losses are missing, as in "
+    "random splits, drop these evaluations first: log.dropna(how='all') of a frame, "
+    "log.stack(evaluation=('repetition', 'point')).dropna('evaluation', how='all') of an array."
 )
 
 
