@@ -1,4 +1,4 @@
-"""Lists and tables of methods, checks and cautions, written from their records for each build."""
+"""Lists and tables of methods, metrics, checks and cautions, written from their records."""
 
 from __future__ import annotations
 
@@ -9,10 +9,18 @@ from cvstats import comparisons, intervals
 from cvstats.core.cautions import Caution
 from cvstats.diagnostics import CHECKS
 from cvstats.intervals._method import Method
+from cvstats.metrics import METRICS
 from cvstats.registry import MODULES, list_methods
 
 FOLDER = Path(__file__).parent / "api"
 ACCESSORS = {"pandas": "DataFrame", "xarray": "DataArray"}
+READS = {
+    "labels": "predicted labels",
+    "scores": "scores or probabilities",
+    "numbers": "numbers",
+    "losses": "numbers, and those of a reference",
+    "times": "times, censored or not",
+}
 
 
 def write_lists() -> list[str]:
@@ -25,6 +33,7 @@ def write_lists() -> list[str]:
         "statistics": autosummary("cvstats", "What a log contains", ["moments", *others]),
         "comparisons": autosummary("cvstats", "Comparisons", comparisons.NAMES),
         "methods": table(every),
+        "metrics": table_of_metrics(),
         "checks": table_of_checks(),
         "cautions": table_of_cautions(),
     }
@@ -59,6 +68,17 @@ def table(methods: Iterable[Method]) -> str:
     for method in methods:
         link = f"[`{method.name}`](api/generated/cvstats.{method.name}.rst)"
         lines.append(f"| {link} | {method.needs} | {method.target} | {method.guarantee} |")
+    return "\n".join(lines) + "\n"
+
+
+def table_of_metrics() -> str:
+    """Write the table of all metrics that `losses` takes."""
+    lines = ["| `loss=` | metric | predictions | better | folds | options |", "|---" * 6 + "|"]
+    for metric in METRICS.values():
+        options = ", ".join(f"`{name}`" for name in metric.takes)
+        folds = {"average": "averaged", "pool": "pooled"}[metric.folds]
+        cells = [f"`{metric.name}`", metric.words, READS[metric.reads], metric.better, folds]
+        lines.append(f"| {' | '.join([*cells, options])} |")
     return "\n".join(lines) + "\n"
 
 
