@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import optimize, stats
 
 import cvstats
 from benchmarks import logs
@@ -125,6 +125,11 @@ def replaced(size: Size) -> pd.Series:
 def sources(size: Size) -> pd.Series:
     """Fifty sources, left out one at a time."""
     return series({"source": np.arange(size.n) % 50, "point": np.arange(size.n)})
+
+
+def dozen(size: Size) -> pd.Series:
+    """Twelve sources, few enough for all signs of them."""
+    return series({"source": np.arange(size.n) % 12, "point": np.arange(size.n)})
 
 
 def bootstrap(size: Size) -> pd.Series:
@@ -261,6 +266,27 @@ def plain_clustered(losses: pd.Series) -> Limits:
     return around(losses.mean(), se, g - 1)
 
 
+def plain_wild_cluster(losses: pd.Series) -> Limits:
+    groups = losses.groupby(level="source")
+    total, count = groups.sum().to_numpy(), groups.size().to_numpy()
+    share, mean = count / count.sum(), losses.mean()
+    signs = 1 - 2 * (np.arange(2 ** len(total))[:, None] >> np.arange(len(total)) & 1)
+
+    def statistic(sums: np.ndarray) -> np.ndarray:
+        whole = sums.sum(axis=-1)
+        left = sums - share * whole[..., None]
+        return np.abs(whole) / np.sqrt((left**2).sum(axis=-1))
+
+    def excess(m: float) -> float:
+        own = total - m * count
+        reached = statistic(signs * own) >= statistic(own) * (1 - 1e-10)  # ties but for rounding
+        return float(reached.mean()) - ALPHA
+
+    far = 20 * np.sqrt(((total - mean * count) ** 2).sum()) / len(losses)
+    low, high = (optimize.bisect(excess, mean, mean + side * far, xtol=1e-13) for side in (-1, 1))
+    return mean, low, high
+
+
 def pivoted(losses: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """Counts and losses, fit by point, the fit on the sample itself first."""
     table = losses.rename("loss").reset_index("count")
@@ -344,6 +370,7 @@ METHODS: dict[str, tuple[Callable[[Size], pd.Series], Callable[[pd.Series], Limi
     "replace_one": (replaced, plain_replace_one),
     "out_of_source": (sources, plain_out_of_source),
     "clustered": (sources, plain_clustered),
+    "wild_cluster": (dozen, plain_wild_cluster),
     "bootstrap_oob": (bootstrap, plain_bootstrap_oob),
     "bootstrap_632": (bootstrap, plain_bootstrap_632),
     "case_bootstrap": (cases, plain_case_bootstrap),

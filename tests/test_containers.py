@@ -276,10 +276,15 @@ def test_masked_cells_give_nan_and_say_so(grid, options):
 
 
 def test_a_gap_in_one_cell_is_an_error_and_may_be_dropped(grid):
+    whole = grid.cvci.wald()["se"]
     grid[1, 4, 0, 0, 0] = np.nan
     with pytest.raises(cvstats.LogError, match="lat=51.0, lon=7, model='old'.*point='e'"):
         cvstats.wald(grid)
     result = cvstats.wald(grid, missing="drop")
-    assert result.attrs["n_points"] == 9
-    assert result.attrs["n_dropped"] == 1
-    xr.testing.assert_equal(result["se"], grid.drop_sel(point="e").cvci.wald()["se"])
+    place = {"lat": 1, "lon": 0, "lead_time": 0}
+    gap = xr.zeros_like(result["se"], dtype=bool)
+    gap[place] = True  # all models of the cell, and no other cell
+    xr.testing.assert_equal(result["n_points"], xr.where(gap, 9, 10))
+    xr.testing.assert_equal(result["n_dropped"], xr.where(gap, 1, 0))
+    without = grid.drop_sel(point="e").cvci.wald()["se"]
+    xr.testing.assert_allclose(result["se"], xr.where(gap, without, whole), rtol=1e-13)

@@ -150,7 +150,9 @@ def test_one_answer_by_every_road(name, road):
     found = found.compute() if isinstance(found, xr.Dataset) else found
     if more:
         made = ROADS[road](log)
-        gaps = made.isnull().any("model").sum().item() if isinstance(made, xr.DataArray) else 0
+        gaps = 0
+        if isinstance(made, xr.DataArray) and "sample" not in made.dims:  # a dense table else
+            gaps = made.isnull().any("model").sum().item()
         assert found.attrs.pop("n_dropped") == gaps
     hidden = CELLS_ONLY if cells else UNDRAWN if road in ("transposed", "array, drop") else {}
     assert_one_answer(found, wanted, hidden.get(name, ()))

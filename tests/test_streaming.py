@@ -444,6 +444,24 @@ def test_other_resamplings(name):
     )
 
 
+def test_random_splits_are_answered_for():
+    """What chooses a method for the log chooses the same for its moments."""
+    rng = np.random.default_rng(2)
+    tests = np.concatenate([rng.permutation(40)[:8] for _ in range(12)])
+    index = pd.MultiIndex.from_arrays(
+        [np.repeat(np.arange(12), 8), tests], names=["repetition", "point"]
+    )
+    frame = pd.DataFrame(rng.standard_normal((96, 2)), index, columns=["a", "b"])
+    frame.attrs["n_train"] = 32
+    moments = Moments.of_log(frame, pairs=True)
+    chosen = cvstats.interval(frame)
+    assert chosen.attrs["method"] == moments.interval().attrs["method"] == "corrected_t"
+    pd.testing.assert_frame_equal(moments.interval(), chosen, rtol=1e-12)
+    compared = cvstats.compare(frame)
+    assert compared.attrs["interval_method"] == moments.compare().attrs["interval_method"]
+    pd.testing.assert_frame_equal(moments.compare(), compared, rtol=1e-12)
+
+
 def test_leave_one_out_in_one_cell():
     rng = np.random.default_rng(0)
     index = pd.MultiIndex.from_arrays([range(50), range(50)], names=["fold", "point"])

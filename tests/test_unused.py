@@ -143,7 +143,7 @@ def test_advice_for_means_does_not_lead_into_the_trap():
         cvstats.wald(np.array([0.8, 0.9]))
     frame = pd.DataFrame({"fold": range(3), "score": [0.7, 0.8, 0.9]})
     scores = cvstats.read_log(frame, format="scores", higher_is_better=True)
-    assert only_row(scores.cvci.corrected_t())["caution"] == ""
+    assert only_row(scores.cvci.corrected_t())["caution"] == "few splits"
 
 
 def test_alpha_is_what_is_left_out():

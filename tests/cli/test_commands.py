@@ -24,6 +24,7 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("logs")
     predictions = cvstats.datasets.load("diabetes")
     cvstats.save_log(logged("diabetes"), folder / "log.csv")
+    cvstats.save_log(logged("diabetes")["ridge"], folder / "ridge.csv")
     cvstats.save_log(logged("flights"), folder / "flights.csv")
     predictions.reset_index().to_csv(folder / "predictions.csv", index=False)
     tiny = pd.Series([1.0, 2.0], pd.RangeIndex(2, name="point"), name="m")
@@ -127,12 +128,13 @@ def test_methods_tell_why_not(capsys, files):
 
 def test_diagnose_tells_codes(capsys, files):
     _, out, _ = run(capsys, "diagnose", files / "flights.csv")
-    assert out.startswith("CVS020  12 of 12 sources occur in several folds")
+    assert out.startswith("CVS015  the log has only 12 sources (12).\n")
+    assert "\nCVS020  12 of 12 sources occur in several folds" in out
     assert "clustered()" in out
-    _, out, _ = run(capsys, "diagnose", files / "log.csv")
+    _, out, _ = run(capsys, "diagnose", files / "ridge.csv")
     assert out == "no diagnostic found anything\n"
     _, out, _ = run(capsys, "diagnose", files / "flights.csv", "--format", "csv")
-    assert pd.read_csv(io.StringIO(out))["code"].tolist() == ["CVS020"]
+    assert pd.read_csv(io.StringIO(out))["code"].tolist() == ["CVS015", "CVS020"]
     _, out, _ = run(capsys, "diagnose", files / "tiny.csv", "--format", "json")
     assert json.loads(out)["rows"][0]["code"] == "CVS008"
 

@@ -126,6 +126,15 @@ def test_gaps_of_one_file_in_a_comparison(capsys):
 # --- closed and interrupted -----------------------------------------------------------------------
 
 
+@pytest.fixture
+def interruptible():
+    """Ctrl-C raises, also where the tests run in the background and the shell ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("stage", ["read_files", "format_result"])
 def test_ctrl_c_ends_the_command_quietly(capsys, saved, monkeypatch, stage):
     monkeypatch.setattr(

@@ -368,17 +368,28 @@ LOGS = {
     "nested_cv": lambda: from_plan(plans.nested_cv(4, 5, rng=0)),
     "replace_one": lambda: from_plan(plans.replace_one(4, rng=0)),
     "clustered": with_sources,
+    "wild_cluster": with_sources,
     "out_of_source": lambda: from_plan(plans.leave_one_source_out(), sources=6),
     "bootstrap_oob": lambda: from_plan(plans.bootstrap(30, rng=0)),
 }
+
+
+WITHOUT_ERRORS = {"wild_cluster"}
+"""Methods whose limits are not made of a standard error."""
 
 
 def test_every_method_for_differences_has_a_log_here():
     assert set(LOGS) == set(interval_names(for_differences=True))
 
 
-@pytest.mark.parametrize("method", LOGS)
-@pytest.mark.parametrize("alternative", ALTERNATIVES)
+@pytest.mark.parametrize(
+    ("method", "alternative"),
+    [
+        (method, alternative)
+        for method in LOGS
+        for alternative in (("two-sided",) if method in WITHOUT_ERRORS else ALTERNATIVES)
+    ],
+)
 def test_the_interval_is_that_of_the_log_of_differences(method, alternative):
     frame = LOGS[method]()
     own = getattr(frame.cvci.difference().cvci, method)()
@@ -398,7 +409,7 @@ def test_the_interval_is_that_of_the_log_of_differences(method, alternative):
     np.testing.assert_allclose(one[FIRST], table.loc[[("a", "c")], FIRST], rtol=1e-11)
 
 
-@pytest.mark.parametrize("method", sorted(set(LOGS) - {"quadratic", "nested_cv"}))
+@pytest.mark.parametrize("method", sorted(set(LOGS) - WITHOUT_ERRORS - {"quadratic", "nested_cv"}))
 def test_max_t_with_every_method(method):
     frame = LOGS[method]()
     table = frame.cvci.compare(method=method, adjust="max-t", rng=0, n_draws=2_000)
@@ -408,6 +419,17 @@ def test_max_t_with_every_method(method):
 
 
 # --- intervals without a symmetric standard error -------------------------------------------------
+
+
+@pytest.mark.parametrize("method", sorted(WITHOUT_ERRORS))
+def test_what_needs_a_standard_error(method):
+    frame = LOGS[method]()
+    assert frame.cvci.compare(method=method)["se"].isna().all()
+    for alternative in ("less", "greater"):
+        with pytest.raises(LogError, match=f"needs a standard error, and {method} with these"):
+            frame.cvci.compare(method=method, alternative=alternative)
+    with pytest.raises(LogError, match="adjust='max-t' needs standard errors"):
+        frame.cvci.compare(method=method, adjust="max-t", rng=0)
 
 
 def test_the_combined_f_test():

@@ -270,7 +270,7 @@ def test_leave_one_out_is_a_log_or_plain_losses():
     np.testing.assert_allclose(array["lower"], result["lower"])
     for given, words in (
         (loo["tree"].tolist(), "2 models"),
-        (loo[["tree"]], "1 models"),
+        (loo[["tree"]], "different models: 'tree'; 'ridge' in the first, 'tree' in the second"),
         (loo.iloc[:5], "has 5 points"),
         (loo.rename(columns={"tree": "svm"}), "different models"),
     ):
@@ -278,3 +278,29 @@ def test_leave_one_out_is_a_log_or_plain_losses():
             cvstats.case_bootstrap(log, leave_one_out=given)
     with pytest.raises(cvstats.LogError, match="holds 3 finite losses"):
         cvstats.case_bootstrap(log["tree"], leave_one_out=[1.0, 2.0, 3.0])
+
+
+def test_leave_one_out_meets_the_log_by_its_labels():
+    log = ARRAYS["stacked"](case()).sel(model="tree", drop=True)
+    places = pd.Index([10.0, 20.0, 30.0], name="lat")
+    grid = xr.concat([log, log + 1, log + 2], places)
+    loo = xr.DataArray(np.random.default_rng(0).random((9, 3)), dims=("point", "lat"),
+                       coords={"point": range(9), "lat": places})  # fmt: skip
+    result = cvstats.case_bootstrap(grid, leave_one_out=loo)
+    np.testing.assert_allclose(result["estimate"].sel(lat=places), loo.mean("point"))
+    for other in (loo.isel(lat=[2, 0, 1]), loo.isel(point=slice(None, None, -1), lat=[1, 2, 0]).T):
+        xr.testing.assert_identical(cvstats.case_bootstrap(grid, leave_one_out=other), result)
+    for labels in ([10.0, 20.0, 31.0], [10.0, 20.0, 20.0]):
+        with pytest.raises(cvstats.LogError, match="has other labels along 'lat'"):
+            cvstats.case_bootstrap(grid, leave_one_out=loo.assign_coords(lat=labels))
+    with pytest.raises(cvstats.LogError, match="carries no other dimension"):
+        cvstats.case_bootstrap(grid, leave_one_out=loo.isel(lat=0, drop=True))
+
+
+@pytest.mark.parametrize("shift", [1, 1000])
+def test_leave_one_out_of_other_points_is_refused(shift):
+    loo = pd.Series(
+        np.random.default_rng(0).random(9), pd.RangeIndex(shift, 9 + shift, name="point")
+    )
+    with pytest.raises(cvstats.LogError, match="leave_one_out has no loss of 0"):
+        cvstats.case_bootstrap(case()["tree"], leave_one_out=loo)
