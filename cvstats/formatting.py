@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from math import floor, log10
 from typing import Any, Literal, TypeAlias
 from unicodedata import category
@@ -16,9 +16,12 @@ from cvstats.containers.cautions import cautions
 from cvstats.containers.pandas import NAMELESS
 from cvstats.core.cautions import list_cautions, sentences_of
 from cvstats.core.design import LEVELS
-from cvstats.errors import LogError
+from cvstats.errors import LogError, spelled
 
-__all__ = ["format_cells", "name_rows", "printable", "result_frame", "to_latex", "to_markdown"]
+__all__ = [
+    "format_cells", "name_rows", "printable", "result_frame", "to_latex", "to_markdown",
+    "write_labels",
+]  # fmt: skip
 
 Digits: TypeAlias = int | Literal["auto"] | None
 LONG = 9
@@ -237,16 +240,31 @@ def flatten(result: xr.Dataset) -> pd.DataFrame:
     return table.set_index(keys)[[name for name in result.data_vars if name not in keys]]
 
 
+def write_labels(index: pd.Index[Any], write: Callable[[Any], str] = str) -> list[list[str]]:
+    """Write the labels of each level of an index, those of both models of a pair together.
+
+    Where two labels would read the same, as the models 1 and "1" do, all of their level are
+    spelled as one would type them.
+    """
+    levels = [index.get_level_values(at).tolist() for at in range(index.nlevels)]
+    sides = [at for at, name in enumerate(index.names) if name in ("model", "other")]
+    written = []
+    for at, labels in enumerate(levels):
+        every = [label for side in sides for label in levels[side]] if at in sides else labels
+        alike = len(set(map(write, every))) < len(set(map(spelled, every)))
+        written.append([spelled(label) if alike else write(label) for label in labels])
+    return written
+
+
 def name_rows(table: pd.DataFrame) -> list[str]:
     """Name each row: models by themselves, pairs with a minus, other labels with their level."""
     names = []
     levels = [str(name) for name in table.index.names]
-    for labels in table.index:
+    for parts in zip(*write_labels(table.index), strict=True):
         if len(levels) == 1:
-            names.append(str(labels))
+            names.append(parts[0])
             continue
-        parts = labels if isinstance(labels, tuple) else [labels]
-        given = dict(zip(levels, map(str, parts), strict=True))
+        given = dict(zip(levels, parts, strict=True))
         head = [given.pop(key) for key in ("model", "other") if key in given]
         rest = [f"{level}={label}" for level, label in given.items()]
         names.append(" · ".join([" − ".join(head), *rest] if head else rest))

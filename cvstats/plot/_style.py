@@ -12,7 +12,7 @@ import xarray as xr
 from cvstats.containers import CellMoments, Losses, is_dask_frame
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, is_several
-from cvstats.formatting import result_frame
+from cvstats.formatting import result_frame, write_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -117,7 +117,7 @@ def result_rows(result: Any, losses: Losses) -> pd.DataFrame:
     """Convert a result to rows with their labels as columns.
 
     Column ``model`` names the model, whatever the columns of the log are called, and the cell
-    of further dimensions.
+    of further dimensions. Different models have different names.
     """
     table = result_frame(result)
     index = table.index
@@ -126,14 +126,14 @@ def result_rows(result: Any, losses: Losses) -> pd.DataFrame:
     arrays = isinstance(losses, (xr.DataArray, xr.Dataset))
     single = None if "other" in index.names else name_single(losses)
     parts: list[list[str]] = [[single or ""] for _ in table.index]
+    written = write_labels(index, join_label)
     for at, name in enumerate(index.names):
-        labels = index.get_level_values(at)
         if name in LEVELS:
-            table[str(name)] = labels.map(join_label) if name == "other" else labels
+            table[str(name)] = written[at] if name == "other" else index.get_level_values(at)
         elif not (name == "model" and single is not None) and not nameless:
             prefix = f"{name}=" if arrays and name != "model" else ""
-            for words, label in zip(parts, labels, strict=True):
-                words.append(prefix + join_label(label))
+            for words, label in zip(parts, written[at], strict=True):
+                words.append(prefix + label)
     return table.assign(model=[" · ".join(filter(None, words)) for words in parts])
 
 

@@ -281,7 +281,7 @@ def of_best(losses: Losses, settings: Settings) -> Section:
     frame = result_frame(result)
     section.note(result.attrs)
     number = int(frame["in_set"].sum())
-    best = frame.index[frame["in_set"]][0]
+    best = name_rows(frame[frame["in_set"]])[0]
     found = f"{best} is the best of {len(frame):,} models" if number == 1 else (
         f"{number:,} of {len(frame):,} models may be the best"
     )  # fmt: skip

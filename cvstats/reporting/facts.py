@@ -5,13 +5,14 @@ from __future__ import annotations
 from html import escape
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from cvstats.containers import Log, Losses, read
 from cvstats.core.layout import count_folds, fold_level
 from cvstats.describe import describe_log
 from cvstats.errors import LogError
-from cvstats.formatting import printable
+from cvstats.formatting import printable, write_labels
 
 __all__ = ["summarize", "facts", "first_section", "fragment"]
 
@@ -43,7 +44,8 @@ def facts(losses: Losses) -> list[tuple[str, str]]:
     if loss or attrs.get("units"):
         units = f" in {attrs['units']}" if attrs.get("units") else ""
         rows.append(("loss", f"{loss or 'loss'}{units}, smaller is better"))
-    names = ["(no name)" if name is None else str(name) for name in log.labels.models]
+    models = pd.Index(list(log.labels.models), dtype=object, tupleize_cols=False)
+    (names,) = write_labels(models, lambda name: "(no name)" if name is None else str(name))
     more = f", and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     rows.append((f"models ({len(names):,})", ", ".join(names[:MOST_NAMES]) + more))
     points = design.splits().points

@@ -24,6 +24,25 @@ DIABETES = logged("diabetes")
 FLIGHTS = logged("flights")
 
 
+def test_names_that_read_alike_have_rows_of_their_own(ax):
+    rng = np.random.default_rng(0)
+    index = pd.MultiIndex.from_arrays([np.arange(40) % 5, range(40)], names=["fold", "point"])
+    losses = pd.DataFrame(
+        {1: rng.random(40), "1": rng.random(40), "tree": 2.0 + rng.random(40)}, index
+    )
+    plot.forest(losses, methods=["wald"], ax=ax)
+    assert sorted(named(ax.yaxis)) == sorted(["1", "'1'", "'tree'"])
+    plot.forest(losses[["1", "tree"]], methods=["wald"], ax=Figure().subplots())
+    pairs = plot.comparison(losses, ax=Figure().subplots())
+    assert {name for row in named(pairs.yaxis) for name in row.split("\n− ")} == {
+        "1",
+        "'1'",
+        "'tree'",
+    }
+    matrix = plot.comparison(losses, kind="matrix", ax=Figure().subplots())
+    assert named(matrix.yaxis) == ["1", "'1'", "'tree'"]
+
+
 @pytest.mark.parametrize("losses", [DIABETES, as_arrays(DIABETES), as_arrays(DIABETES, "dim")])
 def test_forest_stands_at_the_numbers(ax, losses):
     assert plot.forest(losses, ax=ax) is ax

@@ -30,6 +30,17 @@ def test_sources_and_a_new_one(ax):
     assert named(random.yaxis)[-1] == "all (clustered)"
 
 
+def test_names_that_read_alike_are_told_apart(ax):
+    alike = {"naive_bayes": 1, "gradient_boosting": "1"}
+    losses = FLIGHTS[list(alike)].rename(columns=alike)
+    plot.sources(losses, ax=ax)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["1", "'1'"]
+    each = cvstats.wald(losses, by="source")
+    for line, model in zip(ax.lines[::2], alike.values(), strict=False):
+        rows = each[each.index.get_level_values("model") == model]
+        np.testing.assert_array_equal(line.get_xdata(), rows["estimate"])
+
+
 def test_the_sources_of_a_log_with_named_columns(ax):
     plot.sources(MONTHS.rename_axis(columns="learner"), ax=ax)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == list(MONTHS.columns)

@@ -194,11 +194,11 @@ def test_it_holds_the_numbers(texts):
     for model in losses.columns:
         shown = [f"{wald.loc[model, name]:,.0f}" for name in ("estimate", "lower", "upper", "se")]
         assert row_of(texts["diabetes"], model) == shown
-    name = "ridge − random_forest"
+    name = "ridge − random_forest"  # without a caution, which the last pair has
     row = pairs.loc[("ridge", "random_forest")]
     assert row_of(texts["diabetes"], name) == [
         f"{row['difference']:.0f}", f"{row['lower']:.0f}", f"{row['upper']:.0f}",
-        f"{row['p_value']:.3f}", f"{row['p_adjusted']:.3f}", f"{row['se']:.0f}",
+        f"{row['p_value']:.3f}", f"{row['p_adjusted']:.3f}", f"{row['se']:.0f}", "",
     ]  # fmt: skip
     text = Page(texts["diabetes"]).words("main")
     assert f"{best['in_set'].sum()} of 3 models may be the best" in text
@@ -219,10 +219,21 @@ def test_sections_follow_the_log(texts):
     assert "Sources" not in heads["diabetes"]
     assert "Which model is better?" not in heads["one"]
     assert "CVS020" in texts["flights"]
-    assert "No diagnostic found anything" in texts["diabetes"]
+    assert "CVS024" in texts["diabetes"]
+    assert "No diagnostic found anything" in texts["one"]
     assert "(the first 60 of 66 rows)" in texts["many"]
     assert "<h1>Flights</h1>" in texts["flights"]
     assert "intervals for a new source" in texts["months"]
+
+
+def test_models_whose_names_read_alike():
+    alike = {"naive_bayes": 1, "gradient_boosting": "1"}
+    losses = logged("flights")[list(alike)].rename(columns=alike)
+    text, wald = cvstats.report(losses), cvstats.clustered(losses)
+    for model, name in ((1, "1"), ("1", "&#39;1&#39;")):
+        assert row_of(text, name)[0] == f"{wald.loc[model, 'estimate']:.4f}"
+    assert row_of(text, "1 − &#39;1&#39;")
+    assert row_of(text, "models (2)") == ["1, &#x27;1&#x27;"]
 
 
 def test_a_small_and_a_strange_log_have_a_page_too():
