@@ -246,8 +246,12 @@ def studentize(largest: FloatArray, df: float | None, seed: int) -> FloatArray:
 
 
 def student_quantile(z: FloatArray, df: float) -> FloatArray:
-    """Take normal quantiles to those of Student's t at the same probability."""
-    found: FloatArray = np.copysign(special.stdtrit(df, special.ndtr(-np.abs(z))), z)
+    """Take normal quantiles to those of Student's t at the same probability.
+
+    Some versions of scipy return NaN and not infinity at a probability of 0.
+    """
+    tail = special.ndtr(-np.abs(z))
+    found: FloatArray = np.copysign(np.where(tail == 0, np.inf, special.stdtrit(df, tail)), z)
     return found
 
 

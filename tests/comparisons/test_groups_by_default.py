@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+import scipy
 import xarray as xr
+from packaging.version import Version
 from rows import only_row
 from scipy import stats
 
@@ -249,7 +251,8 @@ def test_power_of_a_t_test_over_sources(design, alternative):
     t, away = stats.t.isf(tail, row["df"]), 0.4 / row["se"]
     wanted = stats.nct.sf(t, row["df"], away)
     wanted += stats.nct.cdf(-t, row["df"], away) if alternative == "two-sided" else 0
-    assert row["power"] == pytest.approx(wanted, rel=1e-9)
+    digits = 1e-9 if Version(scipy.__version__) >= Version("1.14") else 1e-7  # of its noncentral t
+    assert row["power"] == pytest.approx(wanted, rel=digits)
     there = log.cvci.power(effect=row["smallest_effect"], alternative=alternative)
     assert there["power"].item() == pytest.approx(0.8, rel=1e-9)
     assert np.sign(row["smallest_effect"]) == sign
