@@ -30,8 +30,9 @@ TILE = 1 << 24
 
 NOTHING_LEFT = (
     "missing='drop' leaves nothing: every point is missing for some model or in some repetition. "
-    "Expected some that all have; leave out models that have no losses. If nothing was tested where losses are missing, as in "
-    "random splits, drop these evaluations first: log.dropna(how='all') of a frame, "
+    "Expected some that all have; leave out models that have no losses. If nothing was tested "
+    "where losses are missing, as in random splits, drop these evaluations first: "
+    "log.dropna(how='all') of a frame, "
     "log.stack(evaluation=('repetition', 'point')).dropna('evaluation', how='all') of an array."
 )
 
