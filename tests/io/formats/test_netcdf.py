@@ -9,17 +9,13 @@ import pickle
 import numpy as np
 import pytest
 import xarray as xr
-from packaging.version import Version
+from zarr_stores import writes_zarr
 
 import cvstats
 from cvstats.errors import LogError
 
-NEW = pytest.mark.skipif(
-    Version(xr.__version__) < Version("2025.1.1"), reason="older ones cannot write with zarr 3"
-)
 
-
-@NEW
+@writes_zarr
 @pytest.mark.parametrize("zarr_format", [2, 3])
 @pytest.mark.parametrize("compression", ["blosc", "default"])
 def test_stores_of_other_programs(tmp_path, zarr_format, compression):
@@ -42,7 +38,7 @@ def test_stores_of_other_programs(tmp_path, zarr_format, compression):
     assert after == before
 
 
-@NEW
+@writes_zarr
 def test_damaged_chunks(tmp_path):
     path = tmp_path / "log.zarr"
     cvstats.save_log(xr.DataArray(np.arange(200.0), dims="point"), path)
