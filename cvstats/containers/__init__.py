@@ -22,7 +22,7 @@ from cvstats.containers.dask import (
 )
 from cvstats.containers.doubts import find_doubts, find_doubts_of_groups
 from cvstats.containers.gaps import answer_cells, dropped
-from cvstats.containers.groups import Groups, answer_groups, stack, within_level
+from cvstats.containers.groups import Groups, answer_groups, stack
 from cvstats.containers.log import Log, Table
 from cvstats.containers.read import is_dask_frame, read
 from cvstats.containers.stacking import Axis, label_stacked
@@ -58,5 +58,4 @@ __all__ = [
     "save",
     "stack",
     "summarize",
-    "within_level",
 ]

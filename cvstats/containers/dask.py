@@ -388,7 +388,7 @@ class LaterCells(Named):
     layout: Layout
     levels: tuple[str, ...]
     asked: tuple[str, ...]
-    within: str | None
+    within: tuple[str, ...]
     scores: bool
     metric: str
 
@@ -579,15 +579,15 @@ class GridAnswer(Named):
         The method, and what it may know of the log.
     nan_tells : bool
         Whether NaN in all cells says that nothing was evaluated.
-    within : str, optional
-        One more level that distinguishes evaluations.
+    within : tuple of str
+        More levels that distinguish evaluations.
     scores : bool
         Whether each loss is a score of a whole split.
     """
 
     numbers: LazyAnswer
     nan_tells: bool
-    within: str | None
+    within: tuple[str, ...]
     scores: bool
 
     def __call__(
