@@ -16,10 +16,11 @@ from cvstats.comparisons._pairs import (
     check_method_options,
     compare_pairs,
     confidence_limits,
-    degrees_of_freedom,
+    degrees_of_each,
     difference_interval,
     distribution,
     has_standard_errors,
+    levels_of_options,
 )
 from cvstats.comparisons._zero_one import (
     SOME_SCORE,
@@ -166,7 +167,8 @@ def equivalence(
             result = score_equivalence(result, found, margin=ends, alpha=alpha)
         return flag_few(result, found)
 
-    table = compare_pairs(losses, other, reference, missing, run)
+    levels = levels_of_options(method, given)
+    table = compare_pairs(losses, other, reference, missing, run, levels=levels)
     if method is None and "test" in table.attrs and has_lazy_losses(losses, other):
         table.attrs["test"] = SOME_SCORE
     return table
@@ -186,7 +188,7 @@ def compute(base: Result, *, margin: tuple[float, float], alpha: float) -> Resul
     columns = dict(base.columns)
     estimate, se = columns.pop("estimate"), columns.pop("se")
     columns.pop("lower"), columns.pop("upper")
-    df = degrees_of_freedom(base)
+    df = degrees_of_each(base)
     low, high = margin
     with np.errstate(divide="ignore", invalid="ignore"):
         above = distribution(-(estimate - low) / se, df)

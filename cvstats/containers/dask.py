@@ -1035,6 +1035,7 @@ def compare_lazily(
     run: PairRun,
     *,
     missing: str = "raise",
+    levels: Sequence[str] = (),
     every: bool = False,
     example: PairRun | None = None,
 ) -> xr.Dataset:
@@ -1050,17 +1051,19 @@ def compare_lazily(
         Makes a result with a number for each pair and carried cell from a log and these pairs.
     missing : {"raise", "drop"}
         What to do where a loss is NaN.
+    levels : sequence of str
+        The levels that the comparison was asked for by name.
     every : bool
         Whether all pairs are needed besides those that are chosen.
     example : callable, optional
         A quicker way to a result of the same form.
     """
     if other is None:
-        log = read(losses, missing=missing)
+        log = read(losses, missing=missing, levels=levels)
         names, left, right = choose(log)
     else:
         names, beside = beside_other(losses, other)
-        log = read(beside, missing=missing)
+        log = read(beside, missing=missing, levels=levels)
         left, right = np.arange(len(names)), np.arange(len(names)) + len(names)
     asked = tuple(map(int, left)), tuple(map(int, right))
     more: Pairs = ((), ())

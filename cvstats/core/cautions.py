@@ -289,6 +289,24 @@ class Caution(IntFlag):
         "In some cell the metric is 0/0 or an error of exactly 0, and counts as a constant.",
         "Evaluate more points in each cell, or use folds='pool'.",
     )  # fmt: skip
+    FEW_OF_ONE_WAY = (
+        1 << 54, "few of one way",
+        "One of the two levels of by= has fewer than 10 labels: their part of the standard error "
+        "rests on so few.",
+        "Add labels of it, such as seeds or judges; more of the other level do not help.",
+    )  # fmt: skip
+    TWO_WAYS_CLAMPED = (
+        1 << 55, "two ways clamped",
+        "The variance that was estimated for two ways is smaller than it can be, and was replaced: "
+        "in a crossed log by the part of single losses, otherwise by the sum of both ways.",
+        "At least one of the levels hardly matters here; more labels of both show which.",
+    )  # fmt: skip
+    POINTS_ALIKE = (
+        1 << 56, "points alike",
+        "Answers to one point differ more than points do: the variance between points was "
+        "estimated below 0, and counts as 0.",
+        "Read the planned standard errors as the smallest possible, or ask more points.",
+    )  # fmt: skip
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -9,13 +10,15 @@ import numpy as np
 from cvstats.containers import Log, Losses, Table
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
+from cvstats.core.design import Design
 from cvstats.core.layout import find_across_folds
 from cvstats.core.result import Result, interval
 from cvstats.core.types import FloatArray
-from cvstats.errors import LogError, checked_level
+from cvstats.errors import LogError, checked_level, is_several
 from cvstats.intervals._groups import INDEPENDENT, NEW_GROUPS, OF_FOLDS, count_points, size_range
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import groups
+from cvstats.intervals._two_ways import compute_two_ways, two_ways
 from cvstats.options import Missing
 
 __all__ = ["check_parts", "clustered", "degrees_of_freedom"]
@@ -31,7 +34,7 @@ TOO_NARROW = 0.9
 def clustered(
     losses: Losses,
     *,
-    by: str = "source",
+    by: str | Sequence[str] = "source",
     correction: Literal["CR2", "CR1", "CR3"] = "CR2",
     alpha: float = 0.05,
     per: str | None = None,
@@ -126,16 +129,31 @@ def check_parts(by: object, per: object) -> None:
     """Refuse parts of one cluster each."""
     if per is not None:
         checked_level("per", per)
-        checked_level("by", by)
-        if per == by:
+        if not is_several(by):
+            checked_level("by", by)
+        if per == by or (isinstance(by, Sequence) and per in by):
             raise LogError(
                 f"per={per!r} leaves one cluster in each part. "
                 f"Expected another level than by={by!r}."
             )
 
 
-def compute(log: Log, losses: Columns | None, *, by: str, correction: str, alpha: float) -> Result:
+def one_or_two_ways(design: Design, by: str | Sequence[str] = "source") -> str | None:
+    """Ask for two groups or more of one level, or of two."""
+    return groups(design, by) if isinstance(by, str) else two_ways(design, *by)
+
+
+def compute(
+    log: Log,
+    losses: Columns | None,
+    *,
+    by: str | Sequence[str],
+    correction: str,
+    alpha: float,
+) -> Result:
     """Take the clusters for independent: each has one mean, over all evaluations of its points."""
+    if not isinstance(by, str):
+        return compute_two_ways(log, losses, (by[0], by[1]), correction, alpha)
     cells = log.moments((by,), losses)
     points = count_points(log, by, cells, "clustered")
     g = len(cells.count)
@@ -196,7 +214,7 @@ def expected_cr1_ratio(v: FloatArray) -> float:
 METHOD = IntervalMethod(
     clustered,
     compute=compute,
-    requires=groups,
+    requires=one_or_two_ways,
     needs="a level that names independent groups (source), two groups or more",
     target=NEW_GROUPS,
     guarantee=INDEPENDENT,
@@ -205,6 +223,7 @@ METHOD = IntervalMethod(
     reference="Bell and McCaffrey (2002), Survey Methodology 28(2), 169-181; "
     "Liang and Zeger (1986), Biometrika 73(1), 13-22, doi:10.1093/biomet/73.1.13",
     level_option="by",
+    takes_two_levels=True,
     group_option="per",
     of_groups=True,
     weigh_groups=weigh_groups,
