@@ -20,6 +20,7 @@ from cvstats.comparisons._pairs import (
     difference_interval,
     distribution,
     has_standard_errors,
+    reads_lazy_losses,
 )
 from cvstats.comparisons._zero_one import (
     SOME_SCORE,
@@ -166,7 +167,9 @@ def equivalence(
             result = score_equivalence(result, found, margin=ends, alpha=alpha)
         return flag_few(result, found)
 
-    table = compare_pairs(losses, other, reference, missing, run)
+    table = compare_pairs(
+        losses, other, reference, missing, run, reads_losses=reads_lazy_losses(method, given)
+    )
     if method is None and "test" in table.attrs and has_lazy_losses(losses, other):
         table.attrs["test"] = SOME_SCORE
     return table

@@ -21,6 +21,7 @@ from cvstats.comparisons._pairs import (
     degrees_of_freedom,
     difference_interval,
     has_standard_errors,
+    reads_lazy_losses,
 )
 from cvstats.comparisons._zero_one import (
     Discordance,
@@ -216,7 +217,9 @@ def power(
             check_known(result, found)
         return flag_few(plan_zero_one(result, found), found)
 
-    return compare_pairs(losses, other, reference, missing, run)
+    return compare_pairs(
+        losses, other, reference, missing, run, reads_losses=reads_lazy_losses(method, given)
+    )
 
 
 def compute(
