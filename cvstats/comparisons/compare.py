@@ -25,6 +25,7 @@ from cvstats.comparisons._pairs import (
     levels_of_options,
     model_columns,
     pair_all_models,
+    reads_lazy_losses,
 )
 from cvstats.comparisons._zero_one import SOME_EXACT, apply_tests, find_discordance
 from cvstats.containers import Log, Losses, adjust_lazily, has_lazy_losses, is_dask_frame, later
@@ -203,6 +204,7 @@ def compare(
         levels=levels_of_options(method, given),
         example=partial(run, n_draws=min(n_draws, DRAWS_OF_EXAMPLE)),
         finish=partial(adjust_tests, adjust=adjust) if across else None,
+        reads_losses=reads_lazy_losses(method, given),
     )  # fmt: skip
     if adjust == "max-t" and "p_adjusted" not in table:
         check_one_cell(table["difference"].size)  # some cells do not see those of the others
