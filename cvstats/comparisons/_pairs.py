@@ -267,11 +267,11 @@ def check_method_options(
                 f"Expected some of: {', '.join(map(repr, known)) or 'none'}.{nearest(name, known)}"
             )
     record.check_options({**record.defaults, **given})
-    if given.get("interval") == "hall":
+    if (own := given.get("interval")) in ("hall", "prediction"):
         raise LogError(
-            "options={'interval': 'hall'} has limits to which no test belongs. Expected 'wald', or "
-            "the interval of the difference by itself: cvstats.difference(losses, "
-            f"reference=...).cvci.{method}(interval='hall')."
+            f"options={{'interval': {own!r}}} has limits to which no test belongs. Expected "
+            f"{record.defaults['interval']!r}, or the interval of the difference by itself: "
+            f"cvstats.difference(losses, reference=...).cvci.{method}(interval={own!r})."
         )
     if not each and given.get("interval") in PROPORTIONS:
         raise LogError(

@@ -206,6 +206,12 @@ class Caution(IntFlag):
         "No value agrees with the log at this level: the interval is empty.",
         "Use test='t', or another method.",
     )  # fmt: skip
+    NO_LIMITS_YET = (
+        1 << 33, "no limits yet",
+        "There are fewer than 30 points (or groups), or losses of 0 and 1 differ on fewer than 25: "
+        "limits that hold at every look do not start so early.",
+        "Evaluate more points.",
+    )  # fmt: skip
     DOMINATED = (
         1 << 34, "dominated", "Another model is better by one and the same amount everywhere.",
         "Leave this model out.",
@@ -229,6 +235,12 @@ class Caution(IntFlag):
         "The models are so many and the points so few that skewed differences make adjusted "
         "p-values too small.",
         "Evaluate more points, or choose fewer models beforehand.",
+    )  # fmt: skip
+    EARLY_LOOK = (
+        1 << 39, "early look",
+        "There are fewer than 100 points (or groups): where differences are skewed, limits miss "
+        "more often at such an early look than they say.",
+        "Evaluate at least 100 before you stop.",
     )  # fmt: skip
     OTHER_TEST_SIZE = (
         1 << 40, "unequal test sizes", "Halves and data are not tested on equally many points.",

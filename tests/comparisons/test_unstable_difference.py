@@ -195,7 +195,7 @@ def test_the_methods_of_groups_and_of_replaced_points_promise_it_too():
     assert clustered["guarantee"].startswith("exact as groups grow")
     assert CONDITION in clustered["guarantee"]
     left_out = sources.cvci.compare(method="out_of_source").attrs
-    assert left_out["guarantee"].startswith("exact for a new source as sources grow")
+    assert left_out["guarantee"].startswith("exact for new sources as sources grow")
     assert CONDITION in left_out["guarantee"]
     these = sources.cvci.compare(method="out_of_source", options={"target": "these_sources"})
     assert these.attrs["guarantee"] == "heuristic: the covariances of the losses are left out"
