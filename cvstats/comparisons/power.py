@@ -284,8 +284,8 @@ def compute(
 
 def count_groups(base: Result) -> int | None:
     """Count the clusters or sources that an interval takes for independent; None for points."""
-    name = {"clustered": "n_clusters", "out_of_source": "n_sources"}.get(base.method)
-    return None if name is None else int(base.columns[name].max())
+    counts = (base.columns[name] for name in ("n_clusters", "n_sources") if name in base.columns)
+    return next((int(count.max()) for count in counts), None)
 
 
 def plan_zero_one(result: Result, found: Discordance) -> Result:
@@ -497,11 +497,7 @@ def variance_parts(
         averaged = n * base.columns["se"] ** 2
         if repetitions == 1:
             return split_variance(averaged, averaged, 1)
-        level, correction = (
-            str(base.attrs.get(name, default))
-            for name, default in (("by", "source"), ("correction", "CR2"))
-        )
-        once = variance_per_repetition(log, differences, level, base.method, correction)
+        once = variance_per_repetition(log, differences, base)
         return split_variance(n * once, averaged, repetitions)
     found = log.moments(repetition_level(log.design), differences)
     n = found.count[0]

@@ -19,7 +19,7 @@ from cvstats.containers.log import Log
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns, Differences
 from cvstats.core.design import Design
-from cvstats.core.layout import fold_levels, has_one_loss_per_split
+from cvstats.core.layout import fold_levels, has_one_loss_per_split, is_resampled
 from cvstats.core.shapes import Shapes, measure_shapes
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 
@@ -85,7 +85,7 @@ def find_doubts(
         return flags
     values = tabulate(rows, losses)
     flags |= mark_shapes(measure_shapes(values), design.splits().points or design.size)
-    if of_groups or any(design.has(level) for level in ("sample", "outer", "count")):
+    if of_groups or is_resampled(design):
         return flags
     serial = measure_serial(rows.design, values)
     if serial is not None:

@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -37,14 +37,16 @@ from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.design import Design
 from cvstats.core.result import Result
-from cvstats.core.types import IntArray, MaskArray
+from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, checked_level
 from cvstats.intervals._differences import find_unstable, is_difference
 from cvstats.intervals._groups import add_doubt, flag_ignored_sources
 from cvstats.intervals._references import RELATIVE_STABILITY
 from cvstats.options import check_alpha, check_choices, find_choices
 
-__all__ = ["IntervalMethod", "LogMethod", "Method", "apply_method"]
+__all__ = ["IntervalMethod", "LogMethod", "Method", "WeighGroups", "apply_method"]
+
+WeighGroups: TypeAlias = Callable[..., tuple[FloatArray, FloatArray]]
 
 SHARED = ("losses", "missing")
 """Parameters that every public function has and no formula sees."""
@@ -208,6 +210,10 @@ class LogMethod(Method):
         Whether it also serves for the differences of two models, as ``compare(method=)``.
     of_groups : bool
         Whether it is an interval whose sample are the groups and not the points.
+    weigh_groups : callable, optional
+        Takes the sizes of the groups, and ``correction`` where that is an option; returns their
+        shares in the mean, and factors that make the squares of their residuals add up to its
+        variance.
     """
 
     compute: Callable[..., Result] = field(kw_only=True)
@@ -217,6 +223,7 @@ class LogMethod(Method):
     group_option: str = "by"
     for_differences: bool = False
     of_groups: bool = False
+    weigh_groups: WeighGroups | None = None
 
     @cached_property
     def defaults(self) -> dict[str, Any]:
@@ -289,11 +296,14 @@ class IntervalMethod(LogMethod):
         Differences of models are judged as such, and sources that are taken for points named.
         """
         result = super().run(log, losses, **options)
-        if self.difference_guarantee and is_difference(log, losses):
+        of_differences = is_difference(log, losses)
+        if self.difference_guarantee and of_differences:
             result = self.qualify_difference(result, find_unstable(log, losses))
-        estimate = result.columns["estimate"]
-        alike = {"of_groups": self.of_groups, "of_differences": is_difference(log, losses)}
-        result = add_flags(result, find_doubts(log, losses, estimate, **alike))
+        doubts = find_doubts(
+            log, losses, result.columns["estimate"],
+            of_groups=self.of_groups, of_differences=of_differences,
+        )  # fmt: skip
+        result = add_flags(result, doubts)
         if self.of_groups:
             return result
         of_means = self.takes_scores or self.takes_means
@@ -301,14 +311,17 @@ class IntervalMethod(LogMethod):
 
     def run_groups(self, groups: Groups, **options: Any) -> Result | None:
         """Compute all groups at once; None where some group has to be computed by itself."""
-        if self.difference_guarantee and is_difference(groups.log, None):
+        of_differences = is_difference(groups.log, None)
+        if self.difference_guarantee and of_differences:
             return None
         result = super().run_groups(groups, **options)
         if result is None:
             return None
-        estimate = result.columns["estimate"]
-        alike = {"of_groups": self.of_groups, "of_differences": is_difference(groups.log, None)}
-        result = add_flags(result, find_doubts_of_groups(groups, estimate, **alike))
+        doubts = find_doubts_of_groups(
+            groups, result.columns["estimate"],
+            of_groups=self.of_groups, of_differences=of_differences,
+        )  # fmt: skip
+        result = add_flags(result, doubts)
         if not groups.design.has("source") or groups.name == "source":
             return result
         several = np.diff(groups.cells(("source",)).starts) > 1

@@ -13,13 +13,12 @@ from cvstats.core.layout import find_across_folds
 from cvstats.core.result import Result, interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, checked_level
-from cvstats.intervals._differences import RELATIVELY_STABLE
-from cvstats.intervals._groups import count_points, size_range
+from cvstats.intervals._groups import INDEPENDENT, NEW_GROUPS, OF_FOLDS, count_points, size_range
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import groups
 from cvstats.options import Missing
 
-__all__ = ["check_parts", "clustered", "degrees_of_freedom", "residual_scale"]
+__all__ = ["check_parts", "clustered", "degrees_of_freedom"]
 
 FEW_CLUSTERS = 30
 FEW_DF = 2 - 1e-12
@@ -140,10 +139,9 @@ def compute(log: Log, losses: Columns | None, *, by: str, correction: str, alpha
     cells = log.moments((by,), losses)
     points = count_points(log, by, cells, "clustered")
     g = len(cells.count)
-    v = cells.count / cells.count.sum()
+    v, scale = weigh_groups(cells.count, correction)
     mean = cells.over(()).mean[0]
-    scale = residual_scale(v, correction)
-    squared = ((scale * v)[:, None] ** 2 * (cells.mean - mean) ** 2).sum(axis=0)
+    squared = (scale[:, None] ** 2 * (cells.mean - mean) ** 2).sum(axis=0)
     df = degrees_of_freedom(v, correction)
     caution = Caution.FEW_CLUSTERS if g < FEW_CLUSTERS else Caution(0)
     if df < FEW_DF:
@@ -159,18 +157,18 @@ def compute(log: Log, losses: Columns | None, *, by: str, correction: str, alpha
     )  # fmt: skip
 
 
-def residual_scale(v: FloatArray, correction: str) -> FloatArray:
-    """Scale the residual ``v_c (m_c - mu)`` of each cluster: their squares add to the variance.
+def weigh_groups(count: FloatArray, correction: str = "CR2") -> tuple[FloatArray, FloatArray]:
+    """Compute the shares of the clusters, and what their ``m_c - mu`` is multiplied by.
 
-    ``v`` holds the shares of the clusters.
+    The squares of these products add up to the variance.
     """
-    g = len(v)
+    v, g = count / count.sum(), len(count)
     if correction == "CR2":
-        return np.asarray(1 / np.sqrt(1 - v))
+        return v, v / np.sqrt(1 - v)
     if correction == "CR1":  # Liang and Zeger (1986), times G / (G - 1)
-        return np.full(g, np.sqrt(g / (g - 1)))
+        return v, v * np.sqrt(g / (g - 1))
     # the jackknife: without cluster c the mean moves by v_c (mu - m_c) / (1 - v_c)
-    return np.asarray(np.sqrt((g - 1) / g) / (1 - v))
+    return v, v * np.sqrt((g - 1) / g) / (1 - v)
 
 
 def degrees_of_freedom(v: FloatArray, correction: str) -> float:
@@ -200,15 +198,14 @@ METHOD = IntervalMethod(
     compute=compute,
     requires=groups,
     needs="a level that names independent groups (source), two groups or more",
-    target="mean loss over points of groups drawn as these were, of models trained on other groups",
-    guarantee="exact as groups grow, if they are independent and none occurs in training and in "
-    "test folds",
-    difference_guarantee="exact as groups grow, if they are independent and none occurs in "
-    f"training and in test folds, and, where models were trained in folds, {RELATIVELY_STABLE}",
+    target=NEW_GROUPS,
+    guarantee=INDEPENDENT,
+    difference_guarantee=f"{INDEPENDENT}, {OF_FOLDS}",
     fits="as the log has",
     reference="Bell and McCaffrey (2002), Survey Methodology 28(2), 169-181; "
     "Liang and Zeger (1986), Biometrika 73(1), 13-22, doi:10.1093/biomet/73.1.13",
     level_option="by",
     group_option="per",
     of_groups=True,
+    weigh_groups=weigh_groups,
 )
