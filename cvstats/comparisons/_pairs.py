@@ -55,6 +55,7 @@ __all__ = [
     "model_columns",
     "pair_all_models",
     "read_pairs",
+    "reads_lazy_losses",
     "zero_rounding_noise",
 ]
 
@@ -111,20 +112,22 @@ def compare_pairs(
     all_pairs: bool = False,
     example: PairRun | None = None,
     finish: Callable[[Result], Result] | None = None,
+    reads_losses: bool = False,
 ) -> Any:
     """Run a comparison on pairs of models, now or once lazy losses are computed.
 
     ``levels`` are those that the interval of the differences was asked for by name.
     ``all_pairs`` says that all pairs are needed besides those that are asked for, and ``example``
     is a quicker comparison whose result has the same form. ``finish`` adds to the result in memory
-    what all pairs and carried cells decide together.
+    what all pairs and carried cells decide together. ``reads_losses`` says that all losses of a
+    carried cell are needed at once, also where they are lazy.
     """
     check_one_partner(other, reference)
     if has_lazy_losses(losses, other):
         choose = partial(choose_pairs, reference=reference)
         return compare_lazily(
             losses, other, choose, run, missing=missing, levels=levels, every=all_pairs,
-            example=example,
+            example=example, reads_losses=reads_losses,
         )  # fmt: skip
     log, pairs, differences = read_pairs(losses, other, reference, missing, levels)
     result = answer_cells(log, run, differences)
@@ -264,11 +267,11 @@ def check_method_options(
                 f"Expected some of: {', '.join(map(repr, known)) or 'none'}.{nearest(name, known)}"
             )
     record.check_options({**record.defaults, **given})
-    if given.get("interval") == "hall":
+    if (own := given.get("interval")) in ("hall", "prediction"):
         raise LogError(
-            "options={'interval': 'hall'} has limits to which no test belongs. Expected 'wald', or "
-            "the interval of the difference by itself: cvstats.difference(losses, "
-            f"reference=...).cvci.{method}(interval='hall')."
+            f"options={{'interval': {own!r}}} has limits to which no test belongs. Expected "
+            f"{record.defaults['interval']!r}, or the interval of the difference by itself: "
+            f"cvstats.difference(losses, reference=...).cvci.{method}(interval={own!r})."
         )
     if not each and given.get("interval") in PROPORTIONS:
         raise LogError(
@@ -285,6 +288,13 @@ def levels_of_options(method: str | None, options: Mapping[str, Any]) -> tuple[s
         return ()
     named = options.get(find_method(method).level_option or "")
     return () if named is None else (named,) if isinstance(named, str) else tuple(named)
+
+
+def reads_lazy_losses(method: str | None, options: Mapping[str, Any]) -> bool:
+    """Whether the method by which to compare needs all lazy losses of a carried cell at once."""
+    if method is None or method not in interval_names():
+        return False
+    return find_method(method).reads_lazy_losses(options)
 
 
 def default_method(log: Log) -> str:

@@ -21,6 +21,7 @@ from cvstats.comparisons._pairs import (
     distribution,
     has_standard_errors,
     levels_of_options,
+    reads_lazy_losses,
 )
 from cvstats.comparisons._zero_one import (
     SOME_SCORE,
@@ -167,8 +168,10 @@ def equivalence(
             result = score_equivalence(result, found, margin=ends, alpha=alpha)
         return flag_few(result, found)
 
-    levels = levels_of_options(method, given)
-    table = compare_pairs(losses, other, reference, missing, run, levels=levels)
+    table = compare_pairs(
+        losses, other, reference, missing, run,
+        levels=levels_of_options(method, given), reads_losses=reads_lazy_losses(method, given),
+    )  # fmt: skip
     if method is None and "test" in table.attrs and has_lazy_losses(losses, other):
         table.attrs["test"] = SOME_SCORE
     return table

@@ -22,6 +22,7 @@ from cvstats.comparisons._pairs import (
     difference_interval,
     has_standard_errors,
     levels_of_options,
+    reads_lazy_losses,
 )
 from cvstats.comparisons._zero_one import (
     Discordance,
@@ -223,7 +224,10 @@ def power(
             check_known(result, found)
         return flag_few(plan_zero_one(result, found), found)
 
-    return compare_pairs(losses, other, reference, missing, run, levels=levels)
+    return compare_pairs(
+        losses, other, reference, missing, run,
+        levels=levels, reads_losses=reads_lazy_losses(method, given),
+    )  # fmt: skip
 
 
 def compute(

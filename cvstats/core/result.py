@@ -43,6 +43,8 @@ class Result:
         Single facts about the whole result.
     takes_means : bool
         Whether the mean of a split says as much to the method as its losses.
+    allows_for : Caution
+        Reasons to doubt other results of the same losses that are none to doubt this one.
     """
 
     method: str
@@ -50,6 +52,7 @@ class Result:
     caution: IntArray
     attrs: Mapping[str, str | float | int] = field(default_factory=dict)
     takes_means: bool = False
+    allows_for: Caution = Caution(0)
 
 
 CONSTANTS = ("critical_difference", "largest", "rho", "smallest")

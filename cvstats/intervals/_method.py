@@ -220,6 +220,9 @@ class LogMethod(Method):
         Takes the sizes of the groups, and ``correction`` where that is an option; returns their
         shares in the mean, and factors that make the squares of their residuals add up to its
         variance.
+    reads_losses : callable, optional
+        Takes the options and says whether with these the formula needs single losses, also of a
+        lazy array.
     """
 
     compute: Callable[..., Result] = field(kw_only=True)
@@ -230,6 +233,7 @@ class LogMethod(Method):
     for_differences: bool = False
     of_groups: bool = False
     weigh_groups: WeighGroups | None = None
+    reads_losses: Callable[[Mapping[str, Any]], bool] | None = None
 
     @cached_property
     def defaults(self) -> dict[str, Any]:
@@ -243,6 +247,12 @@ class LogMethod(Method):
         super().check_options(options)
         if self.check is not None:
             self.check(options)
+
+    def reads_lazy_losses(self, options: Mapping[str, Any]) -> bool:
+        """Whether a lazy array has to bring the losses of each carried cell together."""
+        if self.reads_losses is None:
+            return self.takes_lazy_losses
+        return self.reads_losses({**self.defaults, **options})
 
     def run(self, log: Log, losses: Columns | None = None, **options: Any) -> Result:
         """Check that the log is one for this method, and compute."""
@@ -268,7 +278,7 @@ class LogMethod(Method):
             losses, partial(self.run, **options), by=groups, missing=missing,
             level=options[self.level_option] if self.level_option else None,
             run_groups=partial(self.run_groups, **options) if self.compute_groups else None,
-            needs_losses=self.needs_losses,
+            needs_losses=self.needs_losses, reads_losses=self.reads_lazy_losses(options),
         )  # fmt: skip
 
 
@@ -310,7 +320,7 @@ class IntervalMethod(LogMethod):
             of_groups=self.of_groups, of_differences=of_differences,
         )  # fmt: skip
         result = add_flags(result, doubts)
-        if self.of_groups:
+        if self.of_groups or Caution.SOURCES_IGNORED in result.allows_for:
             return result
         of_means = self.takes_scores or self.takes_means
         return flag_ignored_sources(result, log.design, of_means=of_means)
@@ -352,6 +362,7 @@ class IntervalMethod(LogMethod):
 def add_flags(result: Result, flags: IntArray) -> Result:
     """Add cautions to those of a result, where there are losses."""
     evaluated = (result.caution & np.int64(Caution.NO_LOSSES)) == 0
+    flags = flags & ~np.int64(result.allows_for)
     return replace(result, caution=result.caution | np.where(evaluated, flags, 0))
 
 
@@ -365,12 +376,14 @@ def apply_method(
     axis: Axis | None = None,
     run_groups: Callable[[Groups], Result | None] | None = None,
     needs_losses: bool = False,
+    reads_losses: bool = False,
 ) -> Table:
     """Read a log, run a method on it or on its part for each label of ``by``, and label the result.
 
     ``level`` is another level whose labels the method needs, or two of them, and ``axis`` names
     what it stacks in its result. ``run_groups`` computes all parts together, or returns None if
-    some part has to be computed by itself.
+    some part has to be computed by itself. ``reads_losses`` says that a lazy array is computed
+    cell by cell.
     """
     levels = () if level is None else (level,) if isinstance(level, str) else tuple(level)
     if is_dask_frame(losses) and not needs_losses:
@@ -385,7 +398,7 @@ def apply_method(
     elif levels:
         run = partial(run_labelled, run, levels)
     if is_lazy(log):
-        return lazily(log, run, by=by, axis=axis)
+        return lazily(log, run, by=by, axis=axis, reads_losses=reads_losses)
     axes = [] if axis is None else [axis]
     if by is None:
         result = answer_cells(log, run)
