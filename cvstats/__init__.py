@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from cvstats.intervals.location_shifted import location_shifted as location_shifted
     from cvstats.intervals.naive import naive as naive
     from cvstats.intervals.nested_cv import nested_cv as nested_cv
+    from cvstats.intervals.ordered import ordered as ordered
     from cvstats.intervals.out_of_source import out_of_source as out_of_source
     from cvstats.intervals.quadratic import quadratic as quadratic
     from cvstats.intervals.replace_one import replace_one as replace_one

@@ -39,6 +39,7 @@ from cvstats.core.layout import (
     fold_level,
     fold_levels,
     has_one_loss_per_split,
+    is_resampled,
     repetition_level,
 )
 from cvstats.core.level_names import renaming, unused
@@ -220,7 +221,7 @@ class Examination:
     @cached_property
     def resampled(self) -> bool:
         """Whether the log holds fits to other samples than the data."""
-        return any(self.design.has(level) for level in ("sample", "outer", "count"))
+        return is_resampled(self.design)
 
     @cached_property
     def n_folds(self) -> int:
@@ -856,8 +857,8 @@ def overfitting(examination: Examination) -> Iterator[Finding]:
     "CVS027",
     "Serial dependence",
     caution=Caution.SERIAL_DEPENDENCE,
-    advice="Neighbours share information, so there are fewer losses than it seems. Make blocks of "
-    "dates the level 'source' and use clustered.",
+    advice="Neighbours share information, so there are fewer losses than it seems. Use ordered, or "
+    "make blocks of dates the level 'source' and use clustered.",
 )
 def serial_dependence(examination: Examination) -> Iterator[Finding]:
     """Report the correlation of the losses of neighbouring dates.

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from packaging.version import Version
+from zarr_stores import writes_zarr
 
 import cvstats
 from cvstats.errors import LogError
@@ -122,14 +122,9 @@ def test_a_difference_of_one_minus_a_score_is_turned_and_not_reflected():
     assert ours["lower"].item() == pytest.approx(theirs["lower"].item(), rel=1e-12)
 
 
-zarr_3 = pytest.mark.skipif(
-    Version(xr.__version__) < Version("2025.1.1"), reason="older ones cannot write with zarr 3"
-)
-
-
 @pytest.mark.parametrize(
     "name",
-    ["log.parquet", "log.csv", "log.jsonl", "log.nc", pytest.param("log.zarr", marks=zarr_3)],
+    ["log.parquet", "log.csv", "log.jsonl", "log.nc", pytest.param("log.zarr", marks=writes_zarr)],
 )
 def test_facts_are_saved_and_read(name, tmp_path):
     for log in (scores(), splits(32)):

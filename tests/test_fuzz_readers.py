@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from packaging.version import Version
 from tool_logs import LOGS, arff, caret, direct, experiment, mlr3, openml, tidymodels
+from zarr_stores import writes_zarr
 
 import cvstats
 from cvstats.errors import LogError
@@ -86,9 +86,6 @@ def by_blosc(path):
 
 SUMS = "lm_eval/alpha/samples_sums_2026-01-01T00-00-00.000000.jsonl"
 SQUARED, BRIER = {"loss": "squared_error"}, {"loss": "brier"}
-NEW = pytest.mark.skipif(
-    Version(xr.__version__) < Version("2025.1.1"), reason="older ones cannot write with zarr 3"
-)
 FILES = {
     "tidymodels": (".csv", laid(tidymodels), SQUARED),
     "tidymodels classes": (".csv", laid(tidymodels, classes=True), BRIER),
@@ -127,7 +124,7 @@ FILES = {
 }  # fmt: skip
 
 
-NAMES = [pytest.param(name, marks=[NEW] if "zarr" in name else []) for name in FILES]
+NAMES = [pytest.param(name, marks=[writes_zarr] if "zarr" in name else []) for name in FILES]
 
 
 def corrupted(data, rng):

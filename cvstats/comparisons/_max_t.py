@@ -19,7 +19,7 @@ import numpy as np
 from scipy import special
 
 from cvstats.comparisons._multiplicity import add_adjusted
-from cvstats.comparisons._pairs import confidence_limits, degrees_of_freedom, has_standard_errors
+from cvstats.comparisons._pairs import confidence_limits, degrees_of_each, has_standard_errors
 from cvstats.core.cautions import Caution
 from cvstats.core.result import Result
 from cvstats.core.threads import block_bounds, ordered_map
@@ -111,7 +111,12 @@ def adjust_max_t(
     """
     if not has_standard_errors(every_pair):
         raise no_common_covariance(every_pair)
-    df = degrees_of_freedom(every_pair)
+    df = degrees_of_each(every_pair)
+    if isinstance(df, np.ndarray):
+        raise LogError(
+            f"adjust='max-t' needs one number of degrees of freedom for all differences, and here "
+            f"{every_pair.method} has another one for each. Expected adjust='holm'."
+        )
     points = every_pair.columns["n_points"].flat[0] if "n_points" in every_pair.columns else None
     left, right = pairs
     cells = len(result.columns["se"]) // len(left)

@@ -35,6 +35,7 @@ __all__ = [
     "flag_few",
     "no_evidence",
     "score_equivalence",
+    "split_discordant",
 ]
 
 FEW = 25
@@ -120,11 +121,18 @@ def find_discordance(log: Log, differences: Differences, base: Result) -> Discor
     if known.any():
         zero_one = log.zero_one()
         known &= zero_one[differences.left] & zero_one[differences.right]
-    # the squares of -1, 0 and 1 add up to the discordant points, and they themselves to those
-    # where only the model errs, less those where only the other does
-    n01, n10 = (both - net).mean(axis=0) / 2, (both + net).mean(axis=0) / 2
+    n01, n10 = (counts.mean(axis=0) for counts in split_discordant(net, both))
     averaged = len(net) > 1 and base.method == "holdout"
     return Discordance(known, n01, n10, n, len(net), averaged, not log.some_cells)
+
+
+def split_discordant(net: FloatArray, both: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Count where only the other errs, and where only the model.
+
+    Differences of 0/1 losses are -1, 0 or 1: their squares add up to ``both``, the discordant
+    points, and they themselves to ``net``: those where only the model errs, less the others.
+    """
+    return (both - net) / 2, (both + net) / 2
 
 
 def sum_differences(

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from cvstats.comparisons._groups import group_residuals
+from cvstats.comparisons._groups import group_residuals, weights_of
 from cvstats.comparisons._max_t import (
     check_draws,
     count_leads,
@@ -495,12 +495,12 @@ def iterate_group_cells(
     """
     whole = log.moments(repetition_level(log.design)).over(())
     level = loss_magnitude(whole.location[0], whole.m2[0], float(whole.count[0]))
-    n = log.design.number("source")
+    n, weigh = log.design.number("source"), weights_of(method)
     for every in columns.T:
         cell = every[known[every]]
         if len(cell):
             to_first = Differences(log.panels, cell, np.full(len(cell), cell[0]))
-            apart, mean = group_residuals(log.moments(("source",), to_first), method)
+            apart, mean = group_residuals(log.moments(("source",), to_first), weigh)
             squares, same = residual_squares(apart, mean, ROUNDING * level[cell])
             yield cell, n * (n - 1) * squares[np.ix_(same, same)], mean[same], same
 

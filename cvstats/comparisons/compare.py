@@ -19,12 +19,14 @@ from cvstats.comparisons._pairs import (
     check_method_options,
     compare_pairs,
     confidence_limits,
-    degrees_of_freedom,
+    degrees_of_each,
     difference_interval,
     distribution,
     has_standard_errors,
+    levels_of_options,
     model_columns,
     pair_all_models,
+    reads_lazy_losses,
 )
 from cvstats.comparisons._zero_one import SOME_EXACT, apply_tests, find_discordance
 from cvstats.containers import Log, Losses, adjust_lazily, has_lazy_losses, is_dask_frame, later
@@ -232,8 +234,10 @@ def compare(
     )  # fmt: skip
     table = compare_pairs(
         losses, other, reference, missing, run, all_pairs=adjust == "max-t",
+        levels=levels_of_options(method, given),
         example=partial(run, n_draws=min(n_draws, DRAWS_OF_EXAMPLE)),
         finish=partial(adjust_tests, adjust=adjust) if across else None,
+        reads_losses=reads_lazy_losses(method, given),
     )  # fmt: skip
     if adjust == "max-t" and "p_adjusted" not in table:
         check_one_cell(table["difference"].size)  # some cells do not see those of the others
@@ -305,7 +309,7 @@ def compute_tests(base: Result, *, alternative: str, alpha: float) -> Result:
     columns = dict(base.columns)
     estimate, se = columns.pop("estimate"), columns.pop("se")
     columns.pop("lower"), columns.pop("upper")
-    df = degrees_of_freedom(base)
+    df = degrees_of_each(base)
     down, up = half_widths(alternative, alpha, df)
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = np.where((se == 0) & (estimate == 0), 0.0, estimate / se)
@@ -325,7 +329,7 @@ def compute_tests(base: Result, *, alternative: str, alpha: float) -> Result:
     return Result(base.method, {**tests, **columns}, caution, attrs)
 
 
-def p_values(statistic: FloatArray, df: float | None, alternative: str) -> FloatArray:
+def p_values(statistic: FloatArray, df: float | FloatArray | None, alternative: str) -> FloatArray:
     """Probability of a statistic as far out, under no difference.
 
     ``"less"`` asks whether the model has the smaller error. An infinite statistic (a

@@ -12,6 +12,7 @@ from scipy import special
 
 from cvstats.comparisons._multiplicity import adjust_tests
 from cvstats.comparisons._pairs import read_pairs
+from cvstats.comparisons._zero_one import FEW, split_discordant
 from cvstats.containers import Log, Losses, answer_cells
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences, binary_columns
@@ -26,9 +27,6 @@ from cvstats.intervals._requirements import one_test_per_point
 from cvstats.options import Missing
 
 __all__ = ["check_binary", "count_discordant", "find_other_loss", "mcnemar"]
-
-FEW = 25
-"""Discordant points below which chi-squared is a poor approximation."""
 
 
 def mcnemar(
@@ -159,15 +157,9 @@ def compute(cell: Moments, *, test: str | None, correction: bool) -> Result:
 
 
 def count_discordant(cell: Moments) -> tuple[FloatArray, FloatArray]:
-    """Count from one cell of differences where only the other errs, and where only the model.
-
-    Differences of 0/1 losses are -1, 0 or 1: their squares add up to the discordant points and
-    they themselves to those where only the model errs, less those where only the other does.
-    """
+    """Count from one cell of differences where only the other errs, and where only the model."""
     n, mean = cell.count[0], cell.location[0]
-    both = np.rint(cell.m2[0] + n * mean**2)
-    net = np.rint(n * mean)
-    return (both - net) / 2, (both + net) / 2
+    return split_discordant(np.rint(n * mean), np.rint(cell.m2[0] + n * mean**2))
 
 
 def whole_counts(values: FloatArray) -> IntArray:

@@ -21,6 +21,8 @@ from cvstats.comparisons._pairs import (
     degrees_of_freedom,
     difference_interval,
     has_standard_errors,
+    levels_of_options,
+    reads_lazy_losses,
 )
 from cvstats.comparisons._zero_one import (
     Discordance,
@@ -196,6 +198,12 @@ def power(
         )  # fmt: skip
         return later(losses, ask, other=other, pairs=True, missing=missing)
     expected = float(effect)
+    levels = levels_of_options(method, given)
+    if len(levels) > 1:
+        raise LogError(
+            f"power plans the number of points or of groups, and by={levels!r} counts two kinds. "
+            f"Expected one level, as in options={{'by': {levels[0]!r}}}."
+        )
 
     def run(log: Log, differences: Differences) -> Result:
         base = difference_interval(log, differences, method, given, alpha)
@@ -216,7 +224,10 @@ def power(
             check_known(result, found)
         return flag_few(plan_zero_one(result, found), found)
 
-    return compare_pairs(losses, other, reference, missing, run)
+    return compare_pairs(
+        losses, other, reference, missing, run,
+        levels=levels, reads_losses=reads_lazy_losses(method, given),
+    )  # fmt: skip
 
 
 def compute(
@@ -284,8 +295,8 @@ def compute(
 
 def count_groups(base: Result) -> int | None:
     """Count the clusters or sources that an interval takes for independent; None for points."""
-    name = {"clustered": "n_clusters", "out_of_source": "n_sources"}.get(base.method)
-    return None if name is None else int(base.columns[name].max())
+    counts = (base.columns[name] for name in ("n_clusters", "n_sources") if name in base.columns)
+    return next((int(count.max()) for count in counts), None)
 
 
 def plan_zero_one(result: Result, found: Discordance) -> Result:
@@ -497,11 +508,7 @@ def variance_parts(
         averaged = n * base.columns["se"] ** 2
         if repetitions == 1:
             return split_variance(averaged, averaged, 1)
-        level, correction = (
-            str(base.attrs.get(name, default))
-            for name, default in (("by", "source"), ("correction", "CR2"))
-        )
-        once = variance_per_repetition(log, differences, level, base.method, correction)
+        once = variance_per_repetition(log, differences, base)
         return split_variance(n * once, averaged, repetitions)
     found = log.moments(repetition_level(log.design), differences)
     n = found.count[0]

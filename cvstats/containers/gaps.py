@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from cvstats.containers.log import Labels, Log
 from cvstats.core.columns import Differences, LossColumns
 from cvstats.core.design import Design
-from cvstats.core.layout import covers_all_points
+from cvstats.core.layout import covers_all_points, is_resampled
 from cvstats.core.result import Result
 from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import IntArray, MaskArray
@@ -211,8 +211,8 @@ def keep_design(design: Design, keep: MaskArray) -> MaskArray:
     repetitions test different points anyway.
     """
     keep = keep if design.present is None else keep & design.present
-    resampled = any(design.has(level) for level in ("sample", "outer", "count"))
-    if resampled or "point" not in design.levels or not design.has("repetition"):
+    has_both = "point" in design.levels and design.has("repetition")
+    if is_resampled(design) or not has_both:
         return keep
     try:
         if not covers_all_points(design):

@@ -415,14 +415,20 @@ class Design:
 
     def splits(self) -> SplitSizes:
         """Check that each evaluation occurs once, and count points (remembered)."""
-        if self.within is not None and ("labelled", self.within) not in self.facts:
-            self.check_labels((self.within,))
-            self.facts["labelled", self.within] = True
+        if self.within is not None:
+            self.require_labels((self.within,))
         if "splits" not in self.facts and ("splits", self.within) not in self.facts:
             self.check_labels([name for name in self.identity() if name != "point"])
             self._find_splits()
         splits: SplitSizes = self.facts.get("splits") or self.facts["splits", self.within]
         return splits
+
+    def require_labels(self, names: Sequence[str]) -> None:
+        """Every evaluation needs a label on these levels, where the log has them (remembered)."""
+        for name in names:
+            if name in self.levels and ("labelled", name) not in self.facts:
+                self.check_labels((name,))
+                self.facts["labelled", name] = True
 
     def check_labels(self, names: Sequence[str]) -> None:
         """Every evaluation needs a label on every known level."""

@@ -20,6 +20,7 @@ __all__ = [
     "has_one_loss_per_split",
     "has_whole_sources",
     "is_partition",
+    "is_resampled",
     "pair_labels",
     "repetition_level",
     "split_levels",
@@ -153,11 +154,16 @@ def has_whole_sources(design: Design) -> bool:
     return bool((np.diff(counts[order])[same] == 0).all())
 
 
+def is_resampled(design: Design) -> bool:
+    """Whether the log holds fits to other samples than the data, or nested ones."""
+    return any(design.has(level) for level in ("sample", "outer", "count"))
+
+
 def has_one_loss_per_split(design: Design) -> bool:
     """Whether each split has one nameless loss, which may be the mean of its points."""
     if design.scores or "point" in design.levels or fold_level(design) == "source":
         return False
-    if any(design.has(level) for level in ("sample", "outer", "count")):
+    if is_resampled(design):
         return False
     by = tuple(level for level in ("repetition", "fold") if level in design.levels)
     if not by or int(design.splits().rows.sum()) >= FEW * design.number("repetition"):

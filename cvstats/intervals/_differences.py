@@ -12,7 +12,7 @@ import numpy as np
 
 from cvstats.containers import Log
 from cvstats.core.columns import Columns, Differences
-from cvstats.core.layout import count_folds, covers_all_points, repetition_level
+from cvstats.core.layout import count_folds, covers_all_points, is_resampled, repetition_level
 from cvstats.core.moments import Moments
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 
@@ -60,9 +60,8 @@ def is_difference(log: Log, losses: Columns | None) -> bool:
 def repeats_folds(log: Log) -> bool:
     """Whether the log is a cross-validation that was repeated often enough to compare."""
     design = log.design
-    resampled = any(design.has(level) for level in ("sample", "outer", "count"))
     return (
-        not resampled
+        not is_resampled(design)
         and design.number("repetition") >= ENOUGH
         and count_folds(log.planned) > 1
         and covers_all_points(design)

@@ -14,8 +14,12 @@ from cvstats.core.moments import Moments
 from cvstats.core.result import Result
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, listed, spelled
+from cvstats.intervals._differences import RELATIVELY_STABLE
 
 __all__ = [
+    "INDEPENDENT",
+    "NEW_GROUPS",
+    "OF_FOLDS",
     "add_doubt",
     "average_sources",
     "count_points",
@@ -30,6 +34,20 @@ __all__ = [
 def repeated_levels(log: Log, *levels: str) -> tuple[str, ...]:
     """Put the level of repetitions, where the log has one, before others."""
     return (*repetition_level(log.design), *levels)
+
+
+NEW_GROUPS = (
+    "mean loss over points of groups drawn as these were, of models trained on other groups"
+)
+"""What an interval is about whose sample are groups."""
+
+INDEPENDENT = (
+    "exact as groups grow, if they are independent and none occurs in training and in test folds"
+)
+"""What such an interval promises."""
+
+OF_FOLDS = f"and, where models were trained in folds, {RELATIVELY_STABLE}"
+"""What it asks for besides of the differences of models."""
 
 
 def count_points(log: Log, by: str, cells: Moments, method: str) -> IntArray:

@@ -16,6 +16,7 @@ from cvstats.core.layout import (
     folds_are_guessed,
     has_whole_sources,
     is_partition,
+    is_resampled,
 )
 from cvstats.errors import LogError
 from cvstats.intervals import NAMES, find_method
@@ -27,9 +28,6 @@ STUDY = "Schulz-Kümpel, Fischer, Hornung, Boulesteix, Nagler and Bischl (2024),
 
 SMALL = 100
 """So many points are few for the study that compared the methods."""
-
-RESAMPLING = ("count", "outer", "sample")
-"""Levels of which a log of one data set, fitted and tested once in each split, has none."""
 
 RATES = "no_information"
 """Where the attrs of a log may hold the no-information rates."""
@@ -64,7 +62,7 @@ def recommend_for_resampling(design: Design) -> tuple[str, str] | None:
 
     Of several, the one that asks for most levels, and among these the first that applies.
     """
-    if not any(design.has(level) for level in RESAMPLING):
+    if not is_resampled(design):
         return None
     methods = [method for method in map(find_method, NAMES) if isinstance(method, IntervalMethod)]
     made = [

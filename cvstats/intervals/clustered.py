@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -9,17 +10,18 @@ import numpy as np
 from cvstats.containers import Log, Losses, Table
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
+from cvstats.core.design import Design
 from cvstats.core.layout import find_across_folds
 from cvstats.core.result import Result, interval
 from cvstats.core.types import FloatArray
-from cvstats.errors import LogError, checked_level
-from cvstats.intervals._differences import RELATIVELY_STABLE
-from cvstats.intervals._groups import count_points, size_range
+from cvstats.errors import LogError, checked_level, is_several
+from cvstats.intervals._groups import INDEPENDENT, NEW_GROUPS, OF_FOLDS, count_points, size_range
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import groups
+from cvstats.intervals._two_ways import compute_two_ways, two_ways
 from cvstats.options import Missing
 
-__all__ = ["check_parts", "clustered", "degrees_of_freedom", "residual_scale"]
+__all__ = ["check_parts", "clustered", "degrees_of_freedom"]
 
 FEW_CLUSTERS = 30
 FEW_DF = 2 - 1e-12
@@ -32,7 +34,7 @@ TOO_NARROW = 0.9
 def clustered(
     losses: Losses,
     *,
-    by: str = "source",
+    by: str | Sequence[str] = "source",
     correction: Literal["CR2", "CR1", "CR3"] = "CR2",
     alpha: float = 0.05,
     per: str | None = None,
@@ -127,23 +129,37 @@ def check_parts(by: object, per: object) -> None:
     """Refuse parts of one cluster each."""
     if per is not None:
         checked_level("per", per)
-        checked_level("by", by)
-        if per == by:
+        if not is_several(by):
+            checked_level("by", by)
+        if per == by or (isinstance(by, Sequence) and per in by):
             raise LogError(
                 f"per={per!r} leaves one cluster in each part. "
                 f"Expected another level than by={by!r}."
             )
 
 
-def compute(log: Log, losses: Columns | None, *, by: str, correction: str, alpha: float) -> Result:
+def one_or_two_ways(design: Design, by: str | Sequence[str] = "source") -> str | None:
+    """Ask for two groups or more of one level, or of two."""
+    return groups(design, by) if isinstance(by, str) else two_ways(design, *by)
+
+
+def compute(
+    log: Log,
+    losses: Columns | None,
+    *,
+    by: str | Sequence[str],
+    correction: str,
+    alpha: float,
+) -> Result:
     """Take the clusters for independent: each has one mean, over all evaluations of its points."""
+    if not isinstance(by, str):
+        return compute_two_ways(log, losses, (by[0], by[1]), correction, alpha)
     cells = log.moments((by,), losses)
     points = count_points(log, by, cells, "clustered")
     g = len(cells.count)
-    v = cells.count / cells.count.sum()
+    v, scale = weigh_groups(cells.count, correction)
     mean = cells.over(()).mean[0]
-    scale = residual_scale(v, correction)
-    squared = ((scale * v)[:, None] ** 2 * (cells.mean - mean) ** 2).sum(axis=0)
+    squared = (scale[:, None] ** 2 * (cells.mean - mean) ** 2).sum(axis=0)
     df = degrees_of_freedom(v, correction)
     caution = Caution.FEW_CLUSTERS if g < FEW_CLUSTERS else Caution(0)
     if df < FEW_DF:
@@ -159,18 +175,18 @@ def compute(log: Log, losses: Columns | None, *, by: str, correction: str, alpha
     )  # fmt: skip
 
 
-def residual_scale(v: FloatArray, correction: str) -> FloatArray:
-    """Scale the residual ``v_c (m_c - mu)`` of each cluster: their squares add to the variance.
+def weigh_groups(count: FloatArray, correction: str = "CR2") -> tuple[FloatArray, FloatArray]:
+    """Compute the shares of the clusters, and what their ``m_c - mu`` is multiplied by.
 
-    ``v`` holds the shares of the clusters.
+    The squares of these products add up to the variance.
     """
-    g = len(v)
+    v, g = count / count.sum(), len(count)
     if correction == "CR2":
-        return np.asarray(1 / np.sqrt(1 - v))
+        return v, v / np.sqrt(1 - v)
     if correction == "CR1":  # Liang and Zeger (1986), times G / (G - 1)
-        return np.full(g, np.sqrt(g / (g - 1)))
+        return v, v * np.sqrt(g / (g - 1))
     # the jackknife: without cluster c the mean moves by v_c (mu - m_c) / (1 - v_c)
-    return np.asarray(np.sqrt((g - 1) / g) / (1 - v))
+    return v, v * np.sqrt((g - 1) / g) / (1 - v)
 
 
 def degrees_of_freedom(v: FloatArray, correction: str) -> float:
@@ -198,17 +214,17 @@ def expected_cr1_ratio(v: FloatArray) -> float:
 METHOD = IntervalMethod(
     clustered,
     compute=compute,
-    requires=groups,
+    requires=one_or_two_ways,
     needs="a level that names independent groups (source), two groups or more",
-    target="mean loss over points of groups drawn as these were, of models trained on other groups",
-    guarantee="exact as groups grow, if they are independent and none occurs in training and in "
-    "test folds",
-    difference_guarantee="exact as groups grow, if they are independent and none occurs in "
-    f"training and in test folds, and, where models were trained in folds, {RELATIVELY_STABLE}",
+    target=NEW_GROUPS,
+    guarantee=INDEPENDENT,
+    difference_guarantee=f"{INDEPENDENT}, {OF_FOLDS}",
     fits="as the log has",
     reference="Bell and McCaffrey (2002), Survey Methodology 28(2), 169-181; "
     "Liang and Zeger (1986), Biometrika 73(1), 13-22, doi:10.1093/biomet/73.1.13",
     level_option="by",
+    takes_two_levels=True,
     group_option="per",
     of_groups=True,
+    weigh_groups=weigh_groups,
 )

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
+
 from cvstats.containers import Log, Losses, Table
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
@@ -214,6 +216,12 @@ def compute(
     )  # fmt: skip
 
 
+def weigh_groups(count: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Weigh all sources alike, whatever their sizes; their variance is that of a sample mean."""
+    k = len(count)
+    return np.full(k, 1 / k), np.full(k, 1 / np.sqrt(k * (k - 1)))
+
+
 METHOD = IntervalMethod(
     out_of_source,
     compute=compute,
@@ -230,5 +238,6 @@ METHOD = IntervalMethod(
     reference=GERAS,
     plan="leave_one_source_out",
     of_groups=True,
+    weigh_groups=weigh_groups,
     takes_metrics="averaged",
 )

@@ -15,8 +15,7 @@ from cvstats.core.layout import find_across_folds
 from cvstats.core.result import Result
 from cvstats.core.threads import block_bounds
 from cvstats.core.types import FloatArray, MaskArray
-from cvstats.intervals._differences import RELATIVELY_STABLE
-from cvstats.intervals._groups import count_points, size_range
+from cvstats.intervals._groups import INDEPENDENT, NEW_GROUPS, OF_FOLDS, count_points, size_range
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import groups
 from cvstats.intervals.clustered import check_parts
@@ -262,11 +261,9 @@ METHOD = IntervalMethod(
     check=check,
     requires=groups,
     needs="a level that names independent groups (source), two groups or more",
-    target="mean loss over points of groups drawn as these were, of models trained on other groups",
-    guarantee="exact as groups grow, if they are independent and none occurs in training and in "
-    "test folds",
-    difference_guarantee="exact as groups grow, if they are independent and none occurs in "
-    f"training and in test folds, and, where models were trained in folds, {RELATIVELY_STABLE}",
+    target=NEW_GROUPS,
+    guarantee=INDEPENDENT,
+    difference_guarantee=f"{INDEPENDENT}, {OF_FOLDS}",
     fits="as the log has",
     reference="Cameron, Gelbach and Miller (2008), Review of Economics and Statistics 90(3), "
     "414-427, doi:10.1162/rest.90.3.414",

@@ -103,6 +103,7 @@ def test_cells_are_judged_one_by_one():
     for name, options in COMPARISONS.items():
         labels = cvstats.cautions(getattr(both.cvci, name)(**options)).values.reshape(-1)
         assert [LABEL in label for label in labels] == [True, False]
+        assert "no losses" not in labels[0] + labels[1]
 
 
 def test_best_set_labels_the_model_whose_closest_rival_is_as_good():

@@ -8,19 +8,14 @@ import stat
 import pandas as pd
 import pytest
 import xarray as xr
-from packaging.version import Version
+from zarr_stores import writes_zarr
 
 import cvstats
 from cvstats.errors import LogError
 from cvstats.io import write
 from cvstats.io.formats import netcdf
 
-ZARR = pytest.param(
-    "zarr",
-    marks=pytest.mark.skipif(
-        Version(xr.__version__) < Version("2025.1.1"), reason="older ones cannot write with zarr 3"
-    ),
-)
+ZARR = pytest.param("zarr", marks=writes_zarr)
 SUFFIXES = ["parquet", "csv", "jsonl", "nc", ZARR]
 LOG = pd.Series([1.0, 2.0], index=pd.Index(["a", "b"], name="point"), name="loss")
 

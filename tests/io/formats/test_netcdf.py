@@ -9,17 +9,13 @@ import pickle
 import numpy as np
 import pytest
 import xarray as xr
-from packaging.version import Version
+from zarr_stores import writes_zarr
 
 import cvstats
 from cvstats.errors import LogError
 
-NEW = pytest.mark.skipif(
-    Version(xr.__version__) < Version("2025.1.1"), reason="older ones cannot write with zarr 3"
-)
 
-
-@NEW
+@writes_zarr
 @pytest.mark.parametrize("zarr_format", [2, 3])
 @pytest.mark.parametrize("compression", ["blosc", "default"])
 def test_stores_of_other_programs(tmp_path, zarr_format, compression):
@@ -42,7 +38,7 @@ def test_stores_of_other_programs(tmp_path, zarr_format, compression):
     assert after == before
 
 
-@NEW
+@writes_zarr
 def test_damaged_chunks(tmp_path):
     path = tmp_path / "log.zarr"
     cvstats.save_log(xr.DataArray(np.arange(200.0), dims="point"), path)
@@ -158,7 +154,7 @@ def test_a_file_that_would_read_another_one_is_refused(tmp_path):
     with h5py.File(tmp_path / "deep.nc", "w") as file:
         file["group/far"] = h5py.ExternalLink(str(tmp_path / "spy.nc"), "/ridge")
         file["ridge"] = h5py.SoftLink("/group/far")
-    with pytest.raises(LogError, match="'group/far' in deep.nc would be read out of another file"):
+    with pytest.raises(LogError, match="'ridge' in deep.nc would be read out of another file"):
         cvstats.read_log(tmp_path / "deep.nc")
     with h5py.File(tmp_path / "virtual.nc", "w") as file:
         layout = h5py.VirtualLayout(shape=(10,), dtype="f8")
