@@ -12,6 +12,7 @@ Lambert's function.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -90,7 +91,7 @@ def check_anytime(
 
 def mixture_rate(tightest_at: float, alpha: float) -> float:
     """Choose the rate with which limits are tightest at a number of units."""
-    return float(-special.lambertw(-(alpha**2) / np.e, -1).real - 1) / tightest_at
+    return float(-special.lambertw(-(alpha**2) / math.e, -1).real - 1) / tightest_at
 
 
 def sequence_multiplier(n: FloatArray | float, rate: float, alpha: float) -> FloatArray:
