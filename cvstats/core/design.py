@@ -596,6 +596,8 @@ class Design:
             else "Drop the copies: log[~log.index.duplicated()]; or tell them apart by a level "
             "'repetition'."
         )
+        if "metric" in others:
+            hint = "The log holds several metrics. Ask for each of them: by='metric'."
         return LogError(
             f"the same evaluation appears twice: {listed(shown, len(same))}. Expected each "
             f"({', '.join(self.identity())}) once. {hint}"
