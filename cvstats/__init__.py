@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from cvstats.io.write import save_log as save_log
     from cvstats.loss_functions import losses as losses
     from cvstats.reporting import report as report
+    from cvstats.reporting import summary as summary
     from cvstats.scores import as_scores as as_scores
     from cvstats.selection import interval as interval
     from cvstats.selection import methods as methods
