@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from cvstats.monitoring import Monitor as Monitor
     from cvstats.monitoring import monitor as monitor
     from cvstats.reporting import report as report
+    from cvstats.reporting import summary as summary
     from cvstats.scores import as_scores as as_scores
     from cvstats.selection import interval as interval
     from cvstats.selection import methods as methods
