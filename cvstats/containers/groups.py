@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from cvstats.containers.log import HiddenTable, Log, hide_losses
 from cvstats.core.columns import Columns, LossColumns
@@ -96,7 +97,10 @@ class Groups:
     @property
     def labels(self) -> list[Hashable]:
         """The labels that occur, in the order of the parts."""
-        return [self.design.levels[self.name].labels[code] for code in self.codes.tolist()]
+        labels = self.design.levels[self.name].labels
+        if isinstance(labels, pd.Index):
+            return list(labels.take(self.codes))
+        return [labels[code] for code in self.codes.tolist()]
 
     def parts(self) -> Iterator[Log]:
         """Go through the parts; those of bootstrap and other samples are gathered row by row."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
@@ -10,7 +10,6 @@ from textwrap import fill
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from cvstats.containers import Losses, is_dask_frame, later
 from cvstats.core.cautions import Caution
