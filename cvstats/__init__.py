@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from cvstats.evaluation import evaluate as evaluate
     from cvstats.formatting import to_latex as to_latex
     from cvstats.formatting import to_markdown as to_markdown
+    from cvstats.intervals.answers import answers as answers
     from cvstats.intervals.bootstrap_632 import bootstrap_632 as bootstrap_632
     from cvstats.intervals.bootstrap_oob import bootstrap_oob as bootstrap_oob
     from cvstats.intervals.case_bootstrap import case_bootstrap as case_bootstrap
