@@ -31,6 +31,7 @@ from cvstats.core.result import Result
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import MOST, LogError, checked_choice, listed, looked_up, nearest, unpaired
 from cvstats.intervals import find_method, interval_names
+from cvstats.intervals._bounded import BOUNDED
 from cvstats.intervals._proportions import PROPORTIONS
 from cvstats.intervals._recommend import recommend_method
 
@@ -257,11 +258,13 @@ def check_method_options(
                 f"Expected some of: {', '.join(map(repr, known)) or 'none'}.{nearest(name, known)}"
             )
     record.check_options({**record.defaults, **given})
-    if given.get("interval") == "hall":
+    chosen = given.get("interval")
+    if chosen == "hall" or (chosen in BOUNDED and not each):
+        more = ", bounds=..." if chosen in BOUNDED else ""
         raise LogError(
-            "options={'interval': 'hall'} has limits to which no test belongs. Expected 'wald', or "
-            "the interval of the difference by itself: cvstats.difference(losses, "
-            f"reference=...).cvci.{method}(interval='hall')."
+            f"options={{'interval': {chosen!r}}} has limits to which no test belongs. Expected "
+            f"'wald', or the interval of the difference by itself: cvstats.difference(losses, "
+            f"reference=...).cvci.{method}(interval={chosen!r}{more})."
         )
     if not each and given.get("interval") in PROPORTIONS:
         raise LogError(
