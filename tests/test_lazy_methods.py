@@ -115,8 +115,8 @@ NEED_LOSSES = ["best_set", "mcnemar", "cochran_q", "difference", "ordered"]
 NEED_PAIRS = ["compare", "equivalence", "power", "rope"]
 """Of moments they need what two models share, and that is there only if it was asked for."""
 
-OTHERS = {"difference", "plot"}
-"""Differences of a lazy array are a lazy array; plots have numbers to draw."""
+OTHERS = {"difference", "plot", "summary"}
+"""Differences of a lazy array are a lazy array; plots and sentences have numbers to show."""
 
 
 POWER_RANGE = ["power_lower", "power_upper", "points_needed_lower", "points_needed_upper"]

@@ -388,7 +388,7 @@ class LaterCells(Named):
     layout: Layout
     levels: tuple[str, ...]
     asked: tuple[str, ...]
-    within: str | None
+    within: tuple[str, ...]
     scores: bool
     metric: str
 
@@ -585,15 +585,15 @@ class GridAnswer(Named):
         The method, and what it may know of the log.
     nan_tells : bool
         Whether NaN in all cells says that nothing was evaluated.
-    within : str, optional
-        One more level that distinguishes evaluations.
+    within : tuple of str
+        More levels that distinguish evaluations.
     scores : bool
         Whether each loss is a score of a whole split.
     """
 
     numbers: LazyAnswer
     nan_tells: bool
-    within: str | None
+    within: tuple[str, ...]
     scores: bool
 
     def __call__(
@@ -1066,6 +1066,7 @@ def compare_lazily(
     run: PairRun,
     *,
     missing: str = "raise",
+    levels: Sequence[str] = (),
     every: bool = False,
     example: PairRun | None = None,
     reads_losses: bool = False,
@@ -1082,6 +1083,8 @@ def compare_lazily(
         Makes a result with a number for each pair and carried cell from a log and these pairs.
     missing : {"raise", "drop"}
         What to do where a loss is NaN.
+    levels : sequence of str
+        The levels that the comparison was asked for by name.
     every : bool
         Whether all pairs are needed besides those that are chosen.
     example : callable, optional
@@ -1090,11 +1093,11 @@ def compare_lazily(
         Whether all losses of a carried cell are needed at once.
     """
     if other is None:
-        log = read(losses, missing=missing)
+        log = read(losses, missing=missing, levels=levels)
         names, left, right = choose(log)
     else:
         names, beside = beside_other(losses, other)
-        log = read(beside, missing=missing)
+        log = read(beside, missing=missing, levels=levels)
         left, right = np.arange(len(names)), np.arange(len(names)) + len(names)
     asked = tuple(map(int, left)), tuple(map(int, right))
     more: Pairs = ((), ())
