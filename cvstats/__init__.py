@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from cvstats.comparisons.nemenyi import nemenyi as nemenyi
     from cvstats.comparisons.power import power as power
     from cvstats.comparisons.rope import rope as rope
+    from cvstats.comparisons.winner import winner as winner
     from cvstats.containers.cautions import cautions as cautions
     from cvstats.describe import moments as moments
     from cvstats.diagnostics import diagnose as diagnose
