@@ -857,8 +857,8 @@ def overfitting(examination: Examination) -> Iterator[Finding]:
     "CVS027",
     "Serial dependence",
     caution=Caution.SERIAL_DEPENDENCE,
-    advice="Neighbours share information, so there are fewer losses than it seems. Make blocks of "
-    "dates the level 'source' and use clustered.",
+    advice="Neighbours share information, so there are fewer losses than it seems. Use ordered, or "
+    "make blocks of dates the level 'source' and use clustered.",
 )
 def serial_dependence(examination: Examination) -> Iterator[Finding]:
     """Report the correlation of the losses of neighbouring dates.

@@ -21,6 +21,8 @@ from cvstats.comparisons._pairs import (
     degrees_of_freedom,
     difference_interval,
     has_standard_errors,
+    levels_of_options,
+    reads_lazy_losses,
 )
 from cvstats.comparisons._zero_one import (
     Discordance,
@@ -196,6 +198,12 @@ def power(
         )  # fmt: skip
         return later(losses, ask, other=other, pairs=True, missing=missing)
     expected = float(effect)
+    levels = levels_of_options(method, given)
+    if len(levels) > 1:
+        raise LogError(
+            f"power plans the number of points or of groups, and by={levels!r} counts two kinds. "
+            f"Expected one level, as in options={{'by': {levels[0]!r}}}."
+        )
 
     def run(log: Log, differences: Differences) -> Result:
         base = difference_interval(log, differences, method, given, alpha)
@@ -216,7 +224,10 @@ def power(
             check_known(result, found)
         return flag_few(plan_zero_one(result, found), found)
 
-    return compare_pairs(losses, other, reference, missing, run)
+    return compare_pairs(
+        losses, other, reference, missing, run,
+        levels=levels, reads_losses=reads_lazy_losses(method, given),
+    )  # fmt: skip
 
 
 def compute(
