@@ -44,7 +44,7 @@ __all__ = [
     "orient_statistics",
     "student_quantile",
     "studentize",
-    "variance_matrix",
+    "pair_matrix",
 ]
 
 CHUNK = 1 << 16

@@ -15,9 +15,9 @@ from cvstats.comparisons._max_t import (
     draw_means,
     factor_covariance,
     inverse_deviations,
+    pair_matrix,
     student_quantile,
     studentize,
-    variance_matrix,
 )
 from cvstats.comparisons._pairs import (
     Options,
@@ -178,7 +178,7 @@ def compute(
             continue
         best = cell[mean[cell].argmin()]
         selected[cell[0]], selected[best] = False, True
-        squared = add_constant(variance_matrix(variance[:, c], n_models), se[cell])
+        squared = add_constant(pair_matrix(variance[:, c], n_models), se[cell])
         found = None if np.isnan(squared).any() else draw_selections(
             squared, mean[cell] - mean[best], df=df, n_draws=n_draws, seed=seed
         )  # fmt: skip
