@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from cvstats.io.read import read_log as read_log
     from cvstats.io.read import read_predictions as read_predictions
     from cvstats.io.write import save_log as save_log
+    from cvstats.judging import prediction_powered as prediction_powered
     from cvstats.loss_functions import losses as losses
     from cvstats.monitoring import Monitor as Monitor
     from cvstats.monitoring import monitor as monitor
@@ -101,6 +102,7 @@ _MODULES = {
     "evaluate": "cvstats.evaluation",
     "losses": "cvstats.loss_functions",
     "monitor": "cvstats.monitoring",
+    "prediction_powered": "cvstats.judging",
     "read_log": "cvstats.io.read",
     "read_predictions": "cvstats.io.read",
     "save_log": "cvstats.io.write",

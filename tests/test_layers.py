@@ -28,7 +28,7 @@ LAYERS = {
     "comparisons": 5,
     "evaluation": 5,
     "registry": 6,
-    **dict.fromkeys(("describe", "formatting", "scores", "selection", "streaming"), 7),
+    **dict.fromkeys(("describe", "formatting", "judging", "scores", "selection", "streaming"), 7),
     "diagnostics": 8,
     "monitoring": 8,
     "plot": 9,
