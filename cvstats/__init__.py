@@ -74,6 +74,8 @@ if TYPE_CHECKING:
     from cvstats.io.read import read_log as read_log
     from cvstats.io.read import read_predictions as read_predictions
     from cvstats.io.write import save_log as save_log
+    from cvstats.label_counts import LabelCounts as LabelCounts
+    from cvstats.label_counts import scan_predictions as scan_predictions
     from cvstats.loss_functions import losses as losses
     from cvstats.reporting import report as report
     from cvstats.scores import as_scores as as_scores
@@ -87,6 +89,7 @@ __version__ = _version("cvstats")
 
 _MODULES = {
     **_METHODS,
+    "LabelCounts": "cvstats.label_counts",
     "Moments": "cvstats.streaming",
     "as_log": "cvstats.io.as_log",
     "as_scores": "cvstats.scores",
@@ -98,6 +101,7 @@ _MODULES = {
     "save_log": "cvstats.io.write",
     "scan_dask": "cvstats.streaming",
     "scan_parquet": "cvstats.streaming",
+    "scan_predictions": "cvstats.label_counts",
     "to_latex": "cvstats.formatting",
     "to_markdown": "cvstats.formatting",
 }

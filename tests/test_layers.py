@@ -29,7 +29,7 @@ LAYERS = {
     "evaluation": 5,
     "registry": 6,
     **dict.fromkeys(("describe", "formatting", "scores", "selection", "streaming"), 7),
-    "diagnostics": 8,
+    **dict.fromkeys(("diagnostics", "label_counts"), 8),
     "plot": 9,
     "reporting": 10,
     **dict.fromkeys(("accessor", "cli"), 11),

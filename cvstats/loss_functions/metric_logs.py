@@ -139,6 +139,12 @@ def mean_loss(loss: Any, options: LossOptions) -> Metric:
     return Metric(name, name, "losses", influence, (-np.inf, np.inf), "pool", better="smaller")
 
 
+ACCURACY: dict[Any, Any] = {
+    "loss": "1 - accuracy", "metric": "accuracy", "orientation": "1 - score", "range": (0.0, 1.0),
+}  # fmt: skip
+"""Facts of a log of 0/1 losses that is asked for as accuracy: it is a mean over points."""
+
+
 # --- the log --------------------------------------------------------------------------------------
 
 
@@ -239,18 +245,28 @@ def of_rows(
     points = replace(points, **weights_and_strata(points, request, more, design))
 
     def refuse(row: int, why: str) -> LogError:
-        return undefined(request, model, classes, design, cells, row, why)
+        where = {}
+        for name in cells:
+            level = design.levels[name]
+            where[name] = level.labels[int(level.block(row, row + 1)[0])]
+        folded = fold_level(design) is not None
+        return undefined(request, model, classes, where, folded, why)
 
-    average, multi = classes.average, request.multi_class or "ovr"
-    asked = MetricOptions(
-        labels=len(classes.labels), positive=classes.positive, average=average, multi_class=multi,
-        beta=1.0 if request.beta is None else float(request.beta), weights=request.weights,
-        zero_division=request.zero_division,
-    )  # fmt: skip
+    asked = metric_options(request, classes)
     ddof = 1 if request.ddof is None else request.ddof
     losses, noticed = pseudo_losses(request.metric, points, rows, asked, refuse, ddof)
     notes.append(noticed)
     return losses
+
+
+def metric_options(request: MetricRequest, classes: Labelling) -> MetricOptions:
+    """Make the options of a metric, with their defaults."""
+    return MetricOptions(
+        labels=len(classes.labels), positive=classes.positive, average=classes.average,
+        multi_class=request.multi_class or "ovr",
+        beta=1.0 if request.beta is None else float(request.beta), weights=request.weights,
+        zero_division=request.zero_division,
+    )  # fmt: skip
 
 
 def named_columns(request: MetricRequest) -> list[str]:
@@ -260,18 +276,14 @@ def named_columns(request: MetricRequest) -> list[str]:
 
 
 def undefined(
-    request: MetricRequest, model: Hashable, classes: Labelling, design: Design,
-    cells: tuple[str, ...], row: int, why: str,
+    request: MetricRequest, model: Hashable, classes: Labelling, labels: Mapping[str, Any],
+    folded: bool, why: str,
 ) -> LogError:  # fmt: skip
     """Word the error for a cell in which the metric has no value."""
-    labels = {}
-    for name in cells:
-        level = design.levels[name]
-        labels[name] = level.labels[int(level.block(row, row + 1)[0])]
     where = f" at {place(labels)}" if labels else ""
     whose = "" if model is None else f" of {spelled(model)}"
     ways = []
-    if not request.pools and fold_level(design) is not None:
+    if folded and not request.pools:
         ways.append("stratified folds")
         ways.append("folds='pool'")
     if "zero_division" in request.metric.takes and "predicted" in why:
@@ -402,12 +414,7 @@ def find_classes(
         checked_choice("average", average, ("macro", "weighted"))
         return Labelling(labels, 0, average)
     if reads == "scores" or (reads == "labels" and options.threshold is not None):
-        if request.average is not None or request.multi_class is not None:
-            raise LogError(
-                f"average= and multi_class= are for several classes, and {request.metric.words} "
-                f"is asked of one score for each point. Leave them out, or pass classes= with a "
-                f"column for each class."
-            )
+        refuse_average(request)
         return Labelling(["the negative class", "the positive class"], 1, "binary")
     if reads != "labels":
         return Labelling([], 0, "binary")
@@ -418,7 +425,17 @@ def find_classes(
     else:
         labels = union(arrays[truth], *(arrays[c] for cs in models.values() for c in cs))
         refuse_probabilities(arrays, models, union(arrays[truth]), request)
-    return with_positive(labels, union(arrays[truth]), request)
+    return with_positive(labels, request)
+
+
+def refuse_average(request: MetricRequest) -> None:
+    """Refuse options for several classes where there is one score for each point."""
+    if request.average is not None or request.multi_class is not None:
+        raise LogError(
+            f"average= and multi_class= are for several classes, and {request.metric.words} "
+            f"is asked of one score for each point. Leave them out, or pass classes= with a "
+            f"column for each class."
+        )
 
 
 def union(*columns: Values) -> list[Any]:
@@ -459,7 +476,7 @@ def refuse_probabilities(
             )
 
 
-def with_positive(labels: list[Any], of_truth: list[Any], request: MetricRequest) -> Labelling:
+def with_positive(labels: list[Any], request: MetricRequest) -> Labelling:
     """Decide between one positive class and an average over classes."""
     positive, average = request.options.positive, request.average
     if "average" not in request.metric.takes:

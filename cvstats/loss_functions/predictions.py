@@ -14,6 +14,7 @@ from cvstats.containers import dask, is_dask_frame
 from cvstats.containers.columns import set_level_index
 from cvstats.errors import LogError, listed, nearest
 from cvstats.loss_functions.metric_logs import (
+    ACCURACY,
     MetricRequest,
     flat_columns,
     mean_loss,
@@ -245,11 +246,6 @@ def losses(
     one = not several and not isinstance(prediction, Mapping)
     return put_together(predictions, values, named, one)
 
-
-ACCURACY: dict[Any, Any] = {
-    "loss": "1 - accuracy", "metric": "accuracy", "orientation": "1 - score", "range": (0.0, 1.0),
-}  # fmt: skip
-"""Facts of a log of 0/1 losses that is asked for as accuracy: it is a mean over points."""
 
 FOR_METRICS = (
     "folds", "by", "weight", "strata", "shares", "labels", "average", "multi_class", "beta",
