@@ -15,8 +15,10 @@ from cvstats.metrics.cells import (
     pseudo_losses,
     rows_of_cells,
 )
+from cvstats.metrics.confusion import F1_OF_SETS
 
 __all__ = [
+    "F1_OF_SETS",
     "METRICS",
     "CellNotes",
     "Influence",

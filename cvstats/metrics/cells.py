@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -138,6 +139,9 @@ def influence(
         return value, phi.reshape(-1)[pair]
     if metric.reads == "times":
         return metric.influence(points.truth, points.prediction, weight, options, points.event)
+    if metric.reads == "sets":
+        work = partial(metric.influence, points.truth, points.prediction, weight)
+        return with_zero_division(work, options, notes)
     value, phi = metric.influence(points.truth, points.prediction, weight, options)
     notes.constant += metric.reads == "numbers" and value == 0 and not phi.any()
     return value, phi
@@ -147,16 +151,20 @@ def influence_of_counts(
     metric: Metric, counts: NDArray[Any], options: MetricOptions, notes: CellNotes
 ) -> Influence:
     """Compute a metric of labels from counts, or sums of weights, of truth by label."""
-    table = counts / counts.sum()
-    found: Influence
+    return with_zero_division(partial(metric.influence, counts / counts.sum()), options, notes)
+
+
+def with_zero_division(
+    work: Callable[[MetricOptions], Influence], options: MetricOptions, notes: CellNotes
+) -> Influence:
+    """Take note of a cell whose value is an agreement."""
     try:
-        found = metric.influence(table, replace(options, zero_division=None))
+        return work(replace(options, zero_division=None))
     except UndefinedMetricError:
         if options.zero_division is None:
             raise
-        found = metric.influence(table, options)
         notes.constant += 1
-    return found
+        return work(options)
 
 
 def take(points: Points, rows: Rows, metric: Metric) -> Points:

@@ -48,7 +48,7 @@ def assert_same(one: pd.DataFrame, two: pd.DataFrame) -> None:
     """The same numbers to 1e-12, the same cautions."""
     assert list(one.columns) == list(two.columns)
     assert one.index.equals(two.index)
-    number = one.dtypes == float
+    number = np.array([dtype.kind == "f" for dtype in one.dtypes])
     left, right = (table.loc[:, number].to_numpy() for table in (one, two))
     np.testing.assert_allclose(left, right, rtol=1e-12, atol=1e-12)
     pd.testing.assert_frame_equal(one.loc[:, ~number], two.loc[:, ~number])
