@@ -131,6 +131,7 @@ def read_log(
     quantile: float | None = None,
     threshold: float | None = None,
     positive: Hashable = None,
+    clip: float | None = None,
     missing: str = "raise",
 ) -> Any:
     """Read a loss log from a file or from what another tool returned.
@@ -178,7 +179,7 @@ def read_log(
         scikit-learn.
     n_test : float, optional
         For ``scores``: the number of points behind each score.
-    quantile, threshold, positive : optional
+    quantile, threshold, positive, clip : optional
         As in `cvstats.losses`. With ``positive``, a loss of probabilities takes the one of
         that class.
     missing : {"raise", "drop"}, optional
@@ -251,7 +252,7 @@ def read_log(
              "source": source, "point": point, "count": count},
             {"X": X, "y": y, "groups": groups, "cv": cv},
         )  # fmt: skip
-        request = LossRequest(loss, truth or TRUTH, quantile, threshold, positive)
+        request = LossRequest(loss, truth or TRUTH, quantile, threshold, positive, clip)
         tool, found = read_object(path_or_object, format, options)
         if not isinstance(found, PredictionTable):
             return saved_log(found, options, request)

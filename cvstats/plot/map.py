@@ -139,9 +139,7 @@ def map(
     if show is None:
         show = "difference" if other is not None or several else "half-width"
     if show == "difference":
-        result = compare(
-            losses, other, method=method, adjust=adjust, alpha=alpha, missing=missing
-        )
+        result = compare(losses, other, method=method, adjust=adjust, alpha=alpha, missing=missing)
     else:
         refuse_other(other, show)
         result = interval(losses, method=method, alpha=alpha, missing=missing)
