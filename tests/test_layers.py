@@ -30,6 +30,7 @@ LAYERS = {
     "registry": 6,
     **dict.fromkeys(("describe", "formatting", "scores", "selection", "streaming"), 7),
     "diagnostics": 8,
+    "monitoring": 8,
     "plot": 9,
     "reporting": 10,
     **dict.fromkeys(("accessor", "cli"), 11),

@@ -270,7 +270,7 @@ def test_a_function_cannot_change_the_table():
     [
         (lambda y, p: np.mean(y - p), "returned the shape () for 2 points. Expected one number"),
         (lambda y, p: np.zeros(3), "returned the shape (3,) for 2 points"),
-        (lambda y, p: ["good", "bad"], "the loss holds 'good', which is no number"),
+        (lambda y, p: ["good", "bad"], "the loss holds 'good', which is not a number"),
     ],
 )
 def test_a_function_must_give_a_number_for_each_point(function, words):
@@ -287,11 +287,11 @@ REFUSED = [
     ([], [1, 0, 1], P, {}, "loss=[] are not different losses"),
     (["brier", "brier"], [1, 0, 1], P, {}, "are not different losses"),
     (["brier"], [1, 0, 1], P, {"beta": 2}, "none of loss=['brier'] uses beta="),
-    ("squared_error", list("abc"), P, {}, "the truth holds 'a', which is no number. Expected numb"),
-    ("squared_error", [1, 2, 3], list("123"), {}, "the prediction holds '1', which is no number"),
-    ("absolute_error", [1, "2", 3], P, {}, "the truth holds '2', which is no number"),
-    ("hinge", [1, -1, 1], [1j, 2, 3], {}, "the prediction holds 1j, which is no number"),
-    ("squared_error", pd.to_datetime(["2013"] * 3), P, {}, "which is no number"),
+    ("squared_error", list("abc"), P, {}, "the truth holds 'a', which is not a number."),
+    ("squared_error", [1, 2, 3], list("123"), {}, "the prediction holds '1', which is not"),
+    ("absolute_error", [1, "2", 3], P, {}, "the truth holds '2', which is not a number"),
+    ("hinge", [1, -1, 1], [1j, 2, 3], {}, "the prediction holds 1j, which is not a number"),
+    ("squared_error", pd.to_datetime(["2013"] * 3), P, {}, "which is not a number"),
     ("percentage_error", [1, 0, 0], P, {}, "which is 0 in row 1 (and 1 more)"),
     ("pinball", [1, 2, 3], P, {}, "got quantile=None. Expected a number between 0 and 1, such as"),
     ("pinball", [1, 2, 3], P, {"quantile": 1}, "got quantile=1"),
@@ -301,13 +301,13 @@ REFUSED = [
     ("brier", [1, 2, 1], P, {}, "the truth has the labels 1; 2. Expected 0 and 1 (or -1 and 1, or"),
     ("brier", list("aba"), P, {}, "Say which label it is of: positive='a' or positive='b'."),
     ("brier", [1.5, 2.5, 3.5], P, {}, "for numbers take a loss such as squared_error"),
-    ("hinge", list("aba"), P, {"positive": "c"}, "positive='c' is no label of the truth. Expected"),
+    ("hinge", list("aba"), P, {"positive": "c"}, "positive='c' is not a label of the truth."),
     ("log_loss", list("abc"), P, {"positive": "a"}, "the truth has 3 labels. Expected two where"),
     ("zero_one", [0, 1, 1], P, {}, "look like probabilities (row 0: 0.2). Expected labels such as"),
     ("zero_one", list("aba"), P, {}, "one of truth and prediction holds text, the other numbers"),
     ("zero_one", [0, 1, 1], list("aba"), {}, "(row 0: 0 and 'a'). Expected the same labels in"),
     ("zero_one", [None, "a", None], [1, None, 1], {}, "the other numbers"),
-    ("zero_one", [0, 1, 1], P, {"threshold": 50}, "threshold=50 is no probability. Expected a num"),
+    ("zero_one", [0, 1, 1], P, {"threshold": 50}, "threshold=50 is not a probability."),
     ("zero_one", [0, 1, 1], [0, 1, 0], {"positive": 1}, "Expected threshold= with it"),
 ]  # fmt: skip
 

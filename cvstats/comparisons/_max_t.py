@@ -19,7 +19,7 @@ import numpy as np
 from scipy import special
 
 from cvstats.comparisons._multiplicity import add_adjusted
-from cvstats.comparisons._pairs import confidence_limits, degrees_of_freedom, has_standard_errors
+from cvstats.comparisons._pairs import confidence_limits, degrees_of_each, has_standard_errors
 from cvstats.core import kernels
 from cvstats.core.cautions import Caution
 from cvstats.core.result import Result
@@ -35,12 +35,16 @@ __all__ = [
     "count_leads",
     "critical_value",
     "doubt_few_points",
+    "draw_means",
     "factor_covariance",
+    "inverse_deviations",
     "max_statistic_draws",
     "max_t_p_values",
     "normal_quantile",
     "orient_statistics",
     "student_quantile",
+    "studentize",
+    "pair_matrix",
 ]
 
 CHUNK = 1 << 16
@@ -112,7 +116,12 @@ def adjust_max_t(
     """
     if not has_standard_errors(every_pair):
         raise no_common_covariance(every_pair)
-    df = degrees_of_freedom(every_pair)
+    df = degrees_of_each(every_pair)
+    if isinstance(df, np.ndarray):
+        raise LogError(
+            f"adjust='max-t' needs one number of degrees of freedom for all differences, and here "
+            f"{every_pair.method} has another one for each. Expected adjust='holm'."
+        )
     points = every_pair.columns["n_points"].flat[0] if "n_points" in every_pair.columns else None
     left, right = pairs
     cells = len(result.columns["se"]) // len(left)
@@ -300,6 +309,8 @@ def max_statistic_draws(
         return None
     scale = inverse_deviations(root, squared, left, right)
     keep = scale > 0
+    if not keep.any():
+        return np.full(n_draws, -np.inf)
     left, right, scale = left[keep], right[keep], scale[keep]
     if alternative == "less":
         scale = -scale

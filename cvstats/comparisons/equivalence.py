@@ -16,10 +16,12 @@ from cvstats.comparisons._pairs import (
     check_method_options,
     compare_pairs,
     confidence_limits,
-    degrees_of_freedom,
+    degrees_of_each,
     difference_interval,
     distribution,
     has_standard_errors,
+    levels_of_options,
+    reads_lazy_losses,
 )
 from cvstats.comparisons._zero_one import (
     SOME_SCORE,
@@ -166,7 +168,10 @@ def equivalence(
             result = score_equivalence(result, found, margin=ends, alpha=alpha)
         return flag_few(result, found)
 
-    table = compare_pairs(losses, other, reference, missing, run)
+    table = compare_pairs(
+        losses, other, reference, missing, run,
+        levels=levels_of_options(method, given), reads_losses=reads_lazy_losses(method, given),
+    )  # fmt: skip
     if method is None and "test" in table.attrs and has_lazy_losses(losses, other):
         table.attrs["test"] = SOME_SCORE
     return table
@@ -186,7 +191,7 @@ def compute(base: Result, *, margin: tuple[float, float], alpha: float) -> Resul
     columns = dict(base.columns)
     estimate, se = columns.pop("estimate"), columns.pop("se")
     columns.pop("lower"), columns.pop("upper")
-    df = degrees_of_freedom(base)
+    df = degrees_of_each(base)
     low, high = margin
     with np.errstate(divide="ignore", invalid="ignore"):
         above = distribution(-(estimate - low) / se, df)

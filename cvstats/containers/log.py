@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.containers.metric_facts import FACTS, doubts_of_metric
+from cvstats.containers.metric_facts import doubts_of_metric, facts_of_metric
 from cvstats.core.cautions import Caution, list_cautions, sentences_of
 from cvstats.core.columns import Columns, Differences, LossColumns, binary_columns
 from cvstats.core.design import Design, GridCodes
@@ -149,7 +149,7 @@ def facts_of(result: Result, noted: Mapping[Hashable, Any]) -> dict[str, Any]:
     facts: dict[str, Any] = {"method": result.method, **result.attrs}
     if isinstance(noted.get("loss"), str):
         facts["loss"] = noted["loss"]
-    facts |= {str(name): noted[name] for name in FACTS if name in noted and "metric" in noted}
+    facts |= facts_of_metric(noted)
     return facts | {"cvstats_version": own_version()}
 
 

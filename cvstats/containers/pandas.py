@@ -116,8 +116,8 @@ def count_bytes(thing: Any) -> int:
     return sum(map(count_bytes, vars(thing).values())) if is_dataclass(thing) else 0
 
 
-def design_of(index: pd.Index) -> Design:
-    """Find the levels of an index by name.
+def design_of(index: pd.Index, also: Sequence[object] = ()) -> Design:
+    """Find the levels of an index by name, of which one is known or two were asked for (``also``).
 
     Codes of a MultiIndex are used as they are: no copy, no sorting, no hashing.
     """
@@ -131,7 +131,8 @@ def design_of(index: pd.Index) -> Design:
             for i, name in enumerate(names)
             if name is not None
         }
-        if not any(level in levels for level in LEVELS):
+        asked = len(also) > 1 and all(level in levels for level in also)
+        if not asked and not any(level in levels for level in LEVELS):
             raise unknown_levels(names)
         return Design(levels, len(index), facts=facts_about(index))
     if index.name is None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+from numpy.typing import NDArray
 
 from cvstats.containers.pandas import design_of
 from cvstats.containers.xarray import level_dims, levels_along
@@ -28,11 +29,23 @@ from cvstats.loss_functions.pointwise import (
     signs,
     which_label,
 )
-from cvstats.metrics import METRICS, CellNotes, Metric, MetricOptions, Points, pseudo_losses
+from cvstats.metrics import (
+    METRICS,
+    CellNotes,
+    Metric,
+    MetricOptions,
+    Points,
+    Rows,
+    pseudo_losses,
+    rows_of_cells,
+)
 
 __all__ = ["MetricRequest", "flat_columns", "mean_loss", "metric_log", "takes_option"]
 
 Columns = Mapping[Hashable, Sequence[Hashable]]
+
+Mask = NDArray[np.bool_] | None
+"""Where something is; None where it is everywhere."""
 
 OPTIONS = (
     "average", "multi_class", "beta", "weights", "zero_division", "ddof", "event", "reference",
@@ -154,11 +167,11 @@ def metric_log(
         cells = cell_names(design, request)
         arrays = {name: flat_columns(predictions[name]) for name in needed(truth, models, request)}
         classes = find_classes(arrays, truth, models, request)
-        work = partial(of_rows, design, cells, request, classes, notes)
+        work = partial(of_rows, design, cells, request, classes, notes, find_rows(design, cells))
         values: dict[Hashable, Any] = {}
         for model, columns in models.items():
             found = work(model, *(arrays[name] for name in [truth, *columns, *request.columns]))
-            values[model] = pd.Series(found, index=predictions.index)
+            values[model] = pd.Series(found, index=predictions.index, copy=False)
     else:
         values, cells, classes = of_dataset(predictions, truth, models, request, notes)
     return values, metric_facts(request, cells, classes, notes)
@@ -199,10 +212,10 @@ def cell_names(design: Design, request: MetricRequest) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(str, names)))
 
 
-def cells_of(design: Design, names: tuple[str, ...]) -> Any:
-    """Find the number of the cell of each row; -1 where a label is missing."""
+def find_rows(design: Design, names: tuple[str, ...]) -> list[Rows]:
+    """Find the rows of each cell, once for all models."""
     design.cell_table(names)
-    return design.cells(names, 0, design.size)
+    return rows_of_cells(partial(design.cells, names), design.size)
 
 
 def of_rows(
@@ -211,6 +224,7 @@ def of_rows(
     request: MetricRequest,
     classes: Labelling,
     notes: list[CellNotes],
+    rows: Sequence[Rows],
     model: Hashable,
     truth: Values,
     *columns: Values,
@@ -221,7 +235,7 @@ def of_rows(
     )
     guesses = columns[: len(columns) - len(request.columns)]
     guess = guesses[0] if request.options.classes is None else np.column_stack(guesses)
-    points = encode(truth, guess, cells_of(design, cells), request, classes, more)
+    points = encode(truth, guess, request, classes, more)
     points = replace(points, **weights_and_strata(points, request, more, design))
 
     def refuse(row: int, why: str) -> LogError:
@@ -234,7 +248,7 @@ def of_rows(
         zero_division=request.zero_division,
     )  # fmt: skip
     ddof = 1 if request.ddof is None else request.ddof
-    losses, noticed = pseudo_losses(request.metric, points, asked, refuse, ddof)
+    losses, noticed = pseudo_losses(request.metric, points, rows, asked, refuse, ddof)
     notes.append(noticed)
     return losses
 
@@ -274,67 +288,95 @@ def undefined(
 
 
 def encode(
-    truth: Values, guess: Values, cell: IntArray, request: MetricRequest, classes: Labelling,
+    truth: Values, guess: Values, request: MetricRequest, classes: Labelling,
     more: Mapping[str, Values],
 ) -> Points:  # fmt: skip
-    """Turn columns into what the metric reads, and leave out what is missing."""
+    """Turn columns into what the metric reads, and find what is missing."""
     reads, options = request.metric.reads, request.options
     event = None
     first: Values
     second: Values
-    there: Values
+    there: Mask
     if reads == "labels" and options.threshold is not None:
-        y = signs(truth, options)
-        p = floats(guess, "prediction")
-        there = ~(np.isnan(y) | np.isnan(p))
-        first, second = (y > 0).astype(np.int64), (p >= options.threshold).astype(np.int64)
+        first, there = codes_of_two(truth, options)
+        p = numbers(guess, "prediction")
+        second, there = (p >= options.threshold).astype(np.int64), both(there, present(p))
     elif reads == "labels":
         first, here = codes_of(truth, classes.labels, "truth")
         second, also = codes_of(guess, classes.labels, "prediction")
-        there = here & also
+        there = both(here, also)
     elif reads == "scores":
-        second = probabilities(guess) if guess.ndim == 2 else floats(guess, "prediction")
+        second = probabilities(guess) if guess.ndim == 2 else numbers(guess, "prediction")
         if guess.ndim == 2:
             first, there = codes_of(truth, classes.labels, "truth")
         else:
             first, there = codes_of_two(truth, options)
-        there = there & ~np.isnan(second if second.ndim == 1 else second.sum(axis=1))
+        there = both(there, present(second))
     elif reads == "losses":
         base = request.base or "squared_error"
         first = pointwise(truth, guess, base, options)
         second = first
         if "reference" in more:
             second = pointwise(truth, more["reference"], base, options)
-        there = ~(np.isnan(first) | np.isnan(second))
+        there = both(present(first), present(second))
     elif reads == "any":
         first, second = truth, guess
         whole = known(guess) if guess.ndim == 1 else known(guess.sum(axis=1))
         there = (known(truth) == 1) & (whole == 1)
     else:
-        first, second = floats(truth, "truth"), floats(guess, "prediction")
-        there = ~np.isnan(first - second)
+        first, second = numbers(truth, "truth"), numbers(guess, "prediction")
+        there = both(present(first), present(second))
         if "event" in more:
             event = floats(more["event"], "event") == 1
-    if not there.all():
-        cell = np.where(there, cell, -1)
-    return Points(cell, first, second, event=event)
+    return Points(first, second, there, event=event)
 
 
-def codes_of_two(truth: Values, options: LossOptions) -> tuple[IntArray, Any]:
+def numbers(values: Values, what: str) -> Values:
+    """Take numbers of any type as they are, to be converted cell by cell."""
+    return values if values.dtype.kind in "biuf" else floats(values, what)
+
+
+def present(values: Values) -> Mask:
+    """Say where there are numbers."""
+    if values.dtype.kind != "f":
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()):
+            return None
+    rows = values if values.ndim == 1 else values.sum(axis=1)
+    return ~np.isnan(rows)
+
+
+@overload
+def both(one: Mask, two: NDArray[np.bool_]) -> NDArray[np.bool_]: ...
+
+
+@overload
+def both(one: Mask, two: Mask) -> Mask: ...
+
+
+def both(one: Mask, two: Mask) -> Mask:
+    """Say where two columns have something."""
+    if one is None or two is None:
+        return two if one is None else one
+    return one & two
+
+
+def codes_of_two(truth: Values, options: LossOptions) -> tuple[IntArray, Mask]:
     """Code the negative class 0 and the positive one 1; also say where there is a truth."""
     if truth.dtype.kind in "bui" and options.positive is None and truth.size:
         low, high = int(truth.min()), int(truth.max())
         if low >= 0 and high <= 1:
-            return truth.astype(np.int64), np.ones(len(truth), dtype=bool)
+            return truth.astype(np.int64, copy=False), None
     y = signs(truth, options)
-    return (y > 0).astype(np.int64), ~np.isnan(y)
+    return (y > 0).astype(np.int64), present(y)
 
 
-def codes_of(values: Values, labels: list[Any], what: str) -> tuple[IntArray, Any]:
+def codes_of(values: Values, labels: list[Any], what: str) -> tuple[IntArray, Mask]:
     """Find the number of each label; also say where there is one."""
     numbered = values.dtype.kind in "bui" and labels == list(range(len(labels)))
     if numbered and values.size and values.min() >= 0 and int(values.max()) < len(labels):
-        return values.astype(np.int64), np.ones(len(values), dtype=bool)
+        return values.astype(np.int64, copy=False), None
     codes = pd.Index(labels, tupleize_cols=False).get_indexer(pd.Index(values, tupleize_cols=False))
     there = known(values) == 1
     stray = np.flatnonzero((codes < 0) & there)
@@ -457,7 +499,7 @@ def weights_and_strata(
     found: dict[str, Any] = {}
     if "weight" in more:
         weight = floats(more["weight"], "weight")
-        wrong = np.flatnonzero((points.cell >= 0) & ~((weight >= 0) & (weight < np.inf)))
+        wrong = np.flatnonzero(both(points.there, ~((weight >= 0) & (weight < np.inf))))
         if len(wrong):
             raise LogError(
                 f"the weight at {design.format_labels(int(wrong[0]))} is {weight[wrong[0]]}. "
@@ -466,7 +508,7 @@ def weights_and_strata(
         found["weight"] = weight
     if "strata" in more:
         codes, labels = pd.factorize(more["strata"])
-        wrong = np.flatnonzero((points.cell >= 0) & (codes < 0))
+        wrong = np.flatnonzero(both(points.there, codes < 0))
         if len(wrong):
             raise LogError(
                 f"there is no stratum at {design.format_labels(int(wrong[0]))}. Expected a label "
@@ -533,7 +575,8 @@ def of_dataset(
             )
         design = Design(levels_along(whole, dims), int(np.prod([whole.sizes[d] for d in dims])))
         cells = cell_names(design, request)
-        work = partial(of_rows, design, cells, request, classes, notes, model)
+        rows = find_rows(design, cells)
+        work = partial(of_rows, design, cells, request, classes, notes, rows, model)
         found = xr.apply_ufunc(
             partial(side_by_side, work, len(dims)), *parts, input_core_dims=[dims] * len(parts),
             output_core_dims=[dims], dask="parallelized", output_dtypes=[np.float64],

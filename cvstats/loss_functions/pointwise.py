@@ -223,11 +223,11 @@ def checked_loss(loss: object, options: LossOptions) -> None:
     cut = options.threshold
     if cut is not None and not (is_number(cut) and 0 <= cut <= 1):
         raise LogError(
-            f"threshold={cut!r} is no probability. Expected a number from 0 to 1, such as "
+            f"threshold={cut!r} is not a probability. Expected a number from 0 to 1, such as "
             f"threshold=0.5."
         )
     if not isinstance(options.positive, Hashable):
-        raise LogError(f"positive={options.positive!r} is no label. Expected one of the truth.")
+        raise LogError(f"positive={options.positive!r} is not a label. Expected one of the truth.")
 
 
 def brier_kind(loss: object, classes: Sequence[Hashable] | None) -> dict[Hashable | None, str]:
@@ -277,7 +277,7 @@ def read_only(values: Values) -> Values:
 
 
 def floats(values: Values, what: str) -> FloatArray:
-    """Take numbers as float64, or show the first thing that is none; text is no number."""
+    """Take numbers as float64, or show the first thing that is none; text is not a number."""
     if values.dtype.kind in "biuf":
         return np.asarray(values, dtype=np.float64)
     if values.dtype == object:
@@ -288,7 +288,7 @@ def floats(values: Values, what: str) -> FloatArray:
         stray = values.flat[0] if values.size else values.dtype
     shown = spelled(stray) if isinstance(stray, str) else str(stray)
     raise LogError(
-        f"the {what} holds {shown}, which is no number. Expected numbers for this loss. "
+        f"the {what} holds {shown}, which is not a number. Expected numbers for this loss. "
         f"Convert them with pd.to_numeric; for labels use loss='zero_one'."
     )
 
@@ -358,7 +358,7 @@ def signs(truth: Values, options: LossOptions) -> FloatArray:
         )
     elif len(labels) == 2 and positive not in labels:
         raise LogError(
-            f"positive={positive!r} is no label of the truth. Expected {labels[0]!r} or "
+            f"positive={positive!r} is not a label of the truth. Expected {labels[0]!r} or "
             f"{labels[1]!r}."
         )
     return np.where(np.asarray(truth == positive), 1.0, -1.0) * there

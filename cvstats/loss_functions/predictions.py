@@ -192,7 +192,7 @@ def losses(
             f"or a Dataset with the columns truth={truth!r} and prediction={prediction!r}."
         )
     if classes is not None and single(classes):
-        raise LogError(f"classes={classes!r} is no list. Expected the label of each column.")
+        raise LogError(f"classes={classes!r} is not a list. Expected the label of each column.")
     if classes is not None:  # they may be an array, such as the classes_ of a classifier
         classes = [c.item() if isinstance(c, np.generic) else c for c in classes]
     asked: dict[str, Any] = {
@@ -259,7 +259,7 @@ FOR_METRICS = (
 
 
 def metric_request(
-    loss: Any, metric: Callable[..., float] | None, higher_is_better: bool,
+    loss: Any, metric: Any, higher_is_better: bool,
     asked: Mapping[str, Any], options: LossOptions,
 ) -> MetricRequest | None:  # fmt: skip
     """Find the metric that is asked for; None where it is a loss of points."""
@@ -269,9 +269,10 @@ def metric_request(
     sampled = "weight" in more or "strata" in more
     if metric is not None:
         if not callable(metric):
+            name = metric if isinstance(metric, str) else "auc"
             raise LogError(
                 f"metric={metric!r} is not a function. Expected (truth, prediction, weight) -> "
-                f"float; a metric by its name is loss={metric!r}."
+                f"float. Name a metric as in loss={name!r}."
             )
         better: Literal["larger", "smaller"] = "larger" if higher_is_better else "smaller"
         return MetricRequest(metric_of(metric, better), options=options, **more)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cvstats.metrics import confusion, numbers, ranks
-from cvstats.metrics._metric import Influence, Metric, MetricOptions, UndefinedMetric
+from cvstats.metrics._metric import Influence, Metric, MetricOptions, UndefinedMetricError
 from cvstats.metrics.callables import metric_of
-from cvstats.metrics.cells import CellNotes, Points, pseudo_losses
+from cvstats.metrics.cells import CellNotes, Points, Rows, pseudo_losses, rows_of_cells
 
 __all__ = [
     "METRICS",
@@ -16,9 +16,11 @@ __all__ = [
     "Metric",
     "MetricOptions",
     "Points",
-    "UndefinedMetric",
+    "Rows",
+    "UndefinedMetricError",
     "metric_of",
     "pseudo_losses",
+    "rows_of_cells",
 ]
 
 METRICS: Mapping[str, Metric] = {

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from cvstats.core.types import FloatArray
 
-__all__ = ["Influence", "Metric", "MetricOptions", "UndefinedMetric", "mean", "shares"]
+__all__ = ["Influence", "Metric", "MetricOptions", "UndefinedMetricError", "mean", "shares"]
 
 Influence = tuple[float, FloatArray]
 """A metric of a cell, and the influence of each point, whose weighted mean is zero."""
 
 
-class UndefinedMetric(Exception):  # noqa: N818 - becomes a LogError that names the cell
-    """A metric has no value on the points of a cell; the message says why."""
+class UndefinedMetricError(Exception):
+    """A metric has no value on the points of a cell; it becomes a LogError that names the cell."""
 
 
 @dataclass(frozen=True)

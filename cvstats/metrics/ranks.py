@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 
 from cvstats.core.types import FloatArray
 from cvstats.metrics import kernels
-from cvstats.metrics._metric import Influence, Metric, MetricOptions, UndefinedMetric, mean, shares
+from cvstats.metrics._metric import (
+    Influence,
+    Metric,
+    MetricOptions,
+    UndefinedMetricError,
+    mean,
+    shares,
+)
 
 __all__ = ["METRICS"]
 
@@ -29,7 +36,7 @@ def area(positive: NDArray[Any], score: FloatArray, weight: FloatArray) -> Influ
     """Probability that a positive scores higher than a negative, ties by half."""
     both = weight[positive], weight[~positive]
     if not (both[0].sum() > 0 and both[1].sum() > 0):
-        raise UndefinedMetric("there is only one class in the truth")
+        raise UndefinedMetricError("there is only one class in the truth")
     placed = np.empty(len(score))
     order = np.argsort(score)
     total, w0, w1 = kernels.class_placements(score, positive, weight, order, placed)
@@ -88,7 +95,7 @@ def average_precision(
     weight = fill_weights(weight, truth)
     positive = truth == options.positive
     if not positive.any() or not weight[positive].sum() > 0:
-        raise UndefinedMetric("no point is of the positive class")
+        raise UndefinedMetricError("no point is of the positive class")
     phi = np.empty(len(score))
     value = kernels.average_precision_terms(score, positive, weight, np.argsort(score), phi)
     return value, phi
@@ -133,7 +140,7 @@ def refuse_constants(of_truth: float, of_prediction: float) -> None:
     """Refuse truth or predictions that do not vary."""
     for variation, what in ((of_truth, "truth"), (of_prediction, "prediction")):
         if not variation > 1e-14:
-            raise UndefinedMetric(f"the {what} is one and the same number throughout")
+            raise UndefinedMetricError(f"the {what} is one and the same number throughout")
 
 
 def pairs(
@@ -158,7 +165,7 @@ def concordance(
     same, comparable = pairs(truth, prediction, weight, event)
     below = mean(weight, comparable)
     if not below > 0:
-        raise UndefinedMetric("no two points are comparable")
+        raise UndefinedMetricError("no two points are comparable")
     value = mean(weight, same) / below
     return value, 2 * (same - value * comparable) / below
 

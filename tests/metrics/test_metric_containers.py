@@ -134,8 +134,6 @@ def test_several_metrics_are_levels_of_one_log() -> None:
             table.loc[name, ["estimate", "lower", "upper"]].astype(float).to_numpy().ravel(),
             one[["estimate", "lower", "upper"]].to_numpy().ravel(), rtol=1e-12,
         )  # fmt: skip
-    with pytest.raises(LogError, match="several metrics"):
-        cvstats.as_scores(table)
     whole = cvstats.losses(arrays(), "y", ["p"], ["auc", "brier"])
     assert whole.cvci.wald().sizes == {"model": 1, "metric": 2}
     with pytest.raises(LogError, match="none of loss=.* uses beta="):
@@ -214,30 +212,6 @@ def test_a_scale_needs_its_range() -> None:
     found = cvstats.losses(best, "y", ["a"], "auc").cvci.wald(scale="logit")
     assert found[["lower", "upper"]].isna().all(axis=None)
     assert "end of scale" in found["caution"].item()
-
-
-@pytest.mark.parametrize("container", [frame, arrays])
-def test_scores_are_shown_in_their_own_direction(container: Any) -> None:
-    log = cvstats.losses(container(), "y", ["a", "b"], "auc")
-    loss, score = log.cvci.wald(), cvstats.as_scores(log.cvci.wald())
-    for mine, other in (("estimate", "estimate"), ("lower", "upper"), ("upper", "lower")):
-        np.testing.assert_allclose(score[mine], 1 - loss[other])
-    assert score.attrs["score"] == "AUC"
-    pair = log.cvci.compare(alternative="less")
-    turned = cvstats.as_scores(pair)
-    np.testing.assert_allclose(turned["difference"], -pair["difference"])
-    np.testing.assert_allclose(turned["lower"], -pair["upper"])
-    assert turned.attrs["alternative"] == "greater"
-    r2 = cvstats.losses(container(), "y", ["a"], "r2", folds="pool").cvci.wald()
-    np.testing.assert_allclose(cvstats.as_scores(r2)["lower"], -r2["upper"])
-    rmse = cvstats.losses(container(), "y", ["a"], "rmse").cvci.wald()
-    np.testing.assert_allclose(cvstats.as_scores(rmse)["lower"], rmse["lower"])
-    assert cvstats.as_scores(rmse).attrs["score"] == "RMSE"
-
-
-def test_a_result_without_a_score_cannot_be_turned() -> None:
-    with pytest.raises(LogError, match="from which score"):
-        cvstats.as_scores(cvstats.losses(frame(), "y", ["a"]).cvci.wald())
 
 
 def test_accuracy_is_a_mean_over_points() -> None:
