@@ -35,11 +35,11 @@ def holdout(
     by: str | None = None,
     missing: Missing = "raise",
 ) -> Table:
-    """Interval for the risk of one trained model, from one test set.
+    r"""Interval for the risk of one trained model, from one test set.
 
     The target is the mean loss that this very model would have over points drawn as the test
-    points were. The estimate is the mean m of the n test losses and its standard error
-    ``sqrt(sum (e_i - m)^2 / ((n - 1) n))``.
+    points were. The estimate is the mean of the n test losses, and its standard error is their
+    standard deviation divided by the root of n.
 
     Parameters
     ----------
@@ -72,8 +72,20 @@ def holdout(
         or losses other than 0 and 1 for an interval of proportions; or if the losses are lazy
         or not at hand for ``interval="hall"``.
 
+    See Also
+    --------
+    cvstats.wald : For cross-validation.
+    cvstats.clustered : For test points that come in groups.
+    cvstats.ordered : For test points in order of time.
+
     Notes
     -----
+    With e_i the n test losses and m their mean,
+
+    .. math::
+
+        \mathrm{se}^2 = \frac{1}{n (n - 1)} \sum_i (e_i - m)^2 .
+
     Exact as n grows, for independent test points. It does not cover what another training
     set would have given, nor the model refitted on all the data. Where no loss is 1 the Wald
     interval is a point; the two intervals for proportions keep a width.
