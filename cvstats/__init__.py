@@ -42,12 +42,14 @@ if TYPE_CHECKING:
     from cvstats.comparisons.nemenyi import nemenyi as nemenyi
     from cvstats.comparisons.power import power as power
     from cvstats.comparisons.rope import rope as rope
+    from cvstats.comparisons.winner import winner as winner
     from cvstats.containers.cautions import cautions as cautions
     from cvstats.describe import moments as moments
     from cvstats.diagnostics import diagnose as diagnose
     from cvstats.evaluation import evaluate as evaluate
     from cvstats.formatting import to_latex as to_latex
     from cvstats.formatting import to_markdown as to_markdown
+    from cvstats.intervals.answers import answers as answers
     from cvstats.intervals.bootstrap_632 import bootstrap_632 as bootstrap_632
     from cvstats.intervals.bootstrap_oob import bootstrap_oob as bootstrap_oob
     from cvstats.intervals.case_bootstrap import case_bootstrap as case_bootstrap

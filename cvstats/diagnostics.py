@@ -904,7 +904,7 @@ def duplicated_points(examination: Examination) -> Iterator[Finding]:
     "Best of many",
     caution=Caution.SELECTED,
     advice="The smallest of many errors is too small, partly by luck, and its interval too low. "
-    "Report it on points that played no part in the choice; best_set allows for the choice.",
+    "Report it on points that played no part in the choice; winner allows for the choice.",
 )
 def best_of_many(examination: Examination) -> Iterator[Finding]:
     """Report the number of models within two standard errors of the smallest error.

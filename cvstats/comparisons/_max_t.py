@@ -35,12 +35,16 @@ __all__ = [
     "count_leads",
     "critical_value",
     "doubt_few_points",
+    "draw_means",
     "factor_covariance",
+    "inverse_deviations",
     "max_statistic_draws",
     "max_t_p_values",
     "normal_quantile",
     "orient_statistics",
     "student_quantile",
+    "studentize",
+    "pair_matrix",
 ]
 
 CHUNK = 1 << 16

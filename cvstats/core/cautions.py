@@ -107,7 +107,7 @@ class Caution(IntFlag):
         1 << 14, "selected model",
         "Five models or more are within two standard errors of this smallest error: if the model "
         "was chosen for it, the error is too small.",
-        "Report it on points that played no part in the choice; best_set allows for the choice.",
+        "Report it on points that played no part in the choice; winner allows for the choice.",
     )  # fmt: skip
     FEW_REPLICATES = (
         1 << 15, "few bootstrap samples", "There are few bootstrap samples for these limits.",
