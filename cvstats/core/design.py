@@ -591,7 +591,8 @@ class Design:
         others = [name for name in self.levels if name not in LEVELS]
         hint = (
             f"The level {others[0]!r} is not one that tells evaluations apart; if it names the "
-            f"models, give each a column: log.unstack({others[0]!r})."
+            f"models, give each a column: log.unstack({others[0]!r}). If it numbers runs or seeds, "
+            f"call it 'repetition'."
             if others
             else "Drop the copies: log[~log.index.duplicated()]; or tell them apart by a level "
             "'repetition'."
