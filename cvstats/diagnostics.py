@@ -318,7 +318,8 @@ def unreadable_log(examination: Examination) -> Iterator[Finding]:
     "Missing losses",
     unreadable=True,
     advice="Find out why the model failed there: the hard points are often the ones that go "
-    "missing. missing='drop' leaves them out for all models.",
+    "missing. missing='drop' leaves missing losses out for all models; an infinite log-loss is "
+    "bounded by cvstats.losses(…, clip=1e-6).",
 )
 def missing_losses(examination: Examination) -> Iterator[Finding]:
     """Report the number of losses that are missing or infinite. Limit: any."""
@@ -904,7 +905,7 @@ def duplicated_points(examination: Examination) -> Iterator[Finding]:
     "Best of many",
     caution=Caution.SELECTED,
     advice="The smallest of many errors is too small, partly by luck, and its interval too low. "
-    "Report it on points that played no part in the choice; best_set allows for the choice.",
+    "Report it on points that played no part in the choice; winner allows for the choice.",
 )
 def best_of_many(examination: Examination) -> Iterator[Finding]:
     """Report the number of models within two standard errors of the smallest error.

@@ -379,7 +379,7 @@ class Design:
     def _count(
         self, by: tuple[str, ...], rows: int, size: int
     ) -> tuple[NDArray[np.int64], tuple[Counts, Counts] | None]:
-        """Count the rows of each cell; also block by block, where that is no large table."""
+        """Count the rows of each cell; also block by block, where that is not a large table."""
         blocks = block_bounds(self.size, rows)
         pieces = block_bounds(len(blocks), blocks_per_task(rows))
         found: list[tuple[Counts, Counts]] = []

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
-    "MEAN", "describe_evidence", "describe_level", "describe_loss", "describe_name", "escape_math",
-    "label_x", "label_y", "legend_above", "scale_numbers", "set_numbers", "set_tick_labels",
-    "shorten_names",
+    "MEAN", "add_bar", "describe_evidence", "describe_level", "describe_loss", "describe_name",
+    "escape_math", "label_x", "label_y", "legend_above", "scale_numbers", "set_numbers",
+    "set_tick_labels", "shorten_names",
 ]  # fmt: skip
 
 
@@ -243,6 +243,16 @@ def label_y(ax: Axes, *lines: str) -> None:
     taken = 0.0 if legend is None else 72 / ax.figure.dpi * legend.get_window_extent().height
     most = letters_down(ax, 30 + taken)
     ax.set_ylabel("\n".join(fill(line, most) for line in lines), fontsize=font_size(ax))
+
+
+def add_bar(ax: Axes, image: Any, words: str, letters: int) -> None:
+    """Add a bar of the colours, named in lines of so many letters."""
+    writing, power = scale_numbers(*image.get_clim())
+    bar: Any = ax.figure.colorbar(image, ax=ax, format=writing)
+    bar.set_label(fill(words + power, max(14, letters)), fontsize="small", labelpad=2)
+    bar.ax.tick_params(labelsize="small")
+    bar.outline.set_visible(False)
+    bar.solids.set(rasterized=False, edgecolor="face")  # an SVG without pixels
 
 
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -17,12 +16,12 @@ from cvstats.errors import LogError, checked_choice
 from cvstats.formatting import format_cells
 from cvstats.options import Missing, Rng
 from cvstats.plot._labels import (
+    add_bar,
     describe_evidence,
     describe_level,
     describe_loss,
     label_x,
     legend_above,
-    scale_numbers,
     set_numbers,
     shorten_names,
 )
@@ -227,14 +226,7 @@ def draw_matrix(
         edges, edges, values, cmap=DIVERGING[is_score(losses)], vmin=-most, vmax=most
     )
     ax.set_ylim(len(models) - 0.5, -0.5)
-    writing, power = scale_numbers(-most, most)
-    bar = ax.figure.colorbar(image, ax=ax, format=writing)
-    words = fill(describe_loss(losses, "row − column, ") + power, max(14, int(0.9 * side[1] / 5)))
-    bar.set_label(words, fontsize="small", labelpad=2)
-    bar.ax.tick_params(labelsize="small")
-    bar.outline.set_visible(False)
-    if bar.solids is not None:
-        bar.solids.set(rasterized=False, edgecolor="face")  # an SVG without pixels
+    add_bar(ax, image, describe_loss(losses, "row − column, "), int(0.9 * side[1] / 5))
     texts = format_cells(table)["difference"].to_list()
     wide, high = (length / len(models) for length in side)
     if max(map(len, texts)) * 5.6 + 2 <= wide and high > 10:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -13,9 +12,10 @@ from cvstats.comparisons.compare import compare
 from cvstats.containers import Losses
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, checked_choice, listed
-from cvstats.options import Missing, Rng
+from cvstats.options import Missing
 from cvstats.plot._labels import (
     MEAN,
+    add_bar,
     describe_evidence,
     describe_level,
     describe_loss,
@@ -23,7 +23,6 @@ from cvstats.plot._labels import (
     label_x,
     label_y,
     legend_above,
-    scale_numbers,
     set_tick_labels,
 )
 from cvstats.plot._style import (
@@ -62,9 +61,8 @@ def map(
     x: str | None = None,
     y: str | None = None,
     method: str | None = None,
-    adjust: Literal["holm", "bh", "max-t"] | None = "bh",
+    adjust: Literal["holm", "bh"] | None = "bh",
     alpha: float = 0.05,
-    rng: Rng = None,
     missing: Missing = "raise",
     ax: Axes | None = None,
 ) -> Axes:
@@ -86,8 +84,9 @@ def map(
         called like a longitude, is ``x``.
     method : str, optional
         The name of an interval; by default the one that `cvstats.interval` or `compare` chooses.
-    adjust, rng : optional
-        As in `compare`: for the number of cells. "bh" bounds the share of wrong dots.
+    adjust : {"holm", "bh", None}, optional
+        How p-values allow for the number of cells: "bh" bounds the share of wrong dots, "holm"
+        the chance of any.
     alpha : float, optional
         One minus the level of intervals, and the bound of the adjusted p-values.
     missing : {"raise", "drop"}, optional
@@ -140,9 +139,7 @@ def map(
     if show is None:
         show = "difference" if other is not None or several else "half-width"
     if show == "difference":
-        result = compare(
-            losses, other, method=method, adjust=adjust, alpha=alpha, rng=rng, missing=missing
-        )
+        result = compare(losses, other, method=method, adjust=adjust, alpha=alpha, missing=missing)
     else:
         refuse_other(other, show)
         result = interval(losses, method=method, alpha=alpha, missing=missing)
@@ -160,7 +157,7 @@ def map(
         p = found["p_adjusted" if "p_adjusted" in found else "p_value"]
         dots = draw_dots(ax, p < alpha, describe_evidence(alpha, adjust, p.size))
         words += ", blue:\N{NO-BREAK SPACE}first is better"
-    add_bar(ax, image, words)
+    add_bar(ax, image, words, letters_down(ax, 50))
     name_axes(ax, values)
     nothing = grey_patch() if values.isnull().any() else []
     if dots or nothing:
@@ -271,17 +268,6 @@ def draw_dots(ax: Axes, clear: xr.DataArray, label: str) -> list[Any]:
 
 
 # --- words --------------------------------------------------------------------------------------
-
-
-def add_bar(ax: Axes, image: QuadMesh, words: str) -> None:
-    """Add a bar of the colours, in words."""
-    writing, power = scale_numbers(*image.get_clim())
-    bar = ax.figure.colorbar(image, ax=ax, format=writing)
-    bar.set_label(fill(words + power, max(14, letters_down(ax, 50))), fontsize="small", labelpad=2)
-    bar.ax.tick_params(labelsize="small")
-    bar.outline.set_visible(False)
-    if bar.solids is not None:
-        bar.solids.set(rasterized=False, edgecolor="face")  # an SVG without pixels
 
 
 def name_axes(ax: Axes, values: xr.DataArray) -> None:
