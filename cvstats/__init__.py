@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from cvstats.evaluation import evaluate as evaluate
     from cvstats.formatting import to_latex as to_latex
     from cvstats.formatting import to_markdown as to_markdown
+    from cvstats.intervals.answers import answers as answers
     from cvstats.intervals.bootstrap_632 import bootstrap_632 as bootstrap_632
     from cvstats.intervals.bootstrap_oob import bootstrap_oob as bootstrap_oob
     from cvstats.intervals.case_bootstrap import case_bootstrap as case_bootstrap
@@ -77,10 +78,13 @@ if TYPE_CHECKING:
     from cvstats.io.read import read_predictions as read_predictions
     from cvstats.io.write import save_log as save_log
     from cvstats.judging import prediction_powered as prediction_powered
+    from cvstats.label_counts import LabelCounts as LabelCounts
+    from cvstats.label_counts import scan_predictions as scan_predictions
     from cvstats.loss_functions import losses as losses
     from cvstats.monitoring import Monitor as Monitor
     from cvstats.monitoring import monitor as monitor
     from cvstats.reporting import report as report
+    from cvstats.reporting import summary as summary
     from cvstats.scores import as_scores as as_scores
     from cvstats.selection import interval as interval
     from cvstats.selection import methods as methods
@@ -92,6 +96,7 @@ __version__ = _version("cvstats")
 
 _MODULES = {
     **_METHODS,
+    "LabelCounts": "cvstats.label_counts",
     "Moments": "cvstats.streaming",
     "Monitor": "cvstats.monitoring",
     "as_log": "cvstats.io.as_log",
@@ -106,6 +111,7 @@ _MODULES = {
     "save_log": "cvstats.io.write",
     "scan_dask": "cvstats.streaming",
     "scan_parquet": "cvstats.streaming",
+    "scan_predictions": "cvstats.label_counts",
     "to_latex": "cvstats.formatting",
     "to_markdown": "cvstats.formatting",
 }

@@ -180,7 +180,7 @@ def best_weight(covariance: FloatArray, judged: Moments, others: Moments) -> Flo
     squares = judged.m2[0] + others.m2[0] + n * n_others / total * gap**2
     scaled = (1 + n / n_others) * squares / (total - 1)
     ratio = np.divide(covariance, scaled, out=np.zeros_like(scaled), where=scaled > 0)
-    return np.clip(ratio, 0.0, 1.0)
+    return np.asarray(np.clip(ratio, 0.0, 1.0))
 
 
 def check_points(log: Log, name: str) -> None:

@@ -14,7 +14,7 @@ import xarray as xr
 from cvstats.containers import pandas as frames
 from cvstats.containers import xarray as arrays
 from cvstats.containers.gaps import dropped
-from cvstats.containers.groups import within_level
+from cvstats.containers.groups import within_levels
 from cvstats.containers.log import Log
 from cvstats.containers.metric_facts import folds_of_metric, refuse_parts_of_cells
 from cvstats.core.design import LEVELS
@@ -70,8 +70,7 @@ def read(
         raise empty
     if by is not None:
         refuse_parts_of_cells(log, by)
-    if also:
-        log = replace(log, design=within_level(log.design, also[0]))
+    log = replace(log, design=within_levels(log.design, also))
     log = replace(log, used=levels if by is None else (str(by), *levels))
     if missing == "drop":
         log = dropped(log)
@@ -167,7 +166,7 @@ def _(losses: xr.Dataset, also: tuple[object, ...] = ()) -> Log:
             raise LogError(
                 f"the models have different dimensions: {first.name!r} has {first.dims} and "
                 f"{variable.name!r} has {variable.dims}. Expected the same for every variable. "
-                f"Leave out what is no model: log[[{first.name!r}, …]]."
+                f"Leave out what is not a model: log[[{first.name!r}, …]]."
             )
     dims = arrays.level_dims(first, also)
     first = arrays.in_memory(first, dims)

@@ -19,7 +19,7 @@ from cvstats.core.layout import find_across_folds
 from cvstats.core.moments import Moments
 from cvstats.core.result import Result, interval
 from cvstats.core.types import FloatArray, MaskArray
-from cvstats.errors import LogError, spelled
+from cvstats.errors import LogError
 from cvstats.intervals._requirements import no_level, single_dataset
 
 __all__ = ["compute_two_ways", "two_ways"]
@@ -58,14 +58,19 @@ def two_ways(design: Design, one: str, two: str) -> str | None:
     for name, other in ((one, two), (two, one)):
         if name not in design.levels:
             return f"{no_level(name)}, or name another level, as in by=('point', 'repetition')."
-        if design.number(name) < 2:
-            only = design.levels[name].labels[design.codes_of(design.cell_table((name,)))[0, 0]]
+        if count_labels(design, name) < 2:
             return (
-                f"the log has one label of {name!r}, {spelled(only)}, which does not show how "
-                f"much others would differ. Expected two or more, ten or more to rely on; "
-                f"without them use by={other!r}."
+                f"the log has one label of {name!r}, which does not show how much others would "
+                f"differ. Expected two or more, ten or more to rely on; without them use "
+                f"by={other!r}."
             )
     return None
+
+
+def count_labels(design: Design, name: str) -> int:
+    """Count the labels of a level that occur, also where the points are not at hand."""
+    points = design.splits().points if name == "point" else None
+    return design.number(name) if points is None else points
 
 
 def compute_two_ways(
@@ -113,7 +118,7 @@ def divides_sources(design: Design, names: tuple[str, str]) -> bool:
     """
     if "point" in names:
         return False
-    kept = [name for name in names if name not in ("repetition", design.within)]
+    kept = [name for name in names if name not in ("repetition", *design.splits().by)]
     return any(find_across_folds(design, name) is not None for name in kept)
 
 
@@ -205,8 +210,8 @@ def key_of(design: Design, name: str) -> tuple[str, ...]:
 
 def has_single_losses(design: Design, names: tuple[str, str]) -> bool:
     """Whether no pair of labels has several losses."""
-    repeated = [name for name in ("repetition", design.within) if name in design.levels]
-    if "point" in names and all(name in names for name in repeated if design.has(str(name))):
+    repeated = [name for name in ("repetition", *design.within) if design.has(name)]
+    if "point" in names and all(name in names for name in repeated):
         return True  # each point is evaluated once in a repetition
     return int(design.cell_table(names).total.max()) == 1
 
