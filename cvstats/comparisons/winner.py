@@ -28,6 +28,7 @@ from cvstats.comparisons._pairs import (
     degrees_of_freedom,
     difference_interval,
     has_standard_errors,
+    levels_of_options,
     model_columns,
     pair_all_models,
 )
@@ -145,7 +146,7 @@ def winner(
     given = check_method_options(method, options)
     check_draws(n_draws, alpha)
     check_rng(rng)
-    log = read(losses, missing=missing)
+    log = read(losses, missing=missing, levels=levels_of_options(method, given))
     if log.lazy is not None:
         raise LogError(
             "this log is lazy, and which model is the best is known once it is computed. "
