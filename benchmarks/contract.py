@@ -53,6 +53,7 @@ def calls(scale: Scale) -> Iterator[Row]:
     yield from many_models(scale)
     yield from all_pairs(scale)
     yield from gridded(scale)
+    yield from in_time(scale)
     yield from groups(scale)
     yield from of_metrics(scale)
     yield from growth_of_ranks(scale)
@@ -178,6 +179,21 @@ def gridded(scale: Scale) -> Iterator[Row]:
                 f"wald {variance}, {dtype}", f"{points:,} x {cells:,} cells", 'mean("point")',
                 3.0 if scale.grid == FULL.grid else None,
             )  # fmt: skip
+
+
+def in_time(scale: Scale) -> Iterator[Row]:
+    """Compare `ordered` on a grid of series with one Fourier transform of each."""
+    times, cells = scale.grid
+    for dtype in ("float64", "float32"):
+        losses = logs.grid(times, cells, dtype=dtype).drop_vars("fold")
+        found = in_turns(
+            partial(np.fft.rfft, losses.to_numpy(), axis=0), cvstats.ordered,
+            prepare=lambda losses=losses: losses, budget=scale.budget,
+        )  # fmt: skip
+        yield found.row(
+            f"ordered, {dtype}", f"{times:,} times x {cells:,} cells", "np.fft.rfft",
+            3.0 if scale.grid == FULL.grid else None,
+        )  # fmt: skip
 
 
 OF_GROUPS: dict[str, Callable[[Any], Any]] = {

@@ -318,7 +318,8 @@ def unreadable_log(examination: Examination) -> Iterator[Finding]:
     "Missing losses",
     unreadable=True,
     advice="Find out why the model failed there: the hard points are often the ones that go "
-    "missing. missing='drop' leaves them out for all models.",
+    "missing. missing='drop' leaves missing losses out for all models; an infinite log-loss is "
+    "bounded by cvstats.losses(…, clip=1e-6).",
 )
 def missing_losses(examination: Examination) -> Iterator[Finding]:
     """Report the number of losses that are missing or infinite. Limit: any."""
@@ -857,8 +858,8 @@ def overfitting(examination: Examination) -> Iterator[Finding]:
     "CVS027",
     "Serial dependence",
     caution=Caution.SERIAL_DEPENDENCE,
-    advice="Neighbours share information, so there are fewer losses than it seems. Make blocks of "
-    "dates the level 'source' and use clustered.",
+    advice="Neighbours share information, so there are fewer losses than it seems. Use ordered, or "
+    "make blocks of dates the level 'source' and use clustered.",
 )
 def serial_dependence(examination: Examination) -> Iterator[Finding]:
     """Report the correlation of the losses of neighbouring dates.
@@ -904,7 +905,7 @@ def duplicated_points(examination: Examination) -> Iterator[Finding]:
     "Best of many",
     caution=Caution.SELECTED,
     advice="The smallest of many errors is too small, partly by luck, and its interval too low. "
-    "Report it on points that played no part in the choice; best_set allows for the choice.",
+    "Report it on points that played no part in the choice; winner allows for the choice.",
 )
 def best_of_many(examination: Examination) -> Iterator[Finding]:
     """Report the number of models within two standard errors of the smallest error.

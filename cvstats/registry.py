@@ -24,6 +24,7 @@ OTHERS = {
     "methods": "selection",
     "moments": "describe",
     "report": "reporting",
+    "summary": "reporting",
 }
 """Functions of a log that are neither an interval nor a comparison, and their modules."""
 

@@ -215,7 +215,8 @@ def interval(
         if not asked and name in ("wald", "holdout"):  # each chunk finds out what losses it has
             facts["interval"] = SOME_WILSON
         run = run if asked else partial(run_if_recommended, name, alpha)
-        return lazily(log, run).assign_attrs(facts)
+        reads_losses = find_method(name).reads_lazy_losses({})
+        return lazily(log, run, reads_losses=reads_losses).assign_attrs(facts)
     result = answer_cells(log, run if asked else partial(run_with_wilson, name, alpha))
     if not asked and result.attrs.get("interval") == "wilson":
         facts["reason"] += "; the losses are 0 or 1, so the limits are Wilson's"

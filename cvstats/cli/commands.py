@@ -110,7 +110,7 @@ def compare(
     format: Format = "table",
     reading: InputOptions | None = None,
 ) -> None:
-    """Print paired differences between models and their tests.
+    """Print which model is best or tied, paired differences between models and their tests.
 
     Example: cvstats compare losses.parquet --reference ridge
 
@@ -153,6 +153,9 @@ def compare(
         missing=missing,
     )  # fmt: skip
     note_dropped(result.attrs.get("n_dropped"))
+    usual = (reference, method, alternative, adjust) == (None, None, "two-sided", "holm")
+    if format == "table" and usual:
+        show(f"{reporting.summary(log, alpha=alpha, seed=seed, missing=missing).text}\n")
     show(format_result(result, format, ["target", "guarantee", "reference"]))
 
 

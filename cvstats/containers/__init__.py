@@ -10,6 +10,7 @@ import xarray as xr
 from cvstats.containers import dask
 from cvstats.containers.batch_files import load, save
 from cvstats.containers.batches import CellMoments, summarize
+from cvstats.containers.choosing import take_flagged, take_other_points
 from cvstats.containers.dask import (
     adjust_lazily,
     compare_lazily,
@@ -22,7 +23,7 @@ from cvstats.containers.dask import (
 )
 from cvstats.containers.doubts import find_doubts, find_doubts_of_groups
 from cvstats.containers.gaps import answer_cells, dropped
-from cvstats.containers.groups import Groups, answer_groups, stack, within_level
+from cvstats.containers.groups import Groups, answer_groups, stack
 from cvstats.containers.log import Log, Table
 from cvstats.containers.metric_facts import cuts_cells, facts_of_metric, refuse_parts_of_cells
 from cvstats.containers.read import is_dask_frame, read
@@ -62,5 +63,6 @@ __all__ = [
     "save",
     "stack",
     "summarize",
-    "within_level",
+    "take_flagged",
+    "take_other_points",
 ]

@@ -236,6 +236,9 @@ class SplitSizes:
     apart: str = ""
     """What to say where splits are known to test different points, and not how many."""
 
+    by: tuple[str, ...] = ()
+    """The levels whose labels distinguish splits, where single evaluations are known."""
+
 
 @dataclass(frozen=True, eq=False)
 class Design:
@@ -257,9 +260,9 @@ class Design:
         Whether each loss is one score for a whole split, and no loss of a point.
     metric : {"", "average", "pool"}
         Whether the losses are pseudo-losses of a metric, of each fold or of all together.
-    within : str, optional
-        One more level that may distinguish evaluations: the same point may occur again in a
-        repetition under another of its labels, as where several logs are concatenated.
+    within : tuple of str
+        More levels that may distinguish evaluations: the same point may occur again in a
+        repetition under another of their labels, as where several logs are concatenated.
     weights : array of int, shape (rows,), optional
         How many evaluations each row stands for, where the rows are cells of a log.
     """
@@ -271,7 +274,7 @@ class Design:
     taking: str = "log.xs({label}, level={level!r})"
     scores: bool = False
     metric: str = ""
-    within: str | None = None
+    within: tuple[str, ...] = ()
     weights: IntArray | None = None
 
     def has(self, level: str) -> bool:
@@ -285,7 +288,7 @@ class Design:
     def identity(self) -> tuple[str, ...]:
         """List the levels that distinguish evaluations, in the order of messages."""
         known = tuple(level for level in LEVELS if level in self.levels)
-        return known if self.within is None or self.within in known else (self.within, *known)
+        return (*(name for name in self.within if name not in known), *known)
 
     def take(self, level: str) -> str:
         """Say what to type to keep one label of a level."""
@@ -376,7 +379,7 @@ class Design:
     def _count(
         self, by: tuple[str, ...], rows: int, size: int
     ) -> tuple[NDArray[np.int64], tuple[Counts, Counts] | None]:
-        """Count the rows of each cell; also block by block, where that is no large table."""
+        """Count the rows of each cell; also block by block, where that is not a large table."""
         blocks = block_bounds(self.size, rows)
         pieces = block_bounds(len(blocks), blocks_per_task(rows))
         found: list[tuple[Counts, Counts]] = []
@@ -415,14 +418,19 @@ class Design:
 
     def splits(self) -> SplitSizes:
         """Check that each evaluation occurs once, and count points (remembered)."""
-        if self.within is not None and ("labelled", self.within) not in self.facts:
-            self.check_labels((self.within,))
-            self.facts["labelled", self.within] = True
+        self.require_labels(self.within)
         if "splits" not in self.facts and ("splits", self.within) not in self.facts:
             self.check_labels([name for name in self.identity() if name != "point"])
             self._find_splits()
         splits: SplitSizes = self.facts.get("splits") or self.facts["splits", self.within]
         return splits
+
+    def require_labels(self, names: Sequence[str]) -> None:
+        """Every evaluation needs a label on these levels besides the known ones (remembered)."""
+        for name in names:
+            if name not in LEVELS and name in self.levels and ("labelled", name) not in self.facts:
+                self.check_labels((name,))
+                self.facts["labelled", name] = True
 
     def check_labels(self, names: Sequence[str]) -> None:
         """Every evaluation needs a label on every known level."""
@@ -447,8 +455,9 @@ class Design:
         folded = (*by, "fold")
         if "fold" in self.levels and self.product(folded) <= FINE:
             self.cell_table(folded)  # one pass for both: most methods ask for the folds next
-        wider = by if self.within is None or self.within in LEVELS else (self.within, *by)
-        for names in dict.fromkeys((by, wider)):
+        more = tuple(name for name in self.within if name not in LEVELS)
+        wider = (*more, *by)
+        for names in dict.fromkeys((by, *((name, *by) for name in more), wider)):
             found = self._unique_splits(names)
             if found is not None:
                 self.facts["splits" if names == by else ("splits", self.within)] = found
@@ -461,12 +470,12 @@ class Design:
         rows = self.cell_table(by).total
         rows = rows[rows > 0]
         if "point" not in self.levels:
-            return SplitSizes(rows, int(rows.sum()) if len(rows) == 1 else None)
+            return SplitSizes(rows, int(rows.sum()) if len(rows) == 1 else None, by=by)
         for scoped in (False, True) if "source" in self.levels else (False,):
             unique, points = self._count_distinct(by, scoped)
             if unique:
                 self.facts["scoped"] = scoped
-                return SplitSizes(rows, points)
+                return SplitSizes(rows, points, by=by)
         return None
 
     def point_level(self) -> Level:

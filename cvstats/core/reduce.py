@@ -224,11 +224,11 @@ def _read_columns(
     at = slice(column, column + width)
 
     def add(shift: FloatArray) -> tuple[FloatArray, FloatArray]:
-        sums = np.zeros((len(counts), width, table.size, kernels.LANES, 2))
-        flat = sums.reshape(len(counts), width, -1)
-        kernels.accumulate(values, column, row, table.rows, stop - start, cells, only, shift, flat)
-        total = sums.sum(axis=3)
-        return total[..., 0].transpose(0, 2, 1), total[..., 1].transpose(0, 2, 1)
+        sums = np.zeros((len(counts), width, table.size * kernels.LANES * 2))
+        kernels.accumulate(values, column, row, table.rows, stop - start, cells, only, shift, sums)
+        total, square = merged = np.empty((2, len(counts), table.size, width))
+        kernels.merge_lanes(sums, merged)
+        return total, square
 
     if table.rows >= CROWDED * table.size:
         blocks = np.arange(len(counts))

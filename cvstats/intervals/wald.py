@@ -42,15 +42,12 @@ def wald(
     by: str | None = None,
     missing: Missing = "raise",
 ) -> Table:
-    """Wald interval for the cross-validated test error.
+    r"""Wald interval for the cross-validated test error.
 
-    The target is the average test error of the models that this cross-validation trained:
-    ``R_n``, the mean over points of the loss that each fold's model has on new points. The
-    estimate is the mean R of all losses and the variance of the mean is ``sigma^2 / n`` with
-
-    - all-pairs: ``sigma^2 = (1/n) sum_i (e_i - R)^2``,
-    - within-fold: ``sigma^2 = sum_k (n_k / n) var_k``, with ``var_k`` the sample variance of
-      the losses of fold k.
+    The target is the average test error of the models that this cross-validation trained, R_n: the
+    mean over points of the loss that each fold's model has on new points. The estimate is the mean
+    of all losses, and its variance is that of the losses divided by the number of points n. Losses
+    vary about the overall mean ("all-pairs") or about the mean of their fold ("within-fold").
 
     Parameters
     ----------
@@ -98,8 +95,23 @@ def wald(
         an interval of proportions; or if the losses are lazy or not at hand for
         ``interval="hall"``.
 
+    See Also
+    --------
+    cvstats.corrected_t : For the algorithm, on data sets of this size.
+    cvstats.holdout : For one test set.
+    cvstats.clustered : For points that come in groups.
+    cvstats.compare : The difference of two models.
+
     Notes
     -----
+    With e_i the n losses, R their mean, and var_k the sample variance of the n_k losses of fold k,
+
+    .. math::
+
+        \mathrm{se}^2 = \frac{\sigma^2}{n}, \qquad
+        \sigma^2_\mathrm{all\ pairs} = \frac1n \sum_i (e_i - R)^2, \qquad
+        \sigma^2_\mathrm{within\ fold} = \sum_k \frac{n_k}{n}\, \mathrm{var}_k .
+
     Exact as n grows, if the loss of the learner is stable under the exchange of one training
     point (all-pairs asks a little more than within-fold). The target has the size of the
     training folds, n (1 - 1/K), and does not contain the chance of the training data: for

@@ -50,6 +50,7 @@ def losses(
     threshold: float | None = None,
     classes: Sequence[Hashable] | None = None,
     positive: Hashable = None,
+    clip: float | None = None,
     metric: Callable[..., float] | None = None,
     higher_is_better: bool = True,
     folds: Literal["average", "pool"] | None = None,
@@ -82,8 +83,11 @@ def losses(
         of columns of 0 and 1, one for each label.
     prediction : hashable, sequence or mapping, optional
         The column of predictions; for several models a list of columns, or a mapping from
-        the model's name to its column. With ``classes``, or a truth of several columns, each model
-        has a list of columns, one for each class.
+        the model's name to its column. With ``classes`` each model has a list of columns, the
+        probabilities of the classes; with a truth of several columns, one for each label. Without
+        it, the models that the attrs of a frame note, as `cvstats.read_predictions` and
+        `cvstats.datasets.load` do; for ``log_loss``, ``brier`` and ``auc`` the probabilities of
+        their classes.
     loss : str, callable or list, optional
         A loss of points: ``squared_error``, ``absolute_error``, ``percentage_error`` (a share:
         0.1 is 10%), ``pinball``, ``zero_one``, ``log_loss`` (nats), ``brier``, ``hinge``; or a
@@ -106,6 +110,9 @@ def losses(
     positive : hashable, optional
         For one probability or score, and for metrics of one class: its label, if the truth is not
         0 and 1.
+    clip : float, optional
+        For ``log_loss``, the least probability that counts as given to what happened: with
+        ``clip=1e-6`` no loss is above 13.8. Without it a probability of 0 has an infinite loss.
     metric : callable, optional
         Instead of ``loss``, a metric of one's own: ``(truth, prediction, weight) -> float``, or
         without weights. It is called about twice for each point.
@@ -204,15 +211,22 @@ def losses(
         classes = [c.item() if isinstance(c, np.generic) else c for c in classes]
     asked: dict[str, Any] = {
         "quantile": quantile, "threshold": threshold, "classes": classes, "positive": positive,
-        "folds": folds, "by": by, "weight": weight, "strata": strata, "shares": shares,
-        "labels": labels, "average": average, "multi_class": multi_class, "beta": beta,
-        "weights": weights, "zero_division": zero_division, "ddof": ddof,
+        "clip": clip, "folds": folds, "by": by, "weight": weight, "strata": strata,
+        "shares": shares, "labels": labels, "average": average, "multi_class": multi_class,
+        "beta": beta, "weights": weights, "zero_division": zero_division, "ddof": ddof,
         "class_shares": class_shares, "event": event, "reference": reference, "base": base,
     }  # fmt: skip
     asked = {name: value for name, value in asked.items() if value is not None}
+    if (
+        isinstance(prediction, str)
+        and prediction == PREDICTION
+        and isinstance(predictions, pd.DataFrame)
+    ):
+        prediction, asked = take_noted(predictions, loss, asked)
+        classes = asked.get("classes")
     if isinstance(loss, Sequence) and not isinstance(loss, str):
         return several_losses(predictions, truth, prediction, loss, asked)
-    own = asked.keys() & {"quantile", "threshold", "classes", "positive"}
+    own = asked.keys() & {"quantile", "threshold", "classes", "positive", "clip"}
     options = LossOptions(**{name: asked[name] for name in own})
     truths = list(truth) if isinstance(truth, list) else [truth]
     columns_of_each = truths if isinstance(truth, list) else classes
@@ -231,7 +245,7 @@ def losses(
         pointwise_loss: Any = "zero_one" if loss == "accuracy" else loss
         ask = partial(
             losses, truth=truth, prediction=prediction, loss=pointwise_loss, quantile=quantile,
-            threshold=threshold, classes=classes, positive=positive,
+            threshold=threshold, classes=classes, positive=positive, clip=clip,
         )  # fmt: skip
         return dask.mapped(predictions, ask, needed, [*map(str, chosen)])
     if isinstance(predictions, pd.DataFrame):
@@ -253,6 +267,34 @@ def losses(
     several = columns_of_each is None and not single(prediction)
     one = not several and not isinstance(prediction, Mapping)
     return put_together(predictions, values, named, one)
+
+
+ACCURACY: dict[Any, Any] = {
+    "loss": "1 - accuracy", "metric": "accuracy", "orientation": "1 - score", "range": (0.0, 1.0),
+}  # fmt: skip
+"""Facts of a log of 0/1 losses that is asked for as accuracy: it is a mean over points."""
+
+PREDICTION = "y_pred"
+"""The column of predictions where a call names none."""
+OF_CLASSES = ("log_loss", "brier", "auc")
+"""What takes the probability of each class."""
+
+
+def take_noted(
+    predictions: pd.DataFrame, loss: Loss | Sequence[Loss], asked: dict[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    """Take the models, or the probabilities of their classes, that a frame notes in its attrs."""
+    noted, columns = predictions.attrs, set(predictions.columns)
+    chances: Any = noted.get("probabilities", {})
+    classes = noted.get("classes")
+    found = bool(chances) and all(columns.issuperset(names) for names in chances.values())
+    if loss in OF_CLASSES and found and classes and not asked.keys() & {"classes", "positive"}:
+        only = next(iter(chances.values())) if len(chances) == 1 else dict(chances)
+        return only, {**asked, "classes": list(classes)}
+    models = noted.get("models")
+    if isinstance(models, list) and models and columns.issuperset(models):
+        return (models[0] if models == [PREDICTION] else models), asked
+    return PREDICTION, asked
 
 
 FOR_METRICS = (

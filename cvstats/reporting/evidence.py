@@ -1,0 +1,250 @@
+"""What a verdict rests on: the interval of each model and cell, and who is tied with the best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from cvstats.comparisons.best_set import best_set
+from cvstats.comparisons.compare import compare
+from cvstats.containers import Losses
+from cvstats.core.types import FloatArray, IntArray, MaskArray
+from cvstats.errors import LogError
+from cvstats.formatting import result_frame, write_labels
+from cvstats.options import Missing
+from cvstats.selection import interval
+
+__all__ = ["Evidence", "attrs_of"]
+
+FEW_MODELS = 10
+"""Up to so many models all pairs are compared; of more, the set that may be best is sought."""
+MOST_TESTS = 200_000
+"""More pairs of models in carried cells are not tested."""
+DRAWS, FEWEST_DRAWS = 36_000_000, 999
+"""Draws for the set of best models times the square of their number; and the fewest draws."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """The lead of each model over each other one, in each cell: positive is better."""
+
+    lead: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    p: FloatArray
+
+    @classmethod
+    def empty(cls, cells: int, models: int) -> Pairs:
+        """Make room for all pairs; NaN is what was not compared."""
+        return cls(*(np.full((cells, models, models), np.nan) for _ in range(4)))
+
+
+@dataclass(eq=False)
+class Evidence:
+    """Intervals and comparisons of a log, each computed when first asked for, and once."""
+
+    losses: Losses
+    alpha: float
+    seed: int
+    missing: Missing
+    refusals: dict[str, str] = field(default_factory=dict)
+    """What could not be computed, and the reason."""
+
+    # --- tables -----------------------------------------------------------------------------------
+
+    @cached_property
+    def intervals(self) -> Any:
+        """The interval that the log calls for."""
+        return in_memory(interval(self.losses, alpha=self.alpha, missing=self.missing))
+
+    @cached_property
+    def comparison(self) -> Any:
+        """All pairs of models, or all against the best; None where there is no answer."""
+        options: dict[str, Any] = {"alpha": self.alpha, "missing": self.missing}
+        if len(self.models) < 2:
+            return None
+        if self.all_pairs:
+            number = len(self.models) * (len(self.models) - 1) // 2 * len(self.cells)
+            if number > MOST_TESTS:
+                return self.refuse("comparison", f"{number:,} tests are more than anyone reads.")
+            return self.ask("comparison", compare, **options)
+        first = self.models[int(self.best[0])]
+        return self.ask("comparison", compare, reference=first, adjust=None, **options)
+
+    @cached_property
+    def candidates(self) -> Any:
+        """The set of models that may be the best; None where there is no answer."""
+        number = len(self.models)
+        if number < 2 or self.dims:
+            return None
+        draws = max(FEWEST_DRAWS, min(10_000, DRAWS // number**2))
+        options: dict[str, Any] = {"alpha": self.alpha, "missing": self.missing}
+        return self.ask("best_set", best_set, rng=self.seed, n_draws=draws, **options)
+
+    def ask(self, name: str, function: Callable[..., Any], **options: Any) -> Any:
+        """Ask for a result; remember the reason where there is none."""
+        try:
+            return in_memory(function(self.losses, **options))
+        except LogError as error:
+            return self.refuse(name, str(error))
+
+    def refuse(self, name: str, reason: str) -> None:
+        """Remember why something was not computed."""
+        self.refusals[name] = reason
+
+    @cached_property
+    def all_pairs(self) -> bool:
+        """Whether all pairs are tested, and not only the models against the best."""
+        return len(self.models) <= FEW_MODELS or self.candidates is None
+
+    # --- labels -----------------------------------------------------------------------------------
+
+    @cached_property
+    def dims(self) -> list[str]:
+        """The carried dimensions, such as those of a map."""
+        found = self.intervals
+        return [str(n) for n in found.dims if n != "model"] if isinstance(found, xr.Dataset) else []
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """A row for each model and cell; masked cells, which have no loss, are left out."""
+        table = result_frame(self.intervals)
+        return table[table["estimate"].notna()]
+
+    @cached_property
+    def facts(self) -> dict[Any, Any]:
+        """What the interval says about itself, counts included that are the same in all rows."""
+        counts = self.frame[[name for name in self.frame if str(name).startswith("n_")]]
+        same = [name for name in counts if counts[name].nunique() == 1]
+        return {**{name: float(counts[name].iloc[0]) for name in same}, **self.intervals.attrs}
+
+    @cached_property
+    def models(self) -> list[Hashable]:
+        """The models in the order of the log."""
+        return list(dict.fromkeys(self.labels(self.frame, "model")))
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The models in words."""
+        index = pd.Index(self.models, dtype=object, tupleize_cols=False)
+        return write_labels(index, name_model)[0]
+
+    @cached_property
+    def cells(self) -> list[Hashable]:
+        """The labels of each cell, a tuple; a single empty one where nothing is carried."""
+        return list(dict.fromkeys(self.cell_labels(self.frame)))
+
+    def cell_names(self) -> list[str]:
+        """Name each cell by the labels of its dimensions."""
+        return [
+            ", ".join(f"{dim}={label}" for dim, label in zip(self.dims, labels, strict=True))
+            for labels in self.cells
+        ]
+
+    def labels(self, table: pd.DataFrame, name: str) -> list[Hashable]:
+        """List the labels of the models of a table's rows."""
+        index = table.index
+        if name in index.names and (index.nlevels > 1 or self.dims):
+            return index.get_level_values(name).tolist()
+        return [None] * len(index) if self.dims else index.tolist()
+
+    def cell_labels(self, table: pd.DataFrame) -> list[Hashable]:
+        """List the labels of the cells of a table's rows."""
+        levels = [table.index.get_level_values(name).tolist() for name in self.dims]
+        return list(zip(*levels, strict=True)) if levels else [()] * len(table)
+
+    # --- numbers, by cell and model ---------------------------------------------------------------
+
+    def spread(self, column: str) -> FloatArray:
+        """Lay a column of the intervals out by cell and model."""
+        values = np.full((len(self.cells), len(self.models)), np.nan)
+        place = places(self.cells), places(self.models)
+        at = [place[0][label] for label in self.cell_labels(self.frame)]
+        models = [place[1][label] for label in self.labels(self.frame, "model")]
+        values[at, models] = self.frame[column].to_numpy(dtype=float)
+        return values
+
+    @cached_property
+    def estimate(self) -> FloatArray:
+        """The mean loss of each model in each cell."""
+        return self.spread("estimate")
+
+    @cached_property
+    def best(self) -> IntArray:
+        """The model with the smallest mean loss of each cell."""
+        return np.asarray(np.nanargmin(self.estimate, axis=1))
+
+    @cached_property
+    def pairs(self) -> Pairs | None:
+        """Leads of models over others; None where they were not compared."""
+        if self.comparison is None:
+            return None
+        table = result_frame(self.comparison)
+        found = Pairs.empty(len(self.cells), len(self.models))
+        cell, model = places(self.cells), places(self.models)
+        keys = zip(
+            self.cell_labels(table), self.labels(table, "model"), self.labels(table, "other"),
+            strict=True,
+        )  # fmt: skip
+        kept, at = [], []
+        for row, (where, one, two) in enumerate(keys):
+            if where in cell:  # a masked cell has no differences
+                kept.append(row)
+                at.append((cell[where], model[one], model[two]))
+        c, i, j = np.array(at, dtype=int).reshape(-1, 3).T
+        p = "p_adjusted" if "p_adjusted" in table else "p_value"
+        lead, lower, upper, p_value = (
+            table[name].to_numpy(dtype=float)[kept] for name in ("difference", "lower", "upper", p)
+        )
+        found.lead[c, i, j], found.lead[c, j, i] = -lead, lead
+        found.lower[c, i, j], found.lower[c, j, i] = -upper, lower
+        found.upper[c, i, j], found.upper[c, j, i] = -lower, upper
+        found.p[c, i, j] = found.p[c, j, i] = p_value
+        return found
+
+    @cached_property
+    def n_tests(self) -> int:
+        """How many differences were tested."""
+        return 0 if self.pairs is None else int((~np.isnan(self.pairs.p)).sum()) // 2
+
+    @cached_property
+    def tied(self) -> MaskArray:
+        """Which models of each cell are not shown to be worse than its best; the best is one."""
+        rows = np.arange(len(self.cells))
+        known = ~np.isnan(self.estimate)
+        if self.pairs is None:
+            return known
+        worse = self.pairs.p[rows, self.best] < self.alpha  # not where NaN
+        if not self.all_pairs:
+            inside = result_frame(self.candidates)["in_set"].to_numpy(dtype=bool)
+            worse &= ~inside
+        return known & ~worse
+
+
+def in_memory(result: Any) -> Any:
+    """Compute a result that is lazy."""
+    return result.compute() if isinstance(result, xr.Dataset) else result
+
+
+def places(labels: list[Hashable]) -> dict[Hashable, int]:
+    """Number labels by their place."""
+    return {label: at for at, label in enumerate(labels)}
+
+
+def name_model(label: Hashable) -> str:
+    """Write the label of a model; columns of several levels have a tuple."""
+    if label is None or label == "":
+        return "the model"
+    return " · ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+
+
+def attrs_of(losses: Losses) -> dict[Any, Any]:
+    """Read what the attrs of a log say, those of the first variable of a Dataset included."""
+    variables = list(getattr(losses, "data_vars", {}).values())
+    return {**(variables[0].attrs if variables else {}), **losses.attrs}

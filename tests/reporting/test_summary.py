@@ -1,0 +1,334 @@
+"""The verdict in sentences: who is best or tied, by how much, over what, and what to doubt."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from plotted import logged, many
+
+import cvstats
+from cvstats import cli
+from cvstats.errors import LogError
+from cvstats.reporting import Summary
+from cvstats.reporting.wording import describe_basis, list_names, scale_of
+
+
+def pairs(shift=0.3, n=200, noise=0.3, models=2, levels=("fold", "point"), **attrs):
+    """Losses of models of which each is worse than the one before by ``shift``."""
+    rng = np.random.default_rng(0)
+    base = rng.exponential(size=n)
+    labels = {"fold": np.arange(n) % 5, "source": np.arange(n) % 20, "point": np.arange(n)}
+    frame = pd.DataFrame(
+        {f"m{k}": base + shift * k + rng.normal(0, noise, n) for k in range(models)},
+        index=pd.MultiIndex.from_arrays([labels[name] for name in levels], names=levels),
+    )
+    frame.attrs = attrs
+    return frame
+
+
+def hits(*right, loss="accuracy"):
+    """A log of right and wrong answers, of a score by name."""
+    n = 200
+    index = pd.MultiIndex.from_arrays([np.arange(n) % 5, np.arange(n)], names=["fold", "point"])
+    preds = pd.DataFrame({"y": np.zeros(n, dtype=int)}, index=index)
+    for k, number in enumerate(right):
+        preds[f"m{k}"] = (np.random.default_rng(k).permutation(n) >= number).astype(int)
+    names = [f"m{k}" for k in range(len(right))]
+    return cvstats.losses(preds, truth="y", prediction=names, loss=loss)
+
+
+def grid(models=2, shape=(4, 5), n=60, shift=0.6, dims=("lat", "lon")):
+    rng = np.random.default_rng(1)
+    shifts = shift * np.arange(models).reshape(-1, *[1] * (len(shape) + 1))
+    return xr.DataArray(
+        rng.gamma(1, 0.5, (models, *shape, n)) + shifts,
+        dims=["model", *dims, "point"],
+        coords={"model": [f"m{k}" for k in range(models)], "fold": ("point", np.arange(n) % 6)}
+        | {dim: np.arange(size) for dim, size in zip(dims, shape, strict=True)},
+    )
+
+
+def test_one_model_is_described_with_its_interval():
+    losses = logged("diabetes")["ridge"]
+    row = cvstats.interval(losses).iloc[0]
+    first, last = losses.cvci.summary().sentences
+    assert first == (
+        f"The squared error of ridge is {row['estimate']:,.0f} score² (95% interval "
+        f"{row['lower']:,.0f} to {row['upper']:,.0f}), measured on 442 points in 10 repetitions of "
+        f"10-fold cross-validation."
+    ).replace("The squared", "The mean squared")
+    assert last == (
+        "The interval is for the average test error of the models trained in this cross-validation."
+    )
+
+
+def test_the_better_of_two_models_has_its_lead_and_its_p_value():
+    losses = pairs(loss="squared_error")
+    row = cvstats.compare(losses).iloc[0]
+    assert row["p_value"] < 0.001
+    found = losses.cvci.summary()
+    assert found.sentences[0] == (
+        f"m0 is better than m1: its mean squared error is lower by {-row['difference']:.3f} (95% "
+        f"interval {-row['upper']:.3f} to {-row['lower']:.3f}, p < 0.001)."
+    )
+    assert "narrow" not in found.sentences[-1]
+    assert found.doubts == {}
+    assert len(found.sentences) == 3
+
+
+def test_what_may_be_chance_is_tied():
+    losses = pairs(0.005)
+    assert cvstats.compare(losses)["p_value"].iloc[0] > 0.05
+    words = " ".join(losses.cvci.summary().sentences)
+    assert "m0 and m1 are tied: m0 has the lower mean loss, but its lead of" in words
+    assert "may be chance" in words
+    assert words.endswith("; more points would narrow them.")
+
+
+def test_three_models_are_ranked_by_adjusted_p_values():
+    losses = pairs(0.3, models=3)
+    assert "m0 is the best of 3 models" in str(losses.cvci.summary())
+    assert "p < 0.001 adjusted for 3 comparisons" in losses.cvci.summary().sentences[0]
+    losses["m1"] = losses["m0"] + np.random.default_rng(3).normal(0.001, 0.3, len(losses))
+    best, other = losses[["m0", "m1"]].mean().sort_values().index
+    assert (
+        losses.cvci.summary()
+        .sentences[0]
+        .startswith(
+            f"{best}, with the lowest mean loss of 3 models, is tied with {other}: its lead over "
+        )
+    )
+    losses["m2"] = losses["m0"] + np.random.default_rng(4).normal(0.001, 0.3, len(losses))
+    assert "All 3 models are tied" in losses.cvci.summary().sentences[0]
+
+
+@pytest.mark.parametrize("shift", np.linspace(0.01, 0.16, 6))
+@pytest.mark.parametrize("models", [2, 3, 5])
+def test_best_and_tied_are_what_compare_finds(shift, models):
+    losses = pairs(shift, models=models)
+    table = cvstats.compare(losses).reset_index()
+    best = losses.mean().idxmin()
+    own = table[(table["model"] == best) | (table["other"] == best)]
+    p = own["p_adjusted" if "p_adjusted" in own else "p_value"]
+    words = losses.cvci.summary().sentences[0]
+    assert ("tied" in words) == bool((p >= 0.05).any())
+    assert (f"{best} is " in words and "be chance" not in words) == bool((p < 0.05).all())
+
+
+def test_many_models_are_those_that_may_be_the_best():
+    losses = many(12)
+    kept = cvstats.best_set(losses, rng=0)["in_set"]
+    versus = cvstats.compare(losses, reference="model_0", adjust=None)["p_value"]
+    close = [name for name, _ in versus.index[versus >= 0.05]]
+    number = len({*kept.index[kept], *close, "model_0"})
+    words = losses.cvci.summary().sentences[0]
+    assert words.startswith(f"{number} of 12 models may be the best")
+    assert "not allowing for the choice among 12 models" in words
+    losses["model_0"] -= 5
+    assert losses.cvci.summary().sentences[0].startswith("model_0 is the best of 12 models")
+
+
+def test_many_models_of_random_splits_are_compared_in_pairs():
+    rng = np.random.default_rng(0)
+    index = pd.MultiIndex.from_arrays(
+        [np.repeat(range(20), 10), np.concatenate([rng.permutation(60)[:10] for _ in range(20)])],
+        names=["repetition", "point"],
+    )
+    losses = pd.DataFrame(rng.random((200, 11)), index, [f"m{k}" for k in range(11)])
+    losses.attrs["n_train"] = 50
+    assert "All 11 models are tied" in losses.cvci.summary().sentences[0]
+    assert "measured on 20 splits of 57 points" in losses.cvci.summary().sentences[1]
+
+
+def test_a_score_keeps_its_name_and_its_direction():
+    words = " ".join(hits(180, 130).cvci.summary().sentences)
+    row = cvstats.interval(hits(180, 130)).iloc[0]
+    assert "m0 is better than m1: its accuracy is higher by 25.0 percentage points" in words
+    assert "The accuracy of m0 is 90.0%" in words
+    assert f"{100 * (1 - row['upper']):.1f}% to {100 * (1 - row['lower']):.1f}%" in words
+    words = " ".join(hits(180, 130, loss="zero_one").cvci.summary().sentences)
+    assert "its error rate is lower by 25.0 percentage points" in words
+    assert "The error rate of m0 is 10.0%" in words
+
+
+def test_scores_without_a_percent_and_named_by_their_loss():
+    assert scale_of({"loss": "1 - exact_match"}, {}).value(0.25, 3) == "75.0%"
+    negative = scale_of({"loss": "-r2"}, {})
+    assert (negative.name, negative.value(-0.25, 2)) == ("r2", "0.25")
+    assert negative.range(-0.5, -0.25, 2, of_values=True) == "0.25 to 0.50"
+    assert scale_of({"metric": "gain", "orientation": "-score"}, {}).name == "gain"
+    assert scale_of({"metric": "auc", "orientation": "1 - score"}, {}).value(0.2, 2) == "0.80"
+    assert scale_of({"metric": "rmse", "orientation": "error"}, {}).value(0.2, 2) == "0.20"
+    assert scale_of({"long_name": "mean delay", "units": "1"}, {}).unit_words == ""
+    assert scale_of({"long_name": "mean delay"}, {}).name == "mean delay"
+    assert scale_of({}, {"loss": "brier"}).name == "Brier score"
+
+
+def test_sources_are_the_sample_where_the_log_has_them():
+    losses = pairs(levels=("source", "point"))
+    facts = cvstats.interval(losses).attrs
+    words = losses.cvci.summary()
+    assert "measured on 200 points of 20 sources." in words.sentences[1]
+    assert facts["target"] in words.sentences[2]
+    assert "few sources" in words.doubts
+    whole = losses.set_index(losses.index.get_level_values("source") % 4, append=True)
+    whole = whole.rename_axis(["source", "point", "fold"])
+    assert cvstats.interval(whole).attrs["method"] == "clustered"
+    assert "200 points of 20 sources" in whole.cvci.summary().sentences[1]
+    tied = pairs(0.001, levels=("source", "point")).cvci.summary()
+    assert tied.sentences[2].endswith("; more sources would narrow them.")
+
+
+def test_designs_are_named():
+    test_set = pairs(levels=("point",))
+    assert "measured on one test set of 200 points" in str(test_set.cvci.summary()).replace(
+        "\n", " "
+    )
+    twice = pd.concat({0: test_set, 1: test_set + 0.01}, names=["repetition"])
+    assert "one test set of 200 points, evaluated 2 times" in twice.cvci.summary().sentences[1]
+    alone = pairs().droplevel("fold").set_index(np.arange(200), append=True)
+    alone = alone.rename_axis(["point", "fold"])
+    assert "200 points in leave-one-out cross-validation" in alone.cvci.summary().sentences[1]
+    assert describe_basis({"n_points": 20, "reason": "nested folds: all; so"}) == (
+        "20 points (nested folds)"
+    )
+    assert describe_basis({"reason": "nested folds"}) == "nested folds"
+
+
+def test_cells_of_a_grid_are_counted():
+    log = grid()
+    found = log.cvci.compare()
+    better = int((found["p_adjusted"] < 0.05).sum())
+    first, second, third = log.cvci.summary().sentences
+    assert first == (
+        f"m0 is better than m1 in {better} of 20 cells (lat and lon) and worse in 0; in "
+        f"{20 - better} they are tied (p ≥ 0.05 adjusted for 20 comparisons)."
+    )
+    assert second.startswith("In the median cell the mean loss of m0 is 0.558 lower")
+    assert third.startswith("The intervals are for")
+    three = grid(3, shift=0.2).cvci.summary().sentences[0]
+    assert three.startswith("Of 20 cells (lat and lon), models are best or tied with the best")
+
+
+def test_cells_of_one_model_have_a_range():
+    log = grid(1)
+    estimate = log.cvci.wald()["estimate"]
+    for one in (log, log.isel(model=0, drop=True)):
+        first, second, _ = one.cvci.summary().sentences
+        assert f"is from {float(estimate.min()):.3f} to {float(estimate.max()):.3f} in 20" in first
+        assert f"and {np.median(estimate):.3f} in the median cell" in first
+        assert "each cell was measured on 60 points in 6-fold cross-validation" in second
+
+
+def test_masked_cells_are_left_out():
+    log = grid().where(lambda cells: cells["lat"] > 1)
+    words = log.cvci.summary()
+    assert "of 10 cells" in words.sentences[0]
+    assert "adjusted for 10 comparisons" in words.sentences[0]
+    assert "no losses" not in words.doubts
+
+
+def test_a_few_cells_have_a_sentence_each():
+    sentences = grid(shape=(3,), dims=("lead",)).cvci.summary().sentences
+    assert [words[: len("At lead=0, ")] for words in sentences] == [
+        f"At lead={k}, " for k in range(3)
+    ]
+    two = grid(shape=(2,), dims=("lead",)).cvci.summary().sentences
+    assert two[2].startswith("The intervals are for")
+
+
+def test_too_many_tests_are_not_made(monkeypatch):
+    monkeypatch.setattr("cvstats.reporting.evidence.MOST_TESTS", 10)
+    (first, last) = grid(3).cvci.summary().sentences
+    assert first.startswith("Of 20 cells (lat and lon) the lowest mean loss is that of m0 in 20")
+    assert "were not compared" in first
+    assert last.startswith("The intervals are for")
+
+
+def test_models_that_cannot_be_compared_are_said_to_be():
+    log = many(2)
+    moments = cvstats.Moments.of_log(log)  # without pairs
+    assert "2 models, which were not compared" in moments.summary().sentences[0]
+
+
+def test_containers_agree():
+    losses = pairs(0.1, models=3, long_name="CRPS", units="mm")
+    expected = str(losses.cvci.summary())
+    assert "mean CRPS" in expected
+    assert " mm (95%" in expected
+    array = losses.to_xarray().to_dataarray("model").assign_attrs(losses.attrs)
+    shuffled = losses.sample(frac=1, random_state=0)
+    shuffled.attrs = losses.attrs
+    assert str(shuffled.cvci.summary()) == expected
+    assert str(array.cvci.summary()) == expected
+    assert str(array.chunk({"point": 50}).cvci.summary()) == expected
+    assert str(cvstats.Moments.of_log(losses, pairs=True).summary()) == expected
+
+
+def test_a_frame_of_dask_is_delayed():
+    frames = pytest.importorskip("dask.dataframe")
+    losses = pairs(0.1)
+    frame = frames.from_pandas(losses.reset_index(), npartitions=3)
+    assert str(cvstats.summary(frame).compute()) == str(losses.cvci.summary())
+
+
+def test_several_models_of_one_name_of_a_level():
+    tidy = pairs().stack().rename("loss").rename_axis(["fold", "point", "learner"]).reset_index()
+    log = tidy.pivot(index=["fold", "point"], columns="learner", values="loss")
+    assert log.columns.name == "learner"
+    assert log.cvci.summary().sentences[0].startswith("m0 is better than m1")
+
+
+def test_doubts_are_the_cautions_of_intervals_and_comparison():
+    losses = pairs(n=20)
+    found = losses.cvci.summary()
+    labels = {
+        *cvstats.interval(losses).attrs["cautions"],
+        *cvstats.compare(losses).attrs["cautions"],
+    }
+    assert set(found.doubts) == labels
+    assert "few points" in labels
+    assert "Caution, few points: There are fewer than 30 points" in str(found)
+    assert max(map(len, str(found).splitlines())) <= 88
+    assert repr(found) == str(found)
+
+
+def test_html_escapes_names():
+    losses = pairs(n=20).rename(columns={"m0": "<script>", "m1": "a\x1b[31m"})
+    page = losses.cvci.summary()._repr_html_()
+    assert "&lt;script&gt;" in page
+    assert "<ul><li>" in page
+    assert "\x1b" not in page
+    assert "\x1b" not in str(losses.cvci.summary())
+    assert "<ul>" not in pairs().cvci.summary()._repr_html_()
+
+
+def test_a_log_without_an_answer_is_an_error():
+    flat = pd.Series(np.arange(8.0), pd.Index(np.repeat([0, 1], 4), name="repetition"))
+    with pytest.raises(LogError, match="no level 'point'"):
+        flat.cvci.summary()
+    with pytest.raises(LogError, match="alpha=2"):
+        pairs().cvci.summary(alpha=2.0)
+    with pytest.raises(LogError, match="seed=-1"):
+        pairs().cvci.summary(seed=-1)
+
+
+def test_names_in_a_list():
+    assert list_names(["a"]) == "a"
+    assert list_names(["a", "b", "c"]) == "a, b and c"
+    assert list_names(list("abcdef")) == "a, b, c and 3 more"
+
+
+def test_the_command_prints_the_sentences(tmp_path, capsys):
+    file = tmp_path / "log.parquet"
+    cvstats.save_log(pairs(), file)
+    assert cli.main(["compare", str(file)]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith(cvstats.read_log(file).cvci.summary().text + "\n\nmodel - other")
+    assert cli.main(["compare", str(file), "--reference", "m0"]) == 0
+    assert capsys.readouterr().out.startswith("model - other")
+    assert cli.main(["compare", str(file), "--format", "csv"]) == 0
+    assert capsys.readouterr().out.startswith("model,other")
+    assert isinstance(pairs().cvci.summary(), Summary)
