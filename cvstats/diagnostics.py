@@ -324,7 +324,8 @@ def unreadable_log(examination: Examination) -> Iterator[Finding]:
     "Missing losses",
     unreadable=True,
     advice="Find out why the model failed there: the hard points are often the ones that go "
-    "missing. missing='drop' leaves them out for all models.",
+    "missing. missing='drop' leaves missing losses out for all models; an infinite log-loss is "
+    "bounded by cvstats.losses(…, clip=1e-6).",
 )
 def missing_losses(examination: Examination) -> Iterator[Finding]:
     """Report the number of losses that are missing or infinite. Limit: any."""

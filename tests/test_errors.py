@@ -128,7 +128,7 @@ BAD_LOGS = {
     "infinite": (
         lambda: with_value(one(), np.inf),
         "the loss of 'a' is infinite at fold=2, point=4. Expected finite numbers. An infinite loss "
-        "usually comes from log(0): clip the predicted probabilities.",
+        "usually comes from log(0). Bound it: cvstats.losses",
     ),
     "minus infinity in an array": (
         lambda: dense(with_value(k_fold(), -np.inf)), "the loss of model='b' is infinite at",

@@ -309,6 +309,8 @@ def max_statistic_draws(
         return None
     scale = inverse_deviations(root, squared, left, right)
     keep = scale > 0
+    if not keep.any():
+        return np.full(n_draws, -np.inf)
     left, right, scale = left[keep], right[keep], scale[keep]
     if alternative == "less":
         scale = -scale

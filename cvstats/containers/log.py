@@ -165,7 +165,7 @@ def infinite_loss(whose: str, where: str) -> LogError:
     """Words for an infinite loss."""
     return LogError(
         f"the loss of {whose} is infinite at {where}. Expected finite numbers. An infinite loss "
-        f"usually comes from log(0): clip the predicted probabilities."
+        f"usually comes from log(0). Bound it: cvstats.losses(…, loss='log_loss', clip=1e-6)."
     )
 
 

@@ -14,7 +14,7 @@ from cvstats.core.design import Design
 from cvstats.core.layout import find_across_folds
 from cvstats.core.result import Result, interval
 from cvstats.core.types import FloatArray
-from cvstats.errors import LogError, checked_level, is_several
+from cvstats.errors import LogError, checked_level
 from cvstats.intervals._groups import INDEPENDENT, NEW_GROUPS, OF_FOLDS, count_points, size_range
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import groups
@@ -192,9 +192,10 @@ def check_parts(by: object, per: object) -> None:
     """Refuse parts of one cluster each."""
     if per is not None:
         checked_level("per", per)
-        if not is_several(by):
-            checked_level("by", by)
-        if per == by or (isinstance(by, Sequence) and per in by):
+        names = by if isinstance(by, (tuple, list)) else (by,)
+        for name in names:
+            checked_level("by", name)
+        if per in names:
             raise LogError(
                 f"per={per!r} leaves one cluster in each part. "
                 f"Expected another level than by={by!r}."

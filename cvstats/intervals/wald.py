@@ -36,7 +36,7 @@ def wald(
     interval: Literal["wald", "hall", "wilson", "clopper-pearson"] = "wald",
     variance: Literal["all-pairs", "within-fold"] = "all-pairs",
     fold_weights: Literal["size", "equal"] = "size",
-    scale: Literal["identity", "logit", "log"] = "identity",
+    scale: Literal["identity", "logit", "log", "fisher-z"] = "identity",
     alternative: Alternative = "two-sided",
     alpha: float = 0.05,
     by: str | None = None,
@@ -66,10 +66,10 @@ def wald(
         How folds of different sizes count in ``sigma^2``: by their sizes, or all alike. The
         estimate is the mean over points either way, except for a metric that was averaged over
         folds: with ``"equal"`` it is the mean of the folds, as ``cross_val_score`` has it.
-    scale : {"identity", "logit", "log"}, optional
+    scale : {"identity", "logit", "log", "fisher-z"}, optional
         Where the limits are symmetric. ``"logit"`` is for means between 0 and 1, such as AUC, F1
         and error rates, of which it keeps the limits in that range; ``"log"`` for means above 0,
-        such as RMSE.
+        such as RMSE; ``"fisher-z"`` for correlations and other metrics between -1 and 1.
     alternative : {"two-sided", "less", "greater"}, optional
         ``"less"`` gives an upper limit only, ``"greater"`` a lower one.
     alpha : float, optional
@@ -216,10 +216,18 @@ def refuse_scale(log: Log, scale: str, interval: str) -> None:
             f"scale={scale!r} is for symmetric limits, and those of {interval!r} are not. Expected "
             f"scale='identity', or interval='wald'."
         )
-    if scale != "identity" and log.noted.get("orientation") == "-score":
+    limits = log.noted.get("range")
+    signed = limits is not None and tuple(limits) == (-1.0, 1.0)
+    if scale in ("logit", "log") and log.noted.get("orientation") == "-score":
+        other = "scale='fisher-z'" if signed else "scale='identity'"
         raise LogError(
             f"scale={scale!r} is for means above 0, and {log.noted['metric']} has no such range. "
-            f"Expected scale='identity'."
+            f"Expected {other}."
+        )
+    if scale == "fisher-z" and not signed:
+        raise LogError(
+            "scale='fisher-z' is for correlations and other metrics between -1 and 1. Expected a "
+            "log of one, such as cvstats.losses(…, loss='pearson'). Use scale='identity'."
         )
 
 
