@@ -147,6 +147,12 @@ def diagnose(losses: Losses) -> pd.DataFrame:
     LogError
         If the object is not a container of losses, or its losses are not in memory (dask).
 
+    See Also
+    --------
+    cvstats.cautions : The labels of caution for each cell of an array.
+    cvstats.methods : Every method, and whether the log allows it.
+    cvstats.summary : The verdict of a log in three sentences.
+
     Notes
     -----
     With ``d_i = e_i - mean(e)``, outliers are measured by ``sum of the top 1% of d_i^2 / sum
