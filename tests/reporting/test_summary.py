@@ -93,8 +93,12 @@ def test_three_models_are_ranked_by_adjusted_p_values():
     assert "p < 0.001 adjusted for 3 comparisons" in losses.cvci.summary().sentences[0]
     losses["m1"] = losses["m0"] + np.random.default_rng(3).normal(0.001, 0.3, len(losses))
     best, other = losses[["m0", "m1"]].mean().sort_values().index
-    assert losses.cvci.summary().sentences[0].startswith(
-        f"{best}, with the lowest mean loss of 3 models, is tied with {other}: its lead over "
+    assert (
+        losses.cvci.summary()
+        .sentences[0]
+        .startswith(
+            f"{best}, with the lowest mean loss of 3 models, is tied with {other}: its lead over "
+        )
     )
     losses["m2"] = losses["m0"] + np.random.default_rng(4).normal(0.001, 0.3, len(losses))
     assert "All 3 models are tied" in losses.cvci.summary().sentences[0]
@@ -280,7 +284,10 @@ def test_several_models_of_one_name_of_a_level():
 def test_doubts_are_the_cautions_of_intervals_and_comparison():
     losses = pairs(n=20)
     found = losses.cvci.summary()
-    labels = {*cvstats.interval(losses).attrs["cautions"], *cvstats.compare(losses).attrs["cautions"]}
+    labels = {
+        *cvstats.interval(losses).attrs["cautions"],
+        *cvstats.compare(losses).attrs["cautions"],
+    }
     assert set(found.doubts) == labels
     assert "few points" in labels
     assert "Caution, few points: There are fewer than 30 points" in str(found)
