@@ -321,6 +321,8 @@ class Design:
         if index is not None:
             return readonly(index.find(self._codes(by, start, stop)).astype(np.int32))
         numbers = np.empty(stop - start, dtype=np.int32) if out is None else out
+        if "splits" in self.facts:  # so no evaluation lacks a label of these levels
+            by = [name for name in by if name not in SPLIT or len(self.levels[name].labels) > 1]
         codes = [readonly(self.levels[name].codes[start:stop]) for name in by]
         sizes = [len(self.levels[name].labels) for name in by]
         if len(by) < 2:

@@ -14,7 +14,7 @@ from cvstats.core.types import FloatArray, IntArray, MaskArray
 
 __all__ = ["FEW", "center_cells", "combine", "count_rows", "is_few", "mark_seen"]
 
-FEW = 1 << 13
+FEW = 1 << 14
 """So many losses, or rows, need no compiled loop."""
 
 
