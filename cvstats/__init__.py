@@ -77,6 +77,9 @@ if TYPE_CHECKING:
     from cvstats.io.read import read_log as read_log
     from cvstats.io.read import read_predictions as read_predictions
     from cvstats.io.write import save_log as save_log
+    from cvstats.judging import prediction_powered as prediction_powered
+    from cvstats.label_counts import LabelCounts as LabelCounts
+    from cvstats.label_counts import scan_predictions as scan_predictions
     from cvstats.loss_functions import losses as losses
     from cvstats.monitoring import Monitor as Monitor
     from cvstats.monitoring import monitor as monitor
@@ -93,6 +96,7 @@ __version__ = _version("cvstats")
 
 _MODULES = {
     **_METHODS,
+    "LabelCounts": "cvstats.label_counts",
     "Moments": "cvstats.streaming",
     "Monitor": "cvstats.monitoring",
     "as_log": "cvstats.io.as_log",
@@ -101,11 +105,13 @@ _MODULES = {
     "evaluate": "cvstats.evaluation",
     "losses": "cvstats.loss_functions",
     "monitor": "cvstats.monitoring",
+    "prediction_powered": "cvstats.judging",
     "read_log": "cvstats.io.read",
     "read_predictions": "cvstats.io.read",
     "save_log": "cvstats.io.write",
     "scan_dask": "cvstats.streaming",
     "scan_parquet": "cvstats.streaming",
+    "scan_predictions": "cvstats.label_counts",
     "to_latex": "cvstats.formatting",
     "to_markdown": "cvstats.formatting",
 }

@@ -147,6 +147,12 @@ def diagnose(losses: Losses) -> pd.DataFrame:
     LogError
         If the object is not a container of losses, or its losses are not in memory (dask).
 
+    See Also
+    --------
+    cvstats.cautions : The labels of caution for each cell of an array.
+    cvstats.methods : Every method, and whether the log allows it.
+    cvstats.summary : The verdict of a log in three sentences.
+
     Notes
     -----
     With ``d_i = e_i - mean(e)``, outliers are measured by ``sum of the top 1% of d_i^2 / sum
@@ -318,7 +324,8 @@ def unreadable_log(examination: Examination) -> Iterator[Finding]:
     "Missing losses",
     unreadable=True,
     advice="Find out why the model failed there: the hard points are often the ones that go "
-    "missing. missing='drop' leaves them out for all models.",
+    "missing. missing='drop' leaves missing losses out for all models; an infinite log-loss is "
+    "bounded by cvstats.losses(…, clip=1e-6).",
 )
 def missing_losses(examination: Examination) -> Iterator[Finding]:
     """Report the number of losses that are missing or infinite. Limit: any."""
@@ -555,7 +562,7 @@ def few_folds(examination: Examination) -> Iterator[Finding]:
 def few_sources(examination: Examination) -> Iterator[Finding]:
     """Report the number of sources. Limit: below 30."""
     sources = examination.design.number("source")
-    if 1 < sources < FEW_SOURCES:
+    if 1 < sources < FEW_SOURCES and examination.log.noted.get("sources_are") != "fixed":
         yield Finding(f"the log has only {sources} sources", sources)
 
 

@@ -58,6 +58,11 @@ def one_set():
     return k_fold().droplevel(["repetition", "fold", "source"])
 
 
+def runs():
+    """One test set, evaluated three times."""
+    return k_fold(3).droplevel(["fold", "source"])
+
+
 def by_source():
     return k_fold().droplevel(["repetition", "fold"])
 
@@ -105,13 +110,14 @@ OF_ARRAYS = {"ordered": (k_fold, {})}
 
 IN_MEMORY = {
     "best_set": (k_fold, {}),
+    "answers": (runs, {}),
     "mcnemar": (partial(k_fold, binary=True), {}),
     "cochran_q": (partial(k_fold, binary=True), {}),
     **{name: (make, OPTIONS.get(name, {})) for name, make in LOGS.items()},
     "diagnose": (k_fold, {}),
     "report": (k_fold, {}),
 }
-NEED_LOSSES = ["best_set", "mcnemar", "cochran_q", "difference", "ordered"]
+NEED_LOSSES = ["answers", "best_set", "mcnemar", "cochran_q", "difference", "ordered"]
 NEED_PAIRS = ["compare", "equivalence", "power", "rope"]
 """Of moments they need what two models share, and that is there only if it was asked for."""
 
@@ -179,7 +185,7 @@ def test_of_a_lazy_array(name):
 def test_in_words_of_a_lazy_array(name):
     make, options = (SUMMED | IN_MEMORY)[name]
     _, lazy = stacked(make())
-    words = r"lazy.*one by one.*log.compute\(\)|a bootstrap log .* in memory"
+    words = r"one by one.*log.compute\(\)|a bootstrap log .* in memory"
     with guard(), pytest.raises(LogError, match=words):
         getattr(lazy.cvci, name)(**options)
 

@@ -75,13 +75,13 @@ def power(
     alpha: float = 0.05,
     missing: Missing = "raise",
 ) -> Any:
-    """Plan a comparison with the spread of a pilot log: power, smallest effect, points needed.
+    r"""Plan a comparison with the spread of a pilot log: power, smallest effect, points needed.
 
     If the true difference were ``effect``, how probably would `compare` find it, with as many
-    points as here? With se the standard error of the mean difference, the power of the
-    two-sided test is ``Phi(effect / se - z) + Phi(-effect / se - z)``, or that of the noncentral
-    t distribution where the test has degrees of freedom. The target of that comparison is the
-    difference that the interval covers, as in `compare`.
+    points as here? The answer uses the standard error of the mean difference in the pilot log, and
+    the normal distribution, or the noncentral t distribution where the test has degrees of
+    freedom. The target of that comparison is the difference that the interval covers, as in
+    `compare`.
 
     Parameters
     ----------
@@ -138,8 +138,21 @@ def power(
         evaluated on different points. If ``repetitions`` is given and the pilot has one, or the
         method does not shorten its interval for them (`wald` and others for folds).
 
+    See Also
+    --------
+    cvstats.compare : The comparison that is planned.
+    cvstats.equivalence : Whether a difference is too small to matter.
+
     Notes
     -----
+    With se the standard error of the mean difference, the power of the two-sided test is
+
+    .. math::
+
+        \Phi\left(\frac{\mathrm{effect}}{\mathrm{se}} - z\right)
+        + \Phi\left(-\frac{\mathrm{effect}}{\mathrm{se}} - z\right), \qquad
+        z = \Phi^{-1}\left(1 - \frac{\alpha}{2}\right) .
+
     Standard errors fall like one over the root of the number of points, if the further points
     are drawn like these. More points for training change the models too, which no pilot shows.
 

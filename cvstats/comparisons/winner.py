@@ -28,6 +28,7 @@ from cvstats.comparisons._pairs import (
     degrees_of_freedom,
     difference_interval,
     has_standard_errors,
+    levels_of_options,
     model_columns,
     pair_all_models,
 )
@@ -58,15 +59,13 @@ def winner(
     rng: Rng = None,
     missing: Missing = "raise",
 ) -> Table:
-    """Interval for the error of the model that was selected as best on this very log.
+    r"""Interval for the error of the model that was selected as best on this very log.
 
     The target is the error of the model with the smallest mean loss here, whichever that is. Its
-    own interval is too low, because it was selected for its luck as well. The limits here are those
-    of the intervals of all models that hold at once: c standard errors to both sides of its mean,
-    where c is the quantile of the largest ``|g_m| / se_m`` with g from the joint normal
-    distribution of the means. The estimate is the mean of ``mean_m - g_m`` over these draws, where
-    m is the model with the smallest ``mean_m + g_m``: what a bootstrap would find out of bag for
-    the models that it selects in the bag.
+    own interval is too low, because it was selected for its luck as well. Its limits here hold for
+    all models at once, and so for the selected one. The estimate is corrected for the selection as
+    a bootstrap would do it: in each draw from the joint distribution of the means one model is
+    selected, and its error is measured without the luck for which it was.
 
     Parameters
     ----------
@@ -100,16 +99,31 @@ def winner(
         If the log has one model, if the standard errors of the method do not come from one
         covariance of all models, or if the losses are lazy.
 
+    See Also
+    --------
+    cvstats.best_set : Which other models may be as good.
+    cvstats.compare : How much the models differ, with intervals.
+    cvstats.interval : The interval of a model that was fixed beforehand.
+
     Notes
     -----
+    With g drawn from the joint normal distribution of the deviations of the means, the limits of
+    model m are
+
+    .. math::
+
+        \mathrm{mean}_m \pm c\, \mathrm{se}_m, \qquad
+        c = \text{quantile of } \max_j \frac{|g_j|}{\mathrm{se}_j} .
+
+    Each draw selects the model with the smallest mean + g, and the estimate is the average of
+    mean - g over the selected models.
+
     The interval covers at least as often as that of each model does, whichever model is
     selected and by whatever rule, as long as it is one of these. It is conservative: 95% limits
     for the best of 20 models on 100 points covered its error in 98% of 2,000 simulations where all
     were equal and in 99% where they were not; its own interval in 79% and 90%. Models that were
     tried and are not in the log cannot be allowed for. The estimate is a heuristic: of the bias of
     the smallest mean, 1.3 and 0.8 standard errors there, it left less than 0.2 either way.
-
-    `best_set` says which other models may be as good.
 
     References
     ----------
@@ -132,7 +146,7 @@ def winner(
     given = check_method_options(method, options)
     check_draws(n_draws, alpha)
     check_rng(rng)
-    log = read(losses, missing=missing)
+    log = read(losses, missing=missing, levels=levels_of_options(method, given))
     if log.lazy is not None:
         raise LogError(
             "this log is lazy, and which model is the best is known once it is computed. "

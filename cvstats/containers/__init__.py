@@ -10,7 +10,7 @@ import xarray as xr
 from cvstats.containers import dask
 from cvstats.containers.batch_files import load, save
 from cvstats.containers.batches import CellMoments, summarize
-from cvstats.containers.choosing import take_flagged
+from cvstats.containers.choosing import take_flagged, take_other_points
 from cvstats.containers.dask import (
     adjust_lazily,
     compare_lazily,
@@ -64,4 +64,5 @@ __all__ = [
     "stack",
     "summarize",
     "take_flagged",
+    "take_other_points",
 ]

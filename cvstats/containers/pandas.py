@@ -196,7 +196,7 @@ def numbers(column: pd.Series) -> NDArray[Any]:
     raise LogError(
         f"the losses of {name} are not numbers: their type is {dtype}, the first is "
         f"{spelled(first)}. Expected one loss for each evaluation. Convert them with {way}; if "
-        f"these are predictions, cvstats.losses makes losses of them; if this column is no "
+        f"these are predictions, cvstats.losses makes losses of them; if this column is not a "
         f"model, leave it out."
     )
 

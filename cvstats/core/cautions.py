@@ -282,6 +282,18 @@ class Caution(IntFlag):
         "drawn may be missing.",
         "Log every point of every sample.",
     )  # fmt: skip
+    JUDGE_IGNORED = (
+        1 << 48, "judge ignored",
+        "The weight of the judge is zero: where people have labelled as well, its labels say "
+        "nothing about theirs.",
+        "Look at its instructions, or take another judge.",
+    )  # fmt: skip
+    FEW_DISAGREEMENTS = (
+        1 << 49, "few disagreements",
+        "Judge and people disagree on fewer than 10 of the points that both labelled: too few to "
+        "know how often, and the interval may be too narrow.",
+        "Have people label more points.",
+    )  # fmt: skip
     UNEQUAL_CLUSTERS = (
         1 << 50, "unequal clusters",
         "A few clusters hold much of the log: the interval is too narrow.",

@@ -386,7 +386,7 @@ class Design:
     def _count(
         self, by: tuple[str, ...], rows: int, size: int
     ) -> tuple[NDArray[np.int64], tuple[Counts, Counts] | None]:
-        """Count the rows of each cell; also block by block, where that is no large table."""
+        """Count the rows of each cell; also block by block, where that is not a large table."""
         blocks = block_bounds(self.size, rows)
         pieces = block_bounds(len(blocks), blocks_per_task(rows))
         found: list[tuple[Counts, Counts]] = []
@@ -599,7 +599,8 @@ class Design:
         others = [name for name in self.levels if name not in LEVELS]
         hint = (
             f"The level {others[0]!r} is not one that tells evaluations apart; if it names the "
-            f"models, give each a column: log.unstack({others[0]!r})."
+            f"models, give each a column: log.unstack({others[0]!r}). If it numbers runs or seeds, "
+            f"call it 'repetition'."
             if others
             else "Drop the copies: log[~log.index.duplicated()]; or tell them apart by a level "
             "'repetition'."

@@ -34,12 +34,11 @@ def answers(
     by: str | None = None,
     missing: Missing = "raise",
 ) -> Table:
-    """Split the variance of repeated answers: between points, and between answers to one point.
+    r"""Split the variance of repeated answers: between points, and between answers to one point.
 
     The target is the standard error of the mean over points drawn as these were, if each were
-    answered K times. With m_i the mean and s_i^2 the variance of the K_i answers to point i of n,
-    B the variance of the m_i and W the mean of the s_i^2, the variance between points is
-    ``omega^2 = B - mean(s_i^2 / K_i)``, and the standard error ``sqrt((omega^2 + W / K) / n)``.
+    answered K times. The variance of the points' means has two parts: the variance between
+    points, which stays, and the variance of the answers to one point, which is divided by K.
 
     Parameters
     ----------
@@ -69,8 +68,22 @@ def answers(
         If there is one repetition, a point was answered once, points have no names, or the log
         has folds.
 
+    See Also
+    --------
+    cvstats.power : How many points or answers a comparison takes.
+    cvstats.clustered : Points and seeds as two samples at once.
+    cvstats.holdout : The interval for the mean over these answers.
+
     Notes
     -----
+    With s_i^2 the variance of the K_i answers to point i of n, W the mean of the s_i^2 and B the
+    variance of the points' means,
+
+    .. math::
+
+        \omega^2 = B - \frac1n \sum_i \frac{s_i^2}{K_i}, \qquad
+        \mathrm{se}_K^2 = \frac{1}{n} \left(\omega^2 + \frac{W}{K}\right) .
+
     Unbiased for points that are independent and answers that are independent given the point. A
     negative ``point_variance`` counts as 0 in the standard errors, and ``caution`` says ``points
     alike``. More answers divide the variance of a single one by ``(omega^2 + W) / omega^2`` at
@@ -78,7 +91,6 @@ def answers(
 
     Seeds of one network are not such answers if one seed is better than another on all points:
     then more points do not help, and ``clustered(by=("point", "repetition"))`` is right.
-    To plan a comparison of two models see `power` with ``repetitions=``.
 
     References
     ----------

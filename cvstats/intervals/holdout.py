@@ -39,11 +39,11 @@ def holdout(
     by: str | None = None,
     missing: Missing = "raise",
 ) -> Table:
-    """Interval for the risk of one trained model, from one test set.
+    r"""Interval for the risk of one trained model, from one test set.
 
     The target is the mean loss that this very model would have over points drawn as the test
-    points were. The estimate is the mean m of the n test losses and its standard error
-    ``sqrt(sum (e_i - m)^2 / ((n - 1) n))``.
+    points were. The estimate is the mean of the n test losses, and its standard error is their
+    standard deviation divided by the root of n.
 
     Parameters
     ----------
@@ -82,8 +82,20 @@ def holdout(
         bounds, or these are missing; or if losses are not at hand for ``"betting"``,
         ``"bernstein"`` or ``"hall"``, which also takes none that are lazy.
 
+    See Also
+    --------
+    cvstats.wald : For cross-validation.
+    cvstats.clustered : For test points that come in groups.
+    cvstats.ordered : For test points in order of time.
+
     Notes
     -----
+    With e_i the n test losses and m their mean,
+
+    .. math::
+
+        \mathrm{se}^2 = \frac{1}{n (n - 1)} \sum_i (e_i - m)^2 .
+
     Exact as n grows, for independent test points. It does not cover what another training
     set would have given, nor the model refitted on all the data. Where no loss is 1 the Wald
     interval is a point; the two intervals for proportions keep a width.
@@ -96,11 +108,17 @@ def holdout(
 
     Betting and Bernstein cover with probability 1 - alpha or more at every n, whatever the
     distribution within the bounds. A gambler for whom losses x, scaled to [0, 1], have the mean m
-    cannot expect to win. Ten gamblers stake ``c = 1/11, ..., 10/11`` on losses above m, ten on
-    losses below it, and m is in the interval as long as their average wealth,
-    ``sum_c [prod_i (1 + c (x_i - m) / m) + prod_i (1 - c (x_i - m) / (1 - m))] / 20``, is below
-    ``1 / alpha``. Bernstein reaches ``sqrt(2 v L / n) + 7 L / (3 (n - 1))`` to both sides, v the
-    variance of x and ``L = ln(4 / alpha)``, and is wider. For losses of 0 and 1
+    cannot expect to win. Ten gamblers stake c = 1/11, ..., 10/11 of their wealth on losses above
+    m, ten on losses below it, and m is in the interval as long as their average wealth is below
+    1 / alpha. With v the variance of x, that wealth, and the half-width of Bernstein, are
+
+    .. math::
+
+        \frac{1}{20} \sum_c \left[\prod_i \left(1 + c\, \frac{x_i - m}{m}\right)
+            + \prod_i \left(1 - c\, \frac{x_i - m}{1 - m}\right)\right], \qquad
+        \sqrt{\frac{2 v L}{n}} + \frac{7 L}{3 (n - 1)}, \quad L = \ln\frac{4}{\alpha} .
+
+    Bernstein's interval is the wider one. For losses of 0 and 1
     ``"clopper-pearson"`` has the same guarantee and is narrower than both.
 
     References

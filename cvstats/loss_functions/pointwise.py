@@ -44,6 +44,7 @@ class LossOptions:
     threshold: float | None = None
     classes: Sequence[Hashable] | None = None
     positive: Hashable = None
+    clip: float | None = None
 
 
 # --- one loss for each point ----------------------------------------------------------------------
@@ -115,13 +116,15 @@ def zero_one(truth: Values, prediction: Values, options: LossOptions) -> FloatAr
 
 def log_loss(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
     """Minus the logarithm of the probability given to what happened, in nats."""
+    most = np.inf if options.clip is None else -np.log(options.clip)
     with np.errstate(divide="ignore"):
         if prediction.ndim == 2:
             _, given = one_hot(truth, prediction, options)
-            return 0.0 - np.log(given)  # and not -0.0 where the probability is 1
+            return np.minimum(0.0 - np.log(given), most)  # 0.0 where the probability is 1, not -0.0
         p = probabilities(prediction)
         y = signs(truth, options)
-        return np.where(np.isnan(y), np.nan, 0.0 - np.where(y > 0, np.log(p), np.log1p(-p)))
+        values = np.where(np.isnan(y), np.nan, 0.0 - np.where(y > 0, np.log(p), np.log1p(-p)))
+        return np.minimum(values, most)
 
 
 def brier(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
@@ -146,7 +149,7 @@ def hinge(truth: Values, prediction: Values, options: LossOptions) -> FloatArray
 
 TAKES: dict[str, tuple[str, ...]] = {
     "zero_one": ("threshold", "positive"),
-    "log_loss": ("classes", "positive"),
+    "log_loss": ("classes", "positive", "clip"),
     "brier": ("classes", "positive"),
     "pinball": ("quantile",),
     "hinge": ("positive",),
@@ -225,6 +228,11 @@ def checked_loss(loss: object, options: LossOptions) -> None:
         raise LogError(
             f"threshold={cut!r} is not a probability. Expected a number from 0 to 1, such as "
             f"threshold=0.5."
+        )
+    if options.clip is not None and not (is_number(options.clip) and 0 < options.clip < 0.5):
+        raise LogError(
+            f"clip={options.clip!r} is not a small probability. Expected a number above 0 and "
+            f"below 0.5, such as clip=1e-6."
         )
     if not isinstance(options.positive, Hashable):
         raise LogError(f"positive={options.positive!r} is not a label. Expected one of the truth.")

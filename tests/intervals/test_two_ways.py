@@ -355,6 +355,8 @@ def test_what_takes_one_number_of_degrees_of_freedom():
         cvstats.compare(three_models(), adjust="max-t", rng=1, **given)
     with pytest.raises(LogError, match=r"by=\('point', 'seed'\) counts two kinds"):
         cvstats.power(three_models(), effect=0.1, **given)
+    with pytest.raises(LogError, match=r"by=\('point', 'seed'\) names two levels"):
+        cvstats.compare(three_models(), anytime=True, **given)
 
 
 # --- labels and refusals --------------------------------------------------------------------------
