@@ -147,6 +147,12 @@ def diagnose(losses: Losses) -> pd.DataFrame:
     LogError
         If the object is not a container of losses, or its losses are not in memory (dask).
 
+    See Also
+    --------
+    cvstats.cautions : The labels of caution for each cell of an array.
+    cvstats.methods : Every method, and whether the log allows it.
+    cvstats.summary : The verdict of a log in three sentences.
+
     Notes
     -----
     With ``d_i = e_i - mean(e)``, outliers are measured by ``sum of the top 1% of d_i^2 / sum
@@ -905,7 +911,7 @@ def duplicated_points(examination: Examination) -> Iterator[Finding]:
     "Best of many",
     caution=Caution.SELECTED,
     advice="The smallest of many errors is too small, partly by luck, and its interval too low. "
-    "Report it on points that played no part in the choice; best_set allows for the choice.",
+    "Report it on points that played no part in the choice; winner allows for the choice.",
 )
 def best_of_many(examination: Examination) -> Iterator[Finding]:
     """Report the number of models within two standard errors of the smallest error.

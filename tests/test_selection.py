@@ -20,7 +20,7 @@ from cvstats.registry import list_methods
 
 METHODS = {method.name: method for method in list_methods()}
 INTERVALS = interval_names()
-WITHOUT_PLAN = ("clustered", "heterogeneity", "ordered", "wild_cluster")
+WITHOUT_PLAN = ("answers", "clustered", "heterogeneity", "ordered", "wild_cluster")
 
 
 def of(plan, models=1):

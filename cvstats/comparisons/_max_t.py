@@ -35,12 +35,16 @@ __all__ = [
     "count_leads",
     "critical_value",
     "doubt_few_points",
+    "draw_means",
     "factor_covariance",
+    "inverse_deviations",
     "max_statistic_draws",
     "max_t_p_values",
     "normal_quantile",
     "orient_statistics",
     "student_quantile",
+    "studentize",
+    "pair_matrix",
 ]
 
 CHUNK = 1 << 16
@@ -305,6 +309,8 @@ def max_statistic_draws(
         return None
     scale = inverse_deviations(root, squared, left, right)
     keep = scale > 0
+    if not keep.any():
+        return np.full(n_draws, -np.inf)
     left, right, scale = left[keep], right[keep], scale[keep]
     if alternative == "less":
         scale = -scale

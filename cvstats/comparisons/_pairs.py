@@ -31,6 +31,7 @@ from cvstats.core.result import Result
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import MOST, LogError, checked_choice, listed, looked_up, nearest, unpaired
 from cvstats.intervals import find_method, interval_names
+from cvstats.intervals._bounded import BOUNDED
 from cvstats.intervals._proportions import PROPORTIONS
 from cvstats.intervals._recommend import recommend_method
 
@@ -267,11 +268,13 @@ def check_method_options(
                 f"Expected some of: {', '.join(map(repr, known)) or 'none'}.{nearest(name, known)}"
             )
     record.check_options({**record.defaults, **given})
-    if (own := given.get("interval")) in ("hall", "prediction"):
+    own = given.get("interval")
+    if own in ("hall", "prediction") or (own in BOUNDED and not each):
+        more = ", bounds=..." if own in BOUNDED else ""
         raise LogError(
             f"options={{'interval': {own!r}}} has limits to which no test belongs. Expected "
             f"{record.defaults['interval']!r}, or the interval of the difference by itself: "
-            f"cvstats.difference(losses, reference=...).cvci.{method}(interval={own!r})."
+            f"cvstats.difference(losses, reference=...).cvci.{method}(interval={own!r}{more})."
         )
     if not each and given.get("interval") in PROPORTIONS:
         raise LogError(
@@ -284,7 +287,9 @@ def check_method_options(
 
 def levels_of_options(method: str | None, options: Mapping[str, Any]) -> tuple[str, ...]:
     """List the levels that the options of a method name."""
-    if method is None or method in (_union.NAME, "tango"):
+    if method == _union.NAME:
+        return levels_of_options(options["method"], options)
+    if method is None or method == "tango":
         return ()
     named = options.get(find_method(method).level_option or "")
     return () if named is None else (named,) if isinstance(named, str) else tuple(named)

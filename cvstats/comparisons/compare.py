@@ -59,11 +59,13 @@ def compare(
     rng: Rng = None,
     missing: Missing = "raise",
 ) -> Any:
-    """Test whether models differ, on paired losses.
+    r"""Test whether models differ, on paired losses.
 
     The target is the difference of what the interval covers; for `wald` the difference of the
-    average test errors of the trained models. With d_i the loss of the model minus the loss
-    of the other on evaluation i, the statistic is ``mean(d) / se(mean(d))``.
+    average test errors of the trained models. The losses of two models on the same evaluation are
+    subtracted (model minus other, so that negative is better), and the interval of the chosen
+    method is taken of these differences. The statistic is their mean divided by its standard
+    error.
 
     Parameters
     ----------
@@ -131,6 +133,13 @@ def compare(
         log has folds, which are tested with several models, or if a one-sided test or ``"max-t"``
         is asked for.
 
+    See Also
+    --------
+    cvstats.best_set : Which of many models may be the best.
+    cvstats.equivalence : Whether a difference is too small to matter.
+    cvstats.power : How many points a difference takes.
+    cvstats.difference : The log of the differences.
+
     Notes
     -----
     On folds, `wald` is exact as the points grow if the *difference* of the losses is relatively
@@ -164,10 +173,17 @@ def compare(
     the interval excludes 0. Many models on few points with skewed differences make too many
     differences significant still; ``caution`` then says ``many models few points``.
 
-    Limits with ``anytime`` are ``mean(d) -+ se sqrt(2 (n r + 1) / (n r) log(sqrt(n r + 1) /
-    alpha))``, and ``p_value`` is the alpha at which they end at 0. Who looks after every 20 of
-    2,000 points and stops at the first significant difference errs with a usual interval in 35% of
-    cases, with these in 2% to 4%. The price is a width of 1.55 to 1.7 times the usual one. The
+    With n points (or groups) and a rate r that is chosen before the first look, limits with
+    ``anytime`` are
+
+    .. math::
+
+        \bar d \pm \mathrm{se} \sqrt{\frac{2 (n r + 1)}{n r}
+            \log\frac{\sqrt{n r + 1}}{\alpha}} ,
+
+    and ``p_value`` is the alpha at which they end at 0. A look after every 20 of 2,000 points, and
+    a stop at the first significant difference, go wrong in 35% of cases with the usual interval,
+    and in 2% to 4% with these. The price is a width of 1.55 to 1.7 times the usual one. The
     points have to come in random order. Until there are 30 points (or groups), and for losses of 0
     and 1 also 25 points on which the two models disagree, the limits are infinite, and ``caution``
     says ``no limits yet``; below 100, where losses are other ones, it says ``early look``.

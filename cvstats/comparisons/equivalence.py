@@ -58,14 +58,12 @@ def equivalence(
     alpha: float = 0.05,
     missing: Missing = "raise",
 ) -> Any:
-    """Test whether the difference of two models is too small to matter.
+    r"""Test whether the difference of two models is too small to matter.
 
-    Two one-sided tests: is the difference above the lower end of the margin, and below its
-    upper end? With d the mean difference, the p-value is the larger of
-    ``1 - F((d - low) / se)`` and ``F((d - high) / se)``, F the distribution function of the
-    statistic. Losses of 0 and 1 are tested by Tango's score at both ends instead, as standard
-    errors of few discordant points are too small. The target is the difference that the interval
-    covers, as in `compare`.
+    Two one-sided tests: is the difference above the lower end of the margin, and below its upper
+    end? The p-value is the larger of the two. Losses of 0 and 1 are tested by Tango's score at
+    both ends instead, as standard errors of few discordant points are too small. The target is the
+    difference that the interval covers, as in `compare`.
 
     Parameters
     ----------
@@ -105,8 +103,22 @@ def equivalence(
         If the margin is not a margin, the method has no standard error, the models were
         evaluated on different points or folds, or a loss is neither 0 nor 1 for ``"tango"``.
 
+    See Also
+    --------
+    cvstats.compare : Whether there is a difference.
+    cvstats.rope : The probability that it is too small to matter.
+    cvstats.power : How many points a comparison takes.
+
     Notes
     -----
+    With d the mean difference, se its standard error, F the distribution function of the statistic
+    and low and high the ends of the margin,
+
+    .. math::
+
+        p = \max\left\{1 - F\left(\frac{d - \mathrm{low}}{\mathrm{se}}\right),\;
+            F\left(\frac{d - \mathrm{high}}{\mathrm{se}}\right)\right\} .
+
     ``equivalent`` is true exactly where the interval lies within the margin. A test that finds
     no difference does not show equivalence; this one does. Several comparisons are not adjusted
     for. A difference without any variance is equivalent, with p = 0, if it lies within the margin;

@@ -10,6 +10,7 @@ import xarray as xr
 from cvstats.containers import dask
 from cvstats.containers.batch_files import load, save
 from cvstats.containers.batches import CellMoments, summarize
+from cvstats.containers.choosing import take_flagged, take_other_points
 from cvstats.containers.dask import (
     adjust_lazily,
     compare_lazily,
@@ -62,4 +63,6 @@ __all__ = [
     "save",
     "stack",
     "summarize",
+    "take_flagged",
+    "take_other_points",
 ]

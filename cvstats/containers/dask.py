@@ -1320,7 +1320,7 @@ def tabular(losses: Any) -> tuple[Any, bool]:
 
 
 def models_of(frame: Any, levels: Sequence[str]) -> list[str]:
-    """Name the columns of losses: those of numbers that are no levels."""
+    """Name the columns of losses: those of numbers that are not levels."""
     return [
         str(name)
         for name, dtype in frame.dtypes.items()
@@ -1343,7 +1343,7 @@ def scan_dask(
     delayed = import_dask().delayed
     if not hasattr(frame, "to_delayed") or not hasattr(frame, "columns"):
         raise LogError(
-            f"a {type(frame).__name__} is no dask DataFrame. Expected one, as of "
+            f"a {type(frame).__name__} is not a dask DataFrame. Expected one, as of "
             f"dask.dataframe.read_parquet; cvstats.Moments.of_log takes pandas and xarray."
         )
     columns = columns_of([*map(str, frame.columns)], loss, asked, by, model)
@@ -1420,7 +1420,7 @@ def relabelled(
     model: str | None,
     asked: Mapping[str, str | None],
 ) -> Any:
-    """Name the columns of a frame as the levels are, and leave out what is no part of the log."""
+    """Name the columns of a frame as the levels are, and leave out what is not part of the log."""
     frame, _ = tabular(frame)
     columns = columns_of([*map(str, frame.columns)], loss, asked, None, model)
     names = {column: level for level, column in columns.levels.items()}

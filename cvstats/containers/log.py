@@ -132,7 +132,7 @@ DIFFERENT_GAPS = (
 )
 
 LEAST = 1e-146
-"""The squares of smaller deviations are no normal floating-point numbers any more."""
+"""The squares of smaller deviations are no longer normal floating-point numbers."""
 
 
 @cache
@@ -368,7 +368,7 @@ class Log:
                 raise too_large(" or ".join(map(self.name, pair)))
 
     def _refuse_digits_lost(self, found: Moments) -> None:
-        """Refuse losses whose squares are no numbers any more, and integers that no float holds."""
+        """Refuse losses whose squares are no longer numbers, and integers that no float holds."""
         largest = np.abs(found.location).max(axis=0, initial=0.0)
         tiny = (largest > 0) & (largest < LEAST) & (found.m2.sum(axis=0) < LEAST**2)
         for j in np.flatnonzero(tiny).tolist():
@@ -384,7 +384,7 @@ class Log:
                 raise too_many_digits(self.name(j))
 
     def _refuse_empty(self, masked: MaskArray) -> None:
-        """Refuse a model without any loss beside one that has some: it is no masked cell."""
+        """Refuse a model without any loss beside one that has some: it is not a masked cell."""
         if self.some_cells:
             return
         models = self.labels.models

@@ -166,7 +166,7 @@ def _(losses: xr.Dataset, also: tuple[object, ...] = ()) -> Log:
             raise LogError(
                 f"the models have different dimensions: {first.name!r} has {first.dims} and "
                 f"{variable.name!r} has {variable.dims}. Expected the same for every variable. "
-                f"Leave out what is no model: log[[{first.name!r}, …]]."
+                f"Leave out what is not a model: log[[{first.name!r}, …]]."
             )
     dims = arrays.level_dims(first, also)
     first = arrays.in_memory(first, dims)

@@ -99,7 +99,7 @@ def panel_of(log: xr.DataArray, dims: tuple[Hashable, ...]) -> NDArray[Any]:
 def in_memory(log: xr.DataArray, dims: tuple[Hashable, ...]) -> xr.DataArray:
     """Load levels that are lazy; they are checked before any loss is computed.
 
-    ``log.chunk()`` makes coordinates lazy that lie in memory, so this is no work, and it is done
+    ``log.chunk()`` makes coordinates lazy that lie in memory, so this costs nothing, and it is done
     right here and on no cluster.
     """
     known = log.indexes
@@ -471,7 +471,7 @@ class ArrayLabels:
     ) -> xr.Dataset:
         """Make the same over a dimension ``pair`` with coordinates ``model`` and ``other``.
 
-        Two logs of one model each have one pair, which then is no dimension.
+        Two logs of one model each have one pair, which then is not a dimension.
         """
         rest = [i for i in range(len(self.dims)) if i != self.model_dim]
         dims = ("pair", *(self.dims[i] for i in rest))

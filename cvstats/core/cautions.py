@@ -107,7 +107,7 @@ class Caution(IntFlag):
         1 << 14, "selected model",
         "Five models or more are within two standard errors of this smallest error: if the model "
         "was chosen for it, the error is too small.",
-        "Report it on points that played no part in the choice; best_set allows for the choice.",
+        "Report it on points that played no part in the choice; winner allows for the choice.",
     )  # fmt: skip
     FEW_REPLICATES = (
         1 << 15, "few bootstrap samples", "There are few bootstrap samples for these limits.",
@@ -281,6 +281,18 @@ class Caution(IntFlag):
         "The counts do not add up to one draw a point in each sample: losses of points that were "
         "drawn may be missing.",
         "Log every point of every sample.",
+    )  # fmt: skip
+    JUDGE_IGNORED = (
+        1 << 48, "judge ignored",
+        "The weight of the judge is zero: where people have labelled as well, its labels say "
+        "nothing about theirs.",
+        "Look at its instructions, or take another judge.",
+    )  # fmt: skip
+    FEW_DISAGREEMENTS = (
+        1 << 49, "few disagreements",
+        "Judge and people disagree on fewer than 10 of the points that both labelled: too few to "
+        "know how often, and the interval may be too narrow.",
+        "Have people label more points.",
     )  # fmt: skip
     UNEQUAL_CLUSTERS = (
         1 << 50, "unequal clusters",

@@ -40,7 +40,7 @@ LANES = 4
 Floats = NDArray[np.float64]
 Ints = NDArray[np.signedinteger[Any]]
 Hashes = NDArray[np.uint64]
-F = TypeVar("F", bound=Callable[..., None])
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def compiled(reorder: bool = False) -> Callable[[F], F]:

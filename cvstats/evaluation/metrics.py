@@ -30,7 +30,7 @@ __all__ = ["asks_for_metrics", "metric_log", "prediction_spec"]
 
 
 def asks_for_metrics(loss: Loss | Sequence[Loss]) -> bool:
-    """Whether there are several losses, or one that is no mean over points."""
+    """Whether there are several losses, or one that is not a mean over points."""
     if not isinstance(loss, str):
         return isinstance(loss, Sequence)
     return loss in METRICS and loss != "accuracy"

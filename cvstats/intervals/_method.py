@@ -37,7 +37,7 @@ from cvstats.core.columns import Columns
 from cvstats.core.design import Design
 from cvstats.core.result import Result
 from cvstats.core.types import FloatArray, IntArray, MaskArray
-from cvstats.errors import LogError, check_two_levels, checked_level, is_several
+from cvstats.errors import LogError, check_two_levels, checked_level
 from cvstats.intervals._differences import find_unstable, is_difference
 from cvstats.intervals._groups import add_doubt, flag_ignored_sources
 from cvstats.intervals._references import RELATIVE_STABILITY
@@ -141,7 +141,7 @@ class Method:
         check_choices(options, self.choices)
         if self.level_option is not None and self.level_option in options:
             given = options[self.level_option]
-            if self.takes_two_levels and is_several(given):
+            if self.takes_two_levels and isinstance(given, (tuple, list)):
                 check_two_levels(self.level_option, given)
             else:
                 checked_level(self.level_option, given)
@@ -361,6 +361,8 @@ class IntervalMethod(LogMethod):
 
 def add_flags(result: Result, flags: IntArray) -> Result:
     """Add cautions to those of a result, where there are losses."""
+    if not flags.any():
+        return result
     evaluated = (result.caution & np.int64(Caution.NO_LOSSES)) == 0
     flags = flags & ~np.int64(result.allows_for)
     return replace(result, caution=result.caution | np.where(evaluated, flags, 0))

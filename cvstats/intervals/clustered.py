@@ -14,7 +14,7 @@ from cvstats.core.design import Design
 from cvstats.core.layout import find_across_folds
 from cvstats.core.result import Result, interval
 from cvstats.core.types import FloatArray
-from cvstats.errors import LogError, checked_level, is_several
+from cvstats.errors import LogError, checked_level
 from cvstats.intervals._groups import INDEPENDENT, NEW_GROUPS, OF_FOLDS, count_points, size_range
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import groups
@@ -40,26 +40,18 @@ def clustered(
     per: str | None = None,
     missing: Missing = "raise",
 ) -> Table:
-    """Cluster-robust interval: groups of points, not points, are what was sampled.
+    r"""Cluster-robust interval: groups of points, not points, are what was sampled.
 
-    The target is the mean loss over points of groups drawn as these were. The estimate is the
-    mean mu of all losses. With v_c the share of the losses in cluster c of G, m_c their mean and
-    ``D_c = v_c (m_c - mu)``, the variance is
-
-    - CR2: ``sum_c D_c^2 / (1 - v_c)``, with the degrees of freedom of Bell and McCaffrey,
-      ``1 / [sum v_c^2 + (sum q_c)^2 - sum q_c^2]`` where ``q_c = v_c^2 / (1 - v_c)``;
-    - CR1: ``G / (G - 1) sum_c D_c^2``, with G - 1 degrees of freedom;
-    - CR3, the jackknife: ``(G - 1) / G sum_c [D_c / (1 - v_c)]^2``, with G - 1;
-
-    and the limits take Student's t. All three are one for clusters of equal size.
+    The target is the mean loss over points of groups drawn as these were, and the estimate is the
+    mean of all losses. Its variance comes from the deviations of the clusters' totals, and the
+    limits use Student's t: with the degrees of freedom of Bell and McCaffrey for CR2, and with one
+    less than the number of clusters for CR1 and for CR3, the jackknife. All three are equal for
+    clusters of equal size.
 
     Two levels in ``by``, as in ``("point", "repetition")``, are two samples at once: points and
-    seeds, prompts and judges. The target is then the mean loss over new labels of both. Where every
-    pair of labels has equally many losses, these are averaged, and with I and J labels and the mean
-    squares MS of the analysis of variance the variance is ``(MS_A + MS_B - MS_E) / (I J)``, with
-    Satterthwaite's degrees of freedom ``(MS_A + MS_B - MS_E)^2 / [MS_A^2 / (I - 1) + MS_B^2 /
-    (J - 1) + MS_E^2 / ((I - 1) (J - 1))]``. Otherwise it is CR1 of A and of B, less CR1 of their
-    pairs, with min(I, J) - 1.
+    seeds, prompts and judges. The target is then the mean loss over new labels of both. The
+    variance is that of a balanced analysis of variance where every pair of labels has equally many
+    losses; otherwise it is CR1 of the one level plus CR1 of the other, less CR1 of their pairs.
 
     Parameters
     ----------
@@ -97,8 +89,43 @@ def clustered(
         one occurs with a single label of the other, or points are not at hand (lazy arrays,
         `Moments`) that ``by`` names.
 
+    See Also
+    --------
+    cvstats.out_of_source : For groups that were left out one at a time.
+    cvstats.wild_cluster : For few clusters.
+    cvstats.wald : For points that are independent.
+    cvstats.heterogeneity : Whether the groups differ.
+
     Notes
     -----
+    With mu the mean of all losses, v_c the share of the losses that cluster c of G has, m_c their
+    mean and D_c = v_c (m_c - mu), the variances are
+
+    .. math::
+
+        \mathrm{CR2} &= \sum_c \frac{D_c^2}{1 - v_c} \\
+        \mathrm{CR1} &= \frac{G}{G - 1} \sum_c D_c^2 \\
+        \mathrm{CR3} &= \frac{G - 1}{G} \sum_c \left(\frac{D_c}{1 - v_c}\right)^2 .
+
+    CR1 and CR3 have G - 1 degrees of freedom, and CR2 has
+
+    .. math::
+
+        \frac{1}{\sum_c v_c^2 + \left(\sum_c q_c\right)^2 - \sum_c q_c^2}, \qquad
+        q_c = \frac{v_c^2}{1 - v_c} .
+
+    For two levels with I and J labels, and MS the mean squares of the analysis of variance of the
+    pairs' means, the variance and its degrees of freedom (Satterthwaite) are
+
+    .. math::
+
+        \frac{\mathrm{MS}_A + \mathrm{MS}_B - \mathrm{MS}_E}{I J}, \qquad
+        \frac{(\mathrm{MS}_A + \mathrm{MS}_B - \mathrm{MS}_E)^2}{
+            \frac{\mathrm{MS}_A^2}{I - 1} + \frac{\mathrm{MS}_B^2}{J - 1}
+            + \frac{\mathrm{MS}_E^2}{(I - 1)(J - 1)}} .
+
+    Where the pairs have different numbers of losses, the degrees of freedom are min(I, J) - 1.
+
     Exact as clusters grow in number, if they are independent and models were trained on other
     clusters than they were tested on. ``caution`` reports fewer than 30 clusters, and fewer
     than 2 degrees of freedom; a cluster that occurs in several folds, so that the interval is
@@ -165,9 +192,10 @@ def check_parts(by: object, per: object) -> None:
     """Refuse parts of one cluster each."""
     if per is not None:
         checked_level("per", per)
-        if not is_several(by):
-            checked_level("by", by)
-        if per == by or (isinstance(by, Sequence) and per in by):
+        names = by if isinstance(by, (tuple, list)) else (by,)
+        for name in names:
+            checked_level("by", name)
+        if per in names:
             raise LogError(
                 f"per={per!r} leaves one cluster in each part. "
                 f"Expected another level than by={by!r}."

@@ -78,17 +78,18 @@ def out_of_source(
     by: str | None = None,
     missing: Missing = "raise",
 ) -> Table:
-    """Interval for the error on new sources, on one of them, or on the sources at hand.
+    r"""Interval for the error on new sources, on one of them, or on the sources at hand.
 
-    Each of K sources (subjects, sites, months) was tested by a model trained on the others.
-    With m_k the mean loss of source k, var_k the sample variance of its M_k losses, and V_b the
-    sample variance of the m_k, the estimate is the plain mean of the m_k and its variance
+    Each of K sources (subjects, sites, months) was tested by a model trained on the others. The
+    estimate is the plain mean of the mean losses of the sources, and its variance depends on the
+    target:
 
-    - for the mean over new sources, drawn as these were: ``V_b / K``, with Student's t on K - 1
-      degrees of freedom;
-    - for one new source (``interval="prediction"``): ``V_b (1 + 1 / K)``, with the same t;
-    - for these sources, over data sets that they could give: ``theta_a = K^-2 sum_k var_k /
-      M_k`` or ``theta_b``, twice that, with normal quantiles.
+    - the mean over new sources, drawn as these were: how much the sources' means differ gives the
+      variance, with Student's t on K - 1 degrees of freedom;
+    - one new source (``interval="prediction"``): where the mean loss of the next source will lie,
+      with the same t;
+    - these sources, over data sets that they could give: the variance comes from the losses within
+      the sources, with normal quantiles.
 
     Parameters
     ----------
@@ -132,8 +133,24 @@ def out_of_source(
         several sources; for these sources also if a source has one point, or if a prediction is
         asked for.
 
+    See Also
+    --------
+    cvstats.clustered : For folds or a test set that hold whole groups.
+    cvstats.heterogeneity : Whether the sources differ, and by how much.
+    cvstats.plans.leave_one_source_out : The resampling plan that it needs.
+
     Notes
     -----
+    With V_b the sample variance of the means of the K sources, and var_k the sample variance of
+    the M_k losses of source k, the variances are, in the same order,
+
+    .. math::
+
+        \frac{V_b}{K}, \qquad V_b \left(1 + \frac1K\right), \qquad
+        \theta_a = \frac{1}{K^2} \sum_k \frac{\mathrm{var}_k}{M_k} ,
+
+    and theta_b is twice theta_a.
+
     The two targets differ by more than a name. As sources grow, the interval for these
     sources shrinks to nothing, and the one for a new source does not: the sources are what was
     sampled. The latter is exact as sources grow if they were drawn independently and the

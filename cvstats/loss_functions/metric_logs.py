@@ -48,8 +48,8 @@ Mask = NDArray[np.bool_] | None
 """Where something is; None where it is everywhere."""
 
 OPTIONS = (
-    "average", "multi_class", "beta", "weights", "zero_division", "ddof", "event", "reference",
-    "base", "labels",
+    "average", "multi_class", "beta", "weights", "zero_division", "ddof", "class_shares", "event",
+    "reference", "base", "labels",
 )  # fmt: skip
 """Options that some metrics look at."""
 
@@ -61,7 +61,7 @@ def takes_option(metric: Metric, option: str) -> bool:
     if metric.reads == "losses":  # the loss of points may look at these
         return option in ("quantile", "threshold", "classes", "positive", "base")
     if option in ("labels", "threshold"):
-        return metric.reads == "labels"
+        return metric.reads == "labels" or (option == "threshold" and metric.reads == "sets")
     if option == "classes":
         return metric.reads == "any" or "multi_class" in metric.takes
     return option == "positive" and metric.reads in ("labels", "scores")
@@ -84,6 +84,7 @@ class MetricRequest:
     weights: str | None = None
     zero_division: float | None = None
     ddof: int | None = None
+    class_shares: str | None = None
     event: Hashable = None
     reference: Hashable = None
     base: str | Callable[[Any, Any], Any] | None = None
@@ -103,6 +104,13 @@ class MetricRequest:
             if getattr(self, option) not in (None, 0, 1):
                 got = getattr(self, option)
                 raise LogError(f"{option}={got!r} is not known. Expected 0 or 1.")
+        if self.metric.reads == "sets" and self.average != "micro":
+            raise LogError(
+                f"average={self.average!r} is not there for a truth of several columns. Expected "
+                f"average='micro'."
+            )
+        if self.class_shares is not None and self.options.classes is not None:
+            raise LogError("class_shares= is for two classes. Leave it out, or leave out classes=.")
         if self.shares is not None and self.strata is None:
             raise LogError("shares= are those of strata. Expected strata= with it.")
         if self.beta is not None and not (is_number(self.beta) and self.beta > 0):
@@ -139,6 +147,12 @@ def mean_loss(loss: Any, options: LossOptions) -> Metric:
     return Metric(name, name, "losses", influence, (-np.inf, np.inf), "pool", better="smaller")
 
 
+ACCURACY: dict[Any, Any] = {
+    "loss": "1 - accuracy", "metric": "accuracy", "orientation": "1 - score", "range": (0.0, 1.0),
+}  # fmt: skip
+"""Facts of a log of 0/1 losses that is asked for as accuracy: it is a mean over points."""
+
+
 # --- the log --------------------------------------------------------------------------------------
 
 
@@ -153,7 +167,7 @@ class Labelling:
 
 def metric_log(
     predictions: pd.DataFrame | xr.Dataset,
-    truth: Hashable,
+    truth: Sequence[Hashable],
     models: Columns,
     request: MetricRequest,
 ) -> tuple[dict[Hashable, Any], dict[str, Any]]:
@@ -170,17 +184,17 @@ def metric_log(
         work = partial(of_rows, design, cells, request, classes, notes, find_rows(design, cells))
         values: dict[Hashable, Any] = {}
         for model, columns in models.items():
-            found = work(model, *(arrays[name] for name in [truth, *columns, *request.columns]))
+            found = work(model, *(arrays[name] for name in [*truth, *columns, *request.columns]))
             values[model] = pd.Series(found, index=predictions.index, copy=False)
     else:
         values, cells, classes = of_dataset(predictions, truth, models, request, notes)
     return values, metric_facts(request, cells, classes, notes)
 
 
-def needed(truth: Hashable, models: Columns, request: MetricRequest) -> list[Hashable]:
+def needed(truth: Sequence[Hashable], models: Columns, request: MetricRequest) -> list[Hashable]:
     """List the columns that are read, each once."""
     return list(
-        dict.fromkeys([truth, *(c for cs in models.values() for c in cs), *request.columns])
+        dict.fromkeys([*truth, *(c for cs in models.values() for c in cs), *request.columns])
     )
 
 
@@ -226,31 +240,50 @@ def of_rows(
     notes: list[CellNotes],
     rows: Sequence[Rows],
     model: Hashable,
-    truth: Values,
     *columns: Values,
 ) -> FloatArray:
     """Compute the pseudo-losses of one model, from its columns and the further ones."""
     more = dict(
         zip(named_columns(request), columns[len(columns) - len(request.columns) :], strict=True)
     )
-    guesses = columns[: len(columns) - len(request.columns)]
-    guess = guesses[0] if request.options.classes is None else np.column_stack(guesses)
+    own = columns[: len(columns) - len(request.columns)]
+    truth, guess = own[0], own[1]
+    if request.metric.reads == "sets":
+        labels = len(own) // 2
+        truth, guess = np.column_stack(own[:labels]), np.column_stack(own[labels:])
+    elif request.options.classes is not None:
+        guess = np.column_stack(own[1:])
     points = encode(truth, guess, request, classes, more)
     points = replace(points, **weights_and_strata(points, request, more, design))
 
     def refuse(row: int, why: str) -> LogError:
-        return undefined(request, model, classes, design, cells, row, why)
+        where = {}
+        for name in cells:
+            level = design.levels[name]
+            where[name] = level.labels[int(level.block(row, row + 1)[0])]
+        folded = fold_level(design) is not None
+        return undefined(request, model, classes, where, folded, why)
 
-    average, multi = classes.average, request.multi_class or "ovr"
-    asked = MetricOptions(
-        labels=len(classes.labels), positive=classes.positive, average=average, multi_class=multi,
-        beta=1.0 if request.beta is None else float(request.beta), weights=request.weights,
-        zero_division=request.zero_division,
-    )  # fmt: skip
+    asked = metric_options(request, classes)
+    if request.class_shares == "log":
+        here = slice(None) if points.there is None else points.there
+        weight = None if points.weight is None else points.weight[here]
+        counts = np.bincount(points.truth[here], weight, minlength=2)
+        asked = replace(asked, class_shares=counts / counts.sum())
     ddof = 1 if request.ddof is None else request.ddof
     losses, noticed = pseudo_losses(request.metric, points, rows, asked, refuse, ddof)
     notes.append(noticed)
     return losses
+
+
+def metric_options(request: MetricRequest, classes: Labelling) -> MetricOptions:
+    """Make the options of a metric, with their defaults."""
+    return MetricOptions(
+        labels=len(classes.labels), positive=classes.positive, average=classes.average,
+        multi_class=request.multi_class or "ovr",
+        beta=1.0 if request.beta is None else float(request.beta), weights=request.weights,
+        zero_division=request.zero_division,
+    )  # fmt: skip
 
 
 def named_columns(request: MetricRequest) -> list[str]:
@@ -260,18 +293,14 @@ def named_columns(request: MetricRequest) -> list[str]:
 
 
 def undefined(
-    request: MetricRequest, model: Hashable, classes: Labelling, design: Design,
-    cells: tuple[str, ...], row: int, why: str,
+    request: MetricRequest, model: Hashable, classes: Labelling, labels: Mapping[str, Any],
+    folded: bool, why: str,
 ) -> LogError:  # fmt: skip
     """Word the error for a cell in which the metric has no value."""
-    labels = {}
-    for name in cells:
-        level = design.levels[name]
-        labels[name] = level.labels[int(level.block(row, row + 1)[0])]
     where = f" at {place(labels)}" if labels else ""
     whose = "" if model is None else f" of {spelled(model)}"
     ways = []
-    if not request.pools and fold_level(design) is not None:
+    if folded and not request.pools:
         ways.append("stratified folds")
         ways.append("folds='pool'")
     if "zero_division" in request.metric.takes and "predicted" in why:
@@ -304,6 +333,10 @@ def encode(
     elif reads == "labels":
         first, here = codes_of(truth, classes.labels, "truth")
         second, also = codes_of(guess, classes.labels, "prediction")
+        there = both(here, also)
+    elif reads == "sets":
+        first, here = indicators(truth, "truth", None)
+        second, also = indicators(guess, "prediction", options.threshold)
         there = both(here, also)
     elif reads == "scores":
         second = probabilities(guess) if guess.ndim == 2 else numbers(guess, "prediction")
@@ -345,6 +378,22 @@ def present(values: Values) -> Mask:
             return None
     rows = values if values.ndim == 1 else values.sum(axis=1)
     return ~np.isnan(rows)
+
+
+def indicators(values: Values, what: str, threshold: float | None) -> tuple[IntArray, Mask]:
+    """Read for each label whether a point has it; also say where that is known."""
+    found = np.asarray(numbers(values, what), dtype=np.float64)
+    there = present(found)
+    if threshold is not None:
+        return (found >= threshold).astype(np.int64), there
+    stray = np.argwhere(~np.isin(found, (0, 1)) & ~np.isnan(found))
+    if len(stray):
+        at = tuple(stray[0])
+        raise LogError(
+            f"the {what} of a label is {spelled(found[at])} in row {at[0]:,}. Expected 0 or 1 in "
+            f"the column of each label. For probabilities pass threshold=0.5."
+        )
+    return (found == 1).astype(np.int64), there
 
 
 @overload
@@ -390,10 +439,13 @@ def codes_of(values: Values, labels: list[Any], what: str) -> tuple[IntArray, Ma
 
 
 def find_classes(
-    arrays: Mapping[Hashable, Values], truth: Hashable, models: Columns, request: MetricRequest
-) -> Labelling:
+    arrays: Mapping[Hashable, Values], truth: Sequence[Hashable], models: Columns,
+    request: MetricRequest,
+) -> Labelling:  # fmt: skip
     """Find the labels of truth and predictions of all models, and how classes are averaged."""
     reads, options = request.metric.reads, request.options
+    if reads == "sets":
+        return Labelling([], 0, "micro")
     if reads == "scores" and options.classes is not None:
         labels = list(options.classes)
         if len(set(labels)) < len(labels):
@@ -402,12 +454,7 @@ def find_classes(
         checked_choice("average", average, ("macro", "weighted"))
         return Labelling(labels, 0, average)
     if reads == "scores" or (reads == "labels" and options.threshold is not None):
-        if request.average is not None or request.multi_class is not None:
-            raise LogError(
-                f"average= and multi_class= are for several classes, and {request.metric.words} "
-                f"is asked of one score for each point. Leave them out, or pass classes= with a "
-                f"column for each class."
-            )
+        refuse_average(request)
         return Labelling(["the negative class", "the positive class"], 1, "binary")
     if reads != "labels":
         return Labelling([], 0, "binary")
@@ -416,9 +463,20 @@ def find_classes(
         if len(set(labels)) < max(2, len(labels)):
             raise LogError(f"labels={labels!r} are not classes. Expected two labels or more.")
     else:
-        labels = union(arrays[truth], *(arrays[c] for cs in models.values() for c in cs))
-        refuse_probabilities(arrays, models, union(arrays[truth]), request)
-    return with_positive(labels, union(arrays[truth]), request)
+        (own,) = (arrays[name] for name in truth)
+        labels = union(own, *(arrays[c] for cs in models.values() for c in cs))
+        refuse_probabilities(arrays, models, union(own), request)
+    return with_positive(labels, request)
+
+
+def refuse_average(request: MetricRequest) -> None:
+    """Refuse options for several classes where there is one score for each point."""
+    if request.average is not None or request.multi_class is not None:
+        raise LogError(
+            f"average= and multi_class= are for several classes, and {request.metric.words} "
+            f"is asked of one score for each point. Leave them out, or pass classes= with a "
+            f"column for each class."
+        )
 
 
 def union(*columns: Values) -> list[Any]:
@@ -459,7 +517,7 @@ def refuse_probabilities(
             )
 
 
-def with_positive(labels: list[Any], of_truth: list[Any], request: MetricRequest) -> Labelling:
+def with_positive(labels: list[Any], request: MetricRequest) -> Labelling:
     """Decide between one positive class and an average over classes."""
     positive, average = request.options.positive, request.average
     if "average" not in request.metric.takes:
@@ -537,7 +595,7 @@ def weights_and_strata(
 
 def of_dataset(
     predictions: xr.Dataset,
-    truth: Hashable,
+    truth: Sequence[Hashable],
     models: Columns,
     request: MetricRequest,
     notes: list[CellNotes],
@@ -555,14 +613,14 @@ def of_dataset(
         name: objects_of(predictions[name]) for name in needed(truth, models, request)
     }  # fmt: skip
     if lazy:
-        arrays = dict.fromkeys([truth, *(c for cs in models.values() for c in cs)], np.array([]))
+        arrays = dict.fromkeys([*truth, *(c for cs in models.values() for c in cs)], np.array([]))
     classes = find_classes(arrays, truth, models, request)
     values: dict[Hashable, Any] = {}
     cells: tuple[str, ...] = ()
     for model, columns in models.items():
-        names = [truth, *columns, *request.columns]
+        names = [*truth, *columns, *request.columns]
         parts = xr.broadcast(*(predictions[name] for name in names))
-        first = parts[1]
+        first = parts[len(truth)]
         coords = xr.merge([part.coords.to_dataset() for part in parts], compat="override")
         whole = first.assign_coords(coords.coords)
         dims = level_dims(whole)
@@ -636,7 +694,7 @@ def metric_facts(
         facts["positive"] = classes.labels[classes.positive] if known_labels else one
     if "average" in metric.takes and classes.average != "binary":
         facts["average"] = classes.average
-    for name in ("weight", "strata"):
+    for name in ("weight", "strata", "class_shares"):
         if getattr(request, name) is not None:
             facts[name] = getattr(request, name)
     if metric.biased_by_fold and not request.pools and len(cells):

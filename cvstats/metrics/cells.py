@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +15,9 @@ from cvstats.core.design import readonly
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.metrics._metric import Influence, Metric, MetricOptions, UndefinedMetricError
 
-__all__ = ["CellNotes", "Points", "Rows", "pseudo_losses", "rows_of_cells"]
+__all__ = [
+    "CellNotes", "Points", "Rows", "influence_of_counts", "pseudo_losses", "rows_of_cells",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +64,10 @@ class CellNotes:
     rarest: int | None = None
     constant: int = 0
 
+    def see_class(self, points: int) -> None:
+        """Take note of the points of the rarest class of a cell."""
+        self.rarest = points if self.rarest is None else min(points, self.rarest)
+
 
 Codes = NDArray[np.signedinteger[Any]]
 Rows = slice | IntArray
@@ -103,8 +110,7 @@ def pseudo_losses(
             raise refuse(first_row(rows), str(error)) from None
         if metric.reads in ("labels", "scores"):
             counts = np.bincount(here.truth, minlength=options.labels)
-            least = int(counts.min())
-            notes.rarest = least if notes.rarest is None else min(least, notes.rarest)
+            notes.see_class(int(counts.min()))
             if ddof and metric.scales_classes and here.prediction.ndim == 1:
                 phi *= np.sqrt(counts / np.maximum(counts - 1, 1))[here.truth]
         z = phi if weight is None else phi * (weight / weight.mean())
@@ -128,21 +134,37 @@ def influence(
     if metric.reads == "labels":
         k = options.labels
         pair = points.truth * k + points.prediction
-        counted = np.bincount(pair, weight, k * k).reshape(k, k)
-        table = counted / counted.sum()
-        try:
-            value, phi = metric.influence(table, replace(options, zero_division=None))
-        except UndefinedMetricError:
-            if options.zero_division is None:
-                raise
-            value, phi = metric.influence(table, options)
-            notes.constant += 1
+        counts = np.bincount(pair, weight, k * k).reshape(k, k)
+        value, phi = influence_of_counts(metric, counts, options, notes)
         return value, phi.reshape(-1)[pair]
     if metric.reads == "times":
         return metric.influence(points.truth, points.prediction, weight, options, points.event)
+    if metric.reads == "sets":
+        work = partial(metric.influence, points.truth, points.prediction, weight)
+        return with_zero_division(work, options, notes)
     value, phi = metric.influence(points.truth, points.prediction, weight, options)
     notes.constant += metric.reads == "numbers" and value == 0 and not phi.any()
     return value, phi
+
+
+def influence_of_counts(
+    metric: Metric, counts: NDArray[Any], options: MetricOptions, notes: CellNotes
+) -> Influence:
+    """Compute a metric of labels from counts, or sums of weights, of truth by label."""
+    return with_zero_division(partial(metric.influence, counts / counts.sum()), options, notes)
+
+
+def with_zero_division(
+    work: Callable[[MetricOptions], Influence], options: MetricOptions, notes: CellNotes
+) -> Influence:
+    """Take note of a cell whose value is an agreement."""
+    try:
+        return work(replace(options, zero_division=None))
+    except UndefinedMetricError:
+        if options.zero_division is None:
+            raise
+        notes.constant += 1
+        return work(options)
 
 
 def take(points: Points, rows: Rows, metric: Metric) -> Points:

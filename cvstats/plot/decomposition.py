@@ -73,7 +73,7 @@ def decomposition(
     Raises
     ------
     LogError
-        If the log is no partition into folds, or a rho is out of range.
+        If the log is not a partition into folds, or a rho is out of range.
 
     Notes
     -----

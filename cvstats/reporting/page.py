@@ -14,7 +14,7 @@ from cvstats.errors import LogError
 from cvstats.formatting import printable
 from cvstats.io.write import replacing
 from cvstats.options import Missing, check_alpha, whole_number
-from cvstats.reporting.content import Figure, Settings, describe_computation, sections
+from cvstats.reporting.content import Figure, Settings, describe_computation, make_report
 from cvstats.reporting.facts import facts, first_section, summarize
 
 __all__ = ["check_path", "report", "write_report"]
@@ -158,7 +158,7 @@ def render_page(losses: Losses, title: str | None, settings: Settings, call: str
     """Fill the template."""
     import jinja2
 
-    made = list(sections(losses, settings))
+    made = make_report(losses, settings)
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
@@ -171,8 +171,10 @@ def render_page(losses: Losses, title: str | None, settings: Settings, call: str
         line=summarize(losses),
         style=templates.joinpath("report.css").read_text(encoding="utf-8"),
         first=first_section(facts(losses), summarize(losses)),
-        sections=made,
-        how=describe_computation(losses, made, call),
+        sentences=made.sentences,
+        doubts=made.doubts,
+        sections=made.sections,
+        how=describe_computation(losses, made, settings, call),
         today=date.today().isoformat(),
     )
     return "\n".join(map(printable, page.split("\n")))

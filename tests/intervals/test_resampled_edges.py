@@ -262,6 +262,8 @@ def test_halves_tested_on_more_or_fewer_points(points, labelled):
     sample, _, point = (log.index.get_level_values(level) for level in range(3))
     found = cvstats.conservative_z(log[point < np.where(sample == 0, 20, points)])
     assert ("unequal test sizes" in only_row(found)["caution"]) == labelled
+    one = cvstats.conservative_z(log[point < np.where(sample == 1, points, 20)])
+    assert ("unequal test sizes" in only_row(one)["caution"]) == labelled
 
 
 def test_masked_cells_and_missing_losses():

@@ -202,11 +202,35 @@ def test_limits_on_another_scale() -> None:
     assert (groups["upper"] < 1).all()
 
 
+@pytest.mark.parametrize("loss", ["pearson", "spearman", "kendall", "matthews", "kappa"])
+def test_limits_on_the_scale_of_fisher(loss: str) -> None:
+    column = "label" if loss in ("matthews", "kappa") else "a"
+    log = cvstats.losses(frame(), "y", [column], loss)
+    plain, found = log.cvci.wald(), log.cvci.wald(scale="fisher-z")
+    e, s = plain["estimate"], plain["se"]
+    z = 1.959963984540054
+    for side, sign in (("lower", -1), ("upper", 1)):
+        at = np.arctanh(e) + sign * z * s / (1 - e**2)
+        np.testing.assert_allclose(found[side], np.tanh(at), rtol=1e-13)
+    score = cvstats.as_scores(found)
+    np.testing.assert_allclose(score["lower"], -found["upper"])
+    assert found.attrs["scale"] == "fisher-z"
+
+
 def test_a_scale_needs_its_range() -> None:
+    with pytest.raises(LogError, match="scale='fisher-z' is for correlations"):
+        cvstats.losses(frame(), "y", ["a"], "auc").cvci.wald(scale="fisher-z")
+    two = cvstats.losses(frame(), "y", ["a", "b"], "pearson")
+    with pytest.raises(LogError, match="scale='fisher-z' is for correlations"):
+        two.cvci.difference().cvci.wald(scale="fisher-z")
+    best = cvstats.losses(frame().assign(a=lambda t: t["y"]), "y", ["a"], "pearson")
+    found = best.cvci.wald(scale="fisher-z")
+    assert found[["lower", "upper"]].isna().all(axis=None)
+    assert "end of scale" in found["caution"].item()
     large = frame().assign(a=10.0)
     with pytest.raises(LogError, match="scale='logit' is for means between 0 and 1"):
         cvstats.losses(large, "y", ["a"], "squared_error").cvci.wald(scale="logit")
-    with pytest.raises(LogError, match="matthews has no such range"):
+    with pytest.raises(LogError, match="matthews has no such range.*fisher-z"):
         cvstats.losses(frame(), "y", ["label"], "matthews").cvci.wald(scale="log")
     best = frame().assign(a=frame()["y"])
     found = cvstats.losses(best, "y", ["a"], "auc").cvci.wald(scale="logit")
