@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cvstats.core import crossproducts, few, kernels
 from cvstats.core.columns import Columns, Differences
-from cvstats.core.design import CellTable, Counts, Design, count_blocks
+from cvstats.core.design import CellTable, Codes, Counts, Design, count_blocks
 from cvstats.core.moments import Moments, State, choose_origin, pool
 from cvstats.core.threads import Scratch, block_bounds, blocks_per_task, check_threads, ordered_map
 from cvstats.core.types import FloatArray
@@ -233,11 +233,11 @@ def _read_columns(
     largest = counts.argmax(axis=1)
     whole = counts.max(axis=1) == np.diff([*begin, row + stop - start])
     only = np.where(whole, largest, -1)
-    cells = (
-        np.empty(0, dtype=np.int32)
-        if whole.all()
-        else _cell_numbers(design, table, start, stop, scratch)
-    )
+    cells: Codes | None = np.empty(0, dtype=np.int32)
+    if not whole.all():
+        cells = design.stored_cells(table.by, start, stop)
+        if cells is None:
+            cells = _cell_numbers(design, table, start, stop, scratch)
     at = slice(column, column + width)
 
     def add(shift: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -242,7 +242,9 @@ def draw_svg(draw: Callable[[Axes], Axes], height: float) -> str:
 def of_intervals(report: Report, evidence: Evidence, settings: Settings) -> Section:
     """Tell the error of each model, and what its interval covers."""
     scale, facts = scale_of_cell(evidence, 0), evidence.facts
-    section = Section("intervals", f"How {'good' if scale.larger else 'large'} is the {scale.name}?")
+    section = Section(
+        "intervals", f"How {'good' if scale.larger else 'large'} is the {scale.name}?"
+    )
     report.note(facts)
     level = level_of(evidence)
     section.paragraphs.append(f"Each {level} interval is for the {facts['target']}.")
@@ -317,7 +319,14 @@ def quantiles(evidence: Evidence) -> Grid:
         )
         for j, name in enumerate(evidence.names)
     ]  # fmt: skip
-    heads = ["best cell", "best quarter", "median", "worst quarter", "worst cell", "median interval"]
+    heads = [
+        "best cell",
+        "best quarter",
+        "median",
+        "worst quarter",
+        "worst cell",
+        "median interval",
+    ]
     caption = (
         f"{capital(scale.name)} over {len(evidence.cells):,} cells ({', '.join(evidence.dims)})"
     )
@@ -519,9 +528,7 @@ def of_sources(report: Report, losses: Losses, settings: Settings, design: Desig
     )
     numbers = ["estimate", "lower", "upper", "se"]
     turned_rows = shown(evidence, result)
-    section.parts.append(
-        grid(turned_rows, caption, numbers, best="estimate", larger=scale.larger)
-    )
+    section.parts.append(grid(turned_rows, caption, numbers, best="estimate", larger=scale.larger))
     try:
         spread = heterogeneity(losses, **options)
     except LogError as error:

@@ -53,7 +53,9 @@ def draw_ranking(ax: Axes, evidence: Evidence, scale: Scale) -> Axes:
             markersize=max(1.0, min(5.0, 600 / len(order))), label=label,
         )  # fmt: skip
     ax.set_ylim(len(order) + 0.5, 0.5)
-    ax.legend(loc="upper right" if not scale.larger else "upper left", fontsize="small", frameon=False)
+    ax.legend(
+        loc="upper right" if not scale.larger else "upper left", fontsize="small", frameon=False
+    )
     label_y(ax, "rank of the model")
     set_numbers(ax, scale.name)
     return ax
