@@ -93,7 +93,7 @@ def compute_two_ways(
         caution |= Caution.FEW_OF_ONE_WAY
     if most < FEW_CLUSTERS:
         caution |= Caution.FEW_CLUSTERS
-    if divides_sources(log.design, names):
+    if divides_sources(log, names):
         caution |= Caution.SOURCES_ACROSS_FOLDS
     flags = np.full(len(variance), np.int64(caution))
     flags[df < FEW_DF] |= np.int64(Caution.VERY_FEW_CLUSTERS)
@@ -111,14 +111,17 @@ def compute_two_ways(
     )  # fmt: skip
 
 
-def divides_sources(design: Design, names: tuple[str, str]) -> bool:
+def divides_sources(log: Log, names: tuple[str, str]) -> bool:
     """Whether a label that points keep, such as that of a source, occurs in several folds.
 
     Each point is tested once in a repetition, and repetitions or judges are in all folds.
     """
     if "point" in names:
         return False
-    kept = [name for name in names if name not in ("repetition", *design.splits().by)]
+    design = log.design
+    named = log.in_memory and "point" in design.levels
+    crossed = design.splits().by if named else design.within
+    kept = [name for name in names if name not in ("repetition", *crossed)]
     return any(find_across_folds(design, name) is not None for name in kept)
 
 

@@ -745,7 +745,11 @@ def join_tasks(parts: Mapping[str, Any]) -> Any:
 
     None for other files, and where a model has a task twice.
     """
-    tables = {Path(key): part for key, part in parts.items() if isinstance(part, pd.DataFrame)}
+    plain = {
+        Path(key): inspect_ai.of_log(part) if inspect_ai.is_log(part) else part
+        for key, part in parts.items()
+    }
+    tables = {path: part for path, part in plain.items() if isinstance(part, pd.DataFrame)}
     for task, own in (("task_name", "eval_id"), ("task", "scores")):
         if len(tables) < len(parts) or not all(
             {task, own, "model"} <= set(table) for table in tables.values()
@@ -775,7 +779,7 @@ def name_tasks(tables: Sequence[PredictionTable]) -> list[PredictionTable]:
         if task is not None and "source" not in table.table:
             table = replace(table, table=table.table.assign(source=task))
         rest = {name: fact for name, fact in table.attrs.items() if name != inspect_ai.TASK}
-        named.append(replace(table, attrs=rest))
+        named.append(replace(table, attrs={**rest, "sources_are": "fixed"}))
     return named
 
 

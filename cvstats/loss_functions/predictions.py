@@ -269,11 +269,6 @@ def losses(
     return put_together(predictions, values, named, one)
 
 
-ACCURACY: dict[Any, Any] = {
-    "loss": "1 - accuracy", "metric": "accuracy", "orientation": "1 - score", "range": (0.0, 1.0),
-}  # fmt: skip
-"""Facts of a log of 0/1 losses that is asked for as accuracy: it is a mean over points."""
-
 PREDICTION = "y_pred"
 """The column of predictions where a call names none."""
 OF_CLASSES = ("log_loss", "brier", "auc")
