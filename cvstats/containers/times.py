@@ -56,10 +56,8 @@ def is_date(label: object) -> bool:
 
 
 def as_index(labels: Labels) -> pd.Index:
-    """Make an index of labels, of the type that they all have; categories by what they are."""
+    """Make an index of labels, of the type that they all have."""
     index = labels if isinstance(labels, pd.Index) else pd.Index(list(labels), tupleize_cols=False)
-    if isinstance(index, pd.CategoricalIndex):
-        index = index.astype(index.categories.dtype)
     return index.infer_objects()
 
 
