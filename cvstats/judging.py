@@ -109,13 +109,13 @@ def prediction_powered(
     >>> rng = np.random.default_rng(1)
     >>> points = pd.RangeIndex(1000, name="point")
     >>> truth = pd.Series(rng.random(1000) < 0.3, index=points, name="model").astype(float)
-    >>> judged = truth.where(rng.random(1000) < 0.9, 1 - truth)
+    >>> judged = truth.where(rng.random(1000) < 0.85, 1 - truth)
     >>> people = truth.sample(100, random_state=1)
     >>> found = cvstats.prediction_powered(people, judged[people.index], judged)
     >>> found.round(3)
-           estimate  lower  upper    se  weight  human_se caution
+           estimate  lower  upper     se  weight  human_se caution
     model
-    model     0.287  0.229  0.345  0.03   0.672     0.045
+    model     0.298  0.236   0.36  0.032   0.618     0.045
     """
     check_alpha(alpha)
     if weight is not None and not (is_number(weight) and 0 <= weight <= 1):
