@@ -106,6 +106,11 @@ def test_answers_to_one_question_are_averaged():
     assert table.attrs["n_points"] == 150
     with pytest.raises(LogError, match="different levels"):
         found.add(answers(50, start=500))
+    uneven = pd.concat({0: answers(50), 1: answers(40)}, names=["repetition"])
+    with pytest.raises(LogError, match="holdout needs one test set"):
+        monitor(uneven)
+    with pytest.raises(LogError, match="holdout needs one test set"):
+        monitor(parts[0].droplevel("point"))
 
 
 def test_sources_are_counted_where_there_are_any():
