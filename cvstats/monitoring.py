@@ -29,8 +29,11 @@ __all__ = ["Monitor", "monitor"]
 
 Path = str | os.PathLike[str]
 
-DECISIONS = ("", "better", "worse", "alike")
-"""What may be known of a pair: that the model is better, worse, or within the margin."""
+DECISIONS = ("", "better", "worse", "alike", "")
+"""What may be known of a pair: that the model is better, worse, or within the margin.
+
+The last one is for a masked cell, of which there is nothing to know.
+"""
 
 NOTE = "monitor"
 """Where a file of moments keeps the settings and decisions of a monitor."""
@@ -121,8 +124,8 @@ class Monitor:
             stays as it was.
         """
         before, repeated = self._moments, self._repeated
-        part = batch if isinstance(batch, Moments) else self._summarize(batch, missing)
         try:
+            part = batch if isinstance(batch, Moments) else self._summarize(batch, missing)
             self._moments = part if before is None else before + part
             if before is None:
                 choose_pairs(self._moments.log(), self._reference)
@@ -190,10 +193,12 @@ class Monitor:
             found = np.where((found == 0) & within, 3, found)
         early = (result.caution & np.int64(Caution.EARLY_LOOK | Caution.NO_LIMITS_YET)) != 0
         found = np.where(early, 0, found)
+        masked = np.isnan(columns["difference"])
+        found = np.where(masked, DECISIONS.index("", 1), found)
         if self._decided is None or self._stopped_at is None:
             self._decided, self._stopped_at = np.zeros(len(p), np.int64), np.full(len(p), np.nan)
         new = (self._decided == 0) & (found > 0)
-        self._stopped_at = np.where(new, units, self._stopped_at)
+        self._stopped_at = np.where(new & ~masked, units, self._stopped_at)
         self._decided = np.where(new, found, self._decided)
         words: NDArray[Any] = np.array(DECISIONS, dtype=object)[self._decided]
         columns |= {"decision": words, "stopped_at": self._stopped_at}

@@ -140,6 +140,12 @@ def test_arrays_and_carried_cells():
     table = watched(parts).interval()
     assert table["decision"].values.tolist() == [["better"] * 3]
     assert (table["stopped_at"] == 120).all()
+    gaps = watched([part.where(part["lat"] != 1) for part in (
+        part.assign_coords(lat=[0, 1, 2]) for part in parts
+    )])  # fmt: skip
+    assert gaps.stop
+    assert gaps.interval()["decision"].values.tolist() == [["better", "", "better"]]
+    assert np.isnan(gaps.interval()["stopped_at"].values[0, 1])
 
 
 def test_the_next_day(tmp_path):
