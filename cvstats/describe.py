@@ -58,6 +58,11 @@ def moments(losses: Losses, *, by: str | Sequence[str] = BY, missing: Missing = 
     LogError
         If a level is not in the log, or an evaluation has no label (NaN) of it.
 
+    See Also
+    --------
+    cvstats.Moments : The same for a log that is read in batches.
+    cvstats.wald : The interval from these numbers.
+
     Notes
     -----
     Computed in one pass about a mean of each cell, so that a large common offset of the

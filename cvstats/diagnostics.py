@@ -147,6 +147,12 @@ def diagnose(losses: Losses) -> pd.DataFrame:
     LogError
         If the object is not a container of losses, or its losses are not in memory (dask).
 
+    See Also
+    --------
+    cvstats.cautions : The labels of caution for each cell of an array.
+    cvstats.methods : Every method, and whether the log allows it.
+    cvstats.summary : The verdict of a log in three sentences.
+
     Notes
     -----
     With ``d_i = e_i - mean(e)``, outliers are measured by ``sum of the top 1% of d_i^2 / sum
@@ -556,7 +562,7 @@ def few_folds(examination: Examination) -> Iterator[Finding]:
 def few_sources(examination: Examination) -> Iterator[Finding]:
     """Report the number of sources. Limit: below 30."""
     sources = examination.design.number("source")
-    if 1 < sources < FEW_SOURCES:
+    if 1 < sources < FEW_SOURCES and examination.log.noted.get("sources_are") != "fixed":
         yield Finding(f"the log has only {sources} sources", sources)
 
 

@@ -55,6 +55,11 @@ def methods(losses: Losses) -> pd.DataFrame:
     LogError
         If the log contradicts itself.
 
+    See Also
+    --------
+    cvstats.interval : The interval that the log calls for.
+    cvstats.diagnose : Reasons to doubt the log.
+
     Notes
     -----
     A method applies if the levels of the log fit it. It may still ask for a number that no log
@@ -185,6 +190,12 @@ def interval(
     LogError
         If the method needs what the log does not have: the words say which level or number is
         missing.
+
+    See Also
+    --------
+    cvstats.methods : Every method, and whether the log allows it.
+    cvstats.compare : The differences of models, by the same choice.
+    cvstats.winner : The interval of a model that was selected on this log.
 
     References
     ----------

@@ -102,7 +102,7 @@ LAZY = {
     "methods": (k_fold, {}),
 }
 SUMMED = {"friedman": (k_fold, {}), "nemenyi": (k_fold, {}),
-          "source_components": (datasets, {})}  # fmt: skip
+          "source_components": (datasets, {}), "winner": (k_fold, {"rng": 1})}  # fmt: skip
 """They need cells alone, but of all models or data sets together: of frames, not of arrays."""
 
 OF_ARRAYS = {"ordered": (k_fold, {})}
@@ -118,7 +118,7 @@ IN_MEMORY = {
     "report": (k_fold, {}),
 }
 NEED_LOSSES = ["answers", "best_set", "mcnemar", "cochran_q", "difference", "ordered"]
-NEED_PAIRS = ["compare", "equivalence", "power", "rope"]
+NEED_PAIRS = ["compare", "equivalence", "power", "rope", "winner"]
 """Of moments they need what two models share, and that is there only if it was asked for."""
 
 OTHERS = {"difference", "plot", "summary"}
@@ -185,7 +185,7 @@ def test_of_a_lazy_array(name):
 def test_in_words_of_a_lazy_array(name):
     make, options = (SUMMED | IN_MEMORY)[name]
     _, lazy = stacked(make())
-    words = r"one by one.*log.compute\(\)|a bootstrap log .* in memory"
+    words = r"(one by one|is lazy).*log.compute\(\)|a bootstrap log .* in memory"
     with guard(), pytest.raises(LogError, match=words):
         getattr(lazy.cvci, name)(**options)
 
@@ -196,7 +196,7 @@ def test_the_way_out_of_a_lazy_array(name):
     array, lazy = stacked(make())
     by = ["dataset", "source"] if name == "source_components" else None
     with now():
-        moments = Moments.of_log(lazy, by=by)
+        moments = Moments.of_log(lazy, by=by, pairs=name in NEED_PAIRS)
     equal(getattr(moments, name)(**options), getattr(array.cvci, name)(**options))
 
 
@@ -262,7 +262,7 @@ def test_of_moments(name):
     log = make()
     half = len(log) // 2
     by = ["dataset", "source"] if name == "source_components" else None
-    pairs = name in ("compare", "equivalence", "rope", "power")
+    pairs = name in NEED_PAIRS
     parts = (log.iloc[:half], log.iloc[half:])
     moments = sum(Moments.of_log(part, by=by, pairs=pairs) for part in parts)
     if name == "methods":

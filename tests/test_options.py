@@ -25,10 +25,11 @@ EMPTY = pd.Series(dtype=float)
 """A log that every function refuses: whatever else is said was said before it was looked at."""
 
 NEEDED = {"equivalence": {"margin": 1}, "rope": {"margin": 1}, "power": {"effect": 1},
-          "evaluate": {"X": [], "y": []}}  # fmt: skip
+          "evaluate": {"X": [], "y": []},
+          "prediction_powered": {"judge": EMPTY, "judge_on_all": EMPTY}}  # fmt: skip
 """What has to be given."""
 
-OTHERS = {"scan_dask", "scan_parquet", "to_latex", "to_markdown"}
+OTHERS = {"scan_dask", "scan_parquet", "scan_predictions", "to_latex", "to_markdown"}
 """These take no log."""
 
 

@@ -71,10 +71,20 @@ def check_anytime(
             f"anytime=True counts points or groups of one test set, and method={method!r} does "
             f"not. Expected method='holdout', or method='clustered'."
         )
+    if isinstance(options.get("by"), (tuple, list)):
+        raise LogError(
+            f"anytime=True counts points or groups of one kind, and by={options['by']!r} names two "
+            f"levels. Expected one."
+        )
     if "interval" in options:
         raise LogError(
             f"options={dict(options)!r} names limits for one look, and anytime=True has its own. "
             f"Leave it out."
+        )
+    if not isinstance(by := options.get("by", ""), str):
+        raise LogError(
+            f"by={by!r} names two samples at once, and anytime=True counts one of them. Expected "
+            f"one level, as in options={{'by': {by[0]!r}}}."
         )
     if alternative != "two-sided":
         raise LogError(

@@ -287,7 +287,9 @@ def check_method_options(
 
 def levels_of_options(method: str | None, options: Mapping[str, Any]) -> tuple[str, ...]:
     """List the levels that the options of a method name."""
-    if method is None or method in (_union.NAME, "tango"):
+    if method == _union.NAME:
+        return levels_of_options(options["method"], options)
+    if method is None or method == "tango":
         return ()
     named = options.get(find_method(method).level_option or "")
     return () if named is None else (named,) if isinstance(named, str) else tuple(named)

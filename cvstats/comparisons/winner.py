@@ -28,10 +28,20 @@ from cvstats.comparisons._pairs import (
     degrees_of_freedom,
     difference_interval,
     has_standard_errors,
+    levels_of_options,
     model_columns,
     pair_all_models,
 )
-from cvstats.containers import Log, Losses, Table, answer_cells, read, take_flagged
+from cvstats.containers import (
+    Log,
+    Losses,
+    Table,
+    answer_cells,
+    is_dask_frame,
+    later,
+    read,
+    take_flagged,
+)
 from cvstats.core.cautions import Caution
 from cvstats.core.result import Result, is_count
 from cvstats.core.types import FloatArray
@@ -145,7 +155,11 @@ def winner(
     given = check_method_options(method, options)
     check_draws(n_draws, alpha)
     check_rng(rng)
-    log = read(losses, missing=missing)
+    if is_dask_frame(losses):
+        ask = partial(winner, method=method, options=options, alpha=alpha, n_draws=n_draws, rng=rng)
+        answer: Table = later(losses, ask, pairs=True, missing=missing)
+        return answer
+    log = read(losses, missing=missing, levels=levels_of_options(method, given))
     if log.lazy is not None:
         raise LogError(
             "this log is lazy, and which model is the best is known once it is computed. "
@@ -179,6 +193,7 @@ def compute(
         raise no_common_covariance(chosen)
     mean, se = base.columns["estimate"], base.columns["se"]
     df = degrees_of_freedom(base)
+    points = base.columns["n_points"].max() if "n_points" in base.columns else None
     columns = model_columns(log)
     n_models, n_cells = columns.shape
     variance = (gaps.columns["se"] ** 2).reshape(-1, n_cells)
@@ -199,9 +214,9 @@ def compute(
             raise no_common_covariance(chosen)
         largest, shift = found
         doubt = Caution(0)
-        if df is None:
-            doubt = doubt_few_points(critical_value(largest, alpha), points_of(base))
-            largest = student_quantile(largest, points_of(base) - 1)
+        if df is None and points is not None:
+            doubt = doubt_few_points(critical_value(largest, alpha), points)
+            largest = student_quantile(largest, points - 1)
         reach = critical_value(largest, alpha) * se[best] if se[best] > 0 else 0.0
         numbers["estimate"][best] = mean[best] + shift
         numbers["lower"][best] = mean[best] - reach
@@ -219,11 +234,6 @@ def compute(
         "alpha": alpha, "n_draws": n_draws, "seed": seed, "interval_method": chosen,
     }  # fmt: skip
     return Result("winner", table, caution, attrs)
-
-
-def points_of(base: Result) -> float:
-    """Count the points on which standard errors with normal quantiles rest."""
-    return float(base.columns["n_points"].max())
 
 
 def add_constant(squared: FloatArray, se: FloatArray) -> FloatArray:
@@ -290,5 +300,6 @@ METHOD = Method(
     fits="as the interval it is based on",
     reference=REFERENCE,
     models=2,
+    lazy=False,
     takes_scores=True,
 )

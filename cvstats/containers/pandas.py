@@ -326,14 +326,14 @@ def named_rows(models: pd.Index) -> pd.Index:
 def row_of(name: Hashable) -> pd.Index:
     """Make an index of one model; those of texts are kept, as pandas takes long to make them."""
     if isinstance(name, str):
-        return text_index((name,)).rename("model")
+        return text_index((name,), "model").view()
     return pd.Index([name], name="model", tupleize_cols=False)
 
 
 @lru_cache(maxsize=MOST_REMEMBERED)
-def text_index(names: tuple[str, ...]) -> pd.Index:
+def text_index(texts: tuple[str, ...], name: str | None = None) -> pd.Index:
     """Make an index of texts, to be taken views of."""
-    return pd.Index(list(names))
+    return pd.Index(list(texts), name=name)
 
 
 @lru_cache(maxsize=MOST_REMEMBERED)

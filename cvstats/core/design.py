@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.core import kernels
+from cvstats.core import few, kernels
 from cvstats.core.threads import (
     BLOCK,
     PIECE,
@@ -198,7 +198,10 @@ def count_blocks(rows: int, cells: NDArray[np.int32], size: int) -> tuple[Counts
     blocks = -(-len(cells) // rows)
     kind = np.int32 if rows <= np.iinfo(np.int32).max else np.int64
     counts, first = np.zeros((2, blocks, size), dtype=kind)
-    kernels.count_rows(cells, rows, counts, first)
+    if blocks == 1 and few.is_few(len(cells)):
+        few.count_rows(cells, counts[0], first[0])
+    else:
+        kernels.count_rows(cells, rows, counts, first)
     return counts, first
 
 
@@ -307,6 +310,21 @@ class Design:
 
     # --- cells ----------------------------------------------------------------------------
 
+    def stored_cells(self, by: Sequence[str], start: int, stop: int) -> Codes | None:
+        """Take the cell number of some rows from where they are stored in 8 or 16 bits, if so."""
+        telling = self._telling(by)
+        if len(telling) != 1 or self.present is not None or ("index", tuple(by)) in self.facts:
+            return None
+        codes = self.levels[telling[0]].codes
+        narrow = isinstance(codes, np.ndarray) and codes.dtype in (np.int8, np.int16)
+        return readonly(codes[start:stop]) if narrow else None
+
+    def _telling(self, by: Sequence[str]) -> Sequence[str]:
+        """Leave out what has one label, once no evaluation is known to lack it."""
+        if "splits" not in self.facts:
+            return by
+        return [name for name in by if name not in SPLIT or len(self.levels[name].labels) > 1]
+
     def cells(
         self, by: Sequence[str], start: int, stop: int, out: NDArray[np.int32] | None = None
     ) -> NDArray[np.int32]:
@@ -318,14 +336,17 @@ class Design:
         if index is not None:
             return readonly(index.find(self._codes(by, start, stop)).astype(np.int32))
         numbers = np.empty(stop - start, dtype=np.int32) if out is None else out
+        by = self._telling(by)
         codes = [readonly(self.levels[name].codes[start:stop]) for name in by]
         sizes = [len(self.levels[name].labels) for name in by]
         if len(by) < 2:
             numbers[:] = codes[0] if by else 0
+        elif few.is_few(len(numbers)):
+            few.combine(numbers, codes, sizes)
         else:
             kernels.combine_two(numbers, codes[0], codes[1], sizes[1])
-        for code, size in zip(codes[2:], sizes[2:], strict=True):
-            kernels.combine(numbers, code, size)
+            for code, size in zip(codes[2:], sizes[2:], strict=True):
+                kernels.combine(numbers, code, size)
         if self.present is not None:
             numbers[~self.present[start:stop]] = -1
         return readonly(numbers)
@@ -528,6 +549,7 @@ class Design:
         """Count the different (split, point) in a window of points, and the points."""
         blocks = block_bounds(self.size, PIECE * BLOCK)
         scratch = Scratch()
+        mark_seen = few.mark_seen if few.is_few(self.size) else kernels.mark_seen
         found, used = 0, np.zeros(width, dtype=np.uint8)
         for low, high in block_bounds(table.size, max(1, WINDOW // width)):
             seen = np.zeros((high - low) * width, dtype=np.uint8)
@@ -537,7 +559,7 @@ class Design:
                 points = self._point_codes(offset, start, stop)
                 out = scratch.array("cells", stop - start, np.int32)
                 cells = self.cells(table.by, start, stop, out)
-                kernels.mark_seen(seen, cells, points, low, origin, width)
+                mark_seen(seen, cells, points, low, origin, width)
 
             for _ in ordered_map(work, len(blocks)):
                 pass
@@ -591,7 +613,8 @@ class Design:
         others = [name for name in self.levels if name not in LEVELS]
         hint = (
             f"The level {others[0]!r} is not one that tells evaluations apart; if it names the "
-            f"models, give each a column: log.unstack({others[0]!r})."
+            f"models, give each a column: log.unstack({others[0]!r}). If it numbers runs or seeds, "
+            f"call it 'repetition'."
             if others
             else "Drop the copies: log[~log.index.duplicated()]; or tell them apart by a level "
             "'repetition'."

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.core import crossproducts, kernels
+from cvstats.core import crossproducts, few, kernels
 from cvstats.core.columns import Columns, Differences
-from cvstats.core.design import CellTable, Counts, Design, count_blocks
+from cvstats.core.design import CellTable, Codes, Counts, Design, count_blocks
 from cvstats.core.moments import Moments, State, choose_origin, pool
 from cvstats.core.threads import Scratch, block_bounds, blocks_per_task, check_threads, ordered_map
 from cvstats.core.types import FloatArray
@@ -64,17 +64,34 @@ def compute_moments(design: Design, losses: Columns, by: Sequence[str]) -> Momen
         If the environment sets a number of threads that is not a number.
     """
     check_threads()
+    if few.is_few(design.size * losses.width):
+        return reduce_few(design, losses, by)
     if not isinstance(losses, Differences) or not crossproducts.use_cross_products(
         design, losses, by
     ):
         return reduce_columns(design, losses, by)
     found, alike = crossproducts.pair_moments(design, losses, by)
     if len(alike):
-        few = Differences(losses.losses, losses.left[alike], losses.right[alike])
-        direct = reduce_columns(design, few, by)
+        pairs = Differences(losses.losses, losses.left[alike], losses.right[alike])
+        direct = reduce_columns(design, pairs, by)
         found.mean[:, alike], found.m2[:, alike] = direct.mean, direct.m2
         found.origin[alike] = direct.origin
     return found
+
+
+def reduce_few(design: Design, losses: Columns, by: Sequence[str]) -> Moments:
+    """Compute the moments of few losses at once."""
+    table = design.cell_table(tuple(by))
+    values, column, row = losses.lines(slice(0, losses.width), 0, design.size)
+    lines = values[column : column + losses.width, row : row + design.size].astype(np.float64)
+    count = table.total[table.used]
+    with np.errstate(invalid="ignore", over="ignore"):  # reported later, by label
+        shift, share, m2 = few.center_cells(lines, design.cells(table.by, 0, design.size), count)
+        n = count.astype(np.float64)
+        origin = choose_origin(n, (shift + share).T, m2.T)
+        mean = (shift - origin[:, None]) + share
+    labels = tuple(design.levels[name].labels for name in table.by)
+    return Moments(table.by, labels, design.codes_of(table), n, mean.T, m2.T, origin)
 
 
 def reduce_columns(design: Design, losses: Columns, by: Sequence[str]) -> Moments:
@@ -216,11 +233,10 @@ def _read_columns(
     largest = counts.argmax(axis=1)
     whole = counts.max(axis=1) == np.diff([*begin, row + stop - start])
     only = np.where(whole, largest, -1)
-    cells = (
-        np.empty(0, dtype=np.int32)
-        if whole.all()
-        else _cell_numbers(design, table, start, stop, scratch)
-    )
+    cells: Codes = np.empty(0, dtype=np.int32)
+    if not whole.all():
+        stored = design.stored_cells(table.by, start, stop)
+        cells = _cell_numbers(design, table, start, stop, scratch) if stored is None else stored
     at = slice(column, column + width)
 
     def add(shift: FloatArray) -> tuple[FloatArray, FloatArray]:

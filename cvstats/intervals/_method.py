@@ -361,6 +361,8 @@ class IntervalMethod(LogMethod):
 
 def add_flags(result: Result, flags: IntArray) -> Result:
     """Add cautions to those of a result, where there are losses."""
+    if not flags.any():
+        return result
     evaluated = (result.caution & np.int64(Caution.NO_LOSSES)) == 0
     flags = flags & ~np.int64(result.allows_for)
     return replace(result, caution=result.caution | np.where(evaluated, flags, 0))

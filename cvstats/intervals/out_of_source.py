@@ -54,6 +54,10 @@ PREDICTION_GUARANTEE = (
     "holds for any number of sources if their means are independent draws from one normal "
     "distribution, and otherwise for none"
 )
+FIXED_TARGET = (
+    "mean over these sources, each with the same weight, of the expected loss on one of its points"
+)
+FIXED_GUARANTEE = "exact as the points of each source grow, for models trained on none of them"
 BIASES = {
     "theta_a": "-K^-2 (sum_k omega_k + sum_kl gamma_kl)",
     "theta_b": "K^-2 (sum_k [sigma_k^2 - (M_k + 1) omega_k] / M_k - sum_kl gamma_kl)",
@@ -68,8 +72,8 @@ def out_of_source(
     losses: Losses,
     *,
     interval: Literal["mean", "prediction"] = "mean",
-    target: Literal["new_source", "these_sources"] = "new_source",
-    variance: Literal["theta_b", "theta_a"] = "theta_b",
+    target: Literal["new_source", "these_sources"] | None = None,
+    variance: Literal["theta_b", "theta_a"] | None = None,
     alpha: float = 0.05,
     by: str | None = None,
     missing: Missing = "raise",
@@ -97,14 +101,17 @@ def out_of_source(
         Whether the interval is to cover the mean error over new sources, or the error of a single
         new one. The first shrinks as sources grow; the second is as wide as sources differ.
     target : {"new_source", "these_sources"}, optional
-        Whether the interval is about new sources, or about those at hand.
+        Whether the interval is about new sources, or about those at hand. By default about new
+        ones, except where ``attrs["sources_are"]`` is "fixed": the tasks of a benchmark are chosen
+        and not drawn.
     variance : {"theta_b", "theta_a"}, optional
         For these sources, which estimator. Both leave out the covariances of the losses;
-        theta_b makes up for some of that.
+        theta_b, the default, makes up for some of that. Fixed sources have theta_a: where no model
+        was trained on them there are no covariances.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     by : str, optional
-        A level (or coordinate) for each of whose labels to give an interval of its own.
+        A level (or coordinate): one interval for each of its labels.
     missing : {"raise", "drop"}, optional
         Whether a NaN loss is an error, or leaves the evaluation out for all models.
 
@@ -189,15 +196,19 @@ def out_of_source(
 
 
 def compute(
-    log: Log, losses: Columns | None, *, interval: str, target: str, variance: str, alpha: float
-) -> Result:
+    log: Log, losses: Columns | None, *, interval: str, target: str | None, variance: str | None,
+    alpha: float,
+) -> Result:  # fmt: skip
     """Take the source means for a sample, or estimate (7)."""
+    fixed = are_fixed(log)
+    if target is None:
+        target = "these_sources" if fixed and interval == "mean" else "new_source"
     if interval == "prediction" and target != "new_source":
         raise LogError(
             f"interval='prediction' is about one new source, and target={target!r} is about those "
             f"at hand. Leave one of the two out."
         )
-    if target == "new_source" and variance != "theta_b":
+    if target == "new_source" and variance == "theta_a":
         raise LogError(
             f"variance={variance!r} is for target='these_sources': for a new source the variance "
             f"of the source means is used. Pass both, or leave variance out."
@@ -222,15 +233,26 @@ def compute(
         caution |= Caution.FEW_SOURCES if k < FEW_SOURCES else Caution(0)
     else:
         squared = squared_errors_of_sources(cells).sum(axis=0) / k**2  # (11)
+        variance = variance or ("theta_a" if fixed else "theta_b")
         squared = squared if variance == "theta_a" else 2 * squared  # (12)
-        caution |= Caution.SOURCES_AS_FOLDS | (Caution.FEW_POINTS if n < FEW_POINTS else 0)
-        attrs |= {"variance": variance, "bias": BIASES[variance]}
+        caution |= Caution.FEW_POINTS if n < FEW_POINTS else 0
+        attrs |= {"variance": variance}
+        if fixed:
+            attrs |= {"target": FIXED_TARGET, "guarantee": FIXED_GUARANTEE}
+        else:
+            caution |= Caution.SOURCES_AS_FOLDS
+            attrs |= {"bias": BIASES[variance]}
     extra: dict[str, FloatArray | float] = {} if df is None else {"df": df}
     return symmetric_interval(
         "out_of_source", estimate, squared, origin=cells.origin, alpha=alpha, df=df,
         extra=extra | {"n_points": n, "n_sources": k, **size_range(points)},
         caution=int(caution), attrs=attrs,
     )  # fmt: skip
+
+
+def are_fixed(log: Log) -> bool:
+    """Whether the sources were chosen, as the tasks of a benchmark are, and not drawn."""
+    return log.noted.get("sources_are") == "fixed"
 
 
 def weigh_groups(count: FloatArray) -> tuple[FloatArray, FloatArray]:

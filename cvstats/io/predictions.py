@@ -424,5 +424,5 @@ def refuse_not_numbers(values: pd.Series, name: object) -> None:
     if len(strange):
         raise LogError(
             f"the losses of {spelled(str(name))} are not numbers: {str(strange.iloc[0])[:40]!r}. "
-            f"Expected numbers. Decimal commas are read by pandas.read_csv(path, decimal=',')."
+            f"Expected numbers. Decimal commas of a CSV file are read with decimal=','."
         )

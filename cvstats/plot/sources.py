@@ -25,6 +25,7 @@ from cvstats.plot._style import (
     MOST_ROWS,
     canvas,
     check_distinct,
+    facts_of,
     offsets,
     rank_models,
     require_memory,
@@ -146,4 +147,6 @@ def group_interval(losses: Losses, *, alpha: float, missing: Missing) -> tuple[s
     name = recommend_method(read(losses, missing=missing))[0]
     method = find_method(name if find_method(name).of_groups else "clustered")
     result = interval(losses, method=method.name, alpha=alpha, missing=missing)
+    if method.plan and facts_of(losses).get("sources_are") == "fixed":
+        return "mean of all", result
     return "new source" if method.plan else f"all ({method.name})", result

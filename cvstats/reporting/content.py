@@ -25,7 +25,7 @@ from cvstats.intervals.heterogeneity import heterogeneity
 from cvstats.options import Missing
 from cvstats.plot.sources import group_interval
 from cvstats.reporting.evidence import Evidence
-from cvstats.reporting.pictures import draw_lines, draw_map, draw_ranking
+from cvstats.reporting.pictures import draw_lines, draw_map, draw_ranking, most_often_best
 from cvstats.reporting.verdict import level_of, scale_of_cell, summarize_evidence
 from cvstats.scores import turned
 from cvstats.selection import interval, methods
@@ -96,14 +96,19 @@ class Section:
     title: str
     paragraphs: list[str] = field(default_factory=list)
     parts: list[Grid | Figure] = field(default_factory=list)
-    findings: list[tuple[str, str, str]] = field(default_factory=list)
-    """Code, what was found, and what to do about it."""
+    findings: list[tuple[str, list[str], str]] = field(default_factory=list)
+    """Code, what was found where, and what to do about it."""
 
     @property
     def columns(self) -> list[list[Grid | Figure]]:
         """What is beside each other: all tables and all pictures, or each picture by itself."""
-        tables = [part for part in self.parts if isinstance(part, Grid) and not part.wide]
-        pictures = [part for part in self.parts if isinstance(part, Figure)]
+        tables: list[Grid | Figure] = []
+        pictures: list[Grid | Figure] = []
+        for part in self.parts:
+            if isinstance(part, Figure):
+                pictures.append(part)
+            elif not part.wide:
+                tables.append(part)
         return [tables, pictures] if tables and pictures else [[part] for part in tables + pictures]
 
     @property
@@ -178,7 +183,7 @@ def make_sections(report: Report, evidence: Evidence, settings: Settings) -> Ite
     losses, models = evidence.losses, len(evidence.models)
     design = read(losses, missing=settings.missing).design
     yield of_intervals(report, evidence, settings)
-    if len(evidence.cells) > 1 and len(evidence.frame) > MOST_ROWS:
+    if is_gridded(evidence):
         yield of_maps(report, evidence)
     elif models > 1 and evidence.all_pairs:
         yield of_pairs(report, evidence, settings)
@@ -190,6 +195,11 @@ def make_sections(report: Report, evidence: Evidence, settings: Settings) -> Ite
         yield of_sources(report, losses, settings, design)
     yield of_scatter(report, losses, settings, design)
     yield of_diagnosis(losses)
+
+
+def is_gridded(evidence: Evidence) -> bool:
+    """Whether there are more carried cells than a table can show."""
+    return len(evidence.cells) > 1 and len(evidence.frame) > TOP
 
 
 def shown(evidence: Evidence, result: Any) -> Any:
@@ -217,7 +227,7 @@ def grid(
     rows = zip(name_rows(top), format_cells(top)[kept].to_numpy().tolist(), strict=True)
     words = [frame[name].dtype.kind not in "fiu" for name in kept]
     heads = [HEADS.get(name, name.replace("_", " ")) for name in kept]
-    corner = "models" if "other" in frame.index.names else "model"
+    corner = "models" if "other" in frame.index.names else str(frame.index.names[0] or "model")
     return Grid(caption, heads, list(rows), words, corner)
 
 
@@ -235,24 +245,25 @@ def draw_svg(draw: Callable[[Axes], Axes], height: float) -> str:
         canvas = Canvas(figsize=(WIDTH, height))
         draw(canvas.subplots())
         file = BytesIO()
-        canvas.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+        canvas.savefig(file, format="svg", dpi=200, metadata={"Date": None, "Creator": None})
     return f"data:image/svg+xml;base64,{b64encode(file.getvalue()).decode()}"
 
 
 def of_intervals(report: Report, evidence: Evidence, settings: Settings) -> Section:
     """Tell the error of each model, and what its interval covers."""
     scale, facts = scale_of_cell(evidence, 0), evidence.facts
-    section = Section("intervals", f"How {'good' if scale.larger else 'large'} is the {scale.name}?")
+    section = Section(
+        "intervals", f"How {'high' if scale.larger else 'large'} is the {scale.name}?"
+    )
     report.note(facts)
     level = level_of(evidence)
-    section.paragraphs.append(f"Each {level} interval is for the {facts['target']}.")
     if left_out := facts.get("n_dropped"):
         one = left_out == 1
         section.paragraphs.append(
             f"{left_out:,.0f} {'evaluation is' if one else 'evaluations are'} left out for all "
             f"models, because some model has no loss there."
         )
-    if len(evidence.cells) > 1 and len(evidence.frame) > MOST_ROWS:
+    if is_gridded(evidence):
         section.parts.append(quantiles(evidence))
         return section
     table, larger = shown(evidence, evidence.intervals), scale.larger
@@ -317,7 +328,14 @@ def quantiles(evidence: Evidence) -> Grid:
         )
         for j, name in enumerate(evidence.names)
     ]  # fmt: skip
-    heads = ["best cell", "best quarter", "median", "worst quarter", "worst cell", "median interval"]
+    heads = [
+        "best cell",
+        "best quarter",
+        "median",
+        "worst quarter",
+        "worst cell",
+        "median interval",
+    ]
     caption = (
         f"{capital(scale.name)} over {len(evidence.cells):,} cells ({', '.join(evidence.dims)})"
     )
@@ -360,46 +378,39 @@ def of_maps(report: Report, evidence: Evidence) -> Section:
 def maps_of(evidence: Evidence, name: str, level: str) -> list[tuple[str, str, str]]:
     """List the maps that a slice has: what is drawn, title, and caption."""
     models = evidence.names
+    errors = (
+        "estimate",
+        f"Map of the {name}",
+        f"The {name} of {models[most_often_best(evidence)]}",
+    )
     if len(models) == 1:
-        return [
-            ("estimate", f"Map of the {name}", f"The {name} of each cell"),
-            (
-                "half-width", "Map of the intervals",
-                f"How far the {level} interval of each cell reaches to each side",
-            ),
-        ]  # fmt: skip
+        half = f"How far the {level} interval of each cell reaches to each side"
+        return [errors, ("half-width", "Map of the intervals", half)]
     if len(models) == 2 and evidence.pairs is not None:
-        return [
-            (
-                "lead", "Map of the difference",
-                f"How much better {models[0]} is than {models[1]}, blue, or worse, red; dots are "
-                f"differences beyond chance, after adjusting for {evidence.n_tests:,} comparisons",
-            )
-        ]  # fmt: skip
-    return [
-        (
-            "best", "Map of the best model",
-            "The best model of each cell; pale where it is tied with another one, or not compared",
+        lead = (
+            f"How much better {models[0]} is than {models[1]}, blue, or worse, red; dots are "
+            f"differences beyond chance, after adjusting for {evidence.n_tests:,} comparisons"
         )
-    ]  # fmt: skip
+        return [("lead", "Map of the difference", lead), errors]
+    best = "The best model of each cell; pale where it is tied with another one, or not compared"
+    return [("best", "Map of the best model", best), errors]
 
 
 def of_many(report: Report, evidence: Evidence) -> Section:
     """Compare many models with the best of them, and say which may be the best."""
     section = Section("comparisons", "Which models may be the best?")
     report.note(evidence.candidates.attrs)
+    if evidence.pairs is None:
+        return section
     report.note(evidence.comparison.attrs)
-    frame = result_frame(evidence.comparison)
-    best = int(evidence.best[0])
-    pairs = evidence.pairs
-    order = np.argsort(evidence.estimate[0], kind="stable")
-    order = [int(j) for j in order if j != best]
+    best, pairs = int(evidence.best[0]), evidence.pairs
+    order = [j for j in np.argsort(evidence.estimate[0], kind="stable").tolist() if j != best]
     table = pd.DataFrame(
         {
-            "difference": [pairs.lead[0, best, j] for j in order],
-            "lower": [pairs.lower[0, best, j] for j in order],
-            "upper": [pairs.upper[0, best, j] for j in order],
-            "may_be_best": [bool(evidence.tied[0, j]) for j in order],
+            "difference": pairs.lead[0, best, order],
+            "lower": pairs.lower[0, best, order],
+            "upper": pairs.upper[0, best, order],
+            "may_be_best": evidence.tied[0, order],
         },
         index=pd.Index([evidence.names[j] for j in order], name="model"),
     )
@@ -409,8 +420,7 @@ def of_many(report: Report, evidence: Evidence) -> Section:
         f"about {sure}; more points would leave fewer of them. The intervals are of each "
         f"difference by itself."
     )
-    name, table.attrs = evidence.names[best], frame.attrs
-    caption = f"How far the next models are behind {name}, with {sure} intervals"
+    caption = f"How far the next models are behind {evidence.names[best]}, with {sure} intervals"
     section.parts.append(grid(table, caption, [str(column) for column in table], most=TOP))
     return section
 
@@ -519,9 +529,7 @@ def of_sources(report: Report, losses: Losses, settings: Settings, design: Desig
     )
     numbers = ["estimate", "lower", "upper", "se"]
     turned_rows = shown(evidence, result)
-    section.parts.append(
-        grid(turned_rows, caption, numbers, best="estimate", larger=scale.larger)
-    )
+    section.parts.append(grid(turned_rows, caption, numbers, best="estimate", larger=scale.larger))
     try:
         spread = heterogeneity(losses, **options)
     except LogError as error:
@@ -576,12 +584,14 @@ def of_diagnosis(losses: Losses) -> Section:
         f"{len(found)} {'finding' if len(found) == 1 else 'findings'}; the codes are explained in "
         f"the guide, page Diagnostics."
     )
-    for _, rows in found.groupby("code"):
-        for row in rows.head(FEWER_FINDINGS).to_dict("records"):
-            words = f"{row['model'] or 'the log'}: {row['finding']}."
-            section.findings.append((row["code"], words, row["advice"]))
+    for (code, advice), rows in found.groupby(["code", "advice"], sort=False):
+        words = [
+            f"{row['model'] or 'the log'}: {row['finding']}."
+            for row in rows.head(FEWER_FINDINGS).to_dict("records")
+        ]
         if (more := len(rows) - FEWER_FINDINGS) > 0:
-            section.findings.append((row["code"], f"and {more:,} more.", row["advice"]))
+            words.append(f"And {more:,} more.")
+        section.findings.append((str(code), words, str(advice)))
     return section
 
 
@@ -593,7 +603,8 @@ def describe_computation(
     versions = [("Python", platform.python_version()), *((name, version(name)) for name in names)]
     made: dict[str, Any] = {
         "call": call, "versions": versions, "references": report.references,
-        "refusals": report.refusals, "methods": None, "variance": of_variance(report, losses, settings),
+        "refusals": report.refusals, "methods": None,
+        "variance": of_variance(report, losses, settings),
         "method": [] if report.evidence is None else describe_method(report.evidence),
     }  # fmt: skip
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,9 @@ from cvstats.options import Missing
 from cvstats.selection import interval
 
 __all__ = ["Evidence", "attrs_of"]
+
+Cell: TypeAlias = tuple[Hashable, ...]
+"""The labels of a carried cell; none where nothing is carried."""
 
 FEW_MODELS = 10
 """Up to so many models all pairs are compared; of more, the set that may be best is sought."""
@@ -136,8 +139,8 @@ class Evidence:
         return write_labels(index, name_model)[0]
 
     @cached_property
-    def cells(self) -> list[Hashable]:
-        """The labels of each cell, a tuple; a single empty one where nothing is carried."""
+    def cells(self) -> list[Cell]:
+        """The cells that hold losses."""
         return list(dict.fromkeys(self.cell_labels(self.frame)))
 
     def cell_names(self) -> list[str]:
@@ -154,7 +157,7 @@ class Evidence:
             return index.get_level_values(name).tolist()
         return [None] * len(index) if self.dims else index.tolist()
 
-    def cell_labels(self, table: pd.DataFrame) -> list[Hashable]:
+    def cell_labels(self, table: pd.DataFrame) -> list[Cell]:
         """List the labels of the cells of a table's rows."""
         levels = [table.index.get_level_values(name).tolist() for name in self.dims]
         return list(zip(*levels, strict=True)) if levels else [()] * len(table)
@@ -232,8 +235,11 @@ def in_memory(result: Any) -> Any:
     return result.compute() if isinstance(result, xr.Dataset) else result
 
 
-def places(labels: list[Hashable]) -> dict[Hashable, int]:
-    """Number labels by their place."""
+Label = TypeVar("Label", bound=Hashable)
+
+
+def places(labels: list[Label]) -> dict[Label, int]:
+    """Map labels to their places."""
     return {label: at for at, label in enumerate(labels)}
 
 

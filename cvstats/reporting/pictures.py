@@ -17,7 +17,7 @@ from cvstats.scores import score
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_lines", "draw_map", "draw_ranking"]
+__all__ = ["draw_lines", "draw_map", "draw_ranking", "most_often_best"]
 
 MOST_LINES = 5
 """So many models are drawn along a dimension."""
@@ -53,7 +53,9 @@ def draw_ranking(ax: Axes, evidence: Evidence, scale: Scale) -> Axes:
             markersize=max(1.0, min(5.0, 600 / len(order))), label=label,
         )  # fmt: skip
     ax.set_ylim(len(order) + 0.5, 0.5)
-    ax.legend(loc="upper right" if not scale.larger else "upper left", fontsize="small", frameon=False)
+    ax.legend(
+        loc="upper right" if not scale.larger else "upper left", fontsize="small", frameon=False
+    )
     label_y(ax, "rank of the model")
     set_numbers(ax, scale.name)
     return ax
@@ -62,7 +64,7 @@ def draw_ranking(ax: Axes, evidence: Evidence, scale: Scale) -> Axes:
 def draw_lines(ax: Axes, evidence: Evidence, scale: Scale) -> Axes:
     """Draw the error of each model along the one carried dimension."""
     estimate, lower, upper = values_of(evidence, scale)
-    labels = [labels[0] for labels in evidence.cells]  # type: ignore[index]
+    labels = [labels[0] for labels in evidence.cells]
     at = positions(labels)
     order = np.argsort(at)
     ax.tick_params(labelsize=font_size(ax))
@@ -81,8 +83,8 @@ def draw_map(
     ax: Axes, evidence: Evidence, scale: Scale, what: str, at: tuple[Hashable, ...]
 ) -> Axes:
     """Draw the cells of the last two dimensions: errors, half-widths, leads or the best model."""
-    rows = [i for i, labels in enumerate(evidence.cells) if labels[:-2] == at]  # type: ignore[index]
-    y, x = ([evidence.cells[i][side] for i in rows] for side in (-2, -1))  # type: ignore[index]
+    rows = [i for i, labels in enumerate(evidence.cells) if labels[:-2] == at]
+    y, x = ([evidence.cells[i][side] for i in rows] for side in (-2, -1))
     y_labels, x_labels = ordered(y), ordered(x)
     place = ({v: k for k, v in enumerate(y_labels)}, {v: k for k, v in enumerate(x_labels)})
     i = np.array([place[0][label] for label in y])
@@ -99,7 +101,7 @@ def draw_map(
     if what == "best":
         draw_categories(ax, evidence, field, mark_field(mark, i, j, shape))
     else:
-        image = ax.pcolormesh(field, **options)
+        image = ax.pcolormesh(field, rasterized=True, **options)
         writing, power = scale_numbers(float(np.nanmin(values)), float(np.nanmax(values)))
         bar = ax.figure.colorbar(image, ax=ax, format=writing, location="bottom", shrink=0.9)
         bar.set_label({"half-width": "half-width of the interval", "lead": "lead"}.get(
@@ -127,8 +129,14 @@ def map_values(
         return evidence.pairs.lead[rows, 0, 1], evidence.pairs.p[rows, 0, 1] < evidence.alpha
     if what == "best":
         return best.astype(float), alone
-    estimate, lower, upper = (values[rows, 0] for values in values_of(evidence, scale))
+    model = most_often_best(evidence)
+    estimate, lower, upper = (values[rows, model] for values in values_of(evidence, scale))
     return (estimate if what == "estimate" else (upper - lower) / 2), alone
+
+
+def most_often_best(evidence: Evidence) -> int:
+    """Find the model that is best in most cells."""
+    return int(np.bincount(evidence.best).argmax())
 
 
 def mark_field(mark: MaskArray, i: Any, j: Any, shape: tuple[int, int]) -> FloatArray:
@@ -151,7 +159,7 @@ def draw_categories(ax: Axes, evidence: Evidence, field: FloatArray, opacity: Fl
     for j, shade in colour.items():
         pixels[field == j, :3] = to_rgb(shade)
     pixels[..., 3] = opacity
-    ax.pcolormesh(pixels)
+    ax.pcolormesh(pixels, rasterized=True)
     handles = [Patch(color=colour[j], label=evidence.names[j]) for j in known]
     handles += [Patch(color=COLOURS[-1], label=f"{len(others):,} others")] if others else []
     ax.legend(
@@ -179,4 +187,4 @@ def positions(labels: list[Any]) -> FloatArray:
 
 def write_label(label: Any) -> str:
     """Write a label of an axis in few letters."""
-    return f"{label:g}" if isinstance(label, float) else str(label).removesuffix("T00:00:00")
+    return f"{label:.4g}" if isinstance(label, float) else str(label).removesuffix("T00:00:00")

@@ -10,6 +10,7 @@ from textwrap import fill
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from cvstats.containers import Losses, is_dask_frame, later
 from cvstats.core.cautions import Caution
@@ -184,7 +185,8 @@ def describe_cell(evidence: Evidence, cell: int, before: str) -> list[str]:
     best = int(evidence.best[cell])
     name = evidence.names[best]
     lower, upper = (evidence.spread(side)[cell, best] for side in ("lower", "upper"))
-    decimals = count_decimals(evidence.frame)
+    row = {"estimate": evidence.estimate[cell, best], "lower": lower, "upper": upper}
+    decimals = count_decimals(pd.DataFrame({**row, "se": [evidence.spread("se")[cell, best]]}))
     value = scale.value(evidence.estimate[cell, best], decimals)
     limits = ""
     if not np.isnan(lower + upper):
@@ -273,14 +275,21 @@ def describe_winners(evidence: Evidence) -> list[str]:
     alone = evidence.tied.sum(axis=1) == 1
     clear = np.bincount(evidence.best[alone], minlength=len(names))
     chance = f"p ≥ {evidence.alpha:g} adjusted for {evidence.n_tests:,} comparisons"
+    basis = f"each cell was measured on {describe_basis(evidence.facts)}"
     if len(names) == 2:
-        one, two = np.argsort(-clear, kind="stable")
-        lead = evidence.pairs.lead[:, one, two]
-        return [
-            f"{names[one]} is better than {names[two]} in {clear[one]:,} of {where} and worse in "
-            f"{clear[two]:,}; in {count - clear.sum():,} they are tied ({chance}).",
-            describe_median_lead(evidence, int(one), int(two), lead),
-        ]
+        one, two = (int(j) for j in np.argsort(-clear, kind="stable"))
+        lead = describe_median_lead(evidence, one, two)
+        if not clear.any():
+            return [
+                f"{names[one]} and {names[two]} are tied in all {where}; {chance}.",
+                f"{lead}; {basis}.",
+            ]
+        counts = [f"worse in {clear[two]:,}"] if clear[two] else []
+        counts += [f"tied in {count - clear.sum():,} ({chance})"] if clear.sum() < count else []
+        which = f"all {where}" if clear[one] == count else f"{clear[one]:,} of {where}"
+        first = f"{names[one]} is better than {names[two]} in {which}"
+        return [f"{', '.join([first, *counts[:-1]])} and {counts[-1]}." if counts else f"{first}.",
+                f"{lead}; {basis}."]  # fmt: skip
     best_or_tied = evidence.tied.sum(axis=0)
     order = np.argsort(-best_or_tied, kind="stable")
     words = [
@@ -291,20 +300,21 @@ def describe_winners(evidence: Evidence) -> list[str]:
     return [
         capitalize(
             f"of {where}, models are best or tied with the best ({chance}): {list_names(words)}."
-        )
+        ),
+        f"E{basis[1:]}.",
     ]
 
 
-def describe_median_lead(evidence: Evidence, one: int, two: int, lead: Any) -> str:
+def describe_median_lead(evidence: Evidence, one: int, two: int) -> str:
     """Say by how much a model is better in the median cell."""
-    scale = scale_of_cell(evidence, 0)
-    middle = float(np.nanmedian(lead))
+    scale, pairs = scale_of_cell(evidence, 0), evidence.pairs
+    middle = 0.0 if pairs is None else float(np.nanmedian(pairs.lead[:, one, two]))
     decimals = count_decimals(result_frame(evidence.comparison))
     size = scale.difference(abs(middle), decimals) + scale.unit_words
     more = "higher" if scale.larger == (middle > 0) else "lower"
     return (
         f"In the median cell the {scale.name} of {evidence.names[one]} is {size} {more} than that "
-        f"of {evidence.names[two]}."
+        f"of {evidence.names[two]}"
     )
 
 
@@ -342,7 +352,7 @@ def scale_of_cell(evidence: Evidence, cell: int) -> Scale:
     noted = attrs_of(evidence.losses)
     several = noted.get("metrics")
     if isinstance(several, Mapping) and "metric" in evidence.dims:
-        label = evidence.cells[cell][evidence.dims.index("metric")]  # type: ignore[index]
+        label = evidence.cells[cell][evidence.dims.index("metric")]
         return scale_of(several.get(label, {}), {})
     return scale_of(noted, evidence.facts)
 

@@ -67,6 +67,8 @@ class Scale:
         """Write limits: of values, from which the loss is turned, or of a difference."""
         if of_values and self.larger:
             lower, upper = (score(limit, self.orientation) for limit in (upper, lower))
+        if of_values and self.percent:  # no share is outside
+            lower, upper = max(lower, 0.0), min(upper, 1.0)
         ends = [self._write(limit, decimals) for limit in (lower, upper)]
         return " to ".join(f"{end}%" for end in ends) if self.percent and of_values else (
             " to ".join(ends)

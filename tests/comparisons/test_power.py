@@ -325,15 +325,16 @@ def test_repetitions_of_losses_of_0_and_1_are_planned_by_standard_errors():
 
 
 @pytest.mark.parametrize(
-    ("frame", "options", "words"),
+    ("folds", "runs", "options", "words"),
     [
-        (models(k=1), {"repetitions": 4}, "this log has one repetition"),
-        (models(repetitions=3), {"repetitions": 4}, "wald does not shorten its interval"),
-        (models(k=1, repetitions=3) > 0, {"repetitions": 4, "method": "tango"}, "tango does not"),
-        (models(k=1, repetitions=3), {"repetitions": 0}, "repetitions=0 is out of range"),
+        (1, 1, {"repetitions": 4}, "this log has one repetition"),
+        (5, 3, {"repetitions": 4}, "wald does not shorten its interval"),
+        (1, 3, {"repetitions": 4, "method": "tango"}, "tango does not shorten its interval"),
+        (1, 3, {"repetitions": 0}, "repetitions=0 is out of range"),
     ],
     ids=["one repetition", "folds", "tango", "no number"],
 )
-def test_repetitions_that_cannot_be_planned(frame, options, words):
+def test_repetitions_that_cannot_be_planned(folds, runs, options, words):
+    frame = (models(k=folds, repetitions=runs) > 0).astype(float)
     with pytest.raises(LogError, match=words):
-        frame.astype(float).cvci.power(effect=0.1, **options)
+        frame.cvci.power(effect=0.1, **options)

@@ -73,6 +73,25 @@ def test_forecasts_several_steps_ahead(capsys, n):
 
 
 @pytest.mark.slow
+def test_forecasts_that_are_equally_good(capsys):
+    """The example of the guide: absolute errors that are like those of the five days before."""
+    noise = np.random.default_rng(5).standard_normal((2, 205, RUNS))
+    errors = np.stack([noise[:, i : i + 200] for i in range(6)]).sum(axis=0) / 2
+    gaps = np.abs(errors[0]) - np.abs(errors[1])
+    log = pd.DataFrame(gaps, pd.RangeIndex(200, name="point"))
+    tables = {
+        "holdout": cvstats.holdout(log),
+        "ewc": cvstats.ordered(log),
+        "diebold-mariano": cvstats.ordered(log, horizon=6),
+    }
+    found = {name: 1 - coverage(table, 0) for name, table in tables.items()}
+    report(capsys, "equal forecasts that are found to differ", found)
+    assert found["holdout"] >= 0.25
+    assert found["ewc"] <= 0.07
+    assert found["diebold-mariano"] <= 0.08
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("correlation", [0.8, 0.9, 0.95])
 def test_dependence_that_is_too_strong_is_told(capsys, correlation):
     table = cvstats.ordered(autoregression(100, correlation, seed=7))

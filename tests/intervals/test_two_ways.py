@@ -95,7 +95,7 @@ def test_the_mean_squares_of_r(names):
     assert row["se"] ** 2 == pytest.approx(wanted["variance"], rel=1e-12)
     for name in ("df", "lower", "upper"):
         assert row[name] == pytest.approx(wanted[name], rel=1e-12), name
-    assert (row["n_first"], row["n_second"]) == (9, 4)
+    assert (row["n_first"], row["n_second"], row["crossed"]) == (9, 4, 1)
     assert row["caution"] == "few clusters, few of one way"
     usual = only_row(cvstats.clustered(log, by=names, correction="CR1"))
     assert usual["se"] ** 2 == pytest.approx(wanted["cgm_cadj"], rel=1e-12)
@@ -109,7 +109,7 @@ def test_the_sums_of_clusters_of_r():
     row = only_row(result)
     assert row["se"] ** 2 == pytest.approx(wanted["two_HC0_cadj"], rel=1e-12)
     assert row["df"] == 4
-    assert result.attrs["by"] == "prompt, judge"
+    assert (result.attrs["by"], result.attrs["crossed"]) == ("prompt, judge", 0)
     assert "Cameron" in result.attrs["reference"]
     assert "new labels of both" in result.attrs["target"]
 
@@ -167,6 +167,9 @@ def test_sources_of_unequal_sizes_under_seeds():
     mean, _, variance = clusters([(source, r, loss) for source, r, _, loss in rows])
     assert_limits(row, mean, variance, 2)
     assert row["n_points"] == 17
+    unnamed = cvstats.clustered(log.droplevel("point"), by=("source", "repetition"))
+    assert only_row(unnamed)["se"] == pytest.approx(row["se"], rel=1e-13)
+    assert "n_points" not in unnamed.attrs
 
 
 def test_statsmodels_has_the_same_sums(capsys):
@@ -299,6 +302,10 @@ def test_differences_are_compared_with_their_own_degrees_of_freedom(alternative)
     given = {"method": "clustered", "options": {"by": BOTH}}
     table = cvstats.compare(models, **given, alternative=alternative)
     assert table["df"].nunique() == 3
+    assert table.attrs["guarantee"].startswith("asymptotically exact in the labels of both levels")
+    assert "relatively stable" in table.attrs["guarantee"]
+    assert "2508.04409" in table.attrs["reference"]
+    assert "Cameron" in table.attrs["reference"]
     for (one, two), row in table.iterrows():
         gap = (models[one] - models[two]).rename("gap")
         wanted = only_row(cvstats.clustered(gap, by=BOTH))
@@ -338,6 +345,16 @@ def test_equivalence_with_two_ways():
     assert table["p_value"].iloc[2] == pytest.approx(wanted[2], rel=1e-10)
 
 
+def test_the_union_of_two_intervals_of_two_ways():
+    models = three_models()
+    options = {"method": "clustered", "by": BOTH}
+    table = cvstats.compare(models, method="union", options=options)
+    each = cvstats.clustered(models, by=BOTH, alpha=0.025)
+    for (one, two), row in table.iterrows():
+        assert row["lower"] == pytest.approx(each["lower"][one] - each["upper"][two], rel=1e-12)
+        assert row["upper"] == pytest.approx(each["upper"][one] - each["lower"][two], rel=1e-12)
+
+
 def test_lazy_differences_of_two_levels_of_groups():
     one = by_source()
     both = xr.Dataset({"a": one, "b": one**2})
@@ -355,6 +372,8 @@ def test_what_takes_one_number_of_degrees_of_freedom():
         cvstats.compare(three_models(), adjust="max-t", rng=1, **given)
     with pytest.raises(LogError, match=r"by=\('point', 'seed'\) counts two kinds"):
         cvstats.power(three_models(), effect=0.1, **given)
+    with pytest.raises(LogError, match=r"by=\('point', 'seed'\) names two levels"):
+        cvstats.compare(three_models(), anytime=True, **given)
 
 
 # --- labels and refusals --------------------------------------------------------------------------
@@ -431,6 +450,13 @@ def test_labels_across_folds():
     row = only_row(cvstats.clustered(whole, by=("month", "judge")))
     assert "sources across folds" in row["caution"]  # months are in several folds
     row = only_row(cvstats.clustered(whole, by=("fold", "judge")))
+    assert "sources across folds" not in row["caution"]
+    unnamed = pd.concat([log, log + 1], keys=["x", "y"], names=["judge"]).reset_index(
+        "point", drop=True
+    )
+    row = only_row(cvstats.clustered(unnamed, by=("source", "judge")))
+    assert "sources across folds" in row["caution"]
+    row = only_row(cvstats.clustered(unnamed.droplevel("source"), by=("fold", "judge")))
     assert "sources across folds" not in row["caution"]
 
 

@@ -111,7 +111,6 @@ def facts_of_scores(chosen: Mapping[str, str], higher: bool) -> dict[str, Any]:
     if len(chosen) > 1:
         facts |= {
             "sources_are": "fixed",
-            "average": "each task has the same weight, however many samples it has",
             "task_metrics": dict(chosen),
         }
     return facts
