@@ -34,7 +34,7 @@ FIRST = """
 import time
 import cvstats
 from benchmarks import logs
-losses = logs.series(10_000)
+losses = logs.series({})
 start = time.perf_counter()
 cvstats.wald(losses, variance={!r})
 print(time.perf_counter() - start)
@@ -53,8 +53,10 @@ def calls(scale: Scale) -> Iterator[Row]:
     yield from many_models(scale)
     yield from all_pairs(scale)
     yield from gridded(scale)
+    yield from in_time(scale)
     yield from groups(scale)
     yield from of_metrics(scale)
+    yield from growth_of_ranks(scale)
 
 
 def by_fold(losses: pd.Series) -> pd.DataFrame:
@@ -179,6 +181,21 @@ def gridded(scale: Scale) -> Iterator[Row]:
             )  # fmt: skip
 
 
+def in_time(scale: Scale) -> Iterator[Row]:
+    """Compare `ordered` on a grid of series with one Fourier transform of each."""
+    times, cells = scale.grid
+    for dtype in ("float64", "float32"):
+        losses = logs.grid(times, cells, dtype=dtype).drop_vars("fold")
+        found = in_turns(
+            partial(np.fft.rfft, losses.to_numpy(), axis=0), cvstats.ordered,
+            prepare=lambda losses=losses: losses, budget=scale.budget,
+        )  # fmt: skip
+        yield found.row(
+            f"ordered, {dtype}", f"{times:,} times x {cells:,} cells", "np.fft.rfft",
+            3.0 if scale.grid == FULL.grid else None,
+        )  # fmt: skip
+
+
 OF_GROUPS: dict[str, Callable[[Any], Any]] = {
     "clustered": cvstats.clustered,
     "out_of_source": cvstats.out_of_source,
@@ -248,6 +265,30 @@ def of_metrics(scale: Scale) -> Iterator[Row]:
         yield found.row(work, f"{rows:,} predictions", "the metric in scikit-learn", bound)
 
 
+RANKED = ("auc", "average_precision", "spearman", "kendall", "concordance")
+"""Metrics that compare each point with all others."""
+TENFOLD = 30.0
+"""How much longer ten times the points may take: n log n and caches ask for 20, n^2 for 100."""
+
+
+def growth_of_ranks(scale: Scale) -> Iterator[Row]:
+    """Compare metrics of pairs of points on a log with those on a tenth of it."""
+    rows = scale.rows[-1] // 10
+    whole = logs.predictions(rows)[["y_true", "score_a"]].droplevel("fold")
+    part = whole.iloc[: rows // 10]
+
+    def ours(log: pd.DataFrame, metric: str) -> pd.DataFrame:
+        return cvstats.losses(log, prediction=["score_a"], loss=metric, folds="pool")
+
+    for metric in RANKED:
+        found = in_turns(
+            partial(ours, part, metric), partial(ours, metric=metric), prepare=lambda: whole,
+            budget=scale.budget,
+        )  # fmt: skip
+        bound = TENFOLD if scale is FULL else None
+        yield found.row(f"pseudo-losses of {metric}", f"{rows:,} points", "a tenth of it", bound)
+
+
 # --- in new processes -----------------------------------------------------------------------------
 
 
@@ -261,13 +302,13 @@ def processes(scale: Scale) -> Iterator[Row]:
         f"libraries it loads needlessly: {', '.join(loaded) or 'none'}", "", "", len(loaded),
         bound=0, unit="of 4", absolute=True,
     )  # fmt: skip
-    scripts = [FIRST.format(variance) for variance in VARIANCES]
+    scripts = [FIRST.format(10_000, variance) for variance in VARIANCES]
     for variance, times in zip(VARIANCES, alternate(scripts, scale.processes), strict=True):
         work = f"wald {variance}, first in a process"
         yield Row(work, "10,000 rows", "", median(times), bound=0.3, absolute=True)
     with TemporaryDirectory() as empty:
-        compiling = run_python(FIRST.format("all-pairs"), NUMBA_CACHE_DIR=empty)
-    yield Row("wald all-pairs, first ever, kernels compiled", "10,000 rows", "", float(compiling))
+        compiling = run_python(FIRST.format(100_000, "all-pairs"), NUMBA_CACHE_DIR=empty)
+    yield Row("wald all-pairs, first ever, kernels compiled", "100,000 rows", "", float(compiling))
     kinds: list[tuple[str, tuple[int, ...]]] = [("series", (rows,)) for rows in scale.rows]
     if scale.processes > 1:
         kinds += [("cells", CELLS), ("frame", scale.frame), ("grid", scale.grid)]

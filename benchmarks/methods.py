@@ -287,6 +287,14 @@ def plain_wild_cluster(losses: pd.Series) -> Limits:
     return mean, low, high
 
 
+def plain_ordered(losses: pd.Series) -> Limits:
+    n, values = len(losses), losses.sort_index().to_numpy()
+    cosines = int(0.4 * n ** (2 / 3) + 1e-9)
+    angle = np.pi / n * np.arange(1, cosines + 1)[:, None] * (np.arange(n) + 0.5)
+    sums = np.sqrt(2 / n) * np.cos(angle) @ (values - values.mean())
+    return around(values.mean(), np.sqrt((sums**2).mean() / n), cosines)
+
+
 def pivoted(losses: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """Counts and losses, fit by point, the fit on the sample itself first."""
     table = losses.rename("loss").reset_index("count")
@@ -371,6 +379,7 @@ METHODS: dict[str, tuple[Callable[[Size], pd.Series], Callable[[pd.Series], Limi
     "out_of_source": (sources, plain_out_of_source),
     "clustered": (sources, plain_clustered),
     "wild_cluster": (dozen, plain_wild_cluster),
+    "ordered": (points, plain_ordered),
     "bootstrap_oob": (bootstrap, plain_bootstrap_oob),
     "bootstrap_632": (bootstrap, plain_bootstrap_632),
     "case_bootstrap": (cases, plain_case_bootstrap),

@@ -42,12 +42,14 @@ if TYPE_CHECKING:
     from cvstats.comparisons.nemenyi import nemenyi as nemenyi
     from cvstats.comparisons.power import power as power
     from cvstats.comparisons.rope import rope as rope
+    from cvstats.comparisons.winner import winner as winner
     from cvstats.containers.cautions import cautions as cautions
     from cvstats.describe import moments as moments
     from cvstats.diagnostics import diagnose as diagnose
     from cvstats.evaluation import evaluate as evaluate
     from cvstats.formatting import to_latex as to_latex
     from cvstats.formatting import to_markdown as to_markdown
+    from cvstats.intervals.answers import answers as answers
     from cvstats.intervals.bootstrap_632 import bootstrap_632 as bootstrap_632
     from cvstats.intervals.bootstrap_oob import bootstrap_oob as bootstrap_oob
     from cvstats.intervals.case_bootstrap import case_bootstrap as case_bootstrap
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
     from cvstats.intervals.location_shifted import location_shifted as location_shifted
     from cvstats.intervals.naive import naive as naive
     from cvstats.intervals.nested_cv import nested_cv as nested_cv
+    from cvstats.intervals.ordered import ordered as ordered
     from cvstats.intervals.out_of_source import out_of_source as out_of_source
     from cvstats.intervals.quadratic import quadratic as quadratic
     from cvstats.intervals.replace_one import replace_one as replace_one
@@ -74,7 +77,12 @@ if TYPE_CHECKING:
     from cvstats.io.read import read_log as read_log
     from cvstats.io.read import read_predictions as read_predictions
     from cvstats.io.write import save_log as save_log
+    from cvstats.judging import prediction_powered as prediction_powered
+    from cvstats.label_counts import LabelCounts as LabelCounts
+    from cvstats.label_counts import scan_predictions as scan_predictions
     from cvstats.loss_functions import losses as losses
+    from cvstats.monitoring import Monitor as Monitor
+    from cvstats.monitoring import monitor as monitor
     from cvstats.reporting import report as report
     from cvstats.reporting import summary as summary
     from cvstats.scores import as_scores as as_scores
@@ -88,17 +96,22 @@ __version__ = _version("cvstats")
 
 _MODULES = {
     **_METHODS,
+    "LabelCounts": "cvstats.label_counts",
     "Moments": "cvstats.streaming",
+    "Monitor": "cvstats.monitoring",
     "as_log": "cvstats.io.as_log",
     "as_scores": "cvstats.scores",
     "cautions": "cvstats.containers.cautions",
     "evaluate": "cvstats.evaluation",
     "losses": "cvstats.loss_functions",
+    "monitor": "cvstats.monitoring",
+    "prediction_powered": "cvstats.judging",
     "read_log": "cvstats.io.read",
     "read_predictions": "cvstats.io.read",
     "save_log": "cvstats.io.write",
     "scan_dask": "cvstats.streaming",
     "scan_parquet": "cvstats.streaming",
+    "scan_predictions": "cvstats.label_counts",
     "to_latex": "cvstats.formatting",
     "to_markdown": "cvstats.formatting",
 }

@@ -10,13 +10,16 @@ from cvstats.containers import (
     Log,
     Losses,
     answer_cells,
+    cuts_cells,
     dask,
+    facts_of_metric,
     is_dask_frame,
     is_lazy,
     label_stacked,
     later,
     lazy_table,
     read,
+    refuse_parts_of_cells,
 )
 from cvstats.core.layout import count_folds
 from cvstats.core.level_names import renaming, unused
@@ -55,6 +58,11 @@ def moments(losses: Losses, *, by: str | Sequence[str] = BY, missing: Missing = 
     LogError
         If a level is not in the log, or an evaluation has no label (NaN) of it.
 
+    See Also
+    --------
+    cvstats.Moments : The same for a log that is read in batches.
+    cvstats.wald : The interval from these numbers.
+
     Notes
     -----
     Computed in one pass about a mean of each cell, so that a large common offset of the
@@ -85,19 +93,27 @@ def moments(losses: Losses, *, by: str | Sequence[str] = BY, missing: Missing = 
     if all(isinstance(name, str) for name in names) and names == BY:
         fold = "fold" if "fold" in known or "source" not in known else "source"
         names = tuple(name for name in ("repetition", fold) if name in known)
+        names = tuple(name for name in names if not cuts_cells(log.noted, name))
     unknown = [name for name in names if not isinstance(name, str) or name not in known]
     if unknown:
         raise LogError(
             f"the log has no level {unknown[0]!r}. Expected some of its levels: "
             f"{listed(map(repr, known)) or 'none'}.{nearest(unknown[0], known)}"
         )
+    for name in names:
+        refuse_parts_of_cells(log, name)
     if is_lazy(log):
         return lazy_table(log, names)
     log.design.check_labels(names)
     if log.gaps is not None:
         return moments_with_gaps(log, names)
     found = log.moments(names)
-    return log.shape.cells(found, {"method": "moments", **log.attrs})
+    return log.shape.cells(found, moments_attrs(log))
+
+
+def moments_attrs(log: Log) -> dict[str, Any]:
+    """Describe where moments come from."""
+    return {"method": "moments", **log.attrs, **facts_of_metric(log.noted)}
 
 
 def moments_with_gaps(log: Log, by: tuple[str, ...]) -> Any:
@@ -107,7 +123,7 @@ def moments_with_gaps(log: Log, by: tuple[str, ...]) -> Any:
     result = answer_cells(log, dask.SpreadCells(by, shape))
     table: Any = label_stacked(log, labels, result)
     table = table.drop_vars("caution")
-    table.attrs = {"method": "moments", **log.attrs}
+    table.attrs = moments_attrs(log)
     return table
 
 

@@ -147,6 +147,12 @@ def diagnose(losses: Losses) -> pd.DataFrame:
     LogError
         If the object is not a container of losses, or its losses are not in memory (dask).
 
+    See Also
+    --------
+    cvstats.cautions : The labels of caution for each cell of an array.
+    cvstats.methods : Every method, and whether the log allows it.
+    cvstats.summary : The verdict of a log in three sentences.
+
     Notes
     -----
     With ``d_i = e_i - mean(e)``, outliers are measured by ``sum of the top 1% of d_i^2 / sum
@@ -318,7 +324,8 @@ def unreadable_log(examination: Examination) -> Iterator[Finding]:
     "Missing losses",
     unreadable=True,
     advice="Find out why the model failed there: the hard points are often the ones that go "
-    "missing. missing='drop' leaves them out for all models.",
+    "missing. missing='drop' leaves missing losses out for all models; an infinite log-loss is "
+    "bounded by cvstats.losses(…, clip=1e-6).",
 )
 def missing_losses(examination: Examination) -> Iterator[Finding]:
     """Report the number of losses that are missing or infinite. Limit: any."""
@@ -555,7 +562,7 @@ def few_folds(examination: Examination) -> Iterator[Finding]:
 def few_sources(examination: Examination) -> Iterator[Finding]:
     """Report the number of sources. Limit: below 30."""
     sources = examination.design.number("source")
-    if 1 < sources < FEW_SOURCES:
+    if 1 < sources < FEW_SOURCES and examination.log.noted.get("sources_are") != "fixed":
         yield Finding(f"the log has only {sources} sources", sources)
 
 
@@ -857,8 +864,8 @@ def overfitting(examination: Examination) -> Iterator[Finding]:
     "CVS027",
     "Serial dependence",
     caution=Caution.SERIAL_DEPENDENCE,
-    advice="Neighbours share information, so there are fewer losses than it seems. Make blocks of "
-    "dates the level 'source' and use clustered.",
+    advice="Neighbours share information, so there are fewer losses than it seems. Use ordered, or "
+    "make blocks of dates the level 'source' and use clustered.",
 )
 def serial_dependence(examination: Examination) -> Iterator[Finding]:
     """Report the correlation of the losses of neighbouring dates.
@@ -904,7 +911,7 @@ def duplicated_points(examination: Examination) -> Iterator[Finding]:
     "Best of many",
     caution=Caution.SELECTED,
     advice="The smallest of many errors is too small, partly by luck, and its interval too low. "
-    "Report it on points that played no part in the choice; best_set allows for the choice.",
+    "Report it on points that played no part in the choice; winner allows for the choice.",
 )
 def best_of_many(examination: Examination) -> Iterator[Finding]:
     """Report the number of models within two standard errors of the smallest error.

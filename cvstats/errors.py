@@ -92,6 +92,16 @@ def checked_level(option: str, got: object) -> None:
         )
 
 
+def check_two_levels(option: str, got: Iterable[object]) -> None:
+    """Refuse what does not name two different levels."""
+    names = list(got)
+    if len(names) != 2 or not all(isinstance(name, str) for name in names) or len(set(names)) < 2:
+        raise LogError(
+            f"{option}={got!r} is not known. Expected the name of a level, or two different ones, "
+            f"as in {option}=('point', 'repetition')."
+        )
+
+
 def is_number(value: object) -> bool:
     """Tell a real number from all else: from True and False, and from what no float can hold."""
     if isinstance(value, int):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 
@@ -15,13 +17,14 @@ __all__ = ["as_scores"]
 
 Result = TypeVar("Result", pd.DataFrame, xr.Dataset)
 
-LEVELS = ("estimate", "mean")
-"""Numbers of a result that are values of the loss."""
+LEVELS = ("estimate", "mean", "err_cv", "err_ncv")
+"""Numbers of a result that are values of the loss, or differences where it compares models."""
 
 LIMITS = ("lower", "upper")
-DIFFERENCES = ("difference", "statistic")
+SIGNED = ("difference", "statistic", "bias")
 """Numbers that change their sign with the loss."""
 
+MARGINS = ("margin_low", "margin_high")
 OTHER_SIDE = {"less": "greater", "greater": "less"}
 
 
@@ -39,7 +42,9 @@ def as_scores(result: Result) -> Result:
     DataFrame or Dataset
         The same with ``estimate`` turned into the score, and ``lower`` and ``upper`` exchanged;
         differences change their sign: positive is better. Standard errors and p-values stay.
-        ``attrs["score"]`` is the name of the score. Errors such as RMSE stay as they are.
+        ``attrs["score"]`` is the name of the score. Errors such as RMSE stay as they are. Where
+        the level ``metric`` names several metrics, each has its own direction, and
+        ``attrs["score"]`` maps each to its name (of a Dataset as JSON, which files can hold).
 
     Raises
     ------
@@ -66,41 +71,86 @@ def as_scores(result: Result) -> Result:
     model
     naive_bayes     0.648   0.64  0.656
     """
-    facts = result.attrs
-    metric, orientation = facts.get("metric"), facts.get("orientation")
-    if isinstance(metric, (list, tuple)) or (metric is not None and orientation is None):
+    facts = getattr(result, "attrs", {})
+    is_log = "loss" in facts and "method" not in facts
+    if is_log or not isinstance(result, (pd.DataFrame, xr.Dataset)):
         raise LogError(
-            "this result holds several metrics, each with a direction of its own. Expected one. "
-            "Take one metric of the log before: log.xs('auc', level='metric')."
+            f"{'a log' if is_log else f'a {type(result).__name__}'} is not a result. Expected what "
+            f"an interval or a comparison returned, as in cvstats.as_scores(log.cvci.wald())."
         )
+    metric, orientation = facts.get("metric"), facts.get("orientation")
     if metric is None:
         raise LogError(
             "this result does not say from which score its losses were made. Expected a log of "
             "cvstats.losses(…, loss='auc') or of another score."
         )
+    if orientation is None:
+        several: Result = each_metric_turned(result, facts)
+        return several
     return turned(result, str(metric), str(orientation), facts)
+
+
+def each_metric_turned(result: Any, facts: Mapping[Any, Any]) -> Any:
+    """Turn the part of each metric in its own direction."""
+    parts = facts.get("metrics") or {}
+    if isinstance(parts, str):  # what results of xarray can write to a file
+        parts = json.loads(parts)
+    of_array = isinstance(result, xr.Dataset)
+    names = np.array([])
+    if of_array and "metric" in result.coords:
+        names = result["metric"].to_numpy().reshape(-1)
+    elif not of_array and "metric" in result.index.names:
+        names = result.index.get_level_values("metric").to_numpy()
+    if not len(names) or not set(names) <= set(parts):
+        raise LogError(
+            "this result mixes several metrics, each with a direction of its own. Expected the "
+            "level 'metric' in the result. Ask for each metric: by='metric'."
+        )
+    found, order, words = [], [], {}
+    for name in dict.fromkeys(names.tolist()):
+        own, rows = parts[name], np.flatnonzero(names == name)
+        one = result.iloc[rows] if not of_array else result
+        if of_array and "metric" in result.dims:
+            one = result.isel(metric=rows)
+        metric, orientation = str(own.get("metric", name)), str(own.get("orientation", "error"))
+        found.append(turned(one, metric, orientation, facts))
+        order.append(rows)
+        words[name] = found[-1].attrs["score"]
+    back = np.argsort(np.concatenate(order))
+    if not of_array:
+        whole = pd.concat(found).iloc[back]
+    else:
+        whole = xr.concat(found, "metric").isel(metric=back) if len(found) > 1 else found[0]
+    whole.attrs = {**facts, "score": json.dumps(words) if of_array else words}
+    return whole
 
 
 def turned(result: Result, metric: str, orientation: str, facts: Mapping[Any, Any]) -> Result:
     """Turn the numbers of a result, and say of which score they are."""
     found = result.copy()
-    if orientation != "error":
-        paired = "difference" in found
-        for name in found:
-            if name in LEVELS:
-                found[name] = score(found[name], orientation)
-            elif name in DIFFERENCES:
-                found[name] = 0 - found[name]
-        if all(name in found for name in LIMITS):
-            lower, upper = (found[name].copy() for name in LIMITS)
-            turn = "-score" if paired else orientation
-            found["lower"], found["upper"] = score(upper, turn), score(lower, turn)
-    words = METRICS[metric].words if metric in METRICS else metric
-    side = facts.get("alternative")
-    found.attrs = {**facts, "score": words}
-    if orientation != "error" and side in OTHER_SIDE:
-        found.attrs["alternative"] = OTHER_SIDE[side]
+    found.attrs = {**facts, "score": score_words(metric)}
+    if orientation == "error":
+        return found
+    turn = "-score" if "difference" in found else orientation
+    for name in found:
+        if name in LEVELS:
+            found[name] = score(found[name], turn)
+        elif name in SIGNED and "in_set" not in found:  # that of a best set has no direction
+            found[name] = 0 - found[name]
+    if all(name in found for name in LIMITS):
+        lower, upper = (found[name].copy() for name in LIMITS)
+        found["lower"], found["upper"] = score(upper, turn), score(lower, turn)
+    if all(name in facts for name in MARGINS):
+        low, high = (facts[name] for name in MARGINS)
+        found.attrs |= dict(zip(MARGINS, (0 - high, 0 - low), strict=True))
+    if facts.get("alternative") in OTHER_SIDE:
+        found.attrs["alternative"] = OTHER_SIDE[facts["alternative"]]
     return found
+
+
+def score_words(metric: str) -> str:
+    """Name a metric in texts."""
+    return METRICS[metric].words if metric in METRICS else metric
 
 
 def score(loss: Any, orientation: str) -> Any:

@@ -55,6 +55,11 @@ def methods(losses: Losses) -> pd.DataFrame:
     LogError
         If the log contradicts itself.
 
+    See Also
+    --------
+    cvstats.interval : The interval that the log calls for.
+    cvstats.diagnose : Reasons to doubt the log.
+
     Notes
     -----
     A method applies if the levels of the log fit it. It may still ask for a number that no log
@@ -186,6 +191,12 @@ def interval(
         If the method needs what the log does not have: the words say which level or number is
         missing.
 
+    See Also
+    --------
+    cvstats.methods : Every method, and whether the log allows it.
+    cvstats.compare : The differences of models, by the same choice.
+    cvstats.winner : The interval of a model that was selected on this log.
+
     References
     ----------
     Schulz-Kümpel, Fischer, Hornung, Boulesteix, Nagler and Bischl (2024), Constructing
@@ -215,7 +226,8 @@ def interval(
         if not asked and name in ("wald", "holdout"):  # each chunk finds out what losses it has
             facts["interval"] = SOME_WILSON
         run = run if asked else partial(run_if_recommended, name, alpha)
-        return lazily(log, run).assign_attrs(facts)
+        reads_losses = find_method(name).reads_lazy_losses({})
+        return lazily(log, run, reads_losses=reads_losses).assign_attrs(facts)
     result = answer_cells(log, run if asked else partial(run_with_wilson, name, alpha))
     if not asked and result.attrs.get("interval") == "wilson":
         facts["reason"] += "; the losses are 0 or 1, so the limits are Wilson's"

@@ -113,7 +113,7 @@ class Moments(CellMoments):
         Raises
         ------
         LogError
-            If the batch is no loss log, or a bootstrap log.
+            If the batch is not a loss log, or a bootstrap log.
 
         Examples
         --------
@@ -224,7 +224,7 @@ def scan_parquet(
     Raises
     ------
     LogError
-        If a column is missing, or some batch is no loss log.
+        If a column is missing, or some batch is not a loss log.
     ImportError
         If pyarrow is not installed (extra ``io``).
 
@@ -294,7 +294,7 @@ def scan_dask(
     Raises
     ------
     LogError
-        If a column is missing; when computed, if some partition is no loss log.
+        If a column is missing; when computed, if some partition is not a loss log.
     ImportError
         If dask is not installed (extra ``dask``).
 

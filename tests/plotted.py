@@ -1,10 +1,11 @@
 """The plots that tests look at, and the way their pictures are made.
 
-``python tests/plotted.py`` writes the pictures anew; look at each before you keep it.
+``python tests/plotted.py [NAME …]`` writes the pictures anew; look at each before you keep it.
 """
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from itertools import combinations
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
+import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -45,6 +47,47 @@ def many(number=12):
     return pd.DataFrame(
         {f"model_{k}": base + rng.normal(0.03 * k, 0.3, 300) for k in range(number)}, index=index
     )
+
+
+@cache
+def repeated():
+    """Four models, eight repetitions of five folds."""
+    rng = np.random.default_rng(2)
+    folds = np.concatenate([rng.permutation(60) % 5 for _ in range(8)])
+    index = pd.MultiIndex.from_arrays(
+        [np.repeat(np.arange(8), 60), folds, np.tile(np.arange(60), 8)],
+        names=["repetition", "fold", "point"],
+    )
+    base = np.tile(rng.exponential(size=60), 8)
+    return pd.DataFrame(
+        {f"model_{k}": base + rng.normal(0.1 * k, 0.3, 480) for k in (2, 0, 3, 1)}, index=index
+    )
+
+
+@cache
+def schools(number=100):
+    rng = np.random.default_rng(3)
+    source = np.arange(10 * number) % number
+    index = pd.MultiIndex.from_arrays([source, np.arange(10 * number)], names=["source", "point"])
+    effect = rng.normal(3, 1, number)[source]
+    return pd.DataFrame(
+        {name: effect + rng.normal(size=len(index)) for name in ("ridge", "forest")}, index=index
+    )
+
+
+@cache
+def grid():
+    """Two forecasts of a field; the second is better in the east, and a corner is masked."""
+    rng = np.random.default_rng(4)
+    lat, lon = np.linspace(60, -60, 7), np.linspace(-165, 165, 12)
+    early = xr.DataArray(
+        rng.exponential(size=(80, 7, 12)), dims=("day", "lat", "lon"),
+        coords={"point": ("day", np.arange(80)), "lat": lat, "lon": lon},
+    )  # fmt: skip
+    late = early + rng.normal(0, 0.2, early.shape) - 0.1 * np.sin(np.deg2rad(early["lon"] / 2))
+    log = xr.Dataset({"late": late, "early": early})
+    log = log.where((log["lat"] < 30) | (log["lon"] > -90))
+    return log.assign_attrs(loss="squared_error", units="K²")
 
 
 def in_view(axis):
@@ -116,7 +159,11 @@ CASES = {
     "folds": lambda ax: plot.folds(logged("diabetes"), ax=ax),
     "folds_once": lambda ax: plot.folds(logged("flights"), ax=ax),
     "stability": lambda ax: plot.stability(logged("diabetes")[["ridge"]], ax=ax),
+    "stability_four": lambda ax: plot.stability(repeated(), ax=ax),
     "sources": lambda ax: plot.sources(logged("flights_by_month"), ax=ax),
+    "sources_many": lambda ax: plot.sources(schools(), ax=ax),
+    "map": lambda ax: plot.map(grid()["late"], ax=ax),
+    "map_difference": lambda ax: plot.map(grid(), ax=ax),
     "decomposition": lambda ax: plot.decomposition(logged("diabetes"), ax=ax),
     "comparison": lambda ax: plot.comparison(logged("flights"), ax=ax),
     "matrix": lambda ax: plot.comparison(logged("flights"), kind="matrix", ax=ax),
@@ -149,5 +196,5 @@ def picture(name, path):
 
 if __name__ == "__main__":
     IMAGES.mkdir(exist_ok=True)
-    for case in CASES:
+    for case in sys.argv[1:] or CASES:
         picture(case, IMAGES / f"{case}.png")

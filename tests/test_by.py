@@ -309,3 +309,13 @@ def test_other_intervals_of_logs_below_each_other(name):
             assert table.loc[study, column] == pytest.approx(
                 only_row(single)[column], nan_ok=True
             ), column
+
+
+def test_sources_are_ignored_only_in_the_parts_that_have_several():
+    number = np.arange(120)
+    source = np.where(number < 40, 0, number % 7)
+    index = pd.MultiIndex.from_arrays([number % 5, number // 40, source, number])
+    index = index.set_names(["fold", "region", "source", "point"])
+    log = pd.Series(np.random.default_rng(0).normal(size=120), index=index)
+    found = cvstats.wald(log, by="region")
+    assert list(found["caution"]) == ["", "sources ignored", "sources ignored"]

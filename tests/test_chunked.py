@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvstats.core import columns, crossproducts, reduce
+from cvstats.core import columns, crossproducts, few, reduce
 from cvstats.core import design as designs
 from cvstats.core import threads as blocks
 from cvstats.core.columns import Differences, LossColumns, binary_columns
@@ -18,6 +18,16 @@ from cvstats.core.design import Design, Level
 from cvstats.core.reduce import compute_moments
 
 some = settings(max_examples=40, deadline=None)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def loops():
+    """The compiled loops, whatever the size of a log."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(few, "FEW", 0)
+        yield
+
+
 BYS = [(), ("fold",), ("repetition", "fold")]
 
 

@@ -283,7 +283,7 @@ def test_frames_from_parquet(tmp_path):
     with now():
         kept = cvstats.scan_dask(frames.from_pandas(whole, npartitions=3), **NAMED).compute()
     pd.testing.assert_frame_equal(kept.clustered(), cvstats.clustered(log), rtol=1e-12)
-    with pytest.raises(LogError, match="no dask DataFrame"):
+    with pytest.raises(LogError, match="is not a dask DataFrame"):
         cvstats.scan_dask(whole, **NAMED)
 
 

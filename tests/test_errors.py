@@ -128,7 +128,7 @@ BAD_LOGS = {
     "infinite": (
         lambda: with_value(one(), np.inf),
         "the loss of 'a' is infinite at fold=2, point=4. Expected finite numbers. An infinite loss "
-        "usually comes from log(0): clip the predicted probabilities.",
+        "usually comes from log(0). Bound it: cvstats.losses",
     ),
     "minus infinity in an array": (
         lambda: dense(with_value(k_fold(), -np.inf)), "the loss of model='b' is infinite at",
@@ -220,7 +220,7 @@ BAD_LOGS = {
     "variables of other dimensions": (
         lambda: as_dataset(by_point(k_fold())).assign(c=("point", np.ones(12))),
         "the models have different dimensions: 'a' has ('repetition', 'point') and 'c' has "
-        "('point',). Expected the same for every variable. Leave out what is no model",
+        "('point',). Expected the same for every variable. Leave out what is not a model",
     ),
     "a list": (lambda: [0.1], "a list is not a loss log. Expected a pandas Series or DataFrame"),
     "an array of numpy": (lambda: np.ones(3), "a numpy.ndarray is not a loss log"),

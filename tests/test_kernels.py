@@ -198,6 +198,28 @@ def test_rows_of_no_cell_are_never_read():
     assert pairs_of(sums, cells=1).ravel().tolist() == [0.0, 2.0]
 
 
+def test_lanes_add_up():
+    sums = np.random.default_rng(3).normal(size=(2, 3, 5, kernels.LANES, 2))
+    (merged,) = same_bits(kernels.merge_lanes, [sums.reshape(2, 3, -1)], [np.zeros((2, 2, 5, 3))])
+    np.testing.assert_allclose(merged, sums.sum(axis=3).transpose(3, 0, 2, 1), rtol=0, atol=1e-15)
+
+
+@some
+@given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.booleans())
+def test_gaps(seed, others, both_sides):
+    """Any number of other lines, a multiple of four or not; none changes nothing."""
+    rng = np.random.default_rng(seed)
+    draws, lines = rng.normal(size=(10, 7)), rng.permutation(9)[:others]
+    scale, before = rng.normal(size=others), rng.normal(size=7)
+    gaps = (draws[9] - draws[lines]) * scale[:, None]
+    expected = np.maximum((np.abs(gaps) if both_sides else gaps).max(axis=0), before)
+    inputs = [draws, 9, lines, scale, both_sides]
+    (largest,) = same_bits(kernels.raise_to_gaps, inputs, [before])
+    np.testing.assert_array_equal(largest, expected)
+    none = [draws, 9, lines[:0], scale[:0], both_sides]
+    np.testing.assert_array_equal(same_bits(kernels.raise_to_gaps, none, [before])[0], before)
+
+
 @some
 @given(st.integers(0, 2**32 - 1), st.integers(1, 30), st.integers(1, 6), st.booleans())
 def test_centring(seed, n, models, gaps):

@@ -58,6 +58,11 @@ def one_set():
     return k_fold().droplevel(["repetition", "fold", "source"])
 
 
+def runs():
+    """One test set, evaluated three times."""
+    return k_fold(3).droplevel(["fold", "source"])
+
+
 def by_source():
     return k_fold().droplevel(["repetition", "fold"])
 
@@ -97,19 +102,23 @@ LAZY = {
     "methods": (k_fold, {}),
 }
 SUMMED = {"friedman": (k_fold, {}), "nemenyi": (k_fold, {}),
-          "source_components": (datasets, {})}  # fmt: skip
+          "source_components": (datasets, {}), "winner": (k_fold, {"rng": 1})}  # fmt: skip
 """They need cells alone, but of all models or data sets together: of frames, not of arrays."""
+
+OF_ARRAYS = {"ordered": (k_fold, {})}
+"""They need the losses of each carried cell together: of arrays, and not of frames."""
 
 IN_MEMORY = {
     "best_set": (k_fold, {}),
+    "answers": (runs, {}),
     "mcnemar": (partial(k_fold, binary=True), {}),
     "cochran_q": (partial(k_fold, binary=True), {}),
     **{name: (make, OPTIONS.get(name, {})) for name, make in LOGS.items()},
     "diagnose": (k_fold, {}),
     "report": (k_fold, {}),
 }
-NEED_LOSSES = ["best_set", "mcnemar", "cochran_q", "difference"]
-NEED_PAIRS = ["compare", "equivalence", "power", "rope"]
+NEED_LOSSES = ["answers", "best_set", "mcnemar", "cochran_q", "difference", "ordered"]
+NEED_PAIRS = ["compare", "equivalence", "power", "rope", "winner"]
 """Of moments they need what two models share, and that is there only if it was asked for."""
 
 OTHERS = {"difference", "plot", "summary"}
@@ -120,7 +129,7 @@ POWER_RANGE = ["power_lower", "power_upper", "points_needed_lower", "points_need
 
 
 def test_no_method_is_left_out():
-    assert {*LAZY, *SUMMED, *IN_MEMORY} | OTHERS == set(METHODS)
+    assert {*LAZY, *SUMMED, *OF_ARRAYS, *IN_MEMORY} | OTHERS == set(METHODS)
 
 
 def equal(ours, theirs):
@@ -155,9 +164,9 @@ def stacked(log):
     return array, array.chunk(evaluation=-(-array.sizes["evaluation"] // 2), model=2)
 
 
-@pytest.mark.parametrize("name", LAZY)
+@pytest.mark.parametrize("name", LAZY | OF_ARRAYS)
 def test_of_a_lazy_array(name):
-    make, options = LAZY[name]
+    make, options = (LAZY | OF_ARRAYS)[name]
     array, lazy = stacked(make())
     with guard():
         found = getattr(lazy.cvci, name)(**options)
@@ -176,7 +185,7 @@ def test_of_a_lazy_array(name):
 def test_in_words_of_a_lazy_array(name):
     make, options = (SUMMED | IN_MEMORY)[name]
     _, lazy = stacked(make())
-    words = r"lazy.*one by one.*log.compute\(\)|a bootstrap log .* in memory"
+    words = r"(one by one|is lazy).*log.compute\(\)|a bootstrap log .* in memory"
     with guard(), pytest.raises(LogError, match=words):
         getattr(lazy.cvci, name)(**options)
 
@@ -187,7 +196,7 @@ def test_the_way_out_of_a_lazy_array(name):
     array, lazy = stacked(make())
     by = ["dataset", "source"] if name == "source_components" else None
     with now():
-        moments = Moments.of_log(lazy, by=by)
+        moments = Moments.of_log(lazy, by=by, pairs=name in NEED_PAIRS)
     equal(getattr(moments, name)(**options), getattr(array.cvci, name)(**options))
 
 
@@ -233,9 +242,9 @@ def test_of_a_frame_of_dask(name):
     equal(again, found)
 
 
-@pytest.mark.parametrize("name", IN_MEMORY)
+@pytest.mark.parametrize("name", OF_ARRAYS | IN_MEMORY)
 def test_in_words_of_a_frame_of_dask(name):
-    make, options = IN_MEMORY[name]
+    make, options = (OF_ARRAYS | IN_MEMORY)[name]
     frame = partitioned(make())
     with guard(), pytest.raises(LogError, match=r"frame.compute\(\)"):
         getattr(frame.cvci, name)(**options)
@@ -253,7 +262,7 @@ def test_of_moments(name):
     log = make()
     half = len(log) // 2
     by = ["dataset", "source"] if name == "source_components" else None
-    pairs = name in ("compare", "equivalence", "rope", "power")
+    pairs = name in NEED_PAIRS
     parts = (log.iloc[:half], log.iloc[half:])
     moments = sum(Moments.of_log(part, by=by, pairs=pairs) for part in parts)
     if name == "methods":
@@ -265,9 +274,9 @@ def test_of_moments(name):
     equal(ours, theirs)
 
 
-@pytest.mark.parametrize("name", sorted(IN_MEMORY.keys() - LOGS.keys()))  # fmt: skip
+@pytest.mark.parametrize("name", sorted((OF_ARRAYS | IN_MEMORY).keys() - LOGS.keys()))
 def test_in_words_of_moments(name):
-    make, options = IN_MEMORY[name]
+    make, options = (OF_ARRAYS | IN_MEMORY)[name]
     moments = Moments.of_log(make(), pairs=True)
     with pytest.raises(LogError, match="one by one"):
         getattr(cvstats, name)(moments, **options)

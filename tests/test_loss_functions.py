@@ -270,7 +270,7 @@ def test_a_function_cannot_change_the_table():
     [
         (lambda y, p: np.mean(y - p), "returned the shape () for 2 points. Expected one number"),
         (lambda y, p: np.zeros(3), "returned the shape (3,) for 2 points"),
-        (lambda y, p: ["good", "bad"], "the loss holds 'good', which is no number"),
+        (lambda y, p: ["good", "bad"], "the loss holds 'good', which is not a number"),
     ],
 )
 def test_a_function_must_give_a_number_for_each_point(function, words):
@@ -287,11 +287,11 @@ REFUSED = [
     ([], [1, 0, 1], P, {}, "loss=[] are not different losses"),
     (["brier", "brier"], [1, 0, 1], P, {}, "are not different losses"),
     (["brier"], [1, 0, 1], P, {"beta": 2}, "none of loss=['brier'] uses beta="),
-    ("squared_error", list("abc"), P, {}, "the truth holds 'a', which is no number. Expected numb"),
-    ("squared_error", [1, 2, 3], list("123"), {}, "the prediction holds '1', which is no number"),
-    ("absolute_error", [1, "2", 3], P, {}, "the truth holds '2', which is no number"),
-    ("hinge", [1, -1, 1], [1j, 2, 3], {}, "the prediction holds 1j, which is no number"),
-    ("squared_error", pd.to_datetime(["2013"] * 3), P, {}, "which is no number"),
+    ("squared_error", list("abc"), P, {}, "the truth holds 'a', which is not a number."),
+    ("squared_error", [1, 2, 3], list("123"), {}, "the prediction holds '1', which is not"),
+    ("absolute_error", [1, "2", 3], P, {}, "the truth holds '2', which is not a number"),
+    ("hinge", [1, -1, 1], [1j, 2, 3], {}, "the prediction holds 1j, which is not a number"),
+    ("squared_error", pd.to_datetime(["2013"] * 3), P, {}, "which is not a number"),
     ("percentage_error", [1, 0, 0], P, {}, "which is 0 in row 1 (and 1 more)"),
     ("pinball", [1, 2, 3], P, {}, "got quantile=None. Expected a number between 0 and 1, such as"),
     ("pinball", [1, 2, 3], P, {"quantile": 1}, "got quantile=1"),
@@ -301,13 +301,13 @@ REFUSED = [
     ("brier", [1, 2, 1], P, {}, "the truth has the labels 1; 2. Expected 0 and 1 (or -1 and 1, or"),
     ("brier", list("aba"), P, {}, "Say which label it is of: positive='a' or positive='b'."),
     ("brier", [1.5, 2.5, 3.5], P, {}, "for numbers take a loss such as squared_error"),
-    ("hinge", list("aba"), P, {"positive": "c"}, "positive='c' is no label of the truth. Expected"),
+    ("hinge", list("aba"), P, {"positive": "c"}, "positive='c' is not a label of the truth."),
     ("log_loss", list("abc"), P, {"positive": "a"}, "the truth has 3 labels. Expected two where"),
     ("zero_one", [0, 1, 1], P, {}, "look like probabilities (row 0: 0.2). Expected labels such as"),
     ("zero_one", list("aba"), P, {}, "one of truth and prediction holds text, the other numbers"),
     ("zero_one", [0, 1, 1], list("aba"), {}, "(row 0: 0 and 'a'). Expected the same labels in"),
     ("zero_one", [None, "a", None], [1, None, 1], {}, "the other numbers"),
-    ("zero_one", [0, 1, 1], P, {"threshold": 50}, "threshold=50 is no probability. Expected a num"),
+    ("zero_one", [0, 1, 1], P, {"threshold": 50}, "threshold=50 is not a probability."),
     ("zero_one", [0, 1, 1], [0, 1, 0], {"positive": 1}, "Expected threshold= with it"),
 ]  # fmt: skip
 
@@ -393,3 +393,64 @@ def test_two_classes_and_one_probability_say_the_same(truth, p):
 def test_hinge_is_above_zero_one(truth, score):
     wrong = lost(truth, score > 0, "zero_one")
     assert (lost(truth, score, "hinge") >= wrong).all()
+
+
+def test_a_clipped_log_loss_is_finite_and_the_same_where_it_was():
+    p, y = np.array([0.0, 1e-9, 0.3, 1.0, 1.0]), np.array([1, 1, 0, 1, 0])
+    frame = pd.DataFrame({"y_true": y, "y_pred": p}, pd.RangeIndex(5, name="point"))
+    plain = cvstats.losses(frame, loss="log_loss")
+    clipped = cvstats.losses(frame, loss="log_loss", clip=1e-6)
+    most = -np.log(1e-6)
+    np.testing.assert_array_equal(clipped, np.minimum(plain, most))
+    assert np.isinf(plain.iloc[[0, 4]]).all()
+    np.testing.assert_allclose(clipped.iloc[[0, 1, 4]], most)
+    two = pd.DataFrame({"y_true": y, "no": 1 - p, "yes": p}, frame.index)
+    both = cvstats.losses(two, prediction=["no", "yes"], loss="log_loss", classes=[0, 1], clip=1e-6)
+    np.testing.assert_allclose(both, clipped, rtol=1e-12)
+    np.testing.assert_allclose(clipped.cvci.holdout()["estimate"], clipped.mean(), rtol=1e-12)
+    array = cvstats.losses(frame.to_xarray(), loss="log_loss", clip=1e-6)
+    np.testing.assert_array_equal(array, clipped)
+    frame.loc[2, "y_pred"] = np.nan
+    assert np.isnan(cvstats.losses(frame, loss="log_loss", clip=1e-6)).sum() == 1
+
+
+@pytest.mark.parametrize("clip", [0, 0.5, -1e-6, "small", True])
+def test_a_clip_is_a_small_probability(clip):
+    frame = pd.DataFrame({"y_true": [1], "y_pred": [0.5]}, pd.RangeIndex(1, name="point"))
+    with pytest.raises(LogError, match="is not a small probability"):
+        cvstats.losses(frame, loss="log_loss", clip=clip)
+    with pytest.raises(LogError, match="does not use clip=.*'log_loss'"):
+        cvstats.losses(frame, loss="brier", clip=1e-6)
+
+
+def test_predictions_that_note_their_models_need_no_mapping():
+    log = cvstats.datasets.load("diabetes")
+    pd.testing.assert_frame_equal(
+        cvstats.losses(log), cvstats.losses(log, prediction=log.attrs["models"])
+    )
+    table = {
+        "Resample": ["Fold1", "Fold2", "Fold1", "Fold2"], "rowIndex": [1, 2, 3, 4],
+        "obs": ["a", "b", "b", "a"], "pred": ["a", "a", "b", "a"],
+        "a": [0.9, 0.6, 0.2, 0.7], "b": [0.1, 0.4, 0.8, 0.3],
+    }  # fmt: skip
+    found = cvstats.read_predictions(table)
+    expected = -np.log([0.9, 0.8, 0.4, 0.7])
+    np.testing.assert_allclose(cvstats.losses(found, loss="log_loss").sort_index(), expected)
+    assert cvstats.losses(found, loss="zero_one").sum() == 1
+    assert cvstats.losses(found, loss="auc", folds="pool").attrs["metric"] == "auc"
+    for loss in ("log_loss", "brier"):
+        by_hand = cvstats.read_log(table, loss=loss)
+        np.testing.assert_allclose(cvstats.losses(found, loss=loss), by_hand, rtol=1e-12)
+    two = {"ridge": table, "forest": {**table, "a": table["b"], "b": table["a"]}}
+    several = cvstats.read_predictions(two)
+    np.testing.assert_allclose(
+        cvstats.losses(several, loss="brier"), cvstats.read_log(two, loss="brier"), rtol=1e-12
+    )
+    assert list(cvstats.losses(several, loss="brier")) == ["ridge", "forest"]
+    positive = cvstats.losses(
+        several, prediction={"ridge": "ridge:prob_b"}, loss="brier", positive="b"
+    )
+    assert list(positive) == ["ridge"]
+    del several.attrs["models"], several.attrs["probabilities"]
+    with pytest.raises(LogError, match="no column 'y_pred'"):
+        cvstats.losses(several, loss="zero_one")

@@ -201,7 +201,7 @@ def test_predictions_of_both_containers_agree(frame):
         ),
         (
             {"prediction": MODELS, "classes": [1, 2, 3], "loss": "brier"},
-            "model 'model' has 2 columns of predictions. Expected 3, one for each of classes=[1, 2",
+            "model 'model' has 2 columns of predictions. Expected 3, one for each of [1, 2",
         ),
     ],
 )

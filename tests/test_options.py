@@ -25,10 +25,11 @@ EMPTY = pd.Series(dtype=float)
 """A log that every function refuses: whatever else is said was said before it was looked at."""
 
 NEEDED = {"equivalence": {"margin": 1}, "rope": {"margin": 1}, "power": {"effect": 1},
-          "evaluate": {"X": [], "y": []}}  # fmt: skip
+          "evaluate": {"X": [], "y": []},
+          "prediction_powered": {"judge": EMPTY, "judge_on_all": EMPTY}}  # fmt: skip
 """What has to be given."""
 
-OTHERS = {"scan_dask", "scan_parquet", "to_latex", "to_markdown"}
+OTHERS = {"scan_dask", "scan_parquet", "scan_predictions", "to_latex", "to_markdown"}
 """These take no log."""
 
 
@@ -203,7 +204,7 @@ def test_sources_that_cannot_be_names():
 @pytest.mark.parametrize("wrong", ["x", {}, ["a"], 1j, pd.NA, object])
 def test_leave_one_out_losses_that_are_none(wrong):
     log = example("corrected_t")["a"].to_frame("a").assign(count=1).set_index("count", append=True)
-    with pytest.raises(LogError, match="leave_one_out=.*holds what is no number"):
+    with pytest.raises(LogError, match="leave_one_out=.*holds what is not a number"):
         cvstats.case_bootstrap(log, leave_one_out=wrong)
 
 

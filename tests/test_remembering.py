@@ -165,7 +165,7 @@ def test_left_out_evaluations_are_not_remembered(log):
 
 
 def test_coordinates_beside_the_index_are_looked_at_each_time(log):
-    """Two arrays may share an index and differ in a level that is no part of it."""
+    """Two arrays may share an index and differ in a level that is not part of it."""
     short = log.xs(0, level="repetition").droplevel("fold")
     index = pd.MultiIndex.from_arrays(
         [np.zeros(12, int), short.index], names=["repetition", "point"]

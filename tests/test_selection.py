@@ -20,7 +20,7 @@ from cvstats.registry import list_methods
 
 METHODS = {method.name: method for method in list_methods()}
 INTERVALS = interval_names()
-OF_CLUSTERS = ("clustered", "heterogeneity", "wild_cluster")
+WITHOUT_PLAN = ("answers", "clustered", "heterogeneity", "ordered", "wild_cluster")
 
 
 def of(plan, models=1):
@@ -171,8 +171,8 @@ def test_what_applies_runs_and_what_does_not_says_why(kind):
         else:
             with pytest.raises(LogError) as caught:
                 cvstats.interval(log, method=name)
-            of_groups = name.startswith("source_") or name in OF_CLUSTERS
-            assert "cvstats.plans." in row["why_not"] or of_groups, row["why_not"]
+            no_plan = name.startswith("source_") or name in WITHOUT_PLAN
+            assert "cvstats.plans." in row["why_not"] or no_plan, row["why_not"]
             assert row["why_not"] in str(caught.value)
             assert str(caught.value).startswith(f"{name} needs {row['needs']}; ")
     for column in ("target", "guarantee", "fits", "reference"):

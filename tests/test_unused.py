@@ -91,7 +91,7 @@ def test_moments_remember_the_doubt(tmp_path):
     for part in (first, first + second, cvstats.Moments.load(tmp_path / "both.npz")):
         assert part.levels == ()
         assert WORDS in only_row(part.holdout())["caution"]
-    named = cvstats.Moments.of_log(log, by="subject")  # asked for, so it is no oversight
+    named = cvstats.Moments.of_log(log, by="subject")  # asked for, so it is not an oversight
     assert WORDS not in cvstats.holdout(named, by="subject")["caution"].iloc[0]
     assert WORDS in only_row(named.holdout())["caution"]
     country = cvstats.Moments.of_log(log.rename_axis(index={"subject": "country"}))
@@ -168,7 +168,7 @@ def test_as_log_loses_no_level_unseen():
     ]  # fmt: skip
     plain = table.rename(columns={"subject": "country"})
     assert list(cvstats.as_log(plain, point="trial").index.names) == ["point"]
-    numbers = table.assign(seed=table["loss"], run=1)  # floats are no labels, and one is none
+    numbers = table.assign(seed=table["loss"], run=1)  # floats are not labels, and one is none
     assert list(cvstats.as_log(numbers, point="trial").index.names) == ["point", "subject"]
 
 

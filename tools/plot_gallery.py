@@ -10,6 +10,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import xarray as xr
 from matplotlib.figure import Figure
 
 import cvstats
@@ -24,6 +27,38 @@ def logged(name, loss, **attrs):
     return losses
 
 
+def flights_auc():
+    log = cvstats.datasets.load("flights")
+    return cvstats.losses(log, prediction=log.attrs["models"], loss="auc")
+
+
+def schools(number=200):
+    """Made up: squared errors at 12 points of each of so many schools."""
+    rng = np.random.default_rng(0)
+    school = np.repeat(np.arange(number), 12)
+    index = pd.MultiIndex.from_arrays([school, np.arange(len(school))], names=["source", "point"])
+    losses = rng.gamma(3, np.exp(rng.normal(0, 0.3, number))[school] / 3)
+    log = pd.Series(losses, index, name="ridge")
+    log.attrs = {"loss": "squared_error"}
+    return log
+
+
+def field():
+    """Made up: absolute errors of two forecasts on 100 days; the second is better in the west."""
+    rng = np.random.default_rng(0)
+    lat, lon = np.arange(-75, 90, 10), np.arange(-175, 180, 10)
+    smooth = xr.DataArray(
+        rng.gamma(2, 0.5, (100, len(lat), len(lon))), dims=("day", "lat", "lon"),
+        coords={"point": ("day", np.arange(100)), "lat": lat, "lon": lon},
+    )  # fmt: skip
+    west = -np.sin(np.deg2rad(smooth["lon"])) * np.cos(np.deg2rad(smooth["lat"]))
+    raw = smooth - 0.2 * west + 0.3 * rng.normal(size=smooth.shape)
+    log = xr.Dataset({"smooth": smooth, "raw": abs(raw)})
+    land = (log["lat"] > 20) & (abs(log["lon"] - 60) < 35)
+    named = {"long_name": "absolute error", "units": "K"}
+    return log.where(~land).map(lambda losses: losses.assign_attrs(named)).assign_attrs(named)
+
+
 def main():
     diabetes = logged("diabetes", "squared_error", long_name="squared error", units="score²")
     flights = logged("flights", "brier", long_name="Brier score")
@@ -32,7 +67,12 @@ def main():
         "forest": (2.3, lambda ax: diabetes.cvci.plot.forest(ax=ax)),
         "folds": (3.2, lambda ax: diabetes.cvci.plot.folds(ax=ax)),
         "stability": (3.2, lambda ax: diabetes.cvci.plot.stability(ax=ax)),
+        "stability_one": (3.2, lambda ax: diabetes["ridge"].cvci.plot.stability(ax=ax)),
         "sources": (5.6, lambda ax: months.cvci.plot.sources(ax=ax)),
+        "sources_many": (4.2, lambda ax: schools().cvci.plot.sources(ax=ax)),
+        "map": (3.0, lambda ax: field()["smooth"].cvci.plot.map(ax=ax)),
+        "map_difference": (3.0, lambda ax: field().cvci.plot.map(ax=ax)),
+        "scores": (2.2, lambda ax: flights_auc().cvci.plot.forest(ax=ax)),
         "decomposition": (4.6, lambda ax: diabetes.cvci.plot.decomposition(ax=ax)),
         "comparison": (2.8, lambda ax: diabetes.cvci.plot.comparison(ax=ax)),
         "matrix": (3.6, lambda ax: flights.cvci.plot.comparison(kind="matrix", ax=ax)),

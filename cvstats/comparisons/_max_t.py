@@ -19,7 +19,8 @@ import numpy as np
 from scipy import special
 
 from cvstats.comparisons._multiplicity import add_adjusted
-from cvstats.comparisons._pairs import confidence_limits, degrees_of_freedom, has_standard_errors
+from cvstats.comparisons._pairs import confidence_limits, degrees_of_each, has_standard_errors
+from cvstats.core import kernels
 from cvstats.core.cautions import Caution
 from cvstats.core.result import Result
 from cvstats.core.threads import block_bounds, ordered_map
@@ -34,12 +35,16 @@ __all__ = [
     "count_leads",
     "critical_value",
     "doubt_few_points",
+    "draw_means",
     "factor_covariance",
+    "inverse_deviations",
     "max_statistic_draws",
     "max_t_p_values",
     "normal_quantile",
     "orient_statistics",
     "student_quantile",
+    "studentize",
+    "pair_matrix",
 ]
 
 CHUNK = 1 << 16
@@ -111,7 +116,12 @@ def adjust_max_t(
     """
     if not has_standard_errors(every_pair):
         raise no_common_covariance(every_pair)
-    df = degrees_of_freedom(every_pair)
+    df = degrees_of_each(every_pair)
+    if isinstance(df, np.ndarray):
+        raise LogError(
+            f"adjust='max-t' needs one number of degrees of freedom for all differences, and here "
+            f"{every_pair.method} has another one for each. Expected adjust='holm'."
+        )
     points = every_pair.columns["n_points"].flat[0] if "n_points" in every_pair.columns else None
     left, right = pairs
     cells = len(result.columns["se"]) // len(left)
@@ -122,10 +132,10 @@ def adjust_max_t(
     bound = np.full(cells, np.nan)
     doubt = np.zeros(cells, dtype=np.int64)
     for c in np.flatnonzero(seen.any(axis=0)):
-        there = np.flatnonzero(variance_matrix(seen[:, c].astype(float), models).any(axis=0))
+        there = np.flatnonzero(pair_matrix(seen[:, c].astype(float), models).any(axis=0))
         here = np.searchsorted(there, np.stack([left, right]))
         known = np.flatnonzero(~np.isnan(statistic[:, c]))
-        squared = variance_matrix(variance[:, c], models)[np.ix_(there, there)]
+        squared = pair_matrix(variance[:, c], models)[np.ix_(there, there)]
         largest = None if np.isnan(squared).any() else max_statistic_draws(
             squared, *here[:, known], alternative=alternative, df=df, n_draws=n_draws, seed=seed
         )  # fmt: skip
@@ -155,12 +165,12 @@ def doubt_few_points(critical: float, points: float) -> Caution:
     return Caution.MANY_MODELS if few else Caution(0)
 
 
-def variance_matrix(variance: FloatArray, models: int) -> FloatArray:
-    """Arrange the variances of all differences as models by models."""
-    squared = np.zeros((models, models))
+def pair_matrix(of_pairs: FloatArray, models: int) -> FloatArray:
+    """Arrange a number of each pair as models by models, with 0 on the diagonal."""
+    found = np.zeros((models, models))
     above: tuple[IntArray, IntArray] = np.triu_indices(models, 1)
-    squared[above] = variance
-    return squared + squared.T
+    found[above] = of_pairs
+    return found + found.T
 
 
 def widen_limits(
@@ -299,23 +309,23 @@ def max_statistic_draws(
         return None
     scale = inverse_deviations(root, squared, left, right)
     keep = scale > 0
+    if not keep.any():
+        return np.full(n_draws, -np.inf)
     left, right, scale = left[keep], right[keep], scale[keep]
-    sign = -1.0 if alternative == "less" else 1.0
+    if alternative == "less":
+        scale = -scale
     if len(np.unique(right)) < len(np.unique(left)):
-        left, right, sign = right, left, -sign  # fewer groups below
+        left, right, scale = right, left, -scale  # fewer groups below
     order = np.argsort(left, kind="stable")
-    left, right, scale = left[order], right[order], scale[order]
-    heads, starts, sizes = np.unique(left, return_index=True, return_counts=True)
-    groups = [slice(start, start + n) for start, n in zip(starts, sizes, strict=True)]
+    heads, starts = np.unique(left[order], return_index=True)
+    others, times = np.split(right[order], starts[1:]), np.split(scale[order], starts[1:])
+    groups = list(zip(heads.tolist(), others, times, strict=True))
+    both_sides = alternative == "two-sided"
     out = np.full(n_draws, -np.inf)
 
     def work(g: FloatArray, start: int, stop: int) -> None:
-        for i, group in zip(heads, groups, strict=True):
-            gap = g[i] - g[right[group]]
-            gap *= (sign * scale[group])[:, None]
-            if alternative == "two-sided":
-                np.abs(gap, out=gap)
-            np.maximum(out[start:stop], gap.max(axis=0), out=out[start:stop])
+        for gaps in groups:
+            kernels.raise_to_gaps(g, *gaps, both_sides, out[start:stop])
 
     draw_means(root, n_draws, seed, work)
     return studentize(out, df, seed)
@@ -339,29 +349,28 @@ def count_leads(
     if root is None:
         raise ValueError("no covariance has these variances of differences")
     m = len(squared)
-    every = np.arange(m)
-    scale = np.stack([inverse_deviations(root, squared, np.full(m, i), every) for i in range(m)])
-    chunks = max(FEWEST, CHUNK // m)
-    counts = np.zeros((len(block_bounds(n_draws, chunks)), m), dtype=np.int64)
+    scale = pair_matrix(inverse_deviations(root, squared, *np.triu_indices(m, 1)), m)
+    others = ~np.eye(m, dtype=bool)
+    counted = others if keep is None else others & keep
+
+    def gaps_among(chosen: MaskArray) -> list[tuple[int, IntArray, FloatArray]]:
+        return [(i, j, scale[i, j]) for i, j in enumerate(map(np.flatnonzero, chosen))]
+
+    own_gaps, other_gaps = gaps_among(counted), gaps_among(others & ~counted)
+    reached = np.zeros((m, n_draws), dtype=bool)
     most = np.empty(n_draws)
 
     def work(g: FloatArray, start: int, stop: int) -> None:
-        top = np.full(stop - start, -np.inf)
-        lead = np.empty_like(g)
-        for i in range(m):
-            np.subtract(g[i], g, out=lead)
-            lead *= scale[i][:, None]
-            lead[i] = -np.inf
-            if keep is not None:
-                np.maximum(top, lead.max(axis=0), out=top)
-                lead[~keep[i]] = -np.inf
-            best = lead.max(axis=0)
-            np.maximum(top, best, out=top)
-            counts[start // chunks, i] = np.count_nonzero(best >= statistic[i])
-        most[start:stop] = top
+        best = np.full((m, stop - start), -np.inf)
+        for gaps, largest in zip(own_gaps, best, strict=True):
+            kernels.raise_to_gaps(g, *gaps, False, largest)
+        reached[:, start:stop] = best >= statistic[:, None]
+        most[start:stop] = best.max(axis=0)
+        for gaps in other_gaps:
+            kernels.raise_to_gaps(g, *gaps, False, most[start:stop])
 
     draw_means(root, n_draws, seed, work)
-    return counts.sum(axis=0), most
+    return reached.sum(axis=1), most
 
 
 def max_t_p_values(statistic: FloatArray, largest: FloatArray) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
@@ -31,6 +31,7 @@ from cvstats.core.result import Result
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import MOST, LogError, checked_choice, listed, looked_up, nearest, unpaired
 from cvstats.intervals import find_method, interval_names
+from cvstats.intervals._bounded import BOUNDED
 from cvstats.intervals._proportions import PROPORTIONS
 from cvstats.intervals._recommend import recommend_method
 
@@ -45,14 +46,17 @@ __all__ = [
     "compare_pairs",
     "confidence_limits",
     "default_method",
+    "degrees_of_each",
     "degrees_of_freedom",
     "difference_interval",
     "distribution",
     "has_standard_errors",
+    "levels_of_options",
     "loss_magnitude",
     "model_columns",
     "pair_all_models",
     "read_pairs",
+    "reads_lazy_losses",
     "zero_rounding_noise",
 ]
 
@@ -105,35 +109,44 @@ def compare_pairs(
     missing: str,
     run: PairRun,
     *,
+    levels: Sequence[str] = (),
     all_pairs: bool = False,
     example: PairRun | None = None,
     finish: Callable[[Result], Result] | None = None,
+    reads_losses: bool = False,
 ) -> Any:
     """Run a comparison on pairs of models, now or once lazy losses are computed.
 
+    ``levels`` are those that the interval of the differences was asked for by name.
     ``all_pairs`` says that all pairs are needed besides those that are asked for, and ``example``
     is a quicker comparison whose result has the same form. ``finish`` adds to the result in memory
-    what all pairs and carried cells decide together.
+    what all pairs and carried cells decide together. ``reads_losses`` says that all losses of a
+    carried cell are needed at once, also where they are lazy.
     """
     check_one_partner(other, reference)
     if has_lazy_losses(losses, other):
         choose = partial(choose_pairs, reference=reference)
         return compare_lazily(
-            losses, other, choose, run, missing=missing, every=all_pairs, example=example
-        )
-    log, pairs, differences = read_pairs(losses, other, reference, missing)
+            losses, other, choose, run, missing=missing, levels=levels, every=all_pairs,
+            example=example, reads_losses=reads_losses,
+        )  # fmt: skip
+    log, pairs, differences = read_pairs(losses, other, reference, missing, levels)
     result = answer_cells(log, run, differences)
     return log.label_pairs(pairs, result if finish is None else finish(result))
 
 
 def read_pairs(
-    losses: Losses, other: Losses | None, reference: Hashable, missing: str
+    losses: Losses,
+    other: Losses | None,
+    reference: Hashable,
+    missing: str,
+    levels: Sequence[str] = (),
 ) -> tuple[Log, Pairs, Differences]:
     """Pair the models of one log, or each of them with its partner in another log."""
     check_one_partner(other, reference)
     if other is not None:
-        return read_two_logs(losses, other, missing)
-    log = read(losses, missing=missing)
+        return read_two_logs(losses, other, missing, levels)
+    log = read(losses, missing=missing, levels=levels)
     pairs, left, right = choose_pairs(log, reference)
     columns = model_columns(log)
     return log, pairs, Differences(
@@ -141,12 +154,14 @@ def read_pairs(
     )  # fmt: skip
 
 
-def read_two_logs(one: Losses, two: Losses, missing: str) -> tuple[Log, Pairs, Differences]:
+def read_two_logs(
+    one: Losses, two: Losses, missing: str, levels: Sequence[str]
+) -> tuple[Log, Pairs, Differences]:
     """Pair each model of one log with its partner in another."""
     checked_choice("missing", missing, MISSING)
     facts = same_facts(one, two)
-    first = replace(read(one), noted=facts)
-    second = read(aligned(one, two))
+    first = replace(read(one, levels=levels), noted=facts)
+    second = read(aligned(one, two), levels=levels)
     both = LossColumns((*first.panels.tables, *second.panels.tables))
     log = replace(first, panels=both, other=second.labels)
     if missing == "drop":
@@ -253,11 +268,13 @@ def check_method_options(
                 f"Expected some of: {', '.join(map(repr, known)) or 'none'}.{nearest(name, known)}"
             )
     record.check_options({**record.defaults, **given})
-    if given.get("interval") == "hall":
+    own = given.get("interval")
+    if own in ("hall", "prediction") or (own in BOUNDED and not each):
+        more = ", bounds=..." if own in BOUNDED else ""
         raise LogError(
-            "options={'interval': 'hall'} has limits to which no test belongs. Expected 'wald', or "
-            "the interval of the difference by itself: cvstats.difference(losses, "
-            f"reference=...).cvci.{method}(interval='hall')."
+            f"options={{'interval': {own!r}}} has limits to which no test belongs. Expected "
+            f"{record.defaults['interval']!r}, or the interval of the difference by itself: "
+            f"cvstats.difference(losses, reference=...).cvci.{method}(interval={own!r}{more})."
         )
     if not each and given.get("interval") in PROPORTIONS:
         raise LogError(
@@ -266,6 +283,23 @@ def check_method_options(
             f"use method='tango'."
         )
     return given
+
+
+def levels_of_options(method: str | None, options: Mapping[str, Any]) -> tuple[str, ...]:
+    """List the levels that the options of a method name."""
+    if method == _union.NAME:
+        return levels_of_options(options["method"], options)
+    if method is None or method == "tango":
+        return ()
+    named = options.get(find_method(method).level_option or "")
+    return () if named is None else (named,) if isinstance(named, str) else tuple(named)
+
+
+def reads_lazy_losses(method: str | None, options: Mapping[str, Any]) -> bool:
+    """Whether the method by which to compare needs all lazy losses of a carried cell at once."""
+    if method is None or method not in interval_names():
+        return False
+    return find_method(method).reads_lazy_losses(options)
 
 
 def default_method(log: Log) -> str:
@@ -317,18 +351,29 @@ def degrees_of_freedom(base: Result) -> float | None:
     return float(base.columns["df"].flat[0]) if "df" in base.columns else None
 
 
-def distribution(statistic: FloatArray, df: float | None) -> FloatArray:
+def degrees_of_each(base: Result) -> float | FloatArray | None:
+    """Read them where each difference may have a number of its own, which is then an array."""
+    if "df" not in base.columns:
+        return None
+    df = np.asarray(base.columns["df"], dtype=np.float64)
+    known = df[~np.isnan(df)]
+    first = float(known[0]) if len(known) else np.nan
+    return first if (known == first).all() else df
+
+
+def distribution(statistic: FloatArray, df: float | FloatArray | None) -> FloatArray:
     """Distribution function of Student's t, or of the normal where ``df`` is None."""
     share = special.ndtr(statistic) if df is None else special.stdtr(df, statistic)
     return np.asarray(share, dtype=np.float64)
 
 
 def confidence_limits(
-    estimate: FloatArray, se: FloatArray, down: float, up: float
+    estimate: FloatArray, se: FloatArray, down: float | FloatArray, up: float | FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Reach so many standard errors down and up; infinite on an open side, NaN without any."""
-    lower = np.full_like(se, -np.inf) if np.isinf(down) else estimate - down * se
-    upper = np.full_like(se, np.inf) if np.isinf(up) else estimate + up * se
+    with np.errstate(invalid="ignore"):  # an open side of a point
+        lower = np.where(np.isinf(down), -np.inf, estimate - down * se)
+        upper = np.where(np.isinf(up), np.inf, estimate + up * se)
     missing = np.isnan(se)
     return np.where(missing, np.nan, lower), np.where(missing, np.nan, upper)
 

@@ -77,15 +77,13 @@ def best_set(
     screening: float | None = None,
     missing: Missing = "raise",
 ) -> Table:
-    """Find the models that may be the best: cross-validation with confidence.
+    r"""Find the models that may be the best: cross-validation with confidence.
 
-    The target is the set of models with the smallest average test error of those trained in
-    this cross-validation. For model m the hypothesis is that no other has a smaller error, and
-    the statistic ``T_m = max_j sqrt(n) (mean_m - mean_j) / sigma_mj``. Its distribution
-    under the hypothesis is drawn: that of ``max_j (g_m - g_j) / sigma_mj`` with g from
-    N(0, A / n), where A holds the cross products of the centered losses and
-    ``sigma_mj^2 = (A_mm + A_jj - 2 A_mj) / (n - 1)``. Because these variances are estimated, T_m
-    is first taken from Student's t of n - 1 degrees of freedom to the normal distribution.
+    The target is the set of models with the smallest average test error of those trained in this
+    cross-validation. For each model the hypothesis is that no other has a smaller error, and the
+    statistic is its largest standardized lead: how far its mean loss is above that of the other
+    model, in units of the difference's standard error. The distribution of this maximum is drawn
+    from a normal distribution with the covariance of the losses.
 
     Parameters
     ----------
@@ -125,8 +123,26 @@ def best_set(
         If the models were evaluated on different points, the log is not a partition, or a fold
         of one point cannot be centered.
 
+    See Also
+    --------
+    cvstats.compare : The differences themselves, with intervals.
+    cvstats.equivalence : Whether a model is as good, within a margin.
+    cvstats.nemenyi : Many models over many data sets.
+
     Notes
     -----
+    With A the cross products of the centered losses, and g drawn from N(0, A / n), the statistic
+    of model m and a draw of it are
+
+    .. math::
+
+        T_m = \max_j \frac{\sqrt n\,(\mathrm{mean}_m - \mathrm{mean}_j)}{\sigma_{mj}}, \qquad
+        T_m^* = \max_j \frac{g_m - g_j}{\sigma_{mj}}, \qquad
+        \sigma_{mj}^2 = \frac{A_{mm} + A_{jj} - 2 A_{mj}}{n - 1} .
+
+    Because these variances are estimated, T_m is first taken from Student's t of n - 1 degrees of
+    freedom to the normal distribution.
+
     The set contains each best model with a probability of at least ``1 - alpha`` as the points
     grow, where the *differences* of the losses are relatively stable (see `compare`; that each
     learner is stable is not enough), or where one test set was used. From three repetitions on,

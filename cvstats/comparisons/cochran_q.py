@@ -22,12 +22,12 @@ __all__ = ["cochran_q"]
 
 
 def cochran_q(losses: Losses, *, missing: Missing = "raise") -> Table:
-    """Test whether several models err equally often: Cochran's Q.
+    r"""Test whether several models err equally often: Cochran's Q.
 
-    The target is the error rates of the models that were trained. With b and c the discordant
-    points of two of M models, ``Q = (M - 1) sum (b - c)^2 / sum (b + c)`` over all pairs, to be
-    compared with chi-squared of M - 1 degrees of freedom. Of two models it is McNemar's
-    statistic.
+    The target is the error rates of the models that were trained. Q measures, over all pairs of
+    models, how unequally the discordant points of a pair are divided between its two models. It is
+    compared with the chi-squared distribution of M - 1 degrees of freedom for M models. Of two
+    models it is McNemar's statistic.
 
     Parameters
     ----------
@@ -48,8 +48,21 @@ def cochran_q(losses: Losses, *, missing: Missing = "raise") -> Table:
         If there is one model, a loss is neither 0 nor 1, or points are evaluated more than
         once (repetitions).
 
+    See Also
+    --------
+    cvstats.mcnemar : Which models differ.
+    cvstats.compare : How much they differ, with intervals.
+    cvstats.friedman : Many models over many data sets.
+
     Notes
     -----
+    With b and c the discordant points of a pair, where only the one or only the other model errs,
+    summed over all pairs of the M models,
+
+    .. math::
+
+        Q = (M - 1)\, \frac{\sum (b - c)^2}{\sum (b + c)} .
+
     Asymptotic in the points on which models disagree. It says that some models differ;
     `mcnemar` with ``adjust="holm"`` says which. Models that never disagree have p = 1.
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from cvstats.comparisons._anytime import check_anytime, compute_anytime
 from cvstats.comparisons._max_t import adjust_max_t, check_draws, check_one_cell
 from cvstats.comparisons._multiplicity import adjust_p_values, adjust_tests
 from cvstats.comparisons._pairs import (
@@ -18,12 +19,14 @@ from cvstats.comparisons._pairs import (
     check_method_options,
     compare_pairs,
     confidence_limits,
-    degrees_of_freedom,
+    degrees_of_each,
     difference_interval,
     distribution,
     has_standard_errors,
+    levels_of_options,
     model_columns,
     pair_all_models,
+    reads_lazy_losses,
 )
 from cvstats.comparisons._zero_one import SOME_EXACT, apply_tests, find_discordance
 from cvstats.containers import Log, Losses, adjust_lazily, has_lazy_losses, is_dask_frame, later
@@ -49,16 +52,20 @@ def compare(
     options: Options = None,
     alternative: Alternative = "two-sided",
     adjust: Literal["holm", "bh", "max-t"] | None = "holm",
+    anytime: bool = False,
+    tightest_at: int | None = None,
     alpha: float = 0.05,
     n_draws: int = 10_000,
     rng: Rng = None,
     missing: Missing = "raise",
 ) -> Any:
-    """Test whether models differ, on paired losses.
+    r"""Test whether models differ, on paired losses.
 
     The target is the difference of what the interval covers; for `wald` the difference of the
-    average test errors of the trained models. With d_i the loss of the model minus the loss
-    of the other on evaluation i, the statistic is ``mean(d) / se(mean(d))``.
+    average test errors of the trained models. The losses of two models on the same evaluation are
+    subtracted (model minus other, so that negative is better), and the interval of the chosen
+    method is taken of these differences. The statistic is their mean divided by its standard
+    error.
 
     Parameters
     ----------
@@ -90,6 +97,13 @@ def compare(
         how the models of one cell depend on each other, so it counts the pairs of each cell by
         itself; it alone also widens ``lower`` and ``upper``, which then cover all differences
         of a cell at once.
+    anytime : bool, optional
+        Whether the limits are to hold at all looks at a growing test set together, however often
+        one looks and whenever one stops: an asymptotic confidence sequence. For one test set, by
+        points (`holdout`) or groups (`clustered`); `monitor` looks batch by batch.
+    tightest_at : int, optional
+        With ``anytime``, the number of points (or groups) at which the limits are to be tightest,
+        chosen before the first look; 500 without it.
     alpha : float, optional
         One minus the level of the intervals.
     n_draws : int, optional
@@ -115,7 +129,16 @@ def compare(
         If the models were evaluated on different points or folds; nothing unpaired is ever
         computed in their place. If ``"max-t"`` or a one-sided test is asked of a method whose
         intervals are not made of standard errors, ``"max-t"`` of one pair of models in many
-        carried cells, or ``"tango"`` of losses other than 0 and 1.
+        carried cells, or ``"tango"`` of losses other than 0 and 1. With ``anytime`` also if the
+        log has folds, which are tested with several models, or if a one-sided test or ``"max-t"``
+        is asked for.
+
+    See Also
+    --------
+    cvstats.best_set : Which of many models may be the best.
+    cvstats.equivalence : Whether a difference is too small to matter.
+    cvstats.power : How many points a difference takes.
+    cvstats.difference : The log of the differences.
 
     Notes
     -----
@@ -150,9 +173,26 @@ def compare(
     the interval excludes 0. Many models on few points with skewed differences make too many
     differences significant still; ``caution`` then says ``many models few points``.
 
+    With n points (or groups) and a rate r that is chosen before the first look, limits with
+    ``anytime`` are
+
+    .. math::
+
+        \bar d \pm \mathrm{se} \sqrt{\frac{2 (n r + 1)}{n r}
+            \log\frac{\sqrt{n r + 1}}{\alpha}} ,
+
+    and ``p_value`` is the alpha at which they end at 0. A look after every 20 of 2,000 points, and
+    a stop at the first significant difference, go wrong in 35% of cases with the usual interval,
+    and in 2% to 4% with these. The price is a width of 1.55 to 1.7 times the usual one. The
+    points have to come in random order. Until there are 30 points (or groups), and for losses of 0
+    and 1 also 25 points on which the two models disagree, the limits are infinite, and ``caution``
+    says ``no limits yet``; below 100, where losses are other ones, it says ``early look``.
+
     References
     ----------
     Bayle, Bayle, Janson and Mackey (2020), NeurIPS 33, arXiv:2007.12671.
+    Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2024), Annals of Statistics 52(6), 2613-2640,
+    arXiv:2103.06476.
     Bayle, Janson and Mackey (2025), arXiv:2508.04409.
     Holm (1979), Scandinavian Journal of Statistics 6(2), 65-70.
     Benjamini and Hochberg (1995), doi:10.1111/j.2517-6161.1995.tb02031.x.
@@ -174,6 +214,16 @@ def compare(
     """
     METHOD.check_options(locals())
     given = check_method_options(method, options)
+    looked_at = None
+    if anytime:
+        looked_at = check_anytime(
+            tightest_at, method=method, options=given, alternative=alternative, adjust=adjust
+        )
+    elif tightest_at is not None:
+        raise LogError(
+            f"tightest_at={tightest_at!r} is for limits that hold at every look. Expected "
+            f"anytime=True beside it."
+        )
     check_rng(rng)
     if adjust == "max-t" and method == "tango":
         raise LogError(
@@ -187,7 +237,8 @@ def compare(
     if is_dask_frame(losses):
         ask = partial(
             compare, reference=reference, method=method, options=options, alternative=alternative,
-            adjust=adjust, alpha=alpha, n_draws=n_draws, rng=rng,
+            adjust=adjust, anytime=anytime, tightest_at=tightest_at, alpha=alpha,
+            n_draws=n_draws, rng=rng,
         )  # fmt: skip
         return later(losses, ask, other=other, pairs=True, missing=missing)
     lazy = has_lazy_losses(losses, other)
@@ -195,12 +246,14 @@ def compare(
     run = partial(
         compute, method=method, options=given, alternative=alternative, alpha=alpha,
         adjust=None if across else adjust,
-        n_draws=n_draws, seed=seed_of(rng) if adjust == "max-t" else 0,
+        n_draws=n_draws, seed=seed_of(rng) if adjust == "max-t" else 0, tightest_at=looked_at,
     )  # fmt: skip
     table = compare_pairs(
         losses, other, reference, missing, run, all_pairs=adjust == "max-t",
+        levels=levels_of_options(method, given),
         example=partial(run, n_draws=min(n_draws, DRAWS_OF_EXAMPLE)),
         finish=partial(adjust_tests, adjust=adjust) if across else None,
+        reads_losses=reads_lazy_losses(method, given),
     )  # fmt: skip
     if adjust == "max-t" and "p_adjusted" not in table:
         check_one_cell(table["difference"].size)  # some cells do not see those of the others
@@ -226,8 +279,16 @@ def compute(
     alpha: float,
     n_draws: int,
     seed: int,
+    tightest_at: int | None,
 ) -> Result:
-    """Test the differences of pairs of models, in each cell of the remaining dimensions."""
+    """Test the differences of pairs of models, in each cell of the remaining dimensions.
+
+    ``tightest_at`` is None where the limits are those of one look.
+    """
+    if tightest_at is not None:
+        return compute_anytime(
+            log, differences, method=method, options=options, alpha=alpha, tightest_at=tightest_at
+        )
     base = difference_interval(log, differences, method, options, alpha)
     result = replace(compute_tests(base, alternative=alternative, alpha=alpha), method="compare")
     result = apply_tests(
@@ -264,7 +325,7 @@ def compute_tests(base: Result, *, alternative: str, alpha: float) -> Result:
     columns = dict(base.columns)
     estimate, se = columns.pop("estimate"), columns.pop("se")
     columns.pop("lower"), columns.pop("upper")
-    df = degrees_of_freedom(base)
+    df = degrees_of_each(base)
     down, up = half_widths(alternative, alpha, df)
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = np.where((se == 0) & (estimate == 0), 0.0, estimate / se)
@@ -284,7 +345,7 @@ def compute_tests(base: Result, *, alternative: str, alpha: float) -> Result:
     return Result(base.method, {**tests, **columns}, caution, attrs)
 
 
-def p_values(statistic: FloatArray, df: float | None, alternative: str) -> FloatArray:
+def p_values(statistic: FloatArray, df: float | FloatArray | None, alternative: str) -> FloatArray:
     """Probability of a statistic as far out, under no difference.
 
     ``"less"`` asks whether the model has the smaller error. An infinite statistic (a

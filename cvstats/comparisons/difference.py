@@ -42,6 +42,11 @@ def difference(losses: Losses, other: Losses | None = None, *, reference: Hashab
         If the two logs differ in points or folds (the first that do are named) or in what they
         hold (scores or losses, the metric, the loss, units), or there is only one model.
 
+    See Also
+    --------
+    cvstats.compare : The test of the same differences.
+    cvstats.heterogeneity : Whether a difference varies between groups.
+
     Notes
     -----
     Every method that takes a log takes this one: its estimate is then the difference in

@@ -16,10 +16,12 @@ from cvstats.comparisons._pairs import (
     check_method_options,
     compare_pairs,
     confidence_limits,
-    degrees_of_freedom,
+    degrees_of_each,
     difference_interval,
     distribution,
     has_standard_errors,
+    levels_of_options,
+    reads_lazy_losses,
 )
 from cvstats.comparisons._zero_one import (
     SOME_SCORE,
@@ -56,14 +58,12 @@ def equivalence(
     alpha: float = 0.05,
     missing: Missing = "raise",
 ) -> Any:
-    """Test whether the difference of two models is too small to matter.
+    r"""Test whether the difference of two models is too small to matter.
 
-    Two one-sided tests: is the difference above the lower end of the margin, and below its
-    upper end? With d the mean difference, the p-value is the larger of
-    ``1 - F((d - low) / se)`` and ``F((d - high) / se)``, F the distribution function of the
-    statistic. Losses of 0 and 1 are tested by Tango's score at both ends instead, as standard
-    errors of few discordant points are too small. The target is the difference that the interval
-    covers, as in `compare`.
+    Two one-sided tests: is the difference above the lower end of the margin, and below its upper
+    end? The p-value is the larger of the two. Losses of 0 and 1 are tested by Tango's score at
+    both ends instead, as standard errors of few discordant points are too small. The target is the
+    difference that the interval covers, as in `compare`.
 
     Parameters
     ----------
@@ -103,8 +103,22 @@ def equivalence(
         If the margin is not a margin, the method has no standard error, the models were
         evaluated on different points or folds, or a loss is neither 0 nor 1 for ``"tango"``.
 
+    See Also
+    --------
+    cvstats.compare : Whether there is a difference.
+    cvstats.rope : The probability that it is too small to matter.
+    cvstats.power : How many points a comparison takes.
+
     Notes
     -----
+    With d the mean difference, se its standard error, F the distribution function of the statistic
+    and low and high the ends of the margin,
+
+    .. math::
+
+        p = \max\left\{1 - F\left(\frac{d - \mathrm{low}}{\mathrm{se}}\right),\;
+            F\left(\frac{d - \mathrm{high}}{\mathrm{se}}\right)\right\} .
+
     ``equivalent`` is true exactly where the interval lies within the margin. A test that finds
     no difference does not show equivalence; this one does. Several comparisons are not adjusted
     for. A difference without any variance is equivalent, with p = 0, if it lies within the margin;
@@ -166,7 +180,10 @@ def equivalence(
             result = score_equivalence(result, found, margin=ends, alpha=alpha)
         return flag_few(result, found)
 
-    table = compare_pairs(losses, other, reference, missing, run)
+    table = compare_pairs(
+        losses, other, reference, missing, run,
+        levels=levels_of_options(method, given), reads_losses=reads_lazy_losses(method, given),
+    )  # fmt: skip
     if method is None and "test" in table.attrs and has_lazy_losses(losses, other):
         table.attrs["test"] = SOME_SCORE
     return table
@@ -186,7 +203,7 @@ def compute(base: Result, *, margin: tuple[float, float], alpha: float) -> Resul
     columns = dict(base.columns)
     estimate, se = columns.pop("estimate"), columns.pop("se")
     columns.pop("lower"), columns.pop("upper")
-    df = degrees_of_freedom(base)
+    df = degrees_of_each(base)
     low, high = margin
     with np.errstate(divide="ignore", invalid="ignore"):
         above = distribution(-(estimate - low) / se, df)

@@ -33,12 +33,11 @@ def friedman(
     alpha: float = 0.05,
     missing: Missing = "raise",
 ) -> Table:
-    """Test whether many models differ over many data sets, by their ranks.
+    r"""Test whether many models differ over many data sets, by their ranks.
 
     Within each data set the models are ranked by mean loss (1 is best, ties share the mean of
-    their ranks). Friedman's statistic measures how far the mean ranks R_j of k models over N data
-    sets are apart; without ties it is ``12 N / (k (k + 1)) sum_j (R_j - (k + 1) / 2)^2``. The
-    target is the population from which the data *sets* were drawn, not that of their points.
+    their ranks). Friedman's statistic measures how far the mean ranks of the models are apart. The
+    target is the population from which the data *sets* were drawn, not that of points.
 
     Parameters
     ----------
@@ -67,8 +66,20 @@ def friedman(
     LogError
         If there are fewer than three models or two data sets, or no such level.
 
+    See Also
+    --------
+    cvstats.nemenyi : Which models differ.
+    cvstats.compare : Two models on one data set.
+    cvstats.cochran_q : Losses of 0 and 1 on one data set.
+
     Notes
     -----
+    With R_j the mean rank of model j of k over N data sets, and no ties, the statistic is
+
+    .. math::
+
+        \chi^2 = \frac{12 N}{k (k + 1)} \sum_j \left(R_j - \frac{k + 1}{2}\right)^2 .
+
     Data sets are taken for independent, and nothing is assumed about their points. How surely
     a model is better *within* a data set does not count, and ranks of a model depend on which
     others are in the log. `nemenyi` says which models differ.

@@ -39,7 +39,7 @@ def mcnemar(
     adjust: Literal["holm", "bh"] | None = "holm",
     missing: Missing = "raise",
 ) -> Any:
-    """Test whether two models err equally often, from the points on which they disagree.
+    r"""Test whether two models err equally often, from the points on which they disagree.
 
     The target is the difference of the error rates of the models that were trained. If they
     err equally often, each discordant point is as likely to be an error of one as of the
@@ -79,13 +79,23 @@ def mcnemar(
     LogError
         If a loss is neither 0 nor 1, or points are evaluated more than once (repetitions).
 
+    See Also
+    --------
+    cvstats.compare : The difference itself, with its interval.
+    cvstats.cochran_q : More than two models at once.
+    cvstats.equivalence : Whether the difference is too small to matter.
+
     Notes
     -----
     The binomial test is exact given the models, for one test set; chi-squared, which is taken
     from 25 discordant points on, is exact as they grow. Over the folds of cross-validation the
-    counts are pooled: chi-squared is then `compare`'s test by `wald`, whose z satisfies
-    ``z^2 = chi2 / (1 - chi2 / n)``. Neither accounts for the luck of the training data. Models
-    that never disagree have p = 1.
+    counts are pooled: chi-squared is then the test of `compare` by `wald`, whose z satisfies
+
+    .. math::
+
+        z^2 = \frac{\chi^2}{1 - \chi^2 / n} .
+
+    Neither accounts for the luck of the training data. Models that never disagree have p = 1.
 
     Some authors number the same cells by correct (1) and wrong (0), which swaps ``n01`` and
     ``n10``.

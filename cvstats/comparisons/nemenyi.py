@@ -30,12 +30,11 @@ __all__ = ["nemenyi"]
 def nemenyi(
     losses: Losses, *, by: str = "source", alpha: float = 0.05, missing: Missing = "raise"
 ) -> Any:
-    """Test which of many models differ over many data sets, by their mean ranks.
+    r"""Test which of many models differ over many data sets, by their mean ranks.
 
-    For each two models the difference of their mean ranks (as in `friedman`) is compared to
-    the studentized range: the p-values allow for all pairs at once. With k models over N data
-    sets and q its quantile, the critical difference is ``q sqrt(k (k + 1) / (12 N))``. The target
-    is the population from which the data sets were drawn.
+    For each two models the difference of their mean ranks (as in `friedman`) is compared to the
+    studentized range, which allows for all pairs at once: a difference above the critical
+    difference is significant. The target is the population from which the data sets were drawn.
 
     Parameters
     ----------
@@ -60,8 +59,21 @@ def nemenyi(
     LogError
         If there are fewer than three models or two data sets, or no such level.
 
+    See Also
+    --------
+    cvstats.friedman : Whether any models differ.
+    cvstats.best_set : The best models on one data set.
+    cvstats.compare : Two models on one data set.
+
     Notes
     -----
+    With k models over N data sets, and q the quantile of the studentized range, the critical
+    difference is
+
+    .. math::
+
+        \mathrm{CD} = q \sqrt{\frac{k (k + 1)}{12 N}} .
+
     The normal approximation of mean ranks asks for some ten data sets and five models. With
     few data sets no difference of ranks can be significant.
 

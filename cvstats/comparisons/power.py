@@ -21,6 +21,8 @@ from cvstats.comparisons._pairs import (
     degrees_of_freedom,
     difference_interval,
     has_standard_errors,
+    levels_of_options,
+    reads_lazy_losses,
 )
 from cvstats.comparisons._zero_one import (
     Discordance,
@@ -39,7 +41,7 @@ from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, NotGiven
 from cvstats.intervals._differences import RELATIVELY_STABLE
 from cvstats.intervals._method import Method
-from cvstats.options import Alternative, Missing, check_numbers
+from cvstats.options import Alternative, Missing, check_numbers, whole_number
 
 __all__ = ["power"]
 
@@ -64,6 +66,7 @@ def power(
     other: Losses | None = None,
     *,
     effect: float | None = None,
+    repetitions: int | None = None,
     reference: Hashable = None,
     method: str | None = None,
     options: Options = None,
@@ -72,13 +75,13 @@ def power(
     alpha: float = 0.05,
     missing: Missing = "raise",
 ) -> Any:
-    """Plan a comparison with the spread of a pilot log: power, smallest effect, points needed.
+    r"""Plan a comparison with the spread of a pilot log: power, smallest effect, points needed.
 
     If the true difference were ``effect``, how probably would `compare` find it, with as many
-    points as here? With se the standard error of the mean difference, the power of the
-    two-sided test is ``Phi(effect / se - z) + Phi(-effect / se - z)``, or that of the noncentral
-    t distribution where the test has degrees of freedom. The target of that comparison is the
-    difference that the interval covers, as in `compare`.
+    points as here? The answer uses the standard error of the mean difference in the pilot log, and
+    the normal distribution, or the noncentral t distribution where the test has degrees of
+    freedom. The target of that comparison is the difference that the interval covers, as in
+    `compare`.
 
     Parameters
     ----------
@@ -91,6 +94,9 @@ def power(
         The difference to be found, in the unit of the loss: what would matter, not what the
         pilot happened to show; it has no default. Negative is better; the sign counts for
         one-sided tests.
+    repetitions : int, optional
+        How often the planned experiment evaluates each point: answers of a language model, runs,
+        partitions. Without it as often as the pilot did. The pilot needs two repetitions or more.
     reference : hashable, optional
         In place of ``other``, the name of one of several models, to which the others are
         compared. With neither, all pairs are.
@@ -111,7 +117,8 @@ def power(
     Returns
     -------
     DataFrame or Dataset
-        ``difference`` and ``se`` of the pilot; ``power`` for ``effect`` with so many points;
+        ``difference`` and ``se`` of the pilot; with ``repetitions`` the ``planned_se`` of so many,
+        from which all that follows is then computed; ``power`` for ``effect`` with so many points;
         ``smallest_effect``, the difference found with the target power; ``points_needed`` to
         find ``effect`` with it (infinite if its sign is not that of the alternative), and
         ``groups_needed`` where groups are what counts: ``points_needed`` are then points in so
@@ -128,10 +135,24 @@ def power(
     ------
     LogError
         If ``effect`` is 0 or not a number, the method has no standard error, or the models were
-        evaluated on different points.
+        evaluated on different points. If ``repetitions`` is given and the pilot has one, or the
+        method does not shorten its interval for them (`wald` and others for folds).
+
+    See Also
+    --------
+    cvstats.compare : The comparison that is planned.
+    cvstats.equivalence : Whether a difference is too small to matter.
 
     Notes
     -----
+    With se the standard error of the mean difference, the power of the two-sided test is
+
+    .. math::
+
+        \Phi\left(\frac{\mathrm{effect}}{\mathrm{se}} - z\right)
+        + \Phi\left(-\frac{\mathrm{effect}}{\mathrm{se}} - z\right), \qquad
+        z = \Phi^{-1}\left(1 - \frac{\alpha}{2}\right) .
+
     Standard errors fall like one over the root of the number of points, if the further points
     are drawn like these. More points for training change the models too, which no pilot shows.
 
@@ -157,8 +178,10 @@ def power(
 
     The limits for many repetitions take these for independent given the point: true of runs
     of one model, nearly true of partitions, whose models share most of their data. `wald` does
-    not shorten its interval for repetitions, `holdout` does. The variance that comes with the
-    training data as a whole is in no log: neither more repetitions nor these numbers reach it.
+    not shorten its interval for repetitions; `holdout`, `clustered` and `out_of_source` do. With
+    ``repetitions=r`` the standard error is the root of ``(point_variance + repetition_variance / r)
+    / n``, where a negative part counts as 0. The variance that comes with the training data as a
+    whole is in no log: neither more repetitions nor these numbers reach it.
 
     References
     ----------
@@ -187,15 +210,22 @@ def power(
     given = check_method_options(method, options)
     check_numbers("effect", effect)
     check_numbers("target_power", target_power)
+    planned = None if repetitions is None else whole_number("repetitions", repetitions, 1)
     if effect == 0:
         raise LogError("effect=0 cannot be found by any log. Expected the difference that matters.")
     if is_dask_frame(losses):
         ask = partial(
-            power, effect=effect, reference=reference, method=method, options=options,
-            alternative=alternative, target_power=target_power, alpha=alpha,
+            power, effect=effect, repetitions=repetitions, reference=reference, method=method,
+            options=options, alternative=alternative, target_power=target_power, alpha=alpha,
         )  # fmt: skip
         return later(losses, ask, other=other, pairs=True, missing=missing)
     expected = float(effect)
+    levels = levels_of_options(method, given)
+    if len(levels) > 1:
+        raise LogError(
+            f"power plans the number of points or of groups, and by={levels!r} counts two kinds. "
+            f"Expected one level, as in options={{'by': {levels[0]!r}}}."
+        )
 
     def run(log: Log, differences: Differences) -> Result:
         base = difference_interval(log, differences, method, given, alpha)
@@ -204,19 +234,25 @@ def power(
                 f"power needs a standard error, and {base.method} with these options has none. "
                 f"Use another method, such as method='wald'."
             )
+        if planned is not None:
+            check_repetitions(log, base)
         result = compute(
             base, effect=expected, alpha=alpha, alternative=alternative, target=target_power,
             n=int(log.design.splits().rows[0]), parts=variance_parts(log, differences, base),
-            factors=variance_factors(log, differences, base),
+            factors=variance_factors(log, differences, base), repetitions=planned,
         )  # fmt: skip
         found = find_discordance(log, differences, base)
-        if found is None:
-            return drop_plans(result, no_evidence(log, differences, base))
+        if found is None or planned is not None:
+            result = drop_plans(result, no_evidence(log, differences, base))
+            return result if found is None else flag_few(result, found)
         if method == "tango":
             check_known(result, found)
         return flag_few(plan_zero_one(result, found), found)
 
-    return compare_pairs(losses, other, reference, missing, run)
+    return compare_pairs(
+        losses, other, reference, missing, run,
+        levels=levels, reads_losses=reads_lazy_losses(method, given),
+    )  # fmt: skip
 
 
 def compute(
@@ -229,10 +265,12 @@ def compute(
     n: int,
     parts: tuple[FloatArray, FloatArray],
     factors: tuple[FloatArray, FloatArray],
+    repetitions: int | None = None,
 ) -> Result:
     """Plan with the differences of a pilot log, whose standard errors fall like 1 / sqrt(n)."""
     columns = dict(base.columns)
     estimate, se = columns.pop("estimate"), columns.pop("se")
+    pilot = {"difference": estimate, "se": se}
     columns.pop("lower"), columns.pop("upper")
     test = PlannedTest(alpha, alternative, degrees_of_freedom(base), count_groups(base))
     away = test.find_distance(target)
@@ -240,6 +278,9 @@ def compute(
     helps = alternative == "two-sided" or sign * effect > 0
     stays, goes = parts
     floor = np.sqrt(np.maximum(stays, 0) / n)
+    if repetitions is not None:
+        se = np.sqrt((np.maximum(stays, 0) + np.maximum(goes, 0) / repetitions) / n)
+        pilot["planned_se"] = se
     low, high = (np.where(se == 0, 0.0, se * np.sqrt(factor)) for factor in factors)
 
     def units(error: FloatArray) -> FloatArray:
@@ -253,8 +294,7 @@ def compute(
 
     with np.errstate(divide="ignore"):
         numbers: dict[str, NDArray[Any]] = {
-            "difference": estimate,
-            "se": se,
+            **pilot,
             "power": test.power(effect / se, test.df),
             "power_lower": test.power(effect / high, test.df),
             "power_upper": test.power(effect / low, test.df),
@@ -277,9 +317,27 @@ def compute(
     caution[known & (stays < 0)] |= np.int64(Caution.CLAMPED)
     attrs = {**base.attrs, "alternative": alternative, "alpha": alpha}
     attrs |= {"effect": effect, "target_power": target}
+    if repetitions is not None:
+        attrs["planned_repetitions"] = repetitions
     if test.groups is not None:
         attrs["group_size"] = n / test.groups
     return Result("power", {**numbers, **columns}, caution, attrs)
+
+
+def check_repetitions(log: Log, base: Result) -> None:
+    """Refuse to plan repetitions with a pilot of one, or for intervals that stay as they are."""
+    if log.design.number("repetition") < 2:
+        raise LogError(
+            "repetitions= plans with the variance of one point's difference, and this log has one "
+            "repetition, which does not show it. Expected a pilot with two or more."
+        )
+    name = base.attrs["interval_method"]
+    if name != "holdout" and count_groups(base) is None:
+        raise LogError(
+            f"repetitions= plans a shorter interval, and {name} does not shorten its interval for "
+            f"repetitions. Expected one test set; or see smallest_effect_limit, which holds for "
+            f"any number of them."
+        )
 
 
 def count_groups(base: Result) -> int | None:

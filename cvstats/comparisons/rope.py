@@ -38,13 +38,13 @@ def rope(
     train_size: TrainSize = None,
     missing: Missing = "raise",
 ) -> Any:
-    """Compute the probability that a model is better, as good as equal, or worse.
+    r"""Compute the probability that a model is better, as good as equal, or worse.
 
-    The Bayesian correlated t test: with the J means of the differences over test sets, their
-    mean d and sample variance S^2, the difference of the expected errors has a t distribution
-    with J - 1 degrees of freedom about d, with squared scale ``(1/J + rho / (1 - rho)) S^2``.
-    The margin around zero is the region of practical equivalence. The target is the difference
-    of the expected risks of the two algorithms at the size of the training sets.
+    The Bayesian correlated t test: the difference of the expected errors has a t distribution
+    about the mean of the differences over J test sets, with J - 1 degrees of freedom and a scale
+    that allows for the overlap of training sets. The margin around zero is the region of practical
+    equivalence. The target is the difference of the expected risks of the two algorithms at the
+    size of the training sets.
 
     Parameters
     ----------
@@ -81,8 +81,20 @@ def rope(
         If there are fewer than two test sets, or the training size of random splits is not
         given.
 
+    See Also
+    --------
+    cvstats.corrected_t : The same correction, as a confidence interval.
+    cvstats.equivalence : A test for the same question.
+    cvstats.compare : Whether there is a difference.
+
     Notes
     -----
+    With S^2 the sample variance of the mean differences of the J test sets, the squared scale is
+
+    .. math::
+
+        \left(\frac1J + \frac{\rho}{1 - \rho}\right) S^2 .
+
     These are posterior probabilities under a flat prior, not p-values. With ``margin=0``,
     ``p_worse`` is the one-sided p-value of `corrected_t` for the model being better. The value
     of rho is a heuristic, which no log can give. Test sets that all have the same difference

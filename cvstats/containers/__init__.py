@@ -10,6 +10,7 @@ import xarray as xr
 from cvstats.containers import dask
 from cvstats.containers.batch_files import load, save
 from cvstats.containers.batches import CellMoments, summarize
+from cvstats.containers.choosing import take_flagged, take_other_points
 from cvstats.containers.dask import (
     adjust_lazily,
     compare_lazily,
@@ -22,8 +23,9 @@ from cvstats.containers.dask import (
 )
 from cvstats.containers.doubts import find_doubts, find_doubts_of_groups
 from cvstats.containers.gaps import answer_cells, dropped
-from cvstats.containers.groups import Groups, answer_groups, stack, within_level
+from cvstats.containers.groups import Groups, answer_groups, stack
 from cvstats.containers.log import Log, Table
+from cvstats.containers.metric_facts import cuts_cells, facts_of_metric, refuse_parts_of_cells
 from cvstats.containers.read import is_dask_frame, read
 from cvstats.containers.stacking import Axis, label_stacked
 
@@ -41,8 +43,10 @@ __all__ = [
     "answer_cells",
     "answer_groups",
     "compare_lazily",
+    "cuts_cells",
     "dask",
     "dropped",
+    "facts_of_metric",
     "find_doubts",
     "find_doubts_of_groups",
     "has_lazy_losses",
@@ -55,8 +59,10 @@ __all__ = [
     "load",
     "moments_of_array",
     "read",
+    "refuse_parts_of_cells",
     "save",
     "stack",
     "summarize",
-    "within_level",
+    "take_flagged",
+    "take_other_points",
 ]

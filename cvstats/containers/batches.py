@@ -334,8 +334,8 @@ class CellMoments:
 
 
 @unread.register
-def _(losses: CellMoments, also: object = None) -> Log:
-    if losses.within not in ("", also):
+def _(losses: CellMoments, also: tuple[object, ...] = ()) -> Log:
+    if losses.within and losses.within not in also:
         raise LogError(
             f"the same evaluation appears in several logs, which the level {losses.within!r} "
             f"tells apart. Expected a question for each of them, as in by={losses.within!r} or "

@@ -357,7 +357,7 @@ class Rows:
         """Sort the rows, unless they are; number points within sources if need be."""
         numbers = counts_of(design)
         if numbers is None:
-            raise LogError("the labels of level 'count' are no whole numbers.")
+            raise LogError("the labels of level 'count' are not whole numbers.")
         largest = int(numbers.max(initial=0))
         table = np.append(np.maximum(numbers, 0), 0).astype(np.min_scalar_type(largest))
         codes = design.levels["count"].block(0, design.size)

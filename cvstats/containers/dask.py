@@ -388,7 +388,7 @@ class LaterCells(Named):
     layout: Layout
     levels: tuple[str, ...]
     asked: tuple[str, ...]
-    within: str | None
+    within: tuple[str, ...]
     scores: bool
     metric: str
 
@@ -542,14 +542,18 @@ class LazyAnswer(Named):
         )  # fmt: skip
 
     def answer(self, log: Log, carried: tuple[int, ...]) -> Result:
+        """Run the method, and add what is doubtful about the levels of the log."""
+        return doubted(self.ask(log, carried), self.doubt)
+
+    def ask(self, log: Log, carried: tuple[int, ...]) -> Result:
         """Run the method on the log, on its pairs of models, or on each of its parts."""
         if self.asked[0]:
             columns = self.reduction.model_columns(carried)
             left, right = (columns[list(side)].reshape(-1) for side in self.asked)
             pairs = Differences(log.panels, left, right)
-            return doubted(answer_cells(log, self.run, pairs), self.doubt)
+            return answer_cells(log, self.run, pairs)
         if self.by is None:
-            return doubted(answer_cells(log, self.run), self.doubt)
+            return answer_cells(log, self.run)
         groups = Groups(log, self.by)
         if len(groups.labels) != self.leading[0]:
             raise LogError(
@@ -559,7 +563,7 @@ class LazyAnswer(Named):
                 f"log.sel({self.by}=[…]), or load the log: log.compute()."
             )
         ask = partial(answer_groups, self.by, groups.labels, self.run, None)
-        return doubted(answer_cells(log, ask), self.doubt)
+        return answer_cells(log, ask)
 
 
 def put_columns(out: NDArray[Any], result: Result) -> None:
@@ -571,7 +575,9 @@ def put_columns(out: NDArray[Any], result: Result) -> None:
 
 @dataclass(frozen=True, eq=False)
 class GridAnswer(Named):
-    """How carried cells that miss different evaluations are answered for: by all losses of a chunk.
+    """How carried cells are answered for by all losses of a chunk.
+
+    So are those that may miss different evaluations, and all of methods that read single losses.
 
     Parameters
     ----------
@@ -579,15 +585,15 @@ class GridAnswer(Named):
         The method, and what it may know of the log.
     nan_tells : bool
         Whether NaN in all cells says that nothing was evaluated.
-    within : str, optional
-        One more level that distinguishes evaluations.
+    within : tuple of str
+        More levels that distinguish evaluations.
     scores : bool
         Whether each loss is a score of a whole split.
     """
 
     numbers: LazyAnswer
     nan_tells: bool
-    within: str | None
+    within: tuple[str, ...]
     scores: bool
 
     def __call__(
@@ -609,7 +615,8 @@ class GridAnswer(Named):
                 design, LossColumns((table,)), numbers.labels_of(along), noted=numbers.noted,
                 used=numbers.used,
             )  # fmt: skip
-            log = replace(log, gaps=find_gaps(log, log.columns_by_cell()))
+            if numbers.drop:
+                log = replace(log, gaps=find_gaps(log, log.columns_by_cell()))
             put_columns(out, numbers.answer(log, carried))
         return out if axis is None else np.moveaxis(out, 0, axis)
 
@@ -851,6 +858,17 @@ def run_on_sketch(
         ) from None
 
 
+def run_on_blank(log: Log, answer: LazyAnswer) -> Result:
+    """Run a method that reads losses on masked cells, for the names of its numbers."""
+    pairs = bool(answer.asked[0])
+    models = answer.labels.models if pairs else [None]
+    labels = ArrayLabels(models, ("model",), {}, (len(models),), 0, None)
+    blank = LossColumns((np.full((log.design.size, len(models)), np.nan),))
+    table = Log(log.design, blank, labels, noted=log.noted, used=log.used)
+    small = replace(answer, reduction=replace(answer.reduction, model_axis=0 if pairs else None))
+    return small.ask(table, (len(models),))
+
+
 @dataclass(frozen=True, eq=False)
 class LazyNumbers:
     """The numbers of a lazy result: one array each, and what is the same for all."""
@@ -869,8 +887,12 @@ def compute_later(
     pairs: Pairs = ((), ()),
     asked: Pairs = ((), ()),
     example: Callable[..., Result] | None = None,
+    reads_losses: bool = False,
 ) -> LazyNumbers:
-    """Make lazy arrays of the numbers of a method, chunked as the carried dimensions are."""
+    """Make lazy arrays of the numbers of a method, chunked as the carried dimensions are.
+
+    A method that reads losses gets all of a carried cell at once.
+    """
     da, lazy = import_dask().array, lazy_array(log)
     named = [name for name in (by, *log.used) if name is not None]
     levels = tuple(dict.fromkeys((*cell_levels(log.design), *named)))
@@ -880,7 +902,10 @@ def compute_later(
         run, cells.reduction, lazy.layout, labels_along(log, lazy), log.noted, log.used,
         log.doubts(), by, leading, asked, lazy.drop,
     )  # fmt: skip
-    form, points = run_on_sketch(log, replace(answer, run=example or run), levels)
+    quick = replace(answer, run=example or run)
+    if reads_losses:
+        return compute_cells_later(log, cells, answer, run_on_blank(log, quick))
+    form, points = run_on_sketch(log, quick, levels)
     if lazy.drop and number_cells(lazy) > 1:
         return compute_cells_later(log, cells, answer, form)
     columns, counts = (form.columns, {}) if lazy.known_later else separate_counts(form)
@@ -919,7 +944,7 @@ def number_cells(lazy: LazyArray) -> int:
 def compute_cells_later(
     log: Log, cells: LazyCells, answer: LazyAnswer, form: Result
 ) -> LazyNumbers:
-    """Make lazy arrays of numbers of cells that may miss different evaluations.
+    """Make lazy arrays of numbers for which all losses of a carried cell are needed at once.
 
     All evaluations of a carried cell come together in one task; where these would be large, the
     chunks hold fewer cells.
@@ -933,8 +958,10 @@ def compute_cells_later(
         whole[lazy.array.dims.index("model")] = -1
     x = x.rechunk({**dict.fromkeys(carried, "auto"), **whole})
     evaluated = cells.kept()[1].rechunk(-1)
-    kinds = {name: np.asarray(values).dtype for name, values in form.columns.items()}
-    kinds["n_dropped"] = np.dtype(np.int64)
+    columns, counts = (form.columns, {}) if lazy.known_later else separate_counts(form)
+    kinds = {name: np.asarray(values).dtype for name, values in columns.items()}
+    if lazy.drop:
+        kinds["n_dropped"] = np.dtype(np.int64)
     answer = replace(answer, dtype=np.dtype([*kinds.items(), ("caution", np.int64)]))
     task = GridAnswer(answer, lazy.nan_tells, log.design.within, log.design.scores)
     leading = answer.leading
@@ -949,7 +976,7 @@ def compute_cells_later(
         meta=np.empty((0,) * (len(leading) + len(carried)), answer.dtype), concatenate=True,
         align_arrays=False,
     )  # fmt: skip
-    attrs = facts_of(form, log.noted) | dict(log.attrs)
+    attrs = facts_of(form, log.noted) | counts | dict(log.attrs)
     return LazyNumbers({name: out[name] for name in (*kinds, "caution")}, attrs, None)
 
 
@@ -989,11 +1016,15 @@ def count_dropped(known: KnownCells) -> NDArray[np.int64]:
     return np.array(known.dropped, dtype=np.int64)
 
 
-def lazily(log: Log, run: Run, *, by: str | None = None, axis: Axis | None = None) -> xr.Dataset:
+def lazily(
+    log: Log, run: Run, *, by: str | None = None, axis: Axis | None = None,
+    reads_losses: bool = False,
+) -> xr.Dataset:  # fmt: skip
     """Run a method later; what it needs of the levels is checked now."""
     axes: list[Axis] = [(by, Groups(log, by).labels)] if by is not None else []
     axes += [axis] if axis is not None else []
-    numbers = compute_later(log, run, by=by, leading=tuple(len(names) for _, names in axes))
+    leading = tuple(len(names) for _, names in axes)
+    numbers = compute_later(log, run, by=by, leading=leading, reads_losses=reads_losses)
     return label_along(log, axes, numbers, numbers.attrs)
 
 
@@ -1035,8 +1066,10 @@ def compare_lazily(
     run: PairRun,
     *,
     missing: str = "raise",
+    levels: Sequence[str] = (),
     every: bool = False,
     example: PairRun | None = None,
+    reads_losses: bool = False,
 ) -> xr.Dataset:
     """Compare models later; what it needs of the levels is checked now.
 
@@ -1050,24 +1083,31 @@ def compare_lazily(
         Makes a result with a number for each pair and carried cell from a log and these pairs.
     missing : {"raise", "drop"}
         What to do where a loss is NaN.
+    levels : sequence of str
+        The levels that the comparison was asked for by name.
     every : bool
         Whether all pairs are needed besides those that are chosen.
     example : callable, optional
         A quicker way to a result of the same form.
+    reads_losses : bool
+        Whether all losses of a carried cell are needed at once.
     """
     if other is None:
-        log = read(losses, missing=missing)
+        log = read(losses, missing=missing, levels=levels)
         names, left, right = choose(log)
     else:
         names, beside = beside_other(losses, other)
-        log = read(beside, missing=missing)
+        log = read(beside, missing=missing, levels=levels)
         left, right = np.arange(len(names)), np.arange(len(names)) + len(names)
     asked = tuple(map(int, left)), tuple(map(int, right))
     more: Pairs = ((), ())
     if every:
         one, two = np.triu_indices(len(log.labels.models), 1)
         more = tuple(map(int, one)), tuple(map(int, two))
-    numbers = compute_later(log, run, pairs=more if every else asked, asked=asked, example=example)
+    numbers = compute_later(
+        log, run, pairs=more if every else asked, asked=asked, example=example,
+        reads_losses=reads_losses,
+    )  # fmt: skip
     labels = labels_of_log(log)
     coords = {
         name: coord
@@ -1280,7 +1320,7 @@ def tabular(losses: Any) -> tuple[Any, bool]:
 
 
 def models_of(frame: Any, levels: Sequence[str]) -> list[str]:
-    """Name the columns of losses: those of numbers that are no levels."""
+    """Name the columns of losses: those of numbers that are not levels."""
     return [
         str(name)
         for name, dtype in frame.dtypes.items()
@@ -1303,7 +1343,7 @@ def scan_dask(
     delayed = import_dask().delayed
     if not hasattr(frame, "to_delayed") or not hasattr(frame, "columns"):
         raise LogError(
-            f"a {type(frame).__name__} is no dask DataFrame. Expected one, as of "
+            f"a {type(frame).__name__} is not a dask DataFrame. Expected one, as of "
             f"dask.dataframe.read_parquet; cvstats.Moments.of_log takes pandas and xarray."
         )
     columns = columns_of([*map(str, frame.columns)], loss, asked, by, model)
@@ -1380,7 +1420,7 @@ def relabelled(
     model: str | None,
     asked: Mapping[str, str | None],
 ) -> Any:
-    """Name the columns of a frame as the levels are, and leave out what is no part of the log."""
+    """Name the columns of a frame as the levels are, and leave out what is not part of the log."""
     frame, _ = tabular(frame)
     columns = columns_of([*map(str, frame.columns)], loss, asked, None, model)
     names = {column: level for level, column in columns.levels.items()}

@@ -7,15 +7,13 @@ keep the speed of one pass.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from datetime import date
 
 import numpy as np
-import pandas as pd
 
 from cvstats.containers.groups import Groups, Part
 from cvstats.containers.log import Log
+from cvstats.containers.times import is_date, rank_labels
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns, Differences
 from cvstats.core.design import Design
@@ -156,18 +154,17 @@ def measure_serial(design: Design, values: FloatArray) -> tuple[FloatArray, int]
     point is averaged over its repetitions first. With sources, each source is a series.
     """
     level = design.levels.get("point")
-    if level is None or not len(level.labels) or not is_time(level.labels[0]):
+    if level is None or not len(level.labels) or not is_date(level.labels[0]):
         return None
     present = slice(None) if design.present is None else design.present
-    index = level.labels if isinstance(level.labels, pd.Index) else pd.Index(list(level.labels))
-    order = pd.factorize(index, sort=True)[0].astype(np.int64)
+    order = rank_labels(level.labels)
     time = order[level.block(0, design.size)[present]]
     series = np.zeros_like(time)
     if design.has("source"):
         series = design.levels["source"].block(0, design.size)[present].astype(np.int64)
-    keys, at, count = np.unique(series * len(index) + time, return_inverse=True, return_counts=True)
+    keys, at, count = np.unique(series * len(order) + time, return_inverse=True, return_counts=True)
     means = group_means(values, at.reshape(-1), count)
-    which = keys // len(index)
+    which = keys // len(order)
     _, at, count = np.unique(which, return_inverse=True, return_counts=True)
     apart = means - group_means(means, at.reshape(-1), count)[at.reshape(-1)]
     same = which[1:] == which[:-1]
@@ -184,15 +181,6 @@ def group_means(values: FloatArray, at: IntArray, count: IntArray) -> FloatArray
     sums = np.add.reduceat(values[np.argsort(at, kind="stable")], starts, axis=0)
     means: FloatArray = sums / count[:, None]
     return means
-
-
-def is_time(label: object) -> bool:
-    """Whether a label is a date or time, perhaps as text: ``2013-05-31``."""
-    if isinstance(label, str):
-        return re.match(r"\d{4}-\d\d(-\d\d)?\b", label) is not None
-    if isinstance(label, (date, np.datetime64, pd.Period)):
-        return True
-    return type(label).__module__.partition(".")[0] == "cftime"
 
 
 def is_serial(correlation: FloatArray, pairs: int) -> MaskArray:

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from cvstats.containers.log import HiddenTable, Log, hide_losses
 from cvstats.core.columns import Columns, LossColumns
@@ -22,28 +23,29 @@ from cvstats.core.result import Result
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, listed, nearest, spelled
 
-__all__ = ["Groups", "Part", "answer_groups", "stack", "within_level"]
+__all__ = ["Groups", "Part", "answer_groups", "stack", "within_levels"]
 
 Run = Callable[[Log], Result]
 
 WORDS = "This is a part of a log, of which only cells are at hand. Expected the whole log."
 
 
-def within_level(design: Design, name: object) -> Design:
-    """Let a level distinguish evaluations, if the log has it.
+def within_levels(design: Design, names: Sequence[object]) -> Design:
+    """Let some levels distinguish evaluations, if the log has them.
 
     Raises
     ------
     LogError
         If there is no such level.
     """
-    if not isinstance(name, str) or name not in design.levels:
+    gone = [name for name in names if not isinstance(name, str) or name not in design.levels]
+    for name in gone[:1]:
         known = listed(map(repr, design.levels)) or "none"
         raise LogError(
             f"the log has no level {name!r}. Expected one of its levels, or of the coordinates "
             f"along its evaluations: {known}.{nearest(name, design.levels)}"
         )
-    return replace(design, within=name)
+    return replace(design, within=tuple(map(str, names)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +97,10 @@ class Groups:
     @property
     def labels(self) -> list[Hashable]:
         """The labels that occur, in the order of the parts."""
-        return [self.design.levels[self.name].labels[code] for code in self.codes.tolist()]
+        labels = self.design.levels[self.name].labels
+        if isinstance(labels, pd.Index):
+            return list(labels.take(self.codes))
+        return [labels[code] for code in self.codes.tolist()]
 
     def parts(self) -> Iterator[Log]:
         """Go through the parts; those of bootstrap and other samples are gathered row by row."""

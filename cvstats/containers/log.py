@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.containers.metric_facts import FACTS, doubts_of_metric
+from cvstats.containers.metric_facts import doubts_of_metric, facts_of_metric
 from cvstats.core.cautions import Caution, list_cautions, sentences_of
 from cvstats.core.columns import Columns, Differences, LossColumns, binary_columns
 from cvstats.core.design import Design, GridCodes
@@ -132,7 +132,7 @@ DIFFERENT_GAPS = (
 )
 
 LEAST = 1e-146
-"""The squares of smaller deviations are no normal floating-point numbers any more."""
+"""The squares of smaller deviations are no longer normal floating-point numbers."""
 
 
 @cache
@@ -149,7 +149,7 @@ def facts_of(result: Result, noted: Mapping[Hashable, Any]) -> dict[str, Any]:
     facts: dict[str, Any] = {"method": result.method, **result.attrs}
     if isinstance(noted.get("loss"), str):
         facts["loss"] = noted["loss"]
-    facts |= {str(name): noted[name] for name in FACTS if name in noted and "metric" in noted}
+    facts |= facts_of_metric(noted)
     return facts | {"cvstats_version": own_version()}
 
 
@@ -165,7 +165,7 @@ def infinite_loss(whose: str, where: str) -> LogError:
     """Words for an infinite loss."""
     return LogError(
         f"the loss of {whose} is infinite at {where}. Expected finite numbers. An infinite loss "
-        f"usually comes from log(0): clip the predicted probabilities."
+        f"usually comes from log(0). Bound it: cvstats.losses(…, loss='log_loss', clip=1e-6)."
     )
 
 
@@ -368,7 +368,7 @@ class Log:
                 raise too_large(" or ".join(map(self.name, pair)))
 
     def _refuse_digits_lost(self, found: Moments) -> None:
-        """Refuse losses whose squares are no numbers any more, and integers that no float holds."""
+        """Refuse losses whose squares are no longer numbers, and integers that no float holds."""
         largest = np.abs(found.location).max(axis=0, initial=0.0)
         tiny = (largest > 0) & (largest < LEAST) & (found.m2.sum(axis=0) < LEAST**2)
         for j in np.flatnonzero(tiny).tolist():
@@ -384,7 +384,7 @@ class Log:
                 raise too_many_digits(self.name(j))
 
     def _refuse_empty(self, masked: MaskArray) -> None:
-        """Refuse a model without any loss beside one that has some: it is no masked cell."""
+        """Refuse a model without any loss beside one that has some: it is not a masked cell."""
         if self.some_cells:
             return
         models = self.labels.models

@@ -11,11 +11,20 @@ from cvstats.errors import LogError, listed
 if TYPE_CHECKING:
     from cvstats.containers.log import Log
 
-__all__ = ["FACTS", "doubts_of_metric", "each_metric", "folds_of_metric", "refuse_parts_of_cells"]
+__all__ = [
+    "cuts_cells", "doubts_of_metric", "each_metric", "facts_of_metric", "folds_of_metric",
+    "refuse_parts_of_cells",
+]  # fmt: skip
 
 FACTS = ("metric", "orientation", "range", "folds", "cells", "weight", "labels", "positive",
          "average", "metrics")  # fmt: skip
 """Facts about a metric that every result of its log carries."""
+
+
+def facts_of_metric(noted: Mapping[Any, Any]) -> dict[str, Any]:
+    """Take the facts that results have to carry; none where a log is not of a metric."""
+    return {str(name): noted[name] for name in FACTS if name in noted and "metric" in noted}
+
 
 FEW = 10
 """With fewer points of a class in a cell the influence is a rough approximation."""
@@ -34,6 +43,11 @@ def folds_of_metric(noted: Mapping[Any, Any]) -> str:
     return next((word for word in ("pool", "average") if word in found), "")
 
 
+def cuts_cells(noted: Mapping[Any, Any], by: object) -> bool:
+    """Whether the labels of a level cut the cells of which a metric was computed."""
+    return any(by not in (*part.get("cells", ()), "metric") for part in each_metric(noted))
+
+
 def refuse_parts_of_cells(log: Log, by: object) -> None:
     """Refuse to average the pseudo-losses of a part of a cell: that is not the part's metric."""
     for part in each_metric(log.noted):
@@ -43,8 +57,13 @@ def refuse_parts_of_cells(log: Log, by: object) -> None:
                 f"by={by!r} cuts the cells ({listed(cells) or 'the whole log'}) of which "
                 f"{part.get('metric')} was computed, and its mean over a part of a cell is not the "
                 f"metric of that part. Expected cells within the groups. Make the log with "
-                f"cvstats.losses(…, loss={part.get('metric')!r}, by={by!r})."
+                f"cvstats.losses(…, loss={part.get('metric')!r}, {way_to_cells(by)})."
             )
+
+
+def way_to_cells(by: object) -> str:
+    """Name the option that makes the labels of a level cells of their own."""
+    return "folds='average'" if by == "fold" else f"by={by!r}"
 
 
 def doubts_of_metric(noted: Mapping[Hashable, Any]) -> Caution:

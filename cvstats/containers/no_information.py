@@ -165,8 +165,8 @@ def leave_one_out_means(log: Log, given: Any, missing: str) -> FloatArray:
             values = np.asarray(given, dtype=np.float64).reshape(-1)
         except (TypeError, ValueError, OverflowError):
             raise LogError(
-                f"leave_one_out={given!r} holds what is no number. Expected a log of leave-one-out "
-                f"cross-validation, or a loss for each point."
+                f"leave_one_out={given!r} holds what is not a number. Expected a log of "
+                f"leave-one-out cross-validation, or a loss for each point."
             ) from None
         if log.panels.width > 1:
             raise LogError(

@@ -7,6 +7,7 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, is_dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -115,8 +116,8 @@ def count_bytes(thing: Any) -> int:
     return sum(map(count_bytes, vars(thing).values())) if is_dataclass(thing) else 0
 
 
-def design_of(index: pd.Index) -> Design:
-    """Find the levels of an index by name.
+def design_of(index: pd.Index, also: Sequence[object] = ()) -> Design:
+    """Find the levels of an index by name, of which one is known or two were asked for (``also``).
 
     Codes of a MultiIndex are used as they are: no copy, no sorting, no hashing.
     """
@@ -130,7 +131,8 @@ def design_of(index: pd.Index) -> Design:
             for i, name in enumerate(names)
             if name is not None
         }
-        if not any(level in levels for level in LEVELS):
+        asked = len(also) > 1 and all(level in levels for level in also)
+        if not asked and not any(level in levels for level in LEVELS):
             raise unknown_levels(names)
         return Design(levels, len(index), facts=facts_about(index))
     if index.name is None:
@@ -194,7 +196,7 @@ def numbers(column: pd.Series) -> NDArray[Any]:
     raise LogError(
         f"the losses of {name} are not numbers: their type is {dtype}, the first is "
         f"{spelled(first)}. Expected one loss for each evaluation. Convert them with {way}; if "
-        f"these are predictions, cvstats.losses makes losses of them; if this column is no "
+        f"these are predictions, cvstats.losses makes losses of them; if this column is not a "
         f"model, leave it out."
     )
 
@@ -264,7 +266,7 @@ class FrameLabels:
             row.attrs = copied(attrs)
             return row
         name = NAMELESS if self.models[0] is None else self.models[0]
-        return body(result, pd.Index([name], name="model", tupleize_cols=False), attrs)
+        return body(result, row_of(name), attrs)
 
     def pairs(
         self, pairs: Sequence[tuple[Hashable, Hashable]], result: Result, attrs: Attrs
@@ -321,10 +323,37 @@ def named_rows(models: pd.Index) -> pd.Index:
     return models.rename("model") if nameless else models.view()
 
 
+def row_of(name: Hashable) -> pd.Index:
+    """Make an index of one model; those of texts are kept, as pandas takes long to make them."""
+    if isinstance(name, str):
+        return text_index((name,), "model").view()
+    return pd.Index([name], name="model", tupleize_cols=False)
+
+
+@lru_cache(maxsize=MOST_REMEMBERED)
+def text_index(texts: tuple[str, ...], name: str | None = None) -> pd.Index:
+    """Make an index of texts, to be taken views of."""
+    return pd.Index(list(texts), name=name)
+
+
+@lru_cache(maxsize=MOST_REMEMBERED)
+def caution_labels(flags: tuple[int, ...]) -> Any:
+    """Make an array of the labels of some rows, to be copied."""
+    return pd.Series([label_cautions(row) for row in flags]).array
+
+
 def body(result: Result, index: pd.Index, attrs: Attrs) -> pd.DataFrame:
-    """Put the cautions beside the numbers, as last column."""
-    data: dict[str, Any] = dict(result.columns)
-    data["caution"] = [label_cautions(flags) for flags in result.caution.tolist()]
-    table = pd.DataFrame(data, index=index)
+    """Put the cautions beside the numbers, as last column.
+
+    The columns are named when the table is there: names that pandas knows cost no look at them.
+    """
+    flags = tuple(result.caution.tolist())
+    labels = (
+        caution_labels(flags)
+        if len(flags) < MOST_REMEMBERED
+        else [label_cautions(row) for row in flags]
+    )
+    table = pd.DataFrame(dict(enumerate([*result.columns.values(), labels])), index=index)
+    table.columns = text_index((*result.columns, "caution")).view()
     table.attrs = copied(attrs)
     return table

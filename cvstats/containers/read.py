@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import singledispatch
 from typing import Any
@@ -13,7 +14,7 @@ import xarray as xr
 from cvstats.containers import pandas as frames
 from cvstats.containers import xarray as arrays
 from cvstats.containers.gaps import dropped
-from cvstats.containers.groups import within_level
+from cvstats.containers.groups import within_levels
 from cvstats.containers.log import Log
 from cvstats.containers.metric_facts import folds_of_metric, refuse_parts_of_cells
 from cvstats.core.design import LEVELS
@@ -24,7 +25,9 @@ __all__ = ["MISSING", "is_dask_frame", "read"]
 MISSING = ("raise", "drop")
 
 
-def read(losses: object, *, missing: str = "raise", by: object = None) -> Log:
+def read(
+    losses: object, *, missing: str = "raise", by: object = None, levels: Sequence[str] = ()
+) -> Log:
     """Read a loss log and check that each evaluation occurs in it once.
 
     Parameters
@@ -35,6 +38,9 @@ def read(losses: object, *, missing: str = "raise", by: object = None) -> Log:
         What to do where a loss is NaN.
     by : str, optional
         A level whose labels are to be answered for one by one, and so may be logs of their own.
+    levels : sequence of str
+        The levels that were asked for by name besides. Of two, one that is not among those of
+        every log may distinguish evaluations, as seeds do: every point may occur under each.
 
     Returns
     -------
@@ -51,7 +57,9 @@ def read(losses: object, *, missing: str = "raise", by: object = None) -> Log:
     empty = LogError("the log is empty. Expected at least one loss.")
     if isinstance(losses, (pd.Series, pd.DataFrame)) and len(losses) == 0:
         raise empty
-    log = unread(losses, by)
+    crossed = tuple(name for name in levels if name not in LEVELS) if len(levels) > 1 else ()
+    also = crossed if by is None else (by,)
+    log = unread(losses, also)
     log = replace(log, noted=dict(getattr(losses, "attrs", {})))
     if log.noted.get("holds") == "scores":
         log = replace(log, design=replace(log.design, scores=True))
@@ -62,7 +70,8 @@ def read(losses: object, *, missing: str = "raise", by: object = None) -> Log:
         raise empty
     if by is not None:
         refuse_parts_of_cells(log, by)
-        log = replace(log, design=within_level(log.design, by), used=(str(by),))
+    log = replace(log, design=within_levels(log.design, also))
+    log = replace(log, used=levels if by is None else (str(by), *levels))
     if missing == "drop":
         log = dropped(log)
     log.design.splits()
@@ -76,10 +85,11 @@ def is_dask_frame(losses: object) -> bool:
 
 
 @singledispatch
-def unread(losses: object, also: object = None) -> Log:
+def unread(losses: object, also: tuple[object, ...] = ()) -> Log:
     """Find levels and losses; one implementation for each container.
 
-    ``also`` is the name of a dimension that is to be a level, where the container has any.
+    ``also`` are the names of dimensions that are to be levels, where the container has any; two of
+    them distinguish evaluations without any level that all methods know.
     """
     if is_dask_frame(losses):
         raise LogError(
@@ -100,14 +110,16 @@ def unread(losses: object, also: object = None) -> Log:
 
 
 @unread.register
-def _(losses: pd.Series, also: object = None) -> Log:
+def _(losses: pd.Series, also: tuple[object, ...] = ()) -> Log:
     return Log(
-        frames.design_of(losses.index), frames.panels_of(losses), frames.FrameLabels.of(losses)
+        frames.design_of(losses.index, also),
+        frames.panels_of(losses),
+        frames.FrameLabels.of(losses),
     )
 
 
 @unread.register
-def _(losses: pd.DataFrame, also: object = None) -> Log:
+def _(losses: pd.DataFrame, also: tuple[object, ...] = ()) -> Log:
     labels = frames.FrameLabels.of(losses)
     known = [name for name in losses.columns if name in LEVELS]
     if known:
@@ -119,11 +131,11 @@ def _(losses: pd.DataFrame, also: object = None) -> Log:
             f"index and a column of losses for each model. Type cvstats.as_log(frame, "
             f"loss=…), or frame.set_index({known!r}{append})."
         )
-    return Log(frames.design_of(losses.index), frames.panels_of(losses), labels)
+    return Log(frames.design_of(losses.index, also), frames.panels_of(losses), labels)
 
 
 @unread.register
-def _(losses: xr.DataArray, also: object = None) -> Log:
+def _(losses: xr.DataArray, also: tuple[object, ...] = ()) -> Log:
     dims = arrays.level_dims(losses, also)
     known = arrays.in_memory(losses, dims)
     design, panels, lazy = arrays.laid_out(known, [losses], dims, also)
@@ -131,7 +143,7 @@ def _(losses: xr.DataArray, also: object = None) -> Log:
 
 
 @unread.register
-def _(losses: xr.Dataset, also: object = None) -> Log:
+def _(losses: xr.Dataset, also: tuple[object, ...] = ()) -> Log:
     variables: list[Any] = list(losses.data_vars.values())
     if not variables:
         raise LogError("the dataset has no variables. Expected one of losses for each model.")
@@ -154,7 +166,7 @@ def _(losses: xr.Dataset, also: object = None) -> Log:
             raise LogError(
                 f"the models have different dimensions: {first.name!r} has {first.dims} and "
                 f"{variable.name!r} has {variable.dims}. Expected the same for every variable. "
-                f"Leave out what is no model: log[[{first.name!r}, …]]."
+                f"Leave out what is not a model: log[[{first.name!r}, …]]."
             )
     dims = arrays.level_dims(first, also)
     first = arrays.in_memory(first, dims)

@@ -21,7 +21,9 @@ from cvstats.core.design import Design, Level
 from cvstats.core.types import Labels
 from cvstats.errors import LogError
 
-__all__ = ["Parts", "added", "check_stacked", "columns_of", "part_of", "whole_of"]
+__all__ = [
+    "Batch", "Parts", "added", "check_stacked", "columns_of", "levels_of", "part_of", "whole_of",
+]  # fmt: skip
 
 K = TypeVar("K", bound=CellMoments)
 
@@ -34,7 +36,7 @@ class Batch:
     """Some rows of a table as a log: levels by code, losses by column."""
 
     levels: Mapping[str, Level]
-    losses: Mapping[str, Any]
+    losses: Mapping[Any, Any]
     single: bool
 
 
@@ -106,11 +108,15 @@ def as_labels(names: Any) -> Labels:
 
 def batch_of(table: Mapping[str, Any], columns: TableColumns) -> Batch:
     """Take some rows of a table as a log."""
-    levels = {level: level_of(table[name]) for level, name in columns.levels.items()}
     losses = {
         name: numbers(pd.Series(table[name], name=name, copy=False)) for name in columns.values
     }
-    return Batch(levels, losses, columns.single)
+    return Batch(levels_of(table, columns), losses, columns.single)
+
+
+def levels_of(table: Mapping[str, Any], columns: TableColumns) -> dict[str, Level]:
+    """Take the levels of some rows of a table."""
+    return {level: level_of(table[name]) for level, name in columns.levels.items()}
 
 
 def check_stacked(columns: TableColumns, pairs: bool, missing: str) -> None:

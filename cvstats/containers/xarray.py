@@ -41,10 +41,11 @@ SPARSE = ("sample", "outer", "fold", "source", "count")
 IN_LOSS_UNITS = ("estimate", "se", "lower", "upper", "difference", "mean")
 
 
-def level_dims(log: xr.DataArray, also: object = None) -> tuple[Hashable, ...]:
+def level_dims(log: xr.DataArray, also: Sequence[object] = ()) -> tuple[Hashable, ...]:
     """Find the dimensions along which evaluations lie, in the order of the array.
 
-    ``also`` is a dimension of logs side by side, if there is one of this name.
+    ``also`` are dimensions that were asked for by name, if there are any: that of logs side by
+    side, or two whose labels are crossed.
     """
     check_sizes(log)
     found: set[Hashable] = {dim for dim in log.dims if dim in LEVELS}
@@ -61,8 +62,9 @@ def level_dims(log: xr.DataArray, also: object = None) -> tuple[Hashable, ...]:
         found = set(log.dims)
     if not log.dims:
         raise LogError("this array is a single number. Expected a loss for each evaluation.")
-    if found:
-        found |= {dim for dim in log.dims if dim == also}
+    asked = {dim for dim in log.dims if dim in also}
+    if found or len(asked) > 1:
+        found |= asked
     else:
         like = next((dim for dim in log.dims if dim != "model"), "x")
         raise LogError(
@@ -97,7 +99,7 @@ def panel_of(log: xr.DataArray, dims: tuple[Hashable, ...]) -> NDArray[Any]:
 def in_memory(log: xr.DataArray, dims: tuple[Hashable, ...]) -> xr.DataArray:
     """Load levels that are lazy; they are checked before any loss is computed.
 
-    ``log.chunk()`` makes coordinates lazy that lie in memory, so this is no work, and it is done
+    ``log.chunk()`` makes coordinates lazy that lie in memory, so this costs nothing, and it is done
     right here and on no cluster.
     """
     known = log.indexes
@@ -117,7 +119,7 @@ def laid_out(
     log: xr.DataArray,
     logs: Sequence[xr.DataArray],
     dims: tuple[Hashable, ...],
-    also: object = None,
+    also: Sequence[object] = (),
 ) -> tuple[Design, LossColumns, LazyArray | None]:
     """Lay out one array, or several of one model each; losses that are lazy stay so."""
     for each in logs:
@@ -148,9 +150,9 @@ def beside(logs: Sequence[xr.DataArray]) -> xr.DataArray:
 
 
 def levels_along(
-    log: xr.DataArray, dims: tuple[Hashable, ...], also: object = None
+    log: xr.DataArray, dims: tuple[Hashable, ...], also: Sequence[object] = ()
 ) -> dict[str, Level]:
-    """Find the levels of an array by name, and one more dimension."""
+    """Find the levels of an array by name, and some more dimensions."""
     shape = tuple(log.sizes[dim] for dim in dims)
     levels: dict[str, Level] = {}
     indexes = dict(log.indexes)
@@ -163,7 +165,7 @@ def levels_along(
                 stored = codes if len(dims) == 1 else GridCodes(axis, shape, codes.astype(np.int32))
                 levels[str(name)] = Level(index.levels[i], stored)
     for name in dict.fromkeys((*log.coords, *dims)):
-        if str(name) not in levels and (name in LEVELS or name in log.coords or name == also):
+        if str(name) not in levels and (name in LEVELS or name in log.coords or name in also):
             level = level_of(log, name, dims, shape, indexes.get(name))
             if level is not None:
                 levels[str(name)] = level
@@ -469,7 +471,7 @@ class ArrayLabels:
     ) -> xr.Dataset:
         """Make the same over a dimension ``pair`` with coordinates ``model`` and ``other``.
 
-        Two logs of one model each have one pair, which then is no dimension.
+        Two logs of one model each have one pair, which then is not a dimension.
         """
         rest = [i for i in range(len(self.dims)) if i != self.model_dim]
         dims = ("pair", *(self.dims[i] for i in rest))

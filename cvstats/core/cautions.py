@@ -100,13 +100,14 @@ class Caution(IntFlag):
         1 << 13, "serial dependence",
         "Losses of neighbouring dates are alike: the interval is too narrow, since it counts each "
         "as new.",
-        "Make blocks of dates the level 'source' and use clustered.",
+        "Use ordered, which allows for it; or make blocks of dates the level 'source' and use "
+        "clustered.",
     )  # fmt: skip
     SELECTED = (
         1 << 14, "selected model",
         "Five models or more are within two standard errors of this smallest error: if the model "
         "was chosen for it, the error is too small.",
-        "Report it on points that played no part in the choice; best_set allows for the choice.",
+        "Report it on points that played no part in the choice; winner allows for the choice.",
     )  # fmt: skip
     FEW_REPLICATES = (
         1 << 15, "few bootstrap samples", "There are few bootstrap samples for these limits.",
@@ -205,6 +206,12 @@ class Caution(IntFlag):
         "No value agrees with the log at this level: the interval is empty.",
         "Use test='t', or another method.",
     )  # fmt: skip
+    NO_LIMITS_YET = (
+        1 << 33, "no limits yet",
+        "There are fewer than 30 points (or groups), or losses of 0 and 1 differ on fewer than 25: "
+        "limits that hold at every look do not start so early.",
+        "Evaluate more points.",
+    )  # fmt: skip
     DOMINATED = (
         1 << 34, "dominated", "Another model is better by one and the same amount everywhere.",
         "Leave this model out.",
@@ -228,6 +235,12 @@ class Caution(IntFlag):
         "The models are so many and the points so few that skewed differences make adjusted "
         "p-values too small.",
         "Evaluate more points, or choose fewer models beforehand.",
+    )  # fmt: skip
+    EARLY_LOOK = (
+        1 << 39, "early look",
+        "There are fewer than 100 points (or groups): where differences are skewed, limits miss "
+        "more often at such an early look than they say.",
+        "Evaluate at least 100 before you stop.",
     )  # fmt: skip
     OTHER_TEST_SIZE = (
         1 << 40, "unequal test sizes", "Halves and data are not tested on equally many points.",
@@ -269,6 +282,18 @@ class Caution(IntFlag):
         "drawn may be missing.",
         "Log every point of every sample.",
     )  # fmt: skip
+    JUDGE_IGNORED = (
+        1 << 48, "judge ignored",
+        "The weight of the judge is zero: where people have labelled as well, its labels say "
+        "nothing about theirs.",
+        "Look at its instructions, or take another judge.",
+    )  # fmt: skip
+    FEW_DISAGREEMENTS = (
+        1 << 49, "few disagreements",
+        "Judge and people disagree on fewer than 10 of the points that both labelled: too few to "
+        "know how often, and the interval may be too narrow.",
+        "Have people label more points.",
+    )  # fmt: skip
     UNEQUAL_CLUSTERS = (
         1 << 50, "unequal clusters",
         "A few clusters hold much of the log: the interval is too narrow.",
@@ -288,6 +313,41 @@ class Caution(IntFlag):
         1 << 53, "metric without variance",
         "In some cell the metric is 0/0 or an error of exactly 0, and counts as a constant.",
         "Evaluate more points in each cell, or use folds='pool'.",
+    )  # fmt: skip
+    FEW_OF_ONE_WAY = (
+        1 << 54, "few of one way",
+        "One of the two levels of by= has fewer than 10 labels: their part of the standard error "
+        "rests on so few.",
+        "Add labels of it, such as seeds or judges; more of the other level do not help.",
+    )  # fmt: skip
+    TWO_WAYS_CLAMPED = (
+        1 << 55, "two ways clamped",
+        "The variance that was estimated for two ways is smaller than it can be, and was replaced: "
+        "in a crossed log by the part of single losses, otherwise by the sum of both ways.",
+        "At least one of the levels hardly matters here; more labels of both show which.",
+    )  # fmt: skip
+    POINTS_ALIKE = (
+        1 << 56, "points alike",
+        "Answers to one point differ more than points do: the variance between points was "
+        "estimated below 0, and counts as 0.",
+        "Read the planned standard errors as the smallest possible, or ask more points.",
+    )  # fmt: skip
+    GAPS_IN_TIME = (
+        1 << 57, "gaps in time",
+        "The times do not follow each other after one step, and were counted as if they did.",
+        "Fill the gaps, or average over equal periods first.",
+    )  # fmt: skip
+    HORIZON_NOT_USED = (
+        1 << 58, "horizon not used",
+        "The variance for this horizon was not positive, and that for one step took its place.",
+        "Use equal-weighted cosines, which is ordered without horizon=.",
+    )  # fmt: skip
+    STRONG_DEPENDENCE = (
+        1 << 59, "strong dependence",
+        "Losses stay alike for longer than the estimate of their variance allows for: the interval "
+        "is too narrow.",
+        "Use ordered with estimator='ewc', evaluate more times, or average over longer periods "
+        "first.",
     )  # fmt: skip
 
 

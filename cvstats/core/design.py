@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.core import kernels
+from cvstats.core import few, kernels
 from cvstats.core.threads import (
     BLOCK,
     PIECE,
@@ -198,7 +198,10 @@ def count_blocks(rows: int, cells: NDArray[np.int32], size: int) -> tuple[Counts
     blocks = -(-len(cells) // rows)
     kind = np.int32 if rows <= np.iinfo(np.int32).max else np.int64
     counts, first = np.zeros((2, blocks, size), dtype=kind)
-    kernels.count_rows(cells, rows, counts, first)
+    if blocks == 1 and few.is_few(len(cells)):
+        few.count_rows(cells, counts[0], first[0])
+    else:
+        kernels.count_rows(cells, rows, counts, first)
     return counts, first
 
 
@@ -236,6 +239,9 @@ class SplitSizes:
     apart: str = ""
     """What to say where splits are known to test different points, and not how many."""
 
+    by: tuple[str, ...] = ()
+    """The levels whose labels distinguish splits, where single evaluations are known."""
+
 
 @dataclass(frozen=True, eq=False)
 class Design:
@@ -257,9 +263,9 @@ class Design:
         Whether each loss is one score for a whole split, and no loss of a point.
     metric : {"", "average", "pool"}
         Whether the losses are pseudo-losses of a metric, of each fold or of all together.
-    within : str, optional
-        One more level that may distinguish evaluations: the same point may occur again in a
-        repetition under another of its labels, as where several logs are concatenated.
+    within : tuple of str
+        More levels that may distinguish evaluations: the same point may occur again in a
+        repetition under another of their labels, as where several logs are concatenated.
     weights : array of int, shape (rows,), optional
         How many evaluations each row stands for, where the rows are cells of a log.
     """
@@ -271,7 +277,7 @@ class Design:
     taking: str = "log.xs({label}, level={level!r})"
     scores: bool = False
     metric: str = ""
-    within: str | None = None
+    within: tuple[str, ...] = ()
     weights: IntArray | None = None
 
     def has(self, level: str) -> bool:
@@ -285,7 +291,7 @@ class Design:
     def identity(self) -> tuple[str, ...]:
         """List the levels that distinguish evaluations, in the order of messages."""
         known = tuple(level for level in LEVELS if level in self.levels)
-        return known if self.within is None or self.within in known else (self.within, *known)
+        return (*(name for name in self.within if name not in known), *known)
 
     def take(self, level: str) -> str:
         """Say what to type to keep one label of a level."""
@@ -315,14 +321,18 @@ class Design:
         if index is not None:
             return readonly(index.find(self._codes(by, start, stop)).astype(np.int32))
         numbers = np.empty(stop - start, dtype=np.int32) if out is None else out
+        if "splits" in self.facts:  # so no evaluation lacks a label of these levels
+            by = [name for name in by if name not in SPLIT or len(self.levels[name].labels) > 1]
         codes = [readonly(self.levels[name].codes[start:stop]) for name in by]
         sizes = [len(self.levels[name].labels) for name in by]
         if len(by) < 2:
             numbers[:] = codes[0] if by else 0
+        elif few.is_few(len(numbers)):
+            few.combine(numbers, codes, sizes)
         else:
             kernels.combine_two(numbers, codes[0], codes[1], sizes[1])
-        for code, size in zip(codes[2:], sizes[2:], strict=True):
-            kernels.combine(numbers, code, size)
+            for code, size in zip(codes[2:], sizes[2:], strict=True):
+                kernels.combine(numbers, code, size)
         if self.present is not None:
             numbers[~self.present[start:stop]] = -1
         return readonly(numbers)
@@ -376,7 +386,7 @@ class Design:
     def _count(
         self, by: tuple[str, ...], rows: int, size: int
     ) -> tuple[NDArray[np.int64], tuple[Counts, Counts] | None]:
-        """Count the rows of each cell; also block by block, where that is no large table."""
+        """Count the rows of each cell; also block by block, where that is not a large table."""
         blocks = block_bounds(self.size, rows)
         pieces = block_bounds(len(blocks), blocks_per_task(rows))
         found: list[tuple[Counts, Counts]] = []
@@ -415,14 +425,19 @@ class Design:
 
     def splits(self) -> SplitSizes:
         """Check that each evaluation occurs once, and count points (remembered)."""
-        if self.within is not None and ("labelled", self.within) not in self.facts:
-            self.check_labels((self.within,))
-            self.facts["labelled", self.within] = True
+        self.require_labels(self.within)
         if "splits" not in self.facts and ("splits", self.within) not in self.facts:
             self.check_labels([name for name in self.identity() if name != "point"])
             self._find_splits()
         splits: SplitSizes = self.facts.get("splits") or self.facts["splits", self.within]
         return splits
+
+    def require_labels(self, names: Sequence[str]) -> None:
+        """Every evaluation needs a label on these levels besides the known ones (remembered)."""
+        for name in names:
+            if name not in LEVELS and name in self.levels and ("labelled", name) not in self.facts:
+                self.check_labels((name,))
+                self.facts["labelled", name] = True
 
     def check_labels(self, names: Sequence[str]) -> None:
         """Every evaluation needs a label on every known level."""
@@ -447,8 +462,9 @@ class Design:
         folded = (*by, "fold")
         if "fold" in self.levels and self.product(folded) <= FINE:
             self.cell_table(folded)  # one pass for both: most methods ask for the folds next
-        wider = by if self.within is None or self.within in LEVELS else (self.within, *by)
-        for names in dict.fromkeys((by, wider)):
+        more = tuple(name for name in self.within if name not in LEVELS)
+        wider = (*more, *by)
+        for names in dict.fromkeys((by, *((name, *by) for name in more), wider)):
             found = self._unique_splits(names)
             if found is not None:
                 self.facts["splits" if names == by else ("splits", self.within)] = found
@@ -461,12 +477,12 @@ class Design:
         rows = self.cell_table(by).total
         rows = rows[rows > 0]
         if "point" not in self.levels:
-            return SplitSizes(rows, int(rows.sum()) if len(rows) == 1 else None)
+            return SplitSizes(rows, int(rows.sum()) if len(rows) == 1 else None, by=by)
         for scoped in (False, True) if "source" in self.levels else (False,):
             unique, points = self._count_distinct(by, scoped)
             if unique:
                 self.facts["scoped"] = scoped
-                return SplitSizes(rows, points)
+                return SplitSizes(rows, points, by=by)
         return None
 
     def point_level(self) -> Level:
@@ -519,6 +535,7 @@ class Design:
         """Count the different (split, point) in a window of points, and the points."""
         blocks = block_bounds(self.size, PIECE * BLOCK)
         scratch = Scratch()
+        mark_seen = few.mark_seen if few.is_few(self.size) else kernels.mark_seen
         found, used = 0, np.zeros(width, dtype=np.uint8)
         for low, high in block_bounds(table.size, max(1, WINDOW // width)):
             seen = np.zeros((high - low) * width, dtype=np.uint8)
@@ -528,7 +545,7 @@ class Design:
                 points = self._point_codes(offset, start, stop)
                 out = scratch.array("cells", stop - start, np.int32)
                 cells = self.cells(table.by, start, stop, out)
-                kernels.mark_seen(seen, cells, points, low, origin, width)
+                mark_seen(seen, cells, points, low, origin, width)
 
             for _ in ordered_map(work, len(blocks)):
                 pass
@@ -582,11 +599,14 @@ class Design:
         others = [name for name in self.levels if name not in LEVELS]
         hint = (
             f"The level {others[0]!r} is not one that tells evaluations apart; if it names the "
-            f"models, give each a column: log.unstack({others[0]!r})."
+            f"models, give each a column: log.unstack({others[0]!r}). If it numbers runs or seeds, "
+            f"call it 'repetition'."
             if others
             else "Drop the copies: log[~log.index.duplicated()]; or tell them apart by a level "
             "'repetition'."
         )
+        if "metric" in others:
+            hint = "The log holds several metrics. Ask for each of them: by='metric'."
         return LogError(
             f"the same evaluation appears twice: {listed(shown, len(same))}. Expected each "
             f"({', '.join(self.identity())}) once. {hint}"

@@ -27,6 +27,8 @@ __all__ = [
     "combine_two",
     "count_rows",
     "mark_seen",
+    "merge_lanes",
+    "raise_to_gaps",
     "residual_columns",
     "residual_rows",
     "sum_hashes",
@@ -38,7 +40,7 @@ LANES = 4
 Floats = NDArray[np.float64]
 Ints = NDArray[np.signedinteger[Any]]
 Hashes = NDArray[np.uint64]
-F = TypeVar("F", bound=Callable[..., None])
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def compiled(reorder: bool = False) -> Callable[[F], F]:
@@ -203,6 +205,21 @@ def accumulate(
 
 
 @compiled()
+def merge_lanes(sums: Floats, merged: Floats) -> None:
+    """Add up the lanes of `accumulate`; ``merged`` has shape (2, blocks, cells, columns)."""
+    for b in range(sums.shape[0]):
+        for j in range(sums.shape[1]):
+            lanes = sums[b, j]
+            for k in range(merged.shape[2]):
+                total = square = 0.0
+                for lane in range(LANES):
+                    total += lanes[(k * LANES + lane) * 2]
+                    square += lanes[(k * LANES + lane) * 2 + 1]
+                merged[0, b, k, j] = total
+                merged[1, b, k, j] = square
+
+
+@compiled()
 def accumulate_wide(
     table: Floats, row: int, column: int, cells: Ints, shift: Floats, sums: Floats
 ) -> None:
@@ -334,3 +351,33 @@ def residual_rows(
                 rest[m] += out[m]
         else:
             out[:] = 0.0
+
+
+@compiled()
+def raise_to_gaps(
+    draws: Floats, line: int, others: Ints, scale: Floats, both_sides: bool, largest: Floats
+) -> None:
+    """Raise a number for each draw to the gaps between one line and others, times their scale.
+
+    ``draws`` has a line for each model. With ``both_sides`` the size of a gap counts, and not its
+    sign. Four other lines take part at once (the last one again where none is left), so that
+    ``largest`` is read and written less often.
+    """
+    own, last = draws[line], others.shape[0] - 1
+    for p in range(0, others.shape[0], 4):
+        a, b, c, d = p, min(p + 1, last), min(p + 2, last), min(p + 3, last)
+        one, two, three, four = (
+            draws[others[a]],
+            draws[others[b]],
+            draws[others[c]],
+            draws[others[d]],
+        )
+        for i in range(largest.shape[0]):
+            w, x = (own[i] - one[i]) * scale[a], (own[i] - two[i]) * scale[b]
+            y, z = (own[i] - three[i]) * scale[c], (own[i] - four[i]) * scale[d]
+            if both_sides:
+                w, x, y, z = abs(w), abs(x), abs(y), abs(z)
+            w = w if w > x else x
+            y = y if y > z else z
+            w = w if w > y else y
+            largest[i] = w if w > largest[i] else largest[i]

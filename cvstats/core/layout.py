@@ -107,17 +107,20 @@ def split_levels(design: Design) -> tuple[str, ...]:
 
 
 def pair_labels(design: Design, one: str, two: str) -> tuple[IntArray, IntArray]:
-    """Pair the labels of two levels within each repetition: which codes meet which.
+    """Pair the labels of two levels within each repetition: which codes meet which (remembered).
 
     Returns the codes (repetition, one, two) of every pair that occurs, and for each of them
     how many labels of ``two`` its label of ``one`` meets in that repetition.
     """
-    known = tuple(name for name in ("repetition",) if name in design.levels)
-    found = design.codes_of(design.cell_table((*known, one, two)))
-    codes = np.zeros((len(found), 3), dtype=np.int64)
-    codes[:, 3 - found.shape[1] :] = found
-    _, at, meets = np.unique(codes[:, :2], axis=0, return_inverse=True, return_counts=True)
-    return codes, meets[at.reshape(-1)].astype(np.int64)
+    if ("pairs", one, two) not in design.facts:
+        known = tuple(name for name in ("repetition",) if name in design.levels)
+        found = design.codes_of(design.cell_table((*known, one, two)))
+        codes = np.zeros((len(found), 3), dtype=np.int64)
+        codes[:, 3 - found.shape[1] :] = found
+        _, at, meets = np.unique(codes[:, :2], axis=0, return_inverse=True, return_counts=True)
+        design.facts["pairs", one, two] = codes, meets[at.reshape(-1)].astype(np.int64)
+    pairs: tuple[IntArray, IntArray] = design.facts["pairs", one, two]
+    return pairs
 
 
 def find_across_folds(design: Design, name: str) -> str | None:

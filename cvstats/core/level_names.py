@@ -75,7 +75,7 @@ def can_name(kind: str, different: int) -> bool:
 def unused(design: Design, used: Collection[str | None] = ()) -> dict[str, str]:
     """Find the levels that no method uses, and which level that the log lacks each may name.
 
-    ``used`` are levels that were asked for by name. Sources are no guess where each has one
+    ``used`` are levels that were asked for by name. Sources are not a guess where each has one
     evaluation only: then they are the points.
     """
     found: dict[str, str] = {}

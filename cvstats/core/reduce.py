@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.core import crossproducts, kernels
+from cvstats.core import crossproducts, few, kernels
 from cvstats.core.columns import Columns, Differences
 from cvstats.core.design import CellTable, Counts, Design, count_blocks
 from cvstats.core.moments import Moments, State, choose_origin, pool
@@ -64,17 +64,34 @@ def compute_moments(design: Design, losses: Columns, by: Sequence[str]) -> Momen
         If the environment sets a number of threads that is not a number.
     """
     check_threads()
+    if few.is_few(design.size * losses.width):
+        return reduce_few(design, losses, by)
     if not isinstance(losses, Differences) or not crossproducts.use_cross_products(
         design, losses, by
     ):
         return reduce_columns(design, losses, by)
     found, alike = crossproducts.pair_moments(design, losses, by)
     if len(alike):
-        few = Differences(losses.losses, losses.left[alike], losses.right[alike])
-        direct = reduce_columns(design, few, by)
+        pairs = Differences(losses.losses, losses.left[alike], losses.right[alike])
+        direct = reduce_columns(design, pairs, by)
         found.mean[:, alike], found.m2[:, alike] = direct.mean, direct.m2
         found.origin[alike] = direct.origin
     return found
+
+
+def reduce_few(design: Design, losses: Columns, by: Sequence[str]) -> Moments:
+    """Compute the moments of few losses at once."""
+    table = design.cell_table(tuple(by))
+    values, column, row = losses.lines(slice(0, losses.width), 0, design.size)
+    lines = values[column : column + losses.width, row : row + design.size].astype(np.float64)
+    count = table.total[table.used]
+    with np.errstate(invalid="ignore", over="ignore"):  # reported later, by label
+        shift, share, m2 = few.center_cells(lines, design.cells(table.by, 0, design.size), count)
+        origin = choose_origin(count, (shift + share).T, m2.T)
+        mean = (shift - origin[:, None]) + share
+    labels = tuple(design.levels[name].labels for name in table.by)
+    codes = design.codes_of(table)
+    return Moments(table.by, labels, codes, count.astype(np.float64), mean.T, m2.T, origin)
 
 
 def reduce_columns(design: Design, losses: Columns, by: Sequence[str]) -> Moments:
@@ -224,11 +241,11 @@ def _read_columns(
     at = slice(column, column + width)
 
     def add(shift: FloatArray) -> tuple[FloatArray, FloatArray]:
-        sums = np.zeros((len(counts), width, table.size, kernels.LANES, 2))
-        flat = sums.reshape(len(counts), width, -1)
-        kernels.accumulate(values, column, row, table.rows, stop - start, cells, only, shift, flat)
-        total = sums.sum(axis=3)
-        return total[..., 0].transpose(0, 2, 1), total[..., 1].transpose(0, 2, 1)
+        sums = np.zeros((len(counts), width, table.size * kernels.LANES * 2))
+        kernels.accumulate(values, column, row, table.rows, stop - start, cells, only, shift, sums)
+        total, square = merged = np.empty((2, len(counts), table.size, width))
+        kernels.merge_lanes(sums, merged)
+        return total, square
 
     if table.rows >= CROWDED * table.size:
         blocks = np.arange(len(counts))

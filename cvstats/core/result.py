@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,8 @@ class Result:
         Single facts about the whole result.
     takes_means : bool
         Whether the mean of a split says as much to the method as its losses.
+    allows_for : Caution
+        Reasons to doubt other results of the same losses that are none to doubt this one.
     """
 
     method: str
@@ -50,6 +52,7 @@ class Result:
     caution: IntArray
     attrs: Mapping[str, str | float | int] = field(default_factory=dict)
     takes_means: bool = False
+    allows_for: Caution = Caution(0)
 
 
 CONSTANTS = ("critical_difference", "largest", "rho", "smallest")
@@ -84,15 +87,31 @@ def separate_counts(
     return columns, counts
 
 
-def quantile(probability: float, df: float | None = None) -> float:
+@overload
+def quantile(probability: float, df: float | None = None) -> float: ...
+@overload
+def quantile(probability: float, df: FloatArray) -> FloatArray: ...
+def quantile(probability: float, df: float | FloatArray | None = None) -> float | FloatArray:
     """Quantile of Student's t, or of the standard normal distribution where ``df`` is None."""
     if df is None:
         return float(special.ndtri(float(probability)))  # also where alpha is a float32
-    return float(special.stdtrit(df, float(probability)))
+    found = special.stdtrit(df, float(probability))
+    return np.asarray(found) if isinstance(df, np.ndarray) else float(found)
 
 
-def half_widths(alternative: str, alpha: float, df: float | None) -> tuple[float, float]:
-    """How many standard errors the interval reaches down and up; infinite on an open side."""
+@overload
+def half_widths(alternative: str, alpha: float, df: float | None) -> tuple[float, float]: ...
+@overload
+def half_widths(
+    alternative: str, alpha: float, df: float | FloatArray | None
+) -> tuple[float | FloatArray, float | FloatArray]: ...
+def half_widths(
+    alternative: str, alpha: float, df: float | FloatArray | None
+) -> tuple[float | FloatArray, float | FloatArray]:
+    """How many standard errors the interval reaches down and up; infinite on an open side.
+
+    ``df`` may differ between columns.
+    """
     checked_choice("alternative", alternative, ALTERNATIVES)
     if alternative == "two-sided":
         reach = -quantile(alpha / 2, df)  # the lower tail keeps the digits of a tiny alpha
@@ -108,7 +127,7 @@ def interval(
     *,
     origin: FloatArray | float,
     alpha: float,
-    df: float | None = None,
+    df: float | FloatArray | None = None,
     alternative: str = "two-sided",
     extra: Mapping[str, FloatArray | IntArray | float] | None = None,
     caution: IntArray | int = 0,
@@ -123,10 +142,12 @@ def interval(
     negative = variance < 0
     se = np.sqrt(np.where(negative, np.nan, variance))
     down, up = half_widths(alternative, alpha, df)
+    with np.errstate(invalid="ignore"):  # an open side of a point
+        lower, upper = estimate - down * se, estimate + up * se
     columns = {
         "estimate": origin + estimate,
-        "lower": np.full_like(se, -np.inf) if np.isinf(down) else origin + (estimate - down * se),
-        "upper": np.full_like(se, np.inf) if np.isinf(up) else origin + (estimate + up * se),
+        "lower": np.where(np.isinf(down), -np.inf, origin + lower),
+        "upper": np.where(np.isinf(up), np.inf, origin + upper),
         "se": se,
     }
     missing = np.isnan(estimate)

@@ -36,6 +36,7 @@ def evaluate(
     plan: Plan | BoundPlan | None = None,
     loss: Loss | Sequence[Loss] = "squared_error",
     quantile: float | None = None,
+    clip: float | None = None,
     folds: Literal["average", "pool"] | None = None,
     average: Literal["binary", "macro", "weighted", "micro"] | None = None,
     groups: Any = None,
@@ -71,6 +72,8 @@ def evaluate(
         with the level ``metric``. Of two classes the second one is positive.
     quantile : float, optional
         For ``pinball``, the level of the predicted quantile.
+    clip : float, optional
+        For ``log_loss``, the least probability that counts, such as 1e-6, see `cvstats.losses`.
     folds : {"average", "pool"}, optional
         For metrics, as for `cvstats.losses`.
     average : {"binary", "macro", "weighted", "micro"}, optional
@@ -153,10 +156,10 @@ def evaluate(
     data = read_data(X, y, groups, point)
     bound = bind_plan(plan, data, groups)
     if asks_for_metrics(loss):
-        spec = prediction_spec(loss, quantile, data.truth, bound)
+        spec = prediction_spec(loss, quantile, clip, data.truth, bound)
     else:
         of_points: Any = "zero_one" if loss == "accuracy" else loss
-        spec = scoring_spec(of_points, quantile, data.truth)
+        spec = scoring_spec(of_points, quantile, clip, data.truth)
     table = LossTable.of_plan(bound, list(models), sum(spec.widths) or 1)
     score: Callable[..., Any] = fit_and_score
     keys = dict.fromkeys(models, "")
@@ -192,7 +195,7 @@ def evaluate(
             bar.update()
     facts = {"plan": str(bound.plan), "n_fits": bound.n_fits, **table.attrs()}
     if spec.responses:
-        given = {"folds": folds, "average": average, "quantile": quantile}
+        given = {"folds": folds, "average": average, "quantile": quantile, "clip": clip}
         log = metric_log(table, data, spec, loss, given)
         found = log.iloc[:, 0] if is_single else log
         found.attrs = {**facts, **log.attrs}

@@ -84,9 +84,11 @@ class FitResult:
     failure: BaseException | None = None
 
 
-def scoring_spec(loss: Loss, quantile: float | None, truth: NDArray[Any]) -> ScoringSpec:
+def scoring_spec(
+    loss: Loss, quantile: float | None, clip: float | None, truth: NDArray[Any]
+) -> ScoringSpec:
     """Check the loss against the target, and find which predictions it takes."""
-    checked_loss(loss, LossOptions(quantile=quantile))
+    checked_loss(loss, LossOptions(quantile=quantile, clip=clip))
     response = RESPONSES.get(loss, "predict") if isinstance(loss, str) else "predict"
     if response == "predict":
         return ScoringSpec(loss, response, (), LossOptions(quantile=quantile))
@@ -99,11 +101,11 @@ def scoring_spec(loss: Loss, quantile: float | None, truth: NDArray[Any]) -> Sco
     if len(classes) < 2:
         raise LogError(f"loss={loss!r} is for classes, and y has only {classes[0]!r}.")
     if len(classes) == 2:
-        options = LossOptions(quantile=quantile, positive=classes[1])
+        options = LossOptions(quantile=quantile, positive=classes[1], clip=clip)
     elif response == "decision_function":
         raise LogError(f"loss={loss!r} is for two classes, and y has {len(classes)}.")
     else:
-        options = LossOptions(quantile=quantile, classes=classes)
+        options = LossOptions(quantile=quantile, classes=classes, clip=clip)
     return ScoringSpec(loss, response, classes, options)
 
 

@@ -30,7 +30,7 @@ __all__ = ["asks_for_metrics", "metric_log", "prediction_spec"]
 
 
 def asks_for_metrics(loss: Loss | Sequence[Loss]) -> bool:
-    """Whether there are several losses, or one that is no mean over points."""
+    """Whether there are several losses, or one that is not a mean over points."""
     if not isinstance(loss, str):
         return isinstance(loss, Sequence)
     return loss in METRICS and loss != "accuracy"
@@ -51,8 +51,9 @@ def response_of(loss: Loss) -> str:
 
 
 def prediction_spec(
-    loss: Loss | Sequence[Loss], quantile: float | None, truth: NDArray[Any], plan: BoundPlan
-) -> ScoringSpec:
+    loss: Loss | Sequence[Loss], quantile: float | None, clip: float | None,
+    truth: NDArray[Any], plan: BoundPlan,
+) -> ScoringSpec:  # fmt: skip
     """Find which predictions every fit has to keep."""
     wanted = listed_losses(loss)
     check_different(wanted)
@@ -65,7 +66,9 @@ def prediction_spec(
     for one in wanted:
         metric = METRICS.get(one) if isinstance(one, str) else None
         if metric is None:
-            checked_loss(one, LossOptions(quantile=quantile if one == "pinball" else None))
+            given: dict[str, Any] = {"quantile": quantile, "clip": clip}
+            own = {name: given[name] for name in TAKES_GIVEN.get(str(one), ())}
+            checked_loss(one, LossOptions(**own))
         elif "reference" in metric.takes:
             raise LogError(
                 f"loss={one!r} needs the predictions of a reference. Expected another metric. "
@@ -115,11 +118,15 @@ def metric_log(
     return log
 
 
+TAKES_GIVEN = {"pinball": ("quantile",), "log_loss": ("clip",)}
+"""The options of `evaluate` that losses of points look at."""
+
+
 def options_of(loss: Loss, spec: ScoringSpec, given: Mapping[str, Any]) -> dict[str, Any]:
     """Choose the options that one loss looks at."""
     metric = METRICS.get(loss) if isinstance(loss, str) else None
     if metric is None:
-        own = {"quantile": given["quantile"]} if loss == "pinball" else {}
+        own = {name: given[name] for name in TAKES_GIVEN.get(str(loss), ())}
     else:
         own = {name: given[name] for name in ("folds", "average") if takes_option(metric, name)}
     if response_of(loss) != "predict":

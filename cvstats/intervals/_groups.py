@@ -85,7 +85,7 @@ def add_doubt(caution: IntArray, doubt: IntArray | np.int64) -> IntArray:
 def flag_ignored_sources(result: Result, design: Design, *, of_means: bool) -> Result:
     """Add to a result whether its method takes the points of one source for independent."""
     doubt = np.int64(doubt_sources(design, of_means=of_means))
-    return replace(result, caution=add_doubt(result.caution, doubt))
+    return replace(result, caution=add_doubt(result.caution, doubt)) if doubt else result
 
 
 def average_sources(cells: Moments) -> tuple[Moments, FloatArray]:

@@ -9,7 +9,7 @@ nothing else names the method.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Literal, TypeAlias
@@ -31,14 +31,13 @@ from cvstats.containers import (
     later,
     lazily,
     read,
-    within_level,
 )
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.design import Design
 from cvstats.core.result import Result
 from cvstats.core.types import FloatArray, IntArray, MaskArray
-from cvstats.errors import LogError, checked_level
+from cvstats.errors import LogError, check_two_levels, checked_level
 from cvstats.intervals._differences import find_unstable, is_difference
 from cvstats.intervals._groups import add_doubt, flag_ignored_sources
 from cvstats.intervals._references import RELATIVE_STABILITY
@@ -88,6 +87,8 @@ class Method:
         Whether the mean of a split says as much to it as the losses.
     level_option : str, optional
         The option that names a level of the log.
+    takes_two_levels : bool
+        Whether that option may name two.
     takes_metrics : bool or "averaged"
         Whether it takes pseudo-losses of metrics; "averaged" only of those that have a value in
         each fold, as it uses the means of folds.
@@ -111,6 +112,7 @@ class Method:
     takes_scores: bool = False
     takes_means: bool = False
     level_option: str | None = None
+    takes_two_levels: bool = False
     takes_metrics: bool | Literal["averaged"] = True
 
     is_interval = False
@@ -138,7 +140,11 @@ class Method:
             check_alpha(options["alpha"])
         check_choices(options, self.choices)
         if self.level_option is not None and self.level_option in options:
-            checked_level(self.level_option, options[self.level_option])
+            given = options[self.level_option]
+            if self.takes_two_levels and isinstance(given, (tuple, list)):
+                check_two_levels(self.level_option, given)
+            else:
+                checked_level(self.level_option, given)
 
     def problem(self, design: Design, options: Mapping[str, Any] | None = None) -> str | None:
         """Say what is missing, and which plan makes it; None where the method applies."""
@@ -214,6 +220,9 @@ class LogMethod(Method):
         Takes the sizes of the groups, and ``correction`` where that is an option; returns their
         shares in the mean, and factors that make the squares of their residuals add up to its
         variance.
+    reads_losses : callable, optional
+        Takes the options and says whether with these the formula needs single losses, also of a
+        lazy array.
     """
 
     compute: Callable[..., Result] = field(kw_only=True)
@@ -224,6 +233,7 @@ class LogMethod(Method):
     for_differences: bool = False
     of_groups: bool = False
     weigh_groups: WeighGroups | None = None
+    reads_losses: Callable[[Mapping[str, Any]], bool] | None = None
 
     @cached_property
     def defaults(self) -> dict[str, Any]:
@@ -237,6 +247,12 @@ class LogMethod(Method):
         super().check_options(options)
         if self.check is not None:
             self.check(options)
+
+    def reads_lazy_losses(self, options: Mapping[str, Any]) -> bool:
+        """Whether a lazy array has to bring the losses of each carried cell together."""
+        if self.reads_losses is None:
+            return self.takes_lazy_losses
+        return self.reads_losses({**self.defaults, **options})
 
     def run(self, log: Log, losses: Columns | None = None, **options: Any) -> Result:
         """Check that the log is one for this method, and compute."""
@@ -262,7 +278,7 @@ class LogMethod(Method):
             losses, partial(self.run, **options), by=groups, missing=missing,
             level=options[self.level_option] if self.level_option else None,
             run_groups=partial(self.run_groups, **options) if self.compute_groups else None,
-            needs_losses=self.needs_losses,
+            needs_losses=self.needs_losses, reads_losses=self.reads_lazy_losses(options),
         )  # fmt: skip
 
 
@@ -304,7 +320,7 @@ class IntervalMethod(LogMethod):
             of_groups=self.of_groups, of_differences=of_differences,
         )  # fmt: skip
         result = add_flags(result, doubts)
-        if self.of_groups:
+        if self.of_groups or Caution.SOURCES_IGNORED in result.allows_for:
             return result
         of_means = self.takes_scores or self.takes_means
         return flag_ignored_sources(result, log.design, of_means=of_means)
@@ -345,7 +361,10 @@ class IntervalMethod(LogMethod):
 
 def add_flags(result: Result, flags: IntArray) -> Result:
     """Add cautions to those of a result, where there are losses."""
+    if not flags.any():
+        return result
     evaluated = (result.caution & np.int64(Caution.NO_LOSSES)) == 0
+    flags = flags & ~np.int64(result.allows_for)
     return replace(result, caution=result.caution | np.where(evaluated, flags, 0))
 
 
@@ -354,32 +373,34 @@ def apply_method(
     run: Callable[[Log], Result],
     *,
     by: str | None = None,
-    level: str | None = None,
+    level: str | Sequence[str] | None = None,
     missing: str = "raise",
     axis: Axis | None = None,
     run_groups: Callable[[Groups], Result | None] | None = None,
     needs_losses: bool = False,
+    reads_losses: bool = False,
 ) -> Table:
     """Read a log, run a method on it or on its part for each label of ``by``, and label the result.
 
-    ``level`` is another level whose labels the method needs, and ``axis`` names what it stacks in
-    its result. ``run_groups`` computes all parts together, or returns None if some part has to
-    be computed by itself.
+    ``level`` is another level whose labels the method needs, or two of them, and ``axis`` names
+    what it stacks in its result. ``run_groups`` computes all parts together, or returns None if
+    some part has to be computed by itself. ``reads_losses`` says that a lazy array is computed
+    cell by cell.
     """
+    levels = () if level is None else (level,) if isinstance(level, str) else tuple(level)
     if is_dask_frame(losses) and not needs_losses:
         ask = partial(
             apply_method, run=run, by=by, level=level, axis=axis, run_groups=run_groups
         )  # fmt: skip
-        answer: Table = later(losses, ask, levels=(by, level), missing=missing)
+        answer: Table = later(losses, ask, levels=(by, *levels), missing=missing)
         return answer
-    log = replace(read(losses, missing=missing, by=by), used=(by, level))
-    if level is not None and level in log.design.levels:
-        if by is None or is_lazy(log):
-            within_level(log.design, level).splits()  # every evaluation needs a label of it
-        else:
-            run = partial(run_labelled, run, level)
+    log = read(losses, missing=missing, by=by, levels=levels)
+    if by is None or is_lazy(log):
+        log.design.require_labels(levels)
+    elif levels:
+        run = partial(run_labelled, run, levels)
     if is_lazy(log):
-        return lazily(log, run, by=by, axis=axis)
+        return lazily(log, run, by=by, axis=axis, reads_losses=reads_losses)
     axes = [] if axis is None else [axis]
     if by is None:
         result = answer_cells(log, run)
@@ -390,8 +411,7 @@ def apply_method(
     return label_stacked(log, axes, result) if axes else log.label(result)
 
 
-def run_labelled(run: Callable[[Log], Result], level: str, log: Log) -> Result:
-    """Run a method that needs a label of one more level at every evaluation."""
-    if level in log.design.levels:
-        within_level(log.design, level).splits()
+def run_labelled(run: Callable[[Log], Result], levels: Sequence[str], log: Log) -> Result:
+    """Run a method that needs a label of some more levels at every evaluation."""
+    log.design.require_labels(levels)
     return run(log)

@@ -47,9 +47,12 @@ def recommend_method(log: Log) -> tuple[str, str]:
         return method, reason
     if log.noted.get("holds") == "scores":
         return "corrected_t", "one score for each split, and no losses of points"
-    return (
-        recommend_for_partition(design) if is_partition(design) else recommend_for_test_sets(design)
-    )
+    if not is_partition(design):
+        return recommend_for_test_sets(design)
+    method, reason = recommend_for_partition(design)
+    if method == "out_of_source" and log.noted.get("sources_are") == "fixed":
+        reason = f"{design.number('source'):,} fixed sources (tasks), each with the same weight"
+    return method, reason
 
 
 def allows(design: Design, name: str) -> bool:

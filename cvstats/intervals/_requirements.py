@@ -193,7 +193,7 @@ def groups(design: Design, name: str = "source") -> str | None:
 
 
 def read_sample_numbers(design: Design) -> set[int] | None:
-    """Read the labels of ``sample`` that occur as numbers; None where one is no number."""
+    """Read the labels of ``sample`` that occur as numbers; None where one is not a number."""
     used = design.codes_of(design.cell_table(("sample",)))[:, 0]
     labels = [design.levels["sample"].labels[code] for code in used.tolist()]
     try:

@@ -39,14 +39,13 @@ def bootstrap_632(
     alpha: float = 0.05,
     missing: Missing = "raise",
 ) -> Table:
-    """.632+ bootstrap: out-of-bag error, corrected for its smaller training samples.
+    r""".632+ bootstrap: out-of-bag error, corrected for its smaller training samples.
 
-    The target is the expected risk at n points. The estimate is ``(1 - w) err + w Err1``, with
-    err the apparent error of the model fitted to the whole sample and Err1 the leave-one-out
-    bootstrap error of `bootstrap_oob`. For .632 the weight w is 0.632. For .632+ it is
-    ``0.632 / (1 - 0.368 R)``, where ``R = (Err1 - err) / (gamma - err)`` says how far the
-    model overfits on the way to the no-information rate gamma. The standard error is that of
-    `bootstrap_oob` times estimate / Err1.
+    The target is the expected risk at n points. The estimate is a weighted mean of two errors: the
+    apparent error of the model fitted to the whole sample, which is too small, and the
+    leave-one-out bootstrap error of `bootstrap_oob`, which is too large. The latter has the weight
+    0.632 for .632; for .632+ its weight rises from there to 1, the more the model overfits. The
+    standard error is that of `bootstrap_oob`, multiplied by the ratio of the two estimates.
 
     Parameters
     ----------
@@ -84,8 +83,22 @@ def bootstrap_632(
     LogError
         If repetition 0 or gamma is missing, or for the reasons of `bootstrap_oob`.
 
+    See Also
+    --------
+    cvstats.bootstrap_oob : The out-of-bag error alone, which also compares models.
+    cvstats.location_shifted : The same estimate, with quantiles of apparent errors.
+    cvstats.plans.bootstrap : The resampling plan that it needs.
+
     Notes
     -----
+    With err the apparent error, Err1 that of `bootstrap_oob` and gamma the no-information rate,
+
+    .. math::
+
+        \mathrm{estimate} = (1 - w)\,\mathrm{err} + w\,\mathrm{Err}_1, \qquad
+        w_{.632+} = \frac{0.632}{1 - 0.368 R}, \qquad
+        R = \frac{\mathrm{Err}_1 - \mathrm{err}}{\gamma - \mathrm{err}} .
+
     Heuristic; B + 1 fits. For a model that fits its training data perfectly .632 is
     0.632 Err1, whatever the error is, and covered 18% to 24% for the nearest neighbour;
     ``caution`` then says ``overfitting``. R is kept within 0 and 1, and Err1 at or below gamma

@@ -25,16 +25,12 @@ def bootstrap_oob(
     by: str | None = None,
     missing: Missing = "raise",
 ) -> Table:
-    """Leave-one-out bootstrap: the error of points that a bootstrap sample does not contain.
+    r"""Leave-one-out bootstrap: the error of points that a bootstrap sample does not contain.
 
     The target is the expected risk of a model trained on a bootstrap sample, which holds about
-    0.632 n different points, and so is a little too large for n points. With E_i the mean loss
-    of point i over the samples without it, the estimate Err1 is the mean of the E_i. Its
-    standard error is the infinitesimal jackknife's, ``sqrt(sum D_i^2)``, with
-
-        D_i = (2 + 1/(n-1)) (E_i - Err1) / n + sum_b (N_ib - mean N_i) q_b / (samples without i)
-
-    where N_ib counts point i in sample b and q_b is 1/n times the sum of the losses out of bag.
+    0.632 n different points, and so is a little too large for n points. Each point has a mean
+    loss, over the samples without it, and the estimate is the mean of these over the points. The
+    standard error is that of the infinitesimal jackknife.
 
     Parameters
     ----------
@@ -69,8 +65,25 @@ def bootstrap_oob(
         If a level is missing, a repetition lacks points, its counts do not add up to n, or
         fewer than two points are ever out of bag.
 
+    See Also
+    --------
+    cvstats.bootstrap_632 : The same, corrected for the smaller training samples.
+    cvstats.case_bootstrap : Leave-one-out within each bootstrap sample.
+    cvstats.plans.bootstrap : The resampling plan that it needs.
+
     Notes
     -----
+    With E_i the mean loss of point i over the samples without it, and Err1 their mean,
+
+    .. math::
+
+        \mathrm{se}^2 = \sum_i D_i^2, \qquad
+        D_i = \left(2 + \frac{1}{n - 1}\right) \frac{E_i - \mathrm{Err}_1}{n}
+            + \frac{1}{B_{-i}} \sum_b (N_{ib} - \bar N_i)\, q_b ,
+
+    where N_ib counts point i in sample b, q_b is 1/n times the sum of the losses out of bag, and
+    B_-i is the number of samples without point i.
+
     Heuristic; B fits. The printed standard error is too large unless the samples are many times
     the points: with as many samples as points its square is more than doubled. A constant added
     to all losses changes it too, since the share of points out of bag differs from sample to

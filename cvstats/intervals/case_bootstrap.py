@@ -35,13 +35,13 @@ def case_bootstrap(
     alpha: float = 0.05,
     missing: Missing = "raise",
 ) -> Table:
-    """Bootstrap case cross-validation: leave-one-out within each bootstrap sample.
+    r"""Bootstrap case cross-validation: leave-one-out within each bootstrap sample.
 
-    The target is the expected risk. In bootstrap sample b every different point i is tested by
-    a model that was trained without any of its N_ib copies; ``theta_b`` is the mean of these
-    losses, weighted by N_ib. The estimate is the mean of the theta_b and the limits are their
-    quantiles at alpha/2 and 1 - alpha/2. With ``leave_one_out`` the estimate is the mean of
-    those losses, and the limits move along.
+    The target is the expected risk. In each bootstrap sample every different point is tested by a
+    model that was trained without any of its copies; the mean of these losses, each weighted by
+    the copies of its point, is the error of the sample. The estimate is the mean of these errors,
+    and the limits are their quantiles at alpha/2 and 1 - alpha/2. With ``leave_one_out`` the
+    estimate is the mean of those losses, and the limits move along.
 
     Parameters
     ----------
@@ -71,8 +71,20 @@ def case_bootstrap(
         If a level is missing, if the log has evaluations out of bag, or if ``leave_one_out``
         has other models or carried cells, or lacks a point.
 
+    See Also
+    --------
+    cvstats.bootstrap_oob : Fewer fits: points that a bootstrap sample does not contain.
+    cvstats.two_stage : A bootstrap within a bootstrap.
+    cvstats.plans.case_bootstrap : The resampling plan that it needs.
+
     Notes
     -----
+    With N_ib the copies of point i in sample b, and e_ib its loss, the error of the sample is
+
+    .. math::
+
+        \theta_b = \frac{\sum_i N_{ib}\, e_{ib}}{\sum_i N_{ib}} .
+
     Heuristic; about 0.632 n B fits, and n for the correction. Training sets of fewer different
     points make the uncorrected estimate too large. Where the counts of the samples do not add
     up to equally many draws, losses of drawn points are missing (or the samples were drawn in

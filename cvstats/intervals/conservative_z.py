@@ -22,12 +22,12 @@ __all__ = ["conservative_z"]
 def conservative_z(
     losses: Losses, *, alpha: float = 0.05, by: str | None = None, missing: Missing = "raise"
 ) -> Table:
-    """Conservative Z interval, from random splits of the data and of pairs of halves.
+    r"""Conservative Z interval, from random splits of the data and of pairs of halves.
 
-    The target is the expected risk at the size of the training sets. The estimate is the mean
-    of the J split means of the data (sample 0). Each of R divisions cuts the data into two
-    halves, samples 2r - 1 and 2r; with a_r and b_r the means of the J splits of each half, the
-    variance is ``sum (a_r - b_r)^2 / (2 R)``.
+    The target is the expected risk at the size of the training sets. The estimate is the mean of
+    the split means of the data (sample 0). Each of R divisions cuts the data into two halves,
+    samples 2r - 1 and 2r, and each half is split as well: how much the two halves differ gives the
+    variance.
 
     Parameters
     ----------
@@ -55,8 +55,20 @@ def conservative_z(
         If a half is missing, a sample has several folds, or the labels of ``sample`` are not
         the whole numbers from 0.
 
+    See Also
+    --------
+    cvstats.corrected_t : A fraction of the fits, with a shorter interval.
+    cvstats.nested_cv : For the model fitted to all data.
+    cvstats.plans.paired_subsampling : The resampling plan that it needs.
+
     Notes
     -----
+    With a_r and b_r the means of all splits of the two halves of division r, the variance is
+
+    .. math::
+
+        \mathrm{se}^2 = \frac{1}{2 R} \sum_r (a_r - b_r)^2 .
+
     Two halves share no point, so that their difference estimates the variance of such a mean
     without bias, for training sets of less than half the points. That is the larger variance, and
     the interval conservative in expectation, if the losses vary less the more points there are

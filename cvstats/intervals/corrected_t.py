@@ -52,12 +52,12 @@ def corrected_t(
     by: str | None = None,
     missing: Missing = "raise",
 ) -> Table:
-    """Corrected resampled t interval, from random splits or the folds of cross-validation.
+    r"""Corrected resampled t interval, from random splits or the folds of cross-validation.
 
-    The target is the expected risk at the size of the training sets. With m_j the mean loss of
-    test set j of J, the estimate is the plain mean of the m_j and its variance is
-    ``(1/J + n_test / n_train) S^2``, where S^2 is their sample variance. The limits take
-    Student's t with J - 1 degrees of freedom.
+    The target is the expected risk at the size of the training sets. The estimate is the plain
+    mean of the means of the J test sets. Its variance is that of independent means, raised by the
+    ratio of the numbers of test and training points because training sets overlap, and the limits
+    use Student's t with J - 1 degrees of freedom.
 
     Parameters
     ----------
@@ -91,8 +91,21 @@ def corrected_t(
         If there are fewer than two test sets, or ``train_size`` is not given for random splits
         or is not a number of points.
 
+    See Also
+    --------
+    cvstats.conservative_z : Wider, from splits of halves of the data.
+    cvstats.wald : For the models that were trained, on folds.
+    cvstats.rope : The Bayesian form, for two models.
+    cvstats.plans.subsampling : Random splits.
+
     Notes
     -----
+    With S^2 the sample variance of the means of the J test sets,
+
+    .. math::
+
+        \mathrm{se}^2 = \left(\frac1J + \frac{n_\mathrm{test}}{n_\mathrm{train}}\right) S^2 .
+
     Heuristic: the correlation of the means of two test sets, which no log can give, is taken
     to be ``n_test / (n_train + n_test)``. For stable learners the interval of 25 random splits is
     slightly too short. For nearest neighbours and other unstable ones it covered 84% to 90% in

@@ -19,12 +19,11 @@ __all__ = ["cv_t"]
 def cv_t(
     losses: Losses, *, alpha: float = 0.05, by: str | None = None, missing: Missing = "raise"
 ) -> Table:
-    """Fold means taken for independent: a t interval, kept for comparison.
+    r"""Fold means taken for independent: a t interval, kept for comparison.
 
-    The claimed target is the expected risk. The estimate is the mean of the K fold means m_k
-    and its standard error ``sqrt(sum (m_k - mean m)^2 / ((K - 1) K))``; the limits take
-    Student's t with K - 1 degrees of freedom. With repetitions K counts all folds of all of
-    them.
+    The claimed target is the expected risk. The estimate is the mean of the K fold means, its
+    standard error their standard deviation divided by the root of K, and the limits use Student's
+    t with K - 1 degrees of freedom. With repetitions, K counts the folds of all of them.
 
     Parameters
     ----------
@@ -50,8 +49,20 @@ def cv_t(
     LogError
         If the log has fewer than two folds or is not a partition.
 
+    See Also
+    --------
+    cvstats.wald : The interval to use on folds.
+    cvstats.corrected_t : The same folds, allowing for overlapping training sets.
+    cvstats.quadratic : Other variances from the same folds.
+
     Notes
     -----
+    With m_k the mean loss of fold k, and m the mean of these,
+
+    .. math::
+
+        \mathrm{se}^2 = \frac{1}{K (K - 1)} \sum_k (m_k - m)^2 .
+
     No guarantee. For one repetition the squared standard error misses the true variance by
     the covariance gamma between losses of different folds, which one log cannot estimate.
 

@@ -50,14 +50,13 @@ def decompose(
     by: str | None = None,
     missing: Missing = "raise",
 ) -> Table:
-    """Estimate the variance components of a mean, as far as a log allows.
+    r"""Estimate the variance components of a mean, as far as a log allows.
 
     Losses have variance sigma^2, covariance omega within a fold and gamma between folds. The
-    target is the variance theta of the mean loss of one repetition, ``theta = H sigma^2 +
-    (S2 - H) omega + (1 - S2) gamma`` with fold weights v_k, ``S2 = sum v_k^2`` and ``H = sum
-    v_k^2 / n_k``. One log determines ``sigma^2 - omega``, ``omega - gamma`` and ``theta -
-    gamma`` without bias, and nothing more: adding the same random number to all losses changes
-    theta and no difference. Several independent logs determine all.
+    target is the variance theta of the mean loss of one repetition, which mixes the three. One log
+    determines ``sigma^2 - omega``, ``omega - gamma`` and ``theta - gamma`` without bias, and
+    nothing more: adding the same random number to all losses changes theta and none of these
+    differences. Several independent logs determine all of them.
 
     Parameters
     ----------
@@ -101,8 +100,21 @@ def decompose(
         more than one of ``rho``, ``gamma`` and ``independent`` is given, or ``rho`` is out of
         range; if ``independent`` names repetitions or folds, or a level with one label.
 
+    See Also
+    --------
+    cvstats.quadratic : Intervals under an assumption about the components.
+    cvstats.source_components : The same, source by source.
+    cvstats.wald : An interval that needs no such assumption.
+
     Notes
     -----
+    With v_k the weight of fold k and n_k the number of its points,
+
+    .. math::
+
+        \theta = H \sigma^2 + (S_2 - H)\, \omega + (1 - S_2)\, \gamma, \qquad
+        S_2 = \sum_k v_k^2, \qquad H = \sum_k \frac{v_k^2}{n_k} .
+
     Repetitions on the same data are not independent logs, and averaging over them does
     not identify gamma.
 

@@ -38,16 +38,15 @@ def five_by_two(
     by: str | None = None,
     missing: Missing = "raise",
 ) -> Table:
-    """Interval from five repetitions of twofold cross-validation.
+    r"""Interval from five repetitions of twofold cross-validation.
 
-    The target is the expected risk at half the points. With p_r1 and p_r2 the two fold means of
-    repetition r and ``s_r^2 = (p_r1 - p_r2)^2 / 2``:
+    The target is the expected risk at half the points. The variance is that of the two fold means
+    of each repetition, averaged over the five.
 
-    - t: the estimate is p_11 alone, its variance the mean of the s_r^2, and the limits take
-      Student's t with 5 degrees of freedom;
-    - F: all values that the combined test does not reject, the mean of the ten p_rj plus and
-      minus ``sqrt((2 F sum s_r^2 - sum (p_rj - mean)^2) / 10)``, F the quantile for 10 and 5
-      degrees of freedom.
+    - t: the estimate is the mean of the very first fold alone, and the limits use Student's t with
+      5 degrees of freedom.
+    - F: the interval holds all values that the combined F test, with 10 and 5 degrees of freedom,
+      does not reject, and the estimate is the mean of all ten fold means.
 
     Parameters
     ----------
@@ -78,8 +77,22 @@ def five_by_two(
     LogError
         If the log has other numbers of repetitions or folds, or ``test`` is not known.
 
+    See Also
+    --------
+    cvstats.corrected_t : For other numbers of folds and repetitions.
+    cvstats.compare : The difference of two models, for which the test was made.
+    cvstats.plans.five_by_two : The resampling plan that it needs.
+
     Notes
     -----
+    With p_r1 and p_r2 the fold means of repetition r, p the mean of all ten and F the quantile,
+
+    .. math::
+
+        s_r^2 = \frac{(p_{r1} - p_{r2})^2}{2}, \qquad
+        \mathrm{se}_t^2 = \frac15 \sum_r s_r^2, \qquad
+        \mathrm{limits}_F = p \pm \sqrt{\frac{2 F \sum_r s_r^2 - \sum_{rj} (p_{rj} - p)^2}{10}} .
+
     Heuristic. The t interval depends on which fold comes first. Here it is the one whose
     labels sort first, whatever the order of the rows (labels without an order keep that of
     the level).

@@ -47,14 +47,12 @@ def heterogeneity(
     alpha: float = 0.05,
     missing: Missing = "raise",
 ) -> Table:
-    """Test whether groups differ by more than their points explain, and measure by how much.
+    r"""Test whether groups differ by more than their points explain, and measure by how much.
 
     The targets are the standard deviation tau and the mean of the expected losses of groups drawn
-    as these were. With y_g the mean loss of group g, n_g its points and s_g its standard error,
-    ``Q = sum_g w_g (y_g - y)^2`` about the mean y weighted by ``w_g = 1 / s_g^2``. The test is that
-    of Welch: with ``L = sum_g (1 - w_g / sum w)^2 / (n_g - 1)``,
-    ``F = Q / (G - 1) / (1 + 2 (G - 2) L / (G^2 - 1))`` has G - 1 and ``(G^2 - 1) / (3 L)`` degrees
-    of freedom if the groups have one expected loss.
+    as these were. The statistic Q adds up the squared deviations of the groups' mean losses, each
+    divided by its squared standard error. The test is that of Welch, which allows for these
+    standard errors being estimates.
 
     Parameters
     ----------
@@ -88,8 +86,25 @@ def heterogeneity(
     LogError
         If there is one group only, a point is in several, or a group has no variance.
 
+    See Also
+    --------
+    cvstats.out_of_source : The mean over new groups, and where the next one will lie.
+    cvstats.clustered : The mean loss over points of new groups.
+    cvstats.source_components : Variances and covariances of each source.
+
     Notes
     -----
+    With y_g the mean loss of group g of G, n_g its points, s_g its standard error, w_g = 1 / s_g^2
+    and y the mean of the y_g weighted by w_g,
+
+    .. math::
+
+        Q = \sum_g w_g (y_g - y)^2, \qquad
+        F = \frac{Q / (G - 1)}{1 + 2 (G - 2) L / (G^2 - 1)}, \qquad
+        L = \sum_g \frac{(1 - w_g / \sum_h w_h)^2}{n_g - 1} .
+
+    If the groups have one expected loss, F has G - 1 and (G^2 - 1) / (3 L) degrees of freedom.
+
     Losses of a group are taken for independent given the group. tau below zero is shown as
     zero, and ``caution`` says so; limits of zero and zero mean that the groups differ less
     than chance alone would make them. On a log that leaves sources out, each group has a
@@ -145,7 +160,7 @@ def compute(log: Log, losses: Columns | None, *, by: str, variance: str, alpha: 
         q / df, np.full(width, n.sum() - n_groups)
     )  # fmt: skip
     raw = excess_variance(q, s2)
-    lower, upper = (  # Viechtbauer (2007): the tau^2 under which Q is no surprise
+    lower, upper = (  # Viechtbauer (2007): the tau^2 under which Q is not a surprise
         np.sqrt(q_profile(y, s2, float(special.chdtri(df, tail))))
         for tail in (alpha / 2, 1 - alpha / 2)
     )

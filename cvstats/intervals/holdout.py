@@ -17,6 +17,7 @@ from cvstats.core.result import Result
 from cvstats.core.result import interval as symmetric_interval
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError
+from cvstats.intervals._bounded import BOUNDED, bounded_limits, check_bounds
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._proportions import PROPORTIONS, flag_few_errors, proportion_limits
 from cvstats.intervals._references import NADEAU
@@ -30,26 +31,34 @@ __all__ = ["holdout"]
 def holdout(
     losses: Losses,
     *,
-    interval: Literal["wald", "t", "hall", "wilson", "clopper-pearson"] = "wald",
+    interval: Literal[
+        "wald", "t", "hall", "wilson", "clopper-pearson", "betting", "bernstein"
+    ] = "wald",
+    bounds: tuple[float, float] | None = None,
     alpha: float = 0.05,
     by: str | None = None,
     missing: Missing = "raise",
 ) -> Table:
-    """Interval for the risk of one trained model, from one test set.
+    r"""Interval for the risk of one trained model, from one test set.
 
     The target is the mean loss that this very model would have over points drawn as the test
-    points were. The estimate is the mean m of the n test losses and its standard error
-    ``sqrt(sum (e_i - m)^2 / ((n - 1) n))``.
+    points were. The estimate is the mean of the n test losses, and its standard error is their
+    standard deviation divided by the root of n.
 
     Parameters
     ----------
     losses : Series, DataFrame, DataArray or Dataset
         A loss for each point of one test set, in any unit. Several repetitions on the same
         points (seeds, epochs) are averaged point by point first.
-    interval : {"wald", "t", "hall", "wilson", "clopper-pearson"}, optional
+    interval : {"wald", "t", "hall", "wilson", "clopper-pearson", "betting", "bernstein"}, optional
         The limits: normal or Student quantiles (n - 1 degrees of freedom); normal ones corrected
-        for the skewness of the losses by Hall; or, for losses of 0 and 1, Wilson's score interval
-        or the exact one of Clopper and Pearson.
+        for the skewness of the losses by Hall; for losses of 0 and 1, Wilson's score interval
+        or the exact one of Clopper and Pearson; for losses with ``bounds``, all means on which no
+        bet wins (Waudby-Smith and Ramdas), or the closed form of Maurer and Pontil, an empirical
+        Bernstein bound.
+    bounds : (float, float), optional
+        The smallest and the largest loss that can be, such as ``(0, 1)`` of a Brier score: asked
+        for by ``"betting"`` and ``"bernstein"``. What the log happens to hold is no bound.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     by : str, optional
@@ -69,11 +78,24 @@ def holdout(
     ------
     LogError
         If the log has several folds, fewer than two points, repetitions on different points,
-        or losses other than 0 and 1 for an interval of proportions; or if the losses are lazy
-        or not at hand for ``interval="hall"``.
+        or losses other than 0 and 1 for an interval of proportions; if losses are outside of the
+        bounds, or these are missing; or if losses are not at hand for ``"betting"``,
+        ``"bernstein"`` or ``"hall"``, which also takes none that are lazy.
+
+    See Also
+    --------
+    cvstats.wald : For cross-validation.
+    cvstats.clustered : For test points that come in groups.
+    cvstats.ordered : For test points in order of time.
 
     Notes
     -----
+    With e_i the n test losses and m their mean,
+
+    .. math::
+
+        \mathrm{se}^2 = \frac{1}{n (n - 1)} \sum_i (e_i - m)^2 .
+
     Exact as n grows, for independent test points. It does not cover what another training
     set would have given, nor the model refitted on all the data. Where no loss is 1 the Wald
     interval is a point; the two intervals for proportions keep a width.
@@ -84,12 +106,29 @@ def holdout(
     cover .93 and .94, and those of Wald .90 and .93; for squared t errors with 5 degrees of
     freedom, .91 and .93, and .84 and .89.
 
+    Betting and Bernstein cover with probability 1 - alpha or more at every n, whatever the
+    distribution within the bounds. A gambler for whom losses x, scaled to [0, 1], have the mean m
+    cannot expect to win. Ten gamblers stake c = 1/11, ..., 10/11 of their wealth on losses above
+    m, ten on losses below it, and m is in the interval as long as their average wealth is below
+    1 / alpha. With v the variance of x, that wealth, and the half-width of Bernstein, are
+
+    .. math::
+
+        \frac{1}{20} \sum_c \left[\prod_i \left(1 + c\, \frac{x_i - m}{m}\right)
+            + \prod_i \left(1 - c\, \frac{x_i - m}{1 - m}\right)\right], \qquad
+        \sqrt{\frac{2 v L}{n}} + \frac{7 L}{3 (n - 1)}, \quad L = \ln\frac{4}{\alpha} .
+
+    Bernstein's interval is the wider one. For losses of 0 and 1
+    ``"clopper-pearson"`` has the same guarantee and is narrower than both.
+
     References
     ----------
     Nadeau and Bengio (2003), Machine Learning 52, 239-281, doi:10.1023/A:1024068626366.
     Hall (1992), doi:10.1111/j.2517-6161.1992.tb01444.x.
     Wilson (1927), doi:10.1080/01621459.1927.10502953.
     Clopper and Pearson (1934), doi:10.1093/biomet/26.4.404.
+    Waudby-Smith and Ramdas (2024), doi:10.1093/jrsssb/qkad009.
+    Maurer and Pontil (2009), COLT, arXiv:0907.3740.
 
     Examples
     --------
@@ -100,11 +139,24 @@ def holdout(
            estimate   lower   upper    se caution
     model
     tree        0.4  0.2761  0.5382  0.07
+    >>> cvstats.holdout(losses, interval="betting", bounds=(0, 1)).round(4)
+           estimate   lower   upper    se caution
+    model
+    tree        0.4  0.2016  0.6188  0.07
     """
-    return METHOD(losses, interval=interval, alpha=alpha, by=by, missing=missing)
+    return METHOD(
+        losses, interval=interval, bounds=bounds, alpha=alpha, by=by, missing=missing
+    )  # fmt: skip
 
 
-def compute(log: Log, losses: Columns | None, *, interval: str, alpha: float) -> Result:
+def compute(
+    log: Log,
+    losses: Columns | None,
+    *,
+    interval: str,
+    bounds: tuple[float, float] | None,
+    alpha: float,
+) -> Result:
     """Average several repetitions point by point, then take the points for a sample."""
     repetitions = log.design.number("repetition")
     points = None
@@ -141,6 +193,8 @@ def compute(log: Log, losses: Columns | None, *, interval: str, alpha: float) ->
             if points is None
             else skewness_of_means(log, points),
         )
+    if bounds is not None:
+        return bounded_limits(result, log, points, bounds)
     if proportion:
         return proportion_limits(result, log.zero_one(), interval)
     return result if losses is not None else flag_few_errors(result, find_zero_one(log, cell))
@@ -181,4 +235,6 @@ METHOD = IntervalMethod(
     reference=NADEAU,
     plan="holdout",
     needs_points=True,
+    check=check_bounds,
+    reads_losses=lambda options: options["interval"] in BOUNDED,
 )

@@ -40,12 +40,12 @@ def location_shifted(
     alpha: float = 0.05,
     missing: Missing = "raise",
 ) -> Table:
-    """Location-shifted bootstrap: quantiles of apparent errors, moved to the corrected error.
+    r"""Location-shifted bootstrap: quantiles of apparent errors, moved to the corrected error.
 
-    The target is the expected risk. ``app_b`` is the apparent error of bootstrap fit b in its
-    own sample, a mean over points weighted by their counts. The limits are the quantiles of the
-    app_b at alpha/2 and 1 - alpha/2, plus ``estimate - err`` with err the apparent error of the
-    fit on the whole sample. The estimate is err, corrected for optimism.
+    The target is the expected risk, and the estimate the apparent error of the model fitted to the
+    whole sample, corrected for optimism. Each bootstrap fit has an apparent error in its own
+    sample, a mean over points weighted by their counts. The limits are the quantiles of these at
+    alpha/2 and 1 - alpha/2, shifted by the correction.
 
     Parameters
     ----------
@@ -75,8 +75,22 @@ def location_shifted(
     LogError
         If a level, repetition 0 or the no-information rate is missing, or points in a repetition.
 
+    See Also
+    --------
+    cvstats.bootstrap_632 : The same estimate, with a standard error.
+    cvstats.two_stage : Quantiles of corrected errors.
+    cvstats.plans.bootstrap : The resampling plan that it needs.
+
     Notes
     -----
+    With err the apparent error of the fit to the whole sample, app_b that of bootstrap fit b in
+    its own sample, and q their quantiles, the limits are
+
+    .. math::
+
+        q_{\alpha/2}(\mathrm{app}) + \mathrm{estimate} - \mathrm{err}, \qquad
+        q_{1 - \alpha/2}(\mathrm{app}) + \mathrm{estimate} - \mathrm{err} .
+
     Heuristic; B + 1 fits. The spread is that of apparent errors, which is the smaller the more a
     model overfits: least squares with a feature for every four points was covered 46% to 57% of
     the time, and a model that fits its training data perfectly has no spread, so that the

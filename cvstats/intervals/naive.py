@@ -19,11 +19,11 @@ __all__ = ["naive"]
 def naive(
     losses: Losses, *, alpha: float = 0.05, by: str | None = None, missing: Missing = "raise"
 ) -> Table:
-    """All losses taken for independent: what many reports do, kept for comparison.
+    r"""All losses taken for independent: what many reports do, kept for comparison.
 
-    The claimed target is the expected risk. The estimate is the mean m of the N losses and
-    its standard error ``sqrt(sum (e_i - m)^2 / ((N - 1) N))``, with N the number of points
-    times repetitions.
+    The claimed target is the expected risk. The estimate is the mean of all losses, and its
+    standard error is their standard deviation divided by the root of their number, which is the
+    number of points times the number of repetitions.
 
     Parameters
     ----------
@@ -49,8 +49,20 @@ def naive(
     LogError
         If the log is not a partition.
 
+    See Also
+    --------
+    cvstats.wald : The interval to use on folds.
+    cvstats.holdout : The interval to use on one test set.
+    cvstats.clustered : The interval to use for groups of points.
+
     Notes
     -----
+    With e_i the N losses and m their mean,
+
+    .. math::
+
+        \mathrm{se}^2 = \frac{1}{N (N - 1)} \sum_i (e_i - m)^2 .
+
     No guarantee. On one repetition the number is that of `wald` up to ``sqrt(n / (n - 1))``,
     for a target that it does not cover. On r repetitions it shrinks with ``sqrt(r)`` although
     no new point was seen.

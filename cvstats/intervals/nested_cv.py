@@ -39,14 +39,14 @@ def nested_cv(
     by: str | None = None,
     missing: Missing = "raise",
 ) -> Table:
-    """Nested cross-validation of Bates, Hastie and Tibshirani.
+    r"""Nested cross-validation of Bates, Hastie and Tibshirani.
 
-    The target is the risk of the model fitted to all data. Each fold j is held out (its own
-    loss m_j, variance of a loss v_j, n_j points) while the K - 1 others are cross-validated
-    (mean loss e_j). Averaged over folds and repetitions, ``MSE = mean (e_j - m_j)^2 -
-    mean v_j / n_j`` is the squared error of cross-validation about the risk. The squared
-    standard error is ``(K - 1) / K MSE``, kept between that of naive cross-validation and K
-    times it; the estimate is the mean inner loss less the bias.
+    The target is the risk of the model fitted to all data. Each fold is held out while the K - 1
+    others are cross-validated among themselves. The mean loss of this inner cross-validation is
+    compared with the loss of the fold that was held out: averaged over folds and repetitions, the
+    squared difference less the noise of the fold's mean estimates the squared error of
+    cross-validation. The estimate is the mean inner loss less a bias, as training sets are
+    smaller.
 
     This is not the nesting of a search for hyper-parameters: every model is fitted alike.
 
@@ -84,8 +84,24 @@ def nested_cv(
         If a level is missing, evaluations of some pair of folds are left out, there are fewer
         than three folds, or a fold has one point.
 
+    See Also
+    --------
+    cvstats.wald : For the models that were trained, with K fits.
+    cvstats.conservative_z : For the algorithm, from splits of halves.
+    cvstats.plans.nested_cv : The resampling plan that it needs.
+
     Notes
     -----
+    With m_j the mean loss of fold j, n_j its points, v_j the sample variance of its losses, and
+    e_j the mean inner loss without it,
+
+    .. math::
+
+        \mathrm{MSE} = \mathrm{mean}\,(e_j - m_j)^2 - \mathrm{mean}\,\frac{v_j}{n_j}, \qquad
+        \mathrm{se}^2 = \frac{K - 1}{K}\,\mathrm{MSE} ,
+
+    and se is kept between that of naive cross-validation and the root of K times it.
+
     Heuristic: no theorem gives its coverage, and the width leaves out that the bias is itself
     an estimate. The estimate extrapolates the errors of K - 2 and K - 1 folds to all K, along a
     learning curve ``e + c/m`` that nothing in the log confirms: where the error rises with the

@@ -18,7 +18,8 @@ from cvstats.containers import Log, Losses, Table
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.moments import mean_and_squares
-from cvstats.core.result import Result, interval
+from cvstats.core.result import Result
+from cvstats.core.result import interval as symmetric_interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.intervals._differences import RELATIVELY_STABLE
@@ -36,7 +37,8 @@ from cvstats.options import Missing
 __all__ = ["FEW_SOURCES", "out_of_source"]
 
 TARGETS = {
-    "new_source": "expected loss on a source that is not in the data, drawn as these were",
+    "new_source": "mean over sources that are not in the data, drawn as these were, of the "
+    "expected loss on each",
     "these_sources": "mean over these sources of the loss on the one left out, on average over "
     "data sets that they could have given",
 }
@@ -44,6 +46,18 @@ GUARANTEES = {
     "new_source": "exact as sources grow, if they are drawn independently",
     "these_sources": "heuristic: the covariances of the losses are left out",
 }
+PREDICTION_TARGET = (
+    "mean loss on one source that is not in the data, drawn as these were, over as many points as "
+    "these have"
+)
+PREDICTION_GUARANTEE = (
+    "holds for any number of sources if their means are independent draws from one normal "
+    "distribution, and otherwise for none"
+)
+FIXED_TARGET = (
+    "mean over these sources, each with the same weight, of the expected loss on one of its points"
+)
+FIXED_GUARANTEE = "exact as the points of each source grow, for models trained on none of them"
 BIASES = {
     "theta_a": "-K^-2 (sum_k omega_k + sum_kl gamma_kl)",
     "theta_b": "K^-2 (sum_k [sigma_k^2 - (M_k + 1) omega_k] / M_k - sum_kl gamma_kl)",
@@ -57,22 +71,25 @@ FEW_POINTS = 30
 def out_of_source(
     losses: Losses,
     *,
-    target: Literal["new_source", "these_sources"] = "new_source",
-    variance: Literal["theta_b", "theta_a"] = "theta_b",
+    interval: Literal["mean", "prediction"] = "mean",
+    target: Literal["new_source", "these_sources"] | None = None,
+    variance: Literal["theta_b", "theta_a"] | None = None,
     alpha: float = 0.05,
     by: str | None = None,
     missing: Missing = "raise",
 ) -> Table:
-    """Interval for the error on a new source, or on the sources at hand.
+    r"""Interval for the error on new sources, on one of them, or on the sources at hand.
 
-    Each of K sources (subjects, sites, months) was tested by a model trained on the others.
-    With m_k the mean loss of source k, var_k the sample variance of its M_k losses, and V_b the
-    sample variance of the m_k, the estimate is the plain mean of the m_k and its variance
+    Each of K sources (subjects, sites, months) was tested by a model trained on the others. The
+    estimate is the plain mean of the mean losses of the sources, and its variance depends on the
+    target:
 
-    - for a new source, drawn as these were: ``V_b / K``, with Student's t on K - 1 degrees of
-      freedom;
-    - for these sources, over data sets that they could give: ``theta_a = K^-2 sum_k var_k /
-      M_k`` or ``theta_b``, twice that, with normal quantiles.
+    - the mean over new sources, drawn as these were: how much the sources' means differ gives the
+      variance, with Student's t on K - 1 degrees of freedom;
+    - one new source (``interval="prediction"``): where the mean loss of the next source will lie,
+      with the same t;
+    - these sources, over data sets that they could give: the variance comes from the losses within
+      the sources, with normal quantiles.
 
     Parameters
     ----------
@@ -80,11 +97,17 @@ def out_of_source(
         A log that leaves one source out at a time: level ``source``, and no level ``fold`` or
         folds of one source each. Sources of any sizes; several repetitions (seeds) are
         averaged source by source. Losses in any unit.
+    interval : {"mean", "prediction"}, optional
+        Whether the interval is to cover the mean error over new sources, or the error of a single
+        new one. The first shrinks as sources grow; the second is as wide as sources differ.
     target : {"new_source", "these_sources"}, optional
-        What the interval is to cover.
+        Whether the interval is about new sources, or about those at hand. By default about new
+        ones, except where ``attrs["sources_are"]`` is "fixed": the tasks of a benchmark are chosen
+        and not drawn.
     variance : {"theta_b", "theta_a"}, optional
         For these sources, which estimator. Both leave out the covariances of the losses;
-        theta_b makes up for some of that.
+        theta_b, the default, makes up for some of that. Fixed sources have theta_a: where no model
+        was trained on them there are no covariances.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     by : str, optional
@@ -96,7 +119,8 @@ def out_of_source(
     -------
     DataFrame or Dataset
         A row for each model, or variables over the carried dimensions: ``estimate`` (the mean over
-        sources), ``lower``, ``upper`` and ``se`` in the unit of the loss, ``df`` (new source) and
+        sources), ``lower``, ``upper`` and ``se`` in the unit of the loss (of a prediction: of the
+        gap between the estimate and the error of a new source), ``df`` (new source) and
         ``caution``. ``n_points``, ``n_sources`` and the points of the ``smallest`` and the
         ``largest`` source are in ``attrs``, or columns where rows differ in them.
         ``attrs["target"]`` says which target it was, and ``attrs["bias"]`` gives the bias of the
@@ -106,10 +130,27 @@ def out_of_source(
     ------
     LogError
         If the log has no sources or one, if a source is in several folds or a fold holds
-        several sources; for these sources also if a source has one point.
+        several sources; for these sources also if a source has one point, or if a prediction is
+        asked for.
+
+    See Also
+    --------
+    cvstats.clustered : For folds or a test set that hold whole groups.
+    cvstats.heterogeneity : Whether the sources differ, and by how much.
+    cvstats.plans.leave_one_source_out : The resampling plan that it needs.
 
     Notes
     -----
+    With V_b the sample variance of the means of the K sources, and var_k the sample variance of
+    the M_k losses of source k, the variances are, in the same order,
+
+    .. math::
+
+        \frac{V_b}{K}, \qquad V_b \left(1 + \frac1K\right), \qquad
+        \theta_a = \frac{1}{K^2} \sum_k \frac{\mathrm{var}_k}{M_k} ,
+
+    and theta_b is twice theta_a.
+
     The two targets differ by more than a name. As sources grow, the interval for these
     sources shrinks to nothing, and the one for a new source does not: the sources are what was
     sampled. The latter is exact as sources grow if they were drawn independently and the
@@ -117,9 +158,18 @@ def out_of_source(
     and ``caution`` says so. The training sets lack one source, so the target is the error of
     training with K - 1 of them.
 
+    Most sources lie outside the interval for their mean, as most heights lie outside the interval
+    for a mean height. The prediction says where the next one will lie. It is about the mean loss of
+    that source over as many points as these sources have, so it contains the chance of the points:
+    over more points that mean scatters less, and the interval is wide for it. In place of the
+    central limit theorem it takes the means of the sources for normally distributed, however many
+    there are. Of differences of two models it says how much the advantage varies from source to
+    source.
+
     References
     ----------
     Geras and Sutton (2013), Multiple-source cross-validation, ICML, PMLR 28(3), 1292-1300.
+    Hahn and Meeker (1991), Statistical Intervals, chapter 4, doi:10.1002/9780470316771.
 
     Examples
     --------
@@ -130,21 +180,35 @@ def out_of_source(
                  estimate  lower  upper     se  df      caution
     model
     naive_bayes     0.175  0.157  0.193  0.008  11  few sources
+    >>> losses.cvci.out_of_source(interval="prediction").round(3)
+                 estimate  lower  upper     se  df      caution
+    model
+    naive_bayes     0.175  0.111   0.24  0.029  11  few sources
     >>> losses.cvci.out_of_source(target="these_sources").round(3)
                  estimate  lower  upper     se           caution
     model
     naive_bayes     0.175  0.171  0.179  0.002  sources as folds
     """
     return METHOD(
-        losses, target=target, variance=variance, alpha=alpha, by=by, missing=missing
+        losses, interval=interval, target=target, variance=variance, alpha=alpha, by=by,
+        missing=missing,
     )  # fmt: skip
 
 
 def compute(
-    log: Log, losses: Columns | None, *, target: str, variance: str, alpha: float
-) -> Result:
+    log: Log, losses: Columns | None, *, interval: str, target: str | None, variance: str | None,
+    alpha: float,
+) -> Result:  # fmt: skip
     """Take the source means for a sample, or estimate (7)."""
-    if target == "new_source" and variance != "theta_b":
+    fixed = are_fixed(log)
+    if target is None:
+        target = "these_sources" if fixed and interval == "mean" else "new_source"
+    if interval == "prediction" and target != "new_source":
+        raise LogError(
+            f"interval='prediction' is about one new source, and target={target!r} is about those "
+            f"at hand. Leave one of the two out."
+        )
+    if target == "new_source" and variance == "theta_a":
         raise LogError(
             f"variance={variance!r} is for target='these_sources': for a new source the variance "
             f"of the source means is used. Pass both, or leave variance out."
@@ -160,19 +224,35 @@ def compute(
         "target": TARGETS[target], "guarantee": GUARANTEES[target],
     }  # fmt: skip
     if target == "new_source":
-        squared, df = squares / (k - 1) / k, k - 1  # V_b / K
+        spread, df = squares / (k - 1), k - 1  # V_b
+        squared = spread / k
+        if interval == "prediction":
+            squared = spread * (1 + 1 / k)
+            attrs |= {"target": PREDICTION_TARGET, "guarantee": PREDICTION_GUARANTEE}
+        attrs["interval"] = interval
         caution |= Caution.FEW_SOURCES if k < FEW_SOURCES else Caution(0)
     else:
         squared = squared_errors_of_sources(cells).sum(axis=0) / k**2  # (11)
+        variance = variance or ("theta_a" if fixed else "theta_b")
         squared = squared if variance == "theta_a" else 2 * squared  # (12)
-        caution |= Caution.SOURCES_AS_FOLDS | (Caution.FEW_POINTS if n < FEW_POINTS else 0)
-        attrs |= {"variance": variance, "bias": BIASES[variance]}
+        caution |= Caution.FEW_POINTS if n < FEW_POINTS else 0
+        attrs |= {"variance": variance}
+        if fixed:
+            attrs |= {"target": FIXED_TARGET, "guarantee": FIXED_GUARANTEE}
+        else:
+            caution |= Caution.SOURCES_AS_FOLDS
+            attrs |= {"bias": BIASES[variance]}
     extra: dict[str, FloatArray | float] = {} if df is None else {"df": df}
-    return interval(
+    return symmetric_interval(
         "out_of_source", estimate, squared, origin=cells.origin, alpha=alpha, df=df,
         extra=extra | {"n_points": n, "n_sources": k, **size_range(points)},
         caution=int(caution), attrs=attrs,
     )  # fmt: skip
+
+
+def are_fixed(log: Log) -> bool:
+    """Whether the sources were chosen, as the tasks of a benchmark are, and not drawn."""
+    return log.noted.get("sources_are") == "fixed"
 
 
 def weigh_groups(count: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -187,10 +267,11 @@ METHOD = IntervalMethod(
     requires=one_source_out,
     needs="a log that leaves one source out at a time (level 'source'; no 'fold', or folds that "
     "are sources)",
-    target="expected loss on a new source, or the mean loss on these sources (target=)",
-    guarantee="exact for a new source as sources grow, if they are drawn independently; heuristic "
+    target="mean over new sources of the expected loss, the loss on one new source (interval=), or "
+    "the mean loss on these sources (target=)",
+    guarantee="exact for new sources as sources grow, if they are drawn independently; heuristic "
     "for these sources",
-    difference_guarantee="exact for a new source as sources grow, if they are drawn independently, "
+    difference_guarantee="exact for new sources as sources grow, if they are drawn independently, "
     f"and {RELATIVELY_STABLE}",
     fits="one for each source",
     reference=GERAS,

@@ -38,7 +38,7 @@ def quadratic(
     by: str | None = None,
     missing: Missing = "raise",
 ) -> Table:
-    """Interval from a quadratic estimator of the variance of a cross-validated mean.
+    r"""Interval from a quadratic estimator of the variance of a cross-validated mean.
 
     The target is the expected risk at the size of the training folds. Losses have variance
     sigma^2, covariance omega within a fold and gamma between folds; the variance theta of the
@@ -81,12 +81,25 @@ def quadratic(
         If the log has several repetitions, fewer than two folds, or folds of one point (except
         for theta_1 and theta_3).
 
+    See Also
+    --------
+    cvstats.decompose : The variance components behind it.
+    cvstats.corrected_t : The correction that simulations favour.
+    cvstats.wald : An interval with a proof, for the models that were trained.
+
     Notes
     -----
+    With v_k the weight of fold k and n_k the number of its points,
+
+    .. math::
+
+        \theta = H \sigma^2 + (S_2 - H)\, \omega + (1 - S_2)\, \gamma, \qquad
+        S_2 = \sum_k v_k^2, \qquad H = \sum_k \frac{v_k^2}{n_k} .
+
     Heuristic. Limits use normal quantiles, and Student's t with K - 1 degrees of freedom for
-    theta_3. A negative theta_2, theta_3 or theta_5 is replaced by ``H W``, what theta would
-    be if all losses were uncorrelated, and ``caution`` says so; a negative estimate with a
-    ``bias`` of one's own has no floor and gives NaN.
+    theta_3. A negative theta_2, theta_3 or theta_5 is replaced by ``H W``, W being the variance of
+    losses within folds: that is theta if losses are uncorrelated, and ``caution`` says so. A
+    negative estimate with ``bias`` has no floor and gives NaN.
 
     References
     ----------

@@ -28,12 +28,12 @@ def replace_one(
     by: str | None = None,
     missing: Missing = "raise",
 ) -> Table:
-    """Replace-one cross-validation: a variance that includes the chance of the training data.
+    r"""Replace-one cross-validation: a variance that includes the chance of the training data.
 
     The target is the expected risk at the size of the training folds. The estimate is the mean
-    loss of cross-validation of the data (sample 0). Half of the data is cross-validated too,
-    with mean T_0 (sample 1), and again with its l-th point replaced by one of the other half,
-    T_l (sample 1 + l). The squared standard error is ``sum (T_0 - T_l)^2 / 4``.
+    loss of cross-validation of the data (sample 0). Half of the data is cross-validated too
+    (sample 1), and again and again with one point replaced by a point of the other half (sample 1
+    + l for its l-th point): how much that changes the mean gives the variance.
 
     Parameters
     ----------
@@ -62,8 +62,20 @@ def replace_one(
     LogError
         If a point of the half was not replaced, a sample has no folds, or points are left out.
 
+    See Also
+    --------
+    cvstats.wald : For the models that were trained, with K fits.
+    cvstats.conservative_z : Another interval for the algorithm, from splits of halves.
+    cvstats.plans.replace_one : The resampling plan that it needs.
+
     Notes
     -----
+    With T_0 the mean loss of half the data, and T_l that with its l-th point replaced,
+
+    .. math::
+
+        \mathrm{se}^2 = \frac14 \sum_l (T_0 - T_l)^2 .
+
     Exact as n grows if the learner is stable in second order (what two points do together
     fades faster than what each does), and slightly too wide at small n. For several partitions
     there is no theorem.

@@ -31,13 +31,12 @@ __all__ = ["source_components"]
 def source_components(
     losses: Losses, *, independent: str = "dataset", missing: Missing = "raise"
 ) -> Table:
-    """Estimate variances and covariances of losses, by source, from several independent logs.
+    r"""Estimate variances and covariances of losses, by source, from several independent logs.
 
-    Each log leaves out the same sources, one at a time, on a data set of its own. The target
-    is the covariance of the losses: sigma_k^2 for a loss of source k, omega_k for two of its
-    losses, gamma_kl for losses of sources k and l. With C the sample covariance over the logs
-    of the source means, ``gamma_kl = C_kl``, ``omega_k = C_kk - mean(var_k) mean(1 / M_k)`` and
-    ``sigma_k^2 = omega_k + mean(var_k)``.
+    Each log leaves out the same sources, one at a time, on a data set of its own. The target is
+    the covariance of the losses: sigma_k^2 for a loss of source k, omega_k for two losses of it,
+    and gamma_kl for a loss of source k and one of source l. All follow from the covariance of the
+    sources' means over the logs, and from the variance of the losses within each source.
 
     Parameters
     ----------
@@ -63,8 +62,23 @@ def source_components(
         If there is one log only, the level is one of repetitions, folds or points, a log does
         not leave one source out at a time, or the logs differ in their sources.
 
+    See Also
+    --------
+    cvstats.source_estimators : What one log can say of their mean.
+    cvstats.decompose : The parts of the variance of the mean.
+    cvstats.heterogeneity : Whether the sources of one log differ.
+
     Notes
     -----
+    With C the sample covariance of the source means over the logs, var_k the sample variance of
+    the M_k losses of source k in a log, and means over the logs,
+
+    .. math::
+
+        \gamma_{kl} = C_{kl}, \qquad
+        \omega_k = C_{kk} - \overline{\mathrm{var}_k}\; \overline{1 / M_k}, \qquad
+        \sigma_k^2 = \omega_k + \overline{\mathrm{var}_k} .
+
     Unbiased for independent logs of one design, whatever their number; K sources have K (K - 1)
     / 2 covariances, so that few logs estimate each of them badly. `decompose` with ``independent=``
     gives their means and the three parts of the variance of the mean.

@@ -46,13 +46,12 @@ def source_estimators(
     other: Hashable = None,
     missing: Missing = "raise",
 ) -> Table:
-    """All estimators of the variance of the mean over these sources, for study.
+    r"""All estimators of the variance of the mean over these sources, for study.
 
     The target is theta, the variance over data sets from the same K sources of the mean of the
-    source means. With sigma_k^2 the variance of a loss of source k, omega_k the covariance of
-    two of its losses and gamma_kl that of losses of two sources,
-    ``theta = K^-2 [sum_k sigma_k^2 / M_k + sum_k (1 - 1/M_k) omega_k + sum_kl gamma_kl]``.
-    No estimator is unbiased for it whatever these are.
+    source means. It mixes the variance sigma_k^2 of a loss of source k, the covariance omega_k of
+    two losses of it, and the covariance gamma_kl of losses of two sources. No estimator is
+    unbiased for it whatever these are.
 
     Parameters
     ----------
@@ -80,8 +79,21 @@ def source_estimators(
         If the log does not leave one source out at a time, a source has one point, or there
         is not a source of that name.
 
+    See Also
+    --------
+    cvstats.out_of_source : The interval from two of these estimators.
+    cvstats.source_components : The parts themselves, from several logs.
+    cvstats.decompose : The same for folds.
+
     Notes
     -----
+    With M_k the number of losses of source k,
+
+    .. math::
+
+        \theta = \frac{1}{K^2} \left[\sum_k \frac{\sigma_k^2}{M_k}
+            + \sum_k \left(1 - \frac{1}{M_k}\right) \omega_k + \sum_{k \ne l} \gamma_{kl}\right] .
+
     The third and fourth estimators are the means of the first and second over all sources and
     all pairs. The naive four are unbiased only if the expected losses mu_k of all sources are
     equal, besides the covariance that their name says is zero. ``theta_gamma`` is ``V_b / K``,

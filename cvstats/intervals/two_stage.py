@@ -77,6 +77,12 @@ def two_stage(
     LogError
         If a level, sample 0, a repetition 0 or a no-information rate is missing.
 
+    See Also
+    --------
+    cvstats.bootstrap_632 : One stage, with far fewer fits.
+    cvstats.case_bootstrap : Leave-one-out within each bootstrap sample.
+    cvstats.plans.two_stage : The resampling plan that it needs.
+
     Notes
     -----
     Heuristic; (B_outer + 1) (B_inner + 1) fits. For a model that fits its training data

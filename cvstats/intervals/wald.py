@@ -36,21 +36,18 @@ def wald(
     interval: Literal["wald", "hall", "wilson", "clopper-pearson"] = "wald",
     variance: Literal["all-pairs", "within-fold"] = "all-pairs",
     fold_weights: Literal["size", "equal"] = "size",
-    scale: Literal["identity", "logit", "log"] = "identity",
+    scale: Literal["identity", "logit", "log", "fisher-z"] = "identity",
     alternative: Alternative = "two-sided",
     alpha: float = 0.05,
     by: str | None = None,
     missing: Missing = "raise",
 ) -> Table:
-    """Wald interval for the cross-validated test error.
+    r"""Wald interval for the cross-validated test error.
 
-    The target is the average test error of the models that this cross-validation trained:
-    ``R_n``, the mean over points of the loss that each fold's model has on new points. The
-    estimate is the mean R of all losses and the variance of the mean is ``sigma^2 / n`` with
-
-    - all-pairs: ``sigma^2 = (1/n) sum_i (e_i - R)^2``,
-    - within-fold: ``sigma^2 = sum_k (n_k / n) var_k``, with ``var_k`` the sample variance of
-      the losses of fold k.
+    The target is the average test error of the models that this cross-validation trained, R_n: the
+    mean over points of the loss that each fold's model has on new points. The estimate is the mean
+    of all losses, and its variance is that of the losses divided by the number of points n. Losses
+    vary about the overall mean ("all-pairs") or about the mean of their fold ("within-fold").
 
     Parameters
     ----------
@@ -69,10 +66,10 @@ def wald(
         How folds of different sizes count in ``sigma^2``: by their sizes, or all alike. The
         estimate is the mean over points either way, except for a metric that was averaged over
         folds: with ``"equal"`` it is the mean of the folds, as ``cross_val_score`` has it.
-    scale : {"identity", "logit", "log"}, optional
+    scale : {"identity", "logit", "log", "fisher-z"}, optional
         Where the limits are symmetric. ``"logit"`` is for means between 0 and 1, such as AUC, F1
         and error rates, of which it keeps the limits in that range; ``"log"`` for means above 0,
-        such as RMSE.
+        such as RMSE; ``"fisher-z"`` for correlations and other metrics between -1 and 1.
     alternative : {"two-sided", "less", "greater"}, optional
         ``"less"`` gives an upper limit only, ``"greater"`` a lower one.
     alpha : float, optional
@@ -98,8 +95,23 @@ def wald(
         an interval of proportions; or if the losses are lazy or not at hand for
         ``interval="hall"``.
 
+    See Also
+    --------
+    cvstats.corrected_t : For the algorithm, on data sets of this size.
+    cvstats.holdout : For one test set.
+    cvstats.clustered : For points that come in groups.
+    cvstats.compare : The difference of two models.
+
     Notes
     -----
+    With e_i the n losses, R their mean, and var_k the sample variance of the n_k losses of fold k,
+
+    .. math::
+
+        \mathrm{se}^2 = \frac{\sigma^2}{n}, \qquad
+        \sigma^2_\mathrm{all\ pairs} = \frac1n \sum_i (e_i - R)^2, \qquad
+        \sigma^2_\mathrm{within\ fold} = \sum_k \frac{n_k}{n}\, \mathrm{var}_k .
+
     Exact as n grows, if the loss of the learner is stable under the exchange of one training
     point (all-pairs asks a little more than within-fold). The target has the size of the
     training folds, n (1 - 1/K), and does not contain the chance of the training data: for
@@ -204,10 +216,18 @@ def refuse_scale(log: Log, scale: str, interval: str) -> None:
             f"scale={scale!r} is for symmetric limits, and those of {interval!r} are not. Expected "
             f"scale='identity', or interval='wald'."
         )
-    if scale != "identity" and log.noted.get("orientation") == "-score":
+    limits = log.noted.get("range")
+    signed = limits is not None and tuple(limits) == (-1.0, 1.0)
+    if scale in ("logit", "log") and log.noted.get("orientation") == "-score":
+        other = "scale='fisher-z'" if signed else "scale='identity'"
         raise LogError(
             f"scale={scale!r} is for means above 0, and {log.noted['metric']} has no such range. "
-            f"Expected scale='identity'."
+            f"Expected {other}."
+        )
+    if scale == "fisher-z" and not signed:
+        raise LogError(
+            "scale='fisher-z' is for correlations and other metrics between -1 and 1. Expected a "
+            "log of one, such as cvstats.losses(…, loss='pearson'). Use scale='identity'."
         )
 
 

@@ -49,13 +49,12 @@ def wild_cluster(
     per: str | None = None,
     missing: Missing = "raise",
 ) -> Table:
-    """Wild cluster bootstrap-t interval: the means that a test by random signs does not reject.
+    r"""Wild cluster bootstrap-t interval: the means that a test by random signs does not reject.
 
-    The target is that of `clustered`, the mean loss over points of groups drawn as these were. To
-    test that it is m, let ``U_c = sum (loss - m)`` over the losses of cluster c of G, v_c its
-    share of the losses, and ``t = sum U_c / sqrt(sum_c (U_c - v_c sum U)^2)``. The distribution
-    of t under m comes from giving the U_c random signs. The interval holds the m that are not
-    rejected: those with ``p > alpha``, p the share of draws with ``|t*| >= |t|``.
+    The target is the same as for `clustered`, the mean loss over points of groups drawn as these
+    were. Whether it is m can be tested: the t statistic of the clusters' totals about m is
+    compared to those that the same totals have with random signs. The interval holds the m that
+    are not rejected.
 
     Parameters
     ----------
@@ -91,8 +90,22 @@ def wild_cluster(
     LogError
         If there is one cluster only, or a point is in several.
 
+    See Also
+    --------
+    cvstats.clustered : A formula in place of draws, for more clusters.
+    cvstats.out_of_source : For groups that were left out one at a time.
+
     Notes
     -----
+    With U_c the sum of (loss - m) over cluster c of G, and v_c its share of the losses,
+
+    .. math::
+
+        t = \frac{\sum_c U_c}{\sqrt{\sum_c \left(U_c - v_c \sum_b U_b\right)^2}} .
+
+    The p-value of m is the share of draws whose statistic, from the U_c with random signs, is at
+    least as far from 0 as t. The interval holds the m whose p-value is above alpha.
+
     Exact as clusters grow in number, if they are independent and models were trained on other
     clusters than they were tested on. In simulations with six to ten clusters it covers as often
     as CR2 of `clustered` or a little more; skewed means of clusters make both too narrow. With G

@@ -13,7 +13,10 @@ import numpy as np
 
 from cvstats.errors import LogError
 
-__all__ = ["import_extra", "one_line", "raise_as_log_error", "shorten_messages"]
+__all__ = ["import_extra", "one_line", "raise_as_log_error", "refuse_bomb", "shorten_messages"]
+
+LARGE = 1 << 30
+"""Files that unpack to fewer bytes are not suspected of being made to fill the memory."""
 
 LONGEST = 200
 """How many characters of another library's message are repeated."""
@@ -59,6 +62,19 @@ def raise_as_log_error(what: str) -> Iterator[None]:
         raise LogError(
             f"{what} could not be read: {one_line(error)}. It may be damaged, or be something else."
         ) from None
+
+
+def refuse_bomb(name: str, stored: int, unpacked: int) -> None:
+    """Refuse a file that was made to fill the memory: no log of losses packs a thousandfold.
+
+    Sizes are in bytes.
+    """
+    if unpacked > LARGE and unpacked > 1_000 * stored:
+        raise LogError(
+            f"{name} has {stored:,} bytes and would take {unpacked / 2**30:,.1f} GB of memory. "
+            f"Expected a log, whose losses never pack a thousandfold. To read it all the same, "
+            f"open it with pandas or xarray."
+        )
 
 
 def import_extra(module: str, what: str) -> Any:

@@ -90,7 +90,7 @@ class LossRequest:
         As in `cvstats.losses`.
     truth : str
         The column of the truth, as the caller named it.
-    quantile, threshold, positive : optional
+    quantile, threshold, positive, clip : optional
         As in `cvstats.losses`.
     """
 
@@ -99,12 +99,14 @@ class LossRequest:
     quantile: float | None = None
     threshold: float | None = None
     positive: Hashable = None
+    clip: float | None = None
 
     @property
     def options(self) -> dict[str, Any]:
         """The options of `cvstats.losses`."""
         return {
             "quantile": self.quantile, "threshold": self.threshold, "positive": self.positive,
+            "clip": self.clip,
         }  # fmt: skip
 
 
@@ -308,7 +310,7 @@ def compute_log(
         return losses_of(parts, request, called)
     if any(value is not None for value in request.options.values()):
         raise LogError(
-            "quantile=, threshold= and positive= are for predictions, and these are losses."
+            "quantile=, threshold=, positive= and clip= are for predictions, and these are losses."
         )
     with raise_as_log_error("the column of losses"):
         columns = {}

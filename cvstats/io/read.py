@@ -123,14 +123,15 @@ def read_log(
     y: Any = None,
     groups: Any = None,
     cv: Any = None,
-    filter: str | None = None,
-    metric: str | None = None,
+    filter: str | Mapping[str, str] | None = None,
+    metric: str | Mapping[str, str] | None = None,
     higher_is_better: bool | None = None,
     n_train: float | Sequence[float] | None = None,
     n_test: float | None = None,
     quantile: float | None = None,
     threshold: float | None = None,
     positive: Hashable = None,
+    clip: float | None = None,
     missing: str = "raise",
 ) -> Any:
     """Read a loss log from a file or from what another tool returned.
@@ -143,7 +144,8 @@ def read_log(
     path_or_object : path, object, or several of them
         A file: ``.parquet``, ``.csv``, ``.tsv``, ``.jsonl``, ``.json``, ``.arff``, ``.nc``,
         ``.zarr``, ``.eval``, a folder of Parquet files (a key in the name of a folder, such as
-        ``fold=0``, is a level), or of samples of lm-evaluation-harness. An object: a
+        ``fold=0``, is a level), of ``.eval`` files, or of samples of lm-evaluation-harness; of
+        several runs of a model on a task the newest is read. An object: a
         table, a mapping of columns, the dict of ``cross_validate``, the array of
         ``cross_val_predict``, a log of inspect. Several models: a list of files, or a mapping
         from the model's name to its file or object, on the same evaluations.
@@ -167,8 +169,10 @@ def read_log(
         splitter of ``cross_val_predict``, the truth of ``openml`` and ``autogluon`` (a Series,
         by whose index they are aligned). ``groups`` become sources; for ``autogluon`` folds.
     filter, metric : str, optional
-        For ``lm-eval`` and ``inspect``: which filter, which score. ``metric`` names the column
-        of losses of other tables.
+        For ``lm-eval`` and ``inspect``: which filter, which score. Tasks that have a single one
+        keep it; for several tasks a mapping chooses one for each, as in
+        ``metric={"gsm8k": "exact_match", "arc": "acc_norm"}``. ``metric`` names the column of
+        losses of other tables.
     higher_is_better : bool, optional
         Whether a score is better when it is higher. A score s of ``lm-eval`` or ``inspect``
         becomes the loss 1 - s, one of ``scores`` the loss -s. Of other tables 1 - s where all
@@ -178,7 +182,7 @@ def read_log(
         scikit-learn.
     n_test : float, optional
         For ``scores``: the number of points behind each score.
-    quantile, threshold, positive : optional
+    quantile, threshold, positive, clip : optional
         As in `cvstats.losses`. With ``positive``, a loss of probabilities takes the one of
         that class.
     missing : {"raise", "drop"}, optional
@@ -219,6 +223,9 @@ def read_log(
     ``CV Split``, stays as an index level of that name, which results then have a caution about
     (``format="columns"``: a table of no known tool).
 
+    Tasks of a benchmark are sources, and `cvstats.interval` gives each task the same weight:
+    ``attrs["sources_are"]`` is "fixed", since the tasks were chosen and not drawn.
+
     Numbered splits are read as folds if every point is in one of them, as repeated folds if
     every point is in r of them and once in each r-th part, and as random splits otherwise.
 
@@ -251,7 +258,7 @@ def read_log(
              "source": source, "point": point, "count": count},
             {"X": X, "y": y, "groups": groups, "cv": cv},
         )  # fmt: skip
-        request = LossRequest(loss, truth or TRUTH, quantile, threshold, positive)
+        request = LossRequest(loss, truth or TRUTH, quantile, threshold, positive, clip)
         tool, found = read_object(path_or_object, format, options)
         if not isinstance(found, PredictionTable):
             return saved_log(found, options, request)
@@ -433,6 +440,11 @@ def read_one(
     """Read one object by the reader of its format."""
     tool = recognise(found, tool)
     form = FORMATS[tool]
+    if isinstance(options.metric, Mapping) and tool not in ("lm-eval", "inspect"):
+        raise LogError(
+            f"metric={options.metric!r} names scores of tasks, which format={tool!r} does not "
+            f"have. Expected the name of one column."
+        )
     refuse_unused(f"format={tool!r}", options, form.takes)
     with raise_as_log_error(f"{what} (as format={tool!r})"):
         return tool, replace(form.reader(as_table(found, tool), options), takes=form.takes)
@@ -634,10 +646,17 @@ def load_folder(folder: Path, tool: str | None) -> Any:
     ):
         with raise_as_log_error(name):
             return load_parquet_folder(folder)
-    samples = lm_eval.files_of(folder, tool == "lm-eval")
+    samples = {} if tool == "inspect" else lm_eval.files_of(folder, tool == "lm-eval")
+    runs = [] if tool == "lm-eval" else [*folder.glob("*.eval"), *folder.glob("*/*.eval")]
+    if runs and not samples:
+        tables = {}
+        for path in runs:
+            with raise_as_log_error(path.name):
+                tables[path] = inspect_ai.of_archive(path)
+        return inspect_ai.join_runs(tables)
     if not samples:
         have = "no samples_*.jsonl" if tool == "lm-eval" else (
-            "neither Parquet files nor samples_*.jsonl of lm_eval --log_samples"
+            "neither Parquet files nor samples_*.jsonl of lm_eval --log_samples, nor .eval files"
         )  # fmt: skip
         raise LogError(
             f"the folder {name} holds {have}. Expected "
@@ -687,6 +706,10 @@ def read_several(
     found: SeveralObjects, tool: str | None, options: ReadOptions
 ) -> tuple[str, PredictionTable]:
     """Read objects of a model each, and stack their models in rows."""
+    if not found.named and (joined := join_tasks(found.parts)) is not None:
+        if not isinstance(joined, SeveralObjects):
+            return read_one(joined, tool, options, "these files")
+        found = joined
     parts = {key: only_model(key, part) for key, part in found.parts.items()}
     read = []
     for key, part in parts.items():
@@ -717,6 +740,34 @@ def read_several(
     return names[0], every
 
 
+def join_tasks(parts: Mapping[str, Any]) -> Any:
+    """Join the files of a benchmark, each of another model and task, as a folder of them is read.
+
+    None for other files, and where a model has a task twice.
+    """
+    plain = {
+        Path(key): inspect_ai.of_log(part) if inspect_ai.is_log(part) else part
+        for key, part in parts.items()
+    }
+    tables = {path: part for path, part in plain.items() if isinstance(part, pd.DataFrame)}
+    for task, own in (("task_name", "eval_id"), ("task", "scores")):
+        if len(tables) < len(parts) or not all(
+            {task, own, "model"} <= set(table) for table in tables.values()
+        ):
+            continue
+        who = [tuple(table[["model", task]].iloc[0]) for table in tables.values()]
+        if len(set(who)) < len(who):
+            return None
+        if own == "eval_id":
+            return inspect_ai.join_runs(tables)
+        models: dict[str, list[pd.DataFrame]] = {}
+        for (model, _), table in zip(who, tables.values(), strict=True):
+            models.setdefault(model, []).append(table)
+        joined = {name: pd.concat(one, ignore_index=True) for name, one in models.items()}
+        return SeveralObjects(True, joined)
+    return None
+
+
 def name_tasks(tables: Sequence[PredictionTable]) -> list[PredictionTable]:
     """Make a source of the task of each file, where there are several tasks."""
     tasks = {table.attrs.get(inspect_ai.TASK) for table in tables}
@@ -728,7 +779,7 @@ def name_tasks(tables: Sequence[PredictionTable]) -> list[PredictionTable]:
         if task is not None and "source" not in table.table:
             table = replace(table, table=table.table.assign(source=task))
         rest = {name: fact for name, fact in table.attrs.items() if name != inspect_ai.TASK}
-        named.append(replace(table, attrs=rest))
+        named.append(replace(table, attrs={**rest, "sources_are": "fixed"}))
     return named
 
 

@@ -25,7 +25,7 @@ from cvstats.errors import LogError
 from cvstats.io.failures import import_extra
 from cvstats.io.formats.parquet import ParquetFile, list_files
 
-__all__ = ["BATCH", "scan_parquet"]
+__all__ = ["BATCH", "scan_parquet", "scan_tables"]
 
 K = TypeVar("K", bound=CellMoments)
 
@@ -50,6 +50,25 @@ def scan_parquet(
     progress: Callable[[int], object] | None,
 ) -> K:
     """Read a file, all files of a folder, or several of these, a batch of rows at a time."""
+    total: Parts[K] = {}
+
+    def find(known: list[str]) -> TableColumns:
+        columns = columns_of(known, loss, asked, by, model)
+        check_stacked(columns, pairs, missing)
+        return columns
+
+    for batch, columns in scan_tables(path, find, batch_size, progress):
+        total = added([total, part_of(kind, batch, columns, by, pairs, missing)])
+    return whole_of(total)
+
+
+def scan_tables(
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    find: Callable[[list[str]], TableColumns],
+    batch_size: int,
+    progress: Callable[[int], object] | None,
+) -> Iterator[tuple[dict[str, Any], TableColumns]]:
+    """Read some columns of files, a batch of rows at a time; ``find`` chooses the columns."""
     files = list_files(path)
     if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
         raise LogError(
@@ -57,14 +76,11 @@ def scan_parquet(
         )
     with open_file(files[0].path) as first:
         known = [*first.schema_arrow.names, *files[0].keys]
-    columns = columns_of(list(dict.fromkeys(known)), loss, asked, by, model)
-    check_stacked(columns, pairs, missing)
-    total: Parts[K] = {}
+    columns = find(list(dict.fromkeys(known)))
     for batch in read_ahead(batches_of(files, columns, batch_size)):
-        total = added([total, part_of(kind, batch, columns, by, pairs, missing)])
+        yield batch, columns
         if progress is not None:
             progress(len(batch[columns.names[0]]))
-    return whole_of(total)
 
 
 def open_file(path: Path) -> Any:

@@ -1,6 +1,6 @@
 """Losses of logged predictions: of single points, and of metrics that are no means of these."""
 
-from cvstats.loss_functions.metric_logs import takes_option
+from cvstats.loss_functions.metric_logs import ACCURACY, takes_option
 from cvstats.loss_functions.pointwise import (
     LOSSES,
     TAKES,
@@ -11,7 +11,6 @@ from cvstats.loss_functions.pointwise import (
     unknown_loss,
 )
 from cvstats.loss_functions.predictions import (
-    ACCURACY,
     check_different,
     is_name,
     join_metrics,

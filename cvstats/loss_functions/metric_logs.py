@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+from numpy.typing import NDArray
 
 from cvstats.containers.pandas import design_of
 from cvstats.containers.xarray import level_dims, levels_along
@@ -28,15 +29,27 @@ from cvstats.loss_functions.pointwise import (
     signs,
     which_label,
 )
-from cvstats.metrics import METRICS, CellNotes, Metric, MetricOptions, Points, pseudo_losses
+from cvstats.metrics import (
+    METRICS,
+    CellNotes,
+    Metric,
+    MetricOptions,
+    Points,
+    Rows,
+    pseudo_losses,
+    rows_of_cells,
+)
 
 __all__ = ["MetricRequest", "flat_columns", "mean_loss", "metric_log", "takes_option"]
 
 Columns = Mapping[Hashable, Sequence[Hashable]]
 
+Mask = NDArray[np.bool_] | None
+"""Where something is; None where it is everywhere."""
+
 OPTIONS = (
-    "average", "multi_class", "beta", "weights", "zero_division", "ddof", "event", "reference",
-    "base", "labels",
+    "average", "multi_class", "beta", "weights", "zero_division", "ddof", "class_shares", "event",
+    "reference", "base", "labels",
 )  # fmt: skip
 """Options that some metrics look at."""
 
@@ -48,7 +61,7 @@ def takes_option(metric: Metric, option: str) -> bool:
     if metric.reads == "losses":  # the loss of points may look at these
         return option in ("quantile", "threshold", "classes", "positive", "base")
     if option in ("labels", "threshold"):
-        return metric.reads == "labels"
+        return metric.reads == "labels" or (option == "threshold" and metric.reads == "sets")
     if option == "classes":
         return metric.reads == "any" or "multi_class" in metric.takes
     return option == "positive" and metric.reads in ("labels", "scores")
@@ -71,6 +84,7 @@ class MetricRequest:
     weights: str | None = None
     zero_division: float | None = None
     ddof: int | None = None
+    class_shares: str | None = None
     event: Hashable = None
     reference: Hashable = None
     base: str | Callable[[Any, Any], Any] | None = None
@@ -90,6 +104,13 @@ class MetricRequest:
             if getattr(self, option) not in (None, 0, 1):
                 got = getattr(self, option)
                 raise LogError(f"{option}={got!r} is not known. Expected 0 or 1.")
+        if self.metric.reads == "sets" and self.average != "micro":
+            raise LogError(
+                f"average={self.average!r} is not there for a truth of several columns. Expected "
+                f"average='micro'."
+            )
+        if self.class_shares is not None and self.options.classes is not None:
+            raise LogError("class_shares= is for two classes. Leave it out, or leave out classes=.")
         if self.shares is not None and self.strata is None:
             raise LogError("shares= are those of strata. Expected strata= with it.")
         if self.beta is not None and not (is_number(self.beta) and self.beta > 0):
@@ -126,6 +147,12 @@ def mean_loss(loss: Any, options: LossOptions) -> Metric:
     return Metric(name, name, "losses", influence, (-np.inf, np.inf), "pool", better="smaller")
 
 
+ACCURACY: dict[Any, Any] = {
+    "loss": "1 - accuracy", "metric": "accuracy", "orientation": "1 - score", "range": (0.0, 1.0),
+}  # fmt: skip
+"""Facts of a log of 0/1 losses that is asked for as accuracy: it is a mean over points."""
+
+
 # --- the log --------------------------------------------------------------------------------------
 
 
@@ -140,7 +167,7 @@ class Labelling:
 
 def metric_log(
     predictions: pd.DataFrame | xr.Dataset,
-    truth: Hashable,
+    truth: Sequence[Hashable],
     models: Columns,
     request: MetricRequest,
 ) -> tuple[dict[Hashable, Any], dict[str, Any]]:
@@ -154,20 +181,20 @@ def metric_log(
         cells = cell_names(design, request)
         arrays = {name: flat_columns(predictions[name]) for name in needed(truth, models, request)}
         classes = find_classes(arrays, truth, models, request)
-        work = partial(of_rows, design, cells, request, classes, notes)
+        work = partial(of_rows, design, cells, request, classes, notes, find_rows(design, cells))
         values: dict[Hashable, Any] = {}
         for model, columns in models.items():
-            found = work(model, *(arrays[name] for name in [truth, *columns, *request.columns]))
-            values[model] = pd.Series(found, index=predictions.index)
+            found = work(model, *(arrays[name] for name in [*truth, *columns, *request.columns]))
+            values[model] = pd.Series(found, index=predictions.index, copy=False)
     else:
         values, cells, classes = of_dataset(predictions, truth, models, request, notes)
     return values, metric_facts(request, cells, classes, notes)
 
 
-def needed(truth: Hashable, models: Columns, request: MetricRequest) -> list[Hashable]:
+def needed(truth: Sequence[Hashable], models: Columns, request: MetricRequest) -> list[Hashable]:
     """List the columns that are read, each once."""
     return list(
-        dict.fromkeys([truth, *(c for cs in models.values() for c in cs), *request.columns])
+        dict.fromkeys([*truth, *(c for cs in models.values() for c in cs), *request.columns])
     )
 
 
@@ -199,10 +226,10 @@ def cell_names(design: Design, request: MetricRequest) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(str, names)))
 
 
-def cells_of(design: Design, names: tuple[str, ...]) -> Any:
-    """Find the number of the cell of each row; -1 where a label is missing."""
+def find_rows(design: Design, names: tuple[str, ...]) -> list[Rows]:
+    """Find the rows of each cell, once for all models."""
     design.cell_table(names)
-    return design.cells(names, 0, design.size)
+    return rows_of_cells(partial(design.cells, names), design.size)
 
 
 def of_rows(
@@ -211,32 +238,52 @@ def of_rows(
     request: MetricRequest,
     classes: Labelling,
     notes: list[CellNotes],
+    rows: Sequence[Rows],
     model: Hashable,
-    truth: Values,
     *columns: Values,
 ) -> FloatArray:
     """Compute the pseudo-losses of one model, from its columns and the further ones."""
     more = dict(
         zip(named_columns(request), columns[len(columns) - len(request.columns) :], strict=True)
     )
-    guesses = columns[: len(columns) - len(request.columns)]
-    guess = guesses[0] if request.options.classes is None else np.column_stack(guesses)
-    points = encode(truth, guess, cells_of(design, cells), request, classes, more)
+    own = columns[: len(columns) - len(request.columns)]
+    truth, guess = own[0], own[1]
+    if request.metric.reads == "sets":
+        labels = len(own) // 2
+        truth, guess = np.column_stack(own[:labels]), np.column_stack(own[labels:])
+    elif request.options.classes is not None:
+        guess = np.column_stack(own[1:])
+    points = encode(truth, guess, request, classes, more)
     points = replace(points, **weights_and_strata(points, request, more, design))
 
     def refuse(row: int, why: str) -> LogError:
-        return undefined(request, model, classes, design, cells, row, why)
+        where = {}
+        for name in cells:
+            level = design.levels[name]
+            where[name] = level.labels[int(level.block(row, row + 1)[0])]
+        folded = fold_level(design) is not None
+        return undefined(request, model, classes, where, folded, why)
 
-    average, multi = classes.average, request.multi_class or "ovr"
-    asked = MetricOptions(
-        labels=len(classes.labels), positive=classes.positive, average=average, multi_class=multi,
+    asked = metric_options(request, classes)
+    if request.class_shares == "log":
+        here = slice(None) if points.there is None else points.there
+        weight = None if points.weight is None else points.weight[here]
+        counts = np.bincount(points.truth[here], weight, minlength=2)
+        asked = replace(asked, class_shares=counts / counts.sum())
+    ddof = 1 if request.ddof is None else request.ddof
+    losses, noticed = pseudo_losses(request.metric, points, rows, asked, refuse, ddof)
+    notes.append(noticed)
+    return losses
+
+
+def metric_options(request: MetricRequest, classes: Labelling) -> MetricOptions:
+    """Make the options of a metric, with their defaults."""
+    return MetricOptions(
+        labels=len(classes.labels), positive=classes.positive, average=classes.average,
+        multi_class=request.multi_class or "ovr",
         beta=1.0 if request.beta is None else float(request.beta), weights=request.weights,
         zero_division=request.zero_division,
     )  # fmt: skip
-    ddof = 1 if request.ddof is None else request.ddof
-    losses, noticed = pseudo_losses(request.metric, points, asked, refuse, ddof)
-    notes.append(noticed)
-    return losses
 
 
 def named_columns(request: MetricRequest) -> list[str]:
@@ -246,18 +293,14 @@ def named_columns(request: MetricRequest) -> list[str]:
 
 
 def undefined(
-    request: MetricRequest, model: Hashable, classes: Labelling, design: Design,
-    cells: tuple[str, ...], row: int, why: str,
+    request: MetricRequest, model: Hashable, classes: Labelling, labels: Mapping[str, Any],
+    folded: bool, why: str,
 ) -> LogError:  # fmt: skip
     """Word the error for a cell in which the metric has no value."""
-    labels = {}
-    for name in cells:
-        level = design.levels[name]
-        labels[name] = level.labels[int(level.block(row, row + 1)[0])]
     where = f" at {place(labels)}" if labels else ""
     whose = "" if model is None else f" of {spelled(model)}"
     ways = []
-    if not request.pools and fold_level(design) is not None:
+    if folded and not request.pools:
         ways.append("stratified folds")
         ways.append("folds='pool'")
     if "zero_division" in request.metric.takes and "predicted" in why:
@@ -274,67 +317,115 @@ def undefined(
 
 
 def encode(
-    truth: Values, guess: Values, cell: IntArray, request: MetricRequest, classes: Labelling,
+    truth: Values, guess: Values, request: MetricRequest, classes: Labelling,
     more: Mapping[str, Values],
 ) -> Points:  # fmt: skip
-    """Turn columns into what the metric reads, and leave out what is missing."""
+    """Turn columns into what the metric reads, and find what is missing."""
     reads, options = request.metric.reads, request.options
     event = None
     first: Values
     second: Values
-    there: Values
+    there: Mask
     if reads == "labels" and options.threshold is not None:
-        y = signs(truth, options)
-        p = floats(guess, "prediction")
-        there = ~(np.isnan(y) | np.isnan(p))
-        first, second = (y > 0).astype(np.int64), (p >= options.threshold).astype(np.int64)
+        first, there = codes_of_two(truth, options)
+        p = numbers(guess, "prediction")
+        second, there = (p >= options.threshold).astype(np.int64), both(there, present(p))
     elif reads == "labels":
         first, here = codes_of(truth, classes.labels, "truth")
         second, also = codes_of(guess, classes.labels, "prediction")
-        there = here & also
+        there = both(here, also)
+    elif reads == "sets":
+        first, here = indicators(truth, "truth", None)
+        second, also = indicators(guess, "prediction", options.threshold)
+        there = both(here, also)
     elif reads == "scores":
-        second = probabilities(guess) if guess.ndim == 2 else floats(guess, "prediction")
+        second = probabilities(guess) if guess.ndim == 2 else numbers(guess, "prediction")
         if guess.ndim == 2:
             first, there = codes_of(truth, classes.labels, "truth")
         else:
             first, there = codes_of_two(truth, options)
-        there = there & ~np.isnan(second if second.ndim == 1 else second.sum(axis=1))
+        there = both(there, present(second))
     elif reads == "losses":
         base = request.base or "squared_error"
         first = pointwise(truth, guess, base, options)
         second = first
         if "reference" in more:
             second = pointwise(truth, more["reference"], base, options)
-        there = ~(np.isnan(first) | np.isnan(second))
+        there = both(present(first), present(second))
     elif reads == "any":
         first, second = truth, guess
         whole = known(guess) if guess.ndim == 1 else known(guess.sum(axis=1))
         there = (known(truth) == 1) & (whole == 1)
     else:
-        first, second = floats(truth, "truth"), floats(guess, "prediction")
-        there = ~np.isnan(first - second)
+        first, second = numbers(truth, "truth"), numbers(guess, "prediction")
+        there = both(present(first), present(second))
         if "event" in more:
             event = floats(more["event"], "event") == 1
-    if not there.all():
-        cell = np.where(there, cell, -1)
-    return Points(cell, first, second, event=event)
+    return Points(first, second, there, event=event)
 
 
-def codes_of_two(truth: Values, options: LossOptions) -> tuple[IntArray, Any]:
+def numbers(values: Values, what: str) -> Values:
+    """Take numbers of any type as they are, to be converted cell by cell."""
+    return values if values.dtype.kind in "biuf" else floats(values, what)
+
+
+def present(values: Values) -> Mask:
+    """Say where there are numbers."""
+    if values.dtype.kind != "f":
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()):
+            return None
+    rows = values if values.ndim == 1 else values.sum(axis=1)
+    return ~np.isnan(rows)
+
+
+def indicators(values: Values, what: str, threshold: float | None) -> tuple[IntArray, Mask]:
+    """Read for each label whether a point has it; also say where that is known."""
+    found = np.asarray(numbers(values, what), dtype=np.float64)
+    there = present(found)
+    if threshold is not None:
+        return (found >= threshold).astype(np.int64), there
+    stray = np.argwhere(~np.isin(found, (0, 1)) & ~np.isnan(found))
+    if len(stray):
+        at = tuple(stray[0])
+        raise LogError(
+            f"the {what} of a label is {spelled(found[at])} in row {at[0]:,}. Expected 0 or 1 in "
+            f"the column of each label. For probabilities pass threshold=0.5."
+        )
+    return (found == 1).astype(np.int64), there
+
+
+@overload
+def both(one: Mask, two: NDArray[np.bool_]) -> NDArray[np.bool_]: ...
+
+
+@overload
+def both(one: Mask, two: Mask) -> Mask: ...
+
+
+def both(one: Mask, two: Mask) -> Mask:
+    """Say where two columns have something."""
+    if one is None or two is None:
+        return two if one is None else one
+    return one & two
+
+
+def codes_of_two(truth: Values, options: LossOptions) -> tuple[IntArray, Mask]:
     """Code the negative class 0 and the positive one 1; also say where there is a truth."""
     if truth.dtype.kind in "bui" and options.positive is None and truth.size:
         low, high = int(truth.min()), int(truth.max())
         if low >= 0 and high <= 1:
-            return truth.astype(np.int64), np.ones(len(truth), dtype=bool)
+            return truth.astype(np.int64, copy=False), None
     y = signs(truth, options)
-    return (y > 0).astype(np.int64), ~np.isnan(y)
+    return (y > 0).astype(np.int64), present(y)
 
 
-def codes_of(values: Values, labels: list[Any], what: str) -> tuple[IntArray, Any]:
+def codes_of(values: Values, labels: list[Any], what: str) -> tuple[IntArray, Mask]:
     """Find the number of each label; also say where there is one."""
     numbered = values.dtype.kind in "bui" and labels == list(range(len(labels)))
     if numbered and values.size and values.min() >= 0 and int(values.max()) < len(labels):
-        return values.astype(np.int64), np.ones(len(values), dtype=bool)
+        return values.astype(np.int64, copy=False), None
     codes = pd.Index(labels, tupleize_cols=False).get_indexer(pd.Index(values, tupleize_cols=False))
     there = known(values) == 1
     stray = np.flatnonzero((codes < 0) & there)
@@ -348,10 +439,13 @@ def codes_of(values: Values, labels: list[Any], what: str) -> tuple[IntArray, An
 
 
 def find_classes(
-    arrays: Mapping[Hashable, Values], truth: Hashable, models: Columns, request: MetricRequest
-) -> Labelling:
+    arrays: Mapping[Hashable, Values], truth: Sequence[Hashable], models: Columns,
+    request: MetricRequest,
+) -> Labelling:  # fmt: skip
     """Find the labels of truth and predictions of all models, and how classes are averaged."""
     reads, options = request.metric.reads, request.options
+    if reads == "sets":
+        return Labelling([], 0, "micro")
     if reads == "scores" and options.classes is not None:
         labels = list(options.classes)
         if len(set(labels)) < len(labels):
@@ -360,12 +454,7 @@ def find_classes(
         checked_choice("average", average, ("macro", "weighted"))
         return Labelling(labels, 0, average)
     if reads == "scores" or (reads == "labels" and options.threshold is not None):
-        if request.average is not None or request.multi_class is not None:
-            raise LogError(
-                f"average= and multi_class= are for several classes, and {request.metric.words} "
-                f"is asked of one score for each point. Leave them out, or pass classes= with a "
-                f"column for each class."
-            )
+        refuse_average(request)
         return Labelling(["the negative class", "the positive class"], 1, "binary")
     if reads != "labels":
         return Labelling([], 0, "binary")
@@ -374,9 +463,20 @@ def find_classes(
         if len(set(labels)) < max(2, len(labels)):
             raise LogError(f"labels={labels!r} are not classes. Expected two labels or more.")
     else:
-        labels = union(arrays[truth], *(arrays[c] for cs in models.values() for c in cs))
-        refuse_probabilities(arrays, models, union(arrays[truth]), request)
-    return with_positive(labels, union(arrays[truth]), request)
+        (own,) = (arrays[name] for name in truth)
+        labels = union(own, *(arrays[c] for cs in models.values() for c in cs))
+        refuse_probabilities(arrays, models, union(own), request)
+    return with_positive(labels, request)
+
+
+def refuse_average(request: MetricRequest) -> None:
+    """Refuse options for several classes where there is one score for each point."""
+    if request.average is not None or request.multi_class is not None:
+        raise LogError(
+            f"average= and multi_class= are for several classes, and {request.metric.words} "
+            f"is asked of one score for each point. Leave them out, or pass classes= with a "
+            f"column for each class."
+        )
 
 
 def union(*columns: Values) -> list[Any]:
@@ -417,7 +517,7 @@ def refuse_probabilities(
             )
 
 
-def with_positive(labels: list[Any], of_truth: list[Any], request: MetricRequest) -> Labelling:
+def with_positive(labels: list[Any], request: MetricRequest) -> Labelling:
     """Decide between one positive class and an average over classes."""
     positive, average = request.options.positive, request.average
     if "average" not in request.metric.takes:
@@ -457,7 +557,7 @@ def weights_and_strata(
     found: dict[str, Any] = {}
     if "weight" in more:
         weight = floats(more["weight"], "weight")
-        wrong = np.flatnonzero((points.cell >= 0) & ~((weight >= 0) & (weight < np.inf)))
+        wrong = np.flatnonzero(both(points.there, ~((weight >= 0) & (weight < np.inf))))
         if len(wrong):
             raise LogError(
                 f"the weight at {design.format_labels(int(wrong[0]))} is {weight[wrong[0]]}. "
@@ -466,7 +566,7 @@ def weights_and_strata(
         found["weight"] = weight
     if "strata" in more:
         codes, labels = pd.factorize(more["strata"])
-        wrong = np.flatnonzero((points.cell >= 0) & (codes < 0))
+        wrong = np.flatnonzero(both(points.there, codes < 0))
         if len(wrong):
             raise LogError(
                 f"there is no stratum at {design.format_labels(int(wrong[0]))}. Expected a label "
@@ -495,7 +595,7 @@ def weights_and_strata(
 
 def of_dataset(
     predictions: xr.Dataset,
-    truth: Hashable,
+    truth: Sequence[Hashable],
     models: Columns,
     request: MetricRequest,
     notes: list[CellNotes],
@@ -513,14 +613,14 @@ def of_dataset(
         name: objects_of(predictions[name]) for name in needed(truth, models, request)
     }  # fmt: skip
     if lazy:
-        arrays = dict.fromkeys([truth, *(c for cs in models.values() for c in cs)], np.array([]))
+        arrays = dict.fromkeys([*truth, *(c for cs in models.values() for c in cs)], np.array([]))
     classes = find_classes(arrays, truth, models, request)
     values: dict[Hashable, Any] = {}
     cells: tuple[str, ...] = ()
     for model, columns in models.items():
-        names = [truth, *columns, *request.columns]
+        names = [*truth, *columns, *request.columns]
         parts = xr.broadcast(*(predictions[name] for name in names))
-        first = parts[1]
+        first = parts[len(truth)]
         coords = xr.merge([part.coords.to_dataset() for part in parts], compat="override")
         whole = first.assign_coords(coords.coords)
         dims = level_dims(whole)
@@ -533,7 +633,8 @@ def of_dataset(
             )
         design = Design(levels_along(whole, dims), int(np.prod([whole.sizes[d] for d in dims])))
         cells = cell_names(design, request)
-        work = partial(of_rows, design, cells, request, classes, notes, model)
+        rows = find_rows(design, cells)
+        work = partial(of_rows, design, cells, request, classes, notes, rows, model)
         found = xr.apply_ufunc(
             partial(side_by_side, work, len(dims)), *parts, input_core_dims=[dims] * len(parts),
             output_core_dims=[dims], dask="parallelized", output_dtypes=[np.float64],
@@ -593,7 +694,7 @@ def metric_facts(
         facts["positive"] = classes.labels[classes.positive] if known_labels else one
     if "average" in metric.takes and classes.average != "binary":
         facts["average"] = classes.average
-    for name in ("weight", "strata"):
+    for name in ("weight", "strata", "class_shares"):
         if getattr(request, name) is not None:
             facts[name] = getattr(request, name)
     if metric.biased_by_fold and not request.pools and len(cells):

@@ -44,6 +44,7 @@ class LossOptions:
     threshold: float | None = None
     classes: Sequence[Hashable] | None = None
     positive: Hashable = None
+    clip: float | None = None
 
 
 # --- one loss for each point ----------------------------------------------------------------------
@@ -115,13 +116,15 @@ def zero_one(truth: Values, prediction: Values, options: LossOptions) -> FloatAr
 
 def log_loss(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
     """Minus the logarithm of the probability given to what happened, in nats."""
+    most = np.inf if options.clip is None else -np.log(options.clip)
     with np.errstate(divide="ignore"):
         if prediction.ndim == 2:
             _, given = one_hot(truth, prediction, options)
-            return 0.0 - np.log(given)  # and not -0.0 where the probability is 1
+            return np.minimum(0.0 - np.log(given), most)  # 0.0 where the probability is 1, not -0.0
         p = probabilities(prediction)
         y = signs(truth, options)
-        return np.where(np.isnan(y), np.nan, 0.0 - np.where(y > 0, np.log(p), np.log1p(-p)))
+        values = np.where(np.isnan(y), np.nan, 0.0 - np.where(y > 0, np.log(p), np.log1p(-p)))
+        return np.minimum(values, most)
 
 
 def brier(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
@@ -146,7 +149,7 @@ def hinge(truth: Values, prediction: Values, options: LossOptions) -> FloatArray
 
 TAKES: dict[str, tuple[str, ...]] = {
     "zero_one": ("threshold", "positive"),
-    "log_loss": ("classes", "positive"),
+    "log_loss": ("classes", "positive", "clip"),
     "brier": ("classes", "positive"),
     "pinball": ("quantile",),
     "hinge": ("positive",),
@@ -223,11 +226,16 @@ def checked_loss(loss: object, options: LossOptions) -> None:
     cut = options.threshold
     if cut is not None and not (is_number(cut) and 0 <= cut <= 1):
         raise LogError(
-            f"threshold={cut!r} is no probability. Expected a number from 0 to 1, such as "
+            f"threshold={cut!r} is not a probability. Expected a number from 0 to 1, such as "
             f"threshold=0.5."
         )
+    if options.clip is not None and not (is_number(options.clip) and 0 < options.clip < 0.5):
+        raise LogError(
+            f"clip={options.clip!r} is not a small probability. Expected a number above 0 and "
+            f"below 0.5, such as clip=1e-6."
+        )
     if not isinstance(options.positive, Hashable):
-        raise LogError(f"positive={options.positive!r} is no label. Expected one of the truth.")
+        raise LogError(f"positive={options.positive!r} is not a label. Expected one of the truth.")
 
 
 def brier_kind(loss: object, classes: Sequence[Hashable] | None) -> dict[Hashable | None, str]:
@@ -277,7 +285,7 @@ def read_only(values: Values) -> Values:
 
 
 def floats(values: Values, what: str) -> FloatArray:
-    """Take numbers as float64, or show the first thing that is none; text is no number."""
+    """Take numbers as float64, or show the first thing that is none; text is not a number."""
     if values.dtype.kind in "biuf":
         return np.asarray(values, dtype=np.float64)
     if values.dtype == object:
@@ -288,7 +296,7 @@ def floats(values: Values, what: str) -> FloatArray:
         stray = values.flat[0] if values.size else values.dtype
     shown = spelled(stray) if isinstance(stray, str) else str(stray)
     raise LogError(
-        f"the {what} holds {shown}, which is no number. Expected numbers for this loss. "
+        f"the {what} holds {shown}, which is not a number. Expected numbers for this loss. "
         f"Convert them with pd.to_numeric; for labels use loss='zero_one'."
     )
 
@@ -358,7 +366,7 @@ def signs(truth: Values, options: LossOptions) -> FloatArray:
         )
     elif len(labels) == 2 and positive not in labels:
         raise LogError(
-            f"positive={positive!r} is no label of the truth. Expected {labels[0]!r} or "
+            f"positive={positive!r} is not a label of the truth. Expected {labels[0]!r} or "
             f"{labels[1]!r}."
         )
     return np.where(np.asarray(truth == positive), 1.0, -1.0) * there

@@ -14,6 +14,7 @@ from cvstats.containers import dask, is_dask_frame
 from cvstats.containers.columns import set_level_index
 from cvstats.errors import LogError, listed, nearest
 from cvstats.loss_functions.metric_logs import (
+    ACCURACY,
     MetricRequest,
     flat_columns,
     mean_loss,
@@ -28,7 +29,7 @@ from cvstats.loss_functions.pointwise import (
     loss_name,
     pointwise,
 )
-from cvstats.metrics import METRICS, metric_of
+from cvstats.metrics import F1_OF_SETS, METRICS, metric_of
 from cvstats.options import check_choices, find_choices
 
 __all__ = ["check_different", "is_name", "join_metrics", "losses", "single"]
@@ -41,7 +42,7 @@ Loss: TypeAlias = str | Callable[[Any, Any], Any]
 
 def losses(
     predictions: pd.DataFrame | xr.Dataset,
-    truth: Hashable = "y_true",
+    truth: Hashable | list[Hashable] = "y_true",
     prediction: Columns = "y_pred",
     loss: Loss | Sequence[Loss] = "squared_error",
     *,
@@ -49,6 +50,7 @@ def losses(
     threshold: float | None = None,
     classes: Sequence[Hashable] | None = None,
     positive: Hashable = None,
+    clip: float | None = None,
     metric: Callable[..., float] | None = None,
     higher_is_better: bool = True,
     folds: Literal["average", "pool"] | None = None,
@@ -63,6 +65,7 @@ def losses(
     weights: Literal["linear", "quadratic"] | None = None,
     zero_division: float | None = None,
     ddof: int | None = None,
+    class_shares: Literal["cell", "log"] | None = None,
     event: Hashable = None,
     reference: Hashable = None,
     base: Loss | None = None,
@@ -75,12 +78,16 @@ def losses(
         Truth and predictions as columns (variables), with the levels of a loss log. Where the
         index of a frame names no level, columns with the names of levels become its index. A
         frame of dask stays lazy; its levels are columns, and stay so.
-    truth : hashable, optional
-        The column of the truth.
+    truth : hashable or list, optional
+        The column of the truth. For the micro F1 of points that have several labels each, a list
+        of columns of 0 and 1, one for each label.
     prediction : hashable, sequence or mapping, optional
         The column of predictions; for several models a list of columns, or a mapping from
         the model's name to its column. With ``classes`` each model has a list of columns, the
-        probabilities of the classes.
+        probabilities of the classes; with a truth of several columns, one for each label. Without
+        it, the models that the attrs of a frame note, as `cvstats.read_predictions` and
+        `cvstats.datasets.load` do; for ``log_loss``, ``brier`` and ``auc`` the probabilities of
+        their classes.
     loss : str, callable or list, optional
         A loss of points: ``squared_error``, ``absolute_error``, ``percentage_error`` (a share:
         0.1 is 10%), ``pinball``, ``zero_one``, ``log_loss`` (nats), ``brier``, ``hinge``; or a
@@ -88,9 +95,10 @@ def losses(
         of such losses: of labels ``accuracy``, ``precision``, ``recall``, ``specificity``,
         ``npv``, ``f1``, ``fbeta``, ``jaccard``, ``balanced_accuracy``, ``g_mean``, ``matthews``,
         ``kappa``; of scores ``auc``, ``gini``, ``average_precision``; of numbers ``rmse``, ``r2``,
-        ``wmape``, ``pearson``, ``concordance_correlation``, ``spearman``, ``kendall``,
-        ``concordance`` (C index), ``somers_d``; against a reference ``skill`` and
-        ``relative_error``. A list gives a log with the level (dimension) ``metric``.
+        ``wmape``, ``pearson``, ``concordance_correlation``, ``spearman``, ``kendall`` (tau-b),
+        ``kendall_a``, ``ordered_gini``, ``concordance`` (C index), ``somers_d``; against a
+        reference ``skill`` and ``relative_error``. A list gives a log with the level (dimension)
+        ``metric``.
     quantile : float, optional
         For ``pinball``, the level of the predicted quantile.
     threshold : float, optional
@@ -102,6 +110,9 @@ def losses(
     positive : hashable, optional
         For one probability or score, and for metrics of one class: its label, if the truth is not
         0 and 1.
+    clip : float, optional
+        For ``log_loss``, the least probability that counts as given to what happened: with
+        ``clip=1e-6`` no loss is above 13.8. Without it a probability of 0 has an infinite loss.
     metric : callable, optional
         Instead of ``loss``, a metric of one's own: ``(truth, prediction, weight) -> float``, or
         without weights. It is called about twice for each point.
@@ -134,6 +145,9 @@ def losses(
         The value of precision, F1 and the like where they are 0/0, which is otherwise an error.
     ddof : {0, 1}, optional
         For ``auc``, whether the degrees of freedom of each class are counted (the default).
+    class_shares : {"cell", "log"}, optional
+        For ``auc``, whether the influence takes the shares of the classes in the cell (the
+        default), or those in the whole log, as the R package cvAUC does.
     event : hashable, optional
         For ``concordance``, the column that is 1 where the time is that of an event, 0 where it
         is censored. The prediction is larger for later times: pass minus a risk.
@@ -192,24 +206,33 @@ def losses(
             f"or a Dataset with the columns truth={truth!r} and prediction={prediction!r}."
         )
     if classes is not None and single(classes):
-        raise LogError(f"classes={classes!r} is no list. Expected the label of each column.")
+        raise LogError(f"classes={classes!r} is not a list. Expected the label of each column.")
     if classes is not None:  # they may be an array, such as the classes_ of a classifier
         classes = [c.item() if isinstance(c, np.generic) else c for c in classes]
     asked: dict[str, Any] = {
         "quantile": quantile, "threshold": threshold, "classes": classes, "positive": positive,
-        "folds": folds, "by": by, "weight": weight, "strata": strata, "shares": shares,
-        "labels": labels, "average": average, "multi_class": multi_class, "beta": beta,
-        "weights": weights, "zero_division": zero_division, "ddof": ddof, "event": event,
-        "reference": reference, "base": base,
+        "clip": clip, "folds": folds, "by": by, "weight": weight, "strata": strata,
+        "shares": shares, "labels": labels, "average": average, "multi_class": multi_class,
+        "beta": beta, "weights": weights, "zero_division": zero_division, "ddof": ddof,
+        "class_shares": class_shares, "event": event, "reference": reference, "base": base,
     }  # fmt: skip
     asked = {name: value for name, value in asked.items() if value is not None}
+    if (
+        isinstance(prediction, str)
+        and prediction == PREDICTION
+        and isinstance(predictions, pd.DataFrame)
+    ):
+        prediction, asked = take_noted(predictions, loss, asked)
+        classes = asked.get("classes")
     if isinstance(loss, Sequence) and not isinstance(loss, str):
         return several_losses(predictions, truth, prediction, loss, asked)
-    own = asked.keys() & {"quantile", "threshold", "classes", "positive"}
+    own = asked.keys() & {"quantile", "threshold", "classes", "positive", "clip"}
     options = LossOptions(**{name: asked[name] for name in own})
-    request = metric_request(loss, metric, higher_is_better, asked, options)
-    chosen = models(prediction, classes)
-    needed = [truth, *(name for names in chosen.values() for name in names)]
+    truths = list(truth) if isinstance(truth, list) else [truth]
+    columns_of_each = truths if isinstance(truth, list) else classes
+    request = metric_request(loss, metric, higher_is_better, asked, options, truth)
+    chosen = models(prediction, columns_of_each)
+    needed = [*truths, *(name for names in chosen.values() for name in names)]
     further = [*request.columns, *request.by] if request is not None else []
     inside = list(predictions.index.names) if isinstance(predictions, pd.DataFrame) else []
     require_columns(predictions, [*needed, *(name for name in further if name not in inside)])
@@ -222,7 +245,7 @@ def losses(
         pointwise_loss: Any = "zero_one" if loss == "accuracy" else loss
         ask = partial(
             losses, truth=truth, prediction=prediction, loss=pointwise_loss, quantile=quantile,
-            threshold=threshold, classes=classes, positive=positive,
+            threshold=threshold, classes=classes, positive=positive, clip=clip,
         )  # fmt: skip
         return dask.mapped(predictions, ask, needed, [*map(str, chosen)])
     if isinstance(predictions, pd.DataFrame):
@@ -230,7 +253,7 @@ def losses(
     values: dict[Hashable, Any] = {}
     named: dict[Any, Any]
     if request is not None:
-        values, named = metric_log(predictions, truth, chosen, request)
+        values, named = metric_log(predictions, truths, chosen, request)
     else:
         of_points = "zero_one" if loss == "accuracy" else loss
         named = {"loss": loss_name(loss), **brier_kind(loss, classes)}
@@ -238,40 +261,66 @@ def losses(
             named = dict(ACCURACY)
         for model, columns in chosen.items():
             if isinstance(predictions, pd.DataFrame):
-                values[model] = of_frame(predictions, truth, columns, of_points, options)
+                values[model] = of_frame(predictions, truths[0], columns, of_points, options)
             else:
-                values[model] = of_dataset(predictions, truth, columns, of_points, options)
-    several = classes is None and not single(prediction)
+                values[model] = of_dataset(predictions, truths[0], columns, of_points, options)
+    several = columns_of_each is None and not single(prediction)
     one = not several and not isinstance(prediction, Mapping)
     return put_together(predictions, values, named, one)
 
 
-ACCURACY: dict[Any, Any] = {
-    "loss": "1 - accuracy", "metric": "accuracy", "orientation": "1 - score", "range": (0.0, 1.0),
-}  # fmt: skip
-"""Facts of a log of 0/1 losses that is asked for as accuracy: it is a mean over points."""
+PREDICTION = "y_pred"
+"""The column of predictions where a call names none."""
+OF_CLASSES = ("log_loss", "brier", "auc")
+"""What takes the probability of each class."""
+
+
+def take_noted(
+    predictions: pd.DataFrame, loss: Loss | Sequence[Loss], asked: dict[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    """Take the models, or the probabilities of their classes, that a frame notes in its attrs."""
+    noted, columns = predictions.attrs, set(predictions.columns)
+    chances: Any = noted.get("probabilities", {})
+    classes = noted.get("classes")
+    found = bool(chances) and all(columns.issuperset(names) for names in chances.values())
+    if loss in OF_CLASSES and found and classes and not asked.keys() & {"classes", "positive"}:
+        only = next(iter(chances.values())) if len(chances) == 1 else dict(chances)
+        return only, {**asked, "classes": list(classes)}
+    models = noted.get("models")
+    if isinstance(models, list) and models and columns.issuperset(models):
+        return (models[0] if models == [PREDICTION] else models), asked
+    return PREDICTION, asked
+
 
 FOR_METRICS = (
     "folds", "by", "weight", "strata", "shares", "labels", "average", "multi_class", "beta",
-    "weights", "zero_division", "ddof", "event", "reference", "base",
+    "weights", "zero_division", "ddof", "class_shares", "event", "reference", "base",
 )  # fmt: skip
 """Options that no loss of points looks at."""
 
 
 def metric_request(
-    loss: Any, metric: Callable[..., float] | None, higher_is_better: bool,
-    asked: Mapping[str, Any], options: LossOptions,
+    loss: Any, metric: Any, higher_is_better: bool,
+    asked: Mapping[str, Any], options: LossOptions, truth: Any,
 ) -> MetricRequest | None:  # fmt: skip
     """Find the metric that is asked for; None where it is a loss of points."""
     more = {name: value for name, value in asked.items() if name in FOR_METRICS}
     if "by" in more:
         more["by"] = [more["by"]] if single(more["by"]) else list(more["by"])
     sampled = "weight" in more or "strata" in more
+    if isinstance(truth, list):
+        if loss != "f1" or metric is not None:
+            raise LogError(
+                f"truth={truth!r} names several columns, and loss={loss_name(loss)!r} reads one. "
+                f"Several are for several labels of each point: loss='f1' with average='micro'."
+            )
+        return MetricRequest(F1_OF_SETS, options=options, **more)
     if metric is not None:
         if not callable(metric):
+            name = metric if isinstance(metric, str) else "auc"
             raise LogError(
                 f"metric={metric!r} is not a function. Expected (truth, prediction, weight) -> "
-                f"float; a metric by its name is loss={metric!r}."
+                f"float. Name a metric as in loss={name!r}."
             )
         better: Literal["larger", "smaller"] = "larger" if higher_is_better else "smaller"
         return MetricRequest(metric_of(metric, better), options=options, **more)
@@ -315,7 +364,7 @@ def put_together(
 
 
 def several_losses(
-    predictions: Any, truth: Hashable, prediction: Columns, wanted: Sequence[Loss],
+    predictions: Any, truth: Any, prediction: Columns, wanted: Sequence[Loss],
     asked: Mapping[str, Any],
 ) -> Any:  # fmt: skip
     """Make a log of several losses, by the level (dimension) ``metric``.
@@ -417,7 +466,7 @@ def models(prediction: Any, classes: Sequence[Hashable] | None) -> dict[Hashable
                 + (
                     ", or classes= with the label of each."
                     if classes is None
-                    else f", one for each of classes={list(classes)!r}."
+                    else f", one for each of {list(classes)!r}."
                 )
             )
     return chosen

@@ -5,20 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cvstats.metrics import confusion, numbers, ranks
-from cvstats.metrics._metric import Influence, Metric, MetricOptions, UndefinedMetric
+from cvstats.metrics._metric import Influence, Metric, MetricOptions, UndefinedMetricError
 from cvstats.metrics.callables import metric_of
-from cvstats.metrics.cells import CellNotes, Points, pseudo_losses
+from cvstats.metrics.cells import (
+    CellNotes,
+    Points,
+    Rows,
+    influence_of_counts,
+    pseudo_losses,
+    rows_of_cells,
+)
+from cvstats.metrics.confusion import F1_OF_SETS
 
 __all__ = [
+    "F1_OF_SETS",
     "METRICS",
     "CellNotes",
     "Influence",
     "Metric",
     "MetricOptions",
     "Points",
-    "UndefinedMetric",
+    "Rows",
+    "UndefinedMetricError",
+    "influence_of_counts",
     "metric_of",
     "pseudo_losses",
+    "rows_of_cells",
 ]
 
 METRICS: Mapping[str, Metric] = {

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from cvstats.core.types import FloatArray
 
-__all__ = ["Influence", "Metric", "MetricOptions", "UndefinedMetric", "mean", "shares"]
+__all__ = ["Influence", "Metric", "MetricOptions", "UndefinedMetricError", "mean", "shares"]
 
 Influence = tuple[float, FloatArray]
 """A metric of a cell, and the influence of each point, whose weighted mean is zero."""
 
 
-class UndefinedMetric(Exception):  # noqa: N818 - becomes a LogError that names the cell
-    """A metric has no value on the points of a cell; the message says why."""
+class UndefinedMetricError(Exception):
+    """A metric has no value on the points of a cell; it becomes a LogError that names the cell."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,8 @@ class MetricOptions:
         How kappa counts disagreement between ordered classes.
     zero_division : float, optional
         The value of 0/0; None where that is an error.
+    class_shares : array of float, shape (labels,), optional
+        The shares of the classes of the whole log; None for those of the cell.
     """
 
     labels: int = 2
@@ -56,6 +58,7 @@ class MetricOptions:
     beta: float = 1.0
     weights: str | None = None
     zero_division: float | None = None
+    class_shares: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +71,10 @@ class Metric:
         How it is asked for.
     words : str
         What it is called in texts, with its capitals.
-    reads : {"labels", "scores", "numbers", "losses", "times", "any"}
-        What it reads: predicted labels; a score or probability for a class; numbers; losses of a
-        model and of a reference; numbers of which some are censored; whatever it is given.
+    reads : {"labels", "sets", "scores", "numbers", "losses", "times", "any"}
+        What it reads: predicted labels; for each label whether the point has it; a score or
+        probability for a class; numbers; losses of a model and of a reference; numbers of which
+        some are censored; whatever it is given.
     influence : callable
         Takes truth, prediction, weights (None where all are alike) and options; returns T and phi.
         A metric of ``labels`` takes the table of shares, truth by prediction, and options.
@@ -91,7 +95,7 @@ class Metric:
 
     name: str
     words: str
-    reads: Literal["labels", "scores", "numbers", "losses", "times", "any"]
+    reads: Literal["labels", "sets", "scores", "numbers", "losses", "times", "any"]
     influence: Callable[..., Influence]
     range: tuple[float, float] = (0.0, 1.0)
     folds: Literal["average", "pool"] = "pool"

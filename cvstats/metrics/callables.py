@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvstats.core.types import FloatArray
-from cvstats.metrics._metric import Influence, Metric, MetricOptions, UndefinedMetric
+from cvstats.metrics._metric import Influence, Metric, MetricOptions, UndefinedMetricError
 
 __all__ = ["metric_of"]
 
@@ -37,7 +37,7 @@ def metric_of(function: Callable[..., float], better: Literal["larger", "smaller
             own = np.ones(len(truth)) if weight is None else weight / weight.mean()
             return by_weights(function, truth, prediction, own)
         if weight is not None and np.ptp(weight) > 0:
-            raise UndefinedMetric("the function takes no weights")
+            raise UndefinedMetricError("the function takes no weights")
         return by_jackknife(function, truth, prediction)
 
     name = getattr(function, "__name__", "metric")
@@ -78,7 +78,7 @@ def by_jackknife(
     """Leave out one point at a time."""
     value, n = number(function(truth, prediction)), len(truth)
     if n < 2:
-        raise UndefinedMetric("the cell has one point")
+        raise UndefinedMetricError("the cell has one point")
     keep = np.ones(n, dtype=bool)
     without = np.empty(n)
     for i in range(n):
@@ -92,5 +92,5 @@ def number(value: Any) -> float:
     """Take what a metric returns as a number."""
     found = np.asarray(value)
     if found.size != 1 or found.dtype.kind not in "biuf" or not np.isfinite(found).all():
-        raise UndefinedMetric(f"the function returned {value!r}, which is not a finite number")
+        raise UndefinedMetricError(f"the function returned {value!r}, which is not a finite number")
     return float(found.reshape(()))

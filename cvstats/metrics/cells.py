@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cvstats.core.design import readonly
 from cvstats.core.types import FloatArray, IntArray
-from cvstats.metrics._metric import Influence, Metric, MetricOptions, UndefinedMetric
+from cvstats.metrics._metric import Influence, Metric, MetricOptions, UndefinedMetricError
 
-__all__ = ["CellNotes", "Points", "pseudo_losses"]
+__all__ = [
+    "CellNotes", "Points", "Rows", "influence_of_counts", "pseudo_losses", "rows_of_cells",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,10 +26,10 @@ class Points:
 
     Parameters
     ----------
-    cell : array of int, shape (points,)
-        The number of the cell; negative where nothing was evaluated.
     truth, prediction : array, shape (points,)
         What the metric reads: codes of labels, scores (a column for each class), or numbers.
+    there : array of bool, shape (points,), optional
+        Whether truth and prediction are known; None where all are.
     weight : array of float, shape (points,), optional
         Weights of the points, of which only ratios matter; None where all are alike.
     stratum : array of int, shape (points,), optional
@@ -35,9 +40,9 @@ class Points:
         Whether a time is that of an event, and not censored.
     """
 
-    cell: IntArray
     truth: NDArray[Any]
     prediction: NDArray[Any]
+    there: NDArray[Any] | None = None
     weight: FloatArray | None = None
     stratum: IntArray | None = None
     shares: FloatArray | None = None
@@ -59,13 +64,26 @@ class CellNotes:
     rarest: int | None = None
     constant: int = 0
 
+    def see_class(self, points: int) -> None:
+        """Take note of the points of the rarest class of a cell."""
+        self.rarest = points if self.rarest is None else min(points, self.rarest)
+
+
+Codes = NDArray[np.signedinteger[Any]]
+Rows = slice | IntArray
+"""The rows of a cell: a slice where they lie together."""
 
 Refuse = Callable[[int, str], Exception]
 """Makes the error for a cell, known by one of its rows, in which the metric is not defined."""
 
 
 def pseudo_losses(
-    metric: Metric, points: Points, options: MetricOptions, refuse: Refuse, ddof: int = 0
+    metric: Metric,
+    points: Points,
+    cells: Sequence[Rows],
+    options: MetricOptions,
+    refuse: Refuse,
+    ddof: int = 0,
 ) -> tuple[FloatArray, CellNotes]:
     """Compute a pseudo-loss for each point, whose mean over each cell is the metric's loss.
 
@@ -73,27 +91,35 @@ def pseudo_losses(
     they sum to zero by themselves: for one cell this is the variance of DeLong.
     """
     notes = CellNotes()
-    out = np.empty(len(points.cell))
-    for rows in rows_of_cells(points.cell):
-        here = take(points, rows)
-        if len(here.cell) < 2:
+    size = len(points.truth)
+    covered = points.there is None and sum(map(count_rows, cells)) == size
+    out = np.empty(size) if covered else np.full(size, np.nan)
+    towards_loss = np.add if metric.better == "smaller" else np.subtract
+    for every_row in cells:
+        rows = keep_known(every_row, points.there)
+        n = count_rows(rows)
+        if n == 0:
+            continue
+        if n < 2:
             raise refuse(first_row(rows), "the cell has one point")
+        here = take(points, rows, metric)
         weight, shares_known = weights_of(here, rows, refuse)
         try:
             value, phi = influence(metric, here, weight, options, notes)
-        except UndefinedMetric as error:
+        except UndefinedMetricError as error:
             raise refuse(first_row(rows), str(error)) from None
         if metric.reads in ("labels", "scores"):
             counts = np.bincount(here.truth, minlength=options.labels)
-            least = int(counts.min())
-            notes.rarest = least if notes.rarest is None else min(least, notes.rarest)
+            notes.see_class(int(counts.min()))
             if ddof and metric.scales_classes and here.prediction.ndim == 1:
                 phi *= np.sqrt(counts / np.maximum(counts - 1, 1))[here.truth]
         z = phi if weight is None else phi * (weight / weight.mean())
         if here.stratum is not None:
             z = center_strata(z, here.stratum, shares_known)
-        out[rows] = metric.loss(value + z)
-    out[points.cell < 0] = np.nan
+        if isinstance(rows, slice):
+            towards_loss(metric.loss(value), z, out=out[rows])
+        else:
+            out[rows] = towards_loss(metric.loss(value), z)
     return out, notes
 
 
@@ -108,59 +134,116 @@ def influence(
     if metric.reads == "labels":
         k = options.labels
         pair = points.truth * k + points.prediction
-        counted = np.bincount(pair, weight, k * k).reshape(k, k)
-        table = counted / counted.sum()
-        try:
-            value, phi = metric.influence(table, replace(options, zero_division=None))
-        except UndefinedMetric:
-            if options.zero_division is None:
-                raise
-            value, phi = metric.influence(table, options)
-            notes.constant += 1
+        counts = np.bincount(pair, weight, k * k).reshape(k, k)
+        value, phi = influence_of_counts(metric, counts, options, notes)
         return value, phi.reshape(-1)[pair]
     if metric.reads == "times":
         return metric.influence(points.truth, points.prediction, weight, options, points.event)
+    if metric.reads == "sets":
+        work = partial(metric.influence, points.truth, points.prediction, weight)
+        return with_zero_division(work, options, notes)
     value, phi = metric.influence(points.truth, points.prediction, weight, options)
     notes.constant += metric.reads == "numbers" and value == 0 and not phi.any()
     return value, phi
 
 
-def take(points: Points, rows: Any) -> Points:
-    """Take the points of one cell."""
+def influence_of_counts(
+    metric: Metric, counts: NDArray[Any], options: MetricOptions, notes: CellNotes
+) -> Influence:
+    """Compute a metric of labels from counts, or sums of weights, of truth by label."""
+    return with_zero_division(partial(metric.influence, counts / counts.sum()), options, notes)
+
+
+def with_zero_division(
+    work: Callable[[MetricOptions], Influence], options: MetricOptions, notes: CellNotes
+) -> Influence:
+    """Take note of a cell whose value is an agreement."""
+    try:
+        return work(replace(options, zero_division=None))
+    except UndefinedMetricError:
+        if options.zero_division is None:
+            raise
+        notes.constant += 1
+        return work(options)
+
+
+def take(points: Points, rows: Rows, metric: Metric) -> Points:
+    """Take the points of one cell; numbers become float64 here, a cell at a time."""
+    truth, prediction = points.truth[rows], points.prediction[rows]
+    if metric.reads in ("numbers", "times"):
+        truth = as_floats(truth)
+    if metric.reads in ("scores", "numbers", "times"):
+        prediction = as_floats(prediction)
     return Points(
-        points.cell[rows], points.truth[rows], points.prediction[rows],
+        truth, prediction, None,
         None if points.weight is None else points.weight[rows],
         None if points.stratum is None else points.stratum[rows],
         points.shares, None if points.event is None else points.event[rows],
     )  # fmt: skip
 
 
-def first_row(rows: Any) -> int:
+def as_floats(values: NDArray[Any]) -> FloatArray:
+    """Make numbers of any type float64 in one piece, for which kernels are compiled once."""
+    return readonly(np.ascontiguousarray(values, dtype=np.float64))
+
+
+def count_rows(rows: Rows) -> int:
+    """Count the rows of a cell."""
+    return rows.stop - rows.start if isinstance(rows, slice) else len(rows)
+
+
+def first_row(rows: Rows) -> int:
     """Find the first row of a cell."""
     return int(rows.start if isinstance(rows, slice) else rows[0])
 
 
-def rows_of_cells(cell: IntArray) -> Iterator[Any]:
-    """Go through the cells that occur: a slice where rows lie together, else their numbers."""
-    if not len(cell):
-        return
-    turns = np.flatnonzero(cell[1:] != cell[:-1]) + 1
-    starts = np.concatenate([[0], turns])
-    ends = np.concatenate([turns, [len(cell)]])
-    if len(np.unique(cell[starts])) == len(starts):
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-            if cell[start] >= 0:
-                yield slice(start, end)
-        return
-    order = np.argsort(cell, kind="stable")
+def keep_known(rows: Rows, there: NDArray[Any] | None) -> Rows:
+    """Leave out the rows without truth or prediction."""
+    if there is None or there[rows].all():
+        return rows
+    if isinstance(rows, slice):
+        found: IntArray = rows.start + np.flatnonzero(there[rows])
+        return found
+    known: IntArray = rows[there[rows]]
+    return known
+
+
+BLOCK = 1 << 18
+"""Rows whose cells are looked up together."""
+
+
+def rows_of_cells(number: Callable[[int, int], Codes], size: int) -> list[Rows]:
+    """Find the rows of each cell that occurs.
+
+    ``number`` gives the number of the cell of some rows, negative where there is none.
+    """
+    runs: dict[int, slice] = {}
+    last = -1
+    for start in range(0, size, BLOCK):
+        cell = number(start, min(start + BLOCK, size))
+        turns = [0, *(np.flatnonzero(cell[1:] != cell[:-1]) + 1).tolist(), len(cell)]
+        for begin, end in pairwise(turns):
+            name = int(cell[begin])
+            if name >= 0 and name == last:
+                runs[name] = slice(runs[name].start, start + end)
+            elif name in runs:
+                return sorted_rows(number(0, size))
+            elif name >= 0:
+                runs[name] = slice(start + begin, start + end)
+            last = name
+    return list(runs.values())
+
+
+def sorted_rows(cell: Codes) -> list[Rows]:
+    """Find the rows of each cell where they lie apart."""
+    small = len(cell) and cell.max() < np.iinfo(np.int16).max  # which numpy sorts in linear time
+    order = np.argsort(cell.astype(np.int16) if small else cell, kind="stable")
     ordered = cell[order]
     turns = np.flatnonzero(np.diff(ordered)) + 1
-    for rows in np.split(order, turns):
-        if cell[rows[0]] >= 0:
-            yield rows
+    return [rows for rows in np.split(order, turns) if cell[rows[0]] >= 0]
 
 
-def weights_of(points: Points, rows: Any, refuse: Refuse) -> tuple[FloatArray | None, bool]:
+def weights_of(points: Points, rows: Rows, refuse: Refuse) -> tuple[FloatArray | None, bool]:
     """Weights of the points of a cell; also whether they make known shares of its strata."""
     weight = points.weight
     if weight is not None and not weight.sum() > 0:
@@ -171,7 +254,7 @@ def weights_of(points: Points, rows: Any, refuse: Refuse) -> tuple[FloatArray | 
         if (np.bincount(points.stratum) == 1).any():
             raise refuse(first_row(rows), "a stratum has one point")
         return weight, False
-    weight = np.ones(len(points.cell)) if weight is None else weight
+    weight = np.ones(len(points.truth)) if weight is None else weight
     there = np.bincount(points.stratum, weight, minlength=len(points.shares))
     if ((there == 0) & (points.shares > 0)).any():
         raise refuse(first_row(rows), "a stratum with a share has no points")

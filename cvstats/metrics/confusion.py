@@ -6,12 +6,15 @@ shares of all combinations holds everything: it is small, and tables of parts ad
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from cvstats.core.types import FloatArray
-from cvstats.metrics._metric import Influence, Metric, MetricOptions, UndefinedMetric
+from cvstats.metrics._metric import Influence, Metric, MetricOptions, UndefinedMetricError, mean
 
-__all__ = ["METRICS", "influence_of_ratio"]
+__all__ = ["F1_OF_SETS", "METRICS", "influence_of_ratio"]
 
 
 def influence_of_ratio(
@@ -21,7 +24,7 @@ def influence_of_ratio(
     above, below = float((table * a).sum()), float((table * b).sum())
     if below == 0:
         if zero_division is None:
-            raise UndefinedMetric(words)
+            raise UndefinedMetricError(words)
         return float(zero_division), np.zeros_like(table)
     value = above / below
     return value, (a - value * b) / below
@@ -142,7 +145,7 @@ def g_mean(table: FloatArray, options: MetricOptions) -> Influence:
     """Geometric mean of the recalls of all classes."""
     values, phi = recalls(table)
     if values.min() == 0:
-        raise UndefinedMetric(
+        raise UndefinedMetricError(
             f"the recall of class {{{values.argmin()}}} is 0, where the geometric mean has no "
             f"derivative"
         )
@@ -159,7 +162,7 @@ def matthews(table: FloatArray, options: MetricOptions) -> Influence:
     c, a, b = (float((table * part).sum()) for part in (own, of_truth, of_label))
     if a <= ROUNDING or b <= ROUNDING:
         what = "one class in the truth" if a <= ROUNDING else "one predicted class"
-        raise UndefinedMetric(f"there is only {what}")
+        raise UndefinedMetricError(f"there is only {what}")
     root = np.sqrt(a * b)
     value = c / root
     return value, (own - c) / root - value / 2 * ((of_truth - a) / a + (of_label - b) / b)
@@ -178,10 +181,24 @@ def kappa(table: FloatArray, options: MetricOptions) -> Influence:
     truth, label = table.sum(axis=1), table.sum(axis=0)
     observed, expected = float((table * cost).sum()), float(truth @ cost @ label)
     if expected <= ROUNDING:
-        raise UndefinedMetric("truth and predictions are one and the same class throughout")
+        raise UndefinedMetricError("truth and predictions are one and the same class throughout")
     chance = (cost @ label)[:, None] + (truth @ cost)[None, :] - 2 * expected
     phi = -(cost - observed) / expected + observed / expected**2 * chance
     return 1 - observed / expected, phi
+
+
+def f1_of_sets(
+    truth: NDArray[Any], label: NDArray[Any], weight: FloatArray | None, options: MetricOptions
+) -> Influence:
+    """Micro F1 of points that have several labels each: a ratio of two means over points."""
+    a, b = 2.0 * (truth * label).sum(axis=1), 1.0 * (truth + label).sum(axis=1)
+    below = mean(weight, b)
+    if below == 0:
+        if options.zero_division is None:
+            raise UndefinedMetricError("no point has a label and none is predicted")
+        return float(options.zero_division), np.zeros(len(a))
+    value = mean(weight, a) / below
+    return value, (a - value * b) / below
 
 
 SIGNED = (-1.0, 1.0)
@@ -201,3 +218,6 @@ METRICS = [
     Metric("matthews", "Matthews correlation", "labels", matthews, SIGNED),
     Metric("kappa", "Cohen's kappa", "labels", kappa, SIGNED, takes=("weights",)),
 ]
+
+F1_OF_SETS = Metric("f1", "micro F1", "sets", f1_of_sets, takes=CLASSES)
+"""What F1 is where the truth has a column for each label."""

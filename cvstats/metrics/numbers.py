@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from cvstats.core.types import FloatArray
-from cvstats.metrics._metric import Influence, Metric, MetricOptions, UndefinedMetric, mean
+from cvstats.metrics import kernels
+from cvstats.metrics._metric import Influence, Metric, MetricOptions, UndefinedMetricError, mean
 
 __all__ = ["METRICS"]
 
@@ -14,10 +15,15 @@ def rmse(
     truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions
 ) -> Influence:
     """Root of the mean squared error; without any error its influence is 0."""
-    square = (truth - prediction) ** 2
-    m = mean(weight, square)
+    phi = np.empty(len(truth))
+    m = kernels.mean_square(truth, prediction, phi)
+    if weight is not None:
+        m = mean(weight, phi)
     value = float(np.sqrt(m))
-    return value, (square - m) / (2 * value) if value > 0 else np.zeros_like(square)
+    phi -= m
+    if value > 0:
+        phi /= 2 * value
+    return value, phi
 
 
 def r2(
@@ -28,7 +34,7 @@ def r2(
     apart = (truth - mean(weight, truth)) ** 2
     m, s = mean(weight, square), mean(weight, apart)
     if not s > 0:
-        raise UndefinedMetric("the truth is one and the same number throughout")
+        raise UndefinedMetricError("the truth is one and the same number throughout")
     return 1 - m / s, -(square - m / s * apart) / s
 
 
@@ -37,7 +43,7 @@ def standardize(values: FloatArray, weight: FloatArray | None, what: str) -> Flo
     apart = values - mean(weight, values)
     variance = mean(weight, apart**2)
     if not variance > 0:
-        raise UndefinedMetric(f"the {what} is one and the same number throughout")
+        raise UndefinedMetricError(f"the {what} is one and the same number throughout")
     standardized: FloatArray = apart / np.sqrt(variance)
     return standardized
 
@@ -61,7 +67,7 @@ def concordance_correlation(
     a, b, c = mean(weight, y**2), mean(weight, p**2), mean(weight, y * p)
     d = a + b + gap**2
     if not d > 0:
-        raise UndefinedMetric("truth and prediction are one and the same number throughout")
+        raise UndefinedMetricError("truth and prediction are one and the same number throughout")
     value = 2 * c / d
     of_d = y**2 - a + p**2 - b + 2 * gap * (y - p)
     return value, (2 * (y * p - c) - value * of_d) / d
@@ -71,7 +77,7 @@ def ratio(a: FloatArray, b: FloatArray, weight: FloatArray | None, what: str) ->
     """Ratio of two means."""
     below = mean(weight, b)
     if not below != 0:
-        raise UndefinedMetric(f"the mean of {what} is 0")
+        raise UndefinedMetricError(f"the mean of {what} is 0")
     value = mean(weight, a) / below
     return value, (a - value * b) / below
 

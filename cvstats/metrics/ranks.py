@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 
 from cvstats.core.types import FloatArray
 from cvstats.metrics import kernels
-from cvstats.metrics._metric import Influence, Metric, MetricOptions, UndefinedMetric, mean, shares
+from cvstats.metrics._metric import (
+    Influence,
+    Metric,
+    MetricOptions,
+    UndefinedMetricError,
+    mean,
+    shares,
+)
 
 __all__ = ["METRICS"]
 
@@ -25,17 +32,23 @@ def fill_weights(weight: FloatArray | None, points: NDArray[Any]) -> FloatArray:
     return np.ones(len(points)) if weight is None else weight
 
 
-def area(positive: NDArray[Any], score: FloatArray, weight: FloatArray) -> Influence:
-    """Probability that a positive scores higher than a negative, ties by half."""
+def area(
+    positive: NDArray[Any], score: FloatArray, weight: FloatArray, share: float | None = None
+) -> Influence:
+    """Probability that a positive scores higher than a negative, ties by half.
+
+    ``share`` is that of the positives; by default what it is among these points.
+    """
     both = weight[positive], weight[~positive]
     if not (both[0].sum() > 0 and both[1].sum() > 0):
-        raise UndefinedMetric("there is only one class in the truth")
+        raise UndefinedMetricError("there is only one class in the truth")
     placed = np.empty(len(score))
     order = np.argsort(score)
     total, w0, w1 = kernels.class_placements(score, positive, weight, order, placed)
     value = total / w1
     placed -= value
-    placed *= np.where(positive, (w0 + w1) / w1, (w0 + w1) / w0)
+    share = w1 / (w0 + w1) if share is None else share
+    placed *= np.where(positive, 1 / share, 1 / (1 - share))
     return value, placed
 
 
@@ -45,7 +58,9 @@ def auc(
     """Area under the ROC curve, of two classes or averaged over several."""
     weight = fill_weights(weight, truth)
     if score.ndim == 1:
-        return area(truth == options.positive, score, weight)
+        known = options.class_shares
+        positive = None if known is None else float(known[options.positive])
+        return area(truth == options.positive, score, weight, positive)
     if options.multi_class == "ovo":
         return one_against_one(truth, score, weight)
     found = [area(truth == c, score[:, c].copy(), weight) for c in range(options.labels)]
@@ -88,7 +103,7 @@ def average_precision(
     weight = fill_weights(weight, truth)
     positive = truth == options.positive
     if not positive.any() or not weight[positive].sum() > 0:
-        raise UndefinedMetric("no point is of the positive class")
+        raise UndefinedMetricError("no point is of the positive class")
     phi = np.empty(len(score))
     value = kernels.average_precision_terms(score, positive, weight, np.argsort(score), phi)
     return value, phi
@@ -133,7 +148,7 @@ def refuse_constants(of_truth: float, of_prediction: float) -> None:
     """Refuse truth or predictions that do not vary."""
     for variation, what in ((of_truth, "truth"), (of_prediction, "prediction")):
         if not variation > 1e-14:
-            raise UndefinedMetric(f"the {what} is one and the same number throughout")
+            raise UndefinedMetricError(f"the {what} is one and the same number throughout")
 
 
 def pairs(
@@ -158,7 +173,7 @@ def concordance(
     same, comparable = pairs(truth, prediction, weight, event)
     below = mean(weight, comparable)
     if not below > 0:
-        raise UndefinedMetric("no two points are comparable")
+        raise UndefinedMetricError("no two points are comparable")
     value = mean(weight, same) / below
     return value, 2 * (same - value * comparable) / below
 
@@ -196,23 +211,65 @@ def kendall(
     )
 
 
+def kendall_a(
+    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions
+) -> Influence:
+    """Kendall's tau-a: concordant minus discordant pairs, as a share of all pairs."""
+    weight = fill_weights(weight, truth)
+    same, of_truth = pairs(truth, prediction, weight)
+    total = weight.sum()
+    every = 1 - mean(weight, weight) / total  # the share of pairs of two points
+    if not every > 0:
+        raise UndefinedMetricError("all weight is on one point")
+    value = mean(weight, 2 * same - of_truth) / every
+    return value, 2 * (2 * same - of_truth - value * (1 - weight / total)) / every
+
+
+def ordered_gini(
+    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions
+) -> Influence:
+    """Covariance of the truth with the ranks of the prediction, relative to its own ranks.
+
+    This is the Gini index of the truth ordered by the prediction (Frees, Meyers and Cummings 2011,
+    doi:10.1198/jasa.2011.tm10506), as a share of what the best order would reach.
+    """
+    weight = fill_weights(weight, truth)
+    middle = truth - mean(weight, truth)
+    found = []
+    for key in (prediction, truth):
+        ranks, order = middle_ranks(key, weight)
+        covariance = mean(weight, middle * ranks)
+        change = change_of_ranks(key, ranks, middle, weight, order)
+        found.append((covariance, middle * ranks - covariance + change))
+    (own, to_own), (best, to_best) = found
+    if not best > ROUNDING * mean(weight, np.abs(middle)):
+        raise UndefinedMetricError("the truth is one and the same number throughout")
+    value = own / best
+    return value, (to_own - value * to_best) / best
+
+
+ROUNDING = 1e-14
+"""A covariance, as a share of the mean deviation, that is nothing but rounding."""
+
 SIGNED = (-1.0, 1.0)
+AREA = ("average", "multi_class", "ddof", "class_shares")
 
 METRICS = [
     Metric(
-        "auc", "AUC", "scores", auc, folds="average", takes=("average", "multi_class", "ddof"),
-        scales_classes=True,
+        "auc", "AUC", "scores", auc, folds="average", takes=AREA, scales_classes=True,
     ),
     Metric(
         "gini", "Gini coefficient", "scores", gini, SIGNED, "average",
-        takes=("average", "multi_class", "ddof"), scales_classes=True,
+        takes=AREA, scales_classes=True,
     ),
     Metric(
         "average_precision", "average precision", "scores", average_precision, folds="average",
         biased_by_fold=True,
     ),
     Metric("spearman", "Spearman correlation", "numbers", spearman, SIGNED, "average"),
-    Metric("kendall", "Kendall's tau", "numbers", kendall, SIGNED, "average"),
+    Metric("kendall", "Kendall's tau-b", "numbers", kendall, SIGNED, "average"),
+    Metric("kendall_a", "Kendall's tau-a", "numbers", kendall_a, SIGNED, "average"),
+    Metric("ordered_gini", "ordered Gini index", "numbers", ordered_gini, SIGNED, "average"),
     Metric("concordance", "C index", "times", concordance, folds="average", takes=("event",)),
     Metric("somers_d", "Somers' D", "times", somers_d, SIGNED, "average", takes=("event",)),
 ]  # fmt: skip

@@ -273,7 +273,7 @@ class Plan:
         return self.n_fits if n is None else self.bind(n, y, groups).n_fits
 
     def require_splitter(self) -> None:
-        """Refuse to serve scikit-learn with what is no list of training and test sets."""
+        """Refuse to serve scikit-learn with what is not a list of training and test sets."""
         if not self.splitter:
             raise LogError(
                 f"{self.name} is more than pairs of training and test sets, so scikit-learn cannot "

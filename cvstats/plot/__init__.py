@@ -16,6 +16,7 @@ from cvstats.plot.comparison import comparison
 from cvstats.plot.decomposition import decomposition
 from cvstats.plot.folds import folds
 from cvstats.plot.forest import forest
+from cvstats.plot.map import map
 from cvstats.plot.sources import sources
 from cvstats.plot.stability import stability
 
@@ -31,6 +32,7 @@ __all__ = [
     "decomposition",
     "folds",
     "forest",
+    "map",
     "sources",
     "stability",
 ]
@@ -68,7 +70,7 @@ class Plots:
     >>> import cvstats
     >>> log = cvstats.datasets.load("diabetes")
     >>> cvstats.losses(log, prediction="ridge").cvci.plot
-    <cvci.plot: best_set, comparison, decomposition, folds, forest, sources, stability>
+    <cvci.plot: best_set, comparison, decomposition, folds, forest, map, sources, stability>
     """
 
     def __init__(self, losses: Losses) -> None:
@@ -84,5 +86,6 @@ class Plots:
     decomposition = as_method(decomposition)
     folds = as_method(folds)
     forest = as_method(forest)
+    map = as_method(map)
     sources = as_method(sources)
     stability = as_method(stability)

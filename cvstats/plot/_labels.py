@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cvstats.containers import Losses
 from cvstats.formatting import printable
+from cvstats.metrics import METRICS
 from cvstats.plot._style import (
     column_width,
+    facts_of,
     font_size,
+    is_score,
     label_step,
     letters_across,
     letters_down,
@@ -24,8 +27,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
-    "describe_level", "describe_loss", "escape_math", "label_x", "label_y", "legend_above",
-    "scale_numbers", "set_numbers", "set_tick_labels", "shorten_names",
+    "MEAN", "add_bar", "describe_evidence", "describe_level", "describe_loss", "describe_name",
+    "escape_math", "label_x", "label_y", "legend_above", "scale_numbers", "set_numbers",
+    "set_tick_labels", "shorten_names",
 ]  # fmt: skip
 
 
@@ -189,15 +193,26 @@ LOSSES = {
 }
 """Names of losses in words, where they are not the name with spaces."""
 
+MEAN = "mean "
+OF_CELLS = {"error rate", "Brier score", *(metric.words for metric in METRICS.values())}
+"""Names that are those of a mean already, or of a metric of many points."""
+
+
+def describe_name(losses: Losses) -> str:
+    """Name the loss, or the score that it was made from, in words."""
+    facts = facts_of(losses)
+    metric = facts["metric"] if isinstance(facts.get("metric"), str) else ""
+    words = METRICS[metric].words if metric in METRICS else metric
+    said = words if is_score(losses) else facts.get("long_name") or words or facts.get("loss")
+    name = str(said or "loss").replace("_", " ")
+    return escape_math(printable(LOSSES.get(name, name)))
+
 
 def describe_loss(losses: Losses, before: str = "", *, power: int = 1) -> str:
-    """Describe the loss for an axis: its name in words, and its units in brackets."""
-    attrs = dict(losses.attrs)
-    for variable in list(getattr(losses, "data_vars", {}).values())[:1]:
-        attrs = {**variable.attrs, **attrs}
-    name = str(attrs.get("long_name") or attrs.get("loss") or "loss").replace("_", " ")
-    name = escape_math(printable(LOSSES.get(name, name)))
-    units = escape_math(printable(str(attrs.get("units", ""))))
+    """Describe the loss, or its score, for an axis: the name in words, and units in brackets."""
+    name = describe_name(losses)
+    before = "" if before == MEAN and name in OF_CELLS else before
+    units = escape_math(printable(str(facts_of(losses).get("units", ""))))
     if units in ("", "1", "None"):
         return f"{before}{name}"
     return f"{before}{name} [({units})²]" if power == 2 else f"{before}{name} [{units}]"
@@ -206,6 +221,11 @@ def describe_loss(losses: Losses, before: str = "", *, power: int = 1) -> str:
 def describe_level(alpha: float) -> str:
     """Write the level of an interval: ``95%``."""
     return f"{100 * (1 - alpha):g}%"
+
+
+def describe_evidence(alpha: float, adjust: str | None, number: int) -> str:
+    """Say what a full mark means."""
+    return f"p < {alpha:g}" + (f" ({adjust})" if adjust and number > 1 else "")
 
 
 def label_x(ax: Axes, *lines: str) -> None:
@@ -223,6 +243,16 @@ def label_y(ax: Axes, *lines: str) -> None:
     taken = 0.0 if legend is None else 72 / ax.figure.dpi * legend.get_window_extent().height
     most = letters_down(ax, 30 + taken)
     ax.set_ylabel("\n".join(fill(line, most) for line in lines), fontsize=font_size(ax))
+
+
+def add_bar(ax: Axes, image: Any, words: str, letters: int) -> None:
+    """Add a bar of the colours, named in lines of so many letters."""
+    writing, power = scale_numbers(*image.get_clim())
+    bar: Any = ax.figure.colorbar(image, ax=ax, format=writing)
+    bar.set_label(fill(words + power, max(14, letters)), fontsize="small", labelpad=2)
+    bar.ax.tick_params(labelsize="small")
+    bar.outline.set_visible(False)
+    bar.solids.set(rasterized=False, edgecolor="face")  # an SVG without pixels
 
 
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

@@ -13,18 +13,22 @@ from cvstats.containers import CellMoments, Losses, is_dask_frame
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, is_several
 from cvstats.formatting import result_frame, write_labels
+from cvstats.scores import as_scores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
-    "COLOURS", "GREY", "LINE", "MARKERS", "MOST_ROWS", "TALLEST",
-    "canvas", "check_distinct", "check_rows", "column_width", "font_size", "label_step",
-    "letters_across", "offsets", "read_number", "require_memory", "result_rows", "row_height",
+    "COLOURS", "DIVERGING", "GREY", "LINE", "MARKERS", "MOST_ROWS", "TALLEST",
+    "canvas", "check_distinct", "check_rows", "column_width", "facts_of", "font_size", "is_score",
+    "label_step", "letters_across", "offsets", "rank_models", "read_number", "require_memory",
+    "result_rows", "row_height", "show_direction",
 ]  # fmt: skip
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """The palette of Okabe and Ito, without its yellow, which is too light for thin lines."""
+DIVERGING = ("RdBu_r", "RdBu")
+"""Colours of differences of losses and of scores: blue where the first is better."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 GREY = "#7A7A7A"
 MOST_ROWS = 60
@@ -113,13 +117,43 @@ LEVELS = ("other", "repetition", "fold", "source", "rho")
 """Labels of a result's rows that are not part of the name of a model or cell."""
 
 
+def facts_of(losses: Losses) -> dict[Any, Any]:
+    """Read what the attrs of a log say, those of the first variable of a Dataset included."""
+    variables = list(getattr(losses, "data_vars", {}).values())
+    return {**(variables[0].attrs if variables else {}), **losses.attrs}
+
+
+def is_score(losses: Losses) -> bool:
+    """Whether the losses were made from one score, of which more is better."""
+    facts = facts_of(losses)
+    return isinstance(facts.get("metric"), str) and facts.get("orientation") in (
+        "1 - score", "-score",
+    )  # fmt: skip
+
+
+def show_direction(result: Any, losses: Losses) -> Any:
+    """Turn a result about losses that were made from a score into one about the score."""
+    if not is_score(losses) or "score" in result.attrs:
+        return result
+    facts = facts_of(losses)
+    result = result.copy()
+    result.attrs = {**{name: facts[name] for name in ("metric", "orientation")}, **result.attrs}
+    return as_scores(result)
+
+
+def rank_models(table: pd.DataFrame, losses: Losses, by: str = "estimate") -> list[str]:
+    """Order models by their mean in a table of rows, the best first."""
+    means = table.groupby("model", sort=False)[by].mean()
+    return means.sort_values(kind="stable", ascending=not is_score(losses)).index.tolist()
+
+
 def result_rows(result: Any, losses: Losses) -> pd.DataFrame:
-    """Convert a result to rows with their labels as columns.
+    """Convert a result to rows with their labels as columns, scores in their own direction.
 
     Column ``model`` names the model, whatever the columns of the log are called, and the cell
     of further dimensions. Different models have different names.
     """
-    table = result_frame(result)
+    table = result_frame(show_direction(result, losses))
     index = table.index
     table = table.reset_index(drop=True)
     nameless = isinstance(index, pd.RangeIndex) and index.name is None

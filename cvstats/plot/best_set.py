@@ -14,6 +14,7 @@ from cvstats.errors import LogError
 from cvstats.options import Missing, Rng
 from cvstats.plot._labels import (
     describe_level,
+    describe_name,
     label_x,
     legend_above,
     set_tick_labels,
@@ -23,6 +24,7 @@ from cvstats.plot._style import (
     GREY,
     canvas,
     check_rows,
+    is_score,
     letters_across,
     require_memory,
     result_rows,
@@ -61,7 +63,7 @@ def best_set(
     Returns
     -------
     matplotlib.axes.Axes
-        A row for each model at y = 0, 1, 2, … downwards, the smallest mean loss first: a line
+        A row for each model at y = 0, 1, 2, … downwards, the best estimate first: a line
         from ``lower_rank`` to ``upper_rank``, a mark at the rank of its mean loss, full and
         blue for the models in the set.
 
@@ -100,11 +102,12 @@ def best_set(
     if len(table) < 2:
         raise LogError("the log has one model. Expected two or more to rank.")
     check_rows(len(table), "models")
-    table = table.sort_values("estimate", kind="stable").reset_index(drop=True)
+    upwards = not is_score(losses)
+    table = table.sort_values("estimate", kind="stable", ascending=upwards).reset_index(drop=True)
     ax = canvas(ax, len(table))
     at = np.arange(len(table))
     inside = table["in_set"].to_numpy(dtype=bool)
-    own = table["estimate"].rank(method="min").to_numpy()
+    own = table["estimate"].rank(method="min", ascending=upwards).to_numpy()
     for here, colour, filled, label in (
         (inside, COLOURS[0], True, "may be the best"),
         (~inside, GREY, False, "is not the best"),
@@ -123,7 +126,7 @@ def best_set(
     ax.set_xticks(choose_ticks(len(table), letters_across(ax, 0.5) // 3))
     label_x(
         ax,
-        "rank by mean loss, 1\N{NO-BREAK SPACE}is\N{NO-BREAK SPACE}best",
+        f"rank by {describe_name(losses)}, 1\N{NO-BREAK SPACE}is\N{NO-BREAK SPACE}best",
         f"({describe_level(alpha)}, all ranks at once)",
     )
     legend_above(ax)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -17,16 +16,18 @@ from cvstats.errors import LogError, checked_choice
 from cvstats.formatting import format_cells
 from cvstats.options import Missing, Rng
 from cvstats.plot._labels import (
+    add_bar,
+    describe_evidence,
     describe_level,
     describe_loss,
     label_x,
     legend_above,
-    scale_numbers,
     set_numbers,
     shorten_names,
 )
 from cvstats.plot._style import (
     COLOURS,
+    DIVERGING,
     GREY,
     LETTER,
     LINE,
@@ -36,6 +37,7 @@ from cvstats.plot._style import (
     check_rows,
     column_width,
     font_size,
+    is_score,
     label_step,
     letters_across,
     require_memory,
@@ -91,10 +93,10 @@ def comparison(
     Returns
     -------
     matplotlib.axes.Axes
-        Intervals: a row for each pair at y = 0, 1, 2, … downwards, the smallest difference first;
-        full marks where the adjusted p-value is below ``alpha``. Matrix: the loss of the row's
-        model minus that of the column's, written in the cells where it fits; a dot, or bold
-        writing, where the adjusted p-value is below ``alpha``.
+        Intervals: a row for each pair at y = 0, 1, 2, … downwards, the one most in favour of its
+        first model first; full marks where the adjusted p-value is below ``alpha``. Matrix: the
+        loss of the row's model minus that of the column's, the best model first, written in the
+        cells where it fits; a dot, or bold writing, where the adjusted p-value is below ``alpha``.
 
     Raises
     ------
@@ -104,7 +106,8 @@ def comparison(
 
     Notes
     -----
-    Left of zero, or blue, the first model has the smaller loss. Only ``adjust="max-t"`` makes
+    Left of zero, or blue, the first model has the smaller loss. A log that was made from a score
+    is drawn as the score: then the first is better right of zero. Only ``adjust="max-t"`` makes
     intervals that hold at once; otherwise marks and limits may disagree, since the mark
     allows for the number of comparisons and the limits do not.
 
@@ -141,17 +144,13 @@ def comparison(
     if kind is None:
         kind = "matrix" if all_pairs and len(table) > MANY else "intervals"
     if kind == "intervals":
-        table = table.sort_values("difference", kind="stable").reset_index(drop=True)
+        table = table.sort_values("difference", kind="stable", ascending=not is_score(losses))
+        table = table.reset_index(drop=True)
     p = table["p_adjusted" if "p_adjusted" in table else "p_value"].to_numpy(dtype=float)
     clear = p < alpha
     if kind == "matrix":
         return draw_matrix(table, clear, losses, alpha, adjust, ax)
     return draw_rows(table, clear, losses, alpha, adjust, ax)
-
-
-def describe_evidence(alpha: float, adjust: str | None, number: int) -> str:
-    """Say what a full mark means."""
-    return f"p < {alpha:g}" + (f" ({adjust})" if adjust and number > 1 else "")
 
 
 def draw_rows(
@@ -177,7 +176,8 @@ def draw_rows(
     ax.set_ylim(len(table) - 0.4, -0.6)
     what = describe_loss(losses, "difference in ")
     # The level does not get a line of its own.
-    set_numbers(ax, f"{what},\N{NO-BREAK SPACE}{describe_level(alpha)}", "← first is better")
+    better = "first is better →" if is_score(losses) else "← first is better"
+    set_numbers(ax, f"{what},\N{NO-BREAK SPACE}{describe_level(alpha)}", better)
     legend_above(ax)
     return ax
 
@@ -214,19 +214,19 @@ def draw_matrix(
     values = np.full((len(models), len(models)), np.nan)
     found = table["difference"].to_numpy(dtype=float)
     values[i, j], values[j, i] = found, -found
+    order = np.argsort(np.nanmean(values, axis=1), kind="stable")  # of the means, the least first
+    if is_score(losses):
+        order = order[::-1]
+    models, values = [models[at] for at in order], values[np.ix_(order, order)]
+    i, j = np.argsort(order)[i], np.argsort(order)[j]
     most = float(np.nanmax(np.abs(values))) or 1.0
     ax, side = square_canvas(models, ax)
     edges = np.arange(len(models) + 1) - 0.5
-    image = ax.pcolormesh(edges, edges, values, cmap="RdBu_r", vmin=-most, vmax=most)
+    image = ax.pcolormesh(
+        edges, edges, values, cmap=DIVERGING[is_score(losses)], vmin=-most, vmax=most
+    )
     ax.set_ylim(len(models) - 0.5, -0.5)
-    writing, power = scale_numbers(-most, most)
-    bar = ax.figure.colorbar(image, ax=ax, format=writing)
-    words = fill(describe_loss(losses, "row − column, ") + power, max(14, int(0.9 * side[1] / 5)))
-    bar.set_label(words, fontsize="small", labelpad=2)
-    bar.ax.tick_params(labelsize="small")
-    bar.outline.set_visible(False)
-    if bar.solids is not None:
-        bar.solids.set(rasterized=False, edgecolor="face")  # an SVG without pixels
+    add_bar(ax, image, describe_loss(losses, "row − column, "), int(0.9 * side[1] / 5))
     texts = format_cells(table)["difference"].to_list()
     wide, high = (length / len(models) for length in side)
     if max(map(len, texts)) * 5.6 + 2 <= wide and high > 10:

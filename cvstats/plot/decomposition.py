@@ -25,6 +25,7 @@ from cvstats.plot._style import (
     check_rows,
     label_step,
     letters_across,
+    rank_models,
     read_number,
     require_memory,
     result_rows,
@@ -64,15 +65,15 @@ def decomposition(
     Returns
     -------
     matplotlib.axes.Axes
-        For each model and each rho a bar of three parts, end to end: points ``(sigma^2 - omega)
-        / n``, folds, and gamma, hatched since it is assumed. Parts may be negative, and then
-        reach to the left; a stroke marks theta, their sum. A diamond marks the variance that
-        `wald` uses.
+        For each model, the best first, and each rho a bar of three parts, end to end: points
+        ``(sigma^2 - omega) / n``, folds, and gamma, hatched since it is assumed. Parts may be
+        negative, and then reach to the left; a stroke marks theta, their sum. A diamond marks
+        the variance that `wald` uses.
 
     Raises
     ------
     LogError
-        If the log is no partition into folds, or a rho is out of range.
+        If the log is not a partition into folds, or a rho is out of range.
 
     Notes
     -----
@@ -100,7 +101,7 @@ def decomposition(
         raise LogError("rho is empty. Expected a correlation, or several.")
     table = result_rows(decompose(losses, rho=values, missing=missing), losses)
     used = result_rows(wald(losses, missing=missing), losses)
-    models = list(dict.fromkeys(table["model"]))
+    models = rank_models(used, losses)
     check_rows(len(models) * len(values), "bars")
     step = len(values) + (0.8 if len(models) > 1 and len(values) > 1 else 0.0)
     at = np.array(

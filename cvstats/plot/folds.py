@@ -11,6 +11,7 @@ from cvstats.describe import moments
 from cvstats.errors import LogError
 from cvstats.options import Missing
 from cvstats.plot._labels import (
+    MEAN,
     describe_loss,
     label_x,
     legend_above,
@@ -23,6 +24,7 @@ from cvstats.plot._style import (
     canvas,
     check_distinct,
     offsets,
+    rank_models,
     require_memory,
     result_rows,
 )
@@ -63,7 +65,7 @@ def folds(losses: Losses, *, missing: Missing = "raise", ax: Axes | None = None)
     -----
     The heights are the ``mean`` of `cvstats.moments`; the line is their mean weighted by
     ``count``, ``sum n_k mean_k / sum n_k``. Folds of one repetition share most of their
-    training data, and repetitions share all data: their scatter is no standard error.
+    training data, and repetitions share all data: their scatter is not a standard error.
 
     References
     ----------
@@ -81,14 +83,16 @@ def folds(losses: Losses, *, missing: Missing = "raise", ax: Axes | None = None)
     """
     require_memory(losses)
     table = result_rows(moments(losses, missing=missing), losses)
-    table = table[table["count"] > 0].dropna(subset="mean")
+    table = table[table["count"] > 0].dropna(subset="mean").copy()
     fold = next((name for name in ("fold", "source") if name in table), None)
     across = "repetition" if "repetition" in table and table["repetition"].nunique() > 1 else fold
     if across is None:
         raise LogError(
             "the log has neither folds nor repetitions. Expected a level 'fold' or 'repetition'."
         )
-    models = list(dict.fromkeys(table["model"]))
+    table["total"] = table["mean"] * table["count"]
+    sums = table.groupby("model", sort=False)[["total", "count"]].sum().reset_index()
+    models = rank_models(sums.assign(estimate=sums["total"] / sums["count"]), losses)
     check_distinct(len(models))
     labels = list(dict.fromkeys(table[across]))
     place = {label: at for at, label in enumerate(labels)}
@@ -104,17 +108,17 @@ def folds(losses: Losses, *, missing: Missing = "raise", ax: Axes | None = None)
         )  # fmt: skip
         half = 0.4 / max(1, len(models))
         if across == "repetition":
-            weighted = part["mean"] * part["count"]
-            sums = weighted.groupby(part[across]).sum() / part.groupby(across)["count"].sum()
+            sums = part.groupby(across)[["total", "count"]].sum()
             middle = np.array([place[label] for label in sums.index]) + shift
-            ax.hlines(sums, middle - half, middle + half, colors=colour, linewidth=2.2)
+            means = sums["total"] / sums["count"]
+            ax.hlines(means, middle - half, middle + half, colors=colour, linewidth=2.2)
         else:
-            mean = float((part["mean"] * part["count"]).sum() / part["count"].sum())
+            mean = float(part["total"].sum() / part["count"].sum())
             ax.axhline(mean, color=colour, linewidth=1.2)
     set_tick_labels(ax, "x", labels)
     ax.set_xlim(-0.6, len(labels) - 0.4)
     label_x(ax, across)
     if len(models) > 1:
         legend_above(ax)
-    set_numbers(ax, describe_loss(losses, "mean "), along="y")
+    set_numbers(ax, describe_loss(losses, MEAN), along="y")
     return ax

@@ -24,6 +24,7 @@ from cvstats.plot._style import (
     canvas,
     check_rows,
     offsets,
+    rank_models,
     require_memory,
     result_rows,
 )
@@ -65,7 +66,7 @@ def forest(
     Returns
     -------
     matplotlib.axes.Axes
-        A row for each model or cell at y = 0, 1, 2, … downwards, the smallest estimate of the
+        A row for each model or cell at y = 0, 1, 2, … downwards, the best estimate of the
         first method first; methods without any guarantee in grey. A legend names the methods.
 
     Raises
@@ -98,7 +99,7 @@ def forest(
     for table in rows.values():
         check_rows(len(table), "rows")
     first = next(iter(rows.values()), pd.DataFrame({"model": [], "estimate": []}))
-    ranked = first.sort_values("estimate", kind="stable")["model"].tolist()
+    ranked = rank_models(first, losses)
     models = list(dict.fromkeys([*ranked, *(m for table in rows.values() for m in table["model"])]))
     place = {model: at for at, model in enumerate(models)}
     ax = canvas(ax, len(models) * max(1.0, 0.7 * len(rows)))
@@ -142,6 +143,7 @@ def compute_intervals(
 def draw_intervals(
     ax: Axes, table: pd.DataFrame, at: Sequence[float], *, colour: str, marker: str,
     label: str | None, name: str = "estimate", filled: bool = True, size: float = 5.5,
+    width: float = 1.6,
 ) -> None:  # fmt: skip
     """Draw marks at the estimates and lines between the limits, at these heights."""
     middle = table[name].to_numpy(dtype=float)
@@ -149,7 +151,7 @@ def draw_intervals(
     # An interval need not contain its estimate (percentiles may not): lines and marks are separate.
     known = np.isfinite(lower) & np.isfinite(upper)
     heights = np.asarray(at, dtype=float)
-    ax.hlines(heights[known], lower[known], upper[known], colors=colour, linewidth=1.6)
+    ax.hlines(heights[known], lower[known], upper[known], colors=colour, linewidth=width)
     ax.plot(
         middle, heights, linestyle="none", marker=marker, markersize=size, color=colour,
         markerfacecolor=colour if filled else "white", label=label,

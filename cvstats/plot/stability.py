@@ -27,6 +27,8 @@ from cvstats.plot._style import (
     canvas,
     check_distinct,
     check_rows,
+    offsets,
+    rank_models,
     require_memory,
     result_rows,
 )
@@ -38,6 +40,8 @@ __all__ = ["stability"]
 
 STEPS = 25
 """So many numbers of repetitions are enough to see a curve."""
+BARS = 5
+"""At so many numbers of repetitions several models have their intervals, side by side."""
 
 
 def stability(
@@ -69,8 +73,9 @@ def stability(
     Returns
     -------
     matplotlib.axes.Axes
-        For each model a line through the estimates and a band between the limits, over the
-        number of repetitions used; numbers too small for the method are left out.
+        For each model a line through the estimates over the number of repetitions used, the
+        best model first in the legend; numbers too small for the method are left out. The limits
+        of one model are a band; those of several are bars side by side at five of the numbers.
 
     Raises
     ------
@@ -123,19 +128,24 @@ def stability(
     if not parts:
         raise refused
     table = pd.concat(parts)
-    models = list(dict.fromkeys(table["model"]))
+    last = table[table["repetitions"] == table["repetitions"].max()]
+    models = rank_models(last, losses)
     check_distinct(len(models))
     ax = canvas(ax, 7)
-    for model, colour, marker in zip(models, COLOURS, MARKERS, strict=False):
+    used = table["repetitions"].unique()
+    shown = used[np.unique(np.linspace(0, len(used) - 1, BARS).round().astype(int))]
+    shifts = offsets(len(models), 0.35 * (used[-1] - used[0]) / BARS)
+    style = zip(models, shifts, COLOURS, MARKERS, strict=False)
+    for model, shift, colour, marker in style:
         rows = table[table["model"] == model]
-        at = rows["repetitions"].to_numpy()
-        ax.fill_between(at, rows["lower"], rows["upper"], color=colour, alpha=0.13, linewidth=0)
         ax.plot(
-            at, rows["estimate"], color=colour, marker=marker, markersize=4.5, linewidth=1.4,
-            label=model or "estimate",
+            rows["repetitions"], rows["estimate"], color=colour, marker=marker, linewidth=1.4,
+            markersize=4.5 if len(models) == 1 else 0, label=model or "estimate",
         )  # fmt: skip
-        for side in ("lower", "upper"):
-            ax.plot(at, rows[side], color=colour, linewidth=0.8)
+        if len(models) == 1:
+            draw_band(ax, rows, colour)
+        else:
+            draw_bars(ax, rows[rows["repetitions"].isin(shown)], shift, colour, marker)
     from matplotlib.ticker import MaxNLocator
 
     ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
@@ -144,6 +154,21 @@ def stability(
         legend_above(ax)
     set_numbers(ax, describe_loss(losses), f"({target}, {describe_level(alpha)})", along="y")
     return ax
+
+
+def draw_band(ax: Axes, rows: pd.DataFrame, colour: str) -> None:
+    """Draw the limits of one model as a band."""
+    at = rows["repetitions"]
+    ax.fill_between(at, rows["lower"], rows["upper"], color=colour, alpha=0.13, linewidth=0)
+    for side in ("lower", "upper"):
+        ax.plot(at, rows[side], color=colour, linewidth=0.8)
+
+
+def draw_bars(ax: Axes, rows: pd.DataFrame, shift: float, colour: str, marker: str) -> None:
+    """Draw the limits of one of several models as bars beside those of the others."""
+    at = rows["repetitions"] + shift
+    ax.vlines(at, rows["lower"], rows["upper"], colors=colour, linewidth=1.4)
+    ax.plot(at, rows["estimate"], linestyle="none", marker=marker, markersize=5, color=colour)
 
 
 def keep_repetitions(log: Log, repetitions: int) -> Log:

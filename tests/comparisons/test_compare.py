@@ -371,6 +371,7 @@ LOGS = {
     "wild_cluster": with_sources,
     "out_of_source": lambda: from_plan(plans.leave_one_source_out(), sources=6),
     "bootstrap_oob": lambda: from_plan(plans.bootstrap(30, rng=0)),
+    "ordered": lambda: from_plan(plans.holdout(rng=0), 100),
 }
 
 

@@ -271,3 +271,70 @@ def test_the_range_contains_the_truth_about_as_often_as_it_says(name, least, mos
     within = (found["power_lower"] <= truth) & (truth <= found["power_upper"])
     print(f"\n{name}, {n} points: {float(within.mean()):.3f}")
     assert least <= float(within.mean()) <= most
+
+
+# --- planned repetitions --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("repetitions", [1, 4, 25])
+def test_repetitions_are_planned_with_the_two_parts_of_the_variance(repetitions):
+    frame = models(n=80, k=1, repetitions=4, noise=2.0)
+    pilot = frame.cvci.power(effect=0.3)
+    plan = frame.cvci.power(effect=0.3, repetitions=repetitions)
+    parts = pilot["point_variance"] + pilot["repetition_variance"] / repetitions
+    np.testing.assert_allclose(plan["planned_se"], np.sqrt(parts / 80), rtol=1e-12)
+    np.testing.assert_allclose(plan["se"], pilot["se"], rtol=1e-14)
+    for pair, row in plan.iterrows():
+        wanted = oracle_many.power(0.3, row["planned_se"], 0.05, "two-sided")
+        assert row["power"] == pytest.approx(wanted, rel=1e-9)
+        share = row["planned_se"] / row["se"]
+        smallest = share * pilot["smallest_effect"][pair]
+        assert row["smallest_effect"] == pytest.approx(smallest)
+        assert row["points_needed"] == np.ceil(80 * (smallest / 0.3) ** 2)
+    assert plan.attrs["planned_repetitions"] == repetitions
+    if repetitions == 4:  # as many as the pilot has
+        np.testing.assert_allclose(plan["points_needed"], pilot["points_needed"])
+        np.testing.assert_allclose(plan["power_lower"], pilot["power_lower"], rtol=1e-9)
+
+
+def test_repetitions_of_groups():
+    frame = models(n=60, k=1, repetitions=3, noise=2.0).assign(fold=0)
+    frame["source"] = frame.index.get_level_values("point") // 5
+    frame = frame.set_index(["fold", "source"], append=True)
+    pilot = frame.cvci.power(effect=0.3)
+    assert pilot.attrs["interval_method"] == "clustered"
+    plan = frame.cvci.power(effect=0.3, repetitions=12)
+    parts = pilot["point_variance"].clip(lower=0) + pilot["repetition_variance"] / 12
+    np.testing.assert_allclose(plan["planned_se"], np.sqrt(parts / 60), rtol=1e-12)
+    assert (plan["groups_needed"] <= pilot["groups_needed"]).all()
+    assert (plan["power"] > pilot["power"]).all()
+
+
+def test_repetitions_of_losses_of_0_and_1_are_planned_by_standard_errors():
+    frame = (models(n=200, k=1, repetitions=4, names="ab") > 0.5).astype(float)
+    plan = only_row(frame.cvci.power(effect=0.1, repetitions=1))
+    parts = plan["point_variance"] + plan["repetition_variance"]
+    assert plan["planned_se"] == pytest.approx((parts / 200) ** 0.5, rel=1e-12)
+    assert plan["power"] == pytest.approx(
+        oracle_many.power(0.1, plan["planned_se"], 0.05, "two-sided"), rel=1e-9
+    )
+    same = only_row(frame.assign(b=frame["a"]).cvci.power(effect=0.1, repetitions=9))
+    assert np.isnan(same["power"])
+    few = frame.assign(b=frame["a"].where(frame.index.get_level_values("point") > 3, 1.0))
+    assert "few discordant points" in only_row(few.cvci.power(effect=0.1, repetitions=9))["caution"]
+
+
+@pytest.mark.parametrize(
+    ("folds", "runs", "options", "words"),
+    [
+        (1, 1, {"repetitions": 4}, "this log has one repetition"),
+        (5, 3, {"repetitions": 4}, "wald does not shorten its interval"),
+        (1, 3, {"repetitions": 4, "method": "tango"}, "tango does not shorten its interval"),
+        (1, 3, {"repetitions": 0}, "repetitions=0 is out of range"),
+    ],
+    ids=["one repetition", "folds", "tango", "no number"],
+)
+def test_repetitions_that_cannot_be_planned(folds, runs, options, words):
+    frame = (models(k=folds, repetitions=runs) > 0).astype(float)
+    with pytest.raises(LogError, match=words):
+        frame.cvci.power(effect=0.1, **options)

@@ -103,6 +103,7 @@ def test_cells_are_judged_one_by_one():
     for name, options in COMPARISONS.items():
         labels = cvstats.cautions(getattr(both.cvci, name)(**options)).values.reshape(-1)
         assert [LABEL in label for label in labels] == [True, False]
+        assert "no losses" not in labels[0] + labels[1]
 
 
 def test_best_set_labels_the_model_whose_closest_rival_is_as_good():
@@ -194,7 +195,7 @@ def test_the_methods_of_groups_and_of_replaced_points_promise_it_too():
     assert clustered["guarantee"].startswith("exact as groups grow")
     assert CONDITION in clustered["guarantee"]
     left_out = sources.cvci.compare(method="out_of_source").attrs
-    assert left_out["guarantee"].startswith("exact for a new source as sources grow")
+    assert left_out["guarantee"].startswith("exact for new sources as sources grow")
     assert CONDITION in left_out["guarantee"]
     these = sources.cvci.compare(method="out_of_source", options={"target": "these_sources"})
     assert these.attrs["guarantee"] == "heuristic: the covariances of the losses are left out"

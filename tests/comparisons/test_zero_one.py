@@ -165,6 +165,9 @@ def test_tango_is_refused_in_words():
     ):
         with pytest.raises(LogError, match="'tango' needs losses that are 0 or 1.*method='wald'"):
             call()
+    mixed = frame.assign(c=0.3)  # only one of three pairs is of 0 and 1
+    with pytest.raises(LogError, match="'tango' needs losses that are 0 or 1"):
+        cvstats.compare(mixed, method="tango")
     with pytest.raises(LogError, match="max-t' needs standard errors.*adjust='holm'"):
         cvstats.compare(frame, method="tango", adjust="max-t")
     with pytest.raises(LogError, match="tango has no options"):

@@ -21,7 +21,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
-from sklearn.tree import DecisionTreeRegressor
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import cvstats
 from cvstats import LogError, plans
@@ -351,3 +351,15 @@ def test_import_stays_light():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_log_loss_is_clipped_on_every_road():
+    X, y = load_breast_cancer(return_X_y=True)
+    tree = DecisionTreeClassifier(random_state=0)
+    ask = {"plan": cvstats.plans.k_fold(5, rng=0), "progress": False, "clip": 1e-3}
+    log = cvstats.evaluate({"tree": tree}, X, y, loss="log_loss", **ask)
+    assert log.to_numpy().max() == -np.log(1e-3)
+    several = cvstats.evaluate({"tree": tree}, X, y, loss=["log_loss", "auc"], **ask)
+    np.testing.assert_allclose(several.xs("log_loss", level="metric"), log)
+    with pytest.raises(LogError, match="does not use clip="):
+        cvstats.evaluate({"tree": tree}, X, y, loss="brier", **ask)

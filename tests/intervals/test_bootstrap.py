@@ -326,6 +326,14 @@ def test_points_that_are_never_out_of_bag_do_not_count():
     )
 
 
+def test_a_case_bootstrap_has_nothing_out_of_bag():
+    log = drawn(fits=4)[0].drop(0, level="repetition")
+    count, sample = (log.index.get_level_values(name) for name in ("count", "repetition"))
+    only_one = log[(count > 0) | (sample == 2)]
+    with pytest.raises(cvstats.LogError, match=r"evaluations out of bag \(count 0\)"):
+        only_one.cvci.case_bootstrap()
+
+
 def test_few_replicates_for_quantiles_are_told():
     log = case_of(drawn(fits=199))[0]
     assert "few bootstrap samples" in only_row(log.cvci.case_bootstrap())["caution"]

@@ -39,14 +39,23 @@ def folded_mean(shift, scale):
     )
 
 
-def simulate(loss, sources, points, runs, seed):
-    """Losses, a column for each run; the target for a new source; those for these sources."""
+def random_points(sources, points, runs, seed):
+    """The points of each source, their levels ``b``, and what each is predicted by."""
     rng = np.random.default_rng(seed)
     b = TAU * rng.standard_normal((sources, runs))
     y = b[:, None, :] + rng.standard_normal((sources, points, runs))
     means = y.mean(axis=1)
-    guess = (means.sum(axis=0) - means) / (sources - 1)
-    index = pd.MultiIndex.from_product([range(sources), range(points)], names=["source", "point"])
+    return y, b, (means.sum(axis=0) - means) / (sources - 1)
+
+
+def index_of(sources, points):
+    return pd.MultiIndex.from_product([range(sources), range(points)], names=["source", "point"])
+
+
+def simulate(loss, sources, points, runs, seed):
+    """Losses, a column for each run; the target for a new source; those for these sources."""
+    y, b, guess = random_points(sources, points, runs, seed)
+    index = index_of(sources, points)
     apart = (y - guess[:, None]).reshape(sources * points, runs)
     shift = b - (b.sum(axis=0) - b) / (sources - 1)
     noise = 1 + 1 / ((sources - 1) * points)  # of y and of the guess, given all b
@@ -136,3 +145,40 @@ def test_splitting_sources_across_folds_hides_the_error_on_a_new_one():
     found = cvstats.clustered(frame)
     assert found["caution"].str.contains("sources across folds").all()
     assert (found["upper"] < 1 + 2**2).all()  # what predicting a new source would cost at least
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", ["absolute", "squared"])
+def test_one_new_source_lies_in_the_prediction(loss, capsys):
+    """The mean loss of one more source over as many points, and its expected loss."""
+    rows = {}
+    for sources, points in ((10, 20), (10, 500), (30, 50), (100, 50)):
+        y, _, guess = random_points(sources, points, RUNS, seed=sources + points)
+        apart = (y - guess[:, None]).reshape(sources * points, RUNS)
+        log = pd.DataFrame(size_of(loss, apart), index=index_of(sources, points))
+        rng = np.random.default_rng(points)
+        shift = TAU * rng.standard_normal(RUNS) - y.mean(axis=(0, 1))
+        noise = rng.standard_normal((points, RUNS))
+        seen = size_of(loss, shift + noise).mean(axis=0)
+        expected = 1 + shift**2 if loss == "squared" else folded_mean(shift, 1.0)
+        for kind in ("mean", "prediction"):
+            found = cvstats.out_of_source(log, interval=kind)
+            lower, upper = found["lower"].to_numpy(), found["upper"].to_numpy()
+            rows[sources, points, kind] = {
+                "its mean loss": np.mean((lower <= seen) & (seen <= upper)),
+                "its expected loss": np.mean((lower <= expected) & (expected <= upper)),
+            }
+    table = pd.DataFrame(rows).T
+    with capsys.disabled():
+        print(f"\n{loss} error of one new source, {RUNS:,} runs, nominal 95%")
+        print(table.round(3).to_string())
+    means, predictions = (table.xs(kind, level=2) for kind in ("mean", "prediction"))
+    assert (means < 0.8).all(axis=None)
+    assert (means.loc[(100, 50)] < 0.25).all()
+    assert (predictions > 0.9).all(axis=None)
+    assert (predictions.loc[[(30, 50), (100, 50)]] > 0.935).all(axis=None)
+
+
+def size_of(loss, errors):
+    """The loss of errors."""
+    return errors**2 if loss == "squared" else abs(errors)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import statistics
+
 import oracle_sources as exactly
 import pandas as pd
 import pytest
 from grouped_logs import LIMITS, LOGS, log_of, random_rows
 from rows import only_row
+from scipy import stats
 
 import cvstats
 
@@ -29,7 +33,53 @@ def test_out_of_source_against_the_oracle(sizes, repetitions, target, variance):
     assert ("df" in only_row(ours)) == (target == "new_source")
     assert ("few sources" in only_row(ours)["caution"]) == (target == "new_source")
     assert ("sources as folds" in only_row(ours)["caution"]) == (target == "these_sources")
-    assert ours.attrs["target"].startswith("mean over" if "these" in target else "expected loss")
+    assert ours.attrs["target"].startswith(
+        "mean over these" if "these" in target else "mean over sources that are not in the data"
+    )
+
+
+@pytest.mark.parametrize("repetitions", [1, 3])
+def test_one_new_source_by_its_formula(repetitions):
+    rows = random_rows((3, 7, 4, 5), 9, repetitions)
+    means = [
+        statistics.mean(row.loss for row in rows if row.source == name)
+        for name in sorted({row.source for row in rows})
+    ]
+    found = only_row(log_of(rows).cvci.out_of_source(interval="prediction", alpha=0.1))
+    reach = stats.t.isf(0.05, 3) * statistics.stdev(means) * math.sqrt(1 + 1 / 4)
+    middle = statistics.mean(means)
+    assert found["lower"] == pytest.approx(middle - reach, rel=1e-12)
+    assert found["upper"] == pytest.approx(middle + reach, rel=1e-12)
+
+
+def test_one_new_source_is_a_question_of_its_own():
+    """Most schools lie outside the interval for the mean over schools."""
+    log = log_of(random_rows((6,) * 40, 3))
+    each = log.groupby("source").mean()
+    mean, one = (log.cvci.out_of_source(interval=kind) for kind in ("mean", "prediction"))
+
+    def inside(result):
+        row = only_row(result)
+        return each.between(row["lower"], row["upper"]).mean()
+
+    assert inside(mean) < 0.5 < 0.9 <= inside(one)
+    assert one.attrs["target"].startswith("mean loss on one source that is not in the data")
+    assert "normal distribution" in one.attrs["guarantee"]
+    assert "mean over" in mean.attrs["target"]
+    assert (mean.attrs["interval"], one.attrs["interval"]) == ("mean", "prediction")
+    gaps = pd.DataFrame({"a": log, "b": log**2}).cvci.difference()
+    assert (
+        "normal distribution" in gaps.cvci.out_of_source(interval="prediction").attrs["guarantee"]
+    )
+
+
+def test_one_new_source_is_refused_where_it_is_not_the_question():
+    log = log_of(random_rows((3, 4, 5), 7))
+    with pytest.raises(cvstats.LogError, match="is about one new source, and target='these_sou"):
+        log.cvci.out_of_source(interval="prediction", target="these_sources")
+    both = pd.DataFrame({"a": log, "b": log**2})
+    with pytest.raises(cvstats.LogError, match=r"no test belongs\. Expected 'mean', or"):
+        both.cvci.compare(method="out_of_source", options={"interval": "prediction"})
 
 
 def test_folds_that_are_sources_are_sources():

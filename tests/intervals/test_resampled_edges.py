@@ -253,6 +253,19 @@ def test_cautions():
     assert "unequal test sizes" in only_row(cvstats.conservative_z(fewer))["caution"]
 
 
+@pytest.mark.parametrize(("points", "labelled"), [(18, False), (16, True), (24, True)])
+def test_halves_tested_on_more_or_fewer_points(points, labelled):
+    """A tenth of the points that the data are tested on, here two of 20, is let pass."""
+    index = pd.MultiIndex.from_product([range(5), range(4), range(24)])
+    index = index.set_names(["sample", "repetition", "point"])
+    log = pd.Series(np.random.default_rng(1).gamma(2.0, size=len(index)), index=index)
+    sample, _, point = (log.index.get_level_values(level) for level in range(3))
+    found = cvstats.conservative_z(log[point < np.where(sample == 0, 20, points)])
+    assert ("unequal test sizes" in only_row(found)["caution"]) == labelled
+    one = cvstats.conservative_z(log[point < np.where(sample == 1, points, 20)])
+    assert ("unequal test sizes" in only_row(one)["caution"]) == labelled
+
+
 def test_masked_cells_and_missing_losses():
     frame = example("nested_cv")
     index = frame.index

@@ -15,6 +15,7 @@ from rows import only_row
 
 import cvstats
 from cvstats.errors import LogError
+from cvstats.intervals.wild_cluster import draw_signs
 
 CASE = stored_case("wild_cluster")
 
@@ -179,3 +180,11 @@ def test_comparisons_take_it():
 def test_wrong_options(options, words):
     with pytest.raises(LogError, match=words):
         cvstats.wild_cluster(log_of(random_rows((4, 4, 4), 1)), **options)
+
+
+@pytest.mark.parametrize(("g", "n_draws"), [(1 << 20, 5), (3, 1 << 20)])
+def test_as_many_signs_are_drawn_as_were_asked_for(g, n_draws):
+    drawn = [signs.shape for signs in draw_signs(g, n_draws, seed=1)]
+    assert len(drawn) > 1
+    assert sum(rows for rows, _ in drawn) == n_draws
+    assert {columns for _, columns in drawn} == {g}

@@ -254,10 +254,10 @@ def test_columns_are_named_one_by_one():
         ({"prediction": [["y_pred"]]}, "names no columns, or one of them twice"),
         ({"prediction": ["y_pred", "y_pred"]}, "names no columns, or one of them twice"),
         ({"prediction": np.array("y_pred")}, "names no columns"),
-        ({"classes": 2}, "classes=2 is no list"),
-        ({"loss": "zero_one", "threshold": "half"}, "threshold='half' is no probability"),
-        ({"loss": "zero_one", "threshold": True}, "threshold=True is no probability"),
-        ({"loss": "brier", "positive": [1]}, r"positive=\[1\] is no label"),
+        ({"classes": 2}, "classes=2 is not a list"),
+        ({"loss": "zero_one", "threshold": "half"}, "threshold='half' is not a probability"),
+        ({"loss": "zero_one", "threshold": True}, "threshold=True is not a probability"),
+        ({"loss": "brier", "positive": [1]}, r"positive=\[1\] is not a label"),
     ],
 )
 def test_options_of_losses(options, words):

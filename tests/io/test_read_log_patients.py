@@ -68,7 +68,7 @@ def test_labels_of_other_kinds(answers):
         known = answers.assign(Outcome=[plain[word == "yes"] for word in answers["Outcome"]])
         expected = cvstats.read_log(answers, positive="yes", **options)
         np.testing.assert_array_equal(cvstats.read_log(known, **options), expected)
-    assert "positive='maybe' is no label" in refused(answers, positive="maybe", **options)
+    assert "positive='maybe' is not a label" in refused(answers, positive="maybe", **options)
 
 
 @pytest.mark.parametrize("positive", [None, 86.87])

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.metrics import f1_score
 
-from cvstats.metrics import METRICS, MetricOptions
+from cvstats.metrics import F1_OF_SETS, METRICS, MetricOptions
 from cvstats.metrics.ranks import area
 
 STORED = Path(__file__).parents[1] / "reference" / "metrics.json"
@@ -152,6 +153,8 @@ OTHERS = {
     "somers_d": ("truth_number", "prediction_number", {}),
     "wmape": ("truth_number", "prediction_number", {}),
     "skill": ("truth_number", "prediction_number", {}),
+    "kendall_a": ("truth_number", "prediction_number", {}),
+    "ordered_gini": ("truth_number", "prediction_number", {}),
     "relative_error": ("truth_number", "prediction_number", {}),
     "accuracy": ("truth_class", "label_class", CLASSES),
     "g_mean": ("truth_class", "label_class", CLASSES),
@@ -171,6 +174,36 @@ def test_influence_is_the_derivative_in_the_weights(name: str) -> None:
     value, psi = pseudo_values(name, y, p, w, options)
     expected = value + w / w.mean() * derivative(name, y, p, w, options, 1e-5)
     np.testing.assert_allclose(psi, expected, rtol=0, atol=2e-7)
+
+
+def test_influence_of_several_labels_is_the_derivative() -> None:
+    rng = np.random.default_rng(7)
+    truth, label = rng.integers(0, 2, (2, 30, 4))
+    w, asked = DATA["weight"], MetricOptions()
+    value, phi = F1_OF_SETS.influence(truth, label, w, asked)
+    assert value == pytest.approx(
+        f1_score(truth, label, average="micro", sample_weight=w), abs=1e-12
+    )
+    assert w @ phi == pytest.approx(0, abs=1e-12)
+    for i in range(30):
+        ends = []
+        for step in (1e-5, -1e-5):
+            moved = w + step * (np.arange(30) == i)
+            ends.append(F1_OF_SETS.influence(truth, label, moved, asked)[0])
+        assert phi[i] == pytest.approx((ends[0] - ends[1]) / 2e-5 * w.sum(), abs=2e-7)
+
+
+def test_class_shares_of_the_log_are_those_of_cvauc() -> None:
+    data, stored = CASES["cvauc"]["inputs"], CASES["cvauc"]["outputs"]
+    fold, truth, score = (np.array(data[name]) for name in ("fold", "y", "sAc"))
+    shares = np.bincount(truth) / len(truth)
+    asked = MetricOptions(class_shares=shares)
+    squares = []
+    for k in np.unique(fold):
+        here = fold == k
+        _, phi = METRICS["auc"].influence(truth[here], score[here], None, asked)
+        squares.append(np.mean(phi**2))
+    assert np.sqrt(np.mean(squares) / len(truth)) == pytest.approx(stored["cvAUC_se"], abs=1e-14)
 
 
 def test_every_metric_is_held_against_something() -> None:

@@ -134,8 +134,6 @@ def test_several_metrics_are_levels_of_one_log() -> None:
             table.loc[name, ["estimate", "lower", "upper"]].astype(float).to_numpy().ravel(),
             one[["estimate", "lower", "upper"]].to_numpy().ravel(), rtol=1e-12,
         )  # fmt: skip
-    with pytest.raises(LogError, match="several metrics"):
-        cvstats.as_scores(table)
     whole = cvstats.losses(arrays(), "y", ["p"], ["auc", "brier"])
     assert whole.cvci.wald().sizes == {"model": 1, "metric": 2}
     with pytest.raises(LogError, match="none of loss=.* uses beta="):
@@ -204,40 +202,40 @@ def test_limits_on_another_scale() -> None:
     assert (groups["upper"] < 1).all()
 
 
+@pytest.mark.parametrize("loss", ["pearson", "spearman", "kendall", "matthews", "kappa"])
+def test_limits_on_the_scale_of_fisher(loss: str) -> None:
+    column = "label" if loss in ("matthews", "kappa") else "a"
+    log = cvstats.losses(frame(), "y", [column], loss)
+    plain, found = log.cvci.wald(), log.cvci.wald(scale="fisher-z")
+    e, s = plain["estimate"], plain["se"]
+    z = 1.959963984540054
+    for side, sign in (("lower", -1), ("upper", 1)):
+        at = np.arctanh(e) + sign * z * s / (1 - e**2)
+        np.testing.assert_allclose(found[side], np.tanh(at), rtol=1e-13)
+    score = cvstats.as_scores(found)
+    np.testing.assert_allclose(score["lower"], -found["upper"])
+    assert found.attrs["scale"] == "fisher-z"
+
+
 def test_a_scale_needs_its_range() -> None:
+    with pytest.raises(LogError, match="scale='fisher-z' is for correlations"):
+        cvstats.losses(frame(), "y", ["a"], "auc").cvci.wald(scale="fisher-z")
+    two = cvstats.losses(frame(), "y", ["a", "b"], "pearson")
+    with pytest.raises(LogError, match="scale='fisher-z' is for correlations"):
+        two.cvci.difference().cvci.wald(scale="fisher-z")
+    best = cvstats.losses(frame().assign(a=lambda t: t["y"]), "y", ["a"], "pearson")
+    found = best.cvci.wald(scale="fisher-z")
+    assert found[["lower", "upper"]].isna().all(axis=None)
+    assert "end of scale" in found["caution"].item()
     large = frame().assign(a=10.0)
     with pytest.raises(LogError, match="scale='logit' is for means between 0 and 1"):
         cvstats.losses(large, "y", ["a"], "squared_error").cvci.wald(scale="logit")
-    with pytest.raises(LogError, match="matthews has no such range"):
+    with pytest.raises(LogError, match="matthews has no such range.*fisher-z"):
         cvstats.losses(frame(), "y", ["label"], "matthews").cvci.wald(scale="log")
     best = frame().assign(a=frame()["y"])
     found = cvstats.losses(best, "y", ["a"], "auc").cvci.wald(scale="logit")
     assert found[["lower", "upper"]].isna().all(axis=None)
     assert "end of scale" in found["caution"].item()
-
-
-@pytest.mark.parametrize("container", [frame, arrays])
-def test_scores_are_shown_in_their_own_direction(container: Any) -> None:
-    log = cvstats.losses(container(), "y", ["a", "b"], "auc")
-    loss, score = log.cvci.wald(), cvstats.as_scores(log.cvci.wald())
-    for mine, other in (("estimate", "estimate"), ("lower", "upper"), ("upper", "lower")):
-        np.testing.assert_allclose(score[mine], 1 - loss[other])
-    assert score.attrs["score"] == "AUC"
-    pair = log.cvci.compare(alternative="less")
-    turned = cvstats.as_scores(pair)
-    np.testing.assert_allclose(turned["difference"], -pair["difference"])
-    np.testing.assert_allclose(turned["lower"], -pair["upper"])
-    assert turned.attrs["alternative"] == "greater"
-    r2 = cvstats.losses(container(), "y", ["a"], "r2", folds="pool").cvci.wald()
-    np.testing.assert_allclose(cvstats.as_scores(r2)["lower"], -r2["upper"])
-    rmse = cvstats.losses(container(), "y", ["a"], "rmse").cvci.wald()
-    np.testing.assert_allclose(cvstats.as_scores(rmse)["lower"], rmse["lower"])
-    assert cvstats.as_scores(rmse).attrs["score"] == "RMSE"
-
-
-def test_a_result_without_a_score_cannot_be_turned() -> None:
-    with pytest.raises(LogError, match="from which score"):
-        cvstats.as_scores(cvstats.losses(frame(), "y", ["a"]).cvci.wald())
 
 
 def test_accuracy_is_a_mean_over_points() -> None:

@@ -72,6 +72,29 @@ def pairs(y: Any, p: Any, sample_weight: Any) -> float:
     return right / total
 
 
+def tau_a(y: Any, p: Any, sample_weight: Any) -> float:
+    """Kendall's tau-a by a double loop."""
+    agreement = total = 0.0
+    for i in range(len(y)):
+        for j in range(i):
+            w = sample_weight[i] * sample_weight[j]
+            agreement += w * np.sign(y[i] - y[j]) * np.sign(p[i] - p[j])
+            total += w
+    return agreement / total
+
+
+def ordered_gini(y: Any, p: Any, sample_weight: Any) -> float:
+    """Covariance with the middle ranks, relative to that of the best order."""
+
+    def covariance(key: Any) -> float:
+        rank = [
+            sample_weight @ (key < own) + sample_weight @ (key == own) / 2 for own in key
+        ]  # fmt: skip
+        return float(np.cov(y, rank, aweights=sample_weight)[0, 1])
+
+    return covariance(p) / covariance(y)
+
+
 def skill(y: Any, p: Any, sample_weight: Any, reference: Any) -> float:
     """One minus the ratio of two mean squared errors."""
     own = sk.mean_squared_error(y, p, sample_weight=sample_weight)
@@ -127,6 +150,8 @@ PEERS: dict[str, tuple[str, dict[str, Any], tuple[str, str], Any]] = {
     "pearson": ("pearson", {}, NUMBERS, weighted_pearson),
     "spearman": ("spearman", {}, NUMBERS, unweighted(lambda y, p: stats.spearmanr(y, p)[0])),
     "kendall": ("kendall", {}, NUMBERS, unweighted(lambda y, p: stats.kendalltau(y, p)[0])),
+    "kendall_a": ("kendall_a", {}, NUMBERS, tau_a),
+    "ordered_gini": ("ordered_gini", {}, NUMBERS, ordered_gini),
     "concordance": ("concordance", {}, NUMBERS, pairs),
     "somers_d": ("somers_d", {}, NUMBERS, lambda y, p, **k: 2 * pairs(y, p, **k) - 1),
     "wmape": ("wmape", {}, NUMBERS, lambda y, p, sample_weight: (
@@ -165,6 +190,57 @@ def test_mean_of_each_cell_is_the_metric(case: str, ties: bool, weight: Any, fol
         w = np.ones(len(here)) if weight is None else here[weight].to_numpy()
         expected = peer(here[truth].to_numpy(), here[columns].to_numpy(), sample_weight=w)
         assert as_score(means.loc[key].item(), log.attrs) == pytest.approx(expected, abs=1e-12)
+
+
+SETS = ["red", "green", "blue"]
+
+
+def sets(n: int = 120) -> pd.DataFrame:
+    """Three labels for each point, of which it may have any; two models."""
+    rng = np.random.default_rng(9)
+    truth = rng.integers(0, 2, (n, 3))
+    frame = pd.DataFrame({"fold": np.arange(n) % 4, "point": np.arange(n)})
+    frame[SETS] = truth
+    for model in "ab":
+        wrong = rng.random((n, 3)) < 0.3
+        frame[[f"{model} {label}" for label in SETS]] = np.where(wrong, 1 - truth, truth)
+    return frame.assign(w=rng.gamma(2.0, size=n))
+
+
+@pytest.mark.parametrize("folds", ["average", "pool"])
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_micro_f1_of_points_with_several_labels(folds: Any, weight: Any) -> None:
+    frame = sets()
+    columns = {model: [f"{model} {label}" for label in SETS] for model in "ab"}
+    log = cvstats.losses(frame, SETS, columns, "f1", average="micro", folds=folds, weight=weight)
+    for key, here in frame.groupby("fold") if folds == "average" else [(None, frame)]:
+        for model in "ab":
+            w = None if weight is None else here[weight]
+            expected = sk.f1_score(
+                here[SETS], here[columns[model]], average="micro", sample_weight=w
+            )
+            own = log[model] if key is None else log[model].xs(key, level="fold")
+            assert 1 - own.mean() == pytest.approx(expected, abs=1e-12)
+    data = frame.set_index("point").to_xarray().set_coords("fold")
+    one = cvstats.losses(data, SETS, columns["a"], "f1", average="micro", folds=folds)
+    two = cvstats.losses(frame, SETS, columns["a"], "f1", average="micro", folds=folds)
+    np.testing.assert_allclose(one, two, rtol=1e-13)
+    chance = frame.assign(**{name: 0.8 * frame[name] + 0.1 for name in columns["a"]})
+    again = cvstats.losses(
+        chance, SETS, columns["a"], "f1", average="micro", folds=folds, threshold=0.5
+    )
+    np.testing.assert_allclose(again, two, rtol=1e-13)
+
+
+def test_several_labels_without_any() -> None:
+    frame = sets()
+    frame[[*SETS, *(f"a {label}" for label in SETS)]] = 0
+    asked = (frame, SETS, [f"a {label}" for label in SETS], "f1")
+    with pytest.raises(cvstats.LogError, match="no point has a label and none is predicted"):
+        cvstats.losses(*asked, average="micro")
+    log = cvstats.losses(*asked, average="micro", zero_division=1)
+    assert (log == 0).all()
+    assert log.attrs["cells_without_influence"] == 1
 
 
 def test_skill_compares_with_a_reference_on_the_same_points() -> None:
@@ -263,6 +339,22 @@ def test_paired_difference_of_averaged_aucs() -> None:
     pair = log.cvci.compare().iloc[0]
     assert pair["difference"] == pytest.approx(-stored["difference"], abs=1e-12)
     assert pair["se"] == pytest.approx(stored["se_all_pairs"], abs=1e-12)
+
+
+def test_class_shares_of_the_log_give_the_interval_of_cvauc() -> None:
+    data, stored = CASES["cvauc"]["inputs"], CASES["cvauc"]["outputs"]
+    frame = pd.DataFrame(
+        {"fold": data["fold"], "point": range(48), "y": data["y"], "s": data["sAc"]}
+    )
+    log = cvstats.losses(frame, "y", "s", loss="auc", ddof=0, class_shares="log")
+    assert log.attrs["class_shares"] == "log"
+    found = log.cvci.wald(variance="within-fold", fold_weights="equal")
+    assert 1 - found["estimate"].item() == pytest.approx(stored["cvAUC"], abs=1e-12)
+    squares = (log - log.groupby(level="fold").transform("mean")) ** 2
+    se = np.sqrt(squares.groupby(level="fold").mean().mean() / 48)
+    assert se == pytest.approx(stored["cvAUC_se"], abs=1e-12)
+    # cvAUC divides by the mean size of the folds, and not by that of each less one
+    assert found["se"].item() == pytest.approx(se, rel=0.06)
 
 
 def test_equal_folds_are_cvauc_with_repeated_measures() -> None:

@@ -10,6 +10,7 @@ from plotted import (
     logged,
     many,
     marks,
+    named,
     reach,
 )
 
@@ -37,12 +38,14 @@ def test_differences_about_zero(ax):
 def test_matrix_of_all_pairs(ax, losses):
     plot.comparison(losses, kind="matrix", ax=ax)
     values = ax.collections[0].get_array().reshape(3, 3).filled(np.nan)
-    table = cvstats.compare(FLIGHTS)["difference"]
+    best, *others = FLIGHTS.mean().sort_values().index
+    assert named(ax.yaxis) == [best, *others]
+    table = cvstats.compare(FLIGHTS[[best, *others]])["difference"]
     np.testing.assert_allclose(values[0, 1:], table.iloc[:2], rtol=1e-9)
     np.testing.assert_array_equal(np.nan_to_num(values), -np.nan_to_num(values.T))
     texts = {text.get_position(): text.get_text() for text in ax.texts}
-    assert texts[(1, 0)] == f"{table.iloc[0]:.5f}"
-    assert texts[(0, 1)] == f"−{table.iloc[0]:.5f}"
+    assert texts[(1, 0)] == f"−{-table.iloc[0]:.5f}"
+    assert texts[(0, 1)] == f"{-table.iloc[0]:.5f}"
 
 
 def test_many_pairs_become_a_matrix(ax):
@@ -52,3 +55,27 @@ def test_many_pairs_become_a_matrix(ax):
     assert len(set(dots)) == len(dots) == 2 * clear  # in each of two cells
     assert set(dots) == {(y, x) for x, y in dots}
     assert list(ax.texts) == []
+
+
+def test_a_score_is_drawn_in_its_own_direction(ax):
+    log = cvstats.datasets.load("flights")
+    losses = cvstats.losses(log, prediction=log.attrs["models"], loss="auc")
+    table = cvstats.as_scores(cvstats.compare(losses, reference="naive_bayes"))
+    assert (table["difference"] > 0).all()
+    plot.comparison(losses, reference="naive_bayes", ax=ax)
+    np.testing.assert_array_equal(
+        marks(ax)["p < 0.05 (holm)"].get_xdata(),
+        table["difference"].sort_values(ascending=False),
+    )
+    assert ax.get_xlabel() == "difference in AUC,\N{NO-BREAK SPACE}95%\nfirst is better →"
+    matrix = plot.comparison(losses, kind="matrix", ax=Figure().subplots())
+    values = matrix.collections[0].get_array().reshape(3, 3).filled(np.nan)
+    assert (values[0, 1:] > 0).all()  # the best is on top
+    assert matrix.collections[0].get_cmap().name == "RdBu"
+
+
+def test_errors_of_labels_are_an_error_rate(ax):
+    log = cvstats.datasets.load("flights")
+    losses = cvstats.losses(log, prediction=log.attrs["models"], loss="zero_one", threshold=0.5)
+    assert plot.comparison(losses, ax=ax).get_xlabel().startswith("difference in error rate")
+    assert plot.folds(losses, ax=Figure().subplots()).get_ylabel() == "error rate"

@@ -40,7 +40,7 @@ def test_names_that_read_alike_have_rows_of_their_own(ax):
         "'tree'",
     }
     matrix = plot.comparison(losses, kind="matrix", ax=Figure().subplots())
-    assert named(matrix.yaxis) == ["1", "'1'", "'tree'"]
+    assert named(matrix.yaxis) == ["'1'", "1", "'tree'"]
 
 
 @pytest.mark.parametrize("losses", [DIABETES, as_arrays(DIABETES), as_arrays(DIABETES, "dim")])
@@ -104,3 +104,29 @@ def test_a_loss_without_units_has_none(ax):
     losses.attrs = {"units": "1"}
     plot.forest(losses, ax=ax)
     assert ax.get_xlabel() == "loss"
+
+
+def test_a_score_is_drawn_in_its_own_direction(ax):
+    log = cvstats.datasets.load("flights")
+    losses = cvstats.losses(log, prediction=log.attrs["models"], loss="auc")
+    plot.forest(losses, methods=["wald"], ax=ax)
+    scores = cvstats.as_scores(cvstats.wald(losses)).sort_values("estimate", ascending=False)
+    assert named(ax.yaxis) == list(scores.index)
+    np.testing.assert_array_equal(np.sort(ax.lines[0].get_xdata())[::-1], scores["estimate"])
+    assert ax.get_xlabel() == "AUC"
+    turned = {"wald": cvstats.as_scores(cvstats.wald(losses))}
+    again = plot.forest(losses, methods=turned, ax=Figure().subplots())
+    np.testing.assert_array_equal(again.lines[0].get_xdata(), ax.lines[0].get_xdata())
+    folds = plot.folds(losses, ax=Figure().subplots())
+    assert folds.get_ylabel() == "AUC"
+    assert folds.lines[0].get_ydata().max() < 1 - losses.to_numpy().min()
+    ranks = plot.best_set(losses, rng=0, ax=Figure().subplots())
+    assert named(ranks.yaxis) == list(scores.index)
+    assert ranks.get_xlabel().startswith("rank by AUC")
+    own = plot.stability(
+        cvstats.losses(
+            cvstats.datasets.load("diabetes"), prediction=["ridge", "random_forest"], loss="r2"
+        ),
+        ax=Figure().subplots(),
+    )
+    assert own.lines[0].get_ydata()[-1] > own.lines[2].get_ydata()[-1] > 0

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 from plotted import (
     as_arrays,
     logged,
+    repeated,
 )
 from rows import only_row
 
@@ -34,3 +35,24 @@ def test_stability_ends_at_the_interval_of_all(ax):
 def test_stability_leaves_out_numbers_that_are_too_small(ax):
     one = plot.stability(DIABETES["ridge"], method="quadratic", ax=ax)
     assert one.lines[0].get_xdata().tolist() == [1]  # it takes a single repetition
+
+
+def test_several_models_have_bars_side_by_side_and_no_bands(ax):
+    losses = repeated()
+    plot.stability(losses, ax=ax)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
+        f"model_{k}" for k in range(4)
+    ]
+    assert len(ax.patches) == 0
+    bars = [collection for collection in ax.collections if hasattr(collection, "get_segments")]
+    assert len(bars) == len(ax.collections) == 4
+    whole = cvstats.wald(losses)
+    middles = []
+    for k, collection in enumerate(bars):
+        segments = np.array(collection.get_segments())
+        assert len(segments) == 5
+        np.testing.assert_allclose(
+            segments[-1, :, 1], whole.loc[f"model_{k}", ["lower", "upper"]].to_numpy(float)
+        )
+        middles.append(segments[:, 0, 0])
+    assert (np.diff(np.sort(np.concatenate(middles))) > 0.05).all()  # none is on another

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from cvstats.errors import LogError
-from cvstats.io.failures import import_extra
+from cvstats.io.failures import import_extra, refuse_bomb
 from cvstats.io.paths import check_file
 
 __all__ = ["documents"]
@@ -27,6 +27,8 @@ def documents(path: Path) -> tuple[dict[str, Any], Iterator[dict[str, Any]]]:
         raise LogError(f"{path.name} is not an archive of inspect, or was cut off. Expected one.")
     with zipfile.ZipFile(path) as archive:
         entries = {entry.filename: entry for entry in archive.infolist()}
+    unpacked = sum(entry.file_size for entry in entries.values())
+    refuse_bomb(path.name, path.stat().st_size, unpacked)
     if "header.json" not in entries:
         raise LogError(
             f"{path.name} has no header.json: the run did not end, or this is not an archive of "

@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from cvstats.errors import LogError
-from cvstats.io.failures import import_extra
+from cvstats.io.failures import import_extra, refuse_bomb
 from cvstats.io.serialize import Columns, Header, parse_header, restore_array, restore_frame
 
 __all__ = ["dataset_of", "is_store", "read_dataset", "write_dataset"]
@@ -75,6 +75,9 @@ def read_dataset(path: Path, kind: str) -> tuple[Any, bool]:
         refuse_executing(path)
         options = {"engine": "zarr", "consolidated": None}
     with xr.open_dataset(path, chunks=None, cache=False, **options) as lazy:
+        if kind == "zarr":
+            stored = sum(item.stat().st_size for item in path.rglob("*") if item.is_file())
+            refuse_bomb(path.name, stored, lazy.nbytes)
         dataset = lazy.load()
     if HEADER not in dataset.variables:
         return foreign(dataset), False
@@ -99,28 +102,26 @@ def foreign(dataset: xr.Dataset) -> xr.DataArray | xr.Dataset:
 
 
 def refuse_other_files(path: Path) -> None:
-    """Refuse a NetCDF file whose values would be read out of other files."""
+    """Refuse a NetCDF file whose values would be read out of other files.
+
+    Only what lies at the root is read: what is below it may be anything.
+    """
     h5py = import_extra("h5py", "NetCDF")
-    outside: list[str] = []
-
-    def visit(name: str, link: Any) -> None:
-        if isinstance(link, h5py.ExternalLink):
-            outside.append(name)
-
+    unpacked = 0
     with h5py.File(path, "r") as file:
-        file.visititems_links(visit)
-        if not outside:
-            file.visititems(lambda name, item: outside.append(name) if reads_others(item) else None)
-    if outside:
-        raise LogError(
-            f"the values of {outside[0][:40]!r} in {path.name} would be read out of another file. "
-            f"Expected them in the file itself."
-        )
-
-
-def reads_others(item: Any) -> bool:
-    """Whether a dataset of HDF5 keeps its values in other files."""
-    return hasattr(item, "is_virtual") and (bool(item.external) or bool(item.is_virtual))
+        for name in file:
+            outside = isinstance(file.get(name, getlink=True), h5py.ExternalLink)
+            item = None if outside else file.get(name)
+            if isinstance(item, h5py.Dataset):
+                elsewhere = item.file.filename != file.filename
+                outside = elsewhere or bool(item.external) or bool(item.is_virtual)
+                unpacked += item.size * item.dtype.itemsize if item.size else 0
+            if outside:
+                raise LogError(
+                    f"the values of {name[:40]!r} in {path.name} would be read out of another "
+                    f"file. Expected them in the file itself."
+                )
+    refuse_bomb(path.name, path.stat().st_size, unpacked)
 
 
 def is_store(path: Path) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from cvstats.errors import LogError, NoSuchFile
-from cvstats.io.failures import import_extra
+from cvstats.io.failures import import_extra, refuse_bomb
 from cvstats.io.serialize import Columns, Header, parse_header, restore_frame
 
 __all__ = ["SUFFIXES", "ParquetFile", "list_files", "load_parquet", "read_parquet", "write_parquet"]
@@ -142,7 +142,9 @@ def write_parquet(columns: Columns, header: Header, path: Path) -> None:
 def load_parquet(path: Path) -> pd.Series | pd.DataFrame | None:
     """Read a log that `write_parquet` wrote; None for any other file."""
     parquet = import_extra("pyarrow.parquet", "Parquet")
-    metadata = parquet.read_schema(path).metadata or {}
+    about = parquet.read_metadata(path)
+    refuse_bomb(path.name, path.stat().st_size, 8 * about.num_rows * about.num_columns)
+    metadata = about.metadata or {}
     if b"cvstats" not in metadata:
         return None
     header = parse_header(metadata[b"cvstats"].decode(), path.name)

@@ -35,7 +35,8 @@ class ReadOptions:
     data : dict
         ``X``, ``y``, ``groups`` and ``cv``, for tools that do not store them.
     filter, metric, higher_is_better, missing : optional
-        Which of several answers and scores, which way is better, and what failed samples do.
+        Which of several answers and scores (or which of them for each task), which way is better,
+        and what failed samples do.
     """
 
     loss: str | Callable[[Any, Any], Any] | None = None
@@ -44,8 +45,8 @@ class ReadOptions:
     model: str | None = None
     levels: dict[str, str] = field(default_factory=dict)
     data: dict[str, Any] = field(default_factory=dict)
-    filter: str | None = None
-    metric: str | None = None
+    filter: str | Mapping[str, str] | None = None
+    metric: str | Mapping[str, str] | None = None
     higher_is_better: bool | None = None
     missing: str = "raise"
 
@@ -53,6 +54,8 @@ class ReadOptions:
         """Refuse several columns where one is expected."""
         one = ("loss", "metric", "truth", "model")
         for name, value in ({name: getattr(self, name) for name in one} | self.levels).items():
+            if name == "metric" and isinstance(value, Mapping):
+                continue  # a score for each task
             if is_several(value) and len(value) == 1:
                 raise LogError(
                     f"{name}={value!r} is a list. Expected the name of one column: "
@@ -68,11 +71,21 @@ class ReadOptions:
                 raise LogError(f"{name}={value!r} names several columns. Expected one.{way}")
 
     @property
+    def metric_name(self) -> str | None:
+        """The column of scores that was named."""
+        return self.metric if isinstance(self.metric, str) else None
+
+    @property
     def wanted(self) -> str | None:
         """The score that was named, by either option."""
-        if self.metric is not None:
-            return self.metric
+        if self.metric_name is not None:
+            return self.metric_name
         return self.loss if isinstance(self.loss, str) else None
+
+    @property
+    def wanted_by_task(self) -> str | Mapping[str, str] | None:
+        """The score that was named for all tasks, or for each."""
+        return self.metric if isinstance(self.metric, Mapping) else self.wanted
 
     @property
     def predictions(self) -> list[str]:

@@ -87,7 +87,12 @@ def flatten_index(table: pd.DataFrame) -> pd.DataFrame:
 def refuse_nested(table: pd.DataFrame, options: ReadOptions) -> None:
     """Refuse lists and objects in place of labels and numbers: they were left out in reading."""
     nested = table.attrs.get(NESTED, {})
-    roles = (options.model or MODEL, options.truth or TRUTH, options.metric or LOSS, options.wanted)
+    roles = (
+        options.model or MODEL,
+        options.truth or TRUTH,
+        options.metric_name or LOSS,
+        options.wanted,
+    )
     levels = [options.levels.get(level, level) for level in LEVELS]
     for name in (*levels, *roles, *options.predictions) if nested else ():
         if name in nested:
@@ -100,7 +105,7 @@ def refuse_nested(table: pd.DataFrame, options: ReadOptions) -> None:
 
 def check_names(table: pd.DataFrame, options: ReadOptions) -> None:
     """Refuse names of columns that the table lacks, and losses that cannot be computed."""
-    for what, name in (("truth", options.truth), ("metric", options.metric)):
+    for what, name in (("truth", options.truth), ("metric", options.metric_name)):
         require_columns(table, [] if name is None else [name], f"table with this {what}=")
     require_columns(table, options.predictions, "table with this prediction=")
     loss = options.loss
@@ -117,7 +122,7 @@ def check_names(table: pd.DataFrame, options: ReadOptions) -> None:
 
 def loss_column(table: pd.DataFrame, options: ReadOptions, truth: str | None) -> str | None:
     """Find the column of losses; None where losses are to be computed, or have many columns."""
-    wanted = options.metric or LOSS
+    wanted = options.metric_name or LOSS
     if isinstance(options.loss, str) and options.loss in table.columns:
         wanted = options.loss  # the name of a column and not of a function
     if wanted not in table.columns or (truth is not None and options.loss not in (None, wanted)):

@@ -13,17 +13,41 @@ from cvstats.errors import LogError, listed
 from cvstats.io.formats.inspect_archive import documents
 from cvstats.io.predictions import PredictionTable
 from cvstats.io.tools._table import ReadOptions, add_named, require_columns
+from cvstats.io.tools.tasks import choose_names, facts_of_scores, refuse_other_scales
 
-__all__ = ["inspect", "is_log", "of_archive", "of_log", "refuse_head"]
+__all__ = ["inspect", "is_log", "join_runs", "of_archive", "of_log", "refuse_head"]
 
 LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 UNFINISHED = ("cancelled", "error")
+OLDER = "older runs"
+"""The entry of a table's attrs: for each file that was read, how many older ones were not."""
 LOST = "lost"
 """The entry of a table's attrs about what its log does not hold."""
 SAMPLE = ("task_name", "id")
+SCORE = "score_"
+"""How the names of the columns of scores begin."""
 TASK = "task"
 """Where the attrs name the one task of a log, which is a source beside logs of other tasks."""
 WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+
+
+def join_runs(runs: Mapping[Path, pd.DataFrame]) -> pd.DataFrame:
+    """Put runs of several models and tasks below each other, of each of these the newest only.
+
+    The names of files begin with their date.
+    """
+    found: dict[Any, list[Path]] = {}
+    for path in sorted(runs, key=lambda path: path.name):
+        found.setdefault(tuple(runs[path][["model", "task_name"]].iloc[0]), []).append(path)
+    newest = [paths[-1] for paths in found.values()]
+    table = pd.concat([runs[path] for path in newest], ignore_index=True)
+    table.attrs = {}
+    if lost := [f"{p.name}: {runs[p].attrs[LOST]}" for p in newest if LOST in runs[p].attrs]:
+        table.attrs[LOST] = "; ".join(lost)
+    older = {paths[-1].name: len(paths) - 1 for paths in found.values() if len(paths) > 1}
+    if older:
+        table.attrs[OLDER] = older
+    return table
 
 
 def of_archive(path: Path) -> pd.DataFrame:
@@ -99,18 +123,20 @@ def inspect(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     """Turn scores into losses; a sample is known by its ``id`` and not by that of the run."""
     require_columns(table, ["id", "epoch"], "table of inspect's samples_df()")
     lost: list[str] = [table.attrs[LOST]] if LOST in table.attrs else []
+    runs: dict[str, int] = table.attrs.get(OLDER, {})
     table = table.reset_index(drop=True)
     failed = failures(table)
-    score = score_of(table, options)
+    task = table["task_name"].astype(str) if "task_name" in table else pd.Series("", table.index)
+    scores = scores_of(table, task, options)
     refuse_failures(table, failed, options)
-    kept = table[~failed].reset_index(drop=True)
+    kept = table[~failed]
     attrs: dict[str, Any] = {}
     if failed.any():
         attrs["n_errored"] = int(failed.sum())
     whole = complete(kept, models_of(kept, options))
     if not whole.all() and options.missing == "drop":
         attrs["n_incomplete"] = samples_in(kept[~whole])
-        kept = kept[whole].reset_index(drop=True)
+        kept = kept[whole]
         if not len(kept):
             raise LogError(
                 "no sample has a score in every epoch. Expected some. Keep one epoch, as in "
@@ -124,10 +150,14 @@ def inspect(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
             f"what has such gaps"
         )
     higher = options.higher_is_better is not False
-    attrs["loss"] = f"1 - {score}" if higher else score
-    if "task_name" in kept and kept["task_name"].nunique() == 1:
-        attrs[TASK] = str(kept["task_name"].iloc[0])
-    return PredictionTable(losses_of(kept, score, higher, options), {}, attrs, "; ".join(lost))
+    read = losses_of(kept, task, scores, higher, options)
+    plain = {name: score.removeprefix(SCORE) for name, score in scores.items()}
+    attrs |= facts_of_scores(plain, higher)
+    if len(scores) == 1 and "task_name" in kept:
+        attrs[TASK] = next(iter(scores))
+    older = [f"{name} (the newest of {number + 1} runs)" for name, number in runs.items()]
+    note = f"read was {listed(older)}" if older else ""
+    return PredictionTable(read, {}, attrs, "; ".join(lost), note)
 
 
 def failures(table: pd.DataFrame) -> pd.Series:
@@ -185,11 +215,19 @@ def samples_in(kept: pd.DataFrame) -> int:
     return len(kept[names].drop_duplicates())
 
 
-def losses_of(kept: pd.DataFrame, score: str, higher: bool, options: ReadOptions) -> pd.DataFrame:
+def losses_of(
+    kept: pd.DataFrame, task: pd.Series, scores: Mapping[str, str], higher: bool,
+    options: ReadOptions,
+) -> pd.DataFrame:  # fmt: skip
     """Turn scores into losses, with the names of samples, epochs, models and sources."""
-    values = pd.Series([number(value, score) for value in kept[score]], dtype=float)
-    if np.isinf(values).any():
-        raise LogError(f"a value of {score!r} is infinite. Expected finite scores.")
+    values = pd.Series(np.nan, kept.index)
+    for name, score in scores.items():
+        some = kept.loc[task[kept.index] == name, score]
+        read = pd.Series([number(value, score) for value in some], some.index, dtype=float)
+        if np.isinf(read).any():
+            raise LogError(f"a value of {score!r} is infinite. Expected finite scores.")
+        values = values.where(task[kept.index] != name, read)
+    refuse_other_scales(values, task[kept.index], scores, dict.fromkeys(scores, not higher))
     out = pd.DataFrame({"point": kept["id"], "loss": 1 - values if higher else values})
     if kept["epoch"].nunique() > 1:
         out["repetition"] = kept["epoch"]
@@ -197,23 +235,14 @@ def losses_of(kept: pd.DataFrame, score: str, higher: bool, options: ReadOptions
     if names_of is not None:
         out["model"] = names_of
     add_named(out, kept, options)
-    if "source" not in out and "task_name" in kept and kept["task_name"].nunique() > 1:
+    if "source" not in out and len(scores) > 1:
         out["source"] = kept["task_name"]
-    return out
+    return out.reset_index(drop=True)
 
 
-def score_of(table: pd.DataFrame, options: ReadOptions) -> str:
-    """Choose the column of scores."""
-    every = [str(name) for name in table.columns if str(name).startswith("score_")]
-    wanted = options.wanted
-    if wanted is not None:
-        name = wanted if wanted in every else f"score_{wanted}"
-        if name not in every:
-            raise LogError(
-                f"there is no score {wanted!r}. Expected metric= to be one of "
-                f"{', '.join(map(repr, every[:10])) or 'the scores, and there are none'}."
-            )
-        return name
+def scores_of(table: pd.DataFrame, task: pd.Series, options: ReadOptions) -> dict[str, str]:
+    """Choose the column of scores of each task."""
+    every = [str(name) for name in table.columns if str(name).startswith(SCORE)]
     if not every:
         failed = int(failures(table).sum())
         raise LogError(
@@ -222,12 +251,21 @@ def score_of(table: pd.DataFrame, options: ReadOptions) -> str:
             else f"no sample has a score ({failed:,} of {len(table):,} ended in an error). "
             f"Expected a log that was scored: inspect score FILE."
         )
-    if len(every) != 1:
-        raise LogError(
-            f"the samples have {len(every)} scores: {listed(map(repr, every))}. Expected one of "
-            f"them: metric={every[0]!r}."
-        )
-    return every[0]
+    names = {
+        name: [score for score in every if rows[score].notna().any()] or every
+        for name, rows in table.groupby(task, sort=False)
+    }
+    asked = options.wanted_by_task
+    if isinstance(asked, Mapping):
+        asked = {name: in_full(score, every) for name, score in asked.items()}
+    elif asked is not None:
+        asked = in_full(asked, every)
+    return choose_names("metric", asked, names, every[0])
+
+
+def in_full(score: str, every: list[str]) -> str:
+    """Name the column of a score, which may be called without its prefix."""
+    return score if score in every or SCORE + score not in every else SCORE + score
 
 
 def number(value: Any, score: str) -> float:

@@ -13,6 +13,7 @@ from cvstats.errors import LogError, listed
 from cvstats.io.formats.tabular import records
 from cvstats.io.predictions import PredictionTable
 from cvstats.io.tools._table import ReadOptions
+from cvstats.io.tools.tasks import choose_names, facts_of_scores, refuse_other_scales
 
 __all__ = ["files_of", "is_sample", "lm_eval", "newest", "of_file"]
 
@@ -101,69 +102,69 @@ def lm_eval(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     older: dict[str, int] = table.attrs.get(OLDER, {})
     if not len(table):
         raise LogError("there are no samples. Expected at least one.")
-    table = one_filter(table, options)
-    score = score_of(table["scores"], options)
-    values = pd.Series([of(scores.get(score), score) for scores in table["scores"]])
-    lower = score in LOWER if options.higher_is_better is None else not options.higher_is_better
-    if options.higher_is_better is None and score not in (*HIGHER, *LOWER):
-        raise LogError(
-            f"whether more {score!r} is better is not known. Expected higher_is_better=True or "
-            f"False."
-        )
-    out = pd.DataFrame({"point": points_of(table), "loss": values if lower else 1 - values})
+    task = table["task"] if "task" in table else pd.Series("", index=table.index)
+    table, filters = keep_filters(table, task, options)
+    task = task[table.index]
+    names = {
+        name: list(dict.fromkeys(score for one in scores for score in one))
+        for name, scores in table["scores"].groupby(task, sort=False)
+    }
+    chosen = choose_names("metric", options.wanted_by_task, names, "acc")
+    lower = {name: is_lower(score, options) for name, score in chosen.items()}
+    values = pd.Series(
+        [
+            of(scores.get(chosen[name]), chosen[name])
+            for name, scores in zip(task, table["scores"], strict=True)
+        ],
+        table.index,
+    )
+    refuse_other_scales(values, task, chosen, lower)
+    values = values.where(task.map(lower), 1 - values)
+    table, values = table.reset_index(drop=True), values.reset_index(drop=True)
+    out = pd.DataFrame({"point": points_of(table), "loss": values})
     if "model" in table and table["model"].nunique() > 0:
         out["model"] = table["model"]
-    if "task" in table and table["task"].nunique() > 1:
+    if len(chosen) > 1:
         out["source"] = table["task"]
-    attrs = {"loss": score if lower else f"1 - {score}"}
+    attrs = facts_of_scores(chosen, not any(lower.values()))
     if older:
         attrs["read_from"] = ", ".join(older)
-    if "filter" in table and len(table):
-        attrs["filter"] = str(table["filter"].iloc[0])
+    if filters:
+        same = len(set(filters.values())) == 1
+        attrs["filter"] = next(iter(filters.values())) if same else filters
     read = [f"{name} (the newest of {number + 1} runs)" for name, number in older.items()]
     return PredictionTable(out, {}, attrs, note=f"read was {listed(read)}" if read else "")
 
 
-def one_filter(table: pd.DataFrame, options: ReadOptions) -> pd.DataFrame:
-    """Keep the rows of one filter; each sample has a row for each of them."""
+def keep_filters(
+    table: pd.DataFrame, task: pd.Series, options: ReadOptions
+) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Keep the rows of one filter for each task; each sample has a row for each filter."""
     if "filter" not in table:
         if options.filter is not None:
             raise LogError("these samples name no filter. Leave filter= out.")
-        return table
-    names = table["filter"].map(lambda name: isinstance(name, str))
-    if not names.all():
+        return table, {}
+    named = table["filter"].map(lambda name: isinstance(name, str))
+    if not named.all():
         raise LogError("a sample has no filter, while others have. Expected one in each row.")
-    task = table["task"] if "task" in table else pd.Series("", index=table.index)
-    several = task.map(table["filter"].groupby(task).nunique()) > 1
-    every = list(dict.fromkeys(table["filter"][several if several.any() else slice(None)]))
-    shown = ", ".join(map(repr, every[:10]))
-    if options.filter is not None and options.filter not in every:
-        raise LogError(f"filter={options.filter!r} is not known. Expected one of {shown}.")
-    if options.filter is None and several.any():
-        raise LogError(
-            f"each sample was scored after several filters: {shown}. Expected one of them: "
-            f"filter={every[0]!r}."
-        )
-    # A task with a single filter leaves no choice, and is kept.
-    return table[~several | (table["filter"] == options.filter)].reset_index(drop=True)
+    names = {
+        name: list(dict.fromkeys(filters))
+        for name, filters in table["filter"].groupby(task, sort=False)
+    }
+    chosen = choose_names("filter", options.filter, names, "none")
+    return table[table["filter"] == task.map(chosen)], chosen
 
 
-def score_of(scores: pd.Series, options: ReadOptions) -> str:
-    """Choose the score."""
-    every: list[str] = list(dict.fromkeys(name for one in scores for name in one))
-    if options.wanted is not None:
-        if options.wanted not in every:
-            raise LogError(
-                f"there is no score {options.wanted!r}. Expected metric= to be one of "
-                f"{', '.join(map(repr, every[:10])) or 'those in the samples, which hold none'}."
-            )
-        return options.wanted
-    if len(every) != 1:
+def is_lower(score: str, options: ReadOptions) -> bool:
+    """Whether a score is better when it is lower."""
+    if options.higher_is_better is not None:
+        return not options.higher_is_better
+    if score not in (*HIGHER, *LOWER):
         raise LogError(
-            f"the samples have {len(every)} scores: {listed(map(repr, every))}. Expected one of "
-            f"them: metric={(every or ['acc'])[0]!r}."
+            f"whether more {score!r} is better is not known. Expected higher_is_better=True or "
+            f"False."
         )
-    return every[0]
+    return score in LOWER
 
 
 def of(value: Any, score: str) -> float:

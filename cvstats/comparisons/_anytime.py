@@ -1,0 +1,202 @@
+"""Limits of a difference that hold however often one looks: an asymptotic confidence sequence.
+
+Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2024), arXiv:2103.06476. With n independent units
+(points, or groups of them) and a rate ``r`` that was chosen before the first look, the limits are
+
+    mean(d) -+ se sqrt( 2 (n r + 1) / (n r)  log( sqrt(n r + 1) / alpha ) ),                (14)
+
+with the standard error ``se`` at that look in place of ``sd / sqrt(n)``. Beside those of one look
+they are tightest at n = t if ``r = (-W(-alpha^2 / e) - 1) / t``, with the lower branch W of
+Lambert's function.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from cvstats.comparisons._pairs import default_method, difference_interval
+from cvstats.comparisons._zero_one import FEW
+from cvstats.containers import Log
+from cvstats.core.cautions import Caution
+from cvstats.core.columns import Differences
+from cvstats.core.layout import repetition_level
+from cvstats.core.result import Result
+from cvstats.core.types import FloatArray, MaskArray
+from cvstats.errors import LogError
+from cvstats.options import whole_number
+
+__all__ = [
+    "REFERENCE",
+    "check_anytime",
+    "compute_anytime",
+    "mixture_rate",
+    "sequence_multiplier",
+    "sequence_p_values",
+]
+
+REFERENCE = (
+    "Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2024), Annals of Statistics 52(6), "
+    "2613-2640, arXiv:2103.06476"
+)
+
+UNITS = {"holdout": "n_points", "clustered": "n_clusters"}
+"""The methods whose standard error may be looked at again and again, and what they count."""
+
+TIGHTEST_AT = 500
+"""The number of units at which limits are tightest where none is named."""
+
+FEWEST = 30
+"""Units below which there are no limits."""
+
+EARLY = 100
+"""Units below which limits miss more often than they say where differences are skewed."""
+
+
+def check_anytime(
+    tightest_at: object,
+    *,
+    method: str | None,
+    options: Mapping[str, Any],
+    alternative: str,
+    adjust: str | None,
+) -> int:
+    """Refuse options that limits for every look do not have; return where they are tightest."""
+    if method not in (*UNITS, None):
+        raise LogError(
+            f"anytime=True counts points or groups of one test set, and method={method!r} does "
+            f"not. Expected method='holdout', or method='clustered'."
+        )
+    if isinstance(options.get("by"), (tuple, list)):
+        raise LogError(
+            f"anytime=True counts points or groups of one kind, and by={options['by']!r} names two "
+            f"levels. Expected one."
+        )
+    if "interval" in options:
+        raise LogError(
+            f"options={dict(options)!r} names limits for one look, and anytime=True has its own. "
+            f"Leave it out."
+        )
+    if alternative != "two-sided":
+        raise LogError(
+            f"anytime=True has limits on both sides, and alternative={alternative!r} has one. "
+            f"Leave it out: the sign of the limits shows which model is better."
+        )
+    if adjust == "max-t":
+        raise LogError(
+            "anytime=True has no joint distribution of all looks, which adjust='max-t' needs. "
+            "Expected adjust='holm'."
+        )
+    return TIGHTEST_AT if tightest_at is None else whole_number("tightest_at", tightest_at, FEWEST)
+
+
+def mixture_rate(tightest_at: float, alpha: float) -> float:
+    """Choose the rate with which limits are tightest at a number of units."""
+    return float(-special.lambertw(-(alpha**2) / math.e, -1).real - 1) / tightest_at
+
+
+def sequence_multiplier(n: FloatArray | float, rate: float, alpha: float) -> FloatArray:
+    """How many standard errors the limits reach to each side of the estimate, by (14)."""
+    grown = np.asarray(n, dtype=np.float64) * rate
+    found: FloatArray = np.sqrt(2 * (grown + 1) / grown * np.log(np.sqrt(grown + 1) / alpha))
+    return found
+
+
+def sequence_p_values(statistic: FloatArray, n: FloatArray, rate: float) -> FloatArray:
+    """Solve (14) for the alpha at which the limits end at 0, at the same rate."""
+    grown = n * rate
+    found: FloatArray = np.minimum(
+        np.sqrt(grown + 1) * np.exp(-(statistic**2) * grown / (2 * (grown + 1))), 1.0
+    )
+    return found
+
+
+def compute_anytime(
+    log: Log,
+    differences: Differences,
+    *,
+    method: str | None,
+    options: Mapping[str, Any],
+    alpha: float,
+    tightest_at: int,
+) -> Result:
+    """Test differences by limits that hold at all looks together."""
+    chosen = choose_method(log, method)
+    base = difference_interval(log, differences, chosen, options, alpha)
+    columns = dict(base.columns)
+    estimate, se = columns.pop("estimate"), columns.pop("se")
+    for name in ("lower", "upper", "df"):
+        columns.pop(name, None)
+    n = columns[UNITS[chosen]].astype(np.float64)
+    rate = mixture_rate(tightest_at, alpha)
+    zero_one, few = find_few_discordant(log, differences)
+    too_early = (n < FEWEST) | (se == 0) | few
+    reach = np.where(too_early, np.inf, sequence_multiplier(n, rate, alpha) * se)
+    statistic = np.divide(estimate, se, out=np.zeros_like(se), where=se != 0)
+    tests = {
+        "difference": estimate,
+        "lower": estimate - reach,
+        "upper": estimate + reach,
+        "se": se,
+        "statistic": statistic,
+        "p_value": np.where(too_early, 1.0, sequence_p_values(statistic, n, rate)),
+    }
+    missing = np.isnan(estimate)
+    for name in ("lower", "upper", "p_value"):
+        tests[name] = np.where(missing, np.nan, tests[name])
+    caution = base.caution & ~np.int64(Caution.ONE_FOLD | Caution.ZERO_VARIANCE)
+    for where, label in (
+        (too_early, Caution.NO_LIMITS_YET),
+        (~too_early & ~zero_one & (n < EARLY), Caution.EARLY_LOOK),
+    ):
+        caution |= np.where(where & ~missing, np.int64(label), 0)
+    attrs = {
+        **base.attrs,
+        "alternative": "two-sided",
+        "alpha": alpha,
+        "anytime": True,
+        "tightest_at": tightest_at,
+        "guarantee": "however often one looks and whenever one stops, all limits together hold as "
+        "often as one interval of this level would, as the number of "
+        f"{'points' if chosen == 'holdout' else 'groups'} at the first look grows, if these are "
+        "evaluated in random order",
+        "reference": REFERENCE,
+    }
+    attrs.pop("interval", None)
+    return Result("compare", {**tests, **columns}, caution, attrs)
+
+
+def choose_method(log: Log, method: str | None) -> str:
+    """Name the interval of one test set, whose models stay the same at all looks."""
+    if log.planned.has("fold"):
+        raise LogError(
+            f"anytime=True is for models that stay the same from look to look, and this log has "
+            f"{log.planned.number('fold'):,} folds, each tested with another model. Expected one "
+            f"test set. Take one of them: {log.design.take('fold')}."
+        )
+    chosen = default_method(log) if method is None else method
+    if chosen not in UNITS:
+        raise LogError(
+            f"anytime=True counts points or groups of one test set, and {chosen} is the interval "
+            f"of this log. Expected method='holdout' or, for sources, method='clustered'."
+        )
+    return chosen
+
+
+def find_few_discordant(log: Log, differences: Differences) -> tuple[MaskArray, MaskArray]:
+    """Find pairs with losses of 0 and 1, and those of them that disagree on too few points.
+
+    The squares of -1, 0 and 1 add up to the number of points on which two models disagree, here
+    on average over repetitions.
+    """
+    binary = log.zero_one()
+    known = binary[differences.left] & binary[differences.right]
+    if not known.any():
+        return known, known
+    cells = log.moments(repetition_level(log.design), differences)
+    squares = cells.m2 + cells.count[:, None] * cells.location**2
+    return known, known & (squares.mean(axis=0) < FEW - 0.5)

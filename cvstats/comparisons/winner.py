@@ -1,0 +1,305 @@
+"""The error of the model that was picked as best on the very log that shows its error."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cvstats.comparisons._max_t import (
+    check_draws,
+    critical_value,
+    doubt_few_points,
+    draw_means,
+    factor_covariance,
+    inverse_deviations,
+    pair_matrix,
+    student_quantile,
+    studentize,
+)
+from cvstats.comparisons._pairs import (
+    Options,
+    any_log,
+    check_method_options,
+    choose_pairs,
+    default_method,
+    degrees_of_freedom,
+    difference_interval,
+    has_standard_errors,
+    levels_of_options,
+    model_columns,
+    pair_all_models,
+)
+from cvstats.containers import (
+    Log,
+    Losses,
+    Table,
+    answer_cells,
+    is_dask_frame,
+    later,
+    read,
+    take_flagged,
+)
+from cvstats.core.cautions import Caution
+from cvstats.core.result import Result, is_count
+from cvstats.core.types import FloatArray
+from cvstats.errors import LogError, checked_choice
+from cvstats.intervals import find_method, interval_names
+from cvstats.intervals._method import Method
+from cvstats.options import Missing, Rng, check_rng, seed_of
+
+__all__ = ["winner"]
+
+REFERENCE = (
+    "Hothorn, Bretz and Westfall (2008), doi:10.1002/bimj.200810425; "
+    "Tsamardinos, Greasidou and Borboudakis (2018), doi:10.1007/s10994-018-5714-4"
+)
+
+
+def winner(
+    losses: Losses,
+    *,
+    method: str | None = None,
+    options: Options = None,
+    alpha: float = 0.05,
+    n_draws: int = 10_000,
+    rng: Rng = None,
+    missing: Missing = "raise",
+) -> Table:
+    r"""Interval for the error of the model that was selected as best on this very log.
+
+    The target is the error of the model with the smallest mean loss here, whichever that is. Its
+    own interval is too low, because it was selected for its luck as well. Its limits here hold for
+    all models at once, and so for the selected one. The estimate is corrected for the selection as
+    a bootstrap would do it: in each draw from the joint distribution of the means one model is
+    selected, and its error is measured without the luck for which it was.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        A log of several models, all that were to be chosen from. Losses in any unit.
+    method : str, optional
+        The interval that gives the standard errors of means and of differences. Without it what
+        `interval` chooses for this log: groups are respected.
+    options : mapping, optional
+        Options of that method by name.
+    alpha : float, optional
+        One minus the level: 0.05 for a 95% interval.
+    n_draws : int, optional
+        How many draws from the joint distribution of the means.
+    rng : int or numpy.random.Generator, optional
+        The seed of these draws; ``attrs["seed"]`` is the one that was used.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    DataFrame or Dataset
+        One row, whose index names the model that was selected: ``estimate`` (corrected for the
+        selection), ``lower``, ``upper`` and ``se`` in the unit of the loss, ``mean`` (the
+        smallest mean, which is too small), and ``caution``. An array has a winner in each
+        carried cell: the coordinate ``model``. ``n_models`` is in ``attrs``.
+
+    Raises
+    ------
+    LogError
+        If the log has one model, if the standard errors of the method do not come from one
+        covariance of all models, or if the losses are lazy.
+
+    See Also
+    --------
+    cvstats.best_set : Which other models may be as good.
+    cvstats.compare : How much the models differ, with intervals.
+    cvstats.interval : The interval of a model that was fixed beforehand.
+
+    Notes
+    -----
+    With g drawn from the joint normal distribution of the deviations of the means, the limits of
+    model m are
+
+    .. math::
+
+        \mathrm{mean}_m \pm c\, \mathrm{se}_m, \qquad
+        c = \text{quantile of } \max_j \frac{|g_j|}{\mathrm{se}_j} .
+
+    Each draw selects the model with the smallest mean + g, and the estimate is the average of
+    mean - g over the selected models.
+
+    The interval covers at least as often as that of each model does, whichever model is
+    selected and by whatever rule, as long as it is one of these. It is conservative: 95% limits
+    for the best of 20 models on 100 points covered its error in 98% of 2,000 simulations where all
+    were equal and in 99% where they were not; its own interval in 79% and 90%. Models that were
+    tried and are not in the log cannot be allowed for. The estimate is a heuristic: of the bias of
+    the smallest mean, 1.3 and 0.8 standard errors there, it left less than 0.2 either way.
+
+    References
+    ----------
+    Hothorn, Bretz and Westfall (2008), doi:10.1002/bimj.200810425.
+    Tsamardinos, Greasidou and Borboudakis (2018), Machine Learning 107, 1895-1922,
+    doi:10.1007/s10994-018-5714-4.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("diabetes")
+    >>> losses = cvstats.losses(log, prediction=log.attrs["models"])
+    >>> losses.cvci.winner(rng=0).round(0)
+           estimate   lower   upper     se    mean caution
+    model
+    ridge    3039.0  2593.0  3419.0  187.0  3006.0
+    """
+    METHOD.check_options(locals())
+    checked_choice("method", method, (*interval_names(for_differences=True), None))
+    given = check_method_options(method, options)
+    check_draws(n_draws, alpha)
+    check_rng(rng)
+    if is_dask_frame(losses):
+        ask = partial(winner, method=method, options=options, alpha=alpha, n_draws=n_draws, rng=rng)
+        answer: Table = later(losses, ask, pairs=True, missing=missing)
+        return answer
+    log = read(losses, missing=missing, levels=levels_of_options(method, given))
+    if log.lazy is not None:
+        raise LogError(
+            "this log is lazy, and which model is the best is known once it is computed. "
+            "Expected losses in memory: log.compute()."
+        )
+    choose_pairs(log, None)  # two models or more
+    run = partial(
+        compute, method=method, options=given, alpha=alpha, n_draws=n_draws, seed=seed_of(rng)
+    )
+    return take_flagged(log.label(answer_cells(log, run)), SELECTED)
+
+
+SELECTED = "selected"
+"""The column that marks the winner among all models."""
+
+
+def compute(
+    log: Log,
+    *,
+    method: str | None,
+    options: dict[str, Any],
+    alpha: float,
+    n_draws: int,
+    seed: int,
+) -> Result:
+    """Find the limits of the best model, in each carried cell."""
+    chosen = default_method(log) if method is None else method
+    base = find_method(chosen).run(log, alpha=alpha, **options)
+    gaps = difference_interval(log, pair_all_models(log), chosen, options, alpha)
+    if not (has_standard_errors(base) and has_standard_errors(gaps)):
+        raise no_common_covariance(chosen)
+    mean, se = base.columns["estimate"], base.columns["se"]
+    df = degrees_of_freedom(base)
+    points = base.columns["n_points"].max() if "n_points" in base.columns else None
+    columns = model_columns(log)
+    n_models, n_cells = columns.shape
+    variance = (gaps.columns["se"] ** 2).reshape(-1, n_cells)
+    numbers = {name: np.full_like(mean, np.nan) for name in ("estimate", "lower", "upper")}
+    selected = np.zeros(len(mean), dtype=bool)
+    caution = np.where(np.isnan(mean), np.int64(Caution.NO_LOSSES), np.int64(0))
+    for c, cell in enumerate(columns.T):
+        selected[cell[0]] = True  # of a masked cell nothing is known, of any model
+        if np.isnan(mean[cell]).any():
+            continue
+        best = cell[mean[cell].argmin()]
+        selected[cell[0]], selected[best] = False, True
+        squared = add_constant(pair_matrix(variance[:, c], n_models), se[cell])
+        found = None if np.isnan(squared).any() else draw_selections(
+            squared, mean[cell] - mean[best], df=df, n_draws=n_draws, seed=seed
+        )  # fmt: skip
+        if found is None:
+            raise no_common_covariance(chosen)
+        largest, shift = found
+        doubt = Caution(0)
+        if df is None and points is not None:
+            doubt = doubt_few_points(critical_value(largest, alpha), points)
+            largest = student_quantile(largest, points - 1)
+        reach = critical_value(largest, alpha) * se[best] if se[best] > 0 else 0.0
+        numbers["estimate"][best] = mean[best] + shift
+        numbers["lower"][best] = mean[best] - reach
+        numbers["upper"][best] = mean[best] + reach
+        caution[best] = base.caution[best] & ~np.int64(Caution.SELECTED) | np.int64(doubt)
+    table: dict[str, NDArray[Any]] = {**numbers, "se": se, "mean": mean}
+    table |= {name: values for name, values in base.columns.items() if is_count(name)}
+    table |= {"n_models": np.full(len(mean), n_models), SELECTED: selected}
+    attrs: dict[str, Any] = {
+        **base.attrs,
+        **METHOD.facts(),
+        "target": f"{base.attrs['target']}: of the model with the smallest mean loss in this log",
+        "guarantee": f"{METHOD.guarantee}, and that is: {base.attrs['guarantee']}; the estimate is "
+        "a heuristic",
+        "alpha": alpha, "n_draws": n_draws, "seed": seed, "interval_method": chosen,
+    }  # fmt: skip
+    return Result("winner", table, caution, attrs)
+
+
+def add_constant(squared: FloatArray, se: FloatArray) -> FloatArray:
+    """Add a model without any loss: its differences to the others are their means."""
+    m = len(se)
+    both = np.zeros((m + 1, m + 1))
+    both[:m, :m] = squared
+    both[m, :m] = both[:m, m] = se**2
+    return both
+
+
+def draw_selections(
+    squared: FloatArray, mean: FloatArray, *, df: float | None, n_draws: int, seed: int
+) -> tuple[FloatArray, float] | None:
+    """Draw the means of all models, and select one of them each time.
+
+    Parameters
+    ----------
+    squared : array, shape (models + 1, models + 1)
+        Variances of all differences, the last ones those of the means themselves.
+    mean : array, shape (models,)
+        Mean losses, less the smallest one.
+    df, n_draws, seed
+        As in `cvstats.comparisons._max_t.max_statistic_draws`.
+
+    Returns
+    -------
+    tuple of array and float, or None
+        The largest deviation of each draw in standard errors, and how much the mean of the
+        selected model is on average too small. None where no covariance has these variances.
+    """
+    root = factor_covariance(squared)
+    if root is None:
+        return None
+    m = len(mean)
+    every = np.arange(m)
+    scale = inverse_deviations(root, squared, every, np.full(m, m))
+    largest, unlucky = np.empty(n_draws), np.empty(n_draws)
+
+    def work(g: FloatArray, start: int, stop: int) -> None:
+        away = g[:m] - g[m]
+        largest[start:stop] = np.abs(away * scale[:, None]).max(axis=0)
+        at = (mean[:, None] + away).argmin(axis=0)
+        unlucky[start:stop] = mean[at] - away[at, np.arange(stop - start)]
+
+    draw_means(root, n_draws, seed, work)
+    return studentize(largest, df, seed), float(unlucky.mean())
+
+
+def no_common_covariance(method: str) -> LogError:
+    """Refuse standard errors that do not come from one covariance of all models."""
+    return LogError(
+        f"winner needs standard errors that come from one covariance of all models, and those of "
+        f"{method} with these options do not. Expected a method such as 'wald' or 'holdout'."
+    )
+
+
+METHOD = Method(
+    winner,
+    requires=any_log,
+    needs="two or more models on the same evaluations",
+    target="error of the model with the smallest mean loss in this log",
+    guarantee="conservative, whichever model was selected, where the interval of each model holds",
+    fits="as the interval it is based on",
+    reference=REFERENCE,
+    models=2,
+    lazy=False,
+    takes_scores=True,
+)

@@ -1,0 +1,434 @@
+"""Interval for losses in order of time, of which neighbours may be alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from scipy import fft
+
+from cvstats.containers import Log, Losses, Table
+from cvstats.containers.times import Times, find_odd_time, order_times
+from cvstats.core.cautions import Caution
+from cvstats.core.columns import Columns
+from cvstats.core.design import Design
+from cvstats.core.moments import mean_and_squares
+from cvstats.core.result import Result, interval
+from cvstats.core.threads import block_bounds, ordered_map
+from cvstats.core.types import FloatArray, MaskArray
+from cvstats.errors import LogError
+from cvstats.intervals._differences import RELATIVELY_STABLE
+from cvstats.intervals._method import IntervalMethod
+from cvstats.intervals._requirements import partition, single_dataset
+from cvstats.options import Missing, whole_number
+
+__all__ = ["ordered"]
+
+FEWEST = 4
+"""So many times give one cosine."""
+
+FEW = 30
+"""Fewer times make normal quantiles rough."""
+
+TILE = 1 << 20
+"""Losses, times by columns, that one task works on."""
+
+ALIKE = 0.1, 2.326
+"""A correlation of neighbours above this, in itself and in standard errors, is taken for real."""
+
+
+def ordered(
+    losses: Losses,
+    *,
+    estimator: Literal["ewc", "newey-west"] | None = None,
+    horizon: int | None = None,
+    lags: int | None = None,
+    alpha: float = 0.05,
+    by: str | None = None,
+    missing: Missing = "raise",
+) -> Table:
+    r"""Interval for the mean loss over time, where losses of neighbouring times may be alike.
+
+    The target is the long-run mean loss of models such as those tested, at times that go on as
+    these did. The estimate is the mean of the losses of the T times. Its variance allows for the
+    covariance of losses at neighbouring times:
+
+    - equal-weighted cosines: the mean power of the first B frequencies, and limits from Student's
+      t with B degrees of freedom;
+    - Newey-West: autocovariances with weights that fall to 0, and normal quantiles;
+    - Diebold-Mariano, for forecasts h steps ahead: autocovariances up to lag h - 1, Harvey's
+      correction, and Student's t with T - 1 degrees of freedom.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        Any log of one data set whose points are times: dates, or numbers that count steps. Losses
+        in any unit. Each time is first averaged over its repetitions and, in a panel, over the
+        series (``source``) that have it.
+    estimator : {"ewc", "newey-west"}, optional
+        The variance: equal-weighted cosines without this option, Diebold-Mariano's with a
+        ``horizon``.
+    horizon : int, optional
+        How many steps ahead was forecast: the variance of Diebold and Mariano, with Harvey's
+        correction. With ``estimator="newey-west"`` its lags have the weights of Newey and West.
+    lags : int, optional
+        The lags L of Newey-West, ``floor(4 (T / 100)^(2/9))`` by default.
+    alpha : float, optional
+        One minus the level: 0.05 for a 95% interval.
+    by : str, optional
+        A level (or coordinate) for each of whose labels to give an interval of its own.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    DataFrame or Dataset
+        A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
+        ``upper`` and ``se`` in the unit of the loss, ``df`` where the limits are Student's, and
+        ``caution`` (labels, each explained in ``attrs["cautions"]``). ``n_times``, ``n_points``
+        and ``n_lags`` or ``n_cosines`` are in ``attrs``, or columns where rows differ in them.
+
+    Raises
+    ------
+    LogError
+        If the log has no level ``point``, or its labels have no order in time; if there are
+        fewer than four times, or too few for the horizon or the lags; if options contradict each
+        other; or if there are moments in place of losses.
+
+    See Also
+    --------
+    cvstats.holdout : For test points that are independent.
+    cvstats.clustered : For series, years or other blocks as what was sampled.
+    cvstats.out_of_source : For blocks that were left out one at a time.
+
+    Notes
+    -----
+    With e_t the losses, m their mean, gamma_l their autocovariance at lag l and C_j their cosine
+    of frequency j,
+
+    .. math::
+
+        \gamma_l = \frac1T \sum_t (e_t - m)(e_{t-l} - m), \qquad
+        C_j = \sqrt{\frac2T} \sum_t e_t \cos\frac{\pi j (t - 1/2)}{T} ,
+
+    the variances of cosines, Newey-West and Diebold-Mariano are
+
+    .. math::
+
+        V_\mathrm{EWC} &= \frac{1}{T B} \sum_{j=1}^B C_j^2, \qquad
+            B = \left\lfloor 0.4\, T^{2/3} \right\rfloor \\
+        V_\mathrm{NW} &= \frac1T \left[\gamma_0
+            + 2 \sum_{l=1}^L \left(1 - \frac{l}{L + 1}\right) \gamma_l\right] \\
+        V_\mathrm{DM} &= \frac{\gamma_0 + 2 \sum_{l=1}^{h-1} \gamma_l}{
+            T + 1 - 2 h + h (h - 1) / T} .
+
+    The one method for which the order of labels matters; the order of rows does not. Times count
+    as equally spaced: where they are not, ``caution`` says ``gaps in time``.
+
+    Exact as the times grow in number, for stationary losses whose dependence dies away. The
+    share of 95% intervals that covered in 2,000 simulations of losses whose neighbours have a
+    correlation of .6 (an autoregression), for 100 and 400 times: cosines .939 and .955,
+    Newey-West .856 and .905, `holdout` .657 and .678. Where losses stay alike for much longer, none
+    is wide enough; ``caution`` says ``strong dependence`` where the degrees of freedom are more
+    than the independent losses that the times are worth.
+
+    Diebold and Mariano assume that forecasts h steps ahead are alike for h - 1 steps and no
+    longer. Their variance may be negative; then that for one step is taken, as in the R package
+    forecast, and ``caution`` says ``horizon not used``.
+
+    Models trained on other times are held fixed, as in `wald`. Averaging over series allows for
+    whatever they have in common at one time. If each series is to be one observation, such as
+    stores that stand for other stores, use `clustered` or `out_of_source`.
+
+    References
+    ----------
+    Lazarus, Lewis, Stock and Watson (2018), Journal of Business & Economic Statistics 36(4),
+    541-559, doi:10.1080/07350015.2018.1506926.
+    Newey and West (1987), Econometrica 55(3), 703-708, doi:10.2307/1913610.
+    Diebold and Mariano (1995), doi:10.1080/07350015.1995.10524599.
+    Harvey, Leybourne and Newbold (1997), doi:10.1016/S0169-2070(96)00719-4.
+    Driscoll and Kraay (1998), doi:10.1162/003465398557825.
+
+    Examples
+    --------
+    >>> import cvstats, numpy as np, pandas as pd
+    >>> days = pd.date_range("2024-01-01", periods=200, name="point")
+    >>> noise = np.random.default_rng(0).normal(size=205)
+    >>> smooth = np.convolve(noise, np.ones(6) / 6, mode="valid")  # like the five days before
+    >>> losses = pd.Series(1 + smooth, days, name="model")
+    >>> losses.cvci.ordered().round(3)
+           estimate  lower  upper     se  df caution
+    model
+    model     1.007  0.864  1.149  0.066  13
+    >>> losses.cvci.holdout().round(3)
+           estimate  lower  upper     se            caution
+    model
+    model     1.007  0.946  1.067  0.031  serial dependence
+    """
+    return METHOD(
+        losses, estimator=estimator, horizon=horizon, lags=lags, alpha=alpha, by=by,
+        missing=missing,
+    )  # fmt: skip
+
+
+def check(options: Mapping[str, Any]) -> None:
+    """Refuse numbers of steps that are none, and options that contradict each other."""
+    estimator, horizon, lags = (options[name] for name in ("estimator", "horizon", "lags"))
+    if horizon is not None:
+        whole_number("horizon", horizon, 1)
+    if lags is not None:
+        whole_number("lags", lags, 0)
+    if horizon is not None and estimator == "ewc":
+        raise LogError(
+            f"horizon={horizon!r} and estimator='ewc' ask for two variances. Expected one of them: "
+            f"equal-weighted cosines suit every horizon."
+        )
+    if lags is not None and (horizon is not None or estimator != "newey-west"):
+        raise LogError(
+            f"lags={lags!r} belongs to Newey-West without a horizon. Expected "
+            f"estimator='newey-west' beside it, and no horizon=."
+        )
+
+
+class Weights(NamedTuple):
+    """How the variance of the mean is put together.
+
+    Parameters
+    ----------
+    name : {"ewc", "newey-west", "diebold-mariano"}
+        The estimator.
+    cosines : int
+        How many cosines are averaged; 0 where lags are weighed.
+    lags : array
+        The weight of each autocovariance from lag 0 on.
+    df : int or None
+        Degrees of freedom of Student's t; None for normal quantiles.
+    """
+
+    name: str
+    cosines: int
+    lags: FloatArray
+    df: int | None
+
+
+def choose_weights(n: int, estimator: str | None, horizon: int | None, lags: int | None) -> Weights:
+    """Choose how many cosines or lags of n times are looked at, and what they weigh."""
+    if horizon is None and estimator != "newey-west":
+        if n < FEWEST:
+            raise LogError(
+                f"ordered needs at least {FEWEST} times and this log has {n}. Evaluate more times."
+            )
+        cosines = int(0.4 * np.cbrt(n) ** 2)
+        return Weights("ewc", cosines, np.ones(1), cosines)
+    if lags is None:
+        lags = int(4 * (n / 100) ** (2 / 9)) if horizon is None else horizon - 1
+    option = f"lags={lags}" if horizon is None else f"horizon={horizon}"
+    if n < lags + 2:
+        raise LogError(
+            f"{option} needs at least {lags + 2} times and this log has {n}. Take a smaller "
+            f"number, or evaluate more times."
+        )
+    flat = estimator != "newey-west"
+    weights = np.ones(lags + 1) if flat else 1 - np.arange(lags + 1) / (lags + 1)
+    name = "diebold-mariano" if flat else "newey-west"
+    return Weights(name, 0, weights, None if horizon is None else n - 1)
+
+
+def compute(
+    log: Log,
+    losses: Columns | None,
+    *,
+    estimator: str | None,
+    horizon: int | None,
+    lags: int | None,
+    alpha: float,
+) -> Result:
+    """Average each time, and take the variance of the mean from its neighbours."""
+    log = log if log.cells is None else log.cells.rows()
+    times = order_times(log.design)
+    n = times.number
+    weights = choose_weights(n, estimator, horizon, lags)
+    series = average_times(log, losses, times)
+    most = len(weights.lags) - 1
+    gamma, cosines = measure_series(series, most if most and horizon is None else most + 1, weights)
+    flags = np.zeros(len(series.mean), dtype=np.int64)
+    if weights.cosines:
+        variance = cosines
+        alike = is_persistent(gamma, n, weights.cosines)
+    else:
+        twice = np.where(np.arange(most + 1) > 0, 2, 1) * weights.lags
+        variance = twice @ gamma[: most + 1] / n
+        if horizon is None:
+            alike = is_persistent(gamma, n, n / (2 * (weights.lags**2).sum() - 1))
+        else:
+            alike = outlasts_horizon(gamma, n)
+            negative = (variance <= 0) & (gamma[0] > 0)
+            flags[negative] |= np.int64(Caution.HORIZON_NOT_USED)
+            variance = np.where(
+                negative, gamma[0] / n / harvey(n, 1), variance / harvey(n, horizon)
+            )
+    flags[alike] |= np.int64(Caution.STRONG_DEPENDENCE)
+    flags |= np.int64(Caution(0) if times.regular else Caution.GAPS_IN_TIME)
+    if n < FEW and weights.df is None:
+        flags |= np.int64(Caution.FEW_POINTS)
+    extra: dict[str, float] = {} if weights.df is None else {"df": weights.df}
+    extra |= {"n_times": n, "n_points": log.design.splits().points or n}
+    extra |= {"n_cosines": weights.cosines} if weights.cosines else {"n_lags": most}
+    attrs = {"estimator": weights.name} | ({} if horizon is None else {"horizon": horizon})
+    result = interval(
+        "ordered", series.mean, variance, origin=series.origin, alpha=alpha, df=weights.df,
+        extra=extra, caution=flags, attrs=attrs,
+    )  # fmt: skip
+    return replace(result, allows_for=ALLOWED)
+
+
+def harvey(n: int, horizon: int) -> float:
+    """Correct the variance for the mean that the losses are compared to."""
+    return (n + 1 - 2 * horizon + horizon * (horizon - 1) / n) / n
+
+
+def is_persistent(gamma: FloatArray, n: int, resolution: float) -> MaskArray:
+    """Mark series worth fewer independent losses than the variance has degrees of freedom.
+
+    That is what n times of an autoregression with this correlation of neighbours are worth.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        correlation = gamma[1] / gamma[0]
+    least, errors = ALIKE
+    real = (correlation > least) & (correlation * np.sqrt(n) > errors)
+    found: MaskArray = real & (n * (1 - correlation) < resolution * (1 + correlation))
+    return found
+
+
+def outlasts_horizon(gamma: FloatArray, n: int) -> MaskArray:
+    """Mark series whose losses are still alike at the first lag that is left out."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        correlation = gamma / gamma[0]
+    spread = np.sqrt(2 * (correlation[:-1] ** 2).sum(axis=0) - 1)
+    least, errors = ALIKE
+    found: MaskArray = (correlation[-1] > least) & (correlation[-1] * np.sqrt(n) > errors * spread)
+    return found
+
+
+# --- losses by time -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class MeansByTime:
+    """The mean loss of each time, a column of them taken when it is needed.
+
+    Parameters
+    ----------
+    mean, origin : array, shape (columns,)
+        The mean over times, relative to an origin.
+    take : callable
+        Takes a slice of columns and returns the deviations from the mean, times by columns.
+    n : int
+        The number of times.
+    """
+
+    mean: FloatArray
+    origin: FloatArray
+    take: Callable[[slice], FloatArray]
+    n: int
+
+
+def average_times(log: Log, losses: Columns | None, times: Times) -> MeansByTime:
+    """Average all that was evaluated at one time; what was evaluated once is read as it is."""
+    if len(times.place) > times.number:
+        cells = log.moments(("point",), losses)
+        mean, _ = mean_and_squares(cells.mean)
+
+        def take_means(columns: slice) -> FloatArray:
+            apart: FloatArray = cells.mean[times.order, columns] - mean[columns]
+            return apart
+
+        return MeansByTime(mean, cells.origin, take_means, times.number)
+    whole, design = log.moments((), losses), log.design
+    chosen = log.panels if losses is None else losses
+    rows = np.arange(design.size) if design.present is None else np.flatnonzero(design.present)
+    rows = rows[np.argsort(times.place)]
+
+    def take(columns: slice) -> FloatArray:
+        number = columns.stop - columns.start
+        if chosen.c_order:
+            table, row, column = chosen.tile(columns, 0, design.size)
+            part = table[row : row + design.size, column : column + number][rows]
+        else:
+            table, column, row = chosen.lines(columns, 0, design.size)
+            part = table[column : column + number, row : row + design.size].T[rows]
+        apart: FloatArray = part - whole.origin[columns]
+        apart -= whole.mean[0, columns]
+        return apart
+
+    return MeansByTime(whole.mean[0], whole.origin, take, times.number)
+
+
+def measure_series(
+    series: MeansByTime, lags: int, weights: Weights
+) -> tuple[FloatArray, FloatArray]:
+    """Compute the autocovariances of each column up to a lag, and the variance by cosines."""
+    width = len(series.mean)
+    gamma, variance = np.empty((lags + 1, width)), np.zeros(width)
+    tiles = block_bounds(width, max(1, TILE // series.n))
+
+    def work(tile: int) -> None:
+        columns = slice(*tiles[tile])
+        apart = series.take(columns)
+        for lag in range(lags + 1):
+            later, before = apart[lag:], apart[: series.n - lag]
+            gamma[lag, columns] = np.einsum("ij,ij->j", later, before) / series.n
+        if weights.cosines:
+            sums = fft.dct(apart, axis=0)[1 : weights.cosines + 1]  # 2 sum e_t cos(...)
+            squares = np.einsum("ij,ij->j", sums, sums)
+            variance[columns] = squares / (2 * series.n**2 * weights.cosines)
+
+    for _ in ordered_map(work, len(tiles)):
+        pass
+    return gamma, variance
+
+
+# --- the log --------------------------------------------------------------------------------------
+
+
+def points_in_time(design: Design) -> str | None:
+    """Ask for points whose labels are times, each tested once in every repetition."""
+    if (words := single_dataset(design)) is not None:
+        return words
+    if "point" not in design.levels:
+        return (
+            "the log has no level 'point', and the order of rows means nothing. Add the time of "
+            "each evaluation to the index, as in cvstats.as_log(frame, point='date')."
+        )
+    odd = find_odd_time(design.levels["point"].labels)
+    if odd is not None:
+        return (
+            f"the label {odd} of its level 'point' is not a time as the others are. Expected dates "
+            f"(2024-01-31) or numbers that count steps, for all points: cvstats.as_log(frame, "
+            f"point='date')."
+        )
+    return partition(design)
+
+
+ALLOWED = Caution.SERIAL_DEPENDENCE | Caution.SOURCES_IGNORED
+"""Series that have something in common, and neighbours that have, are what this is for."""
+
+METHOD = IntervalMethod(
+    ordered,
+    compute=compute,
+    check=check,
+    requires=points_in_time,
+    needs="points that are times",
+    target="long-run mean loss of the models trained, at times that go on as these did",
+    guarantee="exact as times grow, for stationary losses whose dependence dies away",
+    difference_guarantee="exact as times grow, for stationary losses whose dependence dies away, "
+    f"and, where models were trained in folds, {RELATIVELY_STABLE}",
+    fits="as the log has",
+    reference="Lazarus, Lewis, Stock and Watson (2018), Journal of Business & Economic Statistics "
+    "36(4), 541-559, doi:10.1080/07350015.2018.1506926; Diebold and Mariano (1995), "
+    "doi:10.1080/07350015.1995.10524599",
+    needs_losses=True,
+    takes_lazy_losses=True,
+)

@@ -1,0 +1,347 @@
+"""Metrics of predicted labels from counts that add up over batches, and from nothing more.
+
+The influence of a point on such a metric depends on its truth and its predicted label alone. So
+the counts of each combination in each cell hold the metric, its variance and, with the counts of
+two models together, the variance of their difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cvstats.containers.batches import CellMoments, SharedAttrs, assembled, levels_of, read_batch
+from cvstats.containers.log import Log
+from cvstats.containers.pandas import FrameLabels
+from cvstats.core.moments import Moments, distinct
+from cvstats.core.types import FloatArray, IntArray
+from cvstats.errors import LogError, is_number, listed
+from cvstats.loss_functions.metric_logs import (
+    ACCURACY,
+    Labelling,
+    MetricRequest,
+    both,
+    cell_names,
+    codes_of,
+    flat_columns,
+    metric_facts,
+    metric_options,
+    numbers,
+    present,
+    refuse_average,
+    undefined,
+    with_positive,
+)
+from cvstats.loss_functions.pointwise import LOSSES, LossOptions, loss_name, which_label
+from cvstats.metrics import METRICS, CellNotes, UndefinedMetricError, influence_of_counts
+
+__all__ = [
+    "CountedColumns", "count_batch", "encode_batch", "moments_of_counts", "positive_number",
+]  # fmt: skip
+
+WEIGHT = "the weight"
+"""The name of the column of weights among those of the models, in messages too."""
+
+
+@dataclass(frozen=True)
+class CountedColumns:
+    """What is counted: which labels of which models, and how they are made.
+
+    Parameters
+    ----------
+    truth : hashable
+        The column of the truth.
+    models : mapping
+        For each model the column of its predictions.
+    single : bool
+        Whether one column was named, and not a list of them.
+    labels : tuple
+        All labels.
+    threshold : float, optional
+        From where on the second label is predicted, where probabilities are.
+    positive : int
+        The number of the positive label, where there is a threshold.
+    weight : hashable, optional
+        The column of weights.
+    pairs : bool
+        Whether each two models are counted together.
+    """
+
+    truth: Hashable
+    models: Mapping[Hashable, Hashable]
+    single: bool
+    labels: tuple[Hashable, ...] = (0, 1)
+    threshold: float | None = None
+    positive: int = 1
+    weight: Hashable = None
+    pairs: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be counted."""
+        if len(set(self.labels)) < max(2, len(self.labels)):
+            raise LogError(
+                f"labels={list(self.labels)!r} are not classes. Expected two labels or more."
+            )
+        if self.threshold is not None and not is_number(self.threshold):
+            raise LogError(
+                f"threshold={self.threshold!r} is not a number. Expected one, such as 0.5."
+            )
+        if self.threshold is not None and len(self.labels) > 2:
+            raise LogError(
+                f"threshold= makes labels of one probability, and there are {len(self.labels)} "
+                f"labels. Expected two. Count predicted labels instead."
+            )
+        if self.pairs and len(self.models) < 2:
+            raise LogError(
+                "pairs=True asks for what models share, and one model is counted. Expected two or "
+                "more, as in prediction=['ridge', 'forest']."
+            )
+
+    @property
+    def columns(self) -> list[Hashable]:
+        """The columns that are read."""
+        return [self.truth, *self.models.values(), *([] if self.weight is None else [self.weight])]
+
+    @property
+    def planes(self) -> int:
+        """How many sums are kept for each combination: numbers, and of weights two more."""
+        return 1 if self.weight is None else 3
+
+    @property
+    def couples(self) -> list[tuple[int, int]]:
+        """The pairs of models that are counted together."""
+        m = len(self.models)
+        return [(a, b) for a in range(m) for b in range(a + 1, m)] if self.pairs else []
+
+
+def positive_number(labels: Sequence[Hashable], positive: Hashable) -> int:
+    """Find which of two labels a probability is of."""
+    if positive is None and set(labels) in ({0, 1}, {-1, 1}):
+        positive = 1
+    if positive is None or positive not in labels:
+        raise LogError(
+            f"positive={positive!r} is not a label. Expected one of "
+            f"{listed(map(repr, labels))}. {which_label(labels)}"
+        )
+    return list(labels).index(positive)
+
+
+# --- counting -------------------------------------------------------------------------------------
+
+
+def encode_batch(table: Mapping[Any, Any], counted: CountedColumns) -> dict[Hashable, FloatArray]:
+    """Find the number of the combination of truth and label in each row; weights follow."""
+    arrays = {name: flat_columns(pd.Series(table[name], copy=False)) for name in counted.columns}
+    k, labels = len(counted.labels), list(counted.labels)
+    truth, here = codes_of(arrays[counted.truth], labels, "truth")
+    found: dict[Hashable, FloatArray] = {}
+    for model, column in counted.models.items():
+        if counted.threshold is None:
+            label, also = codes_of(arrays[column], labels, "prediction")
+        else:
+            p = numbers(arrays[column], "prediction")
+            above = p >= counted.threshold
+            label, also = np.where(above, counted.positive, 1 - counted.positive), present(p)
+        known = both(here, also)
+        codes = (truth * k + label).astype(np.float64)
+        found[model] = codes if known is None else np.where(known, codes, np.nan)
+    if counted.weight is not None:
+        weight = np.asarray(numbers(arrays[counted.weight], "weight"), dtype=np.float64)
+        wrong = np.flatnonzero(~((weight >= 0) & (weight < np.inf)))
+        if len(wrong):
+            raise LogError(
+                f"the weight in row {wrong[0]:,} is {weight[wrong[0]]}. Expected finite weights of "
+                f"0 or more."
+            )
+        found[WEIGHT] = weight
+    return found
+
+
+def count_batch(
+    codes: object, counted: CountedColumns, by: str | Sequence[str] | None, missing: str
+) -> CellMoments:
+    """Count the combinations in each cell of a log of their numbers.
+
+    The counts are kept as the means of their indicators, which add up over batches as those of
+    losses do; squares are not kept.
+    """
+    log, within = read_batch(codes, by, missing)
+    levels = levels_of(log, by)
+    log.design.check_labels(levels)
+    table = log.design.cell_table(levels)
+    count = table.total[table.used].astype(np.float64)
+    mean = count_combinations(log, levels, counted) / count[:, None]
+    cells = Moments(
+        levels, tuple(log.design.levels[name].labels for name in levels),
+        log.design.codes_of(table), count, mean, np.zeros_like(mean), np.zeros(mean.shape[1]),
+    )  # fmt: skip
+    found = assembled(
+        CellMoments, log, log.design, cells, None, log.attrs.get("n_dropped"), within,
+        log.complete,
+    )  # fmt: skip
+    return replace(found, labels=FrameLabels(range(mean.shape[1]), None))
+
+
+def count_combinations(log: Log, levels: tuple[str, ...], counted: CountedColumns) -> FloatArray:
+    """Add up numbers, weights and squared weights: cells by combinations.
+
+    First the planes of each model, truth by label, then those of each pair of models.
+    """
+    table = log.design.cell_table(levels)
+    at = np.zeros(table.size, dtype=np.int64)
+    at[table.used] = np.arange(len(table.used))
+    cell = log.design.cells(levels, 0, log.design.size)
+    there = slice(None) if log.design.present is None else log.design.present
+    rows, n = at[cell[there]], len(table.used)
+    columns = [whole(column)[there] for column in log.columns()]
+    weight = columns.pop() if counted.weight is not None else None
+    codes = [column.astype(np.int64) for column in columns]
+    k = len(counted.labels)
+
+    def add(number: IntArray, size: int, power: int) -> FloatArray:
+        own = None if weight is None or power == 0 else weight**power
+        sums = np.bincount(rows * size + number, own, minlength=n * size)
+        return sums.reshape(n, size).astype(np.float64)
+
+    found = [add(own, k * k, power) for own in codes for power in range(counted.planes)]
+    for one, two in counted.couples:
+        found.append(add(codes[one] * k + codes[two] % k, k**3, counted.planes - 1))
+    return np.concatenate(found, axis=1)
+
+
+def whole(column: FloatArray | None) -> FloatArray:
+    """Refuse a column of which nothing is known."""
+    if column is None:
+        raise LogError("a model has no prediction at all. Expected one for every point.")
+    return column
+
+
+# --- metrics of counts ----------------------------------------------------------------------------
+
+
+def moments_of_counts(
+    part: CellMoments, counted: CountedColumns, loss: str, asked: Mapping[str, Any]
+) -> CellMoments:
+    """Compute the moments of the pseudo-losses that the log of these predictions would have.
+
+    A point of weight w has the loss ``level + w slope``, where the level is that of its cell and
+    the slope that of its truth and label. Sums of w and of its square are all that is needed.
+    """
+    request = count_request(counted, loss, asked)
+    cells, k, m = part.cells, len(counted.labels), len(counted.models)
+    sums = cells.count[:, None] * cells.mean
+    if counted.weight is None:
+        sums = np.rint(sums)
+    size = m * counted.planes * k * k
+    planes = sums[:, :size].reshape(len(sums), m, counted.planes, k, k)
+    joint = sums[:, size:].reshape(len(sums), len(counted.couples), k, k, k)
+    first, last = planes[:, :, min(1, counted.planes - 1)], planes[:, :, -1]
+    level, slope, facts = levels_and_slopes(part, counted, request, planes)
+    n = cells.count[:, None]
+    shift = (first * slope).sum(axis=(2, 3)) / n
+    mean = level + shift
+    m2 = np.maximum((last * slope**2).sum(axis=(2, 3)) - n * shift**2, 0)
+    gaps = None
+    if counted.pairs:
+        one, two = np.array(counted.couples).T
+        apart = slope[:, one][..., :, :, None] - slope[:, two][..., :, None, :]
+        between = shift[:, one] - shift[:, two]
+        squares = np.maximum((joint * apart**2).sum(axis=(2, 3, 4)) - n * between**2, 0)
+        gaps = with_columns(cells, mean[:, one] - mean[:, two], squares)
+    models = list(counted.models)
+    axis = None if counted.single else pd.Index(models, tupleize_cols=False)
+    notes = SharedAttrs.of({**part.notes.shared, **facts})
+    return replace(
+        part, cells=with_columns(cells, mean, m2), labels=FrameLabels(models, axis), gaps=gaps,
+        notes=replace(notes, mixed=part.notes.mixed),
+    )  # fmt: skip
+
+
+def with_columns(cells: Moments, mean: FloatArray, m2: FloatArray) -> Moments:
+    """Give cells other columns."""
+    return replace(cells, mean=mean, m2=m2, origin=np.zeros(mean.shape[1]))
+
+
+def levels_and_slopes(
+    part: CellMoments, counted: CountedColumns, request: MetricRequest, planes: FloatArray
+) -> tuple[FloatArray, FloatArray, dict[str, Any]]:
+    """Compute the metric of each cell that has one, and the influence of each combination."""
+    cells, k, m = part.cells, len(counted.labels), len(counted.models)
+    classes = count_classes(counted, request)
+    options, notes = metric_options(request, classes), CellNotes()
+    names = cell_names(part.log().design, request)
+    at = [cells.levels.index(name) for name in names]
+    group = distinct(cells.codes[:, at], [len(cells.labels[i]) for i in at])[1].reshape(-1)
+    level, slope = np.empty((len(group), m)), np.empty((len(group), m, k, k))
+    sign = 1.0 if request.metric.better == "smaller" else -1.0
+    for number in range(group.max() + 1):
+        here = np.flatnonzero(group == number)
+        where = {
+            name: cells.labels[i][cells.codes[here[0], i]]
+            for name, i in zip(names, at, strict=True)
+        }
+        for j, model in enumerate(counted.models):
+            tables = planes[here, j].sum(axis=0)
+            weights = tables[min(1, counted.planes - 1)]
+            try:
+                if tables[0].sum() < 2:
+                    raise UndefinedMetricError("the cell has one point")
+                if not weights.sum() > 0:
+                    raise UndefinedMetricError("every weight is 0")
+                value, phi = influence_of_counts(request.metric, weights, options, notes)
+            except UndefinedMetricError as error:
+                whose = None if counted.single else model
+                folded = "fold" in names or "source" in names
+                raise undefined(request, whose, classes, where, folded, str(error)) from None
+            notes.see_class(int(tables[0].sum(axis=1).min()))
+            level[here, j] = request.metric.loss(value)
+            slope[here, j] = sign * phi * (tables[0].sum() / weights.sum())
+    if request.metric.name == "accuracy" and counted.weight is None:
+        return level, slope, dict(ACCURACY)
+    return level, slope, metric_facts(request, names, classes, [notes])
+
+
+def count_request(counted: CountedColumns, loss: object, asked: Mapping[str, Any]) -> MetricRequest:
+    """Find the metric that is asked for, or say why counts do not hold it."""
+    metric = METRICS.get(loss) if isinstance(loss, str) else None
+    if metric is None or metric.reads != "labels":
+        known = ", ".join(repr(m.name) for m in METRICS.values() if m.reads == "labels")
+        way = ""
+        if metric is not None:
+            way = (
+                f" {metric.words} needs all predictions of a cell at once: cvstats.losses(…, "
+                f"loss={loss!r}) where each cell is in one place."
+            )
+        elif callable(loss) or loss in LOSSES:
+            way = (
+                " A loss of points adds up by itself: cvstats.Moments.of_log(cvstats.losses(…)) "
+                "of each batch."
+            )
+        raise LogError(
+            f"loss={loss_name(loss)!r} cannot be computed from counts of labels. Expected one of "
+            f"{known}.{way}"
+        )
+    positive = asked.get("positive")
+    if counted.threshold is not None:
+        if positive is not None:
+            raise LogError(
+                "positive= was said when probabilities became labels. Expected it there only. "
+                "Leave it out."
+            )
+        positive = counted.labels[counted.positive]
+    options = LossOptions(threshold=counted.threshold, positive=positive)
+    more = {name: value for name, value in asked.items() if name != "positive"}
+    return MetricRequest(metric, weight=counted.weight, options=options, **more)
+
+
+def count_classes(counted: CountedColumns, request: MetricRequest) -> Labelling:
+    """Find the classes, as for predictions in memory."""
+    if counted.threshold is None:
+        return with_positive(list(counted.labels), request)
+    refuse_average(request)
+    names = ["the negative class", "the positive class"]
+    return Labelling(names if counted.positive else names[::-1], counted.positive, "binary")

@@ -1,0 +1,278 @@
+"""Limits that hold at every look: the closed form, duality, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from rows import only_row
+
+import cvstats
+from cvstats import LogError
+from cvstats.comparisons._anytime import mixture_rate, sequence_multiplier
+
+CASES = json.loads((Path(__file__).parents[1] / "reference" / "sequences.json").read_text())
+(CASE,) = [case for case in CASES if case["id"] == "asymptotic_cs"]
+RNG = np.random.default_rng(4)
+
+
+def pair_of(differences, name="point"):
+    """Two models with these differences."""
+    level = np.round(RNG.normal(3, 1, len(differences)), 3)
+    index = pd.RangeIndex(len(differences), name=name)
+    return pd.DataFrame({"a": level + differences, "b": level}, index=index)
+
+
+def right_or_wrong(n, discordant, of_a=0):
+    """Losses of 0 and 1 of which so many differ, ``of_a`` of them errors of a alone."""
+    a, b = np.zeros(n), np.zeros(n)
+    a[:of_a] = 1
+    b[of_a:discordant] = 1
+    return pd.DataFrame({"a": a, "b": b}, index=pd.RangeIndex(n, name="point"))
+
+
+def closed_form(d, alpha, tightest_at):
+    """The limits in plain Python; r solves x - log(x) = 1 - log(alpha^2) with x = r t + 1."""
+    low, high = 1.0, 100.0
+    while high - low > 1e-13 * high:
+        x = (low + high) / 2
+        low, high = (x, high) if x - math.log(x) < 1 - 2 * math.log(alpha) else (low, x)
+    r, t = (low - 1) / tightest_at, len(d)
+    mean = math.fsum(d) / t
+    sd = math.sqrt(math.fsum((e - mean) ** 2 for e in d) / (t - 1))
+    reach = 2 * (t * r + 1) / (t**2 * r) * math.log(math.sqrt(t * r + 1) / alpha)
+    return mean - sd * math.sqrt(reach), mean + sd * math.sqrt(reach)
+
+
+@pytest.mark.parametrize(("at", "n"), [(1, 30), (2, 60)])
+def test_the_limits_are_those_of_the_reference(at, n):
+    found = only_row(pair_of(np.array(CASE["inputs"]["d"])[:n]).cvci.compare(
+        anytime=True, tightest_at=60
+    ))  # fmt: skip
+    assert found["lower"] == pytest.approx(CASE["outputs"]["lower"][at], abs=1e-13)
+    assert found["upper"] == pytest.approx(CASE["outputs"]["upper"][at], abs=1e-13)
+    assert mixture_rate(60, 0.05) == pytest.approx(CASE["outputs"]["rho2"], rel=1e-12)
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.2])
+@pytest.mark.parametrize("tightest_at", [30, 500, 10_000])
+def test_the_limits_are_those_of_the_closed_form(alpha, tightest_at):
+    d = RNG.normal(0.3, 1, 150)
+    frame = pd.DataFrame({"a": d, "b": 0.0}, index=pd.RangeIndex(150, name="point"))
+    found = only_row(frame.cvci.compare(anytime=True, alpha=alpha, tightest_at=tightest_at))
+    lower, upper = closed_form(d.tolist(), alpha, tightest_at)
+    assert found["lower"] == pytest.approx(lower, rel=1e-10)
+    assert found["upper"] == pytest.approx(upper, rel=1e-10)
+
+
+def test_limits_are_tightest_where_it_says():
+    n = np.arange(30.0, 5000.0)
+    reach = sequence_multiplier(n, mixture_rate(700, 0.05), 0.05)
+    others = [sequence_multiplier(700, mixture_rate(t, 0.05), 0.05) for t in (600, 699, 701, 800)]
+    best = sequence_multiplier(700, mixture_rate(700, 0.05), 0.05)
+    assert all(best < other for other in others)
+    assert best == pytest.approx(1.55 * 1.96, rel=0.01)
+    assert reach.min() > 1.96
+
+
+def test_the_interval_excludes_zero_exactly_where_p_is_below_alpha():
+    for shift in np.linspace(0.2, 0.5, 7):
+        frame = pair_of(RNG.normal(size=200) + shift)
+        p = only_row(frame.cvci.compare(anytime=True))["p_value"]
+        if p == 1:
+            continue
+        for alpha, away in ((p * 1.001, True), (p * 0.999, False)):
+            rate = mixture_rate(500, 0.05)  # the rate belongs to the sequence, not to the look
+            statistic = abs(only_row(frame.cvci.compare(anytime=True))["statistic"])
+            assert (statistic > sequence_multiplier(200, rate, alpha)) == away
+
+
+def test_result_and_words():
+    found = pair_of(RNG.normal(size=120)).cvci.compare(anytime=True, tightest_at=300)
+    assert list(found) == ["difference", "lower", "upper", "se", "statistic", "p_value", "caution"]
+    assert found.attrs["anytime"] is True
+    assert found.attrs["tightest_at"] == 300
+    assert found.attrs["interval_method"] == "holdout"
+    assert "2103.06476" in found.attrs["reference"]
+    assert "however often one looks" in found.attrs["guarantee"]
+    assert pair_of(RNG.normal(size=120)).cvci.compare(anytime=True).attrs["tightest_at"] == 500
+    wide = only_row(found)
+    plain = only_row(pair_of(RNG.normal(size=120)).cvci.compare())
+    assert wide["upper"] - wide["lower"] > 1.4 * (plain["upper"] - plain["lower"])
+
+
+def test_no_limits_before_there_is_enough_to_see():
+    def labels(frame, **options):
+        row = only_row(frame.cvci.compare(anytime=True, **options))
+        return row["caution"], math.isinf(row["lower"]) and math.isinf(row["upper"]), row["p_value"]
+
+    d = RNG.normal(1, 1, 200)
+    label, none, p = labels(pair_of(d[:29]))
+    assert "no limits yet" in label
+    assert "early look" not in label
+    assert (none, p) == (True, 1.0)
+    label, none, p = labels(pair_of(d[:30]))
+    assert "early look" in label
+    assert not none
+    assert p < 0.05
+    assert labels(pair_of(d[:99]))[0] == "early look"
+    assert labels(pair_of(d[:100]))[0] == ""
+    # losses of 0 and 1 on which the models hardly differ have a small standard error by chance
+    assert labels(right_or_wrong(400, 24)) == ("no limits yet", True, 1.0)
+    assert labels(right_or_wrong(400, 25))[:2] == ("", False)
+    assert labels(right_or_wrong(60, 30, 15))[:2] == ("", False)
+    same = pd.DataFrame({"a": d, "b": d}, index=pd.RangeIndex(200, name="point"))
+    assert labels(same) == ("no limits yet", True, 1.0)
+
+
+def test_groups_are_what_is_counted():
+    groups, size = 40, 5
+    d = RNG.normal(size=(groups, 1)) + RNG.normal(size=(groups, size))
+    index = pd.MultiIndex.from_product(
+        [[0], range(groups), range(size)], names=["fold", "source", "point"]
+    )
+    frame = pd.DataFrame({"a": d.reshape(-1), "b": 0.0}, index=index)
+    found = only_row(frame.cvci.compare(anytime=True))
+    lower, upper = closed_form(d.mean(axis=1).tolist(), 0.05, 500)
+    assert found["lower"] == pytest.approx(lower, rel=1e-10)
+    assert found["upper"] == pytest.approx(upper, rel=1e-10)
+    assert "early look" in found["caution"]
+    assert "df" not in found
+    by_name = frame.droplevel("fold")
+    pd.testing.assert_frame_equal(
+        by_name.cvci.compare(anytime=True, method="clustered"), frame.cvci.compare(anytime=True)
+    )
+    with pytest.raises(LogError, match="out_of_source is the interval of this log.*'clustered'"):
+        by_name.cvci.compare(anytime=True)
+    counted = frame.cvci.compare(anytime=True, method="clustered", options={"correction": "CR1"})
+    assert counted.attrs["correction"] == "CR1"
+
+
+def test_repetitions_are_averaged_point_by_point():
+    d = RNG.normal(size=(3, 150))
+    index = pd.MultiIndex.from_product([range(3), range(150)], names=["repetition", "point"])
+    frame = pd.DataFrame({"a": d.reshape(-1), "b": 0.0}, index=index)
+    lower, upper = closed_form(d.mean(axis=0).tolist(), 0.05, 500)
+    found = only_row(frame.cvci.compare(anytime=True))
+    assert found["lower"] == pytest.approx(lower, rel=1e-10)
+    assert found["upper"] == pytest.approx(upper, rel=1e-10)
+
+
+def test_the_same_of_arrays_lazy_logs_and_moments():
+    frame = pd.DataFrame(
+        (RNG.random((150, 3)) < [0.2, 0.4, 0.6]).astype(float), columns=list("abc"),
+        index=pd.RangeIndex(150, name="point"),
+    )  # fmt: skip
+    wanted = frame.cvci.compare(anytime=True)
+    assert (wanted["p_adjusted"] >= wanted["p_value"]).all()
+    array = xr.DataArray(
+        frame.to_numpy(), dims=("point", "model"), coords={"model": list("abc")}
+    )  # fmt: skip
+    dataset = array.cvci.compare(anytime=True)
+    lazy = array.chunk(point=40).cvci.compare(anytime=True).compute()
+    parts = [cvstats.Moments.of_log(frame.iloc[i : i + 50], pairs=True) for i in (0, 50, 100)]
+    streamed = sum(parts).compare(anytime=True)
+    for name in ("difference", "lower", "upper", "se", "statistic", "p_value", "p_adjusted"):
+        for other in (dataset[name].values, lazy[name].values, streamed[name]):
+            np.testing.assert_allclose(other, wanted[name], rtol=1e-10, atol=1e-14)
+    shuffled = frame.sample(frac=1, random_state=1).cvci.compare(anytime=True)
+    np.testing.assert_allclose(shuffled["upper"], wanted["upper"], rtol=1e-12)
+
+
+def test_a_masked_cell_has_no_limits():
+    values = RNG.normal(size=(2, 120, 3))
+    values[:, :, 1] = np.nan
+    array = xr.DataArray(values, dims=("model", "point", "lat"), coords={"model": ["a", "b"]})
+    found = array.cvci.compare(anytime=True)
+    for name in ("lower", "upper", "p_value"):
+        assert np.isnan(found[name].values[0]).tolist() == [False, True, False]
+    assert cvstats.cautions(found).values[0].tolist() == ["", "no losses", ""]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"tightest_at": 300}, "tightest_at=300 is for limits that hold at every look"),
+        ({"anytime": True, "tightest_at": 5}, "tightest_at=5 is out of range"),
+        ({"anytime": True, "method": "wald"}, "method='wald' does not. Expected method='holdout'"),
+        ({"anytime": True, "alternative": "less"}, "has limits on both sides"),
+        ({"anytime": True, "adjust": "max-t"}, "no joint distribution of all looks"),
+        (
+            {"anytime": True, "method": "holdout", "options": {"interval": "t"}},
+            "names limits for one look",
+        ),
+    ],
+)
+def test_options_that_do_not_belong_together(options, words):
+    with pytest.raises(LogError, match=words):
+        pair_of(RNG.normal(size=120)).cvci.compare(**options)
+
+
+def test_folds_are_tested_with_several_models():
+    frame = pair_of(RNG.normal(size=120)).set_index(
+        pd.Index(np.arange(120) % 4, name="fold"), append=True
+    )
+    with pytest.raises(LogError, match=r"this log has 4 folds, each tested with another model"):
+        frame.cvci.compare(anytime=True)
+
+
+RUNS, POINTS, EVERY = 2000, 2000, 20
+
+
+def draw_differences(kind, rng):
+    """Differences of two models, a row for each run, and their mean."""
+    shape = (RUNS, POINTS)
+    if kind.startswith("0/1"):
+        share = float(kind.split()[1].rstrip("%")) / 100
+        u = rng.random(shape)
+        return np.where(u < 0.6 * share, 1.0, np.where(u < share, -1.0, 0.0)), 0.2 * share
+    if kind == "squared errors":
+        e = rng.standard_normal(shape)
+        return (e + 0.3) ** 2 - (0.8 * e + 0.6 * rng.standard_normal(shape)) ** 2, 0.09
+    if kind == "exponential":
+        return rng.exponential(size=shape), 1.0
+    return rng.lognormal(size=shape), math.exp(0.5)
+
+
+@pytest.mark.slow
+def test_all_looks_together_miss_as_often_as_one_may(capsys):
+    """Looks after every 20 points up to 2,000, by cumulative sums and the limits of the package."""
+    rows = {}
+    n = np.arange(1, POINTS + 1.0)
+    rate = mixture_rate(500, 0.05)
+    for kind in ("0/1 50%", "0/1 10%", "0/1 2%", "squared errors", "exponential", "lognormal"):
+        d, mean = draw_differences(kind, np.random.default_rng(7))
+        total = np.cumsum(d, axis=1)
+        squares = np.cumsum(d**2, axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            se = np.sqrt((squares - total**2 / n) / (n - 1) / n)
+        away = abs(total / n - mean)
+        enough = (n >= 30) & (n % EVERY == 0) & (se > 0)
+        starts = {"30": enough, "100": enough & (n >= 100)}
+        if kind.startswith("0/1"):
+            starts = dict.fromkeys(starts, enough & (squares >= 25))
+        anytime = away > sequence_multiplier(n, rate, 0.05) * se
+        rows[kind] = {
+            "one look, z": (away > 1.96 * se)[:, -1].mean(),
+            "every look, z": ((away > 1.96 * se) & enough).any(axis=1).mean(),
+            **{f"anytime, from {name}": (anytime & there).any(axis=1).mean()
+               for name, there in starts.items()},
+        }  # fmt: skip
+        one = pd.DataFrame({"a": d[0, :700], "b": 0.0}, index=pd.RangeIndex(700, name="point"))
+        found = only_row(one.cvci.compare(anytime=True))
+        reach = sequence_multiplier(700, rate, 0.05) * se[0, 699]
+        assert found["upper"] - found["difference"] == pytest.approx(float(reach), rel=1e-9)
+    table = pd.DataFrame(rows).T
+    with capsys.disabled():
+        print(f"\nmissed at some of the looks after every {EVERY} of {POINTS:,}, {RUNS:,} runs")
+        print(table.round(3).to_string())
+    assert (table["every look, z"] > 0.25).all()
+    fair = table.drop(index="lognormal")
+    assert (fair["anytime, from 100"] <= 0.05).all()
+    assert (fair["anytime, from 30"] <= 0.05).all()
+    assert table.loc["lognormal", "anytime, from 100"] < 0.1

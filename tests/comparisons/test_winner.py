@@ -1,0 +1,200 @@
+"""The best model's error: simultaneous limits, a corrected estimate, every container."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from paired_logs import models
+from rows import only_row
+from scipy import special, stats
+from sklearn.dummy import DummyRegressor
+
+import cvstats
+from cvstats import LogError
+
+RNG = np.random.default_rng(11)
+
+
+def correlated(n_models, points, runs=None, means=None, seed=1):
+    """Losses of models that share half of their variance on each point."""
+    rng = np.random.default_rng(seed)
+    shape = (points,) if runs is None else (points, runs)
+    shared, own = rng.standard_normal(shape), rng.standard_normal((n_models, *shape))
+    level = np.zeros(n_models) if means is None else np.asarray(means)
+    return level.reshape(-1, *[1] * len(shape)) + np.sqrt(0.5) * (shared + own)
+
+
+def frame_of(losses):
+    points = pd.RangeIndex(losses.shape[1], name="point")
+    return pd.DataFrame(losses.T, index=points, columns=[f"m{i}" for i in range(len(losses))])
+
+
+def test_the_limits_are_simultaneous_ones_about_the_smallest_mean():
+    frame = frame_of(correlated(6, 80, means=[0.3, 0.2, 0, 0.1, 0.2, 0.05]))
+    found = frame.cvci.winner(rng=3, n_draws=200_000)
+    means = frame.mean()
+    assert list(found.index) == [means.idxmin()]
+    assert list(found) == ["estimate", "lower", "upper", "se", "mean", "caution"]
+    row = only_row(found)
+    assert row["mean"] == pytest.approx(means.min(), rel=1e-12)
+    assert row["n_models"] == 6
+    # the oracle: draws from the covariance of the means, their maximum taken to Student's t
+    cov = np.cov(frame.to_numpy().T) / 80
+    g = np.random.default_rng(0).multivariate_normal(np.zeros(6), cov, 400_000)
+    z = np.quantile(abs(g / np.sqrt(np.diag(cov))).max(axis=1), 0.95)
+    c = stats.t.isf(stats.norm.sf(z), 79)
+    assert row["upper"] - row["mean"] == pytest.approx(c * row["se"], rel=0.01)
+    assert row["mean"] - row["lower"] == pytest.approx(c * row["se"], rel=0.01)
+    chosen = (means.to_numpy() + g).argmin(axis=1)
+    out_of_bag = means.to_numpy()[chosen] - g[np.arange(len(g)), chosen]
+    assert row["estimate"] == pytest.approx(out_of_bag.mean(), abs=0.003 * row["se"] + 2e-4)
+    assert found.attrs["target"].endswith("of the model with the smallest mean loss in this log")
+    assert found.attrs["interval_method"] == "holdout"
+    assert "alpha" in found.attrs
+    assert "10.1007/s10994-018-5714-4" in found.attrs["reference"]
+
+
+def test_two_models_of_which_one_is_far_behind_have_nothing_to_correct():
+    frame = frame_of(correlated(2, 200, means=[0.0, 9.0]))
+    row = only_row(frame.cvci.winner(rng=1))
+    assert row["estimate"] == pytest.approx(row["mean"], abs=0.02 * row["se"])
+
+
+def test_the_label_of_a_selected_model_points_here():
+    frame = frame_of(correlated(12, 100))
+    label = frame.cvci.holdout()
+    assert (label["caution"] == "selected model").sum() == 1
+    assert "winner allows for the choice" in label.attrs["cautions"]["selected model"]
+    found = frame.cvci.winner(rng=1)
+    assert list(found.index) == list(label.index[label["caution"] == "selected model"])
+    assert found["caution"].item() == ""
+    row = only_row(found)
+    assert row["estimate"] > row["mean"]
+    assert row["upper"] > label["upper"].min()
+
+
+def test_rows_columns_and_shift_change_nothing():
+    frame = frame_of(correlated(5, 60))
+    row = only_row(frame.cvci.winner(rng=2))
+    mixed = only_row(frame.sample(frac=1, random_state=3).cvci.winner(rng=2))
+    far = only_row((frame + 1e6).cvci.winner(rng=2))
+    for name in ("estimate", "lower", "upper", "mean"):
+        assert mixed[name] == pytest.approx(row[name], rel=1e-9, abs=1e-12)
+        assert far[name] - 1e6 == pytest.approx(row[name], abs=1e-8)
+    assert far["se"] == pytest.approx(row["se"], rel=1e-9)
+
+
+def test_every_cell_of_an_array_has_its_own_winner():
+    losses = correlated(4, 70, runs=3)
+    losses[:, :, 1] = np.nan
+    array = xr.DataArray(
+        losses, dims=("model", "point", "lat"), coords={"model": list("abcd"), "lat": [10, 20, 30]}
+    )
+    found = array.cvci.winner(rng=5)
+    assert found.sizes == {"lat": 3}
+    for lat in (10, 30):
+        one = array.sel(lat=lat).drop_vars("lat").cvci.winner(rng=5)
+        for name in ("estimate", "lower", "upper", "mean", "se"):
+            assert float(one[name]) == pytest.approx(float(found[name].sel(lat=lat)), rel=1e-12)
+        assert str(one["model"].values) == str(found["model"].sel(lat=lat).values)
+    assert np.isnan(found["upper"].sel(lat=20))
+    assert cvstats.cautions(found).values.tolist() == ["", "no losses", ""]
+
+
+def test_folds_sources_and_moments():
+    log = cvstats.datasets.load("flights_by_month")
+    losses = cvstats.losses(log, prediction=log.attrs["models"], loss="brier")
+    found = losses.cvci.winner(rng=1)
+    assert found.attrs["interval_method"] == "out_of_source"
+    assert "few sources" in found["caution"].item()
+    row = only_row(found)
+    plain = losses.cvci.out_of_source().loc[found.index[0]]
+    assert row["se"] == pytest.approx(plain["se"], rel=1e-12)
+    assert row["upper"] > plain["upper"]
+    pooled = only_row(losses.cvci.winner(rng=1, method="wald", options={"variance": "within-fold"}))
+    assert pooled["se"] < row["se"]
+    streamed = only_row(cvstats.Moments.of_log(losses, pairs=True).winner(rng=1))
+    for name in ("estimate", "lower", "upper"):
+        assert streamed[name] == pytest.approx(row[name], rel=1e-9)
+
+
+def test_models_without_an_error_and_twins():
+    losses = (correlated(4, 60) > 1.2).astype(float)
+    losses[2] = 0.0
+    row = only_row(frame_of(losses).cvci.winner(rng=1))
+    assert row["lower"] == row["upper"] == row["mean"] == 0
+    assert "zero variance" in row["caution"]
+    twins = correlated(3, 60)
+    twins[1] = twins[0]
+    assert math.isfinite(only_row(frame_of(twins).cvci.winner(rng=1))["upper"])
+
+
+def test_what_is_refused():
+    frame = frame_of(correlated(4, 60))
+    with pytest.raises(LogError, match="holds one model"):
+        frame["m0"].cvci.winner()
+    with pytest.raises(LogError, match="n_draws=5 is too few"):
+        frame.cvci.winner(n_draws=5)
+    with pytest.raises(LogError, match="rng='x' is not a seed"):
+        frame.cvci.winner(rng="x")
+    with pytest.raises(LogError, match="method='tango' is not known"):
+        frame.cvci.winner(method="tango")
+    halves = cvstats.plans.five_by_two(rng=1)
+    rules = {"mean": DummyRegressor(), "zero": DummyRegressor(strategy="constant", constant=0)}
+    twice = cvstats.evaluate(
+        rules, np.zeros((40, 1)), RNG.normal(size=40), plan=halves, progress=False
+    )
+    with pytest.raises(LogError, match="come from one covariance of all models, and those of five"):
+        twice.cvci.winner(method="five_by_two", options={"test": "f"})
+    folds = models(names="abcdefghij").droplevel("repetition")
+    with pytest.raises(LogError, match="come from one covariance of all models, and those of quad"):
+        folds.cvci.winner(method="quadratic")
+    array = xr.DataArray(frame.to_numpy(), dims=("point", "model")).chunk(point=20)
+    with pytest.raises(LogError, match=r"this log is lazy.*log\.compute"):
+        array.cvci.winner()
+
+
+@pytest.mark.slow
+def test_the_error_of_the_winner_of_twenty_is_covered(capsys):
+    """2,000 runs: 100 points, correlation .5, and the mean loss of the model that won."""
+    rows = {}
+    runs, many = 2000, 20
+    for name, points, means in (
+        ("equal models", 100, np.zeros(many)),
+        ("models spread over 4 standard errors", 100, np.linspace(0, 0.4, many)),
+        ("0/1 losses of 30% to 36%", 100, np.linspace(0.3, 0.36, many)),
+        ("the same of 400 points", 400, np.linspace(0.3, 0.36, many)),
+    ):
+        binary = points == 400 or means[0] > 0
+        losses = correlated(many, points, runs, 0 * means if binary else means, seed=points)
+        if binary:
+            losses = losses < special.ndtri(means)[:, None, None]
+        array = xr.DataArray(
+            losses.astype(np.float32), dims=("model", "point", "run"),
+            coords={"model": np.arange(many)},
+        )  # fmt: skip
+        found = array.cvci.winner(rng=1, n_draws=1000)
+        truth = means[found["model"].values.astype(int)]
+        lower, upper, mean, se, estimate = (
+            found[column].values for column in ("lower", "upper", "mean", "se", "estimate")
+        )
+        rows[name] = {
+            "its own interval": np.mean(abs(mean - truth) <= 1.96 * se),
+            "winner": np.mean((lower <= truth) & (truth <= upper)),
+            "width": np.mean((upper - lower) / (2 * 1.96 * se)),
+            "bias of the mean": np.mean(mean - truth) / se.mean(),
+            "bias of the estimate": np.mean(estimate - truth) / se.mean(),
+        }
+    table = pd.DataFrame(rows).T
+    with capsys.disabled():
+        print(f"\nthe error of the best of {many} models, {runs:,} runs; bias in standard errors")
+        print(table.round(3).to_string())
+    assert (table["its own interval"] < 0.92).all()
+    assert (table["winner"] > 0.93).all()
+    assert (table["winner"].drop("0/1 losses of 30% to 36%") > 0.96).all()
+    assert (table["bias of the estimate"].abs() < 0.25).all()
+    assert (table["bias of the mean"] < -0.7).all()

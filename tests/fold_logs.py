@@ -1,0 +1,57 @@
+"""Stored answers about a small log of folds, and what it is to agree with the oracle."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from rows import only_row
+from strategies import close
+
+REFERENCE = Path(__file__).parent / "reference"
+GOLDEN = json.loads((REFERENCE / "golden.json").read_text(encoding="utf-8"))
+
+ALPHAS = st.sampled_from([0.05, 0.1, 0.32, 0.001])
+WEIGHTS = {"size": "pooled", "equal": "macro"}
+LIMITS = ["estimate", "se", "lower", "upper"]
+some = settings(max_examples=40, deadline=None)
+
+
+def frame_log(table, losses):
+    """A Series whose index levels are the columns of a table."""
+    index = pd.MultiIndex.from_arrays(list(table.values()), names=list(table))
+    return pd.Series(losses, index=index, dtype=float)
+
+
+def golden(column="loss"):
+    table = GOLDEN["log"]
+    return frame_log({"fold": table["fold"], "point": table["point"]}, table[column])
+
+
+def printed(expected, decimals):
+    """Equal to what a table with so many decimals shows (a half unit, and float noise)."""
+    return pytest.approx(expected, rel=0, abs=0.5000001 * 10.0**-decimals)
+
+
+def agrees(ours, exact, rows):
+    """All of estimate, standard error and limits agree with an interval of the oracle."""
+    for name in LIMITS:
+        expected = getattr(exact, name)
+        reach = 1.0 if name in ("estimate", "se") else max(1.0, quantile_of(exact))
+        assert close(only_row(ours)[name], expected, rows, tolerance=1e-12 * reach), name
+
+
+def top_of(rows):
+    """The largest loss by size: what a squared mean is measured by."""
+    return float(max(abs(row.loss) for row in rows))
+
+
+def quantile_of(exact):
+    """How many standard errors a limit is away from the estimate."""
+    ends = [abs(end - exact.estimate) for end in exact[3:5] if math.isfinite(end)]
+    return float(max(ends)) / exact.se if exact.se > 0 and ends else 1.0

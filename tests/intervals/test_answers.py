@@ -1,0 +1,194 @@
+"""Variances of repeated answers: stored numbers, slow sums, containers and refusals."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from grouped_logs import stored_case
+from rows import only_row
+
+import cvstats
+from cvstats.errors import LogError
+
+CASE = stored_case("answers")
+NAMES = ["point", "repetition"]
+
+
+def log_of(table, name="llm"):
+    """A Series of the answers to each point, of which there may be different numbers."""
+    index = [(point, k) for point, row in enumerate(table) for k in range(len(row))]
+    losses = [float(loss) for row in table for loss in row]
+    return pd.Series(losses, pd.MultiIndex.from_tuples(index, names=NAMES), name=name)
+
+
+def random_table(seed, sizes, between=1.0):
+    """Answers with three decimals to points of different level."""
+    rng = np.random.default_rng(seed)
+    return [
+        [Fraction(round(1000 * (level + e)), 1000) for e in rng.standard_normal(size)]
+        for level, size in zip(between * rng.standard_normal(len(sizes)), sizes, strict=True)
+    ]
+
+
+def variance(numbers):
+    """The sample variance, in fractions."""
+    mean = sum(numbers) / Fraction(len(numbers))
+    return sum((number - mean) ** 2 for number in numbers) / (len(numbers) - 1)
+
+
+def by_hand(table):
+    """The parts of the variance, in fractions."""
+    means = [sum(row) / Fraction(len(row)) for row in table]
+    single = [variance(row) for row in table]
+    noise = sum(s / len(row) for s, row in zip(single, table, strict=True)) / len(table)
+    between, within = variance(means), sum(single) / Fraction(len(table))
+    return sum(means) / Fraction(len(table)), between, within, between - noise
+
+
+def test_the_stored_case():
+    wanted = CASE["outputs"]
+    row = only_row(cvstats.answers(log_of(CASE["inputs"]["score"]), repetitions=(1, 16)))
+    names = {
+        "estimate": "mean", "se": "se", "between": "between", "within": "within",
+        "point_variance": "omega2", "se_1": "se_K1", "se_16": "se_K16",
+    }  # fmt: skip
+    for ours, theirs in names.items():
+        assert row[ours] == pytest.approx(wanted[theirs], rel=1e-12), ours
+    assert (row["n_points"], row["n_answers"], row["caution"]) == (12, 48, "")
+
+
+@pytest.mark.parametrize("sizes", [(4,) * 9, (2, 5, 3, 2, 7), (2, 2)])
+def test_parts_in_fractions(sizes):
+    table = random_table(len(sizes), sizes, between=9.0)
+    log = log_of(table).sample(frac=1, random_state=2)
+    row = only_row(cvstats.answers(log, repetitions=[3, 1, 3]))
+    mean, between, within, stays = by_hand(table)
+    n = len(table)
+    wanted = {
+        "estimate": mean, "between": between, "within": within, "point_variance": stays,
+        "se": (between / n) ** Fraction(1, 2), "se_limit": (stays / n) ** Fraction(1, 2),
+        "se_3": ((stays + within / 3) / n) ** Fraction(1, 2),
+        "se_1": ((stays + within) / n) ** Fraction(1, 2),
+    }  # fmt: skip
+    assert stays > 0
+    for name, number in wanted.items():
+        assert row[name] == pytest.approx(float(number), rel=1e-12), name
+    names = list(cvstats.answers(log, repetitions=[3, 1, 3]).columns)
+    assert names[-4:] == ["se_3", "se_1", "se_limit", "caution"]
+    far = only_row(cvstats.answers(log + 2.0**10))
+    assert far["within"] == pytest.approx(row["within"], rel=1e-11)
+
+
+def test_as_many_answers_as_there_are_give_the_interval_of_holdout():
+    log = log_of(random_table(3, (4,) * 40))
+    row = only_row(cvstats.answers(log, repetitions=4))
+    usual = only_row(cvstats.holdout(log))
+    assert row["se_4"] == pytest.approx(row["se"], rel=1e-12)
+    assert row["se"] == pytest.approx(usual["se"], rel=1e-12)
+    assert row["estimate"] == pytest.approx(usual["estimate"], rel=1e-12)
+
+
+def test_points_that_are_alike():
+    table = [[Fraction(0), Fraction(1)], [Fraction(1), Fraction(0)], [Fraction(0), Fraction(1)]]
+    row = only_row(cvstats.answers(log_of(table)))
+    assert row["point_variance"] == pytest.approx(-0.25, rel=1e-12)
+    assert row["se_limit"] == 0
+    assert row["se_1"] == pytest.approx((0.5 / 3) ** 0.5, rel=1e-12)
+    assert row["caution"] == "points alike"
+    certain = only_row(cvstats.answers(log_of([[Fraction(1, 3)] * 3] * 4)))
+    assert (certain["point_variance"], certain["se_1"], certain["caution"]) == (0, 0, "")
+
+
+def test_every_container_and_cell():
+    table = pd.DataFrame({
+        name: log_of(random_table(seed, (3,) * 12)) for seed, name in enumerate("ab")
+    })  # fmt: skip
+    wanted = cvstats.answers(table)
+    array = table.to_xarray().to_array("model")
+    found = cvstats.answers(array)
+    masked = xr.concat([array, array * np.nan], "lat")
+    cells = cvstats.answers(masked)
+    for name in ("estimate", "se", "within", "point_variance", "se_16"):
+        np.testing.assert_allclose(found[name], wanted[name], rtol=1e-13, err_msg=name)
+        np.testing.assert_allclose(cells[name].isel(lat=0), wanted[name], rtol=1e-13)
+        assert cells[name].isel(lat=1).isnull().all()
+    assert cvstats.cautions(cells).isel(lat=1).values.tolist() == ["no losses"] * 2
+    for gone in (array.chunk(), cvstats.Moments.of_log(table)):
+        with pytest.raises(LogError, match="needs cells by 'point'"):
+            cvstats.answers(gone)
+    two = pd.concat([table["a"], table["b"]], keys=["x", "y"], names=["task"])
+    each = cvstats.answers(two, by="task")
+    np.testing.assert_allclose(each["within"], wanted["within"], rtol=1e-13)
+    gap = cvstats.difference(table)
+    parts = only_row(cvstats.answers(gap))
+    assert parts["between"] == pytest.approx(
+        float(by_hand([
+            [a - b for a, b in zip(one, two, strict=True)]
+            for one, two in zip(random_table(0, (3,) * 12), random_table(1, (3,) * 12), strict=True)
+        ])[1]), rel=1e-12,
+    )  # fmt: skip
+
+
+def test_sources_that_are_ignored():
+    log = log_of(random_table(3, (4,) * 40)).to_frame()
+    log["fold"], log["source"] = 0, log.index.get_level_values("point") // 4
+    sourced = log.set_index(["fold", "source"], append=True)["llm"]
+    assert only_row(cvstats.answers(sourced))["caution"] == "sources ignored"
+    with pytest.raises(LogError, match="leaves one source out at a time, with 10 models"):
+        cvstats.answers(sourced.droplevel("fold"))
+
+
+def folded():
+    log = log_of(random_table(3, (4,) * 12)).to_frame()
+    log["fold"] = log.index.get_level_values("point") % 3
+    return log.set_index("fold", append=True)["llm"]
+
+
+WHOLE = log_of(random_table(3, (2, 3, 2)))
+REFUSALS = {
+    "one answer": (WHOLE.iloc[:6], {}, "these points have one answer: point=2. Expected two"),
+    "one repetition": (WHOLE.xs(0, level="repetition"), {}, "the log has one repetition"),
+    "one point": (WHOLE.iloc[:2], {}, "needs two points or more, and this log has one"),
+    "points without names": (WHOLE.droplevel("point"), {}, "the log has no level 'point'"),
+    "folds": (folded(), {}, "the log has 3 folds, each tested with another model"),
+    "samples": (
+        WHOLE.rename_axis(["point", "sample"]), {}, "a log of several resampled data sets",
+    ),
+    "no number": (WHOLE, {"repetitions": ()}, "repetitions=() is empty"),
+    "a number below 1": (WHOLE, {"repetitions": (4, 0)}, "repetitions=0 is out of range"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSALS.values(), ids=list(REFUSALS))
+def test_refused(case):
+    log, options, words = case
+    with pytest.raises(LogError) as error:
+        cvstats.answers(log, **options)
+    assert words in str(error.value)
+
+
+@pytest.mark.slow
+def test_the_parts_are_unbiased(capsys):
+    """2,000 logs of 60 points with 2 to 6 answers: mean parts, and the variance of the mean."""
+    rng = np.random.default_rng(11)
+    sizes, runs = 2 + np.arange(60) % 5, 2_000
+    point = np.repeat(np.arange(60), sizes)
+    chance = rng.beta(2.0, 1.0, size=(60, runs))
+    losses = (rng.random((len(point), runs)) < chance[point]).astype(float)
+    index = pd.MultiIndex.from_arrays(
+        [point, np.concatenate([np.arange(k) for k in sizes])], names=NAMES
+    )
+    table = cvstats.answers(pd.DataFrame(losses, index))
+    within = 1 / 6  # E p (1 - p) of a beta(2, 1) distribution; Var p is 1 / 18
+    truth = 1 / 18, within, (1 / 18 + within * np.mean(1 / sizes)) / 60
+    found = table["point_variance"].mean(), table["within"].mean(), table["estimate"].var()
+    with capsys.disabled():
+        print("\nanswers, found and true:", np.round(found, 5), np.round(truth, 5))
+    assert found[0] == pytest.approx(truth[0], abs=0.001)
+    assert found[1] == pytest.approx(truth[1], abs=0.001)
+    assert found[2] == pytest.approx(truth[2], rel=0.1)
+    assert (table["se"] ** 2).mean() == pytest.approx(truth[2], rel=0.02)

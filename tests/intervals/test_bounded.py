@@ -1,0 +1,230 @@
+"""Bounded losses in small test sets: bets, empirical Bernstein, other programs, and refusals."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from rows import only_row
+from scipy import optimize, special
+
+import cvstats
+from cvstats.core import betting
+from cvstats.errors import LogError
+
+STORED = Path(__file__).parents[1] / "reference" / "bounded.json"
+CASES = {case["id"]: case for case in json.loads(STORED.read_text())}
+BOTH = ("betting", "bernstein")
+
+
+def one_set(values, name="m"):
+    values = np.asarray(values, dtype=float)
+    return pd.Series(values, pd.RangeIndex(len(values), name="point"), name=name)
+
+
+def limits(losses, interval, bounds=(0, 1), **options):
+    table = cvstats.holdout(losses, interval=interval, bounds=bounds, **options)
+    return table[["lower", "upper"]].to_numpy()
+
+
+def exact_log_wealth(values, m):
+    """The logarithm of the average wealth of all bets, by those of single factors."""
+    shares = [j / 11 for j in range(1, 11)]
+    up = [sum(math.log1p(c * (x - m) / m) for x in values) for c in shares]
+    down = [sum(math.log1p(-c * (x - m) / (1 - m)) for x in values) for c in shares]
+    return special.logsumexp([*up, *down]) - math.log(20)
+
+
+def exact_lower(values, alpha):
+    """The lower limit by a search that knows nothing of convexity."""
+    if not any(values):
+        return 0.0
+
+    def excess(u):
+        return exact_log_wealth(values, math.exp(u)) + math.log(alpha)
+
+    top = math.log(math.fsum(values) / len(values)) - 1e-9
+    return math.exp(optimize.brentq(excess, top - 40, top, xtol=1e-14))
+
+
+def exact_bets(values, alpha):
+    return exact_lower(values, alpha), 1 - exact_lower(1 - values, alpha)
+
+
+# --- numbers --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
+def test_stored_cases(case):
+    losses, wanted = one_set(case["inputs"]["loss"]), case["outputs"]
+    found = limits(losses, "betting")[0]
+    np.testing.assert_allclose(found, wanted["dKelly D=10 fixed n, exact root"], rtol=1e-12)
+    low, high = wanted["dKelly D=10 fixed n, grid (confseq)"]
+    assert low <= found[0] <= low + 1e-3
+    assert high - 1e-3 <= found[1] <= high
+    np.testing.assert_allclose(
+        limits(losses, "bernstein")[0], np.clip(wanted["maurer_pontil"], 0, 1), rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("alpha", [0.3, 0.05, 1e-4])
+@pytest.mark.parametrize("n", [2, 7, 30, 200])
+@pytest.mark.parametrize("kind", ["uniform", "rare", "small", "0/1", "0", "1", "constant"])
+def test_bets_against_the_formula(n, kind, alpha):
+    draw = np.random.default_rng(n)
+    values = {
+        "uniform": draw.random(n),
+        "rare": np.r_[0.9, np.zeros(n - 1)],
+        "small": 1e-5 * draw.random(n),
+        "0/1": (draw.random(n) < 0.2).astype(float),
+        "0": np.zeros(n),
+        "1": np.ones(n),
+        "constant": np.full(n, 0.1),
+    }[kind]
+    found, wanted = limits(one_set(values), "betting", alpha=alpha)[0], exact_bets(values, alpha)
+    np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-14)
+
+
+def test_the_loops_are_their_python(monkeypatch):
+    values = np.random.default_rng(0).random((4, 137)) ** 4
+    values[3] = np.r_[np.ones(136), 0]
+    compiled, plain = np.empty((2, 4)), np.empty((2, 4))
+    betting.find_limits(values, 3.0, compiled)
+    lines = [*values, np.r_[1.0, np.zeros(40)], np.r_[1e-15, np.zeros(40)], np.zeros(41)]
+    lowest = [betting.find_lowest(line, 3.0) for line in lines]
+    for name in ("log_product", "log_wealth", "find_lowest"):
+        monkeypatch.setattr(betting, name, getattr(betting, name).py_func)
+    betting.find_limits.py_func(values, 3.0, plain)
+    np.testing.assert_allclose(plain, compiled, rtol=1e-12)
+    assert [betting.find_lowest(line, 3.0) for line in lines] == pytest.approx(lowest, rel=1e-12)
+    assert betting.log_wealth(np.ones(200), 1e-3) > 1000
+
+
+def test_a_mean_too_small_to_bet_on_has_the_limit_0():
+    row = only_row(cvstats.holdout(one_set([1e-17] * 40), interval="betting", bounds=(0, 1)))
+    assert row["lower"] == 0
+    assert 0.05 < row["upper"] < 0.2
+
+
+@pytest.mark.parametrize("interval", BOTH)
+def test_other_bounds_are_another_unit(interval):
+    values = np.random.default_rng(1).random(40)
+    moved = limits(one_set(5 * values - 2), interval, bounds=[-2, 3])
+    np.testing.assert_allclose(moved, 5 * limits(one_set(values), interval) - 2, rtol=1e-12)
+    mirrored = limits(one_set(-values), interval, bounds=(-1, 0))
+    np.testing.assert_allclose(mirrored[:, ::-1], -limits(one_set(values), interval), rtol=1e-12)
+
+
+@pytest.mark.parametrize("interval", BOTH)
+def test_what_the_result_says(interval):
+    values = np.r_[np.random.default_rng(2).random(20) / 50, 1.0]
+    wald = cvstats.holdout(one_set(values))
+    found = cvstats.holdout(one_set(values), interval=interval, bounds=(0, 1))
+    assert {"few points", "skewed"} <= set(wald["caution"].iloc[0].split(", "))
+    assert found["caution"].iloc[0] == ""
+    assert found.attrs["bounds"] == "[0, 1]"
+    assert found.attrs["guarantee"].startswith("finite-sample")
+    assert "doi" in found.attrs["reference"] or "arXiv" in found.attrs["reference"]
+    assert found[["estimate", "se"]].equals(wald[["estimate", "se"]])
+    same = cvstats.holdout(one_set(np.full(20, 0.25)), interval=interval, bounds=(0, 1))
+    assert same["caution"].iloc[0] == ""
+    assert same["upper"].iloc[0] - same["lower"].iloc[0] > 0.1
+
+
+# --- containers -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("interval", BOTH)
+def test_cells_of_a_grid(interval):
+    table = pd.DataFrame(np.random.default_rng(3).random((25, 24)))
+    table[5] = np.nan
+    wanted = table.rename_axis("point").drop(columns=5).cvci.holdout(
+        interval=interval, bounds=(0, 1)
+    )  # fmt: skip
+    grid = xr.DataArray(table.to_numpy().reshape(25, 4, 6), dims=("point", "lat", "lon"))
+    for array in (grid, grid.transpose("lon", ...), grid.chunk({"point": 9, "lat": 2})):
+        found = array.cvci.holdout(interval=interval, bounds=(0, 1))
+        assert found.attrs["bounds"] == "[0, 1]"
+        for name in ("estimate", "lower", "upper"):
+            values = found[name].transpose("lat", "lon").values.reshape(-1)
+            assert np.isnan(values[5])
+            np.testing.assert_allclose(np.delete(values, 5), wanted[name], rtol=1e-12)
+        assert cvstats.cautions(found).transpose("lat", "lon").values.reshape(-1)[5] == "no losses"
+
+
+@pytest.mark.parametrize("interval", BOTH)
+def test_repetitions_are_averaged_and_parts_are_their_own(interval):
+    values = np.random.default_rng(4).random((3, 20))
+    means = limits(one_set(values.mean(axis=0)), interval)
+    twice = pd.concat({r: one_set(part) for r, part in enumerate(values)}, names=["repetition"])
+    np.testing.assert_allclose(limits(twice, interval), means, rtol=1e-12)
+    sites = pd.concat({r: one_set(part) for r, part in enumerate(values)}, names=["site"])
+    each = np.concatenate([limits(one_set(part), interval) for part in values])
+    np.testing.assert_allclose(limits(sites, interval, by="site"), each, rtol=1e-12)
+    holed = one_set(values[0]).where(lambda losses: losses.index != 7)
+    left = one_set(np.delete(values[0], 7))
+    np.testing.assert_allclose(limits(holed, interval, missing="drop"), limits(left, interval))
+
+
+def test_float32_at_the_end_of_the_range():
+    losses = one_set(np.r_[np.linspace(0, 1, 19), 1 + 1e-7]).astype("float32")
+    assert limits(losses, "betting")[0][1] < 1
+
+
+def test_both_models_of_a_union():
+    pair = pd.DataFrame({"a": [0.1, 0.2] * 20, "b": [0.5, 0.7] * 20}).rename_axis("point")
+    options = {"method": "holdout", "interval": "betting", "bounds": (0, 1)}
+    row = pair.cvci.compare(method="union", options=options).iloc[0]
+    a, b = limits(pair, "betting", alpha=0.025)
+    assert (row["lower"], row["upper"]) == pytest.approx((a[0] - b[1], a[1] - b[0]))
+
+
+# --- refusals -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("interval", BOTH)
+@pytest.mark.parametrize(
+    ("bounds", "words"),
+    [
+        (None, "needs the smallest and the largest loss that can be"),
+        ((0, 1, 2), "is not a pair of numbers"),
+        (1, "is not a pair of numbers"),
+        ((0, np.inf), "is not a pair of numbers"),
+        (("0", 1), "is not a pair of numbers"),
+        ((1, 0), r"bounds=\(1, 0\) has no room"),
+        ((0, 0.5), r"the loss of 'm' at point=9 is 0.9, outside of bounds=\(0, 0.5\)"),
+        ((0.1, 1), r"the loss of 'm' at point=0 is 0, outside of bounds=\(0.1, 1\)"),
+    ],
+)
+def test_bounds_in_words(interval, bounds, words):
+    losses = one_set([0, 0.1, 0.2, 0.3, 0.4, 0.4, 0.1, 0.2, 0.3, 0.9])
+    with pytest.raises(LogError, match=words):
+        losses.cvci.holdout(interval=interval, bounds=bounds)
+
+
+def test_other_refusals():
+    losses = one_set(np.linspace(0, 1, 20))
+    with pytest.raises(LogError, match="belongs to interval='betting' or 'bernstein'"):
+        losses.cvci.holdout(bounds=(0, 1))
+    with pytest.raises(LogError, match="one by one"):
+        cvstats.Moments.of_log(losses).holdout(interval="betting", bounds=(0, 1))
+    seeds = pd.concat({0: losses, 1: losses}, names=["repetition"])
+    with pytest.raises(LogError, match="a point's mean loss of 'm' is 0.9"):
+        seeds.cvci.holdout(interval="betting", bounds=(0, 0.9))
+    pair = pd.DataFrame({"a": losses, "b": losses[::-1].to_numpy()})
+    options = {"interval": "betting", "bounds": (-1, 1)}
+    with pytest.raises(LogError, match=r"cvci.holdout\(interval='betting', bounds=...\)"):
+        pair.cvci.compare(method="holdout", options=options)
+    gap = cvstats.difference(pair).cvci.holdout(**options)
+    assert -1 < gap["lower"].iloc[0] < 0 < gap["upper"].iloc[0] < 1
+    predictions = pd.DataFrame(
+        {"y_true": [0, 1] * 10, "p": np.linspace(0.1, 0.9, 20)}, index=losses.index
+    )
+    area = cvstats.losses(predictions, prediction="p", loss="auc")
+    with pytest.raises(LogError, match="pseudo-losses of a metric"):
+        area.cvci.holdout(interval="betting", bounds=(0, 1))

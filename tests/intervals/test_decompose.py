@@ -1,0 +1,61 @@
+"""decompose against the oracle, and what it refuses."""
+
+from __future__ import annotations
+
+import oracle
+import pytest
+from fold_logs import (
+    WEIGHTS,
+    golden,
+    some,
+    top_of,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+from rows import only_row
+from strategies import close, logs, shuffled
+
+import cvstats
+
+
+@some
+@given(
+    logs(sizes=(2, 4), folds=(2, 4), repetitions=(1, 3)),
+    st.sampled_from([0, 0.1, 0.7]),
+    st.sampled_from(list(WEIGHTS)),
+)
+def test_decompose(rows, rho, fold_weights):
+    parts = [
+        [row for row in rows if row.repetition == repetition]
+        for repetition in sorted({row.repetition for row in rows})
+    ]
+    exact = [oracle.decompose(part, WEIGHTS[fold_weights]) for part in parts]
+    gammas = [oracle.gamma_of_rho(part, rho) for part in parts]
+    ours = cvstats.decompose(shuffled(rows), rho=rho, fold_weights=fold_weights)
+    expected = {name: oracle.mean(part[name] for part in exact) for name in exact[0]}
+    gamma = oracle.mean(gammas)
+    assert only_row(ours)["theta_1"] == pytest.approx(
+        float(expected.pop("theta_1")), abs=2e-12 * top_of(rows) ** 2
+    )
+    expected |= {
+        "gamma": gamma,
+        "omega": gamma + expected["omega_minus_gamma"],
+        "sigma2": gamma + expected["omega_minus_gamma"] + expected["sigma2_minus_omega"],
+        "theta": gamma + expected["theta_minus_gamma"],
+    }
+    for name, value in expected.items():
+        assert close(only_row(ours)[name], value, rows, 2, tolerance=4e-12), name
+    given_gamma = cvstats.decompose(shuffled(rows), gamma=float(gamma), fold_weights=fold_weights)
+    for name in ("gamma", "omega", "sigma2", "theta"):
+        assert close(only_row(given_gamma)[name], expected[name], rows, 2, tolerance=4e-12), name
+    assert "assumed correlation" in ours.attrs["cautions"]
+    assert (only_row(ours)["n_points"], only_row(ours)["n_repetitions"]) == (
+        len(parts[0]),
+        len(parts),
+    )
+
+
+def test_rho_and_gamma():
+    for arguments in ({"rho": 1.0}, {"rho": -0.1}, {"rho": 0.1, "gamma": 0.1}):
+        with pytest.raises(cvstats.errors.LogError, match="rho"):
+            cvstats.decompose(golden(), **arguments)

@@ -1,0 +1,62 @@
+"""holdout against the oracle, and what it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import oracle
+import pandas as pd
+import pytest
+from fold_logs import (
+    ALPHAS,
+    LIMITS,
+    agrees,
+    golden,
+    some,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+from rows import only_row
+from strategies import logs, series
+
+import cvstats
+
+
+@some
+@given(st.data(), st.sampled_from(["wald", "t"]), ALPHAS)
+def test_holdout(data, interval, alpha):
+    rows = data.draw(logs(sizes=(2, 14), folds=(1, 1), repetitions=(1, 3)))
+    exact = oracle.holdout(rows, interval, alpha)
+    log = series(rows, levels=("repetition", "point"))
+    agrees(cvstats.holdout(log, interval=interval, alpha=alpha), exact, rows)
+
+
+@some
+@given(logs(sizes=(2, 30), folds=(1, 1), zero_one=True), ALPHAS)
+def test_holdout_of_proportions(rows, alpha):
+    log = series(rows, levels=("point",))
+    for interval in ("wilson", "clopper-pearson"):
+        exact = oracle.holdout(rows, interval, alpha)
+        ours = cvstats.holdout(log, interval=interval, alpha=alpha)
+        for name in LIMITS:
+            assert only_row(ours)[name] == pytest.approx(
+                float(getattr(exact, name)), rel=1e-12, abs=1e-15
+            )
+        assert 0 <= only_row(ours)["lower"] < only_row(ours)["upper"] <= 1
+        assert "zero variance" not in only_row(ours)["caution"]
+
+
+def test_holdout_refuses():
+    log = golden().xs(0, level="fold")
+    with pytest.raises(cvstats.errors.LogError, match="0 or 1"):
+        cvstats.holdout(log, interval="wilson")
+    with pytest.raises(cvstats.errors.LogError, match="interval='score' is not known"):
+        cvstats.holdout(log, interval="score")
+    with pytest.raises(cvstats.errors.LogError, match="3 folds"):
+        cvstats.holdout(golden())
+    log = (log > 0.5).astype(float)
+    log.iloc[1] = np.nan
+    with pytest.raises(cvstats.errors.LogError, match="missing"):
+        cvstats.holdout(log, interval="wilson")
+    twice = pd.concat({0: golden().xs(0, level="fold")} | {1: log}, names=["repetition"]).fillna(0)
+    with pytest.raises(cvstats.errors.LogError, match="2 repetitions"):
+        cvstats.holdout(twice, interval="clopper-pearson")

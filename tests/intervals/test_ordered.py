@@ -1,0 +1,477 @@
+"""Losses in order of time: the formulas, other programs, containers, panels, gaps and refusals."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from rows import only_row
+from scipy import stats
+
+import cvstats
+from cvstats.containers.times import find_odd_time, is_regular, order_times
+from cvstats.core.design import Design, Level
+from cvstats.errors import LogError
+
+CASES = json.loads((Path(__file__).parents[1] / "reference" / "ordered.json").read_text())
+CASE = CASES[0]
+WANTED = CASE["outputs"]
+PEER = pd.Series(CASE["inputs"]["d"], pd.RangeIndex(40, name="point"), name="d")
+ORDERED = [
+    {},
+    {"estimator": "newey-west"},
+    {"estimator": "newey-west", "lags": 7},
+    {"horizon": 3},
+    {"horizon": 4, "estimator": "newey-west"},
+]
+
+
+def series(n=60, correlation=0.5, seed=0, start="2024-01-01", models=1):
+    """Losses of which neighbouring days are alike, a column for each model."""
+    draw = np.random.default_rng(seed).normal(size=(n, models))
+    for day in range(1, n):
+        draw[day] += correlation * draw[day - 1]
+    days = pd.date_range(start, periods=n, name="point")
+    return pd.DataFrame(draw, days, [f"m{i}" for i in range(models)])
+
+
+def exact_variance(losses, estimator=None, horizon=None, lags=None):
+    """The variance of the mean and the degrees of freedom, sum by sum as they are printed."""
+    n, apart = len(losses), losses - losses.mean()
+    gamma = [sum(apart[t] * apart[t - lag] for t in range(lag, n)) / n for lag in range(n)]
+    if horizon is not None:
+        weigh = (lambda lag: 1 - lag / horizon) if estimator else (lambda lag: 1.0)
+        harvey = (n + 1 - 2 * horizon + horizon * (horizon - 1) / n) / n
+        variance = gamma[0] + 2 * sum(weigh(lag) * gamma[lag] for lag in range(1, horizon))
+        return variance / n / harvey, n - 1
+    if estimator == "newey-west":
+        lags = math.floor(4 * (n / 100) ** (2 / 9)) if lags is None else lags
+        tail = sum((1 - lag / (lags + 1)) * gamma[lag] for lag in range(1, lags + 1))
+        return (gamma[0] + 2 * tail) / n, None
+    cosines = math.floor(0.4 * n ** (2 / 3) + 1e-9)
+    total = 0.0
+    for j in range(1, cosines + 1):
+        sums = sum(apart[t - 1] * math.cos(math.pi * j * (t - 0.5) / n) for t in range(1, n + 1))
+        total += 2 / n * sums**2
+    return total / n / cosines, cosines
+
+
+def assert_exact(row, losses, alpha=0.05, **options):
+    variance, df = exact_variance(np.asarray(losses, dtype=float), **options)
+    quantile = stats.norm.isf(alpha / 2) if df is None else stats.t.isf(alpha / 2, df)
+    assert row["estimate"] == pytest.approx(np.mean(losses), rel=1e-12)
+    assert row["se"] == pytest.approx(math.sqrt(variance), rel=1e-12)
+    assert row["upper"] - row["estimate"] == pytest.approx(quantile * row["se"], rel=1e-10)
+    assert row["estimate"] - row["lower"] == pytest.approx(quantile * row["se"], rel=1e-10)
+    assert ("df" in row) == (df is not None)
+    assert df is None or row["df"] == df
+
+
+# --- numbers --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lags", [0, 1, 2, 3, 5])
+def test_newey_west_is_that_of_sandwich(lags):
+    row = only_row(PEER.cvci.ordered(estimator="newey-west", lags=lags))
+    assert row["se"] ** 2 == pytest.approx(WANTED[f"NW{lags}"], rel=1e-12)
+    assert row["n_lags"] == lags
+
+
+def test_cosines_are_the_stored_ones():
+    row = only_row(PEER.cvci.ordered())
+    assert row["n_cosines"] == 4
+    assert row["se"] ** 2 == pytest.approx(WANTED["EWC4"], rel=1e-12)
+
+
+@pytest.mark.parametrize("horizon", [1, 2, 3])
+@pytest.mark.parametrize(("estimator", "name"), [(None, "acf"), ("newey-west", "bartlett")])
+def test_diebold_mariano_is_that_of_forecast(horizon, estimator, name):
+    statistic, p = WANTED[f"dm_{horizon}_{name}"]
+    pair = pd.DataFrame({"a": PEER, "b": 0.0})
+    options = {"horizon": horizon, "estimator": estimator}
+    row = pair.cvci.compare(method="ordered", options=options).iloc[0]
+    assert row["statistic"] == pytest.approx(statistic, rel=1e-12)
+    assert row["p_value"] == pytest.approx(p, rel=1e-12)
+    alone = PEER.cvci.ordered(**options).iloc[0]
+    assert (alone["estimate"], alone["se"]) == pytest.approx((row["difference"], row["se"]))
+
+
+def test_one_sided_as_in_forecast():
+    pair = pd.DataFrame({"a": PEER, "b": 0.0})
+    table = pair.cvci.compare(method="ordered", options={"horizon": 2}, alternative="greater")
+    assert table["p_value"].iloc[0] == pytest.approx(WANTED["dm_2_greater"][1], rel=1e-12)
+
+
+@pytest.mark.parametrize("options", ORDERED)
+@pytest.mark.parametrize("n", [12, 64, 125])
+def test_each_estimator_against_its_formula(options, n):
+    losses = series(n)
+    row = only_row(losses.cvci.ordered(alpha=0.1, **options))
+    assert_exact(row, losses["m0"], alpha=0.1, **options)
+    assert (row["n_times"], row["n_points"]) == (n, n)
+    assert losses.cvci.ordered(**options).attrs["estimator"] == (
+        options.get("estimator") or ("diebold-mariano" if "horizon" in options else "ewc")
+    )
+
+
+@pytest.mark.parametrize("options", ORDERED)
+def test_far_from_zero_and_constant(options):
+    losses = (series() * 2**10).round() / 2**10
+    near, far = losses.cvci.ordered(**options), (losses + 2.0**30).cvci.ordered(**options)
+    assert far["se"].iloc[0] == pytest.approx(near["se"].iloc[0], rel=1e-9)
+    flat = (0 * losses + 0.1).cvci.ordered(**options).iloc[0]
+    assert (flat["lower"], flat["se"], flat["upper"]) == (0.1, 0.0, 0.1)
+    assert flat["caution"] == "zero variance"
+
+
+# --- order ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", ORDERED)
+def test_order_of_rows_does_not_matter_and_that_of_times_does(options):
+    losses = series(models=2)
+    wanted = losses.cvci.ordered(**options)
+    shuffled = losses.sample(frac=1, random_state=1)
+    pd.testing.assert_frame_equal(shuffled.cvci.ordered(**options), wanted, rtol=1e-13)
+    moved = losses.set_axis(shuffled.index)
+    assert (moved.cvci.ordered(**options)["se"] < 0.9 * wanted["se"]).all()
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        lambda days: days.strftime("%Y-%m-%d"),
+        lambda days: days.tz_localize("Europe/Berlin"),
+        lambda days: days.to_period("D"),
+        lambda days: pd.Index([day.date() for day in days], dtype=object),
+        lambda days: pd.CategoricalIndex(days.strftime("%Y-%m-%d")),
+        lambda days: np.arange(len(days)) * 0.1,
+        lambda days: pd.Index(list(range(-3, len(days) - 3)), dtype=object),
+        lambda days: days - days[0],
+        lambda days: pd.bdate_range("2024-01-01", periods=len(days)),
+        lambda days: pd.date_range("2024-01-31", periods=len(days), freq="ME"),
+    ],
+)
+def test_labels_that_are_times(label):
+    losses = series(70)
+    wanted = losses.cvci.ordered()
+    losses.index = pd.Index(label(losses.index), name="point")
+    shuffled = losses.sample(frac=1, random_state=1)
+    pd.testing.assert_frame_equal(shuffled.cvci.ordered(), wanted, rtol=1e-13)
+
+
+class DatetimeNoLeap:
+    """A date of a calendar in which every month has 30 days."""
+
+    def __init__(self, day):
+        self.number = day
+        self.year, rest = divmod(day, 360)
+        self.month, self.day, self.hour = rest // 30 + 1, rest % 30 + 1, 0
+
+    def __lt__(self, other):
+        return self.number < other.number
+
+    def __sub__(self, other):
+        return self.number - other.number
+
+
+DatetimeNoLeap.__module__ = "cftime"
+
+
+def test_calendars_of_climate_models():
+    losses = series()
+    wanted = losses.cvci.ordered()
+    for days in (range(60), range(0, 60 * 30, 30)):
+        labels = [DatetimeNoLeap(day) for day in days]
+        losses.index = pd.Index(labels, dtype=object, name="point")
+        pd.testing.assert_frame_equal(losses.cvci.ordered(), wanted)
+    # months of unequal length, and a day that is missing
+    assert is_regular(pd.Index([DatetimeNoLeap(day) for day in (0, 30, 60, 90)], dtype=object))
+    assert not is_regular(pd.Index([DatetimeNoLeap(day) for day in (0, 1, 3)], dtype=object))
+
+
+@pytest.mark.parametrize(
+    ("times", "regular"),
+    [
+        ([5, 9], True),
+        ([1, 2, 4], False),
+        (["2024-01", "2024-02", "2024-03", "2024-04"], True),
+        (["2024-01", "2024-02", "2024-04", "2024-05"], False),
+        ([datetime.date(2024, 1, day) for day in (1, 2, 4)], False),
+        (pd.period_range("2024-01", periods=5, freq="Q"), True),
+        (pd.period_range("2024-01", periods=5, freq="Q").delete(2), False),
+        (pd.date_range("2024-03-29", periods=5, tz="Europe/Berlin"), True),
+        (pd.timedelta_range("0h", periods=5, freq="6h"), True),
+    ],
+)
+def test_steps_between_times(times, regular):
+    assert is_regular(pd.Index(times)) is regular
+
+
+def test_labels_that_are_no_times():
+    assert find_odd_time(()) is None
+    assert find_odd_time(["2024-01-01", "b"]) == "'b'"
+    assert find_odd_time([True, False]) == "True"
+    assert find_odd_time([("2024-01-01", 1)]) == "('2024-01-01', 1)"
+    mixed = [datetime.date(2024, 1, 1), "2024-01-02"]
+    assert find_odd_time(mixed) == "'2024-01-02'"
+
+
+def test_only_times_that_occur_count():
+    codes = np.array([3, 1, 0], dtype=np.int32)
+    design = Design({"point": Level(pd.Index([30, 10, 0, 20]), codes)}, 3)
+    times = order_times(design)
+    np.testing.assert_array_equal(times.place, [1, 0, 2])
+    assert times.number == 3
+    assert times.regular
+
+
+# --- gaps and doubts ------------------------------------------------------------------------------
+
+
+def test_gaps_in_time():
+    losses = series()
+    holed = losses.drop(losses.index[[20, 21]])
+    row = only_row(holed.cvci.ordered())
+    assert row["caution"] == "gaps in time"
+    assert_exact(row, holed["m0"])
+    losses = losses.where(losses.index.isin(holed.index)[:, None])
+    with pytest.raises(LogError, match="missing='drop'"):
+        losses.cvci.ordered()
+    dropped = losses.cvci.ordered(missing="drop")
+    assert dropped.attrs["n_dropped"] == 2
+    assert only_row(dropped)["se"] == row["se"]
+    assert only_row(dropped)["caution"] == "gaps in time"
+
+
+def test_cells_with_gaps_of_their_own():
+    table = series(models=3)
+    table.iloc[5, 0] = table.iloc[-1, 1] = np.nan
+    grid = xr.DataArray(table, dims=("point", "lat"))
+    for array in (grid, grid.chunk({"point": 7, "lat": 2}), grid.T):
+        found = array.cvci.ordered(missing="drop").compute()
+        for cell in range(3):
+            wanted = table.iloc[:, [cell]].cvci.ordered(missing="drop")
+            for name in ("estimate", "se", "df"):
+                assert found[name].values[cell] == pytest.approx(wanted[name].iloc[0], rel=1e-12)
+            labels = str(cvstats.cautions(found).values[cell])
+            assert labels == wanted["caution"].iloc[0] == ("gaps in time" if cell == 0 else "")
+        np.testing.assert_array_equal(found["n_times"], [59, 59, 60])
+        np.testing.assert_array_equal(found["n_dropped"], [1, 1, 0])
+    with pytest.raises(LogError, match="missing"):
+        grid.chunk({"point": 7}).cvci.ordered().compute()
+
+
+def test_masked_cells_have_no_interval():
+    table = series(models=3)
+    table["m1"] = np.nan
+    grid = xr.DataArray(table.to_numpy(), dims=("point", "lat"))
+    for array in (grid, grid.chunk({"lat": 1})):
+        found = array.cvci.ordered().compute()
+        assert np.isnan(found["se"].values).tolist() == [False, True, False]
+        assert cvstats.cautions(found).values.tolist() == ["", "no losses", ""]
+
+
+def test_serial_dependence_is_allowed_for_and_advised():
+    losses = series(400, 0.6, models=2)
+    assert set(losses.cvci.holdout()["caution"]) == {"serial dependence"}
+    usual = losses.cvci.interval()
+    assert "Use ordered" in usual.attrs["cautions"]["serial dependence"]
+    assert "ordered" in cvstats.diagnose(losses).set_index("code").loc["CVS027", "advice"].iloc[0]
+    assert set(losses.cvci.ordered()["caution"]) == {""}
+    assert cvstats.methods(losses).loc["ordered", "applies"]
+    table = losses.cvci.compare(method="ordered")
+    assert table["caution"].iloc[0] == ""
+    assert table.attrs["target"].startswith("difference of two models in the long-run mean loss")
+
+
+def test_dependence_that_is_too_strong():
+    losses = series(100, 0.95)
+    for options in ({}, {"estimator": "newey-west"}, {"horizon": 2}):
+        assert only_row(losses.cvci.ordered(**options))["caution"] == "strong dependence"
+    sums = series(100, 0).rolling(3).mean().dropna()  # forecasts three steps ahead
+    assert only_row(sums.cvci.ordered(horizon=3))["caution"] == ""
+    assert only_row(sums.cvci.ordered(horizon=1))["caution"] == "strong dependence"
+
+
+def test_false_alarms_are_rare():
+    noise = series(200, 0, models=200)
+    for options in ORDERED:
+        told = noise.cvci.ordered(**options)["caution"] == "strong dependence"
+        assert told.mean() <= 0.03, options
+
+
+def test_a_variance_that_is_not_positive():
+    losses = pd.Series([1.0, -1, 1, -1, 1, -1.5, 1, -1, 1, -1, 1, -1], name="m")
+    losses.index = pd.RangeIndex(12, name="point")
+    row = only_row(losses.cvci.ordered(horizon=2))
+    assert row["caution"] == "horizon not used"
+    assert_exact(row.drop("caution"), losses, horizon=1)
+    pair = pd.DataFrame({"a": losses, "b": 0.0})
+    table = pair.cvci.compare(method="ordered", options={"horizon": 2})
+    assert "horizon not used" in table["caution"].iloc[0]
+
+
+def test_few_times_and_normal_quantiles():
+    losses = series(29, 0)
+    assert only_row(losses.cvci.ordered(estimator="newey-west"))["caution"] == "few points"
+    assert only_row(losses.cvci.ordered())["caution"] == ""
+    assert only_row(series(30, 0).cvci.ordered(estimator="newey-west"))["caution"] == ""
+
+
+# --- panels, repetitions, folds and parts ---------------------------------------------------------
+
+
+def panel(stores=4, n=60):
+    parts = {f"s{i}": series(n, seed=i, models=2) + 0.1 * i for i in range(stores)}
+    return pd.concat(parts, names=["source"])
+
+
+@pytest.mark.parametrize("options", ORDERED)
+def test_panels_are_averaged_at_each_time(options):
+    losses = panel()
+    means = losses.groupby("point").mean()
+    found, wanted = losses.cvci.ordered(**options), means.cvci.ordered(**options)
+    pd.testing.assert_frame_equal(found, wanted, rtol=1e-12)
+    assert (found.attrs["n_times"], found.attrs["n_points"]) == (60, 240)
+    assert "sources ignored" not in found["caution"].to_numpy()
+    array = losses.to_xarray().to_dataarray("model")
+    for each in (array, array.chunk({"source": 1, "point": 20})):
+        table = each.cvci.ordered(**options).compute()
+        np.testing.assert_allclose(table["se"], wanted["se"], rtol=1e-12)
+
+
+def test_series_that_begin_later():
+    losses = panel().drop([("s1", day) for day in series().index[:10]])
+    means = losses.groupby("point").mean()
+    pd.testing.assert_frame_equal(losses.cvci.ordered(), means.cvci.ordered(), rtol=1e-12)
+    array = losses.to_xarray().to_dataarray("model").chunk({"source": 2})
+    np.testing.assert_allclose(
+        array.cvci.ordered().compute()["se"], means.cvci.ordered()["se"], rtol=1e-12
+    )
+
+
+def test_a_series_each():
+    losses = panel()
+    found = losses.cvci.ordered(by="source")
+    for name in ("s0", "s3"):
+        wanted = losses.xs(name, level="source").cvci.ordered()
+        np.testing.assert_allclose(found.loc[name, "se"], wanted["se"], rtol=1e-12)
+    array = losses.to_xarray().to_dataarray("model")
+    lazy = array.chunk({"point": 9}).cvci.ordered(by="source").compute()
+    np.testing.assert_allclose(
+        lazy["se"].sel(source="s3", model="m1"), found.loc[("s3", "m1"), "se"], rtol=1e-12
+    )
+
+
+def test_folds_and_repetitions():
+    losses = series(models=2)
+    windows = losses.set_index(pd.Index(np.arange(60) // 12, name="fold"), append=True)
+    pd.testing.assert_frame_equal(windows.cvci.ordered(), losses.cvci.ordered(), rtol=1e-12)
+    seeds = pd.concat({r: losses + 0.1 * r for r in range(3)}, names=["repetition"])
+    pd.testing.assert_frame_equal(seeds.cvci.ordered(), (losses + 0.1).cvci.ordered(), rtol=1e-12)
+
+
+def test_labels_that_a_filter_left_behind():
+    losses = pd.concat({0: series(90)}, names=["fold"])
+    kept = losses.iloc[30:]
+    assert only_row(kept.cvci.ordered())["caution"] == ""
+    assert_exact(only_row(kept.cvci.ordered()), kept["m0"])
+
+
+# --- grids ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", ORDERED)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_cells_of_a_grid(options, dtype):
+    table = series(models=24).astype(dtype)
+    grid = xr.DataArray(
+        table.to_numpy().reshape(60, 4, 6), dims=("point", "lat", "lon"),
+        coords={"point": table.index},
+    )  # fmt: skip
+    wanted = table.astype(float).cvci.ordered(**options)
+    turned = grid.isel(point=np.random.default_rng(0).permutation(60)).transpose("lon", ...)
+    chunked = grid.chunk({"point": 11, "lat": 2})
+    for array in (grid, turned, chunked):
+        found = array.cvci.ordered(**options)
+        assert found.attrs["n_times"] == 60
+        for name in ("estimate", "lower", "upper", "se"):
+            values = found[name].transpose("lat", "lon").values.reshape(-1)
+            np.testing.assert_allclose(
+                values, wanted[name], rtol=1e-6 if dtype == "float32" else 1e-11
+            )
+    eager, lazy = grid.cvci.ordered(**options), chunked.cvci.ordered(**options)
+    assert {**eager.attrs, "cautions": 0} == {**lazy.attrs, "cautions": 0}
+
+
+@pytest.mark.parametrize("adjust", ["holm", "max-t", None])
+def test_comparisons_of_grids_are_the_same_lazily(adjust):
+    table = np.stack([series(seed=i, models=3).to_numpy() for i in range(4)], axis=-1)
+    array = xr.DataArray(table, dims=("point", "model", "lat"), coords={"model": list("abc")})
+    options = {"method": "ordered", "adjust": adjust, "rng": 0, "n_draws": 1000}
+    eager = array.cvci.compare(**options)
+    lazy = array.chunk({"point": 13, "lat": 1}).cvci.compare(**options).compute()
+    xr.testing.assert_allclose(lazy, eager, rtol=1e-10)
+    one, two = array.sel(model="a", drop=True), array.sel(model="b", drop=True)
+    beside = one.chunk({"lat": 2}).cvci.compare(two, method="ordered").compute()
+    np.testing.assert_allclose(beside["se"], eager["se"].isel(pair=0), rtol=1e-10)
+    for name, more in (("equivalence", {"margin": 1.0}), ("power", {"effect": 0.5})):
+        calls = [getattr(each.cvci, name) for each in (array, array.chunk({"lat": 1}))]
+        first, second = (call(method="ordered", **more).compute() for call in calls)
+        xr.testing.assert_allclose(second, first, rtol=1e-10)
+
+
+def test_interval_by_name_is_lazy_too():
+    grid = xr.DataArray(series(models=3).to_numpy(), dims=("point", "lat"))
+    eager = grid.cvci.interval(method="ordered")
+    lazy = grid.chunk({"point": 7}).cvci.interval(method="ordered")
+    assert lazy["se"].chunks is not None
+    xr.testing.assert_allclose(lazy.compute(), eager)
+    assert cvstats.methods(grid.chunk({"point": 7})).loc["ordered", "applies"]
+
+
+# --- refusals -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"horizon": 0}, "horizon=0 is out of range. Expected a whole number from 1"),
+        ({"horizon": 1.5}, "horizon=1.5 is out of range"),
+        ({"estimator": "newey-west", "lags": -1}, "lags=-1 is out of range"),
+        ({"lags": 2}, "lags=2 belongs to Newey-West without a horizon"),
+        ({"horizon": 2, "lags": 1, "estimator": "newey-west"}, "lags=1 belongs to"),
+        ({"horizon": 2, "estimator": "ewc"}, "ask for two variances"),
+        ({"estimator": "hac"}, "estimator='hac'"),
+        ({"horizon": 60}, "horizon=60 needs at least 61 times and this log has 60"),
+        ({"estimator": "newey-west", "lags": 59}, "lags=59 needs at least 61 times"),
+    ],
+)
+def test_options_that_no_log_makes_right(options, words):
+    with pytest.raises(LogError, match=words):
+        series().cvci.ordered(**options)
+
+
+def test_logs_without_time():
+    losses = series(models=2)
+    with pytest.raises(LogError, match="at least 4 times and this log has 3"):
+        losses.iloc[:3].cvci.ordered()
+    plain = losses.reset_index(drop=True)
+    with pytest.raises(LogError, match="no level 'point', and the order of rows means nothing"):
+        plain.cvci.ordered()
+    named = losses.set_axis(pd.Index([f"q{i}" for i in range(60)], name="point"))
+    with pytest.raises(LogError, match="the label 'q0' of its level 'point' is not a time"):
+        named.cvci.ordered()
+    assert not cvstats.methods(named).loc["ordered", "applies"]
+    with pytest.raises(LogError, match="one by one"):
+        cvstats.Moments.of_log(losses).ordered()
+    nested = pd.concat({0: losses, 1: losses}, names=["outer"])
+    with pytest.raises(LogError, match="nested cross-validation log"):
+        nested.cvci.ordered()

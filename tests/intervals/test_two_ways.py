@@ -1,0 +1,499 @@
+"""Two levels at once: stored numbers of R, statsmodels, slow sums, containers and edges."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+import xarray as xr
+from grouped_logs import stored_case
+from rows import only_row
+from scipy import stats
+
+import cvstats
+from cvstats.errors import LogError
+
+CROSSED, UNEVEN = stored_case("crossed"), stored_case("two_way")
+BOTH = ("point", "seed")
+
+
+def log_of(table, names=BOTH, models=1):
+    """A Series of a table of fractions, first by second; or of several numbers in each cell."""
+    index = pd.MultiIndex.from_tuples(list(table), names=names)
+    return pd.Series([float(loss) for loss in table.values()], index, name="net")
+
+
+def crossed(i, j, seed, of_first=1.0, of_second=0.3):
+    """Losses of i points under j seeds, with three decimals."""
+    rng = np.random.default_rng(seed)
+    first, second = of_first * rng.standard_normal(i), of_second * rng.standard_normal(j)
+    return {
+        (f"p{a}", b): Fraction(
+            round(1000 * (2 + first[a] + second[b] + rng.standard_normal())), 1000
+        )
+        for a, b in product(range(i), range(j))
+    }
+
+
+def analysis(table):
+    """The mean squares of a crossed table, their variance and degrees of freedom, in fractions."""
+    one, two = (sorted({key[at] for key in table}) for at in (0, 1))
+    i, j = len(one), len(two)
+    mean = sum(table.values()) / (i * j)
+    of_one = {a: sum(table[a, b] for b in two) / j for a in one}
+    of_two = {b: sum(table[a, b] for a in one) / i for b in two}
+    first = j * sum((m - mean) ** 2 for m in of_one.values()) / (i - 1)
+    second = i * sum((m - mean) ** 2 for m in of_two.values()) / (j - 1)
+    rest = sum(
+        (loss - of_one[a] - of_two[b] + mean) ** 2 for (a, b), loss in table.items()
+    ) / ((i - 1) * (j - 1))  # fmt: skip
+    total = first + second - rest
+    df = total**2 / (
+        first**2 / (i - 1) + second**2 / (j - 1) + rest**2 / ((i - 1) * (j - 1))
+    )  # fmt: skip
+    return mean, total / (i * j), df, (first, second, rest)
+
+
+def clusters(rows):
+    """The variance of Cameron, Gelbach and Miller from (first, second, loss), in fractions."""
+    n = len(rows)
+    mean = sum(row[-1] for row in rows) / n
+
+    def one_way(key):
+        sums = {}
+        for row in rows:
+            sums[key(row)] = sums.get(key(row), 0) + row[-1] - mean
+        return Fraction(len(sums), len(sums) - 1) * sum(s**2 for s in sums.values()) / n**2
+
+    parts = [one_way(lambda row: row[0]), one_way(lambda row: row[1])]
+    return mean, parts, sum(parts) - one_way(lambda row: row[:2])
+
+
+def assert_limits(row, mean, variance, df):
+    reach = stats.t.ppf(0.975, float(df)) * float(variance) ** 0.5
+    wanted = {
+        "estimate": float(mean), "se": float(variance) ** 0.5, "df": float(df),
+        "lower": float(mean) - reach, "upper": float(mean) + reach,
+    }  # fmt: skip
+    for name, number in wanted.items():
+        assert row[name] == pytest.approx(number, rel=1e-12), name
+
+
+# --- numbers --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("names", [BOTH, ("point", "repetition"), ("prompt", "judge")])
+def test_the_mean_squares_of_r(names):
+    case, wanted = CROSSED["inputs"], CROSSED["outputs"]
+    log = pd.Series(case["z"], pd.MultiIndex.from_arrays([case["A"], case["B"]], names=names))
+    row = only_row(cvstats.clustered(log, by=names))
+    assert row["estimate"] == pytest.approx(wanted["mean"], rel=1e-14)
+    assert row["se"] ** 2 == pytest.approx(wanted["variance"], rel=1e-12)
+    for name in ("df", "lower", "upper"):
+        assert row[name] == pytest.approx(wanted[name], rel=1e-12), name
+    assert (row["n_first"], row["n_second"]) == (9, 4)
+    assert row["caution"] == "few clusters, few of one way"
+    usual = only_row(cvstats.clustered(log, by=names, correction="CR1"))
+    assert usual["se"] ** 2 == pytest.approx(wanted["cgm_cadj"], rel=1e-12)
+    assert usual["df"] == 3
+
+
+def test_the_sums_of_clusters_of_r():
+    case, wanted = UNEVEN["inputs"], UNEVEN["outputs"]
+    index = pd.MultiIndex.from_arrays([case["g"], case["h"]], names=["prompt", "judge"])
+    result = cvstats.clustered(pd.Series(case["y"], index), by=("prompt", "judge"))
+    row = only_row(result)
+    assert row["se"] ** 2 == pytest.approx(wanted["two_HC0_cadj"], rel=1e-12)
+    assert row["df"] == 4
+    assert result.attrs["by"] == "prompt, judge"
+    assert "Cameron" in result.attrs["reference"]
+    assert "new labels of both" in result.attrs["target"]
+
+
+@pytest.mark.parametrize(("i", "j"), [(2, 2), (3, 7), (12, 3), (40, 12)])
+def test_mean_squares_in_fractions(i, j):
+    table = crossed(i, j, seed=i)
+    log = log_of(table).sample(frac=1, random_state=1)
+    row = only_row(cvstats.clustered(log, by=BOTH))
+    mean, variance, df, squares = analysis(table)
+    assert squares[0] + squares[1] > 2 * squares[2]
+    assert_limits(row, mean, variance, df)
+    turned = only_row(cvstats.clustered(log, by=BOTH[::-1]))
+    for name in ("estimate", "se", "lower", "upper", "df"):
+        assert turned[name] == pytest.approx(row[name], rel=1e-13), name
+    far = only_row(cvstats.clustered(log + 2.0**30, by=BOTH))
+    for name in ("se", "df"):
+        assert far[name] == pytest.approx(row[name], rel=1e-7), name
+
+
+def test_several_losses_of_a_pair_are_averaged_first():
+    answers = [crossed(9, 4, seed) for seed in (1, 2, 3)]
+    means = {key: sum(table[key] for table in answers) / 3 for key in answers[0]}
+    every = pd.concat([log_of(table) for table in answers], keys=range(3), names=["repetition"])
+    row = only_row(cvstats.clustered(every, by=BOTH))
+    assert_limits(row, *analysis(means)[:3])
+    assert row["n_points"] == 9
+    judged = every.rename_axis(["answer", "prompt", "judge"])
+    again = only_row(cvstats.clustered(judged, by=("prompt", "judge")))
+    assert again["se"] == pytest.approx(row["se"], rel=1e-13)
+    assert "n_points" in again
+
+
+@pytest.mark.parametrize("missing", [1, 9])
+def test_an_incomplete_log_in_fractions(missing):
+    table = crossed(8, 5, seed=7)
+    for key in list(table)[:: 40 // missing][:missing]:
+        del table[key]
+    row = only_row(cvstats.clustered(log_of(table), by=BOTH))
+    mean, _, variance = clusters([(*key, loss) for key, loss in table.items()])
+    assert_limits(row, mean, variance, 4)
+
+
+def test_sources_of_unequal_sizes_under_seeds():
+    sizes, rng = (5, 2, 7, 3), np.random.default_rng(3)
+    rows = [
+        (f"s{k}", r, i, Fraction(int(1000 * (k + r + rng.standard_normal())), 1000))
+        for r, (k, size) in product(range(3), enumerate(sizes))
+        for i in range(size)
+    ]
+    names = ["source", "repetition", "point"]
+    index = pd.MultiIndex.from_tuples([row[:3] for row in rows], names=names)
+    log = pd.Series([float(row[3]) for row in rows], index)
+    row = only_row(cvstats.clustered(log, by=("source", "repetition")))
+    mean, _, variance = clusters([(source, r, loss) for source, r, _, loss in rows])
+    assert_limits(row, mean, variance, 2)
+    assert row["n_points"] == 17
+    unnamed = cvstats.clustered(log.droplevel("point"), by=("source", "repetition"))
+    assert only_row(unnamed)["se"] == pytest.approx(row["se"], rel=1e-13)
+    assert "n_points" not in unnamed.attrs
+
+
+def test_statsmodels_has_the_same_sums(capsys):
+    worst = 0.0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        first, second = rng.integers(0, 12, 80), rng.integers(0, 6, 80)
+        losses = rng.gamma(2.0, size=80) + first / 6
+        fitted = sm.OLS(losses, np.ones(80)).fit(
+            cov_type="cluster",
+            cov_kwds={
+                "groups": np.column_stack([first, second]), "use_correction": True,
+                "df_correction": False,
+            },
+        )  # fmt: skip
+        index = pd.MultiIndex.from_arrays([first, second], names=["prompt", "judge"])
+        row = only_row(cvstats.clustered(pd.Series(losses, index), by=("prompt", "judge")))
+        worst = max(worst, abs(row["se"] / fitted.bse[0] - 1))
+    with capsys.disabled():
+        print(f"\ntwo ways against statsmodels, worst relative deviation: {worst:.1e}")
+    assert worst <= 1e-12
+
+
+def test_points_numbered_within_their_sources():
+    table = crossed(12, 4, seed=5)
+    wanted = only_row(cvstats.clustered(log_of(table), by=BOTH))
+    numbered = {(f"s{int(a[1:]) // 3}", int(a[1:]) % 3, b): loss for (a, b), loss in table.items()}
+    log = log_of(numbered, ["source", "point", "seed"])
+    row = only_row(cvstats.clustered(log, by=BOTH))
+    for name in ("estimate", "se", "df", "n_first"):
+        assert row[name] == pytest.approx(wanted[name], rel=1e-13), name
+    with pytest.raises(LogError, match="each label of 'point' occurs with one label of 'source'"):
+        cvstats.clustered(log.xs(0, level="seed"), by=("source", "point"))
+
+
+# --- containers -----------------------------------------------------------------------------------
+
+
+def carried():
+    """Four cells of an array, of which one is masked."""
+    cells = [log_of(crossed(9, 4, seed)).to_xarray() for seed in range(3)]
+    return xr.concat([*cells, cells[0] * np.nan], "lat").transpose("point", "lat", "seed")
+
+
+def test_each_carried_cell_has_its_own_degrees_of_freedom():
+    array = carried()
+    table = cvstats.clustered(array, by=BOTH)
+    for at in range(3):
+        alone = only_row(cvstats.clustered(array[:, at].to_series(), by=BOTH))
+        for name in ("estimate", "lower", "upper", "se", "df"):
+            assert float(table[name][at]) == pytest.approx(alone[name], rel=1e-13), name
+    assert table["lower"][3].isnull()
+    assert cvstats.cautions(table).values.tolist()[3] == "no losses"
+    plain = array.rename(point="prompt", seed="judge")
+    again = cvstats.clustered(plain, by=("prompt", "judge"))
+    np.testing.assert_allclose(again["se"], table["se"], rtol=1e-13)
+
+
+def test_cells_with_gaps_of_their_own():
+    array = carried()[:, :3].copy()
+    array[2, 1, 1] = np.nan
+    names = ("point", "repetition")
+    renamed = array.rename(seed="repetition")
+    table = cvstats.clustered(renamed, by=names, missing="drop")
+    whole = cvstats.clustered(renamed, by=names, missing="drop").isel(lat=0)
+    alone = cvstats.clustered(renamed.isel(lat=1), by=names, missing="drop")
+    np.testing.assert_allclose(table["df"].isel(lat=1), alone["df"], rtol=1e-13)
+    np.testing.assert_allclose(table["df"].isel(lat=0), whole["df"], rtol=1e-13)
+    assert int(table["n_first"].isel(lat=1)) == 8
+
+
+def by_source():
+    """Sources of equal size under repetitions, whole in each fold."""
+    rng = np.random.default_rng(8)
+    source, point = np.repeat(np.arange(12), 5), np.arange(60)
+    values = 1 + rng.standard_normal((4, 12))[:, source] + rng.standard_normal((4, 60))
+    coords = {"source": ("point", source), "point": point, "repetition": range(4)}
+    return xr.DataArray(values, coords, ("repetition", "point"), name="net")
+
+
+def test_moments_and_lazy_arrays_suffice_for_two_levels_of_groups():
+    names = ("source", "repetition")
+    array = by_source()
+    wanted = cvstats.clustered(array, by=names)
+    lazy = cvstats.clustered(array.chunk({"point": 17, "repetition": 1}), by=names)
+    assert lazy["se"].chunks is not None
+    frame = array.to_series().reset_index().merge(array["source"].to_series().reset_index())
+    log = frame.set_index(["repetition", "source", "point"])["net"]
+    moments = cvstats.Moments.of_log(log.iloc[:100]) + cvstats.Moments.of_log(log.iloc[100:])
+    streamed = only_row(cvstats.clustered(moments, by=names))
+    for name in ("estimate", "lower", "upper", "se", "df"):
+        assert float(lazy[name]) == pytest.approx(float(wanted[name]), rel=1e-12), name
+        assert streamed[name] == pytest.approx(float(wanted[name]), rel=1e-12), name
+    assert lazy.attrs["n_first"] == wanted.attrs["n_first"] == streamed["n_first"] == 12
+    for gone in (array.chunk(), cvstats.Moments.of_log(log)):
+        with pytest.raises(LogError, match="needs cells by 'point'"):
+            cvstats.clustered(gone, by=("point", "repetition"))
+
+
+def test_a_frame_of_dask():
+    dd = pytest.importorskip("dask.dataframe")
+    log = by_source().to_dataframe().reset_index()
+    lazy = cvstats.clustered(dd.from_pandas(log, npartitions=3), by=("source", "repetition"))
+    wanted = cvstats.clustered(by_source(), by=("source", "repetition"))
+    assert only_row(lazy.compute())["se"] == pytest.approx(float(wanted["se"]), rel=1e-12)
+
+
+def test_parts_of_a_log():
+    one, two = (log_of(crossed(9, 4, seed), ("point", "repetition")) for seed in (1, 2))
+    both = pd.concat([one, two], keys=["x", "y"], names=["task"])
+    names = ("point", "repetition")
+    table = cvstats.clustered(both, by=names, per="task")
+    for label, alone in {"x": one, "y": two}.items():
+        wanted = only_row(cvstats.clustered(alone, by=names))
+        row = table.xs(label, level="task").iloc[0] if table.index.nlevels > 1 else table.loc[label]
+        assert row["se"] == pytest.approx(wanted["se"], rel=1e-13)
+        assert row["df"] == pytest.approx(wanted["df"], rel=1e-13)
+
+
+# --- differences ----------------------------------------------------------------------------------
+
+
+def three_models():
+    return pd.DataFrame({name: log_of(crossed(20, 5, seed)) for seed, name in enumerate("abc")})
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
+def test_differences_are_compared_with_their_own_degrees_of_freedom(alternative):
+    models = three_models()
+    given = {"method": "clustered", "options": {"by": BOTH}}
+    table = cvstats.compare(models, **given, alternative=alternative)
+    assert table["df"].nunique() == 3
+    for (one, two), row in table.iterrows():
+        gap = (models[one] - models[two]).rename("gap")
+        wanted = only_row(cvstats.clustered(gap, by=BOTH))
+        assert row["difference"] == pytest.approx(wanted["estimate"], rel=1e-12)
+        assert row["se"] == pytest.approx(wanted["se"], rel=1e-12)
+        t = wanted["estimate"] / wanted["se"]
+        tails = {
+            "two-sided": 2 * stats.t.sf(abs(t), wanted["df"]),
+            "less": stats.t.cdf(t, wanted["df"]),
+            "greater": stats.t.sf(t, wanted["df"]),
+        }
+        assert row["p_value"] == pytest.approx(tails[alternative], rel=1e-10)
+        level = 0.05 if alternative == "two-sided" else 0.1
+        reach = stats.t.isf(level / 2, wanted["df"]) * wanted["se"]
+        lower, upper = row["difference"] - reach, row["difference"] + reach
+        assert row["lower"] == pytest.approx(-np.inf if alternative == "less" else lower)
+        assert row["upper"] == pytest.approx(np.inf if alternative == "greater" else upper)
+    apart = cvstats.compare(models["a"], models["b"], **given, alternative=alternative)
+    assert apart["p_value"].iloc[0] == pytest.approx(table["p_value"].iloc[0], rel=1e-12)
+    array = cvstats.compare(models.to_xarray(), **given, alternative=alternative)
+    np.testing.assert_allclose(array["p_value"], table["p_value"], rtol=1e-12)
+
+
+def test_equivalence_with_two_ways():
+    models = three_models()
+    given = {"method": "clustered", "options": {"by": BOTH}}
+    table = cvstats.equivalence(models, margin=0.5, **given)
+    tests = [
+        cvstats.compare(models + move, alternative=side, **given)["p_value"].to_numpy()
+        for side, move in (
+            ("less", pd.Series({"a": -0.5, "b": 0.0, "c": 0.5})),
+            ("greater", pd.Series({"a": 0.5, "b": 0.0, "c": -0.5})),
+        )
+    ]
+    wanted = np.maximum(*tests)
+    assert table["p_value"].iloc[0] == pytest.approx(wanted[0], rel=1e-10)
+    assert table["p_value"].iloc[2] == pytest.approx(wanted[2], rel=1e-10)
+
+
+def test_the_union_of_two_intervals_of_two_ways():
+    models = three_models()
+    options = {"method": "clustered", "by": BOTH}
+    table = cvstats.compare(models, method="union", options=options)
+    each = cvstats.clustered(models, by=BOTH, alpha=0.025)
+    for (one, two), row in table.iterrows():
+        assert row["lower"] == pytest.approx(each["lower"][one] - each["upper"][two], rel=1e-12)
+        assert row["upper"] == pytest.approx(each["upper"][one] - each["lower"][two], rel=1e-12)
+
+
+def test_lazy_differences_of_two_levels_of_groups():
+    one = by_source()
+    both = xr.Dataset({"a": one, "b": one**2})
+    given = {"method": "clustered", "options": {"by": ("source", "repetition")}}
+    wanted = cvstats.compare(both, **given)
+    lazy = cvstats.compare(both.chunk({"point": 20}), **given)
+    assert lazy["df"].chunks is not None
+    for name in ("difference", "se", "df", "p_value"):
+        np.testing.assert_allclose(lazy[name], wanted[name], rtol=1e-10, err_msg=name)
+
+
+def test_what_takes_one_number_of_degrees_of_freedom():
+    given = {"method": "clustered", "options": {"by": BOTH}}
+    with pytest.raises(LogError, match="needs one number of degrees of freedom"):
+        cvstats.compare(three_models(), adjust="max-t", rng=1, **given)
+    with pytest.raises(LogError, match=r"by=\('point', 'seed'\) counts two kinds"):
+        cvstats.power(three_models(), effect=0.1, **given)
+    with pytest.raises(LogError, match=r"by=\('point', 'seed'\) names two levels"):
+        cvstats.compare(three_models(), anytime=True, **given)
+
+
+# --- labels and refusals --------------------------------------------------------------------------
+
+
+def labels_of(table, names=BOTH, **options):
+    row = only_row(cvstats.clustered(log_of(table, names), by=names, **options))
+    return row, [label for label in row["caution"].split(", ") if label not in ("", "skewed")]
+
+
+def test_a_variance_below_its_floor_is_replaced_by_it():
+    """The rest is all there is: rows and columns of a Latin square have equal means."""
+    table = {
+        (a, b): Fraction((a + b) % 4) + Fraction(a, 50) for a, b in product(range(4), repeat=2)
+    }
+    row, labels = labels_of(table)
+    mean, _, _, (first, second, rest) = analysis(table)
+    assert 0 < first + second < rest
+    assert_limits(row, mean, rest / 16, 9)
+    assert labels == ["few clusters", "few of one way", "two ways clamped"]
+    row, labels = labels_of(table, correction="CR1")
+    _, parts, variance = clusters([(*key, loss) for key, loss in table.items()])
+    assert variance < 0
+    assert_limits(row, mean, sum(parts), 3)
+    assert "two ways clamped" in labels
+
+
+def test_the_floor_also_holds_where_the_estimate_is_positive():
+    table = {
+        (a, b): Fraction((a + b) % 4) + Fraction(3 * a, 5) for a, b in product(range(4), repeat=2)
+    }
+    mean, variance, _, (first, second, rest) = analysis(table)
+    assert 0 < first + second - rest < rest
+    assert variance < rest / 16
+    row, labels = labels_of(table)
+    assert_limits(row, mean, rest / 16, 9)
+    assert "two ways clamped" in labels
+
+
+def test_no_variance_and_that_of_one_way_only():
+    same = {(a, b): Fraction(1, 3) for a, b in product(range(40), range(12))}
+    row, labels = labels_of(same)
+    assert (row["se"], row["lower"], row["upper"]) == (0, row["estimate"], row["estimate"])
+    assert labels == ["zero variance"]
+    row, labels = labels_of(same, correction="CR1")
+    assert labels == ["zero variance"]
+    points = {(a, b): Fraction(a, 8) for a, b in product(range(40), range(12))}
+    row, labels = labels_of(points)
+    assert row["df"] == pytest.approx(39, rel=1e-12)
+    assert row["se"] == pytest.approx(np.std(np.arange(40) / 8, ddof=1) / np.sqrt(40), rel=1e-12)
+    assert labels == []
+
+
+def test_two_seeds_that_differ_much_carry_the_interval():
+    table = crossed(40, 2, seed=4, of_second=5.0)
+    row, labels = labels_of(table)
+    assert row["df"] < 2
+    assert labels == ["very few clusters", "few of one way"]
+
+
+def test_labels_across_folds():
+    rng = np.random.default_rng(2)
+    point = np.arange(48)
+    levels = {"fold": point % 3, "source": point % 8, "month": point // 12, "point": point}
+    index = pd.MultiIndex.from_arrays(list(levels.values()), names=list(levels))
+    log = pd.Series(rng.standard_normal(48), index)
+    row = only_row(cvstats.clustered(log, by=("source", "month")))
+    assert "sources across folds" in row["caution"]
+    twice = pd.concat([log, log + rng.standard_normal(48)], keys=[0, 1], names=["repetition"])
+    row = only_row(cvstats.clustered(twice, by=("point", "repetition")))
+    assert "sources across folds" not in row["caution"]
+    judged = pd.concat([log, log + rng.standard_normal(48)], keys=["x", "y"], names=["judge"])
+    whole = judged.droplevel("fold").rename_axis(index={"source": "fold"})
+    row = only_row(cvstats.clustered(whole, by=("month", "judge")))
+    assert "sources across folds" in row["caution"]  # months are in several folds
+    row = only_row(cvstats.clustered(whole, by=("fold", "judge")))
+    assert "sources across folds" not in row["caution"]
+    unnamed = pd.concat([log, log + 1], keys=["x", "y"], names=["judge"]).reset_index(
+        "point", drop=True
+    )
+    row = only_row(cvstats.clustered(unnamed, by=("source", "judge")))
+    assert "sources across folds" in row["caution"]
+    row = only_row(cvstats.clustered(unnamed.droplevel("source"), by=("fold", "judge")))
+    assert "sources across folds" not in row["caution"]
+
+
+REFUSALS = {
+    "one level twice": (("point", "point"), {}, "two different ones, as in by=('point'"),
+    "three levels": (("point", "seed", "fold"), {}, "two different ones, as in by=('point'"),
+    "numbers": ((1, 2), {}, "by=(1, 2) is not known"),
+    "a level that is not there": (("point", "judge"), {}, "the log has no level 'judge'"),
+    "a known level that is not there": (("source", "seed"), {}, "the log has no level 'source'"),
+    "CR3": (BOTH, {"correction": "CR3"}, "correction='CR3' takes clusters of one level"),
+    "parts by one of them": (BOTH, {"per": "seed"}, "leaves one cluster in each part"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSALS.values(), ids=list(REFUSALS))
+def test_refused(case):
+    by, options, words = case
+    with pytest.raises(LogError) as error:
+        cvstats.clustered(log_of(crossed(5, 3, 1)), by=by, **options)
+    assert words in str(error.value)
+
+
+def test_one_label_or_nested_labels_are_refused():
+    log = log_of(crossed(5, 3, 1))
+    with pytest.raises(LogError, match="one label of 'seed', which does not show"):
+        cvstats.clustered(log.iloc[::3], by=BOTH)
+    school = pd.MultiIndex.from_product([["x", "y"], [0, 1], [0, 1, 2]]).to_frame(index=False)
+    pupil = school[0] + school[1].astype(str)
+    index = pd.MultiIndex.from_arrays([school[0], pupil, school.index], names=["a", "b", "point"])
+    tests = pd.Series(np.arange(12.0) % 5, index)
+    with pytest.raises(LogError, match="each label of 'b' occurs with one label of 'a' only"):
+        cvstats.clustered(tests, by=("a", "b"))
+    with pytest.raises(LogError, match="each label of 'b' occurs with one label of 'a' only"):
+        cvstats.clustered(tests, by=("b", "a"))
+    bootstrap = pd.Series(
+        np.arange(8.0),
+        pd.MultiIndex.from_product(
+            [[0, 1], [0, 1], [0, 1]], names=["sample", "point", "repetition"]
+        ),
+    )
+    with pytest.raises(LogError, match="several resampled data sets"):
+        cvstats.clustered(bootstrap, by=("point", "repetition"))
+    with pytest.raises(LogError, match=r"by=\('point', 'seed'\) is not known"):
+        cvstats.wild_cluster(log, by=BOTH)

@@ -1,0 +1,145 @@
+"""wald, beside stored answers of every method of folds, the R package inferGE and the oracle."""
+
+from __future__ import annotations
+
+import json
+
+import oracle
+import pytest
+from fold_logs import (
+    ALPHAS,
+    GOLDEN,
+    REFERENCE,
+    WEIGHTS,
+    agrees,
+    frame_log,
+    golden,
+    printed,
+    some,
+)
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from rows import only_row
+from strategies import logs, losses, shuffled
+
+import cvstats
+
+R_PEERS = json.loads((REFERENCE / "r_peers.json").read_text(encoding="utf-8"))
+GOLDEN_INTERVALS = {
+    "wald all-pairs size": lambda log: cvstats.wald(log),
+    "wald within-fold size": lambda log: cvstats.wald(log, variance="within-fold"),
+    "wald within-fold equal": lambda log: cvstats.wald(
+        log, variance="within-fold", fold_weights="equal"
+    ),
+    "naive": cvstats.naive,
+    "cv_t": cvstats.cv_t,
+    "holdout fold 0": lambda log: cvstats.holdout(log.xs(0, level="fold")),
+}
+
+
+def test_golden_cells():
+    cells = cvstats.moments(golden(), by="fold")
+    for cell in GOLDEN["cells"]:
+        ours = cells.loc[cell["fold"]].squeeze()
+        assert ours["count"] == cell["count"]
+        assert ours["mean"] == pytest.approx(cell["mean"], rel=1e-15)
+        assert ours["var"] * (cell["count"] - 1) == pytest.approx(cell["m2"], rel=1e-15)
+
+
+@pytest.mark.parametrize("name", sorted(set(GOLDEN["intervals"]) - {"decimals"}))
+def test_golden_intervals(name):
+    ours = GOLDEN_INTERVALS[name](golden())
+    for column, value in GOLDEN["intervals"][name].items():
+        assert only_row(ours)[column] == printed(value, GOLDEN["intervals"]["decimals"]), column
+
+
+def test_golden_improvement():
+    wanted = GOLDEN["improvement less"]
+    ours = cvstats.compare(golden(), golden("other"), alternative="less").iloc[0]
+    for column in ("difference", "se", "statistic", "p_value"):
+        assert only_row(ours)[column] == printed(wanted[column], wanted["decimals"]), column
+
+
+def test_agrees_with_r(capsys):
+    worst: dict[str, float] = {}
+    for case in R_PEERS:
+        method = getattr(cvstats, case["method"])
+        ours = method(frame_log(case["log"], case["loss"]), alpha=case["alpha"], **case["kwargs"])
+        wanted = case["expected"]
+        width = wanted["upper"] - wanted["lower"]
+        apart = max(abs(only_row(ours)[name] - value) for name, value in wanted.items()) / width
+        offset = "offset" in case["id"]
+        assert apart <= (1e-7 if offset else 1e-9), case["id"]
+        label = case["id"].rsplit(" ", 1)[0] + (" (offset)" if offset else "")
+        worst[label] = max(worst.get(label, 0.0), apart)
+    with capsys.disabled():
+        print("\nlargest deviation from inferGE, in widths of the interval")
+        for label, apart in worst.items():
+            print(f"  {label:<26} {apart:.1e}")
+
+
+@some
+@given(
+    logs(sizes=(2, 5), repetitions=(1, 3)),
+    st.sampled_from(["all-pairs", "within-fold"]),
+    st.sampled_from(list(WEIGHTS)),
+    st.sampled_from(["two-sided", "less", "greater"]),
+    ALPHAS,
+)
+def test_wald(rows, variance, fold_weights, alternative, alpha):
+    exact = oracle.wald(rows, variance, fold_weights, alternative, alpha)
+    ours = cvstats.wald(
+        shuffled(rows), variance=variance, fold_weights=fold_weights,
+        alternative=alternative, alpha=alpha,
+    )  # fmt: skip
+    agrees(ours, exact, rows)
+    repetitions = len({row.repetition for row in rows})
+    assert only_row(ours)["n_points"] == len(rows) // repetitions
+    assert only_row(ours)["n_repetitions"] == repetitions
+    assert only_row(ours)["n_folds"] == len({row.fold for row in rows})
+
+
+@some
+@given(logs(sizes=(1, 5), repetitions=(1, 3)))
+def test_all_pairs_with_folds_of_one_point(rows):
+    assume(len(rows) > 1 and len({row.point for row in rows}) > 1)
+    for weights in WEIGHTS:
+        ours = cvstats.wald(shuffled(rows), fold_weights=weights)
+        agrees(ours, oracle.wald(rows, fold_weights=weights), rows)
+    agrees(cvstats.naive(shuffled(rows)), oracle.naive(rows), rows)
+
+
+@some
+@given(st.integers(2, 14).flatmap(losses), ALPHAS)
+def test_leave_one_out(values, alpha):
+    rows = oracle.log(values, fold=range(len(values)))
+    log = shuffled(rows)
+    agrees(cvstats.wald(log, alpha=alpha), oracle.wald(rows, alpha=alpha), rows)
+    agrees(cvstats.cv_t(log, alpha=alpha), oracle.cv_t(rows, alpha), rows)
+    ours = cvstats.quadratic(log, estimator="theta_3", alpha=alpha)
+    agrees(ours, oracle.cv_t(rows, alpha), rows)
+    for name in ("theta_2", "theta_4", "theta_5"):
+        with pytest.raises(cvstats.errors.LogError, match="leave-one-out"):
+            cvstats.quadratic(log, estimator=name)
+    with pytest.raises(cvstats.errors.LogError, match="leave-one-out"):
+        cvstats.quadratic(log, bias=(0, 0, -1))
+    with pytest.raises(cvstats.errors.LogError, match="leave-one-out"):
+        cvstats.decompose(log)
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "words"),
+    [
+        ("wald", {"variance": "all"}, "variance='all' is not known"),
+        ("wald", {"fold_weights": "n"}, "fold_weights='n' is not known"),
+        ("wald", {"alternative": "lower"}, "alternative='lower' is not known"),
+        ("quadratic", {"estimator": "theta_6"}, "estimator='theta_6' is not known"),
+        ("quadratic", {"bias": (0, 1)}, "2 numbers. Expected three"),
+        ("quadratic", {"fold_weights": "n"}, "fold_weights='n' is not known"),
+        ("cv_t", {"alpha": 1.0}, "alpha=1.0 is out of range"),
+        ("naive", {"alpha": 0.0}, "alpha=0.0 is out of range"),
+    ],
+)
+def test_unknown_words(method, arguments, words):
+    with pytest.raises(cvstats.errors.LogError, match=words):
+        getattr(cvstats, method)(golden(), **arguments)

@@ -1,0 +1,178 @@
+"""Files that were made to execute, to hang or to fill the memory when they are read."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cvstats
+from cvstats.errors import LogError
+
+HUGE = 300_000_000
+"""So many losses take 2.4 GB."""
+
+
+class Trap:
+    """Makes a directory when it is unpickled."""
+
+    def __reduce__(self):
+        return os.mkdir, ("executed",)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Work in an empty folder, in which nothing may have been executed in the end."""
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    assert not Path("executed").exists()
+
+
+def write_array(path, *, encoding="utf-8", data=b"", **described):
+    """Write an array of Zarr 2, of four losses unless ``described`` otherwise."""
+    path.mkdir(parents=True)
+    about = {
+        "zarr_format": 2, "shape": [4], "chunks": [4], "dtype": "<f8", "order": "C",
+        "fill_value": 0, "compressor": None, "filters": None, **described,
+    }  # fmt: skip
+    (path / ".zarray").write_bytes(json.dumps(about).encode(encoding))
+    (path / ".zattrs").write_text('{"_ARRAY_DIMENSIONS": ["point"]}', encoding="utf-8")
+    (path / "0").write_bytes(data)
+
+
+def write_store(**traps):
+    """Write a store of Zarr 2 with a good array, and others."""
+    write_array(Path("log.zarr/loss"), data=np.arange(4.0).tobytes())
+    Path("log.zarr/.zgroup").write_text('{"zarr_format": 2}', encoding="utf-8")
+    for name, described in traps.items():
+        write_array(Path("log.zarr", name), data=pickle.dumps(Trap()), **described)
+    return Path("log.zarr")
+
+
+UNPICKLES = {"dtype": "|O", "fill_value": None, "filters": [{"id": "pickle"}]}
+
+
+@pytest.mark.parametrize(
+    ("trap", "words"),
+    [
+        (UNPICKLES, "codec 'pickle'"),
+        (UNPICKLES | {"encoding": "utf-16"}, "not text in UTF-8"),
+        (UNPICKLES | {"encoding": "utf-8-sig"}, "UTF-8 BOM"),
+        (UNPICKLES | {"filters": None, "compressor": {"id": "pickle"}}, "codec 'pickle'"),
+        (UNPICKLES | {"filters": [{"id": "zlib", "name": "pickle"}]}, "codec 'pickle'"),
+        (UNPICKLES | {"filters": [{"id": "PICKLE"}]}, "codec 'PICKLE'"),
+    ],
+)
+def test_a_store_that_unpickles_in_disguise(folder, trap, words):
+    pytest.importorskip("zarr")
+    with pytest.raises(LogError, match=words):
+        cvstats.read_log(write_store(fold=trap))
+
+
+def test_a_store_that_unpickles_elsewhere(folder):
+    pytest.importorskip("zarr")
+    store = write_store(deep={})
+    (store / "deep").rename(store / "hidden")
+    write_array(store / "group/fold", data=pickle.dumps(Trap()), **UNPICKLES)
+    with pytest.raises(LogError, match="codec 'pickle'"):
+        cvstats.read_log(store)
+    Path("link.zarr").symlink_to(store)
+    with pytest.raises(LogError, match="codec 'pickle'"):
+        cvstats.read_log("link.zarr")
+
+
+def test_only_the_consolidated_metadata_unpickle(folder):
+    pytest.importorskip("zarr")
+    store = write_store(fold={})
+    described = {"zarr_format": 2, "shape": [4], "chunks": [4], "order": "C", "compressor": None}
+    metadata = {".zgroup": {"zarr_format": 2}, "fold/.zarray": described | UNPICKLES}
+    whole = json.dumps({"zarr_consolidated_format": 1, "metadata": metadata})
+    (store / ".zmetadata").write_text(whole, encoding="utf-8")
+    with pytest.raises(LogError, match="codec 'pickle'"):
+        cvstats.read_log(store)
+
+
+def test_pickles_are_not_files_of_losses(folder):
+    for name in ("log.pkl", "log.joblib", "log.npy"):
+        Path(name).write_bytes(pickle.dumps(Trap()))
+        with pytest.raises(LogError, match="names no kind of file"):
+            cvstats.read_log(name)
+        for kind in ("parquet", "netcdf", "inspect"):
+            with pytest.raises(LogError):
+                cvstats.read_log(name, format=kind)
+
+
+def test_a_type_of_arrow_that_unpickles_is_read_as_numbers(folder):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    kind = {
+        b"ARROW:extension:name": b"arrow.py_extension_type",
+        b"ARROW:extension:metadata": pickle.dumps(Trap()),
+    }
+    loss = arrow.field("loss", arrow.float64(), metadata=kind)
+    table = arrow.table({"point": range(4), "loss": np.arange(4.0)})
+    parquet.write_table(table.cast(arrow.schema([table.schema.field(0), loss])), "log.parquet")
+    assert cvstats.read_log("log.parquet").to_numpy().tolist() == [0, 1, 2, 3]
+
+
+# --- files that are larger than they look ---------------------------------------------------------
+
+CLAIM = r"has [\d,]+ bytes and would take .* GB of memory"
+
+
+def test_a_store_without_its_chunks(folder):
+    pytest.importorskip("zarr")
+    store = write_store()
+    (store / "loss").rename(store.parent / "small")
+    write_array(store / "loss", shape=[HUGE], chunks=[HUGE])
+    with pytest.raises(LogError, match=f"log.zarr {CLAIM}"):
+        cvstats.read_log(store)
+
+
+def test_a_netcdf_file_without_its_chunks(folder):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File("log.nc", "w") as file:
+        file.create_dataset("loss", shape=(HUGE,), dtype="f8", chunks=(1000,))
+        file["empty"] = h5py.Empty("f8")
+    with pytest.raises(LogError, match=f"log.nc {CLAIM}"):
+        cvstats.read_log("log.nc")
+
+
+def test_groups_within_groups_take_no_time(folder):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File("log.nc", "w") as file:
+        file["loss"] = np.arange(4.0)
+        group = file
+        for _ in range(1_000):
+            group = group.create_group("group")
+        group["root"] = h5py.SoftLink("/")
+    assert cvstats.read_log("log.nc").shape == (4,)
+
+
+def test_a_parquet_file_of_one_value(folder, monkeypatch):
+    monkeypatch.setattr("cvstats.io.failures.LARGE", 1 << 27)
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = arrow.table({"point": np.zeros(1_000_000, int), "loss": np.zeros(1_000_000)})
+    with parquet.ParquetWriter("log.parquet", table.schema) as file:
+        for _ in range(20):
+            file.write_table(table, row_group_size=1_000_000)
+    with pytest.raises(LogError, match=f"log.parquet {CLAIM}"):
+        cvstats.read_log("log.parquet")
+
+
+def test_an_archive_of_one_letter(folder, monkeypatch):
+    monkeypatch.setattr("cvstats.io.failures.LARGE", 1 << 24)
+    head = {"eval": {"task": "t", "model": "m"}, "status": "success"}
+    with zipfile.ZipFile("log.eval", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", json.dumps(head))
+        with archive.open("samples/1_epoch_1.json", "w", force_zip64=True) as sample:
+            sample.write(b'{"id": "')
+            for _ in range(50):
+                sample.write(b"a" * 1_000_000)
+            sample.write(b'"}')
+    with pytest.raises(LogError, match=f"log.eval {CLAIM}"):
+        cvstats.read_log("log.eval")

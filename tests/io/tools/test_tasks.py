@@ -1,0 +1,246 @@
+"""Benchmarks of several tasks: a score and the same weight for each, alike by every road."""
+
+from __future__ import annotations
+
+import copy
+import json
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from tool_logs import LOGS
+
+import cvstats
+from cvstats import LogError
+
+HARNESS = LOGS / "lm_eval"
+CHOICE = {"metric": {"parity": "acc"}, "filter": {"sums": "strict"}}
+
+
+def harness(tasks, folder):
+    """Write samples of lm-evaluation-harness: of each model and task the scores."""
+    for model, scores in tasks.items():
+        (folder / model).mkdir(parents=True)
+        for task, (name, values) in scores.items():
+            rows = [
+                {"doc_id": at, "doc_hash": f"{task}{at}", "filter": "none", "metrics": [name],
+                 name: value}
+                for at, value in enumerate(values)
+            ]  # fmt: skip
+            path = folder / model / f"samples_{task}_2026-01-01T00-00-00.000000.jsonl"
+            path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return folder
+
+
+def run_of(model, task, scores, name="match", **head):
+    samples = [
+        {"id": at, "epoch": 1, "scores": {name: {"value": value}}}
+        for at, value in enumerate(scores)
+    ]
+    facts = {"eval_id": f"{model}{task}", "model": model, "task": task} | head
+    return {"version": 2, "status": "success", "eval": facts, "samples": samples}
+
+
+def archive(run, path):
+    """Write a run as inspect does: a zip of its head and of a file for each sample."""
+    with zipfile.ZipFile(path, "w") as file:
+        head = {name: part for name, part in run.items() if name != "samples"}
+        file.writestr("header.json", json.dumps(head))
+        for sample in run["samples"]:
+            file.writestr(f"samples/{sample['id']}_epoch_1.json", json.dumps(sample))
+    return path
+
+
+def inspect_folder(folder):
+    folder.mkdir()
+    runs = {}
+    for model in ("a", "b"):
+        for task, name, number in (("sums", "match", 8), ("words", "choice", 5)):
+            scores = [(at * (3 if model == "a" else 5)) % 4 > 1 for at in range(number)]
+            runs[f"2026-01-02_{task}_{model}"] = run_of(model, task, map(float, scores), name)
+    return [archive(run, folder / f"{name}.eval") for name, run in runs.items()]
+
+
+# --- which score ----------------------------------------------------------------------------------
+
+
+def test_each_task_has_its_own_score_and_filter():
+    log = cvstats.read_log(HARNESS, **CHOICE)
+    assert log.attrs["task_metrics"] == {"parity": "acc", "sums": "exact_match"}
+    assert log.attrs["filter"] == {"parity": "none", "sums": "strict"}
+    assert log.attrs["loss"] == "1 - acc or exact_match"
+    for model in ("alpha", "beta"):
+        for task, options in (("parity", {"metric": "acc"}), ("sums", {"filter": "strict"})):
+            (path,) = (HARNESS / model).glob(f"samples_{task}*")
+            alone = cvstats.read_log(path, **options)
+            pd.testing.assert_series_equal(
+                log[model].xs(task, level="source").sort_index(), alone.sort_index(),
+                check_names=False,
+            )  # fmt: skip
+    one_name = cvstats.read_log(HARNESS, metric="acc", filter="strict")
+    pd.testing.assert_frame_equal(one_name, log)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"metric": {"parity": "f1"}, "filter": "strict"}, "no score 'f1' of the task 'parity'"),
+        ({"metric": {"arc": "acc"}, "filter": "strict"}, "names the task 'arc'.*'parity'; 'sums'"),
+        ({"metric": "acc", "filter": {"sums": "loose"}}, "filter='loose' is not known of the task"),
+        ({"metric": "acc"}, r"filters: 'strict', 'flexible'.*filter=\{'sums': 'strict'\}"),
+        ({"metric": "rouge", "filter": "strict"}, "no score 'rouge' of the task 'parity'"),
+    ],
+)
+def test_a_choice_that_a_task_does_not_have_is_refused(options, words):
+    with pytest.raises(LogError, match=words):
+        cvstats.read_log(HARNESS, **options)
+
+
+def test_scores_on_other_scales_are_not_averaged(tmp_path):
+    text = harness(
+        {"m": {"chat": ("bleu", [31.5, 20.0]), "arc": ("acc", [1.0, 0.0])}}, tmp_path / "wide"
+    )
+    with pytest.raises(LogError, match="'chat' has the score 31.5"):
+        cvstats.read_log(text)
+    mixed = harness(
+        {"m": {"wiki": ("perplexity", [3.0, 2.0]), "arc": ("acc", [1.0, 0.0])}}, tmp_path / "both"
+    )
+    with pytest.raises(LogError, match="'wiki' is better when lower, that of 'arc' when higher"):
+        cvstats.read_log(mixed)
+    errors = {"m": {"wiki": ("perplexity", [3.0, 2.0]), "news": ("perplexity", [9.0, 7.0])}}
+    log = cvstats.read_log(harness(errors, tmp_path / "errors"))
+    assert log.attrs["loss"] == "perplexity"
+    assert "orientation" not in log.attrs
+    assert log.sum() == 21
+
+
+def test_scores_of_tasks_are_for_tools_with_tasks():
+    table = pd.DataFrame({"point": [1, 2], "acc": [0.5, 1.0]})
+    with pytest.raises(LogError, match="names scores of tasks, which format='columns'"):
+        cvstats.read_log(table, metric={"a": "acc"}, point="point")
+
+
+# --- the same by every road -----------------------------------------------------------------------
+
+
+def test_the_harness_is_read_alike_by_every_road():
+    log = cvstats.read_log(HARNESS, **CHOICE)
+    files = sorted(HARNESS.rglob("*.jsonl"))
+    pd.testing.assert_frame_equal(cvstats.read_log(files, **CHOICE), log)
+    pd.testing.assert_frame_equal(
+        cvstats.read_log(files[::-1], **CHOICE).sort_index()[list(log)], log.sort_index()
+    )
+    folders = {model: HARNESS / model for model in ("alpha", "beta")}
+    pd.testing.assert_frame_equal(cvstats.read_log(folders, **CHOICE), log)
+
+
+def test_a_folder_of_eval_files_is_the_log_of_its_files(tmp_path):
+    files = inspect_folder(tmp_path / "logs")
+    log = cvstats.read_log(tmp_path / "logs")
+    assert list(log) == ["a", "b"]
+    assert log.groupby(level="source").size().to_dict() == {"sums": 8, "words": 5}
+    assert log.attrs["task_metrics"] == {"sums": "match", "words": "choice"}
+    pd.testing.assert_frame_equal(cvstats.read_log(files), log)
+    pd.testing.assert_frame_equal(cvstats.read_log(tmp_path / "logs", format="inspect"), log)
+    documents = [json.loads(json.dumps(part)) for part in map(as_document, files)]
+    for document in documents:
+        alone = cvstats.read_log(document)
+        model, task = document["eval"]["model"], document["eval"]["task"]
+        np.testing.assert_array_equal(alone, log[model].xs(task, level="source"))
+    table = pd.concat([rows_of(part) for part in documents], ignore_index=True)
+    pd.testing.assert_frame_equal(cvstats.read_log(table), log)
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "logs").rename(tmp_path / "deep" / "logs")
+    pd.testing.assert_frame_equal(cvstats.read_log(tmp_path / "deep"), log)
+
+
+def as_document(path):
+    with zipfile.ZipFile(path) as file:
+        head = json.loads(file.read("header.json"))
+        samples = [json.loads(file.read(n)) for n in file.namelist() if n.startswith("samples/")]
+    return head | {"samples": samples}
+
+
+def rows_of(document):
+    """Lay a log out as `samples_df` does."""
+    head = document["eval"]
+    return pd.DataFrame(
+        [
+            {"id": s["id"], "epoch": s["epoch"], "eval_id": head["eval_id"],
+             "model": head["model"], "task_name": head["task"]}
+            | {f"score_{name}": score["value"] for name, score in s["scores"].items()}
+            for s in document["samples"]
+        ]
+    )  # fmt: skip
+
+
+def test_of_several_runs_of_a_task_the_newest_is_read(tmp_path):
+    files = inspect_folder(tmp_path / "logs")
+    expected = cvstats.read_log(tmp_path / "logs")
+    old = run_of("a", "sums", [0.0] * 8)
+    broken = copy.deepcopy(old) | {"status": "error"}
+    archive(old, tmp_path / "logs" / "2026-01-01_sums_a.eval")
+    with pytest.warns(UserWarning, match=r"read was 2026-01-02_sums_a.eval \(the newest of 2 runs"):
+        log = cvstats.read_log(tmp_path / "logs")
+    pd.testing.assert_frame_equal(log, expected)
+    with pytest.raises(LogError, match="an evaluation occurs twice"):
+        cvstats.read_log([*files, tmp_path / "logs" / "2026-01-01_sums_a.eval"])
+    archive(broken, tmp_path / "logs" / "2026-01-03_sums_a.eval")
+    with pytest.warns(UserWarning) as caught:
+        cvstats.read_log(tmp_path / "logs")
+    said = [str(warning.message) for warning in caught]
+    assert any(
+        "2026-01-03_sums_a.eval: this run of inspect did not get to its end" in s for s in said
+    )
+    assert any("the newest of 3 runs" in s for s in said)
+
+
+def test_a_damaged_file_of_a_folder_is_named(tmp_path):
+    inspect_folder(tmp_path / "logs")
+    (tmp_path / "logs" / "2026-01-04_x.eval").write_bytes(b"PK nothing")
+    with pytest.raises(LogError, match="2026-01-04_x.eval"):
+        cvstats.read_log(tmp_path / "logs")
+
+
+# --- the mean over tasks --------------------------------------------------------------------------
+
+
+def test_tasks_have_the_same_weight_and_are_not_a_sample(tmp_path):
+    log = cvstats.read_log(HARNESS, **CHOICE)
+    result = log.cvci.interval()
+    by_task = log.groupby(level="source")
+    np.testing.assert_allclose(result["estimate"], by_task.mean().mean(), rtol=1e-12)
+    within = (by_task.var() / by_task.count()).sum() / 4
+    np.testing.assert_allclose(result["se"] ** 2, within, rtol=1e-12)
+    assert (result["caution"] == "").all()
+    assert result.attrs["reason"] == "2 fixed sources (tasks), each with the same weight"
+    assert "each with the same weight" in result.attrs["target"]
+    assert "CVS015" not in set(log.cvci.diagnose()["code"])
+    pair = log["alpha"].cvci.compare(log["beta"])
+    gap = log["alpha"] - log["beta"]
+    by_task = gap.groupby(level="source")
+    se = np.sqrt((by_task.var() / by_task.count()).sum()) / 2
+    np.testing.assert_allclose(pair["difference"], by_task.mean().mean(), rtol=1e-12)
+    np.testing.assert_allclose(pair["se"], se, rtol=1e-12)
+    scores = cvstats.as_scores(result)
+    np.testing.assert_allclose(scores["estimate"], 1 - result["estimate"])
+    assert scores.attrs["score"] == "acc or exact_match"
+    drawn = log.cvci.out_of_source(target="new_source")
+    assert (drawn["caution"] == "few sources").all()
+    assert "prediction" in log.cvci.out_of_source(interval="prediction").attrs["interval"]
+
+
+def test_the_interval_for_fixed_tasks_covers():
+    rng = np.random.default_rng(0)
+    rate = np.array([0.2, 0.6, 0.7])[np.repeat(range(3), [40, 80, 160])]
+    losses = xr.DataArray(
+        (rng.random((2_000, 280)) < rate).astype(float), dims=("run", "point"),
+        coords={"point": range(280), "source": ("point", np.repeat(list("abc"), [40, 80, 160]))},
+        attrs={"sources_are": "fixed"},
+    )  # fmt: skip
+    found = losses.cvci.interval()
+    assert found.attrs["method"] == "out_of_source"
+    covered = ((found["lower"] <= 0.5) & (found["upper"] >= 0.5)).mean()
+    assert abs(float(covered) - 0.95) < 4 * np.sqrt(0.95 * 0.05 / 2_000)

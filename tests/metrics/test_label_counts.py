@@ -1,0 +1,281 @@
+"""Metrics of labels from counts of batches: the same as from the log in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cvstats
+from cvstats import LabelCounts, LogError
+from cvstats.metrics import METRICS
+
+HARD = [metric.name for metric in METRICS.values() if metric.reads == "labels"]
+SOFT = [metric.name for metric in METRICS.values() if metric.reads != "labels"]
+
+
+def frame(labels: int = 3, seed: int = 0, n: int = 240) -> pd.DataFrame:
+    """Two repetitions of four folds, in a random order of rows; two models."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, labels, n)
+    parts = []
+    for repetition in range(2):
+        guess = [np.where(rng.random(n) < q, y, rng.integers(0, labels, n)) for q in (0.6, 0.5)]
+        parts.append(
+            pd.DataFrame(
+                {
+                    "repetition": repetition, "fold": rng.permutation(n) % 4,
+                    "point": np.arange(n), "y": y, "a": guess[0], "b": guess[1],
+                    "p": rng.random(n) * 0.4 + 0.3 * (y > 0), "w": rng.gamma(2.0, size=n),
+                    "ward": np.where(np.arange(n) % 2, "east", "west"),
+                }
+            )
+        )  # fmt: skip
+    return pd.concat(parts, ignore_index=True).sample(frac=1, random_state=seed)
+
+
+def counted(table: pd.DataFrame, prediction: Any, rows: int = 101, **options: Any) -> LabelCounts:
+    """Count a table in batches that cut through every cell."""
+    return sum(
+        LabelCounts.of_predictions(table.iloc[at : at + rows], "y", prediction, **options)
+        for at in range(0, len(table), rows)
+    )
+
+
+def assert_same(one: pd.DataFrame, two: pd.DataFrame) -> None:
+    """The same numbers to 1e-12, the same cautions."""
+    assert list(one.columns) == list(two.columns)
+    assert one.index.equals(two.index)
+    number = np.array([dtype.kind == "f" for dtype in one.dtypes])
+    left, right = (table.loc[:, number].to_numpy() for table in (one, two))
+    np.testing.assert_allclose(left, right, rtol=1e-12, atol=1e-12)
+    pd.testing.assert_frame_equal(one.loc[:, ~number], two.loc[:, ~number])
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+@pytest.mark.parametrize("folds", ["average", "pool"])
+@pytest.mark.parametrize("loss", HARD)
+def test_every_metric_of_labels_is_that_of_the_log(loss: str, folds: Any, weight: Any) -> None:
+    options: dict[str, Any] = {} if (loss, weight) == ("accuracy", None) else {"folds": folds}
+    if "average" in METRICS[loss].takes:
+        options["average"] = "macro"
+    if loss == "fbeta":
+        options["beta"] = 2
+    if loss == "kappa":
+        options["weights"] = "quadratic"
+    table = frame()
+    log = cvstats.losses(table, "y", ["a", "b"], loss, weight=weight, **options)
+    counts = counted(table, ["a", "b"], labels=[0, 1, 2], weight=weight, pairs=True)
+    moments = counts.moments(loss, **options)
+    for variance in ("all-pairs", "within-fold"):
+        assert_same(log.cvci.wald(variance=variance), moments.wald(variance=variance))
+    assert_same(log.cvci.compare(), moments.compare())
+    facts = {name: fact for name, fact in log.attrs.items() if name != "range"}
+    assert {name: moments.attrs[name] for name in facts} == facts
+    score = cvstats.as_scores(moments.wald())
+    assert score.attrs["score"] == METRICS[loss].words
+
+
+@pytest.mark.parametrize("average", ["binary", "macro", "weighted", "micro"])
+@pytest.mark.parametrize("loss", ["precision", "f1"])
+def test_two_labels_and_each_average(loss: str, average: Any) -> None:
+    table = frame(2)
+    names = {0: "ill", 1: "well"}
+    table[["y", "a"]] = table[["y", "a"]].replace(names).astype(str).replace({"0": "ill"})
+    options = {"average": average, **({"positive": "ill"} if average == "binary" else {})}
+    log = cvstats.losses(table, "y", "a", loss, **options)
+    counts = counted(table, "a", labels=["ill", "well"])
+    assert_same(log.cvci.wald(), counts.moments(loss, **options).wald())
+
+
+@pytest.mark.parametrize("loss", ["f1", "balanced_accuracy", "kappa"])
+def test_probabilities_become_labels(loss: str) -> None:
+    table = frame(2)
+    log = cvstats.losses(table, "y", ["p"], loss, threshold=0.4)
+    counts = counted(table, ["p"], threshold=0.4)
+    assert_same(log.cvci.wald(), counts.moments(loss).wald())
+    other = table.assign(y=table["y"].map({0: "sun", 1: "rain"}))
+    log = cvstats.losses(other, "y", ["p"], loss, threshold=0.4, positive="rain")
+    for labels in (["rain", "sun"], ["sun", "rain"]):
+        counts = counted(other, ["p"], threshold=0.4, positive="rain", labels=labels)
+        moments = counts.moments(loss)
+        assert_same(log.cvci.wald(), moments.wald())
+        assert moments.attrs.get("positive") == log.attrs.get("positive")
+
+
+def test_groups_and_clusters() -> None:
+    table = frame()
+    log = cvstats.losses(table, "y", ["a", "b"], "matthews", by="ward")
+    counts = counted(table, ["a", "b"], labels=[0, 1, 2], by=["repetition", "fold", "ward"])
+    found = counts.moments("matthews", by="ward")
+    assert_same(log.cvci.wald(by="ward"), found.wald(by="ward"))
+    with pytest.raises(LogError, match="by='ward' cuts the cells"):
+        counts.moments("matthews").wald(by="ward")
+    clusters = table.assign(source=table["point"] // 8, fold=table["point"] // 8 % 4)
+    clusters = clusters.drop(columns="ward").query("repetition == 0")
+    for folds in ("average", "pool"):
+        log = cvstats.losses(clusters, "y", ["a"], "kappa", folds=folds)
+        found = counted(clusters, ["a"], labels=[0, 1, 2]).moments("kappa", folds=folds)
+        assert_same(log.cvci.clustered(), found.clustered())
+
+
+def test_files_are_counted_batch_by_batch(tmp_path: Any) -> None:
+    table = frame(2)
+    file, text = tmp_path / "predictions.parquet", tmp_path / "predictions.csv"
+    table.to_parquet(file)
+    table.to_csv(text, index=False)
+    expected = cvstats.losses(table, "y", ["a", "b"], "f1").cvci.compare()
+    seen: list[int] = []
+    options = {"truth": "y", "prediction": ["a", "b"], "pairs": True}
+    counts = cvstats.scan_predictions(file, batch_size=70, progress=seen.append, **options)
+    assert (sum(seen), len(seen)) == (480, 7)
+    assert_same(expected, counts.moments("f1").compare())
+    counts = sum(
+        LabelCounts.of_predictions(part, **options) for part in pd.read_csv(text, chunksize=99)
+    )
+    assert_same(expected, counts.moments("f1").compare())
+    renamed = table.rename(columns={"fold": "cv"}).assign(p=table["p"])
+    renamed.to_parquet(file)
+    counts = cvstats.scan_predictions(
+        file, truth="y", prediction={"model": "p"}, threshold=0.4, fold="cv", weight="w"
+    )
+    log = cvstats.losses(table, "y", {"model": "p"}, "f1", threshold=0.4, weight="w")
+    assert_same(log.cvci.wald(), counts.moments("f1").wald())
+
+
+def test_counts_grow_with_cells_and_not_with_points() -> None:
+    few, many = (counted(frame(n=n), ["a"], labels=[0, 1, 2]) for n in (120, 1200))
+    assert few.part.cells.mean.shape == many.part.cells.mean.shape == (8, 9)
+    assert repr(many) == (
+        "<LabelCounts of 2,400 evaluations in 8 cells by 'repetition', 'fold'; 1 model, 3 labels>"
+    )
+    pairs = counted(frame(), ["a", "b"], labels=[0, 1, 2], pairs=True)
+    assert repr(pairs).endswith("2 models, 3 labels, with pairs>")
+
+
+def test_missing_predictions_are_refused_or_left_out() -> None:
+    table = frame(2).query("repetition == 0").drop(columns="repetition").astype({"a": float})
+    table.iloc[7, table.columns.get_loc("a")] = np.nan
+    with pytest.raises(LogError, match="'a'"):
+        counted(table, ["a", "b"])
+    counts = counted(table, ["a", "b"], missing="drop")
+    known = table["a"].notna()
+    log = cvstats.losses(table[known], "y", ["a", "b"], "f1", folds="average")
+    assert counts.part.n_losses == known.sum() == len(table) - 1
+    found = counts.moments("f1", folds="average").wald()
+    assert found.attrs["n_dropped"] == 1
+    assert_same(log.cvci.wald(), found)
+    gone = table.assign(a=np.nan)
+    with pytest.raises(LogError, match="'a'"):
+        counted(gone, ["a"], rows=480)
+
+
+# --- refusals -------------------------------------------------------------------------------------
+
+
+def words(call: Any, *args: Any, **options: Any) -> str:
+    """The message of a refusal."""
+    with pytest.raises(LogError) as caught:
+        call(*args, **options)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("loss", SOFT)
+def test_metrics_that_do_not_stream_say_so(loss: str) -> None:
+    said = words(counted(frame(2), ["a"]).moments, loss)
+    assert f"loss={loss!r} cannot be computed from counts of labels" in said
+    assert "needs all predictions of a cell at once" in said
+    assert f"cvstats.losses(…, loss={loss!r})" in said
+
+
+def test_losses_of_points_add_up_by_themselves() -> None:
+    counts = counted(frame(2), ["a"])
+    assert "cvstats.Moments.of_log" in words(counts.moments, "zero_one")
+    assert "Expected one of 'accuracy', 'precision'" in words(counts.moments, "roc")
+
+
+def test_a_cell_without_a_value_is_named() -> None:
+    table = frame(2).query("repetition == 0").drop(columns="repetition")
+    table.loc[table["fold"] == 1, "y"] = 0
+    counts = counted(table, ["a"])
+    expected = words(cvstats.losses, table, "y", ["a"], "recall", folds="average")
+    assert words(counts.moments, "recall", folds="average") == expected
+    assert "recall of 'a' is not defined at fold=1" in expected
+    table = table.assign(a=0)
+    counts = counted(table, ["a"])
+    said = words(counts.moments, "precision")
+    assert said == words(cvstats.losses, table, "y", ["a"], "precision")
+    log = cvstats.losses(table, "y", ["a"], "precision", zero_division=0)
+    assert_same(log.cvci.wald(), counts.moments("precision", zero_division=0).wald())
+    single = counted(table, "a", by="fold")
+    assert "precision is not defined" in words(single.moments, "precision")
+
+
+def test_cells_of_one_point_or_without_weight() -> None:
+    loo = (
+        frame(2)
+        .query("repetition == 0")
+        .drop(columns="repetition")
+        .assign(fold=lambda t: t["point"])
+    )
+    assert "the cell has one point" in words(counted(loo, "a").moments, "f1", folds="average")
+    zero = frame(2).assign(w=0.0)
+    assert "every weight is 0" in words(counted(zero, "a", weight="w").moments, "f1")
+
+
+REQUESTS: list[tuple[dict[str, Any], str]] = [
+    ({"labels": [0]}, "are not classes. Expected two"),
+    ({"labels": [0, 0]}, "are not classes"),
+    ({"labels": 2}, "labels=2 is not a list"),
+    ({"labels": [5, 6]}, "which is not among the labels"),
+    ({"threshold": "half"}, "threshold='half' is not a number"),
+    ({"threshold": 0.5, "labels": [0, 1, 2]}, "Expected two. Count predicted labels"),
+    ({"threshold": 0.5, "labels": ["a", "b"]}, "positive=None is not a label"),
+    ({"threshold": 0.5, "positive": 3}, "positive=3 is not a label"),
+    ({"positive": 1}, "counts.moments('f1', positive=…)"),
+    ({"pairs": True}, "one model is counted"),
+    ({"weight": "minus"}, "Expected finite weights of 0 or more"),
+    ({"weight": "mass"}, "there is no column 'mass'"),
+    ({"by": "clinic"}, "there is no column 'clinic'"),
+    ({"prediction": "c"}, "there is no column 'c'"),
+]
+
+
+@pytest.mark.parametrize(("options", "what"), REQUESTS)
+def test_what_cannot_be_counted(options: dict[str, Any], what: str) -> None:
+    table = frame(2).assign(minus=-1.0)
+    asked = {"truth": "y", "prediction": "a", **options}
+    assert what in words(LabelCounts.of_predictions, table, **asked)
+
+
+def test_what_cannot_be_asked_of_counts() -> None:
+    table = frame(2)
+    counts = counted(table, ["p"], threshold=0.4)
+    assert "positive= was said when" in words(counts.moments, "f1", positive=1)
+    assert "are for several classes" in words(counts.moments, "f1", average="macro")
+    assert "does not use beta=" in words(counts.moments, "kappa", beta=2)
+    assert "by='ward' is not a level" in words(counts.moments, "f1", by="ward")
+    three = counted(frame(3), ["a"], labels=[0, 1, 2])
+    assert "how F1 averages over classes" in words(three.moments, "f1")
+
+
+def test_batches_have_to_match() -> None:
+    table = frame(2)
+    one = LabelCounts.of_predictions(table.iloc[:99], "y", "a")
+    other = LabelCounts.of_predictions(table.iloc[99:], "y", "a", weight="w")
+    assert "counted with weight=None and 'w'" in words(lambda: one + other)
+    assert "appears in two batches" in words(lambda: one + one)
+    with pytest.raises(TypeError):
+        one + 1
+    with pytest.raises(TypeError):
+        sum([one], start=2)
+
+
+def test_only_frames_and_files_with_rows_are_counted(tmp_path: Any) -> None:
+    assert "holds no columns of predictions" in words(LabelCounts.of_predictions, [1, 2])
+    file = tmp_path / "none.parquet"
+    frame(2).iloc[:0].to_parquet(file)
+    said = words(cvstats.scan_predictions, file, truth="y", prediction="a")
+    assert "the files hold no rows" in said

@@ -1,0 +1,188 @@
+"""Results turned into scores: in their own direction, and by their own names."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import cvstats
+from cvstats import LogError
+
+
+def frame(n: int = 120) -> pd.DataFrame:
+    """One partition of six folds, and two models."""
+    rng = np.random.default_rng(0)
+    y = np.arange(n) // 6 % 2
+    scores = y + rng.normal(size=(2, n))
+    columns = {"y": y, "a": scores[0], "b": scores[1], "p": 1 / (1 + np.exp(-scores[0]))}
+    return pd.DataFrame({"fold": np.arange(n) % 6, "point": np.arange(n), **columns})
+
+
+def arrays() -> xr.Dataset:
+    """The same over the dimension point, the fold a coordinate."""
+    return frame().set_index("point").to_xarray().set_coords("fold")
+
+
+def nested() -> pd.DataFrame:
+    """The evaluations of nested cross-validation with four folds."""
+    rng = np.random.default_rng(1)
+    parts = []
+    for outer in range(4):
+        y = np.arange(120) // 4 % 2
+        scores = y + rng.normal(size=(2, 120))
+        parts.append(
+            pd.DataFrame(
+                {
+                    "outer": outer, "fold": np.arange(120) % 4, "point": np.arange(120), "y": y,
+                    "a": scores[0], "b": scores[1],
+                }
+            )
+        )  # fmt: skip
+    return pd.concat(parts)
+
+
+def made(loss: str = "auc", **options: Any) -> pd.DataFrame:
+    """A log of one metric of both models."""
+    return cvstats.losses(frame(), "y", ["a", "b"], loss, **options)
+
+
+@pytest.mark.parametrize("container", [frame, arrays])
+def test_estimates_and_limits_change_sides(container: Any) -> None:
+    log = cvstats.losses(container(), "y", ["a", "b"], "auc")
+    loss, score = log.cvci.wald(), cvstats.as_scores(log.cvci.wald())
+    for mine, other in (("estimate", "estimate"), ("lower", "upper"), ("upper", "lower")):
+        np.testing.assert_allclose(score[mine], 1 - loss[other])
+    assert score.attrs["score"] == "AUC"
+    r2 = cvstats.losses(container(), "y", ["a"], "r2", folds="pool").cvci.wald()
+    np.testing.assert_allclose(cvstats.as_scores(r2)["lower"], -r2["upper"])
+    rmse = cvstats.losses(container(), "y", ["a"], "rmse").cvci.wald()
+    np.testing.assert_allclose(cvstats.as_scores(rmse)["lower"], rmse["lower"])
+    assert cvstats.as_scores(rmse).attrs["score"] == "RMSE"
+
+
+@pytest.mark.parametrize("container", [frame, arrays])
+def test_differences_change_their_sign(container: Any) -> None:
+    log = cvstats.losses(container(), "y", ["a", "b"], "auc")
+    pair = log.cvci.compare(alternative="less")
+    turned = cvstats.as_scores(pair)
+    for mine, other in (
+        ("difference", "difference"), ("lower", "upper"), ("upper", "lower"),
+        ("statistic", "statistic"),
+    ):  # fmt: skip
+        np.testing.assert_allclose(turned[mine], -pair[other])
+    np.testing.assert_allclose(turned["p_value"], pair["p_value"])
+    assert turned.attrs["alternative"] == "greater"
+    own = cvstats.as_scores(log.cvci.difference().cvci.wald())
+    np.testing.assert_allclose(own["estimate"], turned["difference"])
+
+
+def test_a_margin_changes_sides() -> None:
+    found = made().cvci.equivalence(margin=(-0.3, 0.1))
+    turned = cvstats.as_scores(found)
+    assert (turned.attrs["margin_low"], turned.attrs["margin_high"]) == (-0.1, 0.3)
+    np.testing.assert_allclose(turned["lower"], -found["upper"])
+    assert (turned["equivalent"] == found["equivalent"]).all()
+    rope = made().cvci.rope(margin=0.02)
+    turned = cvstats.as_scores(rope)
+    np.testing.assert_allclose(turned["difference"], -rope["difference"])
+    assert (turned["p_better"] == rope["p_better"]).all()
+
+
+def test_ranks_and_variances_have_no_direction() -> None:
+    best = made().cvci.best_set(rng=0)
+    turned = cvstats.as_scores(best)
+    np.testing.assert_allclose(turned["estimate"], 1 - best["estimate"])
+    rest = best.columns.drop("estimate")
+    pd.testing.assert_frame_equal(turned[rest], best[rest])
+    parts = made().cvci.decompose()
+    pd.testing.assert_frame_equal(cvstats.as_scores(parts), parts)
+    moments = made().cvci.moments()
+    turned = cvstats.as_scores(moments)
+    np.testing.assert_allclose(turned["mean"], 1 - moments["mean"])
+    np.testing.assert_allclose(turned["var"], moments["var"])
+
+
+def test_bias_of_nested_cross_validation_changes_its_sign() -> None:
+    log = cvstats.losses(nested(), "y", ["a", "b"], "auc")
+    found, pair = log.cvci.nested_cv(), log.cvci.compare(method="nested_cv")
+    score, turned = cvstats.as_scores(found), cvstats.as_scores(pair)
+    for name in ("err_cv", "err_ncv"):
+        np.testing.assert_allclose(score[name], 1 - found[name])
+        np.testing.assert_allclose(turned[name], -pair[name])
+    for before, after in ((found, score), (pair, turned)):
+        np.testing.assert_allclose(after["bias"], -before["bias"])
+
+
+WANTED = ["auc", "matthews", "log_loss"]
+
+
+@pytest.mark.parametrize("container", [frame, arrays])
+def test_each_of_several_metrics_has_its_own_direction(container: Any) -> None:
+    data = container()
+    log = cvstats.losses(data, "y", ["p"], WANTED, threshold=0.5, folds="average")
+    found = log.cvci.wald() if container is arrays else log.cvci.wald(by="metric")
+    turned = cvstats.as_scores(found)
+    of = (lambda t, m: t.sel(metric=m)) if container is arrays else (lambda t, m: t.loc[m])
+    for name in ("auc", "matthews"):
+        own = {"threshold": 0.5} if name == "matthews" else {}
+        one = cvstats.losses(data, "y", ["p"], name, folds="average", **own).cvci.wald()
+        for column in ("estimate", "lower", "upper"):
+            expected = np.ravel(cvstats.as_scores(one)[column])
+            np.testing.assert_allclose(np.ravel(of(turned, name)[column]), expected, rtol=1e-12)
+    for column in ("estimate", "lower", "upper"):
+        np.testing.assert_array_equal(of(turned, "log_loss")[column], of(found, "log_loss")[column])
+    named = turned.attrs["score"]
+    named = json.loads(named) if container is arrays else named
+    assert named == {"auc": "AUC", "matthews": "Matthews correlation", "log_loss": "log_loss"}
+    if container is frame:
+        assert turned.index.equals(found.index)
+    else:
+        one = cvstats.as_scores(log.sel(metric="auc").cvci.wald())
+        np.testing.assert_allclose(one["estimate"], of(turned, "auc")["estimate"])
+
+
+def test_metrics_that_no_level_tells_apart_cannot_be_turned() -> None:
+    log = cvstats.losses(frame(), "y", ["p"], ["auc", "brier"])
+    with pytest.raises(LogError, match="The log holds several metrics. .*by='metric'"):
+        log.cvci.wald()
+    one = log.xs("auc", level="metric").cvci.wald()
+    with pytest.raises(LogError, match="mixes several metrics.*by='metric'"):
+        cvstats.as_scores(one)
+
+
+@pytest.mark.parametrize("other", [3, "auc", None, [1.0]])
+def test_what_is_not_a_result_cannot_be_turned(other: Any) -> None:
+    with pytest.raises(LogError, match="a .* is not a result. Expected what an interval"):
+        cvstats.as_scores(other)
+
+
+def test_a_log_is_not_a_result() -> None:
+    for log in (made(), made()["a"], cvstats.losses(frame(), "y", ["y"], "accuracy")):
+        with pytest.raises(LogError, match="a log is not a result"):
+            cvstats.as_scores(log)
+
+
+def test_a_result_of_losses_is_of_no_score() -> None:
+    with pytest.raises(LogError, match="from which score"):
+        cvstats.as_scores(made("squared_error").cvci.wald())
+
+
+def test_moments_of_a_part_of_a_cell_are_refused() -> None:
+    pooled = made(folds="pool")
+    assert pooled.cvci.moments()["count"].tolist() == [120, 120]
+    with pytest.raises(LogError, match=r"by='fold' cuts the cells .*folds='average'"):
+        pooled.cvci.moments(by="fold")
+    half = frame().assign(half=np.where(np.arange(120) // 12 % 2, "x", "z"))
+    log = cvstats.losses(half, "y", ["a"], "auc")
+    log = log.assign(half=half["half"].to_numpy()).set_index("half", append=True)
+    log.attrs = made().attrs
+    with pytest.raises(LogError, match=r"by='half' cuts the cells \(fold\)"):
+        log.cvci.moments(by="half")
+    whole = cvstats.losses(half, "y", ["a"], "auc", by="half")
+    found = whole.cvci.moments(by="half")
+    assert found["count"].tolist() == [60, 60]

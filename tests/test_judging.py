@@ -1,0 +1,205 @@
+"""Labels of people and of a judge: the reference, alignment, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from rows import only_row
+from scipy import stats
+
+from cvstats import LogError, prediction_powered
+
+CASES = json.loads((Path(__file__).parent / "reference" / "sequences.json").read_text())
+(CASE,) = [case for case in CASES if case["id"] == "prediction_powered"]
+RNG = np.random.default_rng(8)
+
+
+def named(values, start=0):
+    points = pd.RangeIndex(start, start + len(values), name="point")
+    return pd.Series(np.asarray(values, dtype=float), index=points, name="model")
+
+
+def reference_logs():
+    y, f, u = (CASE["inputs"][name] for name in "yfu")
+    return named(y), named(f), named(u, start=len(y))
+
+
+def rules(n=60, others=400, agree=0.8, seed=1):
+    """Labels of people and of a judge for two models, on points in random order."""
+    rng = np.random.default_rng(seed)
+    index = pd.Index([f"q{i}" for i in range(n + others)], name="point")
+    truth = pd.DataFrame(rng.random((n + others, 2)) < [0.2, 0.4], index=index, columns=["a", "b"])
+    judged = truth.where(rng.random(truth.shape) < agree, ~truth).astype(float)
+    return truth.astype(float).iloc[:n], judged.iloc[:n], judged
+
+
+def test_the_interval_is_that_of_the_reference():
+    plain = only_row(prediction_powered(*reference_logs(), weight=1.0))
+    assert [plain["lower"], plain["upper"]] == pytest.approx(CASE["outputs"]["lambda1"], abs=1e-14)
+    tuned = only_row(prediction_powered(*reference_logs()))
+    assert [tuned["lower"], tuned["upper"]] == pytest.approx(CASE["outputs"]["tuned"], abs=1e-14)
+    assert tuned["estimate"] == pytest.approx(CASE["outputs"]["tuned_estimate"], abs=1e-14)
+    assert tuned["weight"] == pytest.approx(CASE["outputs"]["tuned_lambda"], abs=1e-14)
+    assert tuned["caution"] == "few points"
+    assert (tuned["n_points"], tuned["n_judged"]) == (25, 120)
+
+
+def test_the_weight_makes_the_variance_small():
+    human, judge, every = rules()
+    best = only_row(prediction_powered(human[["a"]], judge[["a"]], every[["a"]]))
+    for weight in np.linspace(0, 1, 21):
+        other = prediction_powered(human[["a"]], judge[["a"]], every[["a"]], weight=weight)
+        assert best["se"] <= only_row(other)["se"] * 1.005
+    alone = only_row(prediction_powered(human[["a"]], judge[["a"]], every[["a"]], weight=0))
+    y = human["a"].tolist()
+    assert alone["estimate"] == pytest.approx(statistics.mean(y), rel=1e-12)
+    assert alone["se"] == pytest.approx(statistics.pstdev(y) / math.sqrt(60), rel=1e-12)
+    assert best["human_se"] == pytest.approx(statistics.stdev(y) / math.sqrt(60), rel=1e-12)
+    z = stats.norm.isf(0.1)
+    wide = only_row(prediction_powered(human[["a"]], judge[["a"]], every[["a"]], alpha=0.2))
+    assert wide["upper"] - wide["estimate"] == pytest.approx(z * best["se"], rel=1e-12)
+
+
+def test_points_are_matched_by_name():
+    human, judge, every = rules()
+    wanted = prediction_powered(human, judge, every)
+    assert list(wanted.index) == ["a", "b"]
+    assert list(wanted) == ["estimate", "lower", "upper", "se", "weight", "human_se", "caution"]
+    assert wanted.attrs["n_points"] == 60
+    assert wanted.attrs["n_judged"] == 400  # those of people are not counted again
+    mixed = prediction_powered(
+        human, judge.sample(frac=1, random_state=1)[["b", "a"]],
+        every.iloc[60:].sample(frac=1, random_state=2)[["b", "a"]],
+    )  # fmt: skip
+    pd.testing.assert_frame_equal(mixed, wanted, rtol=1e-12)
+    far = prediction_powered(human + 1e6, judge + 1e6, every + 1e6)
+    np.testing.assert_allclose(far["se"], wanted["se"], rtol=1e-9)
+    np.testing.assert_allclose(far["estimate"] - 1e6, wanted["estimate"], atol=1e-8)
+
+
+def test_arrays_datasets_and_carried_cells():
+    logs = rules()
+    wanted = prediction_powered(*logs)
+    arrays = [xr.DataArray(log, dims=("point", "model")) for log in logs]
+    found = prediction_powered(*arrays)
+    datasets = prediction_powered(*(array.to_dataset("model") for array in arrays))
+    cells = prediction_powered(*(
+        array.expand_dims(lat=[1.0, 2.0]) * xr.DataArray([1.0, 3.0], dims="lat")
+        for array in arrays
+    ))  # fmt: skip
+    for name in ("estimate", "lower", "upper", "se", "weight"):
+        np.testing.assert_allclose(found[name], wanted[name], rtol=1e-12)
+        np.testing.assert_allclose(datasets[name], wanted[name], rtol=1e-12)
+        np.testing.assert_allclose(cells[name].isel(lat=0), wanted[name], rtol=1e-12)
+    np.testing.assert_allclose(cells["se"].isel(lat=1), 3 * wanted["se"], rtol=1e-12)
+    other = arrays[2].expand_dims(lat=[1.0, 5.0])
+    with pytest.raises(LogError, match="different grids along 'lat'"):
+        prediction_powered(*(array.expand_dims(lat=[1.0, 2.0]) for array in arrays[:2]), other)
+
+
+def test_two_models_are_compared_by_their_differences():
+    human, judge, every = (log.cvci.difference(reference="a") for log in rules())
+    found = prediction_powered(human, judge, every)
+    assert list(found.index) == ["b"]
+    row = only_row(found)
+    assert 0 < row["lower"] < 0.2 < row["upper"]
+    assert row["se"] < row["human_se"]
+
+
+def test_a_judge_that_hardly_errs():
+    human, judge, every = (log[["a"]] for log in rules(agree=1.0))
+    judge.iloc[:9] = 1 - judge.iloc[:9]
+    assert prediction_powered(human, judge, every)["caution"].item() == "few disagreements"
+    judge.iloc[9] = 1 - judge.iloc[9]
+    assert prediction_powered(human, judge, every)["caution"].item() == ""
+    other = prediction_powered(human * 0.5, judge * 0.5, every * 0.5)
+    assert other["caution"].item() == ""
+
+
+def test_a_judge_that_says_nothing():
+    human, judge, every = rules()
+    constant = prediction_powered(human, judge * 0 + 1, every * 0 + 1)
+    assert constant["caution"].tolist() == ["judge ignored"] * 2
+    assert constant["weight"].tolist() == [0.0, 0.0]
+    np.testing.assert_allclose(constant["estimate"], human.mean(), rtol=1e-12)
+    contrary = prediction_powered(human, 1 - human, 1 - every)
+    assert contrary["caution"].tolist() == ["judge ignored"] * 2
+    assert "another judge" in contrary.attrs["cautions"]["judge ignored"]
+
+
+def test_sources_and_gaps():
+    human, judge, every = (pd.concat({"s": log, "t": log}, names=["source"]) for log in rules())
+    found = prediction_powered(human, judge, every)
+    assert (found["caution"] == "sources ignored").all()
+    assert found.attrs["n_judged"] == 800
+    human, judge, every = rules()
+    every.iloc[70, 0] = np.nan
+    human.iloc[3, 1] = np.nan
+    with pytest.raises(LogError, match="NaN"):
+        prediction_powered(human, judge, every)
+    found = prediction_powered(human, judge, every, missing="drop")
+    assert (found.attrs["n_points"], found.attrs["n_judged"]) == (59, 399)
+
+
+def test_what_is_refused():
+    human, judge, every = rules()
+    with pytest.raises(LogError, match="only the first log has point='q59'"):
+        prediction_powered(human, judge.iloc[:-1], every)
+    with pytest.raises(LogError, match="no point besides those of people"):
+        prediction_powered(human, judge, judge)
+    with pytest.raises(LogError, match="different models"):
+        prediction_powered(human, judge, every.rename(columns={"a": "z"}))
+    with pytest.raises(LogError, match="weight=2 is out of range"):
+        prediction_powered(human, judge, every, weight=2)
+    with pytest.raises(LogError, match="alpha"):
+        prediction_powered(human, judge, every, alpha=95)
+    with pytest.raises(LogError, match="the points of human have no names"):
+        prediction_powered(*(log.reset_index(drop=True) for log in (human, judge, every)))
+    with pytest.raises(LogError, match="the points of judge_on_all have no names"):
+        prediction_powered(human, judge, every.reset_index(drop=True))
+    twice = [pd.concat({0: log, 1: log}, names=["repetition"]) for log in (human, judge, every)]
+    with pytest.raises(LogError, match="human has 2 labels of the level 'repetition'"):
+        prediction_powered(*twice)
+    sources = pd.concat({"s": every}, names=["source"])
+    with pytest.raises(LogError, match="name their points by different levels"):
+        prediction_powered(human, judge, sources)
+    with pytest.raises(LogError, match="people have labelled 1 point"):
+        prediction_powered(human.iloc[:1], judge.iloc[:1], every)
+
+
+@pytest.mark.slow
+def test_coverage_however_good_the_judge_is(capsys):
+    """2,000 runs each: 0/1 losses of 20%, a judge of another error rate, 1,000 judged points."""
+    rows = {}
+    runs, many = 2000, 1000
+    for n in (30, 50, 100, 200):
+        for agree in (0.95, 0.8, 0.5):
+            rng = np.random.default_rng([n, int(100 * agree)])
+            truth = rng.random((n + many, runs)) < 0.2
+            judged = np.where(rng.random(truth.shape) < agree, truth, ~truth).astype(np.float32)
+            index = pd.RangeIndex(n + many, name="point")
+            every = pd.DataFrame(judged, index=index)
+            human = pd.DataFrame(truth[:n].astype(np.float32), index=index[:n])
+            for name, weight in (("tuned", None), ("weight 1", 1.0)):
+                found = prediction_powered(human, every.iloc[:n], every, weight=weight)
+                covered = (found["lower"] <= 0.2) & (found["upper"] >= 0.2)
+                rows[n, agree, name] = {
+                    "covers": covered.mean(),
+                    "width": (found["se"] / found["human_se"]).median(),
+                }
+    table = pd.DataFrame(rows).T
+    with capsys.disabled():
+        print(f"\nmean of 0/1 labels of people helped by a judge, {runs:,} runs")
+        print(table.round(3).unstack().to_string())
+    tuned = table.xs("tuned", level=2)
+    assert (tuned["covers"] > 0.85).all()
+    assert (tuned.loc[200, "covers"] > 0.93).all()
+    assert (tuned["width"] <= 1.01).all()
+    assert (tuned["width"].xs(0.95, level=1) < 0.75).all()
