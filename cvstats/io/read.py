@@ -112,7 +112,7 @@ def read_log(
     path_or_object: Any,
     *,
     format: str | None = None,
-    loss: str | Callable[[Any, Any], Any] | None = None,
+    loss: str | Callable[[Any, Any], Any] | Sequence[str | Callable[[Any, Any], Any]] | None = None,
     truth: str | None = None,
     prediction: str | Sequence[str] | None = None,
     model: str | None = None,
@@ -164,9 +164,10 @@ def read_log(
         ``mlr3``, ``openml``, ``autogluon``, ``lm-eval``, ``inspect``, ``nixtla``, ``scores`` (one
         score for each split) or ``columns``. Most are recognised, but not ``autogluon`` and
         ``scores``. Or the kind of a file without a suffix, such as ``csv``.
-    loss : str or callable, optional
-        Where predictions are held: the loss of `cvstats.losses`. ``log_loss`` and ``brier``
-        take the probabilities of the classes, other losses the prediction. Where several
+    loss : str, callable or list, optional
+        Where predictions are held: the loss or metric of `cvstats.losses`, or a list of them for a
+        log with the level ``metric``. ``log_loss``, ``brier`` and ``auc`` take the probabilities of
+        the classes, other losses the prediction. Where several
         losses or scores are held: the name of one.
     truth, prediction, model : str, optional
         Columns of the truth, of the predictions (a list for several models) and of the

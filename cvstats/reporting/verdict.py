@@ -10,6 +10,7 @@ from textwrap import fill
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from cvstats.containers import Losses, is_dask_frame, later
 from cvstats.core.cautions import Caution

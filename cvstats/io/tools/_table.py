@@ -10,6 +10,7 @@ import pandas as pd
 
 from cvstats.errors import LogError, is_several, listed, nearest
 from cvstats.io.formats.tabular import TextOptions
+from cvstats.loss_functions import is_loss
 
 __all__ = [
     "ReadOptions",
@@ -63,6 +64,8 @@ class ReadOptions:
         for name, value in ({name: getattr(self, name) for name in one} | self.levels).items():
             if name == "metric" and isinstance(value, Mapping):
                 continue  # a score for each task
+            if name == "loss" and is_several(value) and all(map(is_loss, value)):
+                continue  # several losses of predictions
             if is_several(value) and len(value) == 1:
                 raise LogError(
                     f"{name}={value!r} is a list. Expected the name of one column: "
