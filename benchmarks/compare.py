@@ -47,7 +47,7 @@ def workloads(scale: str) -> dict[str, Workload | str]:
     rows, frame, pairs, grid, sources = SIZES[scale]
     found: dict[str, Workload | str] = {
         "import cvstats": contract.IMPORT.format("cvstats"),
-        "first interval in a process": contract.FIRST.format("within-fold"),
+        "first interval in a process": contract.FIRST.format(10_000, "within-fold"),
     }
     for variance in contract.VARIANCES:
         wald = partial(cvstats.wald, variance=variance)

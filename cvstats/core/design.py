@@ -310,6 +310,21 @@ class Design:
 
     # --- cells ----------------------------------------------------------------------------
 
+    def stored_cells(self, by: Sequence[str], start: int, stop: int) -> Codes | None:
+        """Take the cell number of some rows from where they are stored in 8 or 16 bits, if so."""
+        telling = self._telling(by)
+        if len(telling) != 1 or self.present is not None or ("index", tuple(by)) in self.facts:
+            return None
+        codes = self.levels[telling[0]].codes
+        narrow = isinstance(codes, np.ndarray) and codes.dtype in (np.int8, np.int16)
+        return readonly(codes[start:stop]) if narrow else None
+
+    def _telling(self, by: Sequence[str]) -> Sequence[str]:
+        """Leave out what has one label, once no evaluation is known to lack it."""
+        if "splits" not in self.facts:
+            return by
+        return [name for name in by if name not in SPLIT or len(self.levels[name].labels) > 1]
+
     def cells(
         self, by: Sequence[str], start: int, stop: int, out: NDArray[np.int32] | None = None
     ) -> NDArray[np.int32]:
@@ -321,8 +336,7 @@ class Design:
         if index is not None:
             return readonly(index.find(self._codes(by, start, stop)).astype(np.int32))
         numbers = np.empty(stop - start, dtype=np.int32) if out is None else out
-        if "splits" in self.facts:  # so no evaluation lacks a label of these levels
-            by = [name for name in by if name not in SPLIT or len(self.levels[name].labels) > 1]
+        by = self._telling(by)
         codes = [readonly(self.levels[name].codes[start:stop]) for name in by]
         sizes = [len(self.levels[name].labels) for name in by]
         if len(by) < 2:

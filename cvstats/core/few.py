@@ -6,6 +6,7 @@ Loading the first compiled loop takes numba a third of a second, more than all e
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,8 @@ from numpy.typing import NDArray
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 
 __all__ = ["FEW", "center_cells", "combine", "count_rows", "is_few", "mark_seen"]
+
+Codes = NDArray[np.signedinteger[Any]]
 
 FEW = 1 << 14
 """So many losses, or rows, need no compiled loop."""
@@ -23,9 +26,7 @@ def is_few(number: int) -> bool:
     return number <= FEW
 
 
-def combine(
-    cells: NDArray[np.int32], codes: Sequence[NDArray[np.signedinteger]], sizes: Sequence[int]
-) -> None:
+def combine(cells: NDArray[np.int32], codes: Sequence[Codes], sizes: Sequence[int]) -> None:
     """Make cell numbers of the codes of some levels; -1 where one of them is negative."""
     cells[:] = 0
     for code, size in zip(codes, sizes, strict=True):
@@ -35,7 +36,7 @@ def combine(
         cells[code < 0] = -1
 
 
-def count_rows(cells: NDArray[np.int32], counts: IntArray, first: IntArray) -> None:
+def count_rows(cells: Codes, counts: Codes, first: Codes) -> None:
     """Count the rows of each cell, and find the first of them; both tables come zeroed."""
     here = np.flatnonzero(cells >= 0)
     used, begin, number = np.unique(cells[here], return_index=True, return_counts=True)
@@ -44,7 +45,7 @@ def count_rows(cells: NDArray[np.int32], counts: IntArray, first: IntArray) -> N
 
 
 def mark_seen(
-    seen: NDArray[np.uint8], groups: IntArray, points: IntArray, low: int, origin: int, width: int
+    seen: NDArray[np.uint8], groups: Codes, points: Codes, low: int, origin: int, width: int
 ) -> None:
     """Mark each (group, point) as seen, in the window that the table holds."""
     line, place = groups.astype(np.int64) - low, points.astype(np.int64) - origin

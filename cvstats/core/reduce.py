@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cvstats.core import crossproducts, few, kernels
 from cvstats.core.columns import Columns, Differences
-from cvstats.core.design import CellTable, Counts, Design, count_blocks
+from cvstats.core.design import CellTable, Codes, Counts, Design, count_blocks
 from cvstats.core.moments import Moments, State, choose_origin, pool
 from cvstats.core.threads import Scratch, block_bounds, blocks_per_task, check_threads, ordered_map
 from cvstats.core.types import FloatArray
@@ -87,11 +87,11 @@ def reduce_few(design: Design, losses: Columns, by: Sequence[str]) -> Moments:
     count = table.total[table.used]
     with np.errstate(invalid="ignore", over="ignore"):  # reported later, by label
         shift, share, m2 = few.center_cells(lines, design.cells(table.by, 0, design.size), count)
-        origin = choose_origin(count, (shift + share).T, m2.T)
+        n = count.astype(np.float64)
+        origin = choose_origin(n, (shift + share).T, m2.T)
         mean = (shift - origin[:, None]) + share
     labels = tuple(design.levels[name].labels for name in table.by)
-    codes = design.codes_of(table)
-    return Moments(table.by, labels, codes, count.astype(np.float64), mean.T, m2.T, origin)
+    return Moments(table.by, labels, design.codes_of(table), n, mean.T, m2.T, origin)
 
 
 def reduce_columns(design: Design, losses: Columns, by: Sequence[str]) -> Moments:
@@ -233,11 +233,10 @@ def _read_columns(
     largest = counts.argmax(axis=1)
     whole = counts.max(axis=1) == np.diff([*begin, row + stop - start])
     only = np.where(whole, largest, -1)
-    cells = (
-        np.empty(0, dtype=np.int32)
-        if whole.all()
-        else _cell_numbers(design, table, start, stop, scratch)
-    )
+    cells: Codes = np.empty(0, dtype=np.int32)
+    if not whole.all():
+        stored = design.stored_cells(table.by, start, stop)
+        cells = _cell_numbers(design, table, start, stop, scratch) if stored is None else stored
     at = slice(column, column + width)
 
     def add(shift: FloatArray) -> tuple[FloatArray, FloatArray]:

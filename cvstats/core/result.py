@@ -55,7 +55,7 @@ class Result:
     allows_for: Caution = Caution(0)
 
 
-CONSTANTS = ("critical_difference", "largest", "rho", "smallest")
+CONSTANTS = ("critical_difference", "crossed", "largest", "rho", "smallest")
 """Columns besides those called ``n_...`` that describe the log or the method, and no model."""
 
 

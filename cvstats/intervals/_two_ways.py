@@ -20,6 +20,9 @@ from cvstats.core.moments import Moments
 from cvstats.core.result import Result, interval
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError
+from cvstats.intervals._differences import is_difference
+from cvstats.intervals._groups import OF_FOLDS
+from cvstats.intervals._references import RELATIVE_STABILITY
 from cvstats.intervals._requirements import no_level, single_dataset
 
 __all__ = ["compute_two_ways", "two_ways"]
@@ -41,8 +44,8 @@ TARGET = (
     "were"
 )
 GUARANTEE = (
-    "exact as the labels of both levels grow, if those of each are independent and none occurs in "
-    "training and in test folds"
+    "asymptotically exact in the labels of both levels, if those of each are independent and none "
+    "occurs in training and in test folds"
 )
 REFERENCE = (
     "Cameron, Gelbach and Miller (2011), Journal of Business & Economic Statistics 29(2), 238-249, "
@@ -101,12 +104,16 @@ def compute_two_ways(
     counts = {"n_first": ways.i, "n_second": ways.j}
     if (points := log.design.splits().points) is not None:
         counts = {"n_points": points, **counts}
+    guarantee, reference = GUARANTEE, REFERENCE
+    if is_difference(log, losses):
+        guarantee = f"{GUARANTEE}, {OF_FOLDS}"
+        reference = f"{REFERENCE}; {RELATIVE_STABILITY}"
     return interval(
         "clustered", ways.mean, variance, origin=ways.first.origin, alpha=alpha, df=df,
-        extra={"df": df, **counts}, caution=flags,
+        extra={"df": df, **counts, "crossed": int(ways.crossed)}, caution=flags,
         attrs={
             "by": ", ".join(names), "correction": correction, "target": TARGET,
-            "guarantee": GUARANTEE, "reference": REFERENCE,
+            "guarantee": guarantee, "reference": reference,
         },
     )  # fmt: skip
 

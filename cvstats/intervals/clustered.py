@@ -80,7 +80,8 @@ def clustered(
         ``upper`` and ``se`` in the unit of the loss, ``df`` and ``caution`` (labels, each explained
         in ``attrs["cautions"]``). ``n_points``, ``n_clusters`` and the points of the ``smallest``
         and the ``largest`` cluster are in ``attrs``, or columns where rows differ in them; for two
-        levels ``n_points``, ``n_first`` and ``n_second``, the labels of each.
+        levels ``n_points``, ``n_first`` and ``n_second``, the labels of each, and ``crossed``, 1
+        where pairs have equally many losses.
 
     Raises
     ------

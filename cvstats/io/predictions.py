@@ -15,7 +15,7 @@ from cvstats.core.types import IntArray
 from cvstats.errors import MOST, LogError, listed, place, spelled
 from cvstats.io.factorize import Coded, coded, combined, first_rows, indexed, numbered
 from cvstats.io.failures import raise_as_log_error
-from cvstats.loss_functions import losses
+from cvstats.loss_functions import check_different, join_metrics, looks_at, losses
 from cvstats.metrics import METRICS
 
 __all__ = [
@@ -339,6 +339,8 @@ def losses_of(
             "there are predictions here, and no losses. Expected which loss to compute: "
             "loss='squared_error', 'zero_one', 'log_loss', …; or cvstats.read_predictions."
         )
+    if isinstance(loss, Sequence) and not isinstance(loss, str):
+        return several_losses_of(parts, request, called)
     one = len(parts.models) == 1
     columns: dict[Hashable, Any] = dict(parts.responses)
     metric = METRICS.get(loss) if isinstance(loss, str) else None
@@ -373,6 +375,24 @@ def losses_of(
     return table
 
 
+def several_losses_of(
+    parts: AlignedPredictions, request: LossRequest, called: str | None
+) -> pd.Series | pd.DataFrame:
+    """Compute several losses, by the level ``metric``; each takes the options it looks at."""
+    options = {name: value for name, value in request.options.items() if value is not None}
+    logs, unused = {}, dict(options)
+    for name, loss in zip(check_different(request.loss), request.loss, strict=True):
+        own = {
+            option: value for option, value in options.items() if looks_at(loss, option, options)
+        }
+        unused = {option: value for option, value in unused.items() if option not in own}
+        logs[name] = losses_of(parts, LossRequest(loss, request.truth, **own), called)
+    if unused:
+        raise LogError(f"none of loss={list(logs)!r} uses {next(iter(unused))}=. Leave it out.")
+    joined: pd.Series | pd.DataFrame = join_metrics(logs)
+    return joined
+
+
 def class_at(positive: Hashable, classes: list[Hashable]) -> int:
     """Find the class of which a loss takes the probability."""
     names = [str(label) for label in classes]
@@ -404,5 +424,5 @@ def refuse_not_numbers(values: pd.Series, name: object) -> None:
     if len(strange):
         raise LogError(
             f"the losses of {spelled(str(name))} are not numbers: {str(strange.iloc[0])[:40]!r}. "
-            f"Expected numbers. Decimal commas are read by pandas.read_csv(path, decimal=',')."
+            f"Expected numbers. Decimal commas of a CSV file are read with decimal=','."
         )

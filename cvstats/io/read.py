@@ -15,9 +15,10 @@ import xarray as xr
 
 from cvstats.containers.align import aligned
 from cvstats.core.design import LEVELS
-from cvstats.errors import LogError, choice, listed, nearest
+from cvstats.errors import LogError, checked_flag, choice, listed, nearest
 from cvstats.io.failures import raise_as_log_error, shorten_messages
 from cvstats.io.formats import netcdf, parquet, tabular
+from cvstats.io.formats.tabular import TextOptions
 from cvstats.io.paths import LONGEST, kind_of, path_of, refuse_packed, refuse_stream
 from cvstats.io.predictions import TRUTH, LossRequest, PredictionTable, align, compute_log
 from cvstats.io.tools import inspect_ai, lm_eval
@@ -29,6 +30,7 @@ from cvstats.io.tools.mlr3 import mlr3
 from cvstats.io.tools.nixtla import nixtla
 from cvstats.io.tools.openml import openml
 from cvstats.io.tools.scores import scores
+from cvstats.io.tools.search import is_search, search
 from cvstats.io.tools.sklearn import cross_val_predict, cross_validate
 from cvstats.io.tools.tidymodels import tidymodels
 from cvstats.loss_functions import loss_name, losses
@@ -52,6 +54,7 @@ COLUMNS = ("truth", "prediction", "model", "metric", "higher_is_better", *LEVELS
 FORMATS = {
     "cross_validate": Format(cross_validate, ("X", "y", "groups")),
     "cross_val_predict": Format(cross_val_predict, ("X", "y", "groups", "cv")),
+    "search": Format(search, ("X", "y", "groups", "cv", "metric", "higher_is_better")),
     "tidymodels": Format(tidymodels, ("truth", "model", "source"), (".row .pred", ".row .config")),
     "caret": Format(caret, ("model", "source"), ("pred obs rowIndex",)),
     "mlr3": Format(
@@ -76,13 +79,14 @@ FORMATS = {
 
 ALIASES = {
     **dict.fromkeys(("inspect-ai", "inspect_ai"), "inspect"),
+    **dict.fromkeys(("gridsearchcv", "randomizedsearchcv", "grid_search", "cv_results_"), "search"),
     **dict.fromkeys(("lm_eval", "lm-evaluation-harness", "lm_evaluation_harness"), "lm-eval"),
     **dict.fromkeys(("statsforecast", "mlforecast", "neuralforecast"), "nixtla"),
     "mapping": "columns", "score": "scores",
 }  # fmt: skip
 CONTAINERS = ("csv", "tsv", "jsonl", "json", "arff", "parquet", "netcdf", "zarr")
 SKLEARN = ("sklearn", "scikit-learn")
-COUNTED = ("n_errored", "n_incomplete")
+COUNTED = ("n_errored", "n_incomplete", "n_duplicates")
 """The facts about files that add up."""
 
 
@@ -108,7 +112,7 @@ def read_log(
     path_or_object: Any,
     *,
     format: str | None = None,
-    loss: str | Callable[[Any, Any], Any] | None = None,
+    loss: str | Callable[[Any, Any], Any] | Sequence[str | Callable[[Any, Any], Any]] | None = None,
     truth: str | None = None,
     prediction: str | Sequence[str] | None = None,
     model: str | None = None,
@@ -132,6 +136,10 @@ def read_log(
     threshold: float | None = None,
     positive: Hashable = None,
     clip: float | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    encoding: str | None = None,
+    drop_duplicates: bool = False,
     missing: str = "raise",
 ) -> Any:
     """Read a loss log from a file or from what another tool returned.
@@ -147,16 +155,19 @@ def read_log(
         ``fold=0``, is a level), of ``.eval`` files, or of samples of lm-evaluation-harness; of
         several runs of a model on a task the newest is read. An object: a
         table, a mapping of columns, the dict of ``cross_validate``, the array of
-        ``cross_val_predict``, a log of inspect. Several models: a list of files, or a mapping
-        from the model's name to its file or object, on the same evaluations.
+        ``cross_val_predict``, a fitted ``GridSearchCV`` or ``RandomizedSearchCV`` (each candidate
+        is a model with one score for each split, since a search keeps no predictions), a log of
+        inspect. Several models: a list of files, or a mapping from the model's name to its file
+        or object, on the same evaluations.
     format : str, optional
-        ``cross_validate``, ``cross_val_predict``, ``tidymodels``, ``caret``, ``mlr3``,
-        ``openml``, ``autogluon``, ``lm-eval``, ``inspect``, ``nixtla``, ``scores`` (one score
-        for each split) or ``columns``. Most are recognised, but not ``autogluon`` and
+        ``cross_validate``, ``cross_val_predict``, ``search``, ``tidymodels``, ``caret``,
+        ``mlr3``, ``openml``, ``autogluon``, ``lm-eval``, ``inspect``, ``nixtla``, ``scores`` (one
+        score for each split) or ``columns``. Most are recognised, but not ``autogluon`` and
         ``scores``. Or the kind of a file without a suffix, such as ``csv``.
-    loss : str or callable, optional
-        Where predictions are held: the loss of `cvstats.losses`. ``log_loss`` and ``brier``
-        take the probabilities of the classes, other losses the prediction. Where several
+    loss : str, callable or list, optional
+        Where predictions are held: the loss or metric of `cvstats.losses`, or a list of them for a
+        log with the level ``metric``. ``log_loss``, ``brier`` and ``auc`` take the probabilities of
+        the classes, other losses the prediction. Where several
         losses or scores are held: the name of one.
     truth, prediction, model : str, optional
         Columns of the truth, of the predictions (a list for several models) and of the
@@ -166,8 +177,10 @@ def read_log(
         Columns of the levels, for ``columns`` and ``scores``; ``source`` for other tables too.
     X, y, groups, cv : optional
         What a tool does not store: the data and the truth of ``cross_validate``, truth and
-        splitter of ``cross_val_predict``, the truth of ``openml`` and ``autogluon`` (a Series,
-        by whose index they are aligned). ``groups`` become sources; for ``autogluon`` folds.
+        splitter of ``cross_val_predict``, the data of a search (to count the points of each
+        split) and the splitter of its ``cv_results_``, the truth of ``openml`` and ``autogluon``
+        (a Series, by whose index they are aligned). ``groups`` become sources; for ``autogluon``
+        folds.
     filter, metric : str, optional
         For ``lm-eval`` and ``inspect``: which filter, which score. Tasks that have a single one
         keep it; for several tasks a mapping chooses one for each, as in
@@ -185,6 +198,14 @@ def read_log(
     quantile, threshold, positive, clip : optional
         As in `cvstats.losses`. With ``positive``, a loss of probabilities takes the one of
         that class.
+    decimal, thousands, encoding : str, optional
+        For CSV files: the decimal mark (``decimal=","`` of ``0,25``), what separates thousands
+        (``thousands="."`` of ``1.024``), and the encoding where it is not UTF-8, such as
+        "latin-1".
+    drop_duplicates : bool, optional
+        Whether rows that are copies of one before, in every column, are left out;
+        ``attrs["n_duplicates"]`` counts them. An evaluation with two different losses is an error
+        in any case.
     missing : {"raise", "drop"}, optional
         Whether samples of inspect that ended in an error are refused or left out; what was left
         out of one epoch is left out of all.
@@ -258,6 +279,9 @@ def read_log(
              "source": source, "point": point, "count": count},
             {"X": X, "y": y, "groups": groups, "cv": cv},
         )  # fmt: skip
+        checked_flag("drop_duplicates", drop_duplicates)
+        text = TextOptions(decimal, thousands, encoding)
+        options = replace(options, text=text, drop_duplicates=drop_duplicates)
         request = LossRequest(loss, truth or TRUTH, quantile, threshold, positive, clip)
         tool, found = read_object(path_or_object, format, options)
         if not isinstance(found, PredictionTable):
@@ -416,7 +440,7 @@ def read_object(source: Any, format: str | None, options: ReadOptions) -> tuple[
         raise choice("format", format, [*FORMATS, *CONTAINERS])
     container = name if name in CONTAINERS else None
     tool = None if name in CONTAINERS else name
-    found = load(source, container, tool)
+    found = load(source, container, tool, options.text)
     if is_saved(found):
         if tool is not None:
             raise LogError(f"this file is a log of cvstats, not of {tool}. Leave format= out.")
@@ -429,6 +453,8 @@ def read_object(source: Any, format: str | None, options: ReadOptions) -> tuple[
         return read_several(found, tool, options)
     if tool is None and is_log(found) and options == ReadOptions(data=options.data):
         return "cvstats", found
+    if options.text.given() and not isinstance(source, (str, PathLike)):
+        raise not_text(options.text, f"a {type(source).__name__}")
     tool, table = read_one(found, tool, options, "this object")
     negated = negate_scores(table, options.higher_is_better) if tool == "columns" else table
     return tool, negated
@@ -447,7 +473,32 @@ def read_one(
         )
     refuse_unused(f"format={tool!r}", options, form.takes)
     with raise_as_log_error(f"{what} (as format={tool!r})"):
-        return tool, replace(form.reader(as_table(found, tool), options), takes=form.takes)
+        table = as_table(found, tool)
+        copies = 0
+        if options.drop_duplicates:
+            table, copies = drop_copies(table, tool)
+        read = replace(form.reader(table, options), takes=form.takes)
+        attrs = {**read.attrs, "n_duplicates": copies} if copies else read.attrs
+        return tool, replace(read, attrs=attrs)
+
+
+def drop_copies(table: Any, tool: str) -> tuple[pd.DataFrame, int]:
+    """Drop rows that are the same in every column and index level as one before."""
+    if not isinstance(table, pd.DataFrame):
+        raise LogError(
+            f"drop_duplicates= is for rows of a table, and format={tool!r} has none. Leave it out."
+        )
+    spellings: dict[str, pd.Series] = table.attrs.get(tabular.SPELLINGS, {})
+    whole = table.assign(**spellings)
+    if all(name is not None for name in table.index.names):
+        whole = whole.reset_index()
+    nested = whole.map(lambda value: isinstance(value, (dict, list))).any(axis=None)
+    first = ~(whole.map(repr) if nested else whole).duplicated().to_numpy()
+    kept = table[first]
+    kept.attrs = dict(table.attrs)
+    if spellings:
+        kept.attrs[tabular.SPELLINGS] = {name: text[first] for name, text in spellings.items()}
+    return kept, int((~first).sum())
 
 
 def refuse_unused(who: str, options: ReadOptions, takes: tuple[str, ...]) -> None:
@@ -461,6 +512,8 @@ def refuse_unused(who: str, options: ReadOptions, takes: tuple[str, ...]) -> Non
 def recognise(found: Any, tool: str | None) -> str:
     """Choose the reader, by name or by the object."""
     result = isinstance(found, Mapping) and ("fit_time" in found or "estimator" in found)
+    if tool is None and is_search(found):
+        return "search"
     if tool in SKLEARN:
         return "cross_validate" if result else "cross_val_predict"
     if tool is not None:
@@ -482,6 +535,13 @@ def recognise(found: Any, tool: str | None) -> str:
 def as_table(found: Any, tool: str) -> Any:
     """Turn an object into what the reader takes."""
     if tool == "cross_val_predict":
+        return found
+    if tool == "search":
+        if not is_search(found):
+            raise LogError(
+                f"a {type(found).__name__} is not a fitted search. Expected GridSearchCV after "
+                f"fit(X, y), or its cv_results_."
+            )
         return found
     if tool == "cross_validate":
         if not isinstance(found, Mapping):
@@ -557,17 +617,18 @@ def is_log(found: Any) -> bool:
 # --- files and folders ----------------------------------------------------------------------------
 
 
-def load(source: Any, container: str | None, tool: str | None) -> Any:
+def load(source: Any, container: str | None, tool: str | None, text: TextOptions) -> Any:
     """Load a file, or several by name; leave another object as it is."""
     if isinstance(source, (str, PathLike)):
-        return load_path(path_of(source), container, tool)
+        return load_path(path_of(source), container, tool, text)
     if isinstance(source, Mapping) and len(source):
         result = "fit_time" in source or "estimator" in source or inspect_ai.is_log(source)
+        result = result or is_search(source)
         kinds: tuple[Any, ...] = (str, PathLike, pd.DataFrame, Mapping)
         if tool in ("cross_val_predict", "autogluon", *SKLEARN):
             kinds = (*kinds, np.ndarray, pd.Series, list)
         if not result and all(isinstance(part, kinds) for part in source.values()):
-            parts = {str(key): load(part, container, tool) for key, part in source.items()}
+            parts = {str(key): load(part, container, tool, text) for key, part in source.items()}
             return SeveralObjects(True, parts)
     if isinstance(source, (list, tuple)):
         if not len(source):
@@ -577,7 +638,9 @@ def load(source: Any, container: str | None, tool: str | None) -> Any:
             )
         if all(isinstance(part, (str, PathLike)) for part in source):
             paths = [path_of(part) for part in source]
-            return SeveralObjects(False, {str(p): load_path(p, container, tool) for p in paths})
+            return SeveralObjects(
+                False, {str(p): load_path(p, container, tool, text) for p in paths}
+            )
         if all(isinstance(part, Mapping) for part in source):
             if lm_eval.is_sample(source[0]):
                 with raise_as_log_error("these samples"):
@@ -586,7 +649,9 @@ def load(source: Any, container: str | None, tool: str | None) -> Any:
     return source
 
 
-def load_path(path: Path, container: str | None, tool: str | None) -> Any:
+def load_path(
+    path: Path, container: str | None, tool: str | None, text: TextOptions
+) -> Any:  # fmt: skip
     """Load one file, or a folder of them."""
     if path.is_dir() and container in (None, "parquet") and path.suffix != ".zarr":
         return load_folder(path, tool)
@@ -595,6 +660,8 @@ def load_path(path: Path, container: str | None, tool: str | None) -> Any:
     kind = container or kind_of(path)
     if not path.exists():
         raise LogError(f"{path.name} is not there. Expected the path of a file.")
+    if text.given() and kind not in ("csv", "tsv"):
+        raise not_text(text, path.name)
     with raise_as_log_error(path.name):
         if kind in ("netcdf", "zarr"):
             log, saved = netcdf.read_dataset(path, kind)
@@ -603,16 +670,25 @@ def load_path(path: Path, container: str | None, tool: str | None) -> Any:
             "csv": tabular.load_csv, "jsonl": tabular.load_jsonl, "parquet": parquet.load_parquet,
         }  # fmt: skip
         saved_log = savers[kind](path) if tool is None and kind in savers else None
+        if saved_log is not None and text.given():
+            raise not_text(text, "a saved log")
         if saved_log is not None:
             return SavedLog(saved_log)
-        return load_table(path, kind, tool)
+        return load_table(path, kind, tool, text)
 
 
-def load_table(path: Path, kind: str, tool: str | None) -> Any:
+def not_text(text: TextOptions, what: str) -> LogError:
+    """Word that an option is for CSV files only."""
+    return LogError(
+        f"{text.given()[0]}= says how a CSV file is written, and this is {what}. Leave it out."
+    )
+
+
+def load_table(path: Path, kind: str, tool: str | None, text: TextOptions) -> Any:
     """Load a file that another program wrote."""
     match kind:
         case "csv" | "tsv":
-            return tabular.read_csv(path, "," if kind == "csv" else "\t")
+            return tabular.read_csv(path, "," if kind == "csv" else "\t", text)
         case "jsonl":
             first = next(tabular.records(path), {})
             if tool == "lm-eval" or (tool is None and lm_eval.is_sample(first)):

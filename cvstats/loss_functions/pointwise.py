@@ -23,6 +23,7 @@ __all__ = [
     "brier_kind",
     "checked_loss",
     "floats",
+    "is_loss",
     "known",
     "loss_name",
     "pointwise",
@@ -236,6 +237,11 @@ def checked_loss(loss: object, options: LossOptions) -> None:
         )
     if not isinstance(options.positive, Hashable):
         raise LogError(f"positive={options.positive!r} is not a label. Expected one of the truth.")
+
+
+def is_loss(loss: object) -> bool:
+    """Whether this is a loss or a metric, and not the name of a column."""
+    return callable(loss) or (isinstance(loss, str) and (loss in LOSSES or loss in METRICS))
 
 
 def brier_kind(loss: object, classes: Sequence[Hashable] | None) -> dict[Hashable | None, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
@@ -217,6 +217,8 @@ def losses(
         "class_shares": class_shares, "event": event, "reference": reference, "base": base,
     }  # fmt: skip
     asked = {name: value for name, value in asked.items() if value is not None}
+    if isinstance(loss, Sequence) and not isinstance(loss, str):
+        return several_losses(predictions, truth, prediction, loss, asked)
     if (
         isinstance(prediction, str)
         and prediction == PREDICTION
@@ -224,8 +226,6 @@ def losses(
     ):
         prediction, asked = take_noted(predictions, loss, asked)
         classes = asked.get("classes")
-    if isinstance(loss, Sequence) and not isinstance(loss, str):
-        return several_losses(predictions, truth, prediction, loss, asked)
     own = asked.keys() & {"quantile", "threshold", "classes", "positive", "clip"}
     options = LossOptions(**{name: asked[name] for name in own})
     truths = list(truth) if isinstance(truth, list) else [truth]
@@ -271,21 +271,31 @@ def losses(
 
 PREDICTION = "y_pred"
 """The column of predictions where a call names none."""
-OF_CLASSES = ("log_loss", "brier", "auc")
+OF_CLASSES = ("log_loss", "brier", "auc", "gini")
 """What takes the probability of each class."""
+OF_SCORES = ("auc", "gini", "average_precision")
+"""What takes a score for one of two classes."""
 
 
 def take_noted(
-    predictions: pd.DataFrame, loss: Loss | Sequence[Loss], asked: dict[str, Any]
+    predictions: pd.DataFrame, loss: Loss, asked: dict[str, Any]
 ) -> tuple[Any, dict[str, Any]]:
     """Take the models, or the probabilities of their classes, that a frame notes in its attrs."""
     noted, columns = predictions.attrs, set(predictions.columns)
     chances: Any = noted.get("probabilities", {})
-    classes = noted.get("classes")
+    classes: Any = noted.get("classes")
     found = bool(chances) and all(columns.issuperset(names) for names in chances.values())
-    if loss in OF_CLASSES and found and classes and not asked.keys() & {"classes", "positive"}:
-        only = next(iter(chances.values())) if len(chances) == 1 else dict(chances)
-        return only, {**asked, "classes": list(classes)}
+    if found and classes and "classes" not in asked:
+        positive = asked.get("positive", classes[-1] if len(classes) == 2 else None)
+        of_one = loss in OF_SCORES or "threshold" in asked
+        if positive in classes and (of_one or (loss in OF_CLASSES and "positive" in asked)):
+            at = list(classes).index(positive)
+            scores: Any = {model: names[at] for model, names in chances.items()}
+            only = next(iter(scores.values())) if len(scores) == 1 else scores
+            return only, {**asked, "positive": positive}
+        if loss in OF_CLASSES:
+            only = next(iter(chances.values())) if len(chances) == 1 else dict(chances)
+            return only, {**asked, "classes": list(classes)}
     models = noted.get("models")
     if isinstance(models, list) and models and columns.issuperset(models):
         return (models[0] if models == [PREDICTION] else models), asked
@@ -375,7 +385,7 @@ def several_losses(
     used: set[str] = set()
     logs = {}
     for name, loss in zip(names, wanted, strict=True):
-        own = {option: asked[option] for option in asked if looks_at(loss, option)}
+        own = {option: asked[option] for option in asked if looks_at(loss, option, asked)}
         used |= set(own)
         logs[name] = losses(predictions, truth, prediction, loss, **own)
     if unused := [option for option in asked if option not in used]:
@@ -406,11 +416,13 @@ def join_metrics(logs: Mapping[str, Any]) -> Any:
     return table
 
 
-def looks_at(loss: Loss, option: str) -> bool:
-    """Whether a loss or a metric looks at an option."""
+def looks_at(loss: Loss, option: str, asked: Collection[str]) -> bool:
+    """Whether a loss or a metric looks at one of the options that are asked for."""
     if isinstance(loss, str) and loss in METRICS and loss != "accuracy":
         return takes_option(METRICS[loss], option)
     of_points = "zero_one" if loss == "accuracy" else loss
+    if of_points == "zero_one" and option == "positive":
+        return "threshold" in asked  # labels are compared without it
     taken = TAKES.get(of_points, ()) if isinstance(of_points, str) else ("classes",)
     return option in (*taken, "weight", "strata", "shares")
 

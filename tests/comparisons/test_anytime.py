@@ -206,6 +206,10 @@ def test_a_masked_cell_has_no_limits():
             {"anytime": True, "method": "holdout", "options": {"interval": "t"}},
             "names limits for one look",
         ),
+        (
+            {"anytime": True, "method": "clustered", "options": {"by": ("point", "repetition")}},
+            r"names two samples at once.*'by': 'point'",
+        ),
     ],
 )
 def test_options_that_do_not_belong_together(options, words):

@@ -95,7 +95,7 @@ def test_the_mean_squares_of_r(names):
     assert row["se"] ** 2 == pytest.approx(wanted["variance"], rel=1e-12)
     for name in ("df", "lower", "upper"):
         assert row[name] == pytest.approx(wanted[name], rel=1e-12), name
-    assert (row["n_first"], row["n_second"]) == (9, 4)
+    assert (row["n_first"], row["n_second"], row["crossed"]) == (9, 4, 1)
     assert row["caution"] == "few clusters, few of one way"
     usual = only_row(cvstats.clustered(log, by=names, correction="CR1"))
     assert usual["se"] ** 2 == pytest.approx(wanted["cgm_cadj"], rel=1e-12)
@@ -109,7 +109,7 @@ def test_the_sums_of_clusters_of_r():
     row = only_row(result)
     assert row["se"] ** 2 == pytest.approx(wanted["two_HC0_cadj"], rel=1e-12)
     assert row["df"] == 4
-    assert result.attrs["by"] == "prompt, judge"
+    assert (result.attrs["by"], result.attrs["crossed"]) == ("prompt, judge", 0)
     assert "Cameron" in result.attrs["reference"]
     assert "new labels of both" in result.attrs["target"]
 
@@ -302,6 +302,10 @@ def test_differences_are_compared_with_their_own_degrees_of_freedom(alternative)
     given = {"method": "clustered", "options": {"by": BOTH}}
     table = cvstats.compare(models, **given, alternative=alternative)
     assert table["df"].nunique() == 3
+    assert table.attrs["guarantee"].startswith("asymptotically exact in the labels of both levels")
+    assert "relatively stable" in table.attrs["guarantee"]
+    assert "2508.04409" in table.attrs["reference"]
+    assert "Cameron" in table.attrs["reference"]
     for (one, two), row in table.iterrows():
         gap = (models[one] - models[two]).rename("gap")
         wanted = only_row(cvstats.clustered(gap, by=BOTH))

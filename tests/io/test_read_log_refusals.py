@@ -160,8 +160,8 @@ def test_decimal_commas_in_quotes(tmp_path):
     path.write_text('fold,point,loss\n0,1,"0,5"\n1,2,1\n', "utf-8")
     words = refused(path)
     assert "the losses of 'loss' are not numbers: '0,5'. Expected numbers" in words
-    assert "pandas.read_csv(path, decimal=',')" in words
-    assert cvstats.read_log(pd.read_csv(path, decimal=",")).tolist() == [0.5, 1.0]
+    assert "are read with decimal=','" in words
+    assert cvstats.read_log(path, decimal=",").tolist() == [0.5, 1.0]
     path.write_text('fold,point,loss\n0,"0,5",0.5\n1,"0,6",1\n', "utf-8")
     assert cvstats.read_log(path).index.get_level_values("point").tolist() == ["0,5", "0,6"]
 

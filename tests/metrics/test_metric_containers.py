@@ -276,3 +276,56 @@ def test_a_file_of_predictions_is_read_as_a_metric() -> None:
     for options in ({"threshold": 0.5, "positive": "well"}, {"positive": "well"}):
         again = cvstats.read_log(table, loss="f1", **options)
         np.testing.assert_allclose(again.cvci.wald()["estimate"], label["estimate"], rtol=1e-12)
+
+
+def caret() -> pd.DataFrame:
+    """Predictions as caret writes them, of labels and of probabilities."""
+    one = frame().query("repetition == 0")
+    truth = np.where(one["y"] == 1, "well", "ill")
+    return pd.DataFrame(
+        {
+            "rowIndex": one["point"], "obs": truth, "pred": np.where(one["p"] > 0.5, "well", "ill"),
+            "ill": 1 - one["p"], "well": one["p"], "Resample": one["fold"].map("Fold{}".format),
+        }
+    )  # fmt: skip
+
+
+def test_a_file_is_read_as_several_metrics() -> None:
+    wanted = ["accuracy", "log_loss", "auc", "f1"]
+    log = cvstats.read_log(caret(), loss=wanted, positive="well", clip=1e-6)
+    assert log.index.names[0] == "metric"
+    assert log.attrs["metric"] == wanted
+    table = log.cvci.wald(by="metric")
+    for name in wanted:
+        own: dict[str, Any] = {} if name == "accuracy" else {"positive": "well"}
+        own |= {"clip": 1e-6} if name == "log_loss" else {}
+        one = cvstats.read_log(caret(), loss=name, **own).cvci.wald()
+        np.testing.assert_allclose(
+            table.loc[name, ["estimate", "se"]].to_numpy(float).ravel(),
+            one[["estimate", "se"]].to_numpy().ravel(), rtol=1e-12,
+        )  # fmt: skip
+    label = cvstats.read_log(caret(), loss=["accuracy", "f1"], threshold=0.5, positive="well")
+    np.testing.assert_allclose(label.xs("f1"), log.xs("f1"))
+    assert cvstats.read_log(caret(), loss=["auc"]).index.names[0] == "metric"
+    for refused, why in (
+        ({"loss": ["auc", "auc"]}, "are not different losses"),
+        ({"loss": ["auc", "brier"], "threshold": 0.5}, "none of loss=.* uses threshold="),
+        ({"loss": ["auc", "price"]}, "names several columns"),
+    ):
+        with pytest.raises(LogError, match=why):
+            cvstats.read_log(caret(), **refused)
+
+
+def test_predictions_that_were_read_know_their_columns() -> None:
+    predictions = cvstats.read_predictions(caret())
+    wanted = ["accuracy", "auc", "average_precision", "f1", "brier"]
+    log = cvstats.losses(predictions, loss=wanted, positive="well")
+    for name in wanted:
+        own = {"positive": "well"} if name == "f1" else {}
+        read = cvstats.read_log(caret(), loss=name, **own)
+        np.testing.assert_allclose(log.xs(name, level="metric"), read, rtol=1e-12)
+        np.testing.assert_allclose(cvstats.losses(predictions, loss=name, **own), read, rtol=1e-12)
+    label = cvstats.losses(predictions, loss="f1", threshold=0.5, positive="well")
+    np.testing.assert_allclose(label, log.xs("f1", level="metric"))
+    ill = cvstats.losses(predictions, loss="auc", positive="ill")
+    np.testing.assert_allclose(ill.mean(), log.xs("auc", level="metric").mean())

@@ -60,6 +60,25 @@ def test_methods_for_losses_of_points_refuse_a_metric() -> None:
     assert "not losses of single points" in words(both.cvci.cochran_q)
 
 
+OF_FOLDS = {
+    "conservative_z", "corrected_t", "cv_t", "decompose", "five_by_two", "friedman",
+    "heterogeneity", "nemenyi", "nested_cv", "out_of_source", "quadratic", "replace_one",
+    "source_components", "source_estimators",
+}  # fmt: skip
+
+
+def test_every_method_takes_metrics_or_says_which() -> None:
+    assert {m.name for m in list_methods() if m.takes_metrics == "averaged"} == OF_FOLDS
+
+
+@pytest.mark.parametrize("method", ["out_of_source", "heterogeneity", "source_estimators"])
+def test_methods_of_sources_take_averaged_metrics_only(method: str) -> None:
+    one = frame(120, 6).rename(columns={"fold": "source"})
+    said = words(getattr(cvstats, method), cvstats.losses(one, "y", ["score"], "auc", folds="pool"))
+    assert "was pooled over folds" in said
+    getattr(cvstats, method)(cvstats.losses(one, "y", ["score"], "auc"))
+
+
 @pytest.mark.parametrize("method", ["corrected_t", "cv_t", "quadratic", "decompose"])
 def test_methods_of_fold_means_take_averaged_metrics_only(method: str) -> None:
     said = words(getattr(cvstats, method), made(folds="pool"))
@@ -71,7 +90,10 @@ def test_methods_of_fold_means_take_averaged_metrics_only(method: str) -> None:
 def test_intervals_for_proportions_refuse_a_metric() -> None:
     one = cvstats.losses(frame().drop(columns="fold"), "y", ["label"], loss="f1")
     for interval in ("wilson", "clopper-pearson"):
-        assert "0" in words(one.cvci.holdout, interval=interval)
+        assert "needs losses that are 0 or 1" in words(one.cvci.holdout, interval=interval)
+    for interval in ("betting", "bernstein"):
+        said = words(one.cvci.holdout, interval=interval, bounds=(0, 1))
+        assert "this log holds pseudo-losses of a metric" in said
     assert one.cvci.holdout().attrs["metric"] == "f1"
 
 
@@ -114,6 +136,10 @@ def test_bootstrap_samples_have_no_cells() -> None:
     ("loss", "truth", "column", "why"),
     [
         ("auc", "y", "score", "only one class in the truth"),
+        ("gini", "y", "score", "only one class in the truth"),
+        ("somers_d", "y", "t", "no two points are comparable"),
+        ("ordered_gini", "y", "t", "the truth is one and the same number"),
+        ("specificity", "y1", "label", "every point is of the positive class"),
         ("average_precision", "y", "score", "no point is of the positive class"),
         ("recall", "y", "label", "no point is of the positive class"),
         ("balanced_accuracy", "y", "label", "no point is of class 1"),
@@ -129,6 +155,7 @@ def test_bootstrap_samples_have_no_cells() -> None:
 def test_a_cell_without_a_value_is_named(loss: str, truth: str, column: str, why: str) -> None:
     one = frame()
     one.loc[one["fold"] == 1, "y"] = 0
+    one["y1"] = 1 - one["y"]
     said = words(cvstats.losses, one, truth, column, loss, folds="average")
     assert f"of {column!r} is not defined at" in said
     assert "at fold=1: " in said

@@ -418,6 +418,39 @@ def test_places_where_no_page_can_be_written(tmp_path, monkeypatch):
         cvstats.report(losses, tmp_path / "page.html")
 
 
+def test_an_old_page_stays_when_a_new_one_cannot_be_written(tmp_path, monkeypatch):
+    def write_half(self, text, encoding):
+        with open(self, "w", encoding=encoding) as file:
+            file.write(text[: len(text) // 2])
+        raise OSError(28, "No space left on device")
+
+    path = tmp_path / "page.html"
+    losses = logged("flights")[["naive_bayes"]]
+    losses.cvci.report(path)
+    before = path.read_bytes()
+    monkeypatch.setattr("pathlib.Path.write_text", write_half)
+    with pytest.raises(LogError, match="could not be written to .*: No space left on device"):
+        losses.cvci.report(path)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_hundreds_of_models_are_compared_with_the_best_alone(monkeypatch):
+    rng = np.random.default_rng(0)
+    index = pd.MultiIndex.from_arrays([np.arange(40) % 4, np.arange(40)], names=["fold", "point"])
+    losses = pd.DataFrame(rng.random((40, 300)), index, [f"m{k}" for k in range(300)])
+    asked = []
+
+    def compare(log, **options):
+        asked.append(options.get("reference"))
+        return cvstats.compare(log, **options)
+
+    monkeypatch.setattr("cvstats.reporting.evidence.compare", compare)
+    text = cvstats.report(losses)
+    assert asked == [losses.mean().idxmin()]
+    assert text.count("<tr>") < 150
+
+
 def test_nothing_is_left_behind():
     before, figures_open, log = dict(mpl.rcParams), plt.get_fignums(), logged("diabetes").copy()
     cvstats.report(logged("diabetes"))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
@@ -18,8 +20,8 @@ from cvstats.io.paths import check_file
 from cvstats.io.serialize import Columns, Header, parse_header, restore_frame
 
 __all__ = [
-    "EXACT", "NESTED", "SPELLINGS", "load_csv", "load_jsonl", "read_arff", "read_csv", "read_json",
-    "read_jsonl", "records", "write_csv", "write_jsonl",
+    "EXACT", "NESTED", "SPELLINGS", "TextOptions", "load_csv", "load_jsonl", "read_arff",
+    "read_csv", "read_json", "read_jsonl", "records", "write_csv", "write_jsonl",
 ]  # fmt: skip
 
 MARK = "# cvstats: "
@@ -41,32 +43,92 @@ EXACT: dict[str, Any] = {"float_precision": "round_trip"} if OLD else {}
 # --- CSV ------------------------------------------------------------------------------------------
 
 
-def read_csv(path: Path, usual: str = ",") -> pd.DataFrame:
+@dataclass(frozen=True)
+class TextOptions:
+    """How numbers and letters are written in a CSV file.
+
+    Parameters
+    ----------
+    decimal : str, optional
+        The decimal mark; a full stop by default.
+    thousands : str, optional
+        What separates thousands; nothing by default.
+    encoding : str, optional
+        The encoding; UTF-8 by default.
+    """
+
+    decimal: str | None = None
+    thousands: str | None = None
+    encoding: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse marks of several letters, the same mark for both, and unknown encodings."""
+        for name in ("decimal", "thousands"):
+            mark = getattr(self, name)
+            if mark is not None and (not isinstance(mark, str) or len(mark) != 1 or mark.isalnum()):
+                raise LogError(f"{name}={mark!r} is not a mark. Expected one, such as {name}=','.")
+        if self.thousands is not None and self.thousands == (self.decimal or "."):
+            raise LogError(
+                f"thousands={self.thousands!r} is the decimal mark, too. Expected another one, as "
+                f"in decimal=',', thousands='.'."
+            )
+        if self.encoding is not None:
+            try:
+                codecs.lookup(self.encoding)
+            except (LookupError, TypeError, ValueError):
+                raise LogError(
+                    f"encoding={self.encoding!r} is not known. Expected one such as 'latin-1' or "
+                    f"'utf-16'."
+                ) from None
+
+    def given(self) -> list[str]:
+        """List the options that were given."""
+        return [name for name, value in asdict(self).items() if value is not None]
+
+
+def read_csv(path: Path, usual: str = ",", text: TextOptions | None = None) -> pd.DataFrame:
     """Read a CSV file: numbers to the last digit, labels such as 'None' as they are."""
     check_file(path)
+    text = text or TextOptions()
+    encoding = text.encoding or "utf-8-sig"
     with path.open("rb") as file:
         head = file.readline(1 << 20)
-    if b"\0" in head:
+    if text.encoding is None and b"\0" in head:
         raise LogError(f"{path.name} is not text: its first line holds a zero byte.")
-    separator = separator_of(head, usual)
+    if text.encoding is not None:
+        with path.open(encoding=encoding) as lines_of:
+            head = lines_of.readline(1 << 20).encode()
+    separator = separator_of(head, ";" if usual == "," and text.decimal == "," else usual)
     options: dict[str, Any] = {
         "sep": separator, "keep_default_na": False, "na_values": ["", "NA", "NaN", "nan"],
-        "encoding": "utf-8-sig", **EXACT,
+        "encoding": encoding,
     }  # fmt: skip
-    table: pd.DataFrame = pd.read_csv(path, low_memory=False, **options)
+    # pandas reads thousands with its default parser only.
+    numbers = {"thousands": text.thousands} if text.thousands else EXACT
+    table: pd.DataFrame = pd.read_csv(
+        path, low_memory=False, decimal=text.decimal or ".", **options, **numbers
+    )
     if isinstance(table.index, pd.MultiIndex) or not table.index.equals(pd.RangeIndex(len(table))):
         raise LogError(f"the rows of {path.name} are longer than its header. Expected as many.")
     kinds = "iuf" if has_padded_numbers(path) else "f"
     whole = [at for at in range(table.shape[1]) if is_whole(table.iloc[:, at], kinds)]
     if whole:
-        text = pd.read_csv(path, usecols=whole, dtype=str, **options)
-        spellings = {name: text[name] for name in text if has_spellings(text[name])}
+        written = pd.read_csv(path, usecols=whole, dtype=str, **options)
+        if text.thousands or text.decimal:
+            written = written.apply(plain_numbers, text=text)
+        spellings = {name: written[name] for name in written if has_spellings(written[name])}
         if spellings:
             table.attrs[SPELLINGS] = spellings
     row_names = [name for name in table.columns if str(name).startswith("Unnamed: ")]
     if len(row_names) == 1 and table.columns[0] == row_names[0]:
         table = table.set_index(row_names[0]).rename_axis(None)  # as R and pandas write it
     return table
+
+
+def plain_numbers(column: pd.Series, text: TextOptions) -> pd.Series:
+    """Write numbers without marks of thousands, and with a decimal point."""
+    without = column.str.replace(text.thousands, "", regex=False) if text.thousands else column
+    return without.str.replace(text.decimal or ".", ".", regex=False)
 
 
 def separator_of(head: bytes, usual: str) -> str:

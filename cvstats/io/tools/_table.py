@@ -9,6 +9,8 @@ from typing import Any
 import pandas as pd
 
 from cvstats.errors import LogError, is_several, listed, nearest
+from cvstats.io.formats.tabular import TextOptions
+from cvstats.loss_functions import is_loss
 
 __all__ = [
     "ReadOptions",
@@ -37,6 +39,10 @@ class ReadOptions:
     filter, metric, higher_is_better, missing : optional
         Which of several answers and scores (or which of them for each task), which way is better,
         and what failed samples do.
+    text : TextOptions
+        How numbers and letters are written in a CSV file.
+    drop_duplicates : bool
+        Whether copies of rows are left out.
     """
 
     loss: str | Callable[[Any, Any], Any] | None = None
@@ -49,6 +55,8 @@ class ReadOptions:
     metric: str | Mapping[str, str] | None = None
     higher_is_better: bool | None = None
     missing: str = "raise"
+    text: TextOptions = TextOptions()
+    drop_duplicates: bool = False
 
     def __post_init__(self) -> None:
         """Refuse several columns where one is expected."""
@@ -56,6 +64,8 @@ class ReadOptions:
         for name, value in ({name: getattr(self, name) for name in one} | self.levels).items():
             if name == "metric" and isinstance(value, Mapping):
                 continue  # a score for each task
+            if name == "loss" and is_several(value) and all(map(is_loss, value)):
+                continue  # several losses of predictions
             if is_several(value) and len(value) == 1:
                 raise LogError(
                     f"{name}={value!r} is a list. Expected the name of one column: "
