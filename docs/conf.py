@@ -54,11 +54,13 @@ numpydoc_validation_checks = {
     "EX01",  # examples: the same test asks functions and classes for one, which members do without
 }
 # These repeat a function as a method: accessor and moments with the docstring of the function,
-# plots with one line that names it. Moments are made by their class methods.
+# plots with one line that names it. Moments and counts are made by their class methods,
+# monitors by a function.
 numpydoc_validation_exclude = {
     r"\.cvci\.",
     r"\.Plots\.\w+$",
     r"\.Moments(\.(?!of_log|save|load)\w+)?$",
+    r"\.(LabelCounts|Monitor)$",
 }
 add_module_names = False
 
