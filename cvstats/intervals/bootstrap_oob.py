@@ -81,8 +81,8 @@ def bootstrap_oob(
         D_i = \left(2 + \frac{1}{n - 1}\right) \frac{E_i - \mathrm{Err}_1}{n}
             + \frac{\sum_b (N_{ib} - \bar N_i)\, q_b}{\#\{b : N_{ib} = 0\}} ,
 
-    where N_ib counts point i in sample b, q_b is 1/n times the sum of the losses out of bag, and the
-    last denominator is the number of samples without point i.
+    where N_ib counts point i in sample b, q_b is 1/n times the sum of the losses out of bag, and
+    the last denominator is the number of samples without point i.
 
     Heuristic; B fits. The printed standard error is too large unless the samples are many times
     the points: with as many samples as points its square is more than doubled. A constant added
