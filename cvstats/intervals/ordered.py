@@ -100,7 +100,7 @@ def ordered(
     See Also
     --------
     cvstats.holdout : For test points that are independent.
-    cvstats.clustered : For series, years or other blocks as what was sampled.
+    cvstats.clustered : For series, years or other blocks as the sample.
     cvstats.out_of_source : For blocks that were left out one at a time.
 
     Notes
