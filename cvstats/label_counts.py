@@ -123,7 +123,7 @@ class LabelCounts:
         Raises
         ------
         LogError
-            If a column is missing, a label is not among ``labels``, or the batch is no log.
+            If a column is missing, a label is not among ``labels``, or the batch is not a log.
         """
         if not isinstance(predictions, pd.DataFrame):
             raise LogError(
@@ -278,7 +278,7 @@ def scan_predictions(
     Raises
     ------
     LogError
-        If a column is missing, or some batch is no log.
+        If a column is missing, or some batch is not a log.
     ImportError
         If pyarrow is not installed (extra ``io``).
 

@@ -98,6 +98,16 @@ def test_a_method_says_what_it_covers_and_how_it_is_computed(name):
     assert FORMULA.search(text), name
 
 
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_names_its_neighbours(name):
+    assert "\nSee Also\n--------\n" in words(PUBLIC[name]), name
+    section = words(PUBLIC[name]).split("\nSee Also\n--------\n")[1].split("\n\n")[0]
+    others = re.findall(r"^cvstats\.([\w.]+) : [A-Z].*\.$", section, re.MULTILINE)
+    assert len(others) == len(section.splitlines())
+    assert 2 <= len(others) <= 4
+    assert set(others) <= set(PUBLIC) - {name}
+
+
 @pytest.mark.parametrize("name", CLASSES)
 def test_classes_have_an_example(name):
     assert "Examples\n--------\n" in words(PUBLIC[name])

@@ -80,7 +80,7 @@ def friedman(
 
         \chi^2 = \frac{12 N}{k (k + 1)} \sum_j \left(R_j - \frac{k + 1}{2}\right)^2 .
 
-    Data sets are taken for independent, and nothing is assumed about their points. How surely
+    Data sets are treated as independent, and nothing is assumed about their points. How surely
     a model is better *within* a data set does not count, and ranks of a model depend on which
     others are in the log. `nemenyi` says which models differ.
 

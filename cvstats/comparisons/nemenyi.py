@@ -74,7 +74,7 @@ def nemenyi(
 
         \mathrm{CD} = q \sqrt{\frac{k (k + 1)}{12 N}} .
 
-    The normal approximation of mean ranks asks for some ten data sets and five models. With
+    The normal approximation of mean ranks needs about ten data sets and five models. With
     few data sets no difference of ranks can be significant.
 
     References

@@ -117,19 +117,19 @@ def power(
     Returns
     -------
     DataFrame or Dataset
-        ``difference`` and ``se`` of the pilot; with ``repetitions`` the ``planned_se`` of so many,
-        from which all that follows is then computed; ``power`` for ``effect`` with so many points;
+        ``difference`` and ``se`` of the pilot; with ``repetitions`` the ``planned_se`` for that
+        number, from which the rest is computed; ``power`` for ``effect`` with as many points;
         ``smallest_effect``, the difference found with the target power; ``points_needed`` to
-        find ``effect`` with it (infinite if its sign is not that of the alternative), and
-        ``groups_needed`` where groups are what counts: ``points_needed`` are then points in so
-        many groups of the size that these have on average (``attrs["group_size"]``);
+        find ``effect`` with it (infinite if its sign contradicts the alternative), and
+        ``groups_needed`` if groups are counted: ``points_needed`` are then points in that many
+        groups of the average size of these (``attrs["group_size"]``);
         ``power_lower``, ``power_upper``, ``points_needed_lower`` and ``points_needed_upper``,
         their 80% ranges over the uncertainty of the pilot's variance.
         From repetitions: ``point_variance`` and ``repetition_variance``, the parts of the
         variance of one point's difference that repeating leaves and removes (of the squared
         standard error times the number of points, where groups count), and
-        ``smallest_effect_limit`` and ``points_needed_limit``, the same with no end of
-        repetitions; NaN for a single one. Then what the interval adds, and ``caution``.
+        ``smallest_effect_limit`` and ``points_needed_limit``, the same with endlessly
+        many repetitions; NaN for a single one. Then what the interval adds, and ``caution``.
 
     Raises
     ------

@@ -49,7 +49,7 @@ def answers(
     repetitions : int or sequence of int, optional
         The numbers K to give a standard error for.
     by : str, optional
-        A level (or coordinate) for each of whose labels to give numbers of its own.
+        A level (or coordinate): one result for each of its labels.
     missing : {"raise", "drop"}, optional
         Whether a NaN loss is an error, or leaves its point out for all models.
 

@@ -45,7 +45,7 @@ def bootstrap_oob(
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     by : str, optional
-        A level (or coordinate) for each of whose labels to give an interval of its own.
+        A level (or coordinate): one interval for each of its labels.
     missing : {"raise", "drop"}, optional
         Whether a NaN loss is an error, or leaves the evaluation out for all models. Its count
         is read all the same, so losses in bag need not be there.
@@ -79,10 +79,10 @@ def bootstrap_oob(
 
         \mathrm{se}^2 = \sum_i D_i^2, \qquad
         D_i = \left(2 + \frac{1}{n - 1}\right) \frac{E_i - \mathrm{Err}_1}{n}
-            + \frac{1}{B_{-i}} \sum_b (N_{ib} - \bar N_i)\, q_b ,
+            + \frac{\sum_b (N_{ib} - \bar N_i)\, q_b}{\#\{b : N_{ib} = 0\}} ,
 
     where N_ib counts point i in sample b, q_b is 1/n times the sum of the losses out of bag, and
-    B_-i is the number of samples without point i.
+    the last denominator is the number of samples without point i.
 
     Heuristic; B fits. The printed standard error is too large unless the samples are many times
     the points: with as many samples as points its square is more than doubled. A constant added

@@ -19,7 +19,7 @@ __all__ = ["cv_t"]
 def cv_t(
     losses: Losses, *, alpha: float = 0.05, by: str | None = None, missing: Missing = "raise"
 ) -> Table:
-    r"""Fold means taken for independent: a t interval, kept for comparison.
+    r"""Interval that treats fold means as independent, kept for comparison.
 
     The claimed target is the expected risk. The estimate is the mean of the K fold means, its
     standard error their standard deviation divided by the root of K, and the limits use Student's
@@ -32,7 +32,7 @@ def cv_t(
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     by : str, optional
-        A level (or coordinate) for each of whose labels to give an interval of its own.
+        A level (or coordinate): one interval for each of its labels.
     missing : {"raise", "drop"}, optional
         Whether a NaN loss is an error, or leaves the evaluation out for all models.
 

@@ -75,7 +75,7 @@ def decompose(
     fold_weights : {"size", "equal"}, optional
         Whether theta is for the mean over points, or for the mean of the fold means.
     by : str, optional
-        A level (or coordinate) for each of whose labels to give an answer of its own.
+        A level (or coordinate): one answer for each of its labels.
     missing : {"raise", "drop"}, optional
         Whether a NaN loss is an error, or leaves the evaluation out for all models.
 

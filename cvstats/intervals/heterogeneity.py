@@ -105,7 +105,7 @@ def heterogeneity(
 
     If the groups have one expected loss, F has G - 1 and (G^2 - 1) / (3 L) degrees of freedom.
 
-    Losses of a group are taken for independent given the group. tau below zero is shown as
+    Losses of a group are treated as independent given the group. tau below zero is shown as
     zero, and ``caution`` says so; limits of zero and zero mean that the groups differ less
     than chance alone would make them. On a log that leaves sources out, each group has a
     model of its own, and tau is about both. Groups in the tens make a wide interval; the few

@@ -58,11 +58,11 @@ def holdout(
         Bernstein bound.
     bounds : (float, float), optional
         The smallest and the largest loss that can be, such as ``(0, 1)`` of a Brier score: asked
-        for by ``"betting"`` and ``"bernstein"``. What the log happens to hold is no bound.
+        for by ``"betting"`` and ``"bernstein"``. What the log happens to hold is not a bound.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     by : str, optional
-        A level (or coordinate) for each of whose labels to give an interval of its own.
+        A level (or coordinate): one interval for each of its labels.
     missing : {"raise", "drop"}, optional
         Whether a NaN loss is an error, or leaves the evaluation out for all models.
 

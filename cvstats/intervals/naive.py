@@ -19,7 +19,7 @@ __all__ = ["naive"]
 def naive(
     losses: Losses, *, alpha: float = 0.05, by: str | None = None, missing: Missing = "raise"
 ) -> Table:
-    r"""All losses taken for independent: what many reports do, kept for comparison.
+    r"""Interval that treats all losses as independent, as many reports do; kept for comparison.
 
     The claimed target is the expected risk. The estimate is the mean of all losses, and its
     standard error is their standard deviation divided by the root of their number, which is the
@@ -32,7 +32,7 @@ def naive(
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     by : str, optional
-        A level (or coordinate) for each of whose labels to give an interval of its own.
+        A level (or coordinate): one interval for each of its labels.
     missing : {"raise", "drop"}, optional
         Whether a NaN loss is an error, or leaves the evaluation out for all models.
 

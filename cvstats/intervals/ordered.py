@@ -78,7 +78,7 @@ def ordered(
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     by : str, optional
-        A level (or coordinate) for each of whose labels to give an interval of its own.
+        A level (or coordinate): one interval for each of its labels.
     missing : {"raise", "drop"}, optional
         Whether a NaN loss is an error, or leaves the evaluation out for all models.
 
@@ -100,7 +100,7 @@ def ordered(
     See Also
     --------
     cvstats.holdout : For test points that are independent.
-    cvstats.clustered : For series, years or other blocks as what was sampled.
+    cvstats.clustered : For series, years or other blocks as the sample.
     cvstats.out_of_source : For blocks that were left out one at a time.
 
     Notes
@@ -400,7 +400,8 @@ def points_in_time(design: Design) -> str | None:
     if "point" not in design.levels:
         return (
             "the log has no level 'point', and the order of rows means nothing. Add the time of "
-            "each evaluation to the index, as in cvstats.as_log(frame, point='date')."
+            "each evaluation to the index, as in cvstats.as_log(frame, point='date'), or rename a "
+            "dimension: array.rename(time='point')."
         )
     odd = find_odd_time(design.levels["point"].labels)
     if odd is not None:

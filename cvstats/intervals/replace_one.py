@@ -46,7 +46,7 @@ def replace_one(
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     by : str, optional
-        A level (or coordinate) for each of whose labels to give an interval of its own.
+        A level (or coordinate): one interval for each of its labels.
     missing : {"raise", "drop"}, optional
         Whether a NaN loss is an error, or leaves the evaluation out for all models.
 

@@ -55,10 +55,9 @@ def wald(
         A K-fold partition, leave-one-out, or several repetitions of a partition of the same
         points. Losses in any unit.
     interval : {"wald", "hall", "wilson", "clopper-pearson"}, optional
-        The limits: so many standard errors to both sides; these corrected for the skewness of the
-        losses by Hall; or, for losses of 0 and 1, those of a proportion, by Wilson's score or by
-        Clopper and Pearson, which keep a width where no loss is 1. `interval` takes Wilson's for
-        such losses.
+        The limits: symmetric by the standard error; corrected by Hall for the skewness of the
+        losses; or, for losses of 0 and 1, limits of a proportion by Wilson's score or by Clopper
+        and Pearson, which keep a width if no loss is 1. `interval` uses Wilson's for such losses.
     variance : {"all-pairs", "within-fold"}, optional
         Deviations from the overall mean, or from the mean of each fold. The second needs two
         points in each fold and rests on the weaker stability condition.
@@ -75,7 +74,7 @@ def wald(
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     by : str, optional
-        A level (or coordinate) for each of whose labels to give an interval of its own.
+        A level (or coordinate): one interval for each of its labels.
     missing : {"raise", "drop"}, optional
         Whether a NaN loss is an error, or leaves the evaluation out for all models.
 

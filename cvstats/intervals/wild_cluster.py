@@ -71,7 +71,7 @@ def wild_cluster(
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     per : str, optional
-        Another level, for each of whose labels to give an interval of its own.
+        Another level: one interval for each of its labels.
     missing : {"raise", "drop"}, optional
         Whether a NaN loss is an error, or leaves the evaluation out for all models.
 

@@ -129,7 +129,7 @@ def test_an_empty_store(tmp_path):
     assert "e.zarr is not a Zarr store" in refused(tmp_path / "e.zarr")
 
 
-# --- losses that are no numbers -------------------------------------------------------------------
+# --- losses that are not numbers ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
