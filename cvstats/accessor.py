@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import xarray as xr
 
+from cvstats.errors import install_command
 from cvstats.registry import add_methods
 
 if TYPE_CHECKING:
@@ -91,9 +92,7 @@ def register_dask() -> None:
         frames = import_module("dask.dataframe")
         extensions = import_module("dask.dataframe.extensions")
     except ImportError as error:
-        raise ImportError("dask frames need dask. Install it: pip install 'cvstats[dask]'.") from (
-            error
-        )
+        raise ImportError(f"dask frames need dask. Type: {install_command('dask')}") from error
     for kind, register in (
         (frames.DataFrame, extensions.register_dataframe_accessor),
         (frames.Series, extensions.register_series_accessor),

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from importlib.metadata import PackageNotFoundError, distribution
 from numbers import Real
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
@@ -119,6 +124,26 @@ def is_several(value: object) -> bool:
 def looked_up(label: object, among: Mapping[Hashable, int]) -> int | None:
     """Find what belongs to a label; None where it is not there, or cannot be a label at all."""
     return among.get(label) if isinstance(label, Hashable) else None
+
+
+def install_command(extra: str) -> str:
+    """Word the command that installs an extra, from where this package was installed.
+
+    pip notes in ``direct_url.json`` what did not come from an index: a folder or a repository.
+    """
+    try:
+        noted = distribution("cvstats").read_text("direct_url.json")
+    except PackageNotFoundError:
+        noted = None
+    origin = json.loads(noted) if noted else {}
+    url, editable = str(origin.get("url", "")), ""
+    what = f"cvstats[{extra}]"
+    if "vcs_info" in origin:
+        what = f"{what} @ {origin['vcs_info']['vcs']}+{url}"
+    elif "dir_info" in origin and (folder := Path(unquote(urlsplit(url).path))).is_dir():
+        what = f"{folder}[{extra}]"
+        editable = "-e " if origin["dir_info"].get("editable") else ""
+    return f"pip install {editable}{shlex.quote(what)}"
 
 
 def nearest(got: object, allowed: Iterable[object]) -> str:

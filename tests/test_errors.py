@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from importlib.metadata import PackageNotFoundError
 from importlib.util import find_spec
 
 import numpy as np
@@ -21,7 +23,7 @@ from strategies import (
 )
 
 import cvstats
-from cvstats import LogError
+from cvstats import LogError, errors
 
 
 def k_fold(n=12, k=3, r=1, models=("a", "b")):
@@ -384,3 +386,53 @@ def test_bad_intervals():
     pair = k_fold()["a"], k_fold()["b"]
     assert "adjust='x'" in refused(lambda a, b: compare(a, b, adjust="x"), *pair)
     assert "missing='x'" in refused(lambda a, b: compare(a, b, missing="x"), *pair)
+
+
+@pytest.mark.parametrize(
+    ("noted", "command"),
+    [
+        (None, "pip install 'cvstats[plot]'"),
+        ({"url": "file://{folder}", "dir_info": {}}, "pip install '{folder}[plot]'"),
+        (
+            {"url": "file://{folder}", "dir_info": {"editable": True}},
+            "pip install -e '{folder}[plot]'",
+        ),
+        ({"url": "file:///no/such/folder", "dir_info": {}}, "pip install 'cvstats[plot]'"),
+        (
+            {"url": "https://example.org/cvstats.git", "vcs_info": {"vcs": "git"}},
+            "pip install 'cvstats[plot] @ git+https://example.org/cvstats.git'",
+        ),
+    ],
+)
+def test_the_command_that_installs_an_extra_is_one_that_works(
+    noted, command, tmp_path, monkeypatch
+):
+    folder = tmp_path / "a checkout"
+    folder.mkdir()
+
+    class Noted:
+        @staticmethod
+        def read_text(name):
+            assert name == "direct_url.json"
+            at = str(folder).replace(" ", "%20")
+            return None if noted is None else json.dumps(noted).replace("{folder}", at)
+
+    monkeypatch.setattr(errors, "distribution", lambda name: Noted)
+    assert errors.install_command("plot") == command.replace("{folder}", str(folder))
+
+
+def test_without_metadata_the_command_is_the_plain_one(monkeypatch):
+    def absent(name):
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(errors, "distribution", absent)
+    assert errors.install_command("io") == "pip install 'cvstats[io]'"
+
+
+def test_the_column_of_the_other_role_is_not_what_was_meant():
+    frame = pd.DataFrame({"y": [1.0], "y_pred": [2.0]}, pd.RangeIndex(1, name="point"))
+    with pytest.raises(LogError, match="no column 'y_true'") as caught:
+        cvstats.losses(frame)
+    assert "Perhaps" not in str(caught.value)
+    with pytest.raises(LogError, match="Perhaps you meant 'y_pred'"):
+        cvstats.losses(frame, truth="y", prediction="y_prd")

@@ -13,7 +13,7 @@ from typing import Any
 
 from cvstats.cli.output import escape_controls, show
 from cvstats.core.design import LEVELS
-from cvstats.errors import LogError
+from cvstats.errors import LogError, install_command
 from cvstats.io.paths import shortened
 
 __all__ = ["main"]
@@ -55,7 +55,7 @@ def run(words: list[str]) -> int:
     try:
         import cyclopts
     except ModuleNotFoundError:
-        return refuse("the command line needs cyclopts; type: pip install 'cvstats[cli]'")
+        return refuse(f"the command line needs cyclopts; type: {install_command('cli')}")
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # a letter that a terminal does not know is ?
     options: Iterable[str] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.metadata import version
+from inspect import signature
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
@@ -121,7 +122,10 @@ def interval_by(log: Any, by: str, method: str | None, alpha: float, missing: Mi
     if method is None:
         first = log.xs(log.index.get_level_values(by)[0], level=by) if len(names) > 1 else log
         method = str(selection.interval(first, alpha=alpha, missing=missing).attrs["method"])
-    return find_method(method)(log, by=by, alpha=alpha, missing=missing)
+    function = find_method(method).function
+    if "by" not in signature(function).parameters:
+        raise LogError(f"{method} takes whole logs only. Expected another method with by={by!r}.")
+    return function(log, by=by, alpha=alpha, missing=missing)
 
 
 def require_models(log: Any) -> None:

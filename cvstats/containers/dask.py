@@ -62,7 +62,7 @@ from cvstats.core.moments import Moments
 from cvstats.core.reduce import compute_moments
 from cvstats.core.result import Result, separate_counts
 from cvstats.core.types import FloatArray, IntArray, MaskArray
-from cvstats.errors import LogError, listed, spelled
+from cvstats.errors import LogError, install_command, listed, spelled
 
 __all__ = [
     "SpreadCells",
@@ -100,7 +100,7 @@ def import_dask() -> Any:
         import dask.array
         import dask.delayed
     except ImportError as error:
-        raise ImportError("this needs dask. Install it: pip install 'cvstats[dask]'.") from error
+        raise ImportError(f"this needs dask. Type: {install_command('dask')}") from error
     return dask
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from cvstats.core.types import IntArray
-from cvstats.errors import LogError, NotGiven, checked_flag
+from cvstats.errors import LogError, NotGiven, checked_flag, install_command
 from cvstats.evaluation.checkpoint import cache_in, fingerprint
 from cvstats.evaluation.data import Data, read_data
 from cvstats.evaluation.fit import FitResult, Loss, fit_and_score, run_fit, scoring_spec
@@ -226,8 +226,8 @@ def import_tools() -> Tools:
         bars = import_module("tqdm")
     except ImportError as error:
         raise ImportError(
-            f"cvstats.evaluate needs scikit-learn, joblib and tqdm ({error}). Type: pip install "
-            f"'cvstats[sklearn]'"
+            f"cvstats.evaluate needs scikit-learn, joblib and tqdm ({error}). Type: "
+            f"{install_command('sklearn')}"
         ) from error
     return Tools(
         base.clone, joblib.Parallel, joblib.delayed, joblib.parallel_config,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cvstats.errors import LogError
+from cvstats.errors import LogError, install_command
 
 __all__ = ["import_extra", "one_line", "raise_as_log_error", "refuse_bomb", "shorten_messages"]
 
@@ -83,5 +83,5 @@ def import_extra(module: str, what: str) -> Any:
         return import_module(module)
     except ImportError:
         raise ImportError(
-            f"{what} needs {module.partition('.')[0]}. Type: pip install 'cvstats[io]'"
+            f"{what} needs {module.partition('.')[0]}. Type: {install_command('io')}"
         ) from None

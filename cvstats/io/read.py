@@ -15,7 +15,7 @@ import xarray as xr
 
 from cvstats.containers.align import aligned
 from cvstats.core.design import LEVELS
-from cvstats.errors import LogError, checked_flag, choice, listed, nearest
+from cvstats.errors import MOST, LogError, checked_flag, choice, listed, nearest
 from cvstats.io.failures import raise_as_log_error, shorten_messages
 from cvstats.io.formats import netcdf, parquet, tabular
 from cvstats.io.formats.tabular import TextOptions
@@ -174,7 +174,9 @@ def read_log(
         models' names, where they cannot be known. Of a log that `save_log` wrote,
         ``prediction`` chooses models.
     sample, outer, repetition, fold, source, point, count : str, optional
-        Columns of the levels, for ``columns`` and ``scores``; ``source`` for other tables too.
+        Columns of the levels, for ``columns`` and ``scores``; ``source`` for other tables too. Of
+        an array, or a NetCDF or Zarr file of another program, dimensions or coordinates: of daily
+        forecasts ``point="time"``.
     X, y, groups, cv : optional
         What a tool does not store: the data and the truth of ``cross_validate``, truth and
         splitter of ``cross_val_predict``, the data of a search (to count the points of each
@@ -441,6 +443,10 @@ def read_object(source: Any, format: str | None, options: ReadOptions) -> tuple[
     container = name if name in CONTAINERS else None
     tool = None if name in CONTAINERS else name
     found = load(source, container, tool, options.text)
+    if isinstance(found, (xr.DataArray, xr.Dataset)) or (
+        isinstance(found, SeveralObjects) and all(map(is_saved, found.parts.values()))
+    ):
+        found, options = name_levels(found, options)
     if is_saved(found):
         if tool is not None:
             raise LogError(f"this file is a log of cvstats, not of {tool}. Leave format= out.")
@@ -583,7 +589,7 @@ def is_mapping_of_columns(value: Any) -> bool:
     """Whether a mapping holds columns."""
     kinds = (list, tuple, range, np.ndarray, pd.Series, pd.Index)
     return isinstance(value, Mapping) and 0 < len(value) == sum(
-        isinstance(column, kinds) for column in value.values()
+        isinstance(column, kinds) and getattr(column, "ndim", 1) == 1 for column in value.values()
     )
 
 
@@ -597,6 +603,17 @@ def unreadable(found: Any) -> LogError:
         "read": "Pass the path of the file, or a table: pandas.read_csv(file).",
     }
     way = next((f" {words}" for name, words in ways.items() if hasattr(found, name)), "")
+    if isinstance(found, Mapping):
+        some = {str(key): value for key, value in list(found.items())[:MOST]}
+        held = listed(
+            (f"{key!r}: {type(value).__name__}" for key, value in some.items()), len(found)
+        )
+        return LogError(
+            f"a {kind}{type(found).__name__} of {held or 'nothing'} cannot be read. Expected "
+            f"columns of one length, a file or table for each model, or the result of "
+            f"cross_validate. Arrays of predictions of several models need "
+            f"format='cross_val_predict', y= and cv=."
+        )
     return LogError(
         f"a {kind}{type(found).__name__} cannot be read. Expected a path, a table of pandas, a "
         f"mapping of columns, or the result of scikit-learn's cross_validate.{way}"
@@ -921,6 +938,33 @@ def call_with_names(files: Sequence[str]) -> str:
 def is_saved(found: Any) -> bool:
     """Whether this is a log that needs no reader of a tool."""
     return isinstance(found, (SavedLog, xr.DataArray, xr.Dataset))
+
+
+def name_levels(found: Any, options: ReadOptions) -> tuple[Any, ReadOptions]:
+    """Name the dimensions and coordinates of arrays as the levels that they are said to be."""
+    if not options.levels:
+        return found, options
+    if isinstance(found, SeveralObjects):
+        parts = {key: name_levels(part, options)[0] for key, part in found.parts.items()}
+        saved = any(isinstance(part, SavedLog) for part in found.parts.values())
+        rest = options if saved else replace(options, levels={})
+        return replace(found, parts=parts), rest
+    if isinstance(found, SavedLog):
+        return found, options
+    have = [str(name) for name in dict.fromkeys([*found.dims, *found.coords])]
+    for level, name in options.levels.items():
+        if name not in have:
+            raise LogError(
+                f"{level}={name!r} is not a dimension or coordinate of the array. Expected one of "
+                f"{listed(map(repr, have))}.{nearest(name, have)}"
+            )
+        if level in have and level != name:
+            raise LogError(
+                f"the array has {level!r} already, and {level}={name!r} names another. Leave it "
+                f"out, or drop one of them."
+            )
+    names = {name: level for level, name in options.levels.items() if name != level}
+    return found.rename(names), replace(options, levels={})
 
 
 def logs_by_name(found: SeveralObjects, tool: str | None) -> dict[str, Any]:

@@ -431,12 +431,13 @@ def require_columns(predictions: pd.DataFrame | xr.Dataset, names: Iterable[Hash
     """Refuse a name that no column has, or several have."""
     dataset = isinstance(predictions, xr.Dataset)
     have = list(predictions.variables if dataset else predictions.columns)
-    for name in names:
+    wanted = list(names)
+    for name in wanted:
         if not is_name(name) or name not in have:
             raise LogError(
                 f"there is no column {name!r}. Expected truth and prediction among "
                 f"{listed(map(repr, predictions))}; name them with truth= and prediction=."
-                f"{nearest(name, have)}"
+                f"{nearest(name, [other for other in have if other not in wanted])}"
             )
         if have.count(name) > 1:
             raise LogError(f"several columns are called {name!r}. Expected one. Rename them.")

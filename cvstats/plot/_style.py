@@ -11,7 +11,7 @@ import xarray as xr
 
 from cvstats.containers import CellMoments, Losses, is_dask_frame
 from cvstats.core.types import FloatArray
-from cvstats.errors import LogError, is_several
+from cvstats.errors import LogError, install_command, is_several
 from cvstats.formatting import result_frame, write_labels
 from cvstats.scores import as_scores
 
@@ -57,7 +57,7 @@ def canvas(ax: Axes | None, rows: float, *, width: float = 5.0) -> Axes:
             ax = plt.subplots(figsize=(width, height), layout="constrained")[1]
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            "plots need matplotlib; type: pip install 'cvstats[plot]'", name="matplotlib"
+            f"plots need matplotlib; type: {install_command('plot')}", name="matplotlib"
         ) from error
     check_axes(ax, Expected)
     ax.tick_params(labelsize=font_size(ax))

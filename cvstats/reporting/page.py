@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import overload
 
 from cvstats.containers import Losses, read
-from cvstats.errors import LogError
+from cvstats.errors import LogError, install_command
 from cvstats.formatting import printable
 from cvstats.io.write import replacing
 from cvstats.options import Missing, check_alpha, whole_number
@@ -132,7 +132,7 @@ def write_report(
     for package in ("jinja2", "matplotlib"):
         if find_spec(package) is None:
             raise ModuleNotFoundError(
-                f"the report needs {package}; type: pip install 'cvstats[report]'", name=package
+                f"the report needs {package}; type: {install_command('report')}", name=package
             )
     if isinstance(losses, (str, PathLike)):
         raise LogError(

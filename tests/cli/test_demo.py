@@ -15,6 +15,7 @@ import pytest
 import cvstats
 from cvstats import cli
 from cvstats.cli.demo import decimals
+from cvstats.errors import install_command
 
 NUMBER = r"-?\d+(?:\.\d+)?"
 LOGS = {"diabetes": "squared_error", "flights": "brier"}
@@ -187,7 +188,7 @@ def test_the_script_passes_the_status_on():
     assert "demo" in err  # what there is
 
 
-NEEDS = "cvstats: the command line needs cyclopts; type: pip install 'cvstats[cli]'\n"
+NEEDS = f"cvstats: the command line needs cyclopts; type: {install_command('cli')}\n"
 
 
 def test_without_cyclopts_it_says_what_to_install(monkeypatch, capsys):
