@@ -21,6 +21,7 @@ from cvstats.core.cautions import Caution
 from cvstats.core.result import Result
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError
+from cvstats.intervals import find_method
 from cvstats.options import Missing, check_alpha, check_choices, find_choices
 from cvstats.streaming import Moments
 
@@ -28,8 +29,11 @@ __all__ = ["Monitor", "monitor"]
 
 Path = str | os.PathLike[str]
 
-DECISIONS = ("", "better", "worse", "alike")
-"""What may be known of a pair: that the model is better, worse, or within the margin."""
+DECISIONS = ("", "better", "worse", "alike", "")
+"""What may be known of a pair: that the model is better, worse, or within the margin.
+
+The last one is for a masked cell, of which there is nothing to know.
+"""
 
 NOTE = "monitor"
 """Where a file of moments keeps the settings and decisions of a monitor."""
@@ -102,12 +106,12 @@ class Monitor:
         """Whether every pair is decided, so that further evaluations would bring nothing new."""
         return self._decided is not None and bool((self._decided > 0).all())
 
-    def add(self, losses: Losses, *, missing: Missing = "raise") -> None:
+    def add(self, batch: Losses, *, missing: Missing = "raise") -> None:
         """Add a batch of paired losses, and look at what is known now.
 
         Parameters
         ----------
-        losses : DataFrame, DataArray, Dataset or Moments
+        batch : DataFrame, DataArray, Dataset or Moments
             A loss log of further points, of the same models as before. All repetitions of a point
             are in one batch. Or its `Moments`, with ``pairs=True``.
         missing : {"raise", "drop"}, optional
@@ -120,8 +124,8 @@ class Monitor:
             stays as it was.
         """
         before, repeated = self._moments, self._repeated
-        part = losses if isinstance(losses, Moments) else self._summarize(losses, missing)
         try:
+            part = batch if isinstance(batch, Moments) else self._summarize(batch, missing)
             self._moments = part if before is None else before + part
             if before is None:
                 choose_pairs(self._moments.log(), self._reference)
@@ -164,7 +168,9 @@ class Monitor:
             levels = list(losses.index.names)
             if "source" not in levels:
                 design = read(losses, missing=missing).design
-                self._repeated |= design.number("repetition") > 1
+                if design.number("repetition") > 1:
+                    find_method("holdout").require(design)  # each point in every repetition
+                    self._repeated = True
             if self._repeated:
                 points = losses.index.get_level_values("point").rename("source")
                 losses = losses.set_index(points, append=True)
@@ -187,10 +193,12 @@ class Monitor:
             found = np.where((found == 0) & within, 3, found)
         early = (result.caution & np.int64(Caution.EARLY_LOOK | Caution.NO_LIMITS_YET)) != 0
         found = np.where(early, 0, found)
+        masked = np.isnan(columns["difference"])
+        found = np.where(masked, DECISIONS.index("", 1), found)
         if self._decided is None or self._stopped_at is None:
             self._decided, self._stopped_at = np.zeros(len(p), np.int64), np.full(len(p), np.nan)
         new = (self._decided == 0) & (found > 0)
-        self._stopped_at = np.where(new, units, self._stopped_at)
+        self._stopped_at = np.where(new & ~masked, units, self._stopped_at)
         self._decided = np.where(new, found, self._decided)
         words: NDArray[Any] = np.array(DECISIONS, dtype=object)[self._decided]
         columns |= {"decision": words, "stopped_at": self._stopped_at}
@@ -270,7 +278,7 @@ class Monitor:
 
 
 def monitor(
-    losses: Losses | None = None,
+    batch: Losses | None = None,
     *,
     reference: Hashable = None,
     method: Literal["holdout", "clustered"] | None = None,
@@ -288,7 +296,7 @@ def monitor(
 
     Parameters
     ----------
-    losses : DataFrame, DataArray, Dataset or Moments, optional
+    batch : DataFrame, DataArray, Dataset or Moments, optional
         The first batch; others follow by ``add``.
     reference : hashable, optional
         The name of a model to which the others are compared; without it all pairs are.
@@ -353,6 +361,6 @@ def monitor(
             tightest_at, method=method, options={}, alternative="two-sided", adjust=adjust
         ),
     )
-    if losses is not None:
-        found.add(losses)
+    if batch is not None:
+        found.add(batch)
     return found

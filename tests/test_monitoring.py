@@ -106,6 +106,11 @@ def test_answers_to_one_question_are_averaged():
     assert table.attrs["n_points"] == 150
     with pytest.raises(LogError, match="different levels"):
         found.add(answers(50, start=500))
+    uneven = pd.concat({0: answers(50), 1: answers(40)}, names=["repetition"])
+    with pytest.raises(LogError, match="holdout needs one test set"):
+        monitor(uneven)
+    with pytest.raises(LogError, match="holdout needs one test set"):
+        monitor(parts[0].droplevel("point"))
 
 
 def test_sources_are_counted_where_there_are_any():
@@ -135,6 +140,12 @@ def test_arrays_and_carried_cells():
     table = watched(parts).interval()
     assert table["decision"].values.tolist() == [["better"] * 3]
     assert (table["stopped_at"] == 120).all()
+    gaps = watched([part.where(part["lat"] != 1) for part in (
+        part.assign_coords(lat=[0, 1, 2]) for part in parts
+    )])  # fmt: skip
+    assert gaps.stop
+    assert gaps.interval()["decision"].values.tolist() == [["better", "", "better"]]
+    assert np.isnan(gaps.interval()["stopped_at"].values[0, 1])
 
 
 def test_the_next_day(tmp_path):

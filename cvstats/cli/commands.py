@@ -13,11 +13,14 @@ from cyclopts import App, Parameter
 from cvstats import reporting, selection
 from cvstats.cli.demo import demo
 from cvstats.cli.inputs import InputOptions, check_output, note_dropped, read_files, title_of
-from cvstats.cli.output import WIDTH, Format, format_result, indent, show
+from cvstats.cli.output import WIDTH, Format, format_result, in_own_direction, indent, show
+from cvstats.comparisons.best_set import best_set as rank_models
 from cvstats.comparisons.compare import compare as compare_models
+from cvstats.comparisons.equivalence import equivalence as test_equivalence
+from cvstats.comparisons.power import power as plan_power
 from cvstats.diagnostics import diagnose as diagnose_log
 from cvstats.errors import LogError
-from cvstats.intervals import interval_names
+from cvstats.intervals import find_method, interval_names
 from cvstats.io.write import save_log
 from cvstats.options import Missing, check_alpha
 
@@ -60,6 +63,7 @@ def interval(
     /,
     *more: Path,
     method: MethodName | None = None,
+    by: str | None = None,
     alpha: float = 0.05,
     missing: Missing = "raise",
     format: Format = "table",
@@ -68,6 +72,8 @@ def interval(
     """Print the interval that the log calls for.
 
     Example: cvstats interval losses.parquet --format json
+
+    Example: cvstats interval losses.csv --source hospital --by source
 
     Example: cvstats interval predictions.csv --loss squared_error --fold cv_split --point id
 
@@ -79,6 +85,8 @@ def interval(
         Files of further models on the same evaluations: FILE, or NAME=FILE.
     method
         The name of a method; see cvstats methods FILE.
+    by
+        A level, such as source, for each of whose labels to print an interval.
     alpha
         One minus the level.
     missing
@@ -88,11 +96,41 @@ def interval(
     reading
         How to read the file.
     """
-    result = selection.interval(
-        read_files([file, *more], reading, missing), method=method, alpha=alpha, missing=missing
-    )
+    log = read_files([file, *more], reading, missing)
+    if by is None:
+        result = selection.interval(log, method=method, alpha=alpha, missing=missing)
+    else:
+        result = interval_by(log, by, method, alpha, missing)
     note_dropped(result.attrs.get("n_dropped"))
-    show(format_result(result, format, ["reason", "target", "guarantee", "reference"]))
+    show(format_result(in_own_direction(result), format, FACTS))
+
+
+FACTS = ["reason", "target", "guarantee", "reference"]
+"""What is printed below the rows of a result."""
+
+
+def interval_by(log: Any, by: str, method: str | None, alpha: float, missing: Missing) -> Any:
+    """Compute an interval for each label of a level, by the method that the first one calls for."""
+    index = log.index if isinstance(log, (pd.Series, pd.DataFrame)) else pd.Index([])
+    names = [str(name) for name in index.names if name is not None]
+    if by not in names:
+        raise LogError(
+            f"by={by!r} is not a level of this log. Expected one of {', '.join(names) or 'none'}. "
+            f"Name its column as a level first: --source {by} --by source."
+        )
+    if method is None:
+        first = log.xs(log.index.get_level_values(by)[0], level=by) if len(names) > 1 else log
+        method = str(selection.interval(first, alpha=alpha, missing=missing).attrs["method"])
+    return find_method(method)(log, by=by, alpha=alpha, missing=missing)
+
+
+def require_models(log: Any) -> None:
+    """Refuse a log of one model where models are compared."""
+    if isinstance(log, pd.Series) or (isinstance(log, pd.DataFrame) and log.shape[1] == 1):
+        raise LogError(
+            "the log has one model. Expected two or more: name a second file, or repeat "
+            "--prediction for each model."
+        )
 
 
 @app.command
@@ -142,11 +180,7 @@ def compare(
         How to read the file.
     """
     log = read_files([file, *more], reading, missing)
-    if isinstance(log, pd.Series) or (isinstance(log, pd.DataFrame) and log.shape[1] == 1):
-        raise LogError(
-            "the log has one model. Expected two or more: name a second file, or repeat "
-            "--prediction for each model."
-        )
+    require_models(log)
     result = compare_models(
         log, reference=reference, method=cast(Any, method),
         alternative=alternative, adjust=None if adjust == "none" else adjust, alpha=alpha, rng=seed,
@@ -156,7 +190,153 @@ def compare(
     usual = (reference, method, alternative, adjust) == (None, None, "two-sided", "holm")
     if format == "table" and usual:
         show(f"{reporting.summary(log, alpha=alpha, seed=seed, missing=missing).text}\n")
-    show(format_result(result, format, ["target", "guarantee", "reference"]))
+    show(format_result(in_own_direction(result), format, FACTS[1:]))
+
+
+@app.command
+def best_set(
+    file: Path,
+    /,
+    *more: Path,
+    alpha: float = 0.05,
+    n_draws: int = 10_000,
+    seed: int = 0,
+    missing: Missing = "raise",
+    format: Format = "table",
+    reading: InputOptions | None = None,
+) -> None:
+    """Print which models may be the best, and between which ranks each lies.
+
+    Example: cvstats best-set losses.parquet --alpha 0.1
+
+    Parameters
+    ----------
+    file
+        A log of several models, or predictions with --loss.
+    more
+        Files of further models on the same evaluations: FILE, or NAME=FILE.
+    alpha
+        The chance to leave the best model out.
+    n_draws
+        How many draws give the distribution of the largest difference.
+    seed
+        Their seed.
+    missing
+        Whether a missing loss is an error, or leaves the evaluation out.
+    format
+        How to print.
+    reading
+        How to read the file.
+    """
+    log = read_files([file, *more], reading, missing)
+    require_models(log)
+    result = rank_models(log, alpha=alpha, n_draws=n_draws, rng=seed, missing=missing)
+    show_result(result, format)
+
+
+@app.command
+def equivalence(
+    file: Path,
+    /,
+    *more: Path,
+    margin: float,
+    reference: str | None = None,
+    method: MethodName | None = None,
+    alpha: float = 0.05,
+    missing: Missing = "raise",
+    format: Format = "table",
+    reading: InputOptions | None = None,
+) -> None:
+    """Print whether the errors of two models differ by less than a margin.
+
+    Example: cvstats equivalence losses.parquet --margin 0.01 --reference ridge
+
+    Parameters
+    ----------
+    file
+        A log of several models, or predictions with --loss.
+    more
+        Files of further models on the same evaluations: FILE, or NAME=FILE.
+    margin
+        The smallest difference that would matter, in units of the loss.
+    reference
+        The model to compare the others to; all pairs otherwise.
+    method
+        The interval that gives the standard error.
+    alpha
+        The level of both one-sided tests.
+    missing
+        Whether a missing loss is an error, or leaves the evaluation out.
+    format
+        How to print.
+    reading
+        How to read the file.
+    """
+    log = read_files([file, *more], reading, missing)
+    require_models(log)
+    result = test_equivalence(
+        log, margin=margin, reference=reference, method=method, alpha=alpha, missing=missing
+    )
+    show_result(result, format)
+
+
+@app.command
+def power(
+    file: Path,
+    /,
+    *more: Path,
+    effect: float | None = None,
+    reference: str | None = None,
+    method: MethodName | None = None,
+    alternative: Literal["two-sided", "less", "greater"] = "two-sided",
+    target_power: float = 0.8,
+    alpha: float = 0.05,
+    missing: Missing = "raise",
+    format: Format = "table",
+    reading: InputOptions | None = None,
+) -> None:
+    """Print how large a difference the next experiment would find, and how many points it needs.
+
+    Example: cvstats power pilot.parquet --effect 0.01
+
+    Parameters
+    ----------
+    file
+        A pilot log of several models, or predictions with --loss.
+    more
+        Files of further models on the same evaluations: FILE, or NAME=FILE.
+    effect
+        The true difference to be found, in units of the loss.
+    reference
+        The model to compare the others to; all pairs otherwise.
+    method
+        The interval that gives the standard error.
+    alternative
+        less: the first model has the smaller error.
+    target_power
+        How probably the difference is to be found.
+    alpha
+        One minus the level.
+    missing
+        Whether a missing loss is an error, or leaves the evaluation out.
+    format
+        How to print.
+    reading
+        How to read the file.
+    """
+    log = read_files([file, *more], reading, missing)
+    require_models(log)
+    result = plan_power(
+        log, effect=effect, reference=reference, method=method, alternative=alternative,
+        target_power=target_power, alpha=alpha, missing=missing,
+    )  # fmt: skip
+    show_result(result, format)
+
+
+def show_result(result: Any, format: Format) -> None:
+    """Print a comparison of models, and what was left out of it."""
+    note_dropped(result.attrs.get("n_dropped"))
+    show(format_result(in_own_direction(result), format, FACTS[1:]))
 
 
 @app.command

@@ -54,9 +54,9 @@ class InputOptions:
     count
         For the bootstrap: the column of how often the point was trained on; 0 is out of bag.
     filter
-        For lm-evaluation-harness and inspect: which filter.
+        For lm-evaluation-harness: which filter; for each task as in gsm8k=strict.
     metric
-        Which score or column of losses.
+        Which score or column of losses; for each task as in arc=acc,gsm8k=exact_match.
     higher_is_better
         Whether more of a score is better; it is turned into a loss then.
     n_train
@@ -69,6 +69,16 @@ class InputOptions:
         For the loss zero_one of a probability.
     positive
         The class that a probability is of.
+    clip
+        For the loss log_loss: the least probability that counts, such as 1e-6.
+    decimal
+        The decimal mark of a CSV file.
+    thousands
+        What separates thousands in a CSV file.
+    encoding
+        The encoding of a CSV file that is not UTF-8, such as latin-1.
+    drop_duplicates
+        Leave out rows that are copies of one before.
     """
 
     read_as: str | None = None
@@ -91,6 +101,11 @@ class InputOptions:
     quantile: float | None = None
     threshold: float | None = None
     positive: str | None = None
+    clip: float | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    encoding: str | None = None
+    drop_duplicates: bool = False
 
 
 def read_files(
@@ -104,27 +119,39 @@ def read_files(
         given["prediction"] = predictions[0]
     if "positive" in given:
         given["positive"] = number_or_text(given["positive"])
+    for name in ("metric", "filter"):
+        if "=" in given.get(name, ""):
+            given[name] = dict(part.split("=", 1) for part in given[name].split(",") if "=" in part)
     named = [split_name(file) for file in files]
     for _, path in named:
         refuse_stream(path_of(path))
         if not path.exists():
             raise missing_file(path, len(predictions) > 0)
     names = [name for name, _ in named]
+    plain = all(file == path for file, (_, path) in zip(files, named, strict=True))
+    own = plain and (len(files) == 1 or all(names_models(path) for _, path in named))
     for name, path in named:
-        if names.count(name) > 1:
+        if names.count(name) > 1 and not own:
             raise LogError(
                 f"two files are called {name!r}, and models are named after their files. Expected "
                 f"names: {name}1={path} …"
             )
     source: Any = {name: str(path) for name, path in named}
-    if len(files) == 1 and files[0] == named[0][1]:
-        source = str(files[0])  # its models keep their names
+    if own:  # models keep the names that the files give them
+        source = [str(path) for _, path in named] if len(files) > 1 else str(files[0])
     log = read_log(source, format=given.pop("read_as", None), missing=missing, **given)
-    read_from = Path(source).name if isinstance(source, str) else "dict"
+    read_from = Path(source).name if isinstance(source, str) else type(source).__name__
     if log.attrs.get("read_from") == read_from:  # a saved log was noted when it was made
         note_unused_levels(log)
         note_errored(log.attrs)
+        if copies := log.attrs.get("n_duplicates"):
+            warnings.warn(f"{count_of(copies, 'copy', 'copies')} of rows left out", stacklevel=2)
     return log
+
+
+def names_models(path: Path) -> bool:
+    """Whether a file is of a kind that names its model: a log of inspect, or samples of lm_eval."""
+    return path.is_dir() or path.suffix == ".eval" or path.name.startswith("samples_")
 
 
 def missing_file(path: Path, after_prediction: bool) -> LogError:
@@ -165,9 +192,9 @@ def note_dropped(number: int | None) -> None:
         warnings.warn(f"{left_out}: the loss of a model is missing", stacklevel=2)
 
 
-def count_of(number: int, noun: str) -> str:
+def count_of(number: int, noun: str, plural: str = "") -> str:
     """Write a number with its noun."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def number_or_text(word: str) -> str | float:

@@ -14,8 +14,18 @@ import numpy as np
 import pandas as pd
 
 from cvstats.formatting import result_frame, text_table, to_markdown
+from cvstats.scores import as_scores
 
-__all__ = ["WIDTH", "Format", "align", "escape_controls", "format_result", "indent", "show"]
+__all__ = [
+    "WIDTH",
+    "Format",
+    "align",
+    "escape_controls",
+    "format_result",
+    "in_own_direction",
+    "indent",
+    "show",
+]
 
 Format: TypeAlias = Literal["table", "json", "csv", "markdown"]
 WIDTH = 96
@@ -57,6 +67,13 @@ def format_result(result: Any, format: Format, facts: Sequence[str] = ()) -> str
     names = len(table.index.names)
     shown = [[" - ".join(row[:names]), *row[names:]] for row in rows]
     return "\n".join([align(shown), "", *(fill(note, WIDTH) for note in notes)])
+
+
+def in_own_direction(result: Any) -> Any:
+    """Turn a result into one about the score that its losses were made from, if there is one."""
+    facts = result.attrs
+    one = isinstance(facts.get("metric"), str) and facts.get("orientation") not in (None, "error")
+    return as_scores(result) if one else result
 
 
 def align(rows: Sequence[Sequence[str]]) -> str:

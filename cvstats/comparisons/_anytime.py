@@ -81,11 +81,6 @@ def check_anytime(
             f"options={dict(options)!r} names limits for one look, and anytime=True has its own. "
             f"Leave it out."
         )
-    if not isinstance(by := options.get("by", ""), str):
-        raise LogError(
-            f"by={by!r} names two samples at once, and anytime=True counts one of them. Expected "
-            f"one level, as in options={{'by': {by[0]!r}}}."
-        )
     if alternative != "two-sided":
         raise LogError(
             f"anytime=True has limits on both sides, and alternative={alternative!r} has one. "

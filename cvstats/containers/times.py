@@ -56,10 +56,8 @@ def is_date(label: object) -> bool:
 
 
 def as_index(labels: Labels) -> pd.Index:
-    """Make an index of labels, of the type that they all have; categories by what they are."""
+    """Make an index of labels, of the type that they all have."""
     index = labels if isinstance(labels, pd.Index) else pd.Index(list(labels), tupleize_cols=False)
-    if isinstance(index, pd.CategoricalIndex):
-        index = index.astype(index.categories.dtype)
     return index.infer_objects()
 
 
@@ -74,11 +72,10 @@ def find_odd_time(labels: Labels) -> str | None:
     kind = index.dtype.kind
     if kind in "iufmM" or isinstance(index.dtype, (pd.DatetimeTZDtype, pd.PeriodDtype)):
         return None
-    dated = [is_date(label) for label in index]
-    if not all(dated):
-        return spelled(index[dated.index(False)])
-    kinds = {type(label) for label in index}
-    return spelled(index[-1]) if len(kinds) > 1 else None
+    for label in index:
+        if not is_date(label) or type(label) is not type(index[0]):
+            return spelled(label)
+    return None
 
 
 def order_times(design: Design) -> Times:

@@ -141,12 +141,12 @@ def clustered(
 
     Of two levels, that of mean squares is exact in all sizes for normal effects of both levels
     but for Satterthwaite's approximation: in simulations 94% to 97% of 95% intervals cover, from
-    three seeds on. A variance below its floor ``MS_E / (I J)`` is replaced by that, with the
-    degrees of freedom of MS_E, and ``caution`` says ``two ways clamped``; so it does where CR1 of
-    the pairs is not smaller than the sum of the others, which is then kept. Incomplete logs are
-    covered too often where a level has few labels, as min(I, J) - 1 is a lower bound. ``few of
-    one way`` marks levels of fewer than 10 labels. A level whose labels occur within those of
-    another, as pupils in schools, needs no second way: ``by="school"``.
+    three seeds on, and 91% with two. A variance below its floor ``MS_E / (I J)`` is replaced by
+    that, with the degrees of freedom of MS_E, and ``caution`` says ``two ways clamped``; so it does
+    where CR1 of the pairs is not smaller than the sum of the others, which is then kept. Intervals
+    of incomplete logs cover too often where a level has few labels, as min(I, J) - 1 is a lower
+    bound. ``few of one way`` marks levels of fewer than 10 labels. A level whose labels occur
+    within those of another, as pupils in schools, needs no second way: ``by="school"``.
 
     References
     ----------

@@ -400,7 +400,8 @@ def points_in_time(design: Design) -> str | None:
     if "point" not in design.levels:
         return (
             "the log has no level 'point', and the order of rows means nothing. Add the time of "
-            "each evaluation to the index, as in cvstats.as_log(frame, point='date')."
+            "each evaluation to the index, as in cvstats.as_log(frame, point='date'), or rename a "
+            "dimension: array.rename(time='point')."
         )
     odd = find_odd_time(design.levels["point"].labels)
     if odd is not None:

@@ -388,8 +388,9 @@ def maps_of(evidence: Evidence, name: str, level: str) -> list[tuple[str, str, s
         return [errors, ("half-width", "Map of the intervals", half)]
     if len(models) == 2 and evidence.pairs is not None:
         lead = (
-            f"How much better {models[0]} is than {models[1]}, blue, or worse, red; dots are "
-            f"differences beyond chance, after adjusting for {evidence.n_tests:,} comparisons"
+            f"How much better {models[0]} is than {models[1]}, blue, or worse, red. Dots are where "
+            f"the difference is beyond chance, after adjusting for {evidence.n_tests:,} "
+            f"comparisons; of small cells only some have one"
         )
         return [("lead", "Map of the difference", lead), errors]
     best = "The best model of each cell; pale where it is tied with another one, or not compared"

@@ -20,7 +20,7 @@ from cvstats.formatting import result_frame, write_labels
 from cvstats.options import Missing
 from cvstats.selection import interval
 
-__all__ = ["Evidence", "attrs_of"]
+__all__ = ["Cell", "Evidence"]
 
 Cell: TypeAlias = tuple[Hashable, ...]
 """The labels of a carried cell; none where nothing is carried."""
@@ -248,9 +248,3 @@ def name_model(label: Hashable) -> str:
     if label is None or label == "":
         return "the model"
     return " · ".join(map(str, label)) if isinstance(label, tuple) else str(label)
-
-
-def attrs_of(losses: Losses) -> dict[Any, Any]:
-    """Read what the attrs of a log say, those of the first variable of a Dataset included."""
-    variables = list(getattr(losses, "data_vars", {}).values())
-    return {**(variables[0].attrs if variables else {}), **losses.attrs}

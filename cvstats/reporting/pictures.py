@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from cvstats.core.types import FloatArray, MaskArray
-from cvstats.plot._labels import label_x, label_y, scale_numbers, set_numbers, shorten_names
-from cvstats.plot._style import COLOURS, GREY, font_size
-from cvstats.reporting.evidence import Evidence
+from cvstats.plot._labels import (
+    add_bar,
+    label_x,
+    label_y,
+    legend_above,
+    set_numbers,
+)
+from cvstats.plot._style import COLOURS, GREY, font_size, letters_down
+from cvstats.plot.map import draw_cells, draw_dots, edges_of, name_axes, places_of
+from cvstats.reporting.evidence import Cell, Evidence
 from cvstats.reporting.wording import Scale
 from cvstats.scores import score
 
@@ -21,7 +29,7 @@ __all__ = ["draw_lines", "draw_map", "draw_ranking", "most_often_best"]
 
 MOST_LINES = 5
 """So many models are drawn along a dimension."""
-TURNED = 0.35
+PALE = 0.35
 """Opacity of what is tied."""
 
 
@@ -46,16 +54,14 @@ def draw_ranking(ax: Axes, evidence: Evidence, scale: Scale) -> Axes:
     ):
         ax.hlines(
             rank[here], lower[order][here], upper[order][here], colors=colour,
-            linewidth=max(0.3, min(2.0, 180 / len(order))), alpha=TURNED,
+            linewidth=max(0.3, min(2.0, 180 / len(order))), alpha=PALE,
         )  # fmt: skip
         ax.plot(
             estimate[order][here], rank[here], linestyle="none", marker=".", color=colour,
             markersize=max(1.0, min(5.0, 600 / len(order))), label=label,
         )  # fmt: skip
     ax.set_ylim(len(order) + 0.5, 0.5)
-    ax.legend(
-        loc="upper right" if not scale.larger else "upper left", fontsize="small", frameon=False
-    )
+    legend_above(ax)
     label_y(ax, "rank of the model")
     set_numbers(ax, scale.name)
     return ax
@@ -73,49 +79,30 @@ def draw_lines(ax: Axes, evidence: Evidence, scale: Scale) -> Axes:
         ax.fill_between(at[order], lower[order, j], upper[order, j], color=colour, alpha=0.2, lw=0)
         ax.plot(at[order], estimate[order, j], color=colour, label=evidence.names[j])
     if len(best) > 1:
-        ax.legend(fontsize="small", frameon=False)
+        legend_above(ax)
     set_numbers(ax, scale.name, along="y")
     label_x(ax, evidence.dims[0])
     return ax
 
 
-def draw_map(
-    ax: Axes, evidence: Evidence, scale: Scale, what: str, at: tuple[Hashable, ...]
-) -> Axes:
+def draw_map(ax: Axes, evidence: Evidence, scale: Scale, what: str, at: Cell) -> Axes:
     """Draw the cells of the last two dimensions: errors, half-widths, leads or the best model."""
-    rows = [i for i, labels in enumerate(evidence.cells) if labels[:-2] == at]
-    y, x = ([evidence.cells[i][side] for i in rows] for side in (-2, -1))
-    y_labels, x_labels = ordered(y), ordered(x)
-    place = ({v: k for k, v in enumerate(y_labels)}, {v: k for k, v in enumerate(x_labels)})
-    i = np.array([place[0][label] for label in y])
-    j = np.array([place[1][label] for label in x])
-    shape = len(y_labels), len(x_labels)
+    rows = [row for row, labels in enumerate(evidence.cells) if labels[:-2] == at]
     values, mark = map_values(evidence, scale, what, np.array(rows))
-    field = np.full(shape, np.nan)
-    field[i, j] = values
+    index = pd.MultiIndex.from_tuples(
+        [evidence.cells[row][-2:] for row in rows], names=evidence.dims[-2:]
+    )
+    field, clear = (pd.Series(numbers, index).to_xarray() for numbers in (values, mark))
     ax.tick_params(labelsize=font_size(ax))
-    options: dict[str, Any] = {"cmap": "viridis"}
-    if what == "lead":
-        most = float(np.nanmax(np.abs(values))) or 1.0
-        options = {"cmap": "RdBu", "vmin": -most, "vmax": most}
     if what == "best":
-        draw_categories(ax, evidence, field, mark_field(mark, i, j, shape))
+        draw_categories(ax, evidence, field, clear.fillna(0).astype(bool))
     else:
-        image = ax.pcolormesh(field, rasterized=True, **options)
-        writing, power = scale_numbers(float(np.nanmin(values)), float(np.nanmax(values)))
-        bar = ax.figure.colorbar(image, ax=ax, format=writing, location="bottom", shrink=0.9)
-        bar.set_label({"half-width": "half-width of the interval", "lead": "lead"}.get(
-            what, scale.name) + power, fontsize="small")  # fmt: skip
-        bar.ax.tick_params(labelsize="small")
-    if what == "lead" and mark.any():
-        size = max(0.6, min(3.0, 150 / max(shape)))
-        ax.plot(j[mark] + 0.5, i[mark] + 0.5, linestyle="none", marker=".", color="black", ms=size)
-    for axis, labels, name in (
-        (ax.xaxis, x_labels, evidence.dims[-1]), (ax.yaxis, y_labels, evidence.dims[-2]),
-    ):  # fmt: skip
-        some = np.unique(np.linspace(0, len(labels) - 1, min(4, len(labels))).astype(int))
-        axis.set_ticks(some + 0.5, shorten_names([write_label(labels[k]) for k in some], 10))
-        axis.set_label_text(name, fontsize=font_size(ax))
+        image = draw_cells(ax, field, symmetric=what == "lead", turned=True)
+        words = {"half-width": "half-width of the interval"}.get(what, what)
+        add_bar(ax, image, scale.name if what == "estimate" else words, letters_down(ax, 50))
+    if what == "lead":
+        draw_dots(ax, clear.fillna(0).astype(bool), "more than chance")
+    name_axes(ax, field)
     return ax
 
 
@@ -139,42 +126,25 @@ def most_often_best(evidence: Evidence) -> int:
     return int(np.bincount(evidence.best).argmax())
 
 
-def mark_field(mark: MaskArray, i: Any, j: Any, shape: tuple[int, int]) -> FloatArray:
-    """Lay marks out as an opacity for each cell."""
-    field = np.full(shape, 0.0)
-    field[i, j] = np.where(mark, 1.0, TURNED)
-    return field
-
-
-def draw_categories(ax: Axes, evidence: Evidence, field: FloatArray, opacity: FloatArray) -> None:
+def draw_categories(ax: Axes, evidence: Evidence, field: xr.DataArray, alone: xr.DataArray) -> None:
     """Colour each cell by its best model, pale where that is tied; the last colour is any other."""
     from matplotlib.colors import to_rgb
     from matplotlib.patches import Patch
 
-    wins = np.bincount(field[~np.isnan(field)].astype(int), minlength=len(evidence.names))
-    order = [j for j in np.argsort(-wins, kind="stable") if wins[j]]
+    best = field.to_numpy()
+    wins = np.bincount(evidence.best, minlength=len(evidence.names))
+    order = [int(j) for j in np.argsort(-wins, kind="stable") if wins[j]]
     known, others = order[: len(COLOURS) - 1], order[len(COLOURS) - 1 :]
     colour = {j: COLOURS[k] for k, j in enumerate(known)} | dict.fromkeys(others, COLOURS[-1])
-    pixels = np.ones((*field.shape, 4))
+    pixels = np.ones((*best.shape, 4))
     for j, shade in colour.items():
-        pixels[field == j, :3] = to_rgb(shade)
-    pixels[..., 3] = opacity
-    ax.pcolormesh(pixels, rasterized=True)
+        pixels[best == j, :3] = to_rgb(shade)
+    pixels[..., 3] = np.where(alone, 1.0, PALE)
+    down, across = (edges_of(places_of(field[name])) for name in field.dims)
+    ax.pcolormesh(across, down, pixels, rasterized=True)
     handles = [Patch(color=colour[j], label=evidence.names[j]) for j in known]
     handles += [Patch(color=COLOURS[-1], label=f"{len(others):,} others")] if others else []
-    ax.legend(
-        handles=handles, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, fontsize="small",
-        frameon=False,
-    )  # fmt: skip
-
-
-def ordered(labels: list[Any]) -> list[Any]:
-    """List the labels of an axis: sorted, or in their own order where they cannot be."""
-    found = list(dict.fromkeys(labels))
-    try:
-        return sorted(found)
-    except TypeError:
-        return found
+    legend_above(ax, handles)
 
 
 def positions(labels: list[Any]) -> FloatArray:
@@ -183,8 +153,3 @@ def positions(labels: list[Any]) -> FloatArray:
         return np.asarray(labels, dtype=float)
     except (TypeError, ValueError):
         return np.arange(len(labels), dtype=float)
-
-
-def write_label(label: Any) -> str:
-    """Write a label of an axis in few letters."""
-    return f"{label:.4g}" if isinstance(label, float) else str(label).removesuffix("T00:00:00")

@@ -16,7 +16,8 @@ from cvstats.containers import Losses, is_dask_frame, later
 from cvstats.core.cautions import Caution
 from cvstats.formatting import count_decimals, printable, result_frame
 from cvstats.options import Missing, check_alpha, whole_number
-from cvstats.reporting.evidence import Evidence, attrs_of
+from cvstats.plot._style import facts_of
+from cvstats.reporting.evidence import Evidence
 from cvstats.reporting.wording import (
     NAMED,
     Scale,
@@ -349,7 +350,7 @@ def describe_scope(evidence: Evidence) -> list[str]:
 
 def scale_of_cell(evidence: Evidence, cell: int) -> Scale:
     """Find out what the numbers of a cell are: each cell may be of another metric."""
-    noted = attrs_of(evidence.losses)
+    noted = facts_of(evidence.losses)
     several = noted.get("metrics")
     if isinstance(several, Mapping) and "metric" in evidence.dims:
         label = evidence.cells[cell][evidence.dims.index("metric")]

