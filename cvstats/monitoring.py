@@ -44,6 +44,21 @@ class Monitor:
 
     Made by `monitor`, or read from a file by `load`.
 
+    Parameters
+    ----------
+    reference : hashable
+        The model to which the others are compared; None for all pairs.
+    method : {"holdout", "clustered"} or None
+        Whether points are counted, or sources; None for what the log says.
+    margin : tuple of two floats or None
+        The ends between which a difference does not matter.
+    adjust : {"holm", "bh"} or None
+        How decisions about several pairs allow for each other.
+    alpha : float
+        One minus the level of the limits.
+    tightest_at : int
+        The number of points (or groups) at which the limits are tightest.
+
     Examples
     --------
     >>> import cvstats, pathlib, tempfile
