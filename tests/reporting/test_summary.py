@@ -199,17 +199,33 @@ def test_designs_are_named():
 
 def test_cells_of_a_grid_are_counted():
     log = grid()
+    log[dict(model=1, lat=0)] = log[dict(model=0, lat=0)] - 0.9 + 0.01 * log[dict(model=1, lat=0)]
+    log[dict(model=1, lat=1)] = log[dict(model=0, lat=1)].to_numpy()[:, ::-1]
     found = log.cvci.compare()
-    better = int((found["p_adjusted"] < 0.05).sum())
+    clear = found["p_adjusted"] < 0.05
+    worse, better = int((clear & (found["difference"] > 0)).sum()), int(clear.sum())
+    better -= worse
+    assert 0 < worse < better
     first, second, third = log.cvci.summary().sentences
     assert first == (
-        f"m0 is better than m1 in {better} of 20 cells (lat and lon) and worse in 0; in "
-        f"{20 - better} they are tied (p ≥ 0.05 adjusted for 20 comparisons)."
+        f"m0 is better than m1 in {better} of 20 cells (lat and lon), worse in {worse} and tied in "
+        f"{20 - better - worse} (p ≥ 0.05 adjusted for 20 comparisons)."
     )
-    assert second.startswith("In the median cell the mean loss of m0 is 0.558 lower")
+    assert second.startswith("In the median cell the mean loss of m0 is 0.")
+    assert second.endswith("each cell was measured on 60 points in 6-fold cross-validation.")
     assert third.startswith("The intervals are for")
-    three = grid(3, shift=0.2).cvci.summary().sentences[0]
-    assert three.startswith("Of 20 cells (lat and lon), models are best or tied with the best")
+    three = grid(3, shift=0.2).cvci.summary().sentences
+    assert three[0].startswith("Of 20 cells (lat and lon), models are best or tied with the best")
+    assert three[1] == "Each cell was measured on 60 points in 6-fold cross-validation."
+
+
+def test_all_cells_may_be_alike():
+    first = grid().cvci.summary().sentences[0]
+    assert first == "m0 is better than m1 in all 20 cells (lat and lon)."
+    first = grid(shift=0.0).cvci.summary().sentences[0]
+    assert first == (
+        "m0 and m1 are tied in all 20 cells (lat and lon); p ≥ 0.05 adjusted for 20 comparisons."
+    )
 
 
 def test_cells_of_one_model_have_a_range():
@@ -225,8 +241,9 @@ def test_cells_of_one_model_have_a_range():
 def test_masked_cells_are_left_out():
     log = grid().where(lambda cells: cells["lat"] > 1)
     words = log.cvci.summary()
-    assert "of 10 cells" in words.sentences[0]
-    assert "adjusted for 10 comparisons" in words.sentences[0]
+    assert words.sentences[0] == "m0 is better than m1 in all 10 cells (lat and lon)."
+    tied = grid(shift=0.0).where(lambda cells: cells["lat"] > 1).cvci.summary()
+    assert "tied in all 10 cells (lat and lon); p ≥ 0.05 adjusted for 10" in tied.sentences[0]
     assert "no losses" not in words.doubts
 
 
