@@ -275,7 +275,9 @@ class FrameLabels:
         index = pd.MultiIndex.from_arrays(
             [[a for a, _ in pairs], [b for _, b in pairs]], names=["model", "other"]
         )
-        return body(result, index, attrs)
+        table = WideFrame(body(result, index, attrs))
+        table.attrs = copied(attrs)
+        return table
 
     def cells(self, found: Moments, attrs: Attrs) -> pd.DataFrame:
         """Make a row for each cell (of each model) with count, mean and variance."""
@@ -297,6 +299,19 @@ class FrameLabels:
             table = pd.concat(tables, keys=axis, names=names)
         table.attrs = copied(attrs)
         return table
+
+
+class WideFrame(pd.DataFrame):
+    """A DataFrame that prints all its columns, in lines that fit, where pandas would hide some."""
+
+    @property
+    def _constructor(self) -> type[pd.DataFrame]:
+        return WideFrame
+
+    def __repr__(self) -> str:
+        """Print every column, below each other where the display is too narrow."""
+        with pd.option_context("display.max_columns", None):
+            return super().__repr__()
 
 
 def copied(attrs: Attrs) -> dict[Hashable | None, Any]:

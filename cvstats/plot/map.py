@@ -31,6 +31,7 @@ from cvstats.plot._style import (
     column_width,
     is_score,
     letters_down,
+    require_memory,
     row_height,
     show_direction,
 )
@@ -129,6 +130,7 @@ def map(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('lon', 'lat')
     """
+    require_memory(losses)
     checked_choice("show", show, (*SHOWN, None))
     if not isinstance(losses, (xr.DataArray, xr.Dataset)):
         raise LogError(

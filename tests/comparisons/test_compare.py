@@ -620,3 +620,14 @@ def test_points_that_are_a_coordinate_without_an_index_are_matched():
     one, two = both.isel(model=0), both.isel(model=1)
     ours = one.cvci.compare(two.isel(row=slice(None, None, -1)))
     assert ours["se"].item() == pytest.approx(both.cvci.compare()["se"].item(), rel=1e-12)
+
+
+def test_three_pairs_print_complete_in_eighty_columns():
+    log = cvstats.datasets.load("diabetes")
+    table = cvstats.compare(cvstats.losses(log, prediction=log.attrs["models"]))
+    with pd.option_context("display.width", 80, "display.max_columns", 0):
+        for shown in (repr(table), repr(table.round(3))):
+            assert "..." not in shown
+            assert all(name in shown for name in table.columns)
+            assert max(map(len, shown.splitlines())) <= 80
+    assert table.round(3).attrs == table.attrs
