@@ -121,9 +121,11 @@ def read_arrays(path: Path) -> dict[str, Any]:
         for entry in archive.infolist():
             content = BytesIO(archive.read(entry))
             np.lib.format.read_magic(content)
-            shape, _, dtype = np.lib.format.read_array_header_1_0(content)
+            shape, by_columns, dtype = np.lib.format.read_array_header_1_0(content)
             values = np.frombuffer(content.read(), dtype=dtype)  # refuses objects
-            arrays[entry.filename.removesuffix(".npy")] = values.reshape(shape)
+            arrays[entry.filename.removesuffix(".npy")] = values.reshape(
+                shape, order="F" if by_columns else "C"
+            )
     return arrays
 
 
