@@ -379,7 +379,9 @@ def test_bad_options(name, options, words):
 
 def test_bad_intervals():
     log = one().xs(0, level="fold")
-    words = "Expected one of 'wald', 't', 'hall', 'wilson', 'clopper-pearson'."
+    words = (
+        "Expected one of 'wald', 't', 'hall', 'wilson', 'clopper-pearson', 'betting', 'bernstein'."
+    )
     assert "interval='x' is not known. " + words in refused(
         lambda it: holdout(it, interval="x"), log
     )
