@@ -15,6 +15,7 @@ PAGES = [
 CODE = sorted(path for path in (ROOT / "cvstats").rglob("*.py"))
 RULED_OUT = {
     r"stands? (?:in|below|beside)\b": "occurs in, appears in",
+    r"(?<!there )\b(?:is|are) no (?!longer|better|more)\w": "is not a",
     r"\b(?:whoever|nobody|somebody)\b": "name the user, or use the passive",
     r"\blest\b": "so that ... does not",
     r"\b(?:tells|told)\b(?! (?:\w+ ){0,8}apart)": "shows, reports, returns, says",

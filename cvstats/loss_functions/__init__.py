@@ -1,4 +1,4 @@
-"""Losses of logged predictions: of single points, and of metrics that are no means of these."""
+"""Losses of logged predictions: of single points, and of metrics that are not means of these."""
 
 from cvstats.loss_functions.metric_logs import ACCURACY, takes_option
 from cvstats.loss_functions.pointwise import (

@@ -91,8 +91,8 @@ def losses(
     loss : str, callable or list, optional
         A loss of points: ``squared_error``, ``absolute_error``, ``percentage_error`` (a share:
         0.1 is 10%), ``pinball``, ``zero_one``, ``log_loss`` (nats), ``brier``, ``hinge``; or a
-        function of two arrays that returns one loss for each point. Or a metric, which is no mean
-        of such losses: of labels ``accuracy``, ``precision``, ``recall``, ``specificity``,
+        function of two arrays that returns one loss for each point. Or a metric, which is not a
+        mean of such losses: of labels ``accuracy``, ``precision``, ``recall``, ``specificity``,
         ``npv``, ``f1``, ``fbeta``, ``jaccard``, ``balanced_accuracy``, ``g_mean``, ``matthews``,
         ``kappa``; of scores ``auc``, ``gini``, ``average_precision``; of numbers ``rmse``, ``r2``,
         ``wmape``, ``pearson``, ``concordance_correlation``, ``spearman``, ``kendall`` (tau-b),

@@ -1,4 +1,4 @@
-"""Metrics that are no means of losses: each with its influence function, in numpy and numba."""
+"""Metrics that are not means of losses: each with its influence function, in numpy and numba."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ import pandas as pd
 from cvstats import plot
 from cvstats.containers import Losses, read
 from cvstats.core.design import Design
+from cvstats.core.layout import is_resampled
 from cvstats.diagnostics import diagnose
 from cvstats.errors import LogError
 from cvstats.formatting import count_decimals, format_cells, name_rows, result_frame
@@ -553,12 +554,12 @@ def of_sources(report: Report, losses: Losses, settings: Settings, design: Desig
 def of_scatter(report: Report, losses: Losses, settings: Settings, design: Design) -> Section:
     """Show folds and repetitions."""
     section = Section("scatter", "Folds and repetitions")
-    plain = not any(design.has(level) for level in ("count", "sample", "outer"))
+    plain = not is_resampled(design)
     if plain and (design.has("fold") or design.has("repetition")):
         report.draw(
             section, partial(plot.folds, losses, missing=settings.missing),
             title="Means of the folds", height=2.6,
-            caption="The mean of every test set. Their scatter is no standard error: folds "
+            caption="The mean of every test set. Their scatter is not a standard error: folds "
             "share most of their training data, and repetitions share all data.",
         )  # fmt: skip
     if design.has("repetition"):
@@ -578,7 +579,8 @@ def of_diagnosis(losses: Losses) -> Section:
     found = diagnose(losses)
     if found.empty:
         section.paragraphs.append(
-            "No diagnostic found anything. That is no proof: see the guide for what they look at."
+            "No diagnostic found anything. That does not prove that all is well: the guide says "
+            "what they look at."
         )
         return section
     section.paragraphs.append(

@@ -71,7 +71,7 @@ def of_log(log: Mapping[str, Any]) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for sample in samples:
         if not isinstance(sample, dict):
-            raise LogError(f"sample {len(rows):,} of this log is no object. Expected one.")
+            raise LogError(f"sample {len(rows):,} of this log is not an object. Expected one.")
         row = {"id": sample.get("id"), "epoch": sample.get("epoch")}
         row |= {"eval_id": head.get("eval_id"), "model": head.get("model")}
         row |= {"task_name": head.get("task")}

@@ -174,8 +174,8 @@ def of(value: Any, score: str) -> float:
     if value is None:
         return float("nan")
     raise LogError(
-        f"a sample's {score!r} is {str(value)[:40]!r}, which is no number: it is averaged in some "
-        f"other way. Expected a score with a number for each sample, such as acc."
+        f"a sample's {score!r} is {str(value)[:40]!r}, which is not a number: it is averaged in "
+        f"some other way. Expected a score with a number for each sample, such as acc."
     )
 
 

@@ -95,7 +95,7 @@ def test_lm_eval_copies_and_unknown_scores():
         cvstats.read_log(odd)
     assert cvstats.read_log(odd, higher_is_better=False).mean() == 0.25
     pairs = [{**row, "metrics": ["acc"], "acc": [1, 2]} for row in rows]
-    with pytest.raises(LogError, match="which is no number"):
+    with pytest.raises(LogError, match="which is not a number"):
         cvstats.read_log(pairs)
 
 

@@ -107,7 +107,7 @@ def stored(tmp_path, log):
     [
         (run_of(["C"], samples=3), "no list of samples"),
         (run_of(["C"], status="started"), "did not end"),
-        (run_of(["C"], samples=["C"]), "is no object"),
+        (run_of(["C"], samples=["C"]), "is not an object"),
         (run_of(["C", "great"]), "is 'great'. Expected a number or one of the grades"),
         (run_of(["C", [1, 2]]), "Expected a number or one of the grades"),
         (run_of([]), ""),
