@@ -321,8 +321,8 @@ def metric_request(
     if isinstance(truth, list):
         if loss != "f1" or metric is not None:
             raise LogError(
-                f"truth={truth!r} names several columns, and loss={loss_name(loss)!r} reads one. "
-                f"Several are for several labels of each point: loss='f1' with average='micro'."
+                f"truth={truth!r} is a list of columns, and loss={loss_name(loss)!r} reads one. "
+                f"A list is for several labels of each point: loss='f1' with average='micro'."
             )
         return MetricRequest(F1_OF_SETS, options=options, **more)
     if metric is not None:
@@ -432,12 +432,14 @@ def require_columns(predictions: pd.DataFrame | xr.Dataset, names: Iterable[Hash
     dataset = isinstance(predictions, xr.Dataset)
     have = list(predictions.variables if dataset else predictions.columns)
     wanted = list(names)
+    named = list(filter(is_name, wanted))
+    others = [name for name in filter(is_name, have) if name not in named]
     for name in wanted:
         if not is_name(name) or name not in have:
             raise LogError(
                 f"there is no column {name!r}. Expected truth and prediction among "
                 f"{listed(map(repr, predictions))}; name them with truth= and prediction=."
-                f"{nearest(name, [other for other in have if other not in wanted])}"
+                f"{nearest(name, others)}"
             )
         if have.count(name) > 1:
             raise LogError(f"several columns are called {name!r}. Expected one. Rename them.")

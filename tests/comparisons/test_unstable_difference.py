@@ -297,7 +297,10 @@ def test_the_page_shows_the_stored_numbers(study):
         return min(numbers), max(numbers)
 
     bad, good = (limits("union_width", differ) for differ in (False, True))
-    width = "{:.0f} to {:,.0f} times that of `wald` above the controls and {:.0f} to {:.0f} times"
+    width = (
+        "{:.0f} to {:,.0f} times that of `wald` in the upper rows and {:.0f} to {:.0f} times in "
+        "the controls"
+    )
     assert width.format(*bad, *good) in words
     assert "covered {:.0%} to {:.0%} of the time".format(*limits("silent", False)) in words
     least, most = limits("labelled", False)

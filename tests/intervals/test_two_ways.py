@@ -93,8 +93,9 @@ def test_the_mean_squares_of_r(names):
     row = only_row(cvstats.clustered(log, by=names))
     assert row["estimate"] == pytest.approx(wanted["mean"], rel=1e-14)
     assert row["se"] ** 2 == pytest.approx(wanted["variance"], rel=1e-12)
-    for name in ("df", "lower", "upper"):
-        assert row[name] == pytest.approx(wanted[name], rel=1e-12), name
+    assert row["df"] == pytest.approx(wanted["df"], rel=1e-12)
+    for name in ("lower", "upper"):  # older scipy has 11 digits of this quantile
+        assert row[name] == pytest.approx(wanted[name], rel=1e-10), name
     assert (row["n_first"], row["n_second"], row["crossed"]) == (9, 4, 1)
     assert row["caution"] == "few clusters, few of one way"
     usual = only_row(cvstats.clustered(log, by=names, correction="CR1"))

@@ -249,7 +249,7 @@ def test_columns_are_named_one_by_one():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"truth": ["y_true"]}, r"no column \['y_true'\]"),
+        ({"truth": ["y_true"]}, r"truth=\['y_true'\] is a list of columns"),
         ({"truth": pd.NA}, "no column <NA>"),
         ({"prediction": [["y_pred"]]}, "names no columns, or one of them twice"),
         ({"prediction": ["y_pred", "y_pred"]}, "names no columns, or one of them twice"),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from zarr_stores import writes_zarr
 
 import cvstats
 from cvstats.errors import LogError
@@ -124,6 +125,7 @@ def test_a_type_of_arrow_that_unpickles_is_read_as_numbers(folder):
 CLAIM = r"has [\d,]+ bytes and would take .* GB of memory"
 
 
+@writes_zarr
 def test_a_store_without_its_chunks(folder):
     pytest.importorskip("zarr")
     store = write_store()
@@ -145,7 +147,9 @@ def test_a_netcdf_file_without_its_chunks(folder):
 def test_groups_within_groups_take_no_time(folder):
     h5py = pytest.importorskip("h5py")
     with h5py.File("log.nc", "w") as file:
-        file["loss"] = np.arange(4.0)
+        file["loss"], file["point"] = np.arange(4.0), np.arange(4)
+        file["point"].make_scale("point")
+        file["loss"].dims[0].attach_scale(file["point"])
         group = file
         for _ in range(1_000):
             group = group.create_group("group")

@@ -466,7 +466,8 @@ def test_the_same_log_gives_the_same_page(texts):
 @pytest.mark.parametrize("package", ["jinja2", "matplotlib"])
 def test_what_is_missing_is_named(monkeypatch, package):
     monkeypatch.setattr("cvstats.reporting.page.find_spec", lambda name: name != package or None)
-    with pytest.raises(ModuleNotFoundError, match=rf"needs {package}; .*cvstats\[report\]"):
+    words = rf"needs {package}; type: pip install .*\[report\]"
+    with pytest.raises(ModuleNotFoundError, match=words):
         cvstats.report(logged("flights"))
 
 
