@@ -562,7 +562,7 @@ def few_folds(examination: Examination) -> Iterator[Finding]:
 def few_sources(examination: Examination) -> Iterator[Finding]:
     """Report the number of sources. Limit: below 30."""
     sources = examination.design.number("source")
-    if 1 < sources < FEW_SOURCES and examination.log.noted.get("sources_are") != "fixed":
+    if 1 < sources < FEW_SOURCES and not examination.log.fixed_sources:
         yield Finding(f"the log has only {sources} sources", sources)
 
 

@@ -328,6 +328,11 @@ class Log:
         """Whether the losses can be read one by one."""
         return self.cells is None and self.lazy is None
 
+    @property
+    def fixed_sources(self) -> bool:
+        """Whether the sources were chosen, as the tasks of a benchmark are, and not drawn."""
+        return self.noted.get("sources_are") == "fixed"
+
     def zero_one(self) -> MaskArray:
         """Find the columns whose losses are all 0 or 1.
 

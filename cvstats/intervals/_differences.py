@@ -62,6 +62,7 @@ def repeats_folds(log: Log) -> bool:
     design = log.design
     return (
         not is_resampled(design)
+        and not log.fixed_sources  # the tasks of a benchmark: nothing was trained
         and design.number("repetition") >= ENOUGH
         and count_folds(log.planned) > 1
         and covers_all_points(design)

@@ -50,7 +50,7 @@ def recommend_method(log: Log) -> tuple[str, str]:
     if not is_partition(design):
         return recommend_for_test_sets(design)
     method, reason = recommend_for_partition(design)
-    if method == "out_of_source" and log.noted.get("sources_are") == "fixed":
+    if method == "out_of_source" and log.fixed_sources:
         reason = f"{design.number('source'):,} fixed sources (tasks), each with the same weight"
     return method, reason
 

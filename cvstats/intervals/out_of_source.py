@@ -10,6 +10,7 @@ over data sets from the same sources is
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 from cvstats.containers import Log, Losses, Table
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
-from cvstats.core.moments import mean_and_squares
+from cvstats.core.moments import Moments, mean_and_squares
 from cvstats.core.result import Result
 from cvstats.core.result import interval as symmetric_interval
 from cvstats.core.types import FloatArray
@@ -200,7 +201,7 @@ def compute(
     alpha: float,
 ) -> Result:  # fmt: skip
     """Take the source means for a sample, or estimate (7)."""
-    fixed = are_fixed(log)
+    fixed = log.fixed_sources
     if target is None:
         target = "these_sources" if fixed and interval == "mean" else "new_source"
     if interval == "prediction" and target != "new_source":
@@ -214,6 +215,8 @@ def compute(
             f"of the source means is used. Pass both, or leave variance out."
         )
     cells = log.moments(repeated_levels(log, "source"), losses)
+    if fixed and "repetition" in cells.levels and "point" in log.design.levels:
+        cells = average_answers(log, losses)
     part, points = average_sources(cells)
     k = len(part.count)
     estimate, squares = mean_and_squares(part.mean)
@@ -250,9 +253,11 @@ def compute(
     )  # fmt: skip
 
 
-def are_fixed(log: Log) -> bool:
-    """Whether the sources were chosen, as the tasks of a benchmark are, and not drawn."""
-    return log.noted.get("sources_are") == "fixed"
+def average_answers(log: Log, losses: Columns | None) -> Moments:
+    """Average the repeated answers to each point, which then counts once in its source."""
+    points = log.moments(("source", "point"), losses)
+    once = replace(points, count=np.ones_like(points.count), m2=np.zeros_like(points.m2))
+    return once.over(("source",))
 
 
 def weigh_groups(count: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -15,6 +15,7 @@ import pandas as pd
 from cvstats.containers import Losses, is_dask_frame, later
 from cvstats.core.cautions import Caution
 from cvstats.formatting import count_decimals, printable, result_frame
+from cvstats.intervals.out_of_source import FIXED_TARGET
 from cvstats.options import Missing, check_alpha, whole_number
 from cvstats.plot._style import facts_of
 from cvstats.reporting.evidence import Evidence
@@ -342,7 +343,9 @@ def describe_scope(evidence: Evidence) -> list[str]:
     """Say what the intervals are for, and what would narrow those of tied models."""
     several = len(evidence.models) > 1 or len(evidence.cells) > 1
     what = "The intervals are" if several else "The interval is"
-    unit = "sources" if {"n_sources", "n_clusters"} & set(evidence.facts) else "points"
+    groups = {"n_sources", "n_clusters"} & set(evidence.facts)
+    drawn = evidence.facts.get("target") != FIXED_TARGET
+    unit = "sources" if groups and drawn else "points"
     tied = several and bool((evidence.tied.sum(axis=1) > 1).any())
     more = f"; more {unit} would narrow them" if tied and len(evidence.models) > 1 else ""
     return [f"{what} for the {evidence.facts['target']}{more}."]

@@ -243,3 +243,26 @@ def test_the_interval_for_fixed_tasks_covers():
     assert found.attrs["method"] == "out_of_source"
     covered = ((found["lower"] <= 0.5) & (found["upper"] >= 0.5)).mean()
     assert abs(float(covered) - 0.95) < 4 * np.sqrt(0.95 * 0.05 / 2_000)
+
+
+def test_several_answers_to_a_question_count_once():
+    rng = np.random.default_rng(0)
+    task = np.repeat(["sums", "words"], [40, 60])
+    index = pd.MultiIndex.from_arrays(
+        [np.repeat(range(4), 100), np.tile(task, 4), np.tile(range(100), 4)],
+        names=["repetition", "source", "point"],
+    )
+    chance = np.tile(rng.random(100), 4)
+    wrong = pd.DataFrame({m: (rng.random(400) < chance).astype(float) for m in "ab"}, index)
+    wrong.attrs["sources_are"] = "fixed"
+    once = wrong.groupby(level=["source", "point"]).mean()
+    by_task = once.groupby(level="source")
+    result = wrong.cvci.interval()
+    np.testing.assert_allclose(result["estimate"], by_task.mean().mean(), rtol=1e-12)
+    se = np.sqrt((by_task.var() / by_task.count()).sum()) / 2
+    np.testing.assert_allclose(result["se"], se, rtol=1e-12)
+    assert (result.attrs["n_points"], result.attrs["n_sources"]) == (100, 2)
+    more = pd.concat([wrong, wrong.rename(lambda r: r + 4, level="repetition")])
+    more.attrs = wrong.attrs
+    assert not more.cvci.compare()["caution"].str.contains("unstable").any()
+    assert "more points would narrow them" in " ".join(wrong.cvci.summary().text.split())
