@@ -108,7 +108,8 @@ def out_of_source(
     variance : {"theta_b", "theta_a"}, optional
         For these sources, which estimator. Both leave out the covariances of the losses;
         theta_b, the default, makes up for some of that. Fixed sources have theta_a: where no model
-        was trained on them there are no covariances.
+        was trained on them there are no covariances. Their repeated answers to one point are
+        averaged first.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     by : str, optional
