@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from packaging.version import Version
 from tool_logs import LOGS
 
 import cvstats
@@ -175,6 +176,8 @@ def test_a_full_disk_is_one_line(words, stream, status, other):
 @pytest.mark.skipif(os.name == "nt", reason="closes a stream by a shell")
 @pytest.mark.parametrize(("words", "status"), [("demo >&-", 0), ("dmeo 2>&-", 2), ("demo 2>&-", 0)])
 def test_closed_streams(words, status):
+    if "2>&-" in words and Version(np.__version__) < Version("2.1"):
+        pytest.skip("numpy 2.0 itself cannot be imported without a standard error stream")
     done = subprocess.run(f"exec '{COMMAND}' {words}", shell=True, capture_output=True, check=False)
     assert done.returncode == status
     assert done.stderr == b""
