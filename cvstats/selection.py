@@ -48,7 +48,7 @@ def methods(losses: Losses) -> pd.DataFrame:
         ``guarantee``,
         ``fits`` (how many models have to be fitted), ``needs`` and ``reference``.
         ``attrs["suggestion"]`` says what a large comparison of the methods recommends for this
-        number of points.
+        number of independent points, and is empty for groups and for language models.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def methods(losses: Losses) -> pd.DataFrame:
             }
         )
     table = pd.DataFrame(rows).set_index("method")
-    table.attrs = {"suggestion": suggest_study(log.design)}
+    table.attrs = {"suggestion": suggest_study(log)}
     return table
 
 
@@ -180,10 +180,11 @@ def interval(
 
     Returns
     -------
-    Series, DataFrame or Dataset
+    DataFrame or Dataset
         The result of the method, with ``attrs["reason"]``, why it was this one, and
         ``attrs["suggestion"]``, what a large comparison of the methods recommends for so many
-        points. A suggestion is never followed: it takes another log.
+        independent points; empty for groups and for language models, which it did not study. A
+        suggestion is never followed: it takes another log.
 
     Raises
     ------
@@ -220,7 +221,7 @@ def interval(
     log = read(losses, missing=missing)
     asked = method is not None
     name, reason = (method, "asked for by name") if method is not None else recommend_method(log)
-    facts = {"reason": reason, "suggestion": suggest_study(log.design)}
+    facts = {"reason": reason, "suggestion": suggest_study(log)}
     run = partial(find_method(name).run, alpha=alpha)
     if is_lazy(log):
         if not asked and name in ("wald", "holdout"):  # each chunk finds out what losses it has
