@@ -151,7 +151,8 @@ class Method:
         if design.scores and not self.takes_scores:
             return (
                 "the log holds one score for each split, and no losses of single points. Choose "
-                "corrected_t or five_by_two, or read predictions instead of scores."
+                "corrected_t, compare or winner; or keep predictions: cvstats.evaluate does, and "
+                "cross_validate(…, return_estimator=True, return_indices=True)."
             )
         if design.metric and self.takes_metrics is False:
             return (
