@@ -72,7 +72,7 @@ def list_populations():
     """A table of the populations."""
     table = POPULATIONS.assign(kind=POPULATIONS["kind"].str.replace("zero_one", "0 or 1"))
     table = table.rename(columns={"title": "what it is", "kind": "loss", "design": "what counts",
-                                  "truth": "how the truth is known", "reference": "after"})  # fmt: skip
+                                  "truth": "how the truth is known"})  # fmt: skip
     return Markdown(
         table[["what it is", "loss", "what counts", "how the truth is known"]].to_markdown()
     )
