@@ -19,7 +19,7 @@ from evidence.simulate import simulate
 ALPHA = 0.05
 
 MEASURED = (
-    "coverage", "below", "above", "width_ratio", "median_width_ratio", "cautioned",
+    "coverage", "below", "above", "width", "width_ratio", "median_width_ratio", "cautioned",
     "silent_coverage",
 )  # fmt: skip
 
@@ -45,7 +45,7 @@ def answer(log: xr.DataArray, question: Question, runs: int) -> dict[str, Array]
     if question.method == "holdout" and "source" in log.coords:  # one model met all groups
         log = log.assign_coords(fold=("point", np.zeros(log.sizes["point"], dtype=int)))
     try:
-        table = function(log, alpha=ALPHA, **question.options)
+        table = function(log, **{"alpha": ALPHA, **question.options})
     except LogError:
         empty = np.full(runs, np.nan)
         return {"estimate": empty, "lower": empty, "upper": empty, "caution": np.zeros(runs, int)}
@@ -61,6 +61,7 @@ def summarize(cell: Cell, found: Arrays) -> list[dict[str, Any]]:
         if question.truth in ("expected", "expected_at_n"):
             truth = np.full_like(truth, truth.mean())
         limits = {name: found[f"{name}_{number}"] for name in ("estimate", "lower", "upper")}
+        alpha = question.options.get("alpha", ALPHA)
         row = {
             "method": question.method,
             "options": dict(question.options),
@@ -68,9 +69,9 @@ def summarize(cell: Cell, found: Arrays) -> list[dict[str, Any]]:
             "plan": cell.design if plan is None else describe(plan(0)),
             "n": cell.n,
             "target": question.truth,
-            "alpha": ALPHA,
+            "alpha": alpha,
             "runs": len(truth),
-            **measure(truth, **limits, caution=found[f"caution_{number}"]),
+            **measure(truth, **limits, caution=found[f"caution_{number}"], alpha=alpha),
             "fits": int(found["fits"]),
         }
         rows.append(row)
@@ -78,7 +79,12 @@ def summarize(cell: Cell, found: Arrays) -> list[dict[str, Any]]:
 
 
 def measure(
-    truth: Array, estimate: Array, lower: Array, upper: Array, caution: Array
+    truth: Array,
+    estimate: Array,
+    lower: Array,
+    upper: Array,
+    caution: Array,
+    alpha: float = ALPHA,
 ) -> dict[str, float | None]:
     """Coverage and width of the runs that were not refused.
 
@@ -93,12 +99,13 @@ def measure(
         values[answered] for values in (truth, estimate, lower, upper, caution)
     )
     covered, silent = (lower <= truth) & (truth <= upper), caution == 0
-    oracle = 2 * float(special.ndtri(1 - ALPHA / 2)) * np.std(estimate - truth)
+    oracle = 2 * float(special.ndtri(1 - alpha / 2)) * np.std(estimate - truth)
     width = upper - lower
     return {
         "coverage": share(covered),
         "below": share(truth < lower),
         "above": share(truth > upper),
+        "width": digits(width.mean()),
         "width_ratio": digits(width.mean() / oracle),
         "median_width_ratio": digits(np.median(width) / oracle),
         "cautioned": share(~silent),

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from evidence import literature
 from evidence.contests import CONTESTS
 from evidence.populations import POPULATIONS
 from evidence.study import ROOT, SEED, Study
@@ -28,7 +29,7 @@ TOO_FAR = 5.0
 """Standard errors of two runs beyond which they differ; among 1,000 shares by chance never."""
 
 
-def collect(study: Study, literature: list[dict[str, Any]], jobs: int) -> dict[str, Any]:
+def collect(study: Study, jobs: int) -> dict[str, Any]:
     """All that the file holds."""
     about = {
         "seed": SEED,
@@ -39,7 +40,7 @@ def collect(study: Study, literature: list[dict[str, Any]], jobs: int) -> dict[s
         "runs": study.runs,
     }
     return {"study": about, "populations": list_populations(), **study.rows,
-            "literature": literature}  # fmt: skip
+            "literature": literature.compare(study.rows)}  # fmt: skip
 
 
 def read_version() -> str:
@@ -58,9 +59,9 @@ def find_commit() -> str:
     return told.stdout.strip()
 
 
-def list_populations() -> list[dict[str, str]]:
+def list_populations() -> list[dict[str, Any]]:
     """What is drawn in the study, for intervals and for comparisons."""
-    facts = ("name", "title", "kind", "design", "truth", "reference")
+    facts = ("name", "title", "kind", "design", "stable", "truth", "reference")
     every = [*POPULATIONS.values(), *CONTESTS.values()]
     return [{fact: getattr(one, fact) for fact in facts} for one in every]
 

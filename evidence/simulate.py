@@ -40,7 +40,8 @@ def simulate(
     drawn = population.draw(n, runs, rng)
     if isinstance(drawn, Given):
         truth = np.broadcast_to(np.asarray(drawn.truth, dtype=float), (runs,))
-        return Simulation(drawn.log, {"trained": truth, "expected": truth}, 0)
+        trained = truth if drawn.trained is None else drawn.trained
+        return Simulation(drawn.log, {"trained": trained, "expected": truth}, 0)
     return resample(drawn, plan, truths, rng)
 
 

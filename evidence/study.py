@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from evidence import best, comparisons, designs, intervals, planning
+from evidence import best, comparisons, designs, intervals, planning, source_variances
 from evidence.learners import Array
 
 SEED = 2026
@@ -28,6 +28,7 @@ PARTS: dict[str, ModuleType] = {
     "comparisons": comparisons,
     "best": best,
     "power": planning,
+    "sources": source_variances,
 }
 """Every part of the study: how a cell of it is run, and what its rows are."""
 
@@ -133,6 +134,7 @@ def list_all() -> dict[str, list[Any]]:
         "comparisons": comparisons.list_matches(),
         "best": best.list_selections(),
         "power": planning.list_plans(),
+        "sources": source_variances.list_experiments(),
     }
 
 
