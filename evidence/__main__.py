@@ -82,7 +82,7 @@ def select(cells: Mapping[str, list[Any]], method: str) -> dict[str, list[Any]]:
         "comparisons": [match for match in cells["comparisons"] if match.plan in of_plan],
         "best": cells["best"] if method == "best_set" else [],
         "power": cells["power"] if method == "power" else [],
-        "sources": [],
+        "source_variances": [],
     }
     if not any(found.values()):
         sys.exit(f"the study does not ask {method!r}. Expected the name of an interval or test.")

@@ -49,7 +49,10 @@ def answer(log: xr.DataArray, question: Question, runs: int) -> dict[str, Array]
     except LogError:
         empty = np.full(runs, np.nan)
         return {"estimate": empty, "lower": empty, "upper": empty, "caution": np.zeros(runs, int)}
-    return {name: table[name].values for name in ("estimate", "lower", "upper", "caution")}
+    found = {name: table[name].values for name in ("estimate", "lower", "upper", "caution")}
+    if question.method == "interval":
+        found["chosen"] = np.array(table.attrs["method"])
+    return found
 
 
 def summarize(cell: Cell, found: Arrays) -> list[dict[str, Any]]:
@@ -74,6 +77,8 @@ def summarize(cell: Cell, found: Arrays) -> list[dict[str, Any]]:
             **measure(truth, **limits, caution=found[f"caution_{number}"], alpha=alpha),
             "fits": int(found["fits"]),
         }
+        if question.method == "interval":
+            row["chosen"] = str(found[f"chosen_{number}"])
         rows.append(row)
     return rows
 

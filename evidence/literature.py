@@ -159,7 +159,7 @@ def judge_ranking(rows: Rows) -> list[Row]:
 
 def judge_sources(rows: Rows) -> list[Row]:
     """Estimators of the variance over data sets of ten sources, in proportion to it."""
-    few, *_, many = rows["sources"]
+    few, *_, many = rows["source_variances"]
 
     def both(name: str) -> str:
         return (

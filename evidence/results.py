@@ -14,6 +14,7 @@ from typing import Any
 from evidence import literature
 from evidence.contests import CONTESTS
 from evidence.populations import POPULATIONS
+from evidence.simulate import TRUTHS
 from evidence.study import ROOT, SEED, Study
 
 FILE = ROOT / "cvstats" / "evidence.json"
@@ -39,7 +40,7 @@ def collect(study: Study, jobs: int) -> dict[str, Any]:
         "minutes": round(study.seconds / 60 / jobs, 1),
         "runs": study.runs,
     }
-    return {"study": about, "populations": list_populations(), **study.rows,
+    return {"study": about, "targets": TRUTHS, "populations": list_populations(), **study.rows,
             "literature": literature.compare(study.rows)}  # fmt: skip
 
 

@@ -47,7 +47,7 @@ def test_what_is_measured():
     gaps = (estimate - truth)[:4]
     assert found == {
         "coverage": 0.25, "below": 0.25, "above": 0.5, "cautioned": 0.5, "silent_coverage": 0.5,
-        "refused": 0.2,
+        "refused": 0.2, "width": 1.75,
         "width_ratio": pytest.approx(1.75 / (2 * 1.959964 * gaps.std()), rel=1e-3),
         "median_width_ratio": pytest.approx(2 / (2 * 1.959964 * gaps.std()), rel=1e-3),
     }  # fmt: skip
