@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 part: [cell for cell in some if is_quick(cell)] for part, some in cells.items()
             }
             found = study.run_study(quick, Path(folder), scale=QUICK, jobs=chosen.jobs)
-        changes = list(results.find_changes(results.read(), found))
+        changes = list(results.find_changes(results.read(results.FILE), found))
         print(*changes, f"{len(changes)} figures differ from the stored ones", sep="\n")
         return 1 if changes else 0
     folder = chosen.folder / study.fingerprint()
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if chosen.method:
         print(format_rows(found, chosen.method))
     else:
-        results.write(results.collect(found, chosen.jobs))
+        results.write(results.collect(found, chosen.jobs), results.FILE)
         print(f"wrote {results.FILE}")
     return 0
 

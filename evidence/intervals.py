@@ -14,7 +14,7 @@ from cvstats.errors import LogError
 from evidence.designs import DESIGNS, Cell, Question, describe
 from evidence.learners import Array
 from evidence.populations import POPULATIONS
-from evidence.simulate import simulate
+from evidence.simulate import join_runs, simulate, split_runs
 
 ALPHA = 0.05
 
@@ -34,13 +34,15 @@ def run(cell: Cell, runs: int, seed: int) -> dict[str, Array]:
     found = {f"truth_{name}": values for name, values in made.truths.items()}
     found["fits"] = np.array(made.fits)
     for number, question in enumerate(design.questions):
-        for name, values in answer(made.log, question, runs).items():
+        asked = join_runs([answer(part, question) for part in split_runs(made.log)])
+        for name, values in asked.items():
             found[f"{name}_{number}"] = values
     return found
 
 
-def answer(log: xr.DataArray, question: Question, runs: int) -> dict[str, Array]:
-    """One interval on all runs; NaN where it is refused."""
+def answer(log: xr.DataArray, question: Question) -> dict[str, Array]:
+    """One interval on all runs of a log; NaN where it is refused."""
+    runs = log.sizes["run"]
     function = getattr(cvstats, question.method)
     if question.method == "holdout" and "source" in log.coords:  # one model met all groups
         log = log.assign_coords(fold=("point", np.zeros(log.sizes["point"], dtype=int)))

@@ -67,7 +67,7 @@ def list_populations() -> list[dict[str, Any]]:
     return [{fact: getattr(one, fact) for fact in facts} for one in every]
 
 
-def write(content: Mapping[str, Any], path: Path = FILE) -> None:
+def write(content: Mapping[str, Any], path: Path) -> None:
     """Write the file, a line for each row, so that a change of figures can be read."""
     parts = []
     for name, value in content.items():
@@ -79,8 +79,8 @@ def write(content: Mapping[str, Any], path: Path = FILE) -> None:
     path.write_text("{" + ",\n".join(parts) + "}\n", encoding="utf-8")
 
 
-def read(path: Path = FILE) -> dict[str, Any]:
-    """Read the file."""
+def read(path: Path) -> dict[str, Any]:
+    """Read such a file."""
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return found
 
