@@ -59,7 +59,7 @@ def test_a_refusal_is_counted(tmp_path):
         intervals.POPULATIONS["normal mean"], designs.DESIGNS["10-fold"].plan(0), 30, 4, 1,
         {"trained"},
     ).log  # fmt: skip
-    found = intervals.answer(log, question, 4)
+    found = intervals.answer(log, question)
     assert np.isnan(found["lower"]).all()
     row = intervals.measure(np.ones(4), **found)
     assert row["refused"] == 1
