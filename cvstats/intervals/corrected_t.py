@@ -56,8 +56,8 @@ def corrected_t(
 
     The target is the expected risk of models trained on sets of this size. The estimate is the
     plain mean of the means of the J test sets. Its variance is that of independent means, raised by
-    the ratio of the numbers of test and training points because training sets overlap, and the limits
-    use Student's t with J - 1 degrees of freedom.
+    the ratio of the numbers of test and training points because training sets overlap, and the
+    limits use Student's t with J - 1 degrees of freedom.
 
     Parameters
     ----------
