@@ -221,6 +221,22 @@ def test_suggestions_depend_on_the_points_and_are_not_followed():
     assert cvstats.interval(small).attrs["method"] == "wald"
 
 
+def test_random_splits_are_not_suggested_where_they_would_divide_groups():
+    log = folds(100, 5)
+    sources = log.index.get_level_values("fold") // 2
+    grouped = log.set_index(pd.Index(sources, name="source"), append=True)
+    assert cvstats.interval(grouped).attrs["suggestion"] == ""
+    assert cvstats.methods(grouped).attrs["suggestion"] == ""
+
+
+@pytest.mark.parametrize("format", ["lm-eval", "inspect"])
+def test_no_training_is_suggested_for_models_that_were_only_tested(format):
+    log = folds(100, 5).droplevel("fold")
+    assert cvstats.interval(log).attrs["suggestion"]
+    log.attrs["format"] = format
+    assert cvstats.interval(log).attrs["suggestion"] == ""
+
+
 def test_a_method_by_name():
     found = cvstats.interval(folds(), method="cv_t")
     assert (found.attrs["method"], found.attrs["reason"]) == ("cv_t", "asked for by name")

@@ -29,6 +29,9 @@ STUDY = "Schulz-Kümpel, Fischer, Hornung, Boulesteix, Nagler and Bischl (2024),
 SMALL = 100
 """So many points are few for the study that compared the methods."""
 
+ONLY_TESTED = ("lm-eval", "inspect")
+"""Formats of logs of models that were tested and not trained."""
+
 RATES = "no_information"
 """Where the attrs of a log may hold the no-information rates."""
 
@@ -123,10 +126,14 @@ def recommend_for_test_sets(design: Design) -> tuple[str, str]:
     )
 
 
-def suggest_study(design: Design) -> str:
-    """Say what the study recommends for so many points; nothing where they have no names."""
-    n = design.splits().points
-    if n is None:
+def suggest_study(log: Log) -> str:
+    """Say what the study recommends for so many points.
+
+    Nothing where they have no names; where they come from sources, which random splits would
+    divide; and of language models, which were not trained for it.
+    """
+    n = log.design.splits().points
+    if n is None or log.design.has("source") or log.noted.get("format") in ONLY_TESTED:
         return ""
     if n <= SMALL:
         what = (
