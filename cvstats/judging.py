@@ -143,9 +143,8 @@ def prediction_powered(
     shift = w * (of_others.location[0] - judged.location[0])
     caution = np.where(w == 0, np.int64(Caution.JUDGE_IGNORED), np.int64(0))
     binary = both.zero_one()
-    apart = error.m2[0] + n * error.location[0] ** 2  # squares of -1, 0 and 1
     known = binary[pairs.left] & binary[pairs.right] & (w > 0)
-    caution[known & (apart < FEW_APART - 0.5)] |= np.int64(Caution.FEW_DISAGREEMENTS)
+    caution[known & (error.squares[0] < FEW_APART - 0.5)] |= np.int64(Caution.FEW_DISAGREEMENTS)
     if both.design.has("source"):
         caution |= np.int64(Caution.SOURCES_IGNORED)
     if n < FEW:

@@ -141,7 +141,7 @@ class LabelCounts:
         require_columns(frame, beside)
         if beside:
             frame = frame.set_index(beside, append=True)
-        codes = pd.DataFrame(encode_batch(frame, counted), index=frame.index)  # type: ignore[arg-type]
+        codes = pd.DataFrame(encode_batch(frame, counted), index=frame.index)
         codes.attrs = predictions.attrs
         return cls(count_batch(codes, counted, by, missing), counted)
 

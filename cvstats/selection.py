@@ -21,6 +21,7 @@ from cvstats.containers import (
 from cvstats.containers.cells import Cells
 from cvstats.core.result import Result
 from cvstats.errors import LogError, checked_choice
+from cvstats.evidence import describe_measured
 from cvstats.intervals import find_method, interval_names
 from cvstats.intervals._method import IntervalMethod, Method
 from cvstats.intervals._proportions import SOME_WILSON, take_wilson
@@ -45,8 +46,9 @@ def methods(losses: Losses) -> pd.DataFrame:
         Indexed by ``method``, those that apply first, and among them intervals before
         comparisons, and those that claim too much last: ``applies`` (bool), ``why_not`` (empty, or
         what is missing and which resampling plan makes it), ``target`` (what the interval is for),
-        ``guarantee``,
-        ``fits`` (how many models have to be fitted), ``needs`` and ``reference``.
+        ``guarantee``, ``measured`` (how often it was right in simulated populations like this log,
+        with about as many points), ``fits`` (how many models have to be fitted), ``needs`` and
+        ``reference``.
         ``attrs["suggestion"]`` says what a large comparison of the methods recommends for this
         number of points.
 
@@ -92,6 +94,7 @@ def methods(losses: Losses) -> pd.DataFrame:
         (method, method.problem(log.design) or find_problem_of_losses(method, log))
         for method in list_methods()
     ]
+    binary = find_binary(log)
     rows = []
     for method, words in sorted(found, key=rank_method):
         rows.append(
@@ -101,6 +104,7 @@ def methods(losses: Losses) -> pd.DataFrame:
                 "why_not": words or "",
                 "target": method.target,
                 "guarantee": method.guarantee,
+                "measured": describe_measured(method.name, log.design, binary=binary),
                 "fits": method.fits,
                 "needs": method.needs,
                 "reference": method.reference,
@@ -109,6 +113,11 @@ def methods(losses: Losses) -> pd.DataFrame:
     table = pd.DataFrame(rows).set_index("method")
     table.attrs = {"suggestion": suggest_study(log.design)}
     return table
+
+
+def find_binary(log: Log) -> bool | None:
+    """Find out whether all losses are 0 or 1; None where they were not computed."""
+    return None if is_lazy(log) or log.design.metric else bool(log.zero_one().all())
 
 
 def rank_method(found: tuple[Method, str | None]) -> tuple[bool, bool, bool, str]:
@@ -181,7 +190,8 @@ def interval(
     Returns
     -------
     Series, DataFrame or Dataset
-        The result of the method, with ``attrs["reason"]``, why it was this one, and
+        The result of the method, with ``attrs["reason"]``, why it was this one and how often it
+        held the truth in simulated populations like this log, and
         ``attrs["suggestion"]``, what a large comparison of the methods recommends for so many
         points. A suggestion is never followed: it takes another log.
 
@@ -221,17 +231,26 @@ def interval(
     asked = method is not None
     name, reason = (method, "asked for by name") if method is not None else recommend_method(log)
     facts = {"reason": reason, "suggestion": suggest_study(log.design)}
+    describe = partial(describe_measured, name, log.design)
     run = partial(find_method(name).run, alpha=alpha)
     if is_lazy(log):
         if not asked and name in ("wald", "holdout"):  # each chunk finds out what losses it has
             facts["interval"] = SOME_WILSON
         run = run if asked else partial(run_if_recommended, name, alpha)
         reads_losses = find_method(name).reads_lazy_losses({})
+        facts["reason"] = join_reasons(reason, describe(binary=None))
         return lazily(log, run, reads_losses=reads_losses).assign_attrs(facts)
     result = answer_cells(log, run if asked else partial(run_with_wilson, name, alpha))
-    if not asked and result.attrs.get("interval") == "wilson":
-        facts["reason"] += "; the losses are 0 or 1, so the limits are Wilson's"
+    wilson = not asked and result.attrs.get("interval") == "wilson"
+    measured = describe(binary=find_binary(log), wilson=wilson)
+    limits = "the losses are 0 or 1, so the limits are Wilson's" if wilson else ""
+    facts["reason"] = join_reasons(reason, limits, measured)
     return log.label(replace(result, attrs={**result.attrs, **facts}))
+
+
+def join_reasons(*reasons: str) -> str:
+    """Join the reasons that there are."""
+    return "; ".join(reason for reason in reasons if reason)
 
 
 def run_if_recommended(name: str, alpha: float, log: Log) -> Result:

@@ -32,7 +32,7 @@ METHODS = {
     "out_of_source": partial(cvstats.out_of_source, target="these_sources"),
 }
 
-some = settings(max_examples=60, deadline=None)
+some = settings(max_examples=20, deadline=None)
 
 
 def label_of(frame, by):

@@ -18,6 +18,7 @@ LAYERS = {
     "errors": 0,
     "options": 1,
     "datasets": 1,
+    "evidence": 3,
     "core": 2,
     "containers": 3,
     "metrics": 3,

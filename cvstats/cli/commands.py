@@ -52,6 +52,9 @@ app = App(
 app.command(demo)
 
 
+FACTS = ["target", "guarantee", "reference"]
+"""What is printed below the rows of a result."""
+
 if TYPE_CHECKING:
     MethodName: TypeAlias = str
 else:  # choices for the parser, for completion and for the help
@@ -102,12 +105,7 @@ def interval(
         result = selection.interval(log, method=method, alpha=alpha, missing=missing)
     else:
         result = interval_by(log, by, method, alpha, missing)
-    note_dropped(result.attrs.get("n_dropped"))
-    show(format_result(in_own_direction(result), format, FACTS))
-
-
-FACTS = ["reason", "target", "guarantee", "reference"]
-"""What is printed below the rows of a result."""
+    show_result(result, format, ["reason", *FACTS])
 
 
 def interval_by(log: Any, by: str, method: str | None, alpha: float, missing: Missing) -> Any:
@@ -128,13 +126,21 @@ def interval_by(log: Any, by: str, method: str | None, alpha: float, missing: Mi
     return function(log, by=by, alpha=alpha, missing=missing)
 
 
-def require_models(log: Any) -> None:
-    """Refuse a log of one model where models are compared."""
+def read_models(files: list[Path], reading: InputOptions | None, missing: Missing) -> Any:
+    """Read a log, and refuse one of a single model: models are compared."""
+    log = read_files(files, reading, missing)
     if isinstance(log, pd.Series) or (isinstance(log, pd.DataFrame) and log.shape[1] == 1):
         raise LogError(
             "the log has one model. Expected two or more: name a second file, or repeat "
             "--prediction for each model."
         )
+    return log
+
+
+def show_result(result: Any, format: Format, facts: list[str]) -> None:
+    """Print a result, some of its facts, and what was left out of it."""
+    note_dropped(result.attrs.get("n_dropped"))
+    show(format_result(in_own_direction(result), format, facts))
 
 
 @app.command
@@ -183,18 +189,16 @@ def compare(
     reading
         How to read the file.
     """
-    log = read_files([file, *more], reading, missing)
-    require_models(log)
+    log = read_models([file, *more], reading, missing)
     result = compare_models(
         log, reference=reference, method=cast(Any, method),
         alternative=alternative, adjust=None if adjust == "none" else adjust, alpha=alpha, rng=seed,
         missing=missing,
     )  # fmt: skip
-    note_dropped(result.attrs.get("n_dropped"))
     usual = (reference, method, alternative, adjust) == (None, None, "two-sided", "holm")
     if format == "table" and usual:
         show(f"{reporting.summary(log, alpha=alpha, seed=seed, missing=missing).text}\n")
-    show(format_result(in_own_direction(result), format, FACTS[1:]))
+    show_result(result, format, FACTS)
 
 
 @app.command
@@ -232,10 +236,9 @@ def best_set(
     reading
         How to read the file.
     """
-    log = read_files([file, *more], reading, missing)
-    require_models(log)
+    log = read_models([file, *more], reading, missing)
     result = rank_models(log, alpha=alpha, n_draws=n_draws, rng=seed, missing=missing)
-    show_result(result, format)
+    show_result(result, format, FACTS)
 
 
 @app.command
@@ -276,12 +279,11 @@ def equivalence(
     reading
         How to read the file.
     """
-    log = read_files([file, *more], reading, missing)
-    require_models(log)
+    log = read_models([file, *more], reading, missing)
     result = test_equivalence(
         log, margin=margin, reference=reference, method=method, alpha=alpha, missing=missing
     )
-    show_result(result, format)
+    show_result(result, format, FACTS)
 
 
 @app.command
@@ -328,19 +330,12 @@ def power(
     reading
         How to read the file.
     """
-    log = read_files([file, *more], reading, missing)
-    require_models(log)
+    log = read_models([file, *more], reading, missing)
     result = plan_power(
         log, effect=effect, reference=reference, method=method, alternative=alternative,
         target_power=target_power, alpha=alpha, missing=missing,
     )  # fmt: skip
-    show_result(result, format)
-
-
-def show_result(result: Any, format: Format) -> None:
-    """Print a comparison of models, and what was left out of it."""
-    note_dropped(result.attrs.get("n_dropped"))
-    show(format_result(in_own_direction(result), format, FACTS[1:]))
+    show_result(result, format, FACTS)
 
 
 @app.command

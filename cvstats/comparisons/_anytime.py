@@ -198,5 +198,4 @@ def find_few_discordant(log: Log, differences: Differences) -> tuple[MaskArray, 
     if not known.any():
         return known, known
     cells = log.moments(repetition_level(log.design), differences)
-    squares = cells.m2 + cells.count[:, None] * cells.location**2
-    return known, known & (squares.mean(axis=0) < FEW - 0.5)
+    return known, known & (cells.squares.mean(axis=0) < FEW - 0.5)

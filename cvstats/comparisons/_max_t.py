@@ -40,6 +40,7 @@ __all__ = [
     "inverse_deviations",
     "max_statistic_draws",
     "max_t_p_values",
+    "no_common_covariance",
     "normal_quantile",
     "orient_statistics",
     "student_quantile",
@@ -86,12 +87,11 @@ def check_one_cell(cells: int) -> None:
         )
 
 
-def no_common_covariance(every_pair: Result) -> LogError:
+def no_common_covariance(asked: str, method: str, expected: str) -> LogError:
     """Refuse standard errors that do not come from one covariance of all models."""
     return LogError(
-        f"adjust='max-t' needs standard errors that come from one covariance of all models, and "
-        f"those of {every_pair.method} with these options do not. Expected adjust='holm', or a "
-        f"method such as 'wald'."
+        f"{asked} needs standard errors that come from one covariance of all models, and those of "
+        f"{method} with these options do not. Expected {expected}a method such as 'wald'."
     )
 
 
@@ -115,7 +115,7 @@ def adjust_max_t(
     ``pairs`` the numbers of the two models of each difference in ``result``.
     """
     if not has_standard_errors(every_pair):
-        raise no_common_covariance(every_pair)
+        raise no_common_covariance("adjust='max-t'", every_pair.method, "adjust='holm' or ")
     df = degrees_of_each(every_pair)
     if isinstance(df, np.ndarray):
         raise LogError(
@@ -140,7 +140,7 @@ def adjust_max_t(
             squared, *here[:, known], alternative=alternative, df=df, n_draws=n_draws, seed=seed
         )  # fmt: skip
         if largest is None:
-            raise no_common_covariance(every_pair)
+            raise no_common_covariance("adjust='max-t'", every_pair.method, "adjust='holm' or ")
         if df is None and points is not None:
             doubt[c] = doubt_few_points(critical_value(largest, alpha), points)
             largest = student_quantile(largest, points - 1)

@@ -150,8 +150,7 @@ def sum_differences(
         mean, se = base.columns["estimate"][None], base.columns["se"][None]
         return n * mean, (n if base.method == "wald" else n - 1) * n * se**2 + n * mean**2
     cells = log.moments(repetition_level(log.design), differences)
-    mean = cells.location
-    return n * mean, cells.m2 + n * mean**2
+    return n * cells.location, cells.squares
 
 
 def apply_tests(

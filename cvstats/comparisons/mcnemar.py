@@ -168,8 +168,8 @@ def compute(cell: Moments, *, test: str | None, correction: bool) -> Result:
 
 def count_discordant(cell: Moments) -> tuple[FloatArray, FloatArray]:
     """Count from one cell of differences where only the other errs, and where only the model."""
-    n, mean = cell.count[0], cell.location[0]
-    return split_discordant(np.rint(n * mean), np.rint(cell.m2[0] + n * mean**2))
+    total = cell.count[0] * cell.location[0]
+    return split_discordant(np.rint(total), np.rint(cell.squares[0]))
 
 
 def whole_counts(values: FloatArray) -> IntArray:

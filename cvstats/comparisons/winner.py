@@ -15,6 +15,7 @@ from cvstats.comparisons._max_t import (
     draw_means,
     factor_covariance,
     inverse_deviations,
+    no_common_covariance,
     pair_matrix,
     student_quantile,
     studentize,
@@ -190,7 +191,7 @@ def compute(
     base = find_method(chosen).run(log, alpha=alpha, **options)
     gaps = difference_interval(log, pair_all_models(log), chosen, options, alpha)
     if not (has_standard_errors(base) and has_standard_errors(gaps)):
-        raise no_common_covariance(chosen)
+        raise no_common_covariance("winner", chosen, "")
     mean, se = base.columns["estimate"], base.columns["se"]
     df = degrees_of_freedom(base)
     points = base.columns["n_points"].max() if "n_points" in base.columns else None
@@ -211,7 +212,7 @@ def compute(
             squared, mean[cell] - mean[best], df=df, n_draws=n_draws, seed=seed
         )  # fmt: skip
         if found is None:
-            raise no_common_covariance(chosen)
+            raise no_common_covariance("winner", chosen, "")
         largest, shift = found
         doubt = Caution(0)
         if df is None and points is not None:
@@ -281,14 +282,6 @@ def draw_selections(
 
     draw_means(root, n_draws, seed, work)
     return studentize(largest, df, seed), float(unlucky.mean())
-
-
-def no_common_covariance(method: str) -> LogError:
-    """Refuse standard errors that do not come from one covariance of all models."""
-    return LogError(
-        f"winner needs standard errors that come from one covariance of all models, and those of "
-        f"{method} with these options do not. Expected a method such as 'wald' or 'holdout'."
-    )
 
 
 METHOD = Method(

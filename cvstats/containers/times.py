@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cvstats.containers.hashing import as_index
 from cvstats.core.design import Design
 from cvstats.core.types import IntArray, Labels
 from cvstats.errors import spelled
@@ -55,20 +56,14 @@ def is_date(label: object) -> bool:
     return type(label).__module__.partition(".")[0] == "cftime"
 
 
-def as_index(labels: Labels) -> pd.Index:
-    """Make an index of labels, of the type that they all have."""
-    index = labels if isinstance(labels, pd.Index) else pd.Index(list(labels), tupleize_cols=False)
-    return index.infer_objects()
-
-
 def rank_labels(labels: Labels) -> IntArray:
     """Give the place of each label among all in ascending order."""
-    return pd.factorize(as_index(labels), sort=True)[0].astype(np.int64)
+    return pd.factorize(as_index(labels).infer_objects(), sort=True)[0].astype(np.int64)
 
 
 def find_odd_time(labels: Labels) -> str | None:
     """Name the first label that is neither a date nor a number, as all others are; or None."""
-    index = as_index(labels)
+    index = as_index(labels).infer_objects()
     kind = index.dtype.kind
     if kind in "iufmM" or isinstance(index.dtype, (pd.DatetimeTZDtype, pd.PeriodDtype)):
         return None
@@ -84,7 +79,7 @@ def order_times(design: Design) -> Times:
     codes = level.block(0, design.size)
     codes = codes if design.present is None else codes[design.present]
     used, at = np.unique(codes, return_inverse=True)
-    index = as_index(level.labels)[used]
+    index = as_index(level.labels).infer_objects()[used]
     rank = rank_labels(index)
     order = np.argsort(rank)
     return Times(rank[at.reshape(-1)], order, len(used), is_regular(index[order]))

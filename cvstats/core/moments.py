@@ -147,6 +147,15 @@ class Moments:
         """Mean loss of each cell; what differs between cells is better taken from ``mean``."""
         return self.origin + self.mean
 
+    @property
+    def squares(self) -> FloatArray:
+        """Sum of the squared losses of each cell."""
+        return self.m2 + self.count[:, None] * self.location**2
+
+    def once(self) -> Moments:
+        """Take the mean of each cell for a single loss."""
+        return replace(self, count=np.ones_like(self.count), m2=np.zeros_like(self.m2))
+
     def zero_one(self) -> MaskArray:
         """Find the columns whose losses are all 0 or 1, as far as the sums of all cells show it."""
         found: MaskArray = np.logical_and.reduce(self.zero_one_cells(), axis=0)

@@ -7,7 +7,7 @@ seeds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -203,7 +203,7 @@ class TwoWays:
         number = len(pairs.count)
         even = bool((pairs.count == pairs.count[0]).all())
         if even:
-            pairs = replace(pairs, count=np.ones(number), m2=np.zeros_like(pairs.m2))
+            pairs = pairs.once()
         first, second, whole = pairs.over(one), pairs.over(two), pairs.over(())
         sums = pairs.count[:, None] * (pairs.mean - whole.mean[0])
         crossed = even and number == len(first.count) * len(second.count)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -134,7 +133,7 @@ def compute(log: Log, losses: Columns | None, *, repetitions: int | Sequence[int
     )
     check_answers(points)
     n, k = len(points.count), points.count[:, None]
-    means = replace(points, count=np.ones(n), m2=np.zeros_like(points.m2)).over(())
+    means = points.once().over(())
     between = means.m2[0] / (n - 1)
     single = points.m2 / (k - 1)
     within = single.mean(axis=0)

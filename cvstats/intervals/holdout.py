@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Literal
-
-import numpy as np
 
 from cvstats.containers import Log, Losses, Table
 from cvstats.core.cautions import Caution
@@ -163,9 +160,7 @@ def compute(
     if repetitions > 1:
         names = [name for name in ("source", "point") if name in log.design.levels]
         points = log.moments(names, losses)
-        cell = replace(
-            points, count=np.ones_like(points.count), m2=np.zeros_like(points.m2)
-        ).over(())  # fmt: skip
+        cell = points.once().over(())
     else:
         cell = log.moments((), losses)
     proportion = interval in PROPORTIONS

@@ -10,7 +10,6 @@ over data sets from the same sources is
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -256,9 +255,7 @@ def compute(
 
 def average_answers(log: Log, losses: Columns | None) -> Moments:
     """Average the repeated answers to each point, which then counts once in its source."""
-    points = log.moments(("source", "point"), losses)
-    once = replace(points, count=np.ones_like(points.count), m2=np.zeros_like(points.m2))
-    return once.over(("source",))
+    return log.moments(("source", "point"), losses).once().over(("source",))
 
 
 def weigh_groups(count: FloatArray) -> tuple[FloatArray, FloatArray]:

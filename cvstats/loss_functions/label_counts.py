@@ -133,7 +133,9 @@ def positive_number(labels: Sequence[Hashable], positive: Hashable) -> int:
 # --- counting -------------------------------------------------------------------------------------
 
 
-def encode_batch(table: Mapping[Any, Any], counted: CountedColumns) -> dict[Hashable, FloatArray]:
+def encode_batch(
+    table: pd.DataFrame | Mapping[Any, Any], counted: CountedColumns
+) -> dict[Hashable, FloatArray]:
     """Find the number of the combination of truth and label in each row; weights follow."""
     arrays = {name: flat_columns(pd.Series(table[name], copy=False)) for name in counted.columns}
     k, labels = len(counted.labels), list(counted.labels)

@@ -38,16 +38,9 @@ P_VALUES = st.one_of(st.sampled_from([0.0, 1.0, 0.05, 0.01, math.nan]), st.float
 @some
 @given(st.lists(P_VALUES, min_size=1, max_size=9))
 def test_adjusted_as_in_the_oracle(p):
-    for adjust, exact, theirs in (
-        ("holm", oracle.holm, "holm"),
-        ("bh", oracle.benjamini_hochberg, "fdr_bh"),
-    ):
+    for adjust, exact in (("holm", oracle.holm), ("bh", oracle.benjamini_hochberg)):
         ours = adjust_p_values(np.array(p), adjust)
         np.testing.assert_allclose(ours, exact(p), rtol=1e-14, atol=1e-300)
-        known = [value for value in p if not math.isnan(value)]
-        if known:
-            wanted = multipletests(known, method=theirs)[1]
-            np.testing.assert_allclose(ours[~np.isnan(p)], wanted, rtol=1e-14, atol=1e-300)
 
 
 def maps(n_models):

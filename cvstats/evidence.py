@@ -1,0 +1,112 @@
+"""What a study with known truth measured of each method, for logs like a given one.
+
+The figures come from ``python -m evidence`` in the project's repository: populations whose errors
+are known, thousands of logs of each, and how often intervals held the error they are for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from cvstats.core.design import Design
+
+__all__ = ["describe_measured", "read_figures"]
+
+Row = dict[str, Any]
+
+GROUPED = ("groups", "sources")
+"""Designs of populations whose points come in groups."""
+
+
+@cache
+def read_figures() -> dict[str, Any]:
+    """Read the figures that ship with the package."""
+    text = files("cvstats").joinpath("evidence.json").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def describe_measured(
+    method: str, design: Design, *, binary: bool | None, wilson: bool = False
+) -> str:
+    """Say how often a method was right in populations like a log; nothing where none was drawn.
+
+    Parameters
+    ----------
+    method : str
+        The name of an interval or a comparison.
+    design : Design
+        Of the log: populations have groups if it has sources, and are taken at the number of
+        points nearest to its own.
+    binary : bool, optional
+        Whether the losses are all 0 or 1; None where that is not known.
+    wilson : bool, optional
+        Whether the limits are Wilson's.
+    """
+    points = design.splits().points
+    rows = [
+        min(found, key=lambda row: distance(row["n"], points))
+        for found in by_population(method, design, binary, wilson=wilson)
+    ]
+    if not rows:
+        return ""
+    sizes = sorted({row["n"] for row in rows})
+    over = f"{sizes[0]:,} to {sizes[-1]:,}" if len(sizes) > 1 else f"{sizes[0]:,}"
+    wrong = [row["size"] if "size" in row else 1 - row["coverage"] for row in rows]
+    at = int(np.argmax(wrong))
+    worst = title_of(rows[at]["population"])
+    if rows[0].get("power") is not None:
+        what, shares = "tests at 5% called equal models different", wrong
+    else:
+        what, shares = "95% intervals held the truth", [1 - share for share in wrong]
+    middle, end = (f"{100 * share:.0f}%" for share in (np.median(shares), shares[at]))
+    if len(rows) == 1:
+        return f"{what} {end} of the time in a simulated population of {over} points: {worst}"
+    return (
+        f"{what} {middle} of the time in the median of {len(rows):,} simulated populations of "
+        f"{over} points, and {end} in the worst: {worst}"
+    )
+
+
+def by_population(
+    method: str, design: Design, binary: bool | None, *, wilson: bool
+) -> Iterator[list[Row]]:
+    """Gather the rows of a method by population, of those that are like a log."""
+    study = read_figures()
+    asked = [
+        row
+        for row in (*study["intervals"], *study["comparisons"])
+        if row["method"] == method and row.get("coverage", row.get("size")) is not None
+    ]
+    usual: dict[str, Any] = {"interval": "wilson"} if wilson else {}
+    if asked and not any(row["options"] == usual for row in asked):
+        usual = asked[0]["options"]
+    for population in study["populations"]:
+        kind, grouped = population["kind"], population["design"] in GROUPED
+        if grouped != design.has("source") or (kind == "score") != bool(design.metric):
+            continue
+        if (population["design"] == "ordered") != (method == "ordered"):
+            continue
+        if binary is not None and binary != (kind == "zero_one"):
+            continue
+        name = population["name"]
+        found = [row for row in asked if row["population"] == name and row["options"] == usual]
+        if found:
+            yield found
+
+
+def distance(n: float, points: float | None) -> float:
+    """How far two numbers of points are from each other, as a ratio."""
+    return 0.0 if points is None else abs(float(np.log(n / points)))
+
+
+def title_of(population: str) -> str:
+    """Look the title of a population up."""
+    every = read_figures()["populations"]
+    return next(str(one["title"]) for one in every if one["name"] == population)

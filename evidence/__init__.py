@@ -1,0 +1,1 @@
+"""How well every method does where the truth is known: ``python -m evidence``."""

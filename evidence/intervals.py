@@ -1,0 +1,117 @@
+"""Ask every interval of a cell, and count how often it covers the error that it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from scipy import special
+
+import cvstats
+from cvstats.errors import LogError
+from evidence.designs import DESIGNS, Cell, Question, describe
+from evidence.learners import Array
+from evidence.populations import POPULATIONS
+from evidence.simulate import simulate
+
+ALPHA = 0.05
+
+MEASURED = (
+    "coverage", "below", "above", "width_ratio", "median_width_ratio", "cautioned",
+    "silent_coverage",
+)  # fmt: skip
+
+Arrays = Mapping[str, Array]
+
+
+def run(cell: Cell, runs: int, seed: int) -> dict[str, Array]:
+    """Limits of every question and the true errors, for so many runs of a cell."""
+    design = DESIGNS[cell.design]
+    plan = None if design.plan is None else design.plan(seed % 2**32)
+    made = simulate(POPULATIONS[cell.population], plan, cell.n, runs, seed, design.truths)
+    found = {f"truth_{name}": values for name, values in made.truths.items()}
+    found["fits"] = np.array(made.fits)
+    for number, question in enumerate(design.questions):
+        for name, values in answer(made.log, question, runs).items():
+            found[f"{name}_{number}"] = values
+    return found
+
+
+def answer(log: xr.DataArray, question: Question, runs: int) -> dict[str, Array]:
+    """One interval on all runs; NaN where it is refused."""
+    function = getattr(cvstats, question.method)
+    if question.method == "holdout" and "source" in log.coords:  # one model met all groups
+        log = log.assign_coords(fold=("point", np.zeros(log.sizes["point"], dtype=int)))
+    try:
+        table = function(log, alpha=ALPHA, **question.options)
+    except LogError:
+        empty = np.full(runs, np.nan)
+        return {"estimate": empty, "lower": empty, "upper": empty, "caution": np.zeros(runs, int)}
+    return {name: table[name].values for name in ("estimate", "lower", "upper", "caution")}
+
+
+def summarize(cell: Cell, found: Arrays) -> list[dict[str, Any]]:
+    """A row for each question of a cell, from all its runs."""
+    plan = DESIGNS[cell.design].plan
+    rows = []
+    for number, question in enumerate(DESIGNS[cell.design].questions):
+        truth = found[f"truth_{question.truth}"]
+        if question.truth in ("expected", "expected_at_n"):
+            truth = np.full_like(truth, truth.mean())
+        limits = {name: found[f"{name}_{number}"] for name in ("estimate", "lower", "upper")}
+        row = {
+            "method": question.method,
+            "options": dict(question.options),
+            "population": cell.population,
+            "plan": cell.design if plan is None else describe(plan(0)),
+            "n": cell.n,
+            "target": question.truth,
+            "alpha": ALPHA,
+            "runs": len(truth),
+            **measure(truth, **limits, caution=found[f"caution_{number}"]),
+            "fits": int(found["fits"]),
+        }
+        rows.append(row)
+    return rows
+
+
+def measure(
+    truth: Array, estimate: Array, lower: Array, upper: Array, caution: Array
+) -> dict[str, float | None]:
+    """Coverage and width of the runs that were not refused.
+
+    The oracle of a width is the interval of the same level that the standard deviation of the
+    estimate about its target, over the runs, would give.
+    """
+    answered = ~np.isnan(lower) & ~np.isnan(upper)
+    if not answered.any():
+        return {**dict.fromkeys(MEASURED), "refused": 1.0}
+    refused = share(~answered)
+    truth, estimate, lower, upper, caution = (
+        values[answered] for values in (truth, estimate, lower, upper, caution)
+    )
+    covered, silent = (lower <= truth) & (truth <= upper), caution == 0
+    oracle = 2 * float(special.ndtri(1 - ALPHA / 2)) * np.std(estimate - truth)
+    width = upper - lower
+    return {
+        "coverage": share(covered),
+        "below": share(truth < lower),
+        "above": share(truth > upper),
+        "width_ratio": digits(width.mean() / oracle),
+        "median_width_ratio": digits(np.median(width) / oracle),
+        "cautioned": share(~silent),
+        "silent_coverage": share(covered[silent]),
+        "refused": refused,
+    }
+
+
+def share(flags: Array) -> float | None:
+    """A share to four digits; None of nothing."""
+    return round(float(np.mean(flags)), 4) if len(flags) else None
+
+
+def digits(value: float) -> float | None:
+    """Four significant digits, None for what is not a number."""
+    return float(f"{value:.4g}") if np.isfinite(value) else None

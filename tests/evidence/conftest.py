@@ -1,0 +1,8 @@
+"""The study is imported from the checkout: it is not installed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
