@@ -56,7 +56,7 @@ FIXED_TARGET = (
     "mean over these tasks, each with the same weight, of the expected loss on new points of a task"
 )
 FIXED_GUARANTEE = (
-    "holds as the points of each task grow, if they are independent and no model was trained on "
+    "exact as the points of each task grow, if they are independent and no model was trained on "
     "them"
 )
 BIASES = {

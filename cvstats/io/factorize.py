@@ -56,10 +56,10 @@ def numbered(values: Any) -> Coded:
 
 def close(values: IntArray, least: int, most: int) -> Coded:
     """Give numbers to integers that lie close together, without a table to look them up."""
-    at = values.astype(np.int64)
-    at -= least
-    if most - least < 1 << 31:
-        at = at.astype(np.int32)
+    small = np.dtype(np.int32 if most - least < 1 << 31 else np.int64)
+    at = np.subtract(
+        values, least, dtype=np.int64, casting="unsafe", out=np.empty(len(values), small)
+    )
     seen = np.zeros(most - least + 1, dtype=bool)
     seen[at] = True
     if not seen.all():
@@ -84,20 +84,37 @@ def whole(names: pd.Index, level: str) -> pd.Index:
 
 
 def combined(parts: Sequence[Coded]) -> IntArray:
-    """Give each row a number: the same where all its labels are the same."""
+    """Give rows numbers in order of appearance; those with the same labels have the same one."""
+    if any(all_different(codes, len(names)) for codes, names in parts):
+        return np.arange(len(parts[0][0]))
     key, size = parts[0][0].astype(np.int64), len(parts[0][1])
     for codes, names in parts[1:]:
         if size * len(names) > MOST_KEYS:
             key, known = pd.factorize(key)
             size = len(known)
-        key = key * len(names) + codes
+        key *= len(names)
+        key += codes
         size *= len(names)
+    ordered = np.sort(key)  # much faster than a table of the keys
+    if (ordered[1:] != ordered[:-1]).all():
+        return np.arange(len(key))
     rows: IntArray = pd.factorize(key)[0]
     return rows
 
 
+def all_different(codes: IntArray, size: int) -> bool:
+    """Whether no code of 0, 1, …, size - 1 occurs twice."""
+    if size < len(codes):
+        return False
+    seen = np.zeros(size, dtype=bool)
+    seen[codes] = True
+    return bool(np.count_nonzero(seen) == len(codes))
+
+
 def first_rows(group: IntArray) -> IntArray:
-    """Find where each of the groups 0, 1, 2, … is met first."""
+    """Find where each of the groups 0, 1, 2, …, numbered as they appear, is met first."""
+    if group[-1] == len(group) - 1:
+        return group  # each is met once
     first = np.empty(int(group.max()) + 1, dtype=np.int64)
     first[group[::-1]] = np.arange(len(group) - 1, -1, -1)  # what is assigned last stays
     return first

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,8 @@ class PredictionTable:
     ----------
     table : DataFrame
         Columns: levels of a loss log; ``model``; ``loss``, or ``y_true`` with ``y_pred`` and the
-        columns of ``probabilities``.
+        columns of ``probabilities``. Or, instead of ``model`` and ``loss`` or ``y_pred``, the
+        columns of ``models``.
     probabilities : mapping
         For each class the column of its probability.
     attrs : dict
@@ -61,6 +62,8 @@ class PredictionTable:
         What to do where several files hold the same evaluations.
     separate : bool
         Whether the models were read from different objects, and so perhaps of different splits.
+    models : mapping
+        For each model the column of its losses or predictions, where each has its own.
     """
 
     table: pd.DataFrame
@@ -73,11 +76,24 @@ class PredictionTable:
     takes: Sequence[str] | None = None
     twice: str = ""
     separate: bool = False
+    models: Mapping[Hashable, str] = field(default_factory=dict)
 
     @property
     def warnings(self) -> list[str]:
         """The sentences that a reader of the log is warned with."""
         return [said for said in (self.lost, self.note) if said]
+
+    def stacked(self) -> PredictionTable:
+        """Put the models below each other, as rows that ``model`` names."""
+        if not self.models:
+            return self
+        held = PREDICTION if TRUTH in self.table else LOSS
+        rest = self.table.drop(columns=list(self.models.values()))
+        parts = [
+            rest.assign(model=str(model), **{held: self.table[name]})
+            for model, name in self.models.items()
+        ]
+        return replace(self, table=pd.concat(parts, ignore_index=True), models={})
 
 
 @dataclass(frozen=True)
@@ -112,7 +128,10 @@ class LossRequest:
 
 @dataclass(frozen=True)
 class AlignedPredictions:
-    """Evaluations as rows, models as columns; which columns hold what."""
+    """Evaluations as rows, models as columns; which columns hold what.
+
+    The frame may share its memory with the table that was read.
+    """
 
     frame: pd.DataFrame
     models: list[Hashable]
@@ -131,36 +150,48 @@ def align(tidy: PredictionTable) -> AlignedPredictions:
         call = "read_log(path, fold='cv_split', point='id', loss=…)"
         raise no_levels(list(table.columns), call)
     parts = {level: coded(table[level], level) for level in levels}
-    models = rows_by_model(table)
+    by_model = rows_by_model(table)
     rows = combined(list(parts.values()))
-    if tidy.separate:
-        refuse_other_splits(table, parts, models, rows)
-    refuse_twice(tidy, table, parts, models, rows)
-    refuse_other_truths(table, parts)
     first = first_rows(rows)
+    if tidy.separate:
+        refuse_other_splits(table, parts, by_model, rows)
+    if len(first) < len(rows):
+        refuse_twice(tidy, table, parts, by_model, rows)
+    refuse_other_truths(table, parts)
     beside = {name: numbered(table[name]) for name in tidy.kept}
     beside = {name: it for name, it in beside.items() if (it[0] == it[0][first[rows]]).all()}
     index = indexed({**parts, **beside}, first)
     columns: dict[str, Any] = {}
     if TRUTH in table:
         columns[TRUTH] = spread(table[TRUTH], rows, len(index))
+    held = PREDICTION if PREDICTION in table else LOSS
+    every = dict.fromkeys(tidy.models, slice(None)) or by_model
+    refuse_same_names([*columns, *(str(model) for model in every if model is not None)])
     responses: dict[Hashable, str] = {}
     probabilities: dict[Hashable, list[str]] = {}
-    for model, mine in models.items():
-        one = len(models) == 1
-        for name in (PREDICTION, LOSS):
-            if name in table:
-                responses[model] = name if one and model is None else str(model)
-                columns[responses[model]] = spread(table[name][mine], rows[mine], len(index))
+    for model, mine in every.items():
+        responses[model] = held if model is None else str(model)
+        values = table[tidy.models.get(model, held)][mine]
+        columns[responses[model]] = spread(values, rows[mine], len(index))
         if tidy.probabilities:
             probabilities[model] = []
             for column in tidy.probabilities.values():
-                name = column if one else f"{model}:{column}"
+                name = column if len(every) == 1 else f"{model}:{column}"
                 probabilities[model].append(name)
                 columns[name] = spread(table[column][mine], rows[mine], len(index))
-    frame = pd.DataFrame(columns, index=index)
+    frame = pd.DataFrame(columns, index=index, copy=False)
     classes = like_truth(list(tidy.probabilities), table)
-    return AlignedPredictions(frame, list(models), responses, probabilities, classes)
+    return AlignedPredictions(frame, list(every), responses, probabilities, classes)
+
+
+def refuse_same_names(names: list[str]) -> None:
+    """Refuse models that have the same name, as text, or that of the truth."""
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise LogError(
+            f"two of the columns of models and truth are called {twice!r}. Expected different "
+            f"names, also as text. Rename one of them."
+        )
 
 
 def rows_by_model(table: pd.DataFrame) -> dict[Hashable, Any]:
@@ -246,14 +277,16 @@ def refuse_other_truths(table: pd.DataFrame, parts: Mapping[str, Coded]) -> None
     if TRUTH not in table or "point" not in parts:
         return
     who = [name for name in ("source", "point") if name in parts]
+    group = combined([parts[name] for name in who])
+    if len(first_rows(group)) == len(group):
+        return
     truth = table[TRUTH]
     plain = isinstance(truth.dtype, np.dtype) and truth.dtype.kind in "biuf"
     values = truth.to_numpy() if plain else pd.factorize(truth)[0]
     known = np.flatnonzero(truth.notna())
-    if not len(known):
-        return
-    group = combined([(parts[name][0][known], parts[name][1]) for name in who])
-    first = known[first_rows(group)]
+    group = group[known]
+    first = np.zeros(len(table), dtype=np.int64)
+    first[group[::-1]] = known[::-1]  # what is assigned last stays
     other = np.flatnonzero(values[known] != values[first[group]])
     if len(other):
         bad = np.unique(group[other])
@@ -271,7 +304,7 @@ def refuse_other_truths(table: pd.DataFrame, parts: Mapping[str, Coded]) -> None
 def spread(values: pd.Series, rows: IntArray, size: int) -> Any:
     """Put the values of rows where they belong; where there is no row they are missing."""
     plain = values.to_numpy() if isinstance(values.dtype, np.dtype) else values.array
-    if len(plain) == size and np.array_equal(rows, np.arange(size)):
+    if len(plain) == size and (rows[1:] > rows[:-1]).all():
         return plain
     there = np.flatnonzero(values.notna())[::-1]
     at = np.full(size, -1, dtype=np.int64)
@@ -316,7 +349,7 @@ def compute_log(
         columns = {}
         for model, name in parts.responses.items():
             refuse_not_numbers(parts.frame[name], called or name)
-            values = pd.to_numeric(parts.frame[name]).astype(np.float64)
+            values = pd.to_numeric(parts.frame[name]).astype(np.float64).copy()
             if np.isinf(values.to_numpy()).any():
                 raise LogError(f"a loss of {name!r} is infinite. Expected finite numbers.")
             columns[model] = values

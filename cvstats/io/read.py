@@ -385,7 +385,7 @@ def read_predictions(
             parts = align(found)
         if TRUTH not in parts.frame:
             raise LogError("there are losses here and no predictions. Read them with read_log.")
-        frame = parts.frame
+        frame = parts.frame.copy()
         frame.attrs = facts_of(path_or_object, tool, found)
         frame.attrs["models"] = list(parts.responses.values())
         if parts.probabilities:
@@ -909,6 +909,7 @@ def only_model(key: str, part: Any) -> Any:
 
 def name_models(found: PredictionTable, key: str, by_key: bool, tool: str) -> PredictionTable:
     """Give the rows of one object the name of its model."""
+    found = found.stacked()
     table = found.table
     own = "model" in table and (not by_key or table["model"].nunique() > 1)
     if own and by_key and tool != "lm-eval":

@@ -499,7 +499,9 @@ def of_frame(
     y = flat_columns(predictions[truth])
     parts = [flat_columns(predictions[column]) for column in columns]
     guess = parts[0] if options.classes is None else np.column_stack(parts)
-    return pd.Series(pointwise(y, guess, loss, options), index=predictions.index)
+    values = pointwise(y, guess, loss, options)
+    # A function of the user's own may return what it was given.
+    return pd.Series(values, index=predictions.index, copy=callable(loss))
 
 
 def of_dataset(

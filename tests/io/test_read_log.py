@@ -126,6 +126,82 @@ def test_options_that_nobody_would_look_at(table):
     assert "no column 'lasso'" in refused(table, metric="lasso")
 
 
+# --- a column for each model ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("repetitions", [1, 2])
+def test_the_same_log_of_wide_and_long_tables(tmp_path, repetitions):
+    rng = np.random.default_rng(7)
+    n = 12 * repetitions
+    wide = pd.DataFrame({"cv": np.arange(n) % 3, "id": np.tile(np.arange(12), repetitions)})
+    wide["run"] = np.repeat(np.arange(repetitions), 12)
+    wide["y"] = np.tile(rng.normal(size=12), repetitions)
+    wide[["ridge", "fold"]] = rng.normal(size=(n, 2))  # a model that is called like a level
+    wide = wide.sample(frac=1, random_state=3, ignore_index=True)
+    wide.loc[2, "fold"] = np.nan
+    levels = {"fold": "cv", "point": "id", "repetition": "run"}
+    options = {**levels, "truth": "y", "loss": "squared_error"}
+    log = cvstats.read_log(wide, prediction=["ridge", "fold"], **options)
+    expected = (wide[["ridge", "fold"]].sub(wide["y"], axis=0) ** 2).to_numpy()
+    np.testing.assert_array_equal(log.to_numpy(), expected)
+    long = wide.melt([*levels.values(), "y"], var_name="who", value_name="guess")
+    other = cvstats.read_log(long, prediction="guess", model="who", **options)
+    pd.testing.assert_frame_equal(log, other)
+    files = {}
+    for name in ("ridge", "fold"):
+        files[name] = str(tmp_path / f"{name}.parquet")
+        wide[[*levels.values(), "y", name]].rename(columns={name: "pred"}).to_parquet(files[name])
+    by_file = cvstats.read_log(files, prediction="pred", **options)
+    pd.testing.assert_frame_equal(by_file, log)
+    both = cvstats.read_log({"a": wide}, prediction=["ridge", "fold"], **options)
+    assert list(both) == ["a/ridge", "a/fold"]
+    np.testing.assert_array_equal(both.to_numpy(), log.to_numpy())
+
+
+def test_a_log_has_its_own_memory(table):
+    options = {"truth": "fold", "prediction": ["ridge", "forest"]}
+    for log in (
+        cvstats.read_log(table),
+        cvstats.read_log(table, loss=lambda _truth, prediction: prediction, **options),
+        cvstats.read_predictions(table, point="point", **options),
+    ):
+        pd.testing.assert_series_equal(log["forest"], table["forest"], check_index=False)
+        assert not np.shares_memory(log["forest"].to_numpy(), table["forest"].to_numpy())
+
+
+@pytest.mark.parametrize("names", [["y_true", "ridge"], ["ridge", "y_true"]])
+def test_a_model_is_not_taken_for_the_truth(table, names):
+    table = table.rename(columns={"forest": "y_true"}).assign(y=0.0)
+    words = refused(table, truth="y", prediction=names, loss="squared_error")
+    assert words.startswith("two of the columns of models and truth are called 'y_true'. Expected")
+    assert cvstats.read_log(table, truth="y", prediction="y_true", loss="squared_error").all()
+
+
+def test_models_with_one_name_as_text(odd):
+    odd["model"] = odd["model"].astype(object).map({"a": 1, "b": "1"})
+    words = refused(odd, loss="err", fold="split", point="id")
+    assert words.startswith("two of the columns of models and truth are called '1'. Expected")
+
+
+def test_scores_of_several_models_are_all_shares_or_none(table):
+    table.loc[1, "ridge"] = np.nan
+    levels = ["fold", "point"]
+    shares = cvstats.read_log(table.convert_dtypes(), higher_is_better=True)
+    np.testing.assert_allclose(shares, 1 - table.set_index(levels))
+    assert shares.attrs["loss"] == "1 - score"
+    table.loc[0, "forest"] = 1.5
+    other = cvstats.read_log(table, higher_is_better=True)
+    np.testing.assert_allclose(other, -table.set_index(levels))
+    assert other.attrs["loss"] == "-score"
+
+
+def test_an_evaluation_that_occurs_twice_is_named_once(table):
+    twice = pd.concat([table, table.head(1)])
+    words = refused(twice, truth="ridge", prediction=["ridge", "forest"], loss="squared_error")
+    expected = "an evaluation occurs twice: fold=0, point=0. Expected each (fold, point) once. "
+    assert words.startswith(expected)
+
+
 # --- models ---------------------------------------------------------------------------------------
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 
 from cvstats.containers.columns import find_columns, index_to_columns, unnamed_labels
@@ -24,7 +23,7 @@ from cvstats.io.tools._table import ReadOptions, require_columns
 from cvstats.loss_functions import LOSSES, unknown_loss
 from cvstats.metrics import METRICS
 
-__all__ = ["columns", "flatten_index", "level_columns", "negate_scores", "stack_models"]
+__all__ = ["columns", "flatten_index", "level_columns", "model_columns", "negate_scores"]
 
 USUAL = (PREDICTION, "prediction", "pred", "oof_pred")
 """What a column of predictions is called where the caller names none."""
@@ -46,7 +45,7 @@ def columns(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
         )
     elif truth is not None:
         out[TRUTH] = table[truth]
-        found = stack_models(out, table, prediction_columns(table, options), PREDICTION)
+        found = model_columns(out, table, prediction_columns(table, options), PREDICTION)
     else:
         found = loss_columns(table, options, out)
     if not set(LEVELS) & set(found.table.columns):
@@ -72,7 +71,8 @@ def level_columns(
     if found.model is not None:
         names[MODEL] = found.model
     spellings: Mapping[str, pd.Series] = table.attrs.get(SPELLINGS, {})
-    out = pd.DataFrame({to: spellings.get(name, table[name]) for to, name in names.items()})
+    labels = {to: spellings.get(name, table[name]) for to, name in names.items()}
+    out = pd.DataFrame(labels, copy=False)
     out.attrs["unnamed"] = unnamed
     return out
 
@@ -161,19 +161,19 @@ def loss_columns(
             f"the column {text[0]!r} does not hold numbers, and so not losses: the first is "
             f"{str(table[text[0]].iloc[0])[:40]!r}. {call_to_type(table)}"
         )
-    return stack_models(out, table, others, LOSS)
+    return model_columns(out, table, others, LOSS)
 
 
-def stack_models(
+def model_columns(
     out: pd.DataFrame, table: pd.DataFrame, names: list[str], to: str
 ) -> PredictionTable:
-    """Stack the columns of several models in rows."""
+    """Add the columns of predictions or losses to the levels, one for each model."""
     if len(names) == 1:
         return PredictionTable(out.assign(**{to: table[names[0]]}), called=own_name(names[0]))
     if MODEL in out.columns:
         raise LogError("model= and several columns both name models. Expected one of them.")
-    parts = [out.assign(model=name, **{to: table[name]}) for name in names]
-    return PredictionTable(pd.concat(parts, ignore_index=True))
+    values = {f"{to}:{name}": table[name] for name in names}
+    return PredictionTable(out.assign(**values), models=dict(zip(names, values, strict=True)))
 
 
 def own_name(column: str) -> str | None:
@@ -196,22 +196,23 @@ def negate_scores(tidy: PredictionTable, higher_is_better: bool | None) -> Predi
     """Turn scores into losses: shares s into 1 - s, as for other tools, and any other into -s."""
     if higher_is_better is None:
         return tidy
-    if LOSS not in tidy.table:
+    if TRUTH in tidy.table:
         raise LogError(
             "higher_is_better= is for scores that a table holds, and here losses are computed of "
             "predictions. Leave it out."
         )
     name = tidy.attrs.get("loss", "score")
-    refuse_not_numbers(tidy.table[LOSS], tidy.attrs.get("loss", LOSS))
+    held = tidy.models or {tidy.attrs.get("loss", LOSS): LOSS}
+    for label, column in held.items():
+        refuse_not_numbers(tidy.table[column], label)
     if not higher_is_better:
         return tidy
-    values = pd.to_numeric(tidy.table[LOSS]).to_numpy(dtype=float, na_value=np.nan)
-    known = values[~np.isnan(values)]
-    share = bool(((known >= 0) & (known <= 1)).all())
+    values = tidy.table[[*held.values()]].apply(pd.to_numeric).astype(float)
+    share = bool(((values >= 0) & (values <= 1) | values.isna()).all(axis=None))
     loss = f"1 - {name}" if share else f"-{name}"
     return replace(
         tidy,
-        table=tidy.table.assign(loss=1 - values if share else 0 - values),
+        table=tidy.table.assign(**(1 - values if share else 0 - values)),
         attrs={**tidy.attrs, "loss": loss},
         called=loss if tidy.called == name else tidy.called,
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 
 from cvstats.core.design import LEVELS
@@ -9,7 +11,7 @@ from cvstats.errors import LogError
 from cvstats.io.predictions import LOSS, MODEL, PredictionTable
 from cvstats.io.splits import add_split_levels
 from cvstats.io.tools._table import ReadOptions, require_columns
-from cvstats.io.tools.columns import flatten_index, level_columns, stack_models
+from cvstats.io.tools.columns import flatten_index, level_columns, model_columns
 
 __all__ = ["scores"]
 
@@ -44,5 +46,5 @@ def scores(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     if not others:
         raise LogError("no column holds scores. Expected numbers, one for each split.")
     values = -flat[others] if options.higher_is_better else flat[others]
-    read = stack_models(out, values, others, LOSS)
-    return PredictionTable(read.table, attrs={"holds": "scores"})
+    read = model_columns(out, values, others, LOSS)
+    return replace(read, attrs={"holds": "scores"}, called=None)
