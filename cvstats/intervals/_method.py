@@ -151,7 +151,8 @@ class Method:
         if design.scores and not self.takes_scores:
             return (
                 "the log holds one score for each split, and no losses of single points. Choose "
-                "corrected_t or five_by_two, or read predictions instead of scores."
+                "corrected_t, compare or winner; or keep predictions: cvstats.evaluate does, and "
+                "cross_validate(…, return_estimator=True, return_indices=True)."
             )
         if design.metric and self.takes_metrics is False:
             return (
@@ -313,7 +314,8 @@ class IntervalMethod(LogMethod):
         """
         result = super().run(log, losses, **options)
         of_differences = is_difference(log, losses)
-        if self.difference_guarantee and of_differences:
+        trained = not log.fixed_sources  # no model was trained on the tasks of a benchmark
+        if self.difference_guarantee and of_differences and trained:
             result = self.qualify_difference(result, find_unstable(log, losses))
         doubts = find_doubts(
             log, losses, result.columns["estimate"],
@@ -348,8 +350,7 @@ class IntervalMethod(LogMethod):
     def qualify_difference(self, result: Result, unstable: MaskArray | None) -> Result:
         """State what is promised for differences, and mark those that are not stable.
 
-        A result with other words of its own keeps them: a heuristic promises less, and the tasks
-        of a benchmark need no stability.
+        A result that promises less by itself, such as a heuristic, keeps its own words.
         """
         caution, attrs = result.caution, dict(result.attrs)
         if unstable is not None:
