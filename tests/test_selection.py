@@ -221,6 +221,24 @@ def test_suggestions_depend_on_the_points_and_are_not_followed():
     assert cvstats.interval(small).attrs["method"] == "wald"
 
 
+def test_nothing_is_suggested_for_groups_and_test_sets():
+    log = folds(100, 5)
+    grouped = pd.concat({s: log.xs(s, level="fold", drop_level=False) for s in range(5)})
+    grouped = grouped.rename_axis(["source", *log.index.names])
+    for one in (grouped, log.droplevel("fold")):
+        assert cvstats.interval(one).attrs["suggestion"] == ""
+        assert cvstats.methods(one).attrs["suggestion"] == ""
+
+
+def test_scores_name_methods_for_the_same_question():
+    log = folds(40, 5).groupby("fold").mean()
+    log.attrs["holds"] = "scores"
+    with pytest.raises(LogError, match="no losses of single points. Choose corrected_t or five_by"):
+        cvstats.wald(log)
+    with pytest.raises(LogError, match="no losses of single points. Choose compare, rope or winn"):
+        cvstats.best_set(log)
+
+
 def test_a_method_by_name():
     found = cvstats.interval(folds(), method="cv_t")
     assert (found.attrs["method"], found.attrs["reason"]) == ("cv_t", "asked for by name")

@@ -124,9 +124,14 @@ def recommend_for_test_sets(design: Design) -> tuple[str, str]:
 
 
 def suggest_study(design: Design) -> str:
-    """Say what the study recommends for so many points; nothing where they have no names."""
+    """Say what the study recommends for so many points.
+
+    It compares ways to resample independent points: it says nothing about groups, which random
+    splits would tear apart, nor about a test set, for which nothing was resampled.
+    """
     n = design.splits().points
-    if n is None:
+    one_test_set = covers_all_points(design) and not is_partition(design)
+    if n is None or design.number("source") > 1 or one_test_set:
         return ""
     if n <= SMALL:
         what = (
