@@ -50,7 +50,7 @@ def methods(losses: Losses) -> pd.DataFrame:
         with about as many points), ``fits`` (how many models have to be fitted), ``needs`` and
         ``reference``.
         ``attrs["suggestion"]`` says what a large comparison of the methods recommends for this
-        number of points.
+        number of independent points, and is empty for groups and for language models.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def methods(losses: Losses) -> pd.DataFrame:
             }
         )
     table = pd.DataFrame(rows).set_index("method")
-    table.attrs = {"suggestion": suggest_study(log.design)}
+    table.attrs = {"suggestion": suggest_study(log)}
     return table
 
 
@@ -189,11 +189,12 @@ def interval(
 
     Returns
     -------
-    Series, DataFrame or Dataset
+    DataFrame or Dataset
         The result of the method, with ``attrs["reason"]``, why it was this one and how often it
         held the truth in simulated populations like this log, and
         ``attrs["suggestion"]``, what a large comparison of the methods recommends for so many
-        points. A suggestion is never followed: it takes another log.
+        independent points; empty for groups and for language models, which it did not study. A
+        suggestion is never followed: it takes another log.
 
     Raises
     ------
@@ -230,7 +231,7 @@ def interval(
     log = read(losses, missing=missing)
     asked = method is not None
     name, reason = (method, "asked for by name") if method is not None else recommend_method(log)
-    facts = {"reason": reason, "suggestion": suggest_study(log.design)}
+    facts = {"reason": reason, "suggestion": suggest_study(log)}
     describe = partial(describe_measured, name, log.design)
     run = partial(find_method(name).run, alpha=alpha)
     if is_lazy(log):

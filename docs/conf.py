@@ -85,6 +85,7 @@ html_sidebars = {
         "faq",
         "other_tools",
         "benchmarks",
+        "evidence",
         "architecture",
         "contributing",
         "changelog",

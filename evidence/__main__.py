@@ -17,7 +17,7 @@ from typing import Any
 for _library in ("OMP", "OPENBLAS", "MKL", "NUMBA"):  # one process a core, one thread a process
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
-from evidence import comparisons, designs, literature, results, study  # noqa: E402
+from evidence import comparisons, designs, results, study  # noqa: E402
 
 CORE_MINUTES = 70
 """What the whole study takes on one core."""
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 part: [cell for cell in some if is_quick(cell)] for part, some in cells.items()
             }
             found = study.run_study(quick, Path(folder), scale=QUICK, jobs=chosen.jobs)
-        changes = list(results.find_changes(results.read(), found))
+        changes = list(results.find_changes(results.read(results.FILE), found))
         print(*changes, f"{len(changes)} figures differ from the stored ones", sep="\n")
         return 1 if changes else 0
     folder = chosen.folder / study.fingerprint()
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if chosen.method:
         print(format_rows(found, chosen.method))
     else:
-        results.write(results.collect(found, literature.compare(found.rows), chosen.jobs))
+        results.write(results.collect(found, chosen.jobs), results.FILE)
         print(f"wrote {results.FILE}")
     return 0
 
@@ -82,6 +82,7 @@ def select(cells: Mapping[str, list[Any]], method: str) -> dict[str, list[Any]]:
         "comparisons": [match for match in cells["comparisons"] if match.plan in of_plan],
         "best": cells["best"] if method == "best_set" else [],
         "power": cells["power"] if method == "power" else [],
+        "source_variances": [],
     }
     if not any(found.values()):
         sys.exit(f"the study does not ask {method!r}. Expected the name of an interval or test.")

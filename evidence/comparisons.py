@@ -18,7 +18,7 @@ from evidence.designs import Question, ask, describe
 from evidence.intervals import ALPHA, digits, share
 from evidence.learners import Array
 from evidence.populations import Drawn
-from evidence.simulate import resample
+from evidence.simulate import join_runs, resample, split_runs
 
 MARGIN = {"margin": "the effect"}
 """Stands for the effect of the contest: just too large a difference to be called none."""
@@ -140,11 +140,23 @@ def run(match: Match, runs: int, seed: int) -> dict[str, Array]:
             truth = truths[question.truth]
             if question.truth.startswith("expected"):
                 truth = np.broadcast_to(truth.mean(axis=1, keepdims=True), truth.shape)
-            asked = answer(log, question, truth, effect)
+            asked = answer_all(log, question, truth, effect)
             for name, values in asked.items():
                 found[f"{case}_{name}_{number}"] = values
             found[f"{case}_difference_{number}"] = truth[0] - truth[1]
     return found
+
+
+def answer_all(
+    log: xr.DataArray, question: Question, truth: Array, effect: float
+) -> dict[str, Array]:
+    """Ask a question on all runs, some at a time."""
+    parts, at = [], 0
+    for part in split_runs(log):
+        stop = at + part.sizes["run"]
+        parts.append(answer(part, question, truth[:, at:stop], effect))
+        at = stop
+    return join_runs(parts)
 
 
 def answer(log: xr.DataArray, question: Question, truth: Array, effect: float) -> dict[str, Array]:

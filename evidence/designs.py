@@ -133,9 +133,22 @@ DESIGNS: dict[str, Design] = {
             ask("out_of_source", "one_source", interval="prediction"),
             ask("out_of_source", "these_sources", target="these_sources"),
             ask("out_of_source", "these_sources", target="these_sources", variance="theta_a"),
-            ask("clustered", "expected"),
+            ask("clustered", "trained"),
             ask("wald", "these_sources"),
             ask("interval", "expected"),
+        ),
+    ),
+    "10-fold, 90%": Design(
+        lambda seed: plans.k_fold(10, rng=seed),
+        (ask("naive", "final", alpha=0.1), ask("naive", "expected_at_n", alpha=0.1)),
+    ),
+    "nested_cv, 90%": Design(
+        lambda seed: plans.nested_cv(5, 25, rng=seed),
+        (
+            ask("nested_cv", "final", alpha=0.1),
+            ask("nested_cv", "expected_at_n", alpha=0.1),
+            ask("nested_cv", "final"),
+            ask("nested_cv", "expected_at_n"),
         ),
     ),
     "test set": Design(None, TEST_SET),
@@ -169,7 +182,7 @@ DESIGNS: dict[str, Design] = {
     "test set, seeds": Design(
         None,
         (
-            ask("clustered", "trained", by=("point", "repetition")),
+            ask("clustered", "expected", by=("point", "repetition")),
             ask("holdout", "trained"),
         ),
     ),
@@ -251,16 +264,18 @@ def list_cells() -> list[Cell]:
     for name in ("lognormal mean", "ridge", "nearest neighbour"):
         cells += over(name, "25 splits", {1000: 500}, batch=50)
         cells += over(name, "five_by_two", {1000: 1000}, batch=100)
-        cells += over(name, "paired_subsampling", {1000: 100}, batch=20)
-        cells += over(name, "nested_cv", {1000: 100}, batch=10)
+        cells += over(name, "paired_subsampling", {1000: 300}, batch=20)
+        cells += over(name, "nested_cv", {1000: 300}, batch=10)
         cells += over(name, "case_bootstrap", {50: 300}, batch=50)
         cells += over(name, "two_stage", {50: 300}, batch=50)
     for name in ("lognormal mean", "ridge"):
         cells += over(name, "replace_one", {400: 400}, batch=20)
-    cells += over("deep tree", "nested_cv", {100: 40}, batch=10)
+    cells += over("deep tree", "nested_cv", {100: 100}, batch=10)
     cells += over("deep tree", "25 splits", {100: 200}, batch=50)
-    cells += over("sparse logit", "nested_cv", {90: 40}, batch=5)
-    cells += over("logit 20", "nested_cv", {100: 1000}, batch=100)
+    cells += over("sparse logit", "nested_cv, 90%", {90: 120}, batch=5)
+    cells += over("sparse logit", "10-fold, 90%", {90: 400}, batch=20)
+    cells += over("logit 20", "10-fold, 90%", {100: 4000}, batch=250)
+    cells += over("logit 20", "nested_cv, 90%", {100: 1000}, batch=100)
     for name in ("groups", "unequal groups"):
         sizes = {100: 4000, 300: 4000, 1000: 4000}
         cells += over(name, "10-fold of groups", sizes, batch=250)

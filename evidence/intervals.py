@@ -14,12 +14,12 @@ from cvstats.errors import LogError
 from evidence.designs import DESIGNS, Cell, Question, describe
 from evidence.learners import Array
 from evidence.populations import POPULATIONS
-from evidence.simulate import simulate
+from evidence.simulate import join_runs, simulate, split_runs
 
 ALPHA = 0.05
 
 MEASURED = (
-    "coverage", "below", "above", "width_ratio", "median_width_ratio", "cautioned",
+    "coverage", "below", "above", "width", "width_ratio", "median_width_ratio", "cautioned",
     "silent_coverage",
 )  # fmt: skip
 
@@ -34,22 +34,27 @@ def run(cell: Cell, runs: int, seed: int) -> dict[str, Array]:
     found = {f"truth_{name}": values for name, values in made.truths.items()}
     found["fits"] = np.array(made.fits)
     for number, question in enumerate(design.questions):
-        for name, values in answer(made.log, question, runs).items():
+        asked = join_runs([answer(part, question) for part in split_runs(made.log)])
+        for name, values in asked.items():
             found[f"{name}_{number}"] = values
     return found
 
 
-def answer(log: xr.DataArray, question: Question, runs: int) -> dict[str, Array]:
-    """One interval on all runs; NaN where it is refused."""
+def answer(log: xr.DataArray, question: Question) -> dict[str, Array]:
+    """One interval on all runs of a log; NaN where it is refused."""
+    runs = log.sizes["run"]
     function = getattr(cvstats, question.method)
     if question.method == "holdout" and "source" in log.coords:  # one model met all groups
         log = log.assign_coords(fold=("point", np.zeros(log.sizes["point"], dtype=int)))
     try:
-        table = function(log, alpha=ALPHA, **question.options)
+        table = function(log, **{"alpha": ALPHA, **question.options})
     except LogError:
         empty = np.full(runs, np.nan)
         return {"estimate": empty, "lower": empty, "upper": empty, "caution": np.zeros(runs, int)}
-    return {name: table[name].values for name in ("estimate", "lower", "upper", "caution")}
+    found = {name: table[name].values for name in ("estimate", "lower", "upper", "caution")}
+    if question.method == "interval":
+        found["chosen"] = np.array(table.attrs["method"])
+    return found
 
 
 def summarize(cell: Cell, found: Arrays) -> list[dict[str, Any]]:
@@ -61,6 +66,7 @@ def summarize(cell: Cell, found: Arrays) -> list[dict[str, Any]]:
         if question.truth in ("expected", "expected_at_n"):
             truth = np.full_like(truth, truth.mean())
         limits = {name: found[f"{name}_{number}"] for name in ("estimate", "lower", "upper")}
+        alpha = question.options.get("alpha", ALPHA)
         row = {
             "method": question.method,
             "options": dict(question.options),
@@ -68,17 +74,24 @@ def summarize(cell: Cell, found: Arrays) -> list[dict[str, Any]]:
             "plan": cell.design if plan is None else describe(plan(0)),
             "n": cell.n,
             "target": question.truth,
-            "alpha": ALPHA,
+            "alpha": alpha,
             "runs": len(truth),
-            **measure(truth, **limits, caution=found[f"caution_{number}"]),
+            **measure(truth, **limits, caution=found[f"caution_{number}"], alpha=alpha),
             "fits": int(found["fits"]),
         }
+        if question.method == "interval":
+            row["chosen"] = str(found[f"chosen_{number}"])
         rows.append(row)
     return rows
 
 
 def measure(
-    truth: Array, estimate: Array, lower: Array, upper: Array, caution: Array
+    truth: Array,
+    estimate: Array,
+    lower: Array,
+    upper: Array,
+    caution: Array,
+    alpha: float = ALPHA,
 ) -> dict[str, float | None]:
     """Coverage and width of the runs that were not refused.
 
@@ -93,12 +106,13 @@ def measure(
         values[answered] for values in (truth, estimate, lower, upper, caution)
     )
     covered, silent = (lower <= truth) & (truth <= upper), caution == 0
-    oracle = 2 * float(special.ndtri(1 - ALPHA / 2)) * np.std(estimate - truth)
+    oracle = 2 * float(special.ndtri(1 - alpha / 2)) * np.std(estimate - truth)
     width = upper - lower
     return {
         "coverage": share(covered),
         "below": share(truth < lower),
         "above": share(truth > upper),
+        "width": digits(width.mean()),
         "width_ratio": digits(width.mean() / oracle),
         "median_width_ratio": digits(np.median(width) / oracle),
         "cautioned": share(~silent),

@@ -2,11 +2,186 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-Rows = dict[str, list[dict[str, Any]]]
+Row = dict[str, Any]
+Rows = dict[str, list[Row]]
+
+BAYLE_2 = "Bayle et al. (2020), figure 2"
+BAYLE_3 = "Bayle et al. (2020), figure 3"
+BATES = "Bates, Hastie and Tibshirani (2024), table 1"
+THIRTEEN = "Schulz-Kuempel et al. (2024), thirteen methods"
+GERAS = "Geras and Sutton (2013), figure 6"
 
 
-def compare(rows: Rows) -> list[dict[str, Any]]:
-    """A row for each statement of the literature that the study can judge."""
-    return []
+def pick(rows: Rows, part: str, **wanted: Any) -> Row:
+    """The one row with these facts; a plan by the beginning of its name."""
+    options = wanted.pop("options", {})
+    found = [
+        row for row in rows[part]
+        if row.get("options", {}) == options
+        and all(str(row[name]).startswith(str(value)) if name == "plan" else row[name] == value
+                for name, value in wanted.items())
+    ]  # fmt: skip
+    if len(found) != 1:
+        raise LookupError(f"{len(found)} rows of {part} are {wanted} with {options}")
+    return found[0]
+
+
+def percent(value: float) -> str:
+    return f"{100 * value:.1f}%"
+
+
+def line(study: str, what: str, theirs: str, ours: str, runs: int, agrees: bool) -> Row:
+    return {"study": study, "line": what, "theirs": theirs, "ours": ours, "runs": runs,
+            "agrees": bool(agrees)}  # fmt: skip
+
+
+def judge_coverage(rows: Rows) -> list[Row]:
+    """Wald's interval covers for a stable learner, and the valid ones are wider."""
+    found = []
+    for name, n in (("ridge", 1000), ("ridge", 10_000), ("flights late", 1000)):
+        row = pick(rows, "intervals", method="wald", population=name, n=n, plan="k_fold")
+        found.append(line(
+            BAYLE_2, f"95% interval of the test error, {name}, n = {n:,}, 10 folds",
+            "covers 95% at all sizes",
+            percent(row["coverage"]), row["runs"], abs(row["coverage"] - 0.95) < 0.02,
+        ))  # fmt: skip
+    wald = pick(rows, "intervals", method="wald", population="ridge", n=1000, plan="k_fold")
+    others = [
+        pick(rows, "intervals", method=method, population="ridge", n=1000, plan=plan)
+        for method, plan in (
+            ("holdout", "holdout"), ("corrected_t", "k_fold"), ("corrected_t", "subsampling"),
+            ("five_by_two", "five_by_two"), ("cv_t", "k_fold"),
+        )
+    ]  # fmt: skip
+    ratios = ", ".join(
+        f"{row['method']} on {row['plan'].split('(')[0]} {row['width'] / wald['width']:.2f}"
+        for row in others
+    )
+    valid = [row for row in others if row["coverage"] >= 0.93]
+    found.append(line(
+        BAYLE_2, "width in proportion to that of Wald's, ridge, n = 1,000",
+        "the smallest width of all", ratios, wald["runs"],
+        all(row["width"] > wald["width"] for row in valid),
+    ))  # fmt: skip
+    return found
+
+
+def judge_tests(rows: Rows) -> list[Row]:
+    """The test of improvement holds its level where the difference is relatively stable."""
+    found = []
+    for name, stable in (("one feature each", True), ("soft thresholds", False)):
+        row = pick(rows, "comparisons", method="compare", population=name, n=1000,
+                   plan="k_fold", options={"method": "wald"})  # fmt: skip
+        corrected = pick(rows, "comparisons", method="compare", population=name, n=1000,
+                         plan="k_fold", options={"method": "corrected_t"})  # fmt: skip
+        found.append(line(
+            BAYLE_3, f"size of the 5% test, {name}, n = 1,000", "5%, the level",
+            percent(row["size"]), row["runs"], abs(row["size"] - 0.05) < 0.02,
+        ))  # fmt: skip
+        if stable:
+            found.append(line(
+                BAYLE_3, f"power beside that of corrected_t, {name}, n = 1,000",
+                "the most powerful test",
+                f"{percent(row['power'])} and {percent(corrected['power'])}", row["runs"],
+                row["power"] > corrected["power"],
+            ))  # fmt: skip
+    return found
+
+
+def judge_bates(rows: Rows) -> list[Row]:
+    """Miscoverage of nominal 90% intervals, low and high."""
+    found = []
+    for name, n, theirs in (
+        ("logit 20", 100, "near 10% in all"),
+        ("sparse logit", 90, "10% to 20% on each side by cross-validation, 3% to 6% nested"),
+    ):
+        naive, nested = (
+            pick(rows, "intervals", method=method, population=name, n=n, target="final", plan=plan,
+                 options={"alpha": 0.1})
+            for method, plan in (("naive", "k_fold"), ("nested_cv", "nested_cv"))
+        )  # fmt: skip
+        ours = "; ".join(
+            f"{row['method']}: {percent(row['below'])} below, {percent(row['above'])} above"
+            for row in (naive, nested)
+        )
+        misses = [1 - row["coverage"] for row in (naive, nested)]
+        if name == "logit 20":
+            agrees = all(abs(miss - 0.1) < 0.04 for miss in misses)
+        else:
+            agrees = misses[0] > 0.2 and 0.04 < misses[1] < 0.14
+        found.append(line(
+            BATES, f"errors of 90% intervals of the final model's error, {name}, n = {n}",
+            theirs, ours, nested["runs"], agrees,
+        ))  # fmt: skip
+    return found
+
+
+def judge_ranking(rows: Rows) -> list[Row]:
+    """The verdicts of the benchmark study, on what each method was held to there: the risk."""
+    verdicts: list[tuple[str, str, str, dict[str, Any], Callable[[float], bool]]] = [
+        ("holdout", "holdout", "good coverage, too wide", {}, lambda c: c > 0.92),
+        ("naive", "k_fold", "Wald: mostly reasonable coverage", {}, lambda c: c > 0.9),
+        ("nested_cv", "nested_cv", "good, a bit conservative", {"target": "final"},
+         lambda c: 0.94 < c < 0.985),
+        ("conservative_z", "paired_subsampling", "conservative", {}, lambda c: c > 0.94),
+        ("corrected_t", "subsampling", "a bit too liberal", {}, lambda c: 0.88 < c < 0.95),
+        ("five_by_two", "five_by_two", "not among the five decent ones", {}, lambda c: c < 0.93),
+        ("replace_one", "replace_one", "not among the five decent ones", {}, lambda c: c < 0.93),
+        ("bootstrap_oob", "bootstrap", "not among the five decent ones", {}, lambda c: c < 0.93),
+        ("bootstrap_632", "bootstrap", "not among the five decent ones", {}, lambda c: c < 0.93),
+        ("location_shifted", "bootstrap", "not among the five decent ones", {},
+         lambda c: c < 0.93),
+    ]  # fmt: skip
+    found = []
+    for method, plan, theirs, more, holds in verdicts:
+        some = [
+            pick(rows, "intervals", method=method, population=name, n=100, plan=plan, **more)
+            for name in ("ridge", "flights late")
+        ]
+        coverages = [row["coverage"] for row in some]
+        ours = ", ".join(
+            f"{row['population']} {percent(row['coverage'])} at {row['width_ratio']:.2f} times the "
+            f"oracle's width"
+            for row in some
+        )
+        agrees = holds(sum(coverages) / len(coverages))
+        found.append(line(THIRTEEN, f"{method}, n = 100", theirs, ours, some[0]["runs"], agrees))
+    tree = pick(rows, "intervals", method="naive", population="deep tree", n=100, plan="k_fold")
+    found.append(line(
+        THIRTEEN, "Wald's interval for the risk of a deep tree, n = 100", "poor coverage",
+        percent(tree["coverage"]), tree["runs"], tree["coverage"] < 0.9,
+    ))  # fmt: skip
+    return found
+
+
+def judge_sources(rows: Rows) -> list[Row]:
+    """Estimators of the variance over data sets of ten sources, in proportion to it."""
+    few, *_, many = rows["source_variances"]
+
+    def both(name: str) -> str:
+        return (
+            f"{few[name]:.2f} with {few['points']}, {many[name]:.2f} with {many['points']} points"
+        )
+
+    return [
+        line(GERAS, "theta_gamma in proportion to the variance", "far too large for many points",
+             both("theta_gamma"), many["runs"], many["theta_gamma"] > 3),
+        line(GERAS, "theta_A in proportion to the variance", "always too small",
+             both("theta_a"), many["runs"], few["theta_a"] < 1 and many["theta_a"] < 1),
+        line(GERAS, "theta_B in proportion to the variance", "hardly biased for many points",
+             both("theta_b"), many["runs"], 0.8 < many["theta_b"] < 1.25),
+        line(GERAS, "theta_5 and theta_3 of random folds", "theta_5 is less biased, almost not",
+             f"{both('theta_5')}; theta_3: {both('theta_3')}", many["runs"],
+             abs(few["theta_5"] - 1) < abs(few["theta_3"] - 1)),
+    ]  # fmt: skip
+
+
+def compare(rows: Rows) -> list[Row]:
+    """A line for each statement of the literature that the study can judge."""
+    return [
+        *judge_coverage(rows), *judge_tests(rows), *judge_bates(rows), *judge_ranking(rows),
+        *judge_sources(rows),
+    ]  # fmt: skip

@@ -46,10 +46,14 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Given:
-    """A log of losses of rules that nobody fits, and what its mean is an estimate of."""
+    """A log of losses of rules that nobody fits, and what its mean is an estimate of.
+
+    Where training seeds are drawn as well, ``trained`` is the error of the rules that were drawn.
+    """
 
     log: xr.DataArray
-    truth: Array | float
+    truth: float
+    trained: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,8 @@ class Population:
     draw: Callable[[int, int, np.random.Generator], Drawn | Given]
     design: str = "points"
     reference: str = ""
+    stable: bool = True
+    """Whether the exchange of one training point hardly changes the rule, as points grow."""
 
 
 EXACT = "closed form for each fitted model"
@@ -350,7 +356,8 @@ def seeds_and_points(n: int, runs: int, rng: np.random.Generator, *, seeds: int 
     """Several training seeds on one test set: points differ, and so do seeds."""
     points, seed = rng.normal(size=(runs, 1, n)), 0.3 * rng.normal(size=(runs, seeds, 1))
     losses = 2 + points + seed + rng.normal(size=(runs, seeds, n))
-    return Given(xr.DataArray(losses, dims=("run", "repetition", "point")), 2.0)
+    log = xr.DataArray(losses, dims=("run", "repetition", "point"))
+    return Given(log, 2.0, trained=2 + seed.mean(axis=(1, 2)))
 
 
 def ranked_scores(n: int, runs: int, rng: np.random.Generator) -> Given:
@@ -384,24 +391,25 @@ _LIST = [
                "squared", EXACT, partial(label_share, rate=0.2)),
     Population("ridge", "Ridge regression on 5 features with normal noise", "squared", MATRIX,
                partial(linear, features=5, signal=2.0, penalty=1.0)),
-    Population("ridge t3", "Ridge regression on 5 features with t3 noise", "squared", MATRIX,
+    Population("ridge t3", "Ridge regression, t3 noise: squared errors have no variance",
+               "squared", MATRIX,
                partial(linear, features=5, signal=2.0, penalty=1.0, heavy=True)),
     Population("least squares 30", "Least squares on 30 features: overfits small samples",
                "squared", MATRIX, partial(linear, features=30, signal=2.0)),
     Population("interpolation peak", "Minimum-norm least squares on 85 features, near n = 100",
-               "squared", MATRIX, partial(linear, features=85, signal=2.0)),
+               "squared", MATRIX, partial(linear, features=85, signal=2.0), stable=False),
     Population("nearest neighbour", "1-nearest-neighbour regression of a wave", "squared",
                "closed form for each fitted model: integrals over the cells of its points",
-               neighbour),
+               neighbour, stable=False),
     Population("nearest label", "1-nearest-neighbour classification", "zero_one",
                "closed form for each fitted model: integrals over the cells of its points",
-               neighbour_label),
+               neighbour_label, stable=False),
     Population("deep tree", "A deep regression tree on Friedman's first function, 10 features",
                "squared", "measured on 20,000 points for each fitted model", tree,
-               reference="Friedman (1991), doi:10.1214/aos/1176347963"),
+               reference="Friedman (1991), doi:10.1214/aos/1176347963", stable=False),
     Population("sparse logit", "l1-penalised logistic regression, n = 90, 1,000 features, 4 count",
                "zero_one", "closed form for each fitted model, by quadrature",
-               sparse_logit, reference=BATES),
+               sparse_logit, reference=BATES, stable=False),
     Population("logit 20", "Logistic regression without a penalty on 20 features, 4 count",
                "zero_one", "closed form for each fitted model, by quadrature",
                logit, reference=BATES),

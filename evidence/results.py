@@ -11,8 +11,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from evidence import literature
 from evidence.contests import CONTESTS
 from evidence.populations import POPULATIONS
+from evidence.simulate import TRUTHS
 from evidence.study import ROOT, SEED, Study
 
 FILE = ROOT / "cvstats" / "evidence.json"
@@ -28,7 +30,7 @@ TOO_FAR = 5.0
 """Standard errors of two runs beyond which they differ; among 1,000 shares by chance never."""
 
 
-def collect(study: Study, literature: list[dict[str, Any]], jobs: int) -> dict[str, Any]:
+def collect(study: Study, jobs: int) -> dict[str, Any]:
     """All that the file holds."""
     about = {
         "seed": SEED,
@@ -38,8 +40,8 @@ def collect(study: Study, literature: list[dict[str, Any]], jobs: int) -> dict[s
         "minutes": round(study.seconds / 60 / jobs, 1),
         "runs": study.runs,
     }
-    return {"study": about, "populations": list_populations(), **study.rows,
-            "literature": literature}  # fmt: skip
+    return {"study": about, "targets": TRUTHS, "populations": list_populations(), **study.rows,
+            "literature": literature.compare(study.rows)}  # fmt: skip
 
 
 def read_version() -> str:
@@ -58,14 +60,14 @@ def find_commit() -> str:
     return told.stdout.strip()
 
 
-def list_populations() -> list[dict[str, str]]:
+def list_populations() -> list[dict[str, Any]]:
     """What is drawn in the study, for intervals and for comparisons."""
-    facts = ("name", "title", "kind", "design", "truth", "reference")
+    facts = ("name", "title", "kind", "design", "stable", "truth", "reference")
     every = [*POPULATIONS.values(), *CONTESTS.values()]
     return [{fact: getattr(one, fact) for fact in facts} for one in every]
 
 
-def write(content: Mapping[str, Any], path: Path = FILE) -> None:
+def write(content: Mapping[str, Any], path: Path) -> None:
     """Write the file, a line for each row, so that a change of figures can be read."""
     parts = []
     for name, value in content.items():
@@ -77,8 +79,8 @@ def write(content: Mapping[str, Any], path: Path = FILE) -> None:
     path.write_text("{" + ",\n".join(parts) + "}\n", encoding="utf-8")
 
 
-def read(path: Path = FILE) -> dict[str, Any]:
-    """Read the file."""
+def read(path: Path) -> dict[str, Any]:
+    """Read such a file."""
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return found
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
+from cvstats.containers.doubts import LIMIT
 from cvstats.plans import Plan
 from evidence.learners import Array, Sample
 from evidence.populations import Drawn, Given, Population
@@ -40,8 +41,36 @@ def simulate(
     drawn = population.draw(n, runs, rng)
     if isinstance(drawn, Given):
         truth = np.broadcast_to(np.asarray(drawn.truth, dtype=float), (runs,))
-        return Simulation(drawn.log, {"trained": truth, "expected": truth}, 0)
+        trained = truth if drawn.trained is None else drawn.trained
+        return Simulation(drawn.log, {"trained": trained, "expected": truth}, 0)
     return resample(drawn, plan, truths, rng)
+
+
+def split_runs(log: xr.DataArray) -> list[xr.DataArray]:
+    """Cut a log into some runs at a time, so few losses that intervals look at each one of them.
+
+    Only then are the cautions those that a log of one run has.
+    """
+    runs = log.sizes["run"]
+    block = max(1, LIMIT * runs // log.size)
+    parts = []
+    for start in range(0, runs, block):
+        chosen = {"run": slice(start, start + block)}
+        part = log.isel(chosen)
+        part.attrs = {
+            name: fact.isel(chosen) if isinstance(fact, xr.DataArray) else fact
+            for name, fact in log.attrs.items()
+        }
+        parts.append(part)
+    return parts
+
+
+def join_runs(parts: list[dict[str, Array]]) -> dict[str, Array]:
+    """Put the answers to the parts of a log together; a single number of each is the same."""
+    return {
+        name: np.concatenate([part[name] for part in parts]) if values.ndim else values
+        for name, values in parts[0].items()
+    }
 
 
 def resample(drawn: Drawn, plan: Plan, truths: set[str], rng: np.random.Generator) -> Simulation:

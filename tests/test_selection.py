@@ -221,13 +221,20 @@ def test_suggestions_depend_on_the_points_and_are_not_followed():
     assert cvstats.interval(small).attrs["method"] == "wald"
 
 
-def test_nothing_is_suggested_for_groups_and_test_sets():
+def test_random_splits_are_not_suggested_where_they_would_divide_groups():
     log = folds(100, 5)
-    grouped = pd.concat({s: log.xs(s, level="fold", drop_level=False) for s in range(5)})
-    grouped = grouped.rename_axis(["source", *log.index.names])
-    for one in (grouped, log.droplevel("fold")):
-        assert cvstats.interval(one).attrs["suggestion"] == ""
-        assert cvstats.methods(one).attrs["suggestion"] == ""
+    sources = log.index.get_level_values("fold") // 2
+    grouped = log.set_index(pd.Index(sources, name="source"), append=True)
+    assert cvstats.interval(grouped).attrs["suggestion"] == ""
+    assert cvstats.methods(grouped).attrs["suggestion"] == ""
+
+
+@pytest.mark.parametrize("format", ["lm-eval", "inspect"])
+def test_no_training_is_suggested_for_models_that_were_only_tested(format):
+    log = folds(100, 5).droplevel("fold")
+    assert cvstats.interval(log).attrs["suggestion"]
+    log.attrs["format"] = format
+    assert cvstats.interval(log).attrs["suggestion"] == ""
 
 
 def test_scores_name_methods_for_the_same_question():

@@ -423,8 +423,8 @@ def methods(
     for name, row in table.iterrows():
         answer = f"yes: {row['target']}" if row["applies"] else f"no: {row['why_not']}"
         show(indent(str(name), answer, width))
-    if table.attrs["suggestion"]:
-        show("\n" + fill(str(table.attrs["suggestion"]), WIDTH))
+    if suggestion := str(table.attrs["suggestion"]):
+        show("\n" + fill(suggestion, WIDTH))
 
 
 @app.command

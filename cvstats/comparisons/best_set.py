@@ -7,7 +7,7 @@ the centered losses. It is drawn here directly, once for all models.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Real
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from cvstats.comparisons._groups import group_residuals, weights_of
+from cvstats.comparisons._groups import group_residuals, task_residuals, weights_of
 from cvstats.comparisons._max_t import (
     check_draws,
     count_leads,
@@ -224,7 +224,10 @@ def choose_models(
     chosen = default_method(log) if method is None else method
     find_method(chosen).require(log.design)
     by_groups = find_method(chosen).of_groups
-    pilot = over_groups(log, chosen) if by_groups else over_points(log, center)
+    if chosen == "out_of_source" and log.fixed_sources:
+        pilot = over_tasks(log)
+    else:
+        pilot = over_groups(log, chosen) if by_groups else over_points(log, center)
     repeated = None if by_groups or not repeats_folds(log) else log.moments(("repetition",))
     table: Numbers = {"estimate": pilot.estimate, **masked_columns(log.panels.width)}
     unstable = np.zeros(log.panels.width, dtype=bool)
@@ -300,25 +303,58 @@ def over_points(log: Log, center: str) -> Leads:
 
 def over_groups(log: Log, method: str) -> Leads:
     """Take sources for independent, as the interval ``method`` does."""
-    base = find_method(method).run(log)
+    base, n = find_method(method).run(log), log.design.number("source")
+    weigh = weights_of(method)
+
+    def residuals(differences: Differences) -> tuple[FloatArray, FloatArray]:
+        return group_residuals(log.moments(("source",), differences), weigh)
+
+    df = float(base.columns["df"][0])
+    guarantee = (
+        "holds each best model as sources grow, if they are independent and, where models were "
+        f"trained in folds, {RELATIVELY_STABLE}"
+    )
+    return leads_of(log, base, residuals, n, df, {"df": df, "guarantee": guarantee})
+
+
+def over_tasks(log: Log) -> Leads:
+    """Take the points of each task for independent, and the tasks as they are."""
+    base = find_method("out_of_source").run(log)
+    if "point" not in log.design.levels:
+        raise LogError(
+            "best_set compares the points of tasks by name, and this log has no level 'point'. "
+            "Add the identity of each point to the index."
+        )
+
+    def residuals(differences: Differences) -> tuple[FloatArray, FloatArray]:
+        return task_residuals(log.moments(("source", "point"), differences))
+
+    n, tasks = int(base.columns["n_points"].max()), log.design.number("source")
+    guarantee = "holds each best model as the points of each task grow, if they are independent"
+    return leads_of(log, base, residuals, n, n - tasks, {"guarantee": guarantee})
+
+
+def leads_of(
+    log: Log,
+    base: Result,
+    residuals: Callable[[Differences], tuple[FloatArray, FloatArray]],
+    n: int,
+    df: float,
+    attrs: dict[str, Any],
+) -> Leads:
+    """Gather what the test needs where an interval of groups says what is independent."""
     known = ~np.isnan(base.columns["estimate"])
     counts = {
         name: int(values[known.argmax()]) for name, values in base.columns.items() if is_count(name)
     }
     own = np.int64(Caution.NO_LOSSES | Caution.ZERO_VARIANCE)
-    df = float(base.columns["df"][0])
     return Leads(
         base.columns["estimate"],
-        iterate_group_cells(log, model_columns(log), known, method),
-        log.design.number("source"),
+        iterate_group_cells(log, model_columns(log), known, residuals, n),
+        n,
         df,
         counts,
-        {
-            "df": df,
-            "target": f"the models with the smallest {base.attrs['target']}",
-            "guarantee": "holds each best model as sources grow, if they are independent and, "
-            f"where models were trained in folds, {RELATIVELY_STABLE}",
-        },
+        {"target": f"the models with the smallest {base.attrs['target']}", **attrs},
         Caution(int(np.bitwise_or.reduce(base.caution & ~own))),
     )
 
@@ -502,21 +538,24 @@ def iterate_cells(
 
 
 def iterate_group_cells(
-    log: Log, columns: IntArray, known: MaskArray, method: str
+    log: Log,
+    columns: IntArray,
+    known: MaskArray,
+    residuals: Callable[[Differences], tuple[FloatArray, FloatArray]],
+    n: int,
 ) -> Iterator[tuple[IntArray, FloatArray, FloatArray, IntArray]]:
-    """Yield the same from the means of sources, of each model less the first one of its cell.
+    """Yield the same from residuals of groups, of each model less the first one of its cell.
 
-    The sums of squares have the factor that makes the variance of a difference of n sources
-    ``squares / (n - 1) / n``.
+    The sums of squares have the factor that makes the variance of a difference of n groups, or
+    points of tasks, ``squares / (n - 1) / n``.
     """
     whole = log.moments(repetition_level(log.design)).over(())
     level = loss_magnitude(whole.location[0], whole.m2[0], float(whole.count[0]))
-    n, weigh = log.design.number("source"), weights_of(method)
     for every in columns.T:
         cell = every[known[every]]
         if len(cell):
             to_first = Differences(log.panels, cell, np.full(len(cell), cell[0]))
-            apart, mean = group_residuals(log.moments(("source",), to_first), weigh)
+            apart, mean = residuals(to_first)
             squares, same = residual_squares(apart, mean, ROUNDING * level[cell])
             yield cell, n * (n - 1) * squares[np.ix_(same, same)], mean[same], same
 

@@ -157,7 +157,9 @@ def power(
     are drawn like these. More points for training change the models too, which no pilot shows.
 
     With groups (`clustered`, `out_of_source`) it is the number of groups that counts: more points
-    of these groups bring much less. Degrees of freedom grow with the groups.
+    of these groups bring much less. Degrees of freedom grow with the groups. The tasks of a
+    benchmark stay as they are, and it is their questions that count: ``points_needed`` are those of
+    all tasks together, in the shares of the pilot.
 
     Losses of 0 and 1 are planned for by McNemar's test: a difference d takes at least a share d
     of discordant points, so no pilot promises to find it with a few points. Of models that agree
@@ -332,7 +334,8 @@ def check_repetitions(log: Log, base: Result) -> None:
             "repetition, which does not show it. Expected a pilot with two or more."
         )
     name = base.attrs["interval_method"]
-    if name != "holdout" and count_groups(base) is None:
+    averages = name == "holdout" or (name == "out_of_source" and log.fixed_sources)
+    if not averages and count_groups(base) is None:
         raise LogError(
             f"repetitions= plans a shorter interval, and {name} does not shorten its interval for "
             f"repetitions. Expected one test set; or see smallest_effect_limit, which holds for "
@@ -341,7 +344,9 @@ def check_repetitions(log: Log, base: Result) -> None:
 
 
 def count_groups(base: Result) -> int | None:
-    """Count the clusters or sources that an interval takes for independent; None for points."""
+    """Count the clusters or sources that an interval takes for a sample; None for points."""
+    if "df" not in base.columns:
+        return None
     counts = (base.columns[name] for name in ("n_clusters", "n_sources") if name in base.columns)
     return next((int(count.max()) for count in counts), None)
 
@@ -550,7 +555,7 @@ def variance_parts(
 ) -> tuple[FloatArray, FloatArray]:
     """Compute the parts of the variance of each difference that repeating leaves, and removes."""
     repetitions = log.design.number("repetition")
-    if count_groups(base) is not None:
+    if count_groups(base) is not None or base.method == "out_of_source":
         n = log.design.splits().rows[0]
         averaged = n * base.columns["se"] ** 2
         if repetitions == 1:

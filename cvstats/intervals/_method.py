@@ -350,7 +350,8 @@ class IntervalMethod(LogMethod):
     def qualify_difference(self, result: Result, unstable: MaskArray | None) -> Result:
         """State what is promised for differences, and mark those that are not stable.
 
-        A result that promises less by itself, such as a heuristic, keeps its own words.
+        A result with other words of its own keeps them: a heuristic promises less, and the tasks
+        of a benchmark need no stability.
         """
         caution, attrs = result.caution, dict(result.attrs)
         if unstable is not None:

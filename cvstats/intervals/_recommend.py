@@ -29,6 +29,9 @@ STUDY = "Schulz-Kümpel, Fischer, Hornung, Boulesteix, Nagler and Bischl (2024),
 SMALL = 100
 """So many points are few for the study that compared the methods."""
 
+ONLY_TESTED = ("lm-eval", "inspect")
+"""Formats of logs of models that were tested and not trained."""
+
 RATES = "no_information"
 """Where the attrs of a log may hold the no-information rates."""
 
@@ -123,15 +126,14 @@ def recommend_for_test_sets(design: Design) -> tuple[str, str]:
     )
 
 
-def suggest_study(design: Design) -> str:
+def suggest_study(log: Log) -> str:
     """Say what the study recommends for so many points.
 
-    It compares ways to resample independent points: it says nothing about groups, which random
-    splits would tear apart, nor about a test set, for which nothing was resampled.
+    Nothing where they have no names; where they come from sources, which random splits would
+    divide; and of language models, which were not trained for it.
     """
-    n = design.splits().points
-    one_test_set = covers_all_points(design) and not is_partition(design)
-    if n is None or design.number("source") > 1 or one_test_set:
+    n = log.design.splits().points
+    if n is None or log.design.has("source") or log.noted.get("format") in ONLY_TESTED:
         return ""
     if n <= SMALL:
         what = (

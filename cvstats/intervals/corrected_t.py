@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from numbers import Real
 from typing import Any, Protocol, TypeAlias, TypeGuard
 

@@ -55,9 +55,12 @@ PREDICTION_GUARANTEE = (
     "distribution, and otherwise for none"
 )
 FIXED_TARGET = (
-    "mean over these sources, each with the same weight, of the expected loss on one of its points"
+    "mean over these tasks, each with the same weight, of the expected loss on new points of a task"
 )
-FIXED_GUARANTEE = "exact as the points of each source grow, for models trained on none of them"
+FIXED_GUARANTEE = (
+    "exact as the points of each task grow, if they are independent and no model was trained on "
+    "them"
+)
 BIASES = {
     "theta_a": "-K^-2 (sum_k omega_k + sum_kl gamma_kl)",
     "theta_b": "K^-2 (sum_k [sigma_k^2 - (M_k + 1) omega_k] / M_k - sum_kl gamma_kl)",

@@ -47,7 +47,7 @@ def test_what_is_measured():
     gaps = (estimate - truth)[:4]
     assert found == {
         "coverage": 0.25, "below": 0.25, "above": 0.5, "cautioned": 0.5, "silent_coverage": 0.5,
-        "refused": 0.2,
+        "refused": 0.2, "width": 1.75,
         "width_ratio": pytest.approx(1.75 / (2 * 1.959964 * gaps.std()), rel=1e-3),
         "median_width_ratio": pytest.approx(2 / (2 * 1.959964 * gaps.std()), rel=1e-3),
     }  # fmt: skip
@@ -59,7 +59,7 @@ def test_a_refusal_is_counted(tmp_path):
         intervals.POPULATIONS["normal mean"], designs.DESIGNS["10-fold"].plan(0), 30, 4, 1,
         {"trained"},
     ).log  # fmt: skip
-    found = intervals.answer(log, question, 4)
+    found = intervals.answer(log, question)
     assert np.isnan(found["lower"]).all()
     row = intervals.measure(np.ones(4), **found)
     assert row["refused"] == 1

@@ -245,6 +245,78 @@ def test_the_interval_for_fixed_tasks_covers():
     assert abs(float(covered) - 0.95) < 4 * np.sqrt(0.95 * 0.05 / 2_000)
 
 
+def answers_of_tasks(repetitions, seed=0, wrong=(0.4, 0.45, 0.6)):
+    """Draw losses of three models on two tasks of 40 and 60 questions."""
+    rng = np.random.default_rng(seed)
+    index = pd.MultiIndex.from_arrays(
+        [np.repeat(range(repetitions), 100), np.tile(np.repeat(["sums", "words"], [40, 60]),
+         repetitions), np.tile([*range(40), *range(60)], repetitions)],
+        names=["repetition", "source", "point"],
+    )  # fmt: skip
+    hard = np.tile(rng.random(100) - 0.5, repetitions)[:, None]
+    losses = (rng.random((len(index), 3)) < np.array(wrong) + hard).astype(float)
+    log = pd.DataFrame(losses, index, list("abc"))
+    log.attrs["sources_are"] = "fixed"
+    return log.droplevel("repetition") if repetitions == 1 else log
+
+
+@pytest.mark.parametrize("repetitions", [1, 3])
+def test_all_comparisons_of_tasks_rest_on_one_standard_error(repetitions):
+    log = answers_of_tasks(repetitions)
+    gaps = log.cvci.compare()
+    statistic = gaps["statistic"]
+    best = log.cvci.best_set()
+    expected = [
+        max(statistic["a", "b"], statistic["a", "c"]),
+        max(-statistic["a", "b"], statistic["b", "c"]),
+        max(-statistic["a", "c"], -statistic["b", "c"]),
+    ]
+    np.testing.assert_allclose(best["statistic"], expected, rtol=1e-9)
+    for words in (best.attrs["target"], best.attrs["guarantee"], gaps.attrs["guarantee"]):
+        assert "new source" not in words
+        assert "task" in words
+    plan = log.cvci.power(effect=0.1)
+    assert "groups_needed" not in plan
+    np.testing.assert_allclose(plan["se"], gaps["se"])
+    reach = 1.959963985 + 0.841621234
+    needed = 100 * (reach * gaps["se"] / 0.1) ** 2
+    np.testing.assert_allclose(plan["points_needed"], np.ceil(needed))
+    assert log.cvci.winner()["mean"].item() == log.cvci.interval()["estimate"].min()
+
+
+def test_more_answers_to_the_questions_of_tasks_are_planned():
+    log = answers_of_tasks(5, seed=1)
+    plan = log.cvci.power(effect=0.1)
+    np.testing.assert_allclose(
+        plan["point_variance"] + plan["repetition_variance"] / 5, 100 * plan["se"] ** 2
+    )
+    same = log.cvci.power(effect=0.1, repetitions=5)
+    np.testing.assert_allclose(same["planned_se"], same["se"])
+    chosen = {"method": "out_of_source", "options": {"target": "these_sources"}}
+    del log.attrs["sources_are"]
+    doubled = log.cvci.power(effect=0.1, **chosen)
+    np.testing.assert_allclose(doubled["repetition_variance"], 0, atol=1e-12)
+    with pytest.raises(LogError, match="out_of_source does not shorten its interval"):
+        log.cvci.power(effect=0.1, repetitions=5, **chosen)
+
+
+def test_the_best_of_tasks_needs_names_of_questions():
+    log = answers_of_tasks(1).droplevel("point")
+    log.cvci.compare()
+    with pytest.raises(LogError, match="compares the points of tasks by name"):
+        log.cvci.best_set()
+
+
+@pytest.mark.slow
+def test_the_set_of_best_models_on_tasks_holds_the_best():
+    kept = [
+        answers_of_tasks(2, seed, (0.5, 0.5, 0.5)).cvci.best_set(n_draws=999)["in_set"]
+        for seed in range(400)
+    ]
+    share = np.mean(kept, axis=0)
+    assert (share > 0.95 - 4 * np.sqrt(0.95 * 0.05 / 400)).all()
+
+
 def test_several_answers_to_a_question_count_once():
     rng = np.random.default_rng(0)
     task = np.repeat(["sums", "words"], [40, 60])

@@ -1,0 +1,79 @@
+"""The variance of cross-validation over data sets of the same sources, and its estimators.
+
+The experiment of Geras and Sutton (2013, figure 6) with sources whose regressions are known: ten
+sources stay the same, their points are drawn anew in every run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import cvstats
+from cvstats import plans
+from evidence.intervals import digits
+from evidence.learners import Array, Linear, Moments
+from evidence.populations import Drawn
+from evidence.simulate import resample
+
+SOURCES = 10
+BY_SOURCE = ("theta_gamma", "theta_a", "theta_b")
+BY_FOLD = ("theta_3", "theta_5")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """So many points of each source."""
+
+    n: int
+    runs: int
+    batch: int = 250
+    population: str = "ten sources that stay"
+
+
+def draw(per_source: int, runs: int, rng: np.random.Generator) -> Drawn:
+    """New points of ten sources with coefficients of their own."""
+    x = rng.normal(size=(runs, SOURCES * per_source, 4))
+    x[:, :, 0] = 1
+    own = np.random.default_rng(2013).normal([0.0, 1, 1, 1], 0.4, size=(SOURCES, 4))
+    groups = np.repeat(np.arange(SOURCES), per_source)
+    y = np.einsum("rni,ni->rn", x, own[groups]) + rng.normal(size=x.shape[:2])
+    unused = Moments(np.eye(4), np.zeros(4), 1.0)
+    return Drawn(Linear(x, y, unused, penalty=1.0), groups)
+
+
+def run(cell: Experiment, runs: int, seed: int) -> dict[str, Array]:
+    """Means and estimated variances: one source left out at a time, and random folds."""
+    rng = np.random.default_rng(seed)
+    drawn = draw(cell.n, runs, rng)
+    by_source = resample(drawn, plans.leave_one_source_out(), set(), rng).log
+    without = Drawn(drawn.sample)
+    by_fold = resample(without, plans.k_fold(SOURCES, rng=seed % 2**32), set(), rng).log
+    estimators, components = cvstats.source_estimators(by_source), cvstats.decompose(by_fold)
+    return {
+        "mean_by_source": by_source.mean("evaluation").values,
+        "mean_by_fold": by_fold.mean("evaluation").values,
+        **{name: estimators[name].values for name in BY_SOURCE},
+        **{name: components[name].values for name in BY_FOLD},
+    }
+
+
+def summarize(cell: Experiment, found: Mapping[str, Array]) -> list[dict[str, Any]]:
+    """One row: both variances, and the mean of each estimator in proportion to its variance."""
+    by_source, by_fold = (float(np.var(found[f"mean_by_{what}"])) for what in ("source", "fold"))
+    return [{
+        "points": cell.n,
+        "runs": len(found["mean_by_source"]),
+        "theta_cvs": digits(by_source),
+        "theta_cvr": digits(by_fold),
+        **{name: digits(float(found[name].mean()) / by_source) for name in BY_SOURCE},
+        **{name: digits(float(found[name].mean()) / by_fold) for name in BY_FOLD},
+    }]  # fmt: skip
+
+
+def list_experiments() -> list[Experiment]:
+    """From few points of each source to many."""
+    return [Experiment(n, 4000, batch=250 if n <= 100 else 50) for n in (5, 20, 100, 500)]

@@ -1,0 +1,118 @@
+"""What results say of the study, and that the numbers are those of its file."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import cvstats
+from cvstats.evidence import read_figures
+
+FIGURES = read_figures()
+KIND = {row["name"]: row["kind"] for row in FIGURES["populations"]}
+DESIGN = {row["name"]: row["design"] for row in FIGURES["populations"]}
+
+
+def folds(values, *, sources=None):
+    n = len(values)
+    levels = {"fold": np.arange(n) % 10, "point": range(n)}
+    if sources is not None:
+        levels = {"fold": np.arange(n) % sources % 10, "source": np.arange(n) % sources,
+                  "point": range(n)}  # fmt: skip
+    return pd.Series(values, pd.MultiIndex.from_arrays(list(levels.values()), names=list(levels)))
+
+
+def normal(n, **options):
+    return folds(np.random.default_rng(0).normal(size=n) ** 2, **options)
+
+
+def shares_near(method, n, chosen, options=None):
+    """The coverage in each population, at the number of points nearest to n."""
+    found = {}
+    for row in FIGURES["intervals"]:
+        name = row["population"]
+        if row["method"] == method and row["options"] == (options or {}) and chosen(name):
+            gap = abs(np.log(row["n"] / n))
+            if row["coverage"] is not None and gap < found.get(name, (np.inf,))[0]:
+                found[name] = gap, row["coverage"]
+    return [coverage for _, coverage in found.values()]
+
+
+def test_the_reason_of_an_interval():
+    reason = normal(120).cvci.interval().attrs["reason"]
+    start, measured = reason.split("; ")
+    assert start == "a partition into 10 folds: every point is tested once"
+    shares = shares_near(
+        "wald", 120, lambda name: KIND[name] not in ("zero_one", "score")
+        and DESIGN[name] in ("points", "repeated answers"),
+    )  # fmt: skip
+    assert measured.startswith(
+        f"95% intervals held the truth {100 * np.median(shares):.0f}% of the time in the median of "
+        f"{len(shares)} simulated populations of "
+    )
+    assert f" points, and {100 * min(shares):.0f}% in the worst: " in measured
+
+
+def test_losses_of_0_and_1_are_those_of_wilsons_limits():
+    log = folds((np.arange(1000) % 7 == 0).astype(float))
+    reason = log.cvci.interval().attrs["reason"]
+    shares = shares_near(
+        "wald", 1000, lambda name: KIND[name] == "zero_one" and DESIGN[name] == "points",
+        {"interval": "wilson"},
+    )  # fmt: skip
+    assert f"held the truth {100 * np.median(shares):.0f}% of the time in the median" in reason
+    assert f"{len(shares)} simulated populations" in reason
+
+
+def test_groups_are_measured_on_groups():
+    reason = normal(300, sources=30).cvci.interval().attrs["reason"]
+    shares = shares_near("clustered", 300, lambda name: DESIGN[name] in ("groups", "sources"))
+    assert f"{100 * min(shares):.0f}% in the worst" in reason
+
+
+def test_a_lazy_array_does_not_know_its_losses():
+    array = xr.DataArray(
+        np.random.default_rng(0).normal(size=(100, 3)), dims=("point", "lat"),
+        coords={"fold": ("point", np.arange(100) % 10)},
+    )  # fmt: skip
+    reason = array.chunk(lat=1).cvci.interval().attrs["reason"]
+    shares = shares_near(
+        "wald", 100, lambda name: KIND[name] != "score"
+        and DESIGN[name] in ("points", "repeated answers"),
+    )  # fmt: skip
+    assert f"in the median of {len(shares)} simulated populations" in reason
+
+
+def test_the_table_of_methods():
+    log = pd.DataFrame({"a": normal(100), "b": normal(100) + 0.1})
+    table = log.cvci.methods()
+    assert table.loc["nested_cv", "measured"].startswith("95% intervals held the truth ")
+    assert table.loc["compare", "measured"].startswith("tests at 5% called equal models different")
+    assert table.loc["decompose", "measured"] == ""
+    assert "ordered" not in table.loc["holdout", "measured"]
+    assert "autocorrelation" in table.loc["ordered", "measured"]
+
+
+def test_a_metric_is_measured_on_metrics():
+    rng = np.random.default_rng(1)
+    predictions = pd.DataFrame(
+        {"y": rng.integers(2, size=200), "p": rng.random(200), "fold": np.arange(200) % 5,
+         "point": range(200)}
+    ).set_index(["fold", "point"])  # fmt: skip
+    log = cvstats.losses(predictions, truth="y", prediction="p", loss="auc")
+    assert "in a simulated population of" in log.cvci.interval().attrs["reason"]
+
+
+@pytest.mark.parametrize("part", ["intervals", "comparisons"])
+def test_every_method_was_measured(part):
+    from cvstats.registry import list_methods
+
+    wanted = {
+        "intervals": [method.name for method in list_methods() if method.is_interval],
+        "comparisons": ["compare", "equivalence", "mcnemar", "rope", "winner"],
+    }[part]
+    for name in wanted:
+        found = {row["population"] for row in FIGURES[part] if row["method"] == name}
+        assert found, name
