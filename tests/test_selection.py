@@ -237,6 +237,15 @@ def test_no_training_is_suggested_for_models_that_were_only_tested(format):
     assert cvstats.interval(log).attrs["suggestion"] == ""
 
 
+def test_scores_name_methods_for_the_same_question():
+    log = folds(40, 5).groupby("fold").mean()
+    log.attrs["holds"] = "scores"
+    with pytest.raises(LogError, match="no losses of single points. Choose corrected_t or five_by"):
+        cvstats.wald(log)
+    with pytest.raises(LogError, match="no losses of single points. Choose compare, rope or winn"):
+        cvstats.best_set(log)
+
+
 def test_a_method_by_name():
     found = cvstats.interval(folds(), method="cv_t")
     assert (found.attrs["method"], found.attrs["reason"]) == ("cv_t", "asked for by name")
