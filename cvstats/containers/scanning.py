@@ -56,8 +56,11 @@ def columns_of(
     named: Mapping[str, str | None],
     by: str | Sequence[str] | None,
     model: str | None = None,
+    truth: str | None = None,
 ) -> TableColumns:
     """Find losses and levels among the columns of a table, and the columns that ``by`` adds.
+
+    With ``truth``, its column comes first, and ``loss`` are columns of predictions.
 
     Raises
     ------
@@ -70,7 +73,8 @@ def columns_of(
         raise LogError("loss= names no column. Expected a column of losses.")
     more = () if by is None else (by,) if isinstance(by, str) else by
     named = {**named, **{name: name for name in more if named.get(name) is None}}
-    columns = find_columns(known, losses, named, model, single=single)
+    values = losses if truth is None else [truth, *losses]
+    columns = find_columns(known, values, named, model, single=single)
     if not columns.levels:
         raise no_levels(known, "fold='cv_split'")
     used = list(columns.levels.values())

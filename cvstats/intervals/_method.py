@@ -149,10 +149,12 @@ class Method:
     def problem(self, design: Design, options: Mapping[str, Any] | None = None) -> str | None:
         """Say what is missing, and which plan makes it; None where the method applies."""
         if design.scores and not self.takes_scores:
+            of_one = isinstance(self, LogMethod)
+            others = "corrected_t or five_by_two" if of_one else "compare, rope or winner"
             return (
-                "the log holds one score for each split, and no losses of single points. Choose "
-                "corrected_t, compare or winner; or keep predictions: cvstats.evaluate does, and "
-                "cross_validate(…, return_estimator=True, return_indices=True)."
+                f"the log holds one score for each split, and no losses of single points. Choose "
+                f"{others}; or keep predictions: cvstats.evaluate does, and "
+                f"cross_validate(…, return_estimator=True, return_indices=True)."
             )
         if design.metric and self.takes_metrics is False:
             return (
