@@ -301,9 +301,14 @@ def floats(values: Values, what: str) -> FloatArray:
     else:
         stray = values.flat[0] if values.size else values.dtype
     shown = spelled(stray) if isinstance(stray, str) else str(stray)
+    way = "Convert them with pd.to_numeric; for labels use loss='zero_one'."
+    if isinstance(stray, str) and "," in stray and not stray.strip("+-0123456789.,"):
+        comma, dot = stray.rfind(","), stray.rfind(".")
+        marks = "thousands=','" if dot > comma else "decimal=','"
+        marks += " and thousands='.'" if 0 <= dot < comma else ""
+        way = f"Read a CSV file of such numbers with {marks}."
     raise LogError(
-        f"the {what} holds {shown}, which is not a number. Expected numbers for this loss. "
-        f"Convert them with pd.to_numeric; for labels use loss='zero_one'."
+        f"the {what} holds {shown}, which is not a number. Expected numbers for this loss. {way}"
     )
 
 
