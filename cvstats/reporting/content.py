@@ -143,7 +143,7 @@ class Report:
 
     @property
     def title(self) -> str:
-        """What the page is called where nobody has given it a name."""
+        """What the page is called unless it is given a name."""
         if self.evidence is None:
             return "Loss log"
         scale, names = scale_of_cell(self.evidence, 0), self.evidence.names
