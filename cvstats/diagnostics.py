@@ -419,14 +419,14 @@ def heavy_tails(examination: Examination) -> Iterator[Finding]:
     "Too skewed for so few points",
     caution=Caution.SKEWED,
     advice="The normal approximation is rough: use interval='hall' of wald or holdout, and do not "
-    "lean on p-values near the level.",
+    "rely on p-values near alpha.",
 )
 def skewed(examination: Examination) -> Iterator[Finding]:
     """Report the points that the rule 25 x skewness^2 asks for. Limit: more than there are."""
     n = examination.n_points
     needed = examination.shapes.n_for_skewness
     return examination.report_worst(
-        needed, needed > n, f"losses so skewed ask for {{:,.0f}} points, and there are {n:,}"
+        needed, needed > n, f"losses this skewed need {{:,.0f}} points, and there are {n:,}"
     )
 
 
@@ -500,7 +500,7 @@ GROUP_METHODS = " or ".join(
 @check(
     "CVS012",
     "Folds of unequal size",
-    advice="Choose whether points or folds count alike: wald(fold_weights='size') or 'equal'; "
+    advice="Choose whether points or folds get equal weight: wald(fold_weights='size') or 'equal'; "
     "for sources of such different sizes use clustered().",
 )
 def unequal_sizes(examination: Examination) -> Iterator[Finding]:
@@ -519,7 +519,7 @@ def unequal_sizes(examination: Examination) -> Iterator[Finding]:
 @check(
     "CVS013",
     "Folds of unequal variance",
-    advice="Look at what that fold holds: a group of its own, a few outliers, or a failed fit.",
+    advice="Look at what is in that fold: a group of its own, a few outliers, or a failed fit.",
 )
 def unequal_variances(examination: Examination) -> Iterator[Finding]:
     """Report the variance of the most variable fold over that of the median fold.
@@ -556,8 +556,8 @@ def few_folds(examination: Examination) -> Iterator[Finding]:
     "CVS015",
     "Few sources",
     caution=Caution.FEW_SOURCES,
-    advice="An interval for a new source leans on so few numbers; collect more sources, not "
-    "more points of these.",
+    advice="An interval for a new source rests on these few; collect more sources, not more "
+    "points of these.",
 )
 def few_sources(examination: Examination) -> Iterator[Finding]:
     """Report the number of sources. Limit: below 30."""
@@ -607,8 +607,8 @@ def unstable(examination: Examination) -> Iterator[Finding]:
 @check(
     "CVS018",
     "Drift across repetitions",
-    advice="Repetitions should not know their number. Look for a seed, a cache or a warm start "
-    "that is carried from one to the next.",
+    advice="Repetitions should not depend on their number. Look for a seed, a cache or a warm "
+    "start that is carried from one to the next.",
 )
 def drift(examination: Examination) -> Iterator[Finding]:
     """Report the p-value of a trend of the repetition means.
@@ -911,7 +911,7 @@ def duplicated_points(examination: Examination) -> Iterator[Finding]:
     "CVS029",
     "Best of many",
     caution=Caution.SELECTED,
-    advice="The smallest of many errors is too small, partly by luck, and its interval too low. "
+    advice="The smallest of many errors is partly luck: it is too small, and its interval too low. "
     "Report it on points that played no part in the choice; winner allows for the choice.",
 )
 def best_of_many(examination: Examination) -> Iterator[Finding]:

@@ -32,10 +32,8 @@ def attrs_of_log(losses: object) -> dict[Hashable, Any]:
     """Copy the attrs of a log; of several metrics take the facts of the one that it holds."""
     attrs = dict(getattr(losses, "attrs", {}))
     several = attrs.get("metrics")
-    names = names_of_metrics(losses)
-    if not isinstance(several, Mapping) or names is None or len(names) != 1:
-        return attrs
-    if names[0] not in several:
+    names = names_of_metrics(losses) or []
+    if len(names) != 1 or not isinstance(several, Mapping) or names[0] not in several:
         return attrs
     rest = {name: fact for name, fact in attrs.items() if name not in ("metric", "metrics")}
     return {**rest, "loss": str(names[0]), **several[names[0]]}

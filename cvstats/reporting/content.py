@@ -424,9 +424,9 @@ def of_many(report: Report, evidence: Evidence) -> Section:
     )
     sure = level_of(evidence)
     section.paragraphs.append(
-        f"A model that is truly the best is among those that may be the best with a probability of "
-        f"about {sure}; more points would leave fewer of them. The intervals are of each "
-        f"difference by itself."
+        f"The model that is truly best is among those that may be the best with a probability of "
+        f"about {sure}; more points would leave fewer of them. Each interval is for one difference "
+        f"by itself."
     )
     caption = f"How far the next models are behind {evidence.names[best]}, with {sure} intervals"
     section.parts.append(grid(table, caption, [str(column) for column in table], most=TOP))
@@ -497,9 +497,9 @@ def of_candidates(report: Report, evidence: Evidence, settings: Settings) -> Sec
         f"{number:,} of {len(frame):,} models may be the best"
     )  # fmt: skip
     section.paragraphs.append(
-        f"{found}. Here each model is only compared with the best of the others, not all pairs: "
-        f"this set may leave out a model that is tied above. A model that is truly the best is "
-        f"in it with a probability of about {level_of(evidence)}."
+        f"{found}. Each model is compared with the best of the others only, so this set may leave "
+        f"out a model that is tied above. The model that is truly best is in the set with a "
+        f"probability of about {level_of(evidence)}."
     )
     numbers = ["estimate", "in_set", "lower_rank", "upper_rank", "p_value"]
     section.parts.append(

@@ -195,3 +195,17 @@ def test_what_nobody_names_is_left_out(tmp_path):
     log = cvstats.read_log(path)
     assert log.index.names == ["fold", "point"]
     assert "nested" not in log.attrs
+
+
+def test_a_path_that_is_not_there(tmp_path):
+    assert refused(tmp_path / "resultz") == (
+        "resultz is not there. Expected the path of a file or folder."
+    )
+
+
+def test_numbers_with_a_decimal_comma_are_recognised():
+    table = pd.DataFrame({"fold": [1, 2], "point": [1, 2], "y": [1.0, 2.0], "m": ["1,5", "-2,0"]})
+    options = {"truth": "y", "prediction": "m", "loss": "squared_error"}
+    assert "Read the file with decimal=','" in refused(table, **options)
+    table["m"] = ["1.5", "x"]
+    assert "Convert them with pd.to_numeric" in refused(table, **options)
