@@ -189,7 +189,10 @@ def test_predictions_of_both_containers_agree(frame):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"truth": "y"}, "there is no column 'y'. Expected truth and prediction among 'y_true'; "),
+        (
+            {"truth": "y"},
+            "there is no column 'y'. Expected truth= and prediction= to be among 'y_true'; ",
+        ),
         ({"prediction": ["ridge", "tree"]}, "there is no column 'tree'"),
         ({"prediction": "fold"}, "there is no column 'fold'"),
         ({"prediction": []}, "prediction= names no column. Expected at least one model's"),

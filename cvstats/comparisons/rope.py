@@ -201,7 +201,7 @@ METHOD = Method(
     rope,
     requires=several_splits,
     needs="two random splits or more, or a (repeated) K-fold partition",
-    target="difference of the expected risks at the size of the training sets",
+    target="difference of the expected risks of models trained on sets of this size",
     guarantee="heuristic: takes the correlation of two test sets to be the test share",
     fits="1 for each split, K for each repetition",
     reference="Corani and Benavoli (2015), Machine Learning 100, 285-304, "

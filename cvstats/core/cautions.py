@@ -137,10 +137,10 @@ class Caution(IntFlag):
     )  # fmt: skip
     DISCORDANT_FEW = (
         1 << 20, "few discordant points",
-        "The models disagree on fewer than 25 points: normal approximations, chi-squared among "
-        "them, are rough.",
-        "Use an exact test, as mcnemar and compare do by themselves where each point is evaluated "
-        "once.",
+        "The models disagree on fewer than 25 points, too few for a normal approximation: the "
+        "standard error is rough.",
+        "Where each point was evaluated once, compare and mcnemar test exactly: rely on their "
+        "p-values. Otherwise evaluate more points.",
     )  # fmt: skip
     NO_TEST = (
         1 << 21, "no p-value", "The method gives an interval and no p-value.",

@@ -36,9 +36,7 @@ def repeated_levels(log: Log, *levels: str) -> tuple[str, ...]:
     return (*repetition_level(log.design), *levels)
 
 
-NEW_GROUPS = (
-    "mean loss over points of groups drawn as these were, of models trained on other groups"
-)
+NEW_GROUPS = "mean loss on points of new groups, drawn like these, of models not trained on them"
 """What an interval is about whose sample are groups."""
 
 INDEPENDENT = (

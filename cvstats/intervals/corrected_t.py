@@ -53,10 +53,10 @@ def corrected_t(
 ) -> Table:
     r"""Corrected resampled t interval, from random splits or the folds of cross-validation.
 
-    The target is the expected risk at the size of the training sets. The estimate is the plain
-    mean of the means of the J test sets. Its variance is that of independent means, raised by the
-    ratio of the numbers of test and training points because training sets overlap, and the limits
-    use Student's t with J - 1 degrees of freedom.
+    The target is the expected risk of models trained on sets of this size. The estimate is the
+    plain mean of the means of the J test sets. Its variance is that of independent means, raised by
+    the ratio of the numbers of test and training points because training sets overlap, and the
+    limits use Student's t with J - 1 degrees of freedom.
 
     Parameters
     ----------
@@ -316,7 +316,7 @@ METHOD = IntervalMethod(
     check=lambda options: check_train_size(options["train_size"]),
     requires=several_splits,
     needs="two random splits or more, or a (repeated) K-fold partition",
-    target="expected risk at the size of the training sets",
+    target="expected risk of models trained on sets of this size",
     guarantee="heuristic: takes the correlation of two test sets to be the test share; too narrow "
     "for random splits of unstable learners",
     fits="1 for each split, K for each repetition",

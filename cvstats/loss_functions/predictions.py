@@ -203,7 +203,9 @@ def losses(
     if not lazy and not isinstance(predictions, (pd.DataFrame, xr.Dataset)):
         raise LogError(
             f"a {type(predictions).__name__} holds no named predictions. Expected a DataFrame "
-            f"or a Dataset with the columns truth={truth!r} and prediction={prediction!r}."
+            f"or a Dataset, and the names of its columns: losses(frame, truth='y_true', "
+            f"prediction='y_pred'). Arrays are read by cvstats.read_log(predictions, y=y, cv=cv, "
+            f"loss=…)."
         )
     if classes is not None and single(classes):
         raise LogError(f"classes={classes!r} is not a list. Expected the label of each column.")
@@ -437,9 +439,8 @@ def require_columns(predictions: pd.DataFrame | xr.Dataset, names: Iterable[Hash
     for name in wanted:
         if not is_name(name) or name not in have:
             raise LogError(
-                f"there is no column {name!r}. Expected truth and prediction among "
-                f"{listed(map(repr, predictions))}; name them with truth= and prediction=."
-                f"{nearest(name, others)}"
+                f"there is no column {name!r}. Expected truth= and prediction= to be among "
+                f"{listed(map(repr, predictions))}.{nearest(name, others)}"
             )
         if have.count(name) > 1:
             raise LogError(f"several columns are called {name!r}. Expected one. Rename them.")
