@@ -10,7 +10,6 @@ import xarray as xr
 from cvstats.containers import dask
 from cvstats.containers.batch_files import load, save
 from cvstats.containers.batches import CellMoments, summarize
-from cvstats.containers.choosing import take_flagged, take_other_points
 from cvstats.containers.dask import (
     adjust_lazily,
     compare_lazily,
@@ -28,6 +27,7 @@ from cvstats.containers.log import Log, Table
 from cvstats.containers.metric_facts import cuts_cells, facts_of_metric, refuse_parts_of_cells
 from cvstats.containers.read import is_dask_frame, read
 from cvstats.containers.stacking import Axis, label_stacked
+from cvstats.containers.subsets import take_flagged, take_other_points
 
 Losses: TypeAlias = pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset | CellMoments
 """What a public function takes as a loss log."""

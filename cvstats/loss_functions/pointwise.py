@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal
@@ -36,7 +35,6 @@ __all__ = [
 
 Values = NDArray[Any]
 NUMBERS = (Real, Decimal, np.bool_)
-DECIMAL_COMMA = re.compile(r"[+-]?\d+(\.\d{3})*,\d+")
 
 
 @dataclass(frozen=True)
@@ -307,8 +305,10 @@ def floats(values: Values, what: str) -> FloatArray:
         stray = values.flat[0] if values.size else values.dtype
     shown = spelled(stray) if isinstance(stray, str) else str(stray)
     way = "Convert them with pd.to_numeric; for labels use loss='zero_one'."
-    if isinstance(stray, str) and DECIMAL_COMMA.fullmatch(stray.strip()):
-        marks = "decimal=',' and thousands='.'" if "." in stray else "decimal=','"
+    if isinstance(stray, str) and "," in stray and not stray.strip("+-0123456789.,"):
+        comma, dot = stray.rfind(","), stray.rfind(".")
+        marks = "thousands=','" if dot > comma else "decimal=','"
+        marks += " and thousands='.'" if 0 <= dot < comma else ""
         way = f"Read the file with {marks}, as pandas.read_csv and read_log take it."
     raise LogError(
         f"the {what} holds {shown}, which is not a number. Expected numbers for this loss. {way}"

@@ -33,7 +33,10 @@ NAMES = {
 }
 """What the mean of a loss is called, where it is not "mean" and the name of the loss."""
 
-SHARES = ("accuracy", "balanced accuracy", "error rate", "exact match")
+SHORT = {"acc": "accuracy", "acc_norm": "normalized accuracy", "em": "exact match"}
+"""Names of scores in the logs of benchmarks, in words."""
+
+SHARES = ("accuracy", "balanced accuracy", "error rate", "exact match", "normalized accuracy")
 """Shares of points, written in percent."""
 
 SHARE, ANY = (0.0, 1.0), (-inf, inf)
@@ -64,7 +67,7 @@ class Scale:
     @property
     def percent(self) -> bool:
         """Whether values are shares, written in percent."""
-        return self.name in SHARES
+        return is_share(self.name)
 
     @property
     def unit_words(self) -> str:
@@ -98,6 +101,16 @@ class Scale:
         return format_value(number + 0.0, "estimate", decimals, "auto").replace("-", "−")
 
 
+def is_share(words: str) -> bool:
+    """Whether a score, or each of several, is a share of points."""
+    return set(words.split(" or ")) <= set(SHARES)
+
+
+def bounds_of(words: str) -> tuple[float, float]:
+    """Say between which numbers the values of a score or a loss lie, as far as its name shows."""
+    return SHARE if is_share(words) else ANY
+
+
 def scale_of(noted: Mapping[Any, Any], facts: Mapping[Any, Any]) -> Scale:
     """Read off the attrs of a log and of its result what the numbers are."""
     named = {**facts, **noted}
@@ -107,16 +120,18 @@ def scale_of(noted: Mapping[Any, Any], facts: Mapping[Any, Any]) -> Scale:
     if isinstance(metric, str) and orientation is not None:
         if metric in METRICS:
             return Scale(METRICS[metric].words, str(orientation), units, METRICS[metric].range)
-        words = metric.replace("_", " ")
-        return Scale(words, str(orientation), units, SHARE if words in SHARES else ANY)
+        words = " or ".join(
+            SHORT.get(name, name.replace("_", " ")) for name in metric.split(" or ")
+        )
+        return Scale(words, str(orientation), units, bounds_of(words))
     loss = str(named.get("long_name") or named.get("loss") or "loss").replace("_", " ")
     for start, turned in (("1 - ", "1 - score"), ("-", "-score")):
         if loss.startswith(start) and len(loss) > len(start):
             words = loss.removeprefix(start)
-            return Scale(words, turned, units, SHARE if words in SHARES else ANY)
+            return Scale(words, turned, units, bounds_of(words))
     known = NAMES.get(loss) or (loss if loss.endswith((" score", " rate")) else f"mean {loss}")
     words = known.removeprefix("mean ") if loss.startswith("mean ") else known
-    return Scale(words, "error", units, SHARE if words in SHARES else ANY)
+    return Scale(words, "error", units, bounds_of(words))
 
 
 def describe_basis(facts: Mapping[Any, Any]) -> str:

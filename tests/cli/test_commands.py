@@ -109,7 +109,7 @@ def test_report_writes_the_page(capsys, files, tmp_path, flag):
     page = tmp_path / "page.html"
     status, out, err = run(capsys, "report", files / "flights.csv", flag, page)
     assert (status, out, err) == (0, f"wrote {page}\n", "")
-    assert "Cross-validated error in flights.csv" in page.read_text(encoding="utf-8")
+    assert "Report on flights.csv" in page.read_text(encoding="utf-8")
 
 
 def test_methods_tell_why_not(capsys, files):
