@@ -21,7 +21,7 @@ from cvstats.containers import (
     read,
     refuse_parts_of_cells,
 )
-from cvstats.core.layout import count_folds
+from cvstats.core.layout import count_folds, fold_level
 from cvstats.core.level_names import renaming, unused
 from cvstats.errors import LogError, listed, nearest
 from cvstats.options import Missing
@@ -143,23 +143,28 @@ def describe_log(losses: Losses) -> str:
         return f"<cvci: {error}>"
     design = log.design
     points = design.splits().points
-    parts = [
-        f"{points:,} points" if points is not None else f"{design.splits().rows.sum():,} losses"
-    ]
-    fold = count_folds(design)
+    one = "score" if design.scores else "loss"
+    parts = [f"{points:,} points" if points is not None and not design.scores else
+             count(int(design.splits().rows.sum()), one)]  # fmt: skip
+    fold = 1 if fold_level(design) == "source" else count_folds(design)
     counts = {
         "repetition": design.number("repetition"),
         "fold": fold,
-        "source": design.number("source"),
+        "task" if log.fixed_sources else "source": design.number("source"),
         "model": len(log.labels.models),
     }
     parts += [
-        f"{number:,} {name}{'s' if number > 1 else ''}"
-        for name, number in counts.items()
-        if number > 1 or name == "model"
+        count(number, name) for name, number in counts.items() if number > 1 or name == "model"
     ]
     guesses = [
         f"; level {name!r} is not used, and may name the {level}s: {renaming(design, name, level)}"
         for name, level in unused(design).items()
     ]
     return f"<cvci: {', '.join(parts)}{''.join(guesses)}>"
+
+
+def count(number: int, name: str) -> str:
+    """Write a number of things."""
+    if number == 1:
+        return f"1 {name}"
+    return f"{number:,} {name}{'es' if name.endswith('s') else 's'}"

@@ -55,7 +55,7 @@ from cvstats.intervals.out_of_source import FEW_SOURCES
 from cvstats.intervals.wald import DISAGREEMENT, measure_disagreement
 from cvstats.selection import interval
 
-__all__ = ["CHECKS", "Check", "diagnose"]
+__all__ = ["CHECKS", "Check", "Examination", "diagnose", "names_a_score"]
 
 
 class Finding(NamedTuple):
@@ -714,8 +714,8 @@ def unused_level(examination: Examination) -> Iterator[Finding]:
 @check(
     "CVS022",
     "Scores for losses",
-    advice="Losses are better when smaller, so scores rank the models upside down. Use 1 - x "
-    "for hits and accuracies, and -x for scores that can be any number.",
+    advice="Turn scores into losses: 1 - x for hits and accuracies, -x for scores that can be any "
+    "number; read_log(…, higher_is_better=True) does it.",
 )
 def scores(examination: Examination) -> Iterator[Finding]:
     """Report the mean loss.
@@ -736,8 +736,8 @@ def scores(examination: Examination) -> Iterator[Finding]:
         if hits or (mean > 0 and names_a_score(name)):
             what = "losses of 0 and 1" if hits else "losses with the name of a score"
             words = (
-                f"{what} have the mean {mean:.3g}: are these scores? Lower is better here: use "
-                f"1 - x for accuracies"
+                f"{what} have the mean {mean:.3g}: are these scores? Lower is better here, and "
+                f"scores rank the models upside down"
             )
             yield Finding(words, mean, name_model(log, model))
 

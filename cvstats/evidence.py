@@ -35,7 +35,9 @@ def read_figures() -> dict[str, Any]:
 def describe_measured(
     method: str, design: Design, *, binary: bool | None, wilson: bool = False
 ) -> str:
-    """Say how often a method was right in populations like a log; nothing where none was drawn.
+    """Say how often a method was right in populations like a log.
+
+    Nothing where none was drawn, and for logs of scores or without the identity of points.
 
     Parameters
     ----------
@@ -50,6 +52,8 @@ def describe_measured(
         Whether the limits are Wilson's.
     """
     points = design.splits().points
+    if design.scores or points is None:
+        return ""
     rows = [
         min(found, key=lambda row: distance(row["n"], points))
         for found in by_population(method, design, binary, wilson=wilson)
@@ -101,9 +105,9 @@ def by_population(
             yield found
 
 
-def distance(n: float, points: float | None) -> float:
+def distance(n: float, points: float) -> float:
     """How far two numbers of points are from each other, as a ratio."""
-    return 0.0 if points is None else abs(float(np.log(n / points)))
+    return abs(float(np.log(n / points)))
 
 
 def title_of(population: str) -> str:

@@ -104,7 +104,7 @@ def methods(losses: Losses) -> pd.DataFrame:
                 "why_not": words or "",
                 "target": method.target,
                 "guarantee": method.guarantee,
-                "measured": describe_measured(method.name, log.design, binary=binary),
+                "measured": quote_study(method.name, log, binary=binary),
                 "fits": method.fits,
                 "needs": method.needs,
                 "reference": method.reference,
@@ -113,6 +113,13 @@ def methods(losses: Losses) -> pd.DataFrame:
     table = pd.DataFrame(rows).set_index("method")
     table.attrs = {"suggestion": suggest_study(log)}
     return table
+
+
+def quote_study(name: str, log: Log, *, binary: bool | None, wilson: bool = False) -> str:
+    """Quote what was measured for logs like this one; tasks of a benchmark were not studied."""
+    if log.fixed_sources:
+        return ""
+    return describe_measured(name, log.design, binary=binary, wilson=wilson)
 
 
 def find_binary(log: Log) -> bool | None:
@@ -219,7 +226,7 @@ def interval(
     >>> log = cvstats.datasets.load("diabetes")
     >>> losses = cvstats.losses(log, prediction="ridge")
     >>> result = cvstats.interval(losses)
-    >>> print(result.attrs["method"], "-", result.attrs["reason"])
+    >>> print(result.attrs["method"], "-", result.attrs["reason"].partition(";")[0])
     wald - 10 repetitions of a partition into 10 folds: every point is tested once in each
     """
     check_alpha(alpha)
@@ -232,7 +239,7 @@ def interval(
     asked = method is not None
     name, reason = (method, "asked for by name") if method is not None else recommend_method(log)
     facts = {"reason": reason, "suggestion": suggest_study(log)}
-    describe = partial(describe_measured, name, log.design)
+    describe = partial(quote_study, name, log)
     run = partial(find_method(name).run, alpha=alpha)
     if is_lazy(log):
         if not asked and name in ("wald", "holdout"):  # each chunk finds out what losses it has

@@ -179,7 +179,9 @@ add_methods(Moments, without=("diagnose", "report"))
 def scan_parquet(
     path: Path | Sequence[Path],
     *,
-    loss: str | Sequence[str] = "loss",
+    loss: str | Sequence[str] | Callable[[Any, Any], Any] = "loss",
+    truth: str | None = None,
+    prediction: str | Sequence[str] | None = None,
     model: str | None = None,
     sample: str | None = None,
     outer: str | None = None,
@@ -200,8 +202,12 @@ def scan_parquet(
     path : str, path, or several of them
         A Parquet file, or a folder of them: a row for each evaluation. Or a list of these, or a
         pattern such as ``"logs/2024-*.parquet"`` (``**`` stands for any folders).
-    loss : str or sequence of str, optional
-        The column of losses; a list where each model has a column of its own.
+    loss : str, sequence of str or callable, optional
+        The column of losses; a list where each model has a column of its own. With ``truth`` and
+        ``prediction``, the loss of points to be computed of them, such as ``squared_error``, or a
+        function of two arrays, as in `cvstats.losses`.
+    truth, prediction : str or sequence of str, optional
+        The columns of the truth and of the predictions; a list for several models.
     model : str, optional
         The column that names the model, where the models are stacked; a column
         called ``model`` is found by itself. Their points are compared by sums of hashes, and
@@ -224,7 +230,7 @@ def scan_parquet(
     Raises
     ------
     LogError
-        If a column is missing, or some batch is not a loss log.
+        If a column is missing, some batch is not a loss log, or the loss is not one of points.
     ImportError
         If pyarrow is not installed (extra ``io``).
 
@@ -254,8 +260,8 @@ def scan_parquet(
         "source": source, "point": point,
     }  # fmt: skip
     return scan.scan_parquet(
-        Moments, path, loss, asked, model=model, by=by, pairs=pairs, missing=missing,
-        batch_size=batch_size, progress=progress,
+        Moments, path, loss, asked, truth=truth, prediction=prediction, model=model, by=by,
+        pairs=pairs, missing=missing, batch_size=batch_size, progress=progress,
     )  # fmt: skip
 
 
@@ -282,7 +288,7 @@ def scan_dask(
         A row for each evaluation, as of ``dask.dataframe.read_parquet``. Folds and points may
         be in any partition, and labels need not be known.
     loss, model, sample, outer, repetition, fold, source, point, by, pairs, missing : optional
-        As of `scan_parquet`.
+        As of `scan_parquet` of a file of losses.
 
     Returns
     -------

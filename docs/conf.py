@@ -86,6 +86,7 @@ html_sidebars = {
         "other_tools",
         "benchmarks",
         "evidence",
+        "methods",
         "architecture",
         "contributing",
         "changelog",

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pandas as pd
-from IPython.display import Markdown
+from IPython.display import HTML, Markdown
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
 
@@ -47,6 +47,11 @@ def usual(table):
     return table[table["name"] == table["method"].map(first.groupby("method")["name"].first())]
 
 
+def unusual(table):
+    """The rows with other options than the usual ones."""
+    return table[~table["name"].isin(usual(table)["name"])]
+
+
 def nearest(table, n):
     """Of each method and population the row with the number of points nearest to n."""
     gap = np.log(table["n"] / n).abs()
@@ -68,14 +73,20 @@ def describe_study():
     )
 
 
-def list_populations():
-    """A table of the populations."""
-    table = POPULATIONS.assign(kind=POPULATIONS["kind"].str.replace("zero_one", "0 or 1"))
-    table = table.rename(columns={"title": "what it is", "kind": "loss", "design": "what counts",
-                                  "truth": "how the truth is known"})  # fmt: skip
-    return Markdown(
-        table[["what it is", "loss", "what counts", "how the truth is known"]].to_markdown()
+def show_table(table, digits=3):
+    """Show a table, numbers to some digits."""
+    return HTML(
+        table.to_html(index=False, float_format=f"{{:.{digits}g}}".format, border=0, na_rep="")
     )
+
+
+def list_populations():
+    """List the populations, and how the truth about each is known."""
+    table = POPULATIONS.reset_index()
+    table["kind"] = table["kind"].str.replace("zero_one", "0 or 1")
+    names = {"name": "", "title": "what it is", "kind": "loss", "design": "what counts",
+             "truth": "how the truth is known"}  # fmt: skip
+    return show_table(table[[*names]].rename(columns=names))
 
 
 def draw_heat_map(table, share="coverage", nominal=0.95, lowest=0.5):
@@ -150,23 +161,20 @@ def comparisons():
 
 
 def list_power():
-    """Predicted and observed power, by population and number of points."""
-    table = pd.DataFrame(STUDY["power"])[["population", "n", "predicted", "observed", "runs"]]
-    return Markdown(table.to_markdown(index=False, floatfmt=".2f"))
+    """List predicted and observed power, by population and number of points."""
+    table = pd.DataFrame(STUDY["power"])
+    return show_table(table[["population", "n", "predicted", "observed", "runs"]], 2)
 
 
 def list_best():
-    """How often the best model was in the set, and how large the set was."""
-    table = pd.DataFrame(STUDY["best"])[["population", "n", "effect", "models", "inclusion",
-                                         "set_size", "runs"]]  # fmt: skip
-    return Markdown(table.rename(columns={"set_size": "models in the set"}).to_markdown(
-        index=False, floatfmt=".3g"))  # fmt: skip
+    """List how often the best model was in the set, and how large the set was."""
+    shown = ["population", "n", "effect", "models", "inclusion", "set_size", "runs"]
+    table = pd.DataFrame(STUDY["best"])[shown]
+    return show_table(table.rename(columns={"set_size": "models in the set"}))
 
 
 def list_literature():
-    """Figures of papers beside those of the study."""
-    table = pd.DataFrame(
-        STUDY["literature"], columns=["study", "line", "theirs", "ours", "runs", "agrees"]
-    )
+    """List figures of papers beside those of the study."""
+    table = pd.DataFrame(STUDY["literature"])
     table["agrees"] = table["agrees"].map({True: "yes", False: "no"}).fillna("")
-    return Markdown(table.to_markdown(index=False))
+    return show_table(table)

@@ -224,7 +224,7 @@ CASES = {
         10,
         "it may name the folds: if so, type log.rename_axis(index={'cv_fold': 'fold'})",
     ),
-    "CVS022": (1 - FEW_ERRORS, 0.98, "are these scores? Lower is better here: use 1 - x"),
+    "CVS022": (1 - FEW_ERRORS, 0.98, "are these scores? Lower is better here, and"),
     "CVS023": (SOUND.groupby(["repetition", "fold"]).mean(), 50, "one loss for each of 50 splits"),
     "CVS024": (differing(), None, "of a minus b differ by"),
     "CVS025": (bootstrap_log(19), 19, "only 19 bootstrap samples"),

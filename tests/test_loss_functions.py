@@ -283,13 +283,17 @@ def test_a_function_must_give_a_number_for_each_point(function, words):
 
 P = [0.2, 0.4, 0.6]
 REFUSED = [
-    ("squared", [1, 2, 3], P, {}, "loss='squared' is not known. Expected one of 'squared_error'"),
+    ("squared", [1, 2, 3], P, {}, "not known. What you mean is loss='squared_error'. All"),
     ([], [1, 0, 1], P, {}, "loss=[] are not different losses"),
     (["brier", "brier"], [1, 0, 1], P, {}, "are not different losses"),
     (["brier"], [1, 0, 1], P, {"beta": 2}, "none of loss=['brier'] uses beta="),
     ("squared_error", list("abc"), P, {}, "the truth holds 'a', which is not a number."),
     ("squared_error", [1, 2, 3], list("123"), {}, "the prediction holds '1', which is not"),
     ("absolute_error", [1, "2", 3], P, {}, "the truth holds '2', which is not a number"),
+    ("absolute_error", ["2,5", "3", "4"], P, {}, "the file with decimal=',', as"),
+    ("absolute_error", ["2.413,39", "3", "4"], P, {}, "with decimal=',' and thousands='.', as"),
+    ("absolute_error", ["2,413.39", "3", "4"], P, {}, "the file with thousands=',', as"),
+    ("absolute_error", ["a,b", "3", "4"], P, {}, "Convert them with pd.to_numeric"),
     ("hinge", [1, -1, 1], [1j, 2, 3], {}, "the prediction holds 1j, which is not a number"),
     ("squared_error", pd.to_datetime(["2013"] * 3), P, {}, "which is not a number"),
     ("percentage_error", [1, 0, 0], P, {}, "which is 0 in row 1 (and 1 more)"),

@@ -123,6 +123,20 @@ def test_several_variables_give_a_dataset(dataset):
     assert result.attrs["n_folds"] == 3
 
 
+@pytest.mark.parametrize("loss", ["squared_error", lambda y, guess: abs(y - guess)])
+def test_a_dataset_in_chunks_stays_lazy(dataset, loss):
+    eager = cvstats.losses(dataset, prediction=MODELS, loss=loss)
+    dim = next(iter(dataset.sizes))
+    chunked = dataset.chunk({dim: 2})
+    chunked["y_true"] = dataset["y_true"].chunk({dim: 3})  # other chunks than the predictions
+    lazy = cvstats.losses(chunked, prediction=MODELS, loss=loss)
+    assert all(array.chunks for array in lazy.values())
+    xr.testing.assert_identical(lazy.compute(), eager)
+    wrong = chunked.assign(y_true=chunked["y_true"].astype(str))
+    with pytest.raises(LogError, match="is not a number"):
+        cvstats.losses(wrong, prediction=MODELS, loss="squared_error").compute()
+
+
 def test_truth_is_broadcast_and_nothing_depends_on_the_order_of_dimensions(dataset):
     truth = dataset["y_true"].isel(lat=0, drop=True)
     got = cvstats.losses(dataset.assign(y_true=truth))
@@ -189,7 +203,10 @@ def test_predictions_of_both_containers_agree(frame):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"truth": "y"}, "there is no column 'y'. Expected truth and prediction among 'y_true'; "),
+        (
+            {"truth": "y"},
+            "there is no column 'y'. Expected truth= and prediction= to be among 'y_true'; ",
+        ),
         ({"prediction": ["ridge", "tree"]}, "there is no column 'tree'"),
         ({"prediction": "fold"}, "there is no column 'fold'"),
         ({"prediction": []}, "prediction= names no column. Expected at least one model's"),

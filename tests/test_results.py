@@ -80,6 +80,16 @@ def test_three_models_print_complete_in_80_columns(name):
     assert lines[0].split()[:4] == ["estimate", "lower", "upper", "se"]
 
 
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_results_print_every_column_in_80_columns(name):
+    table = OTHERS[name]()
+    with pd.option_context("display.width", 80, "display.max_columns", 0):
+        shown = repr(table)
+    assert "..." not in shown
+    assert all(column in shown for column in table)
+    assert max(map(len, shown.splitlines())) <= 80
+
+
 def test_pairs_put_the_limits_first():
     table = FOLDS.cvci.compare()
     assert list(table) == [

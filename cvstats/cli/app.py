@@ -6,9 +6,11 @@ import inspect
 import os
 import re
 import shlex
+import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from cvstats.cli.output import escape_controls, show
@@ -40,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         that leaves early 141, both without a word.
     """
     try:
-        status = run(sys.argv[1:] if arguments is None else list(arguments))
+        with note_interrupts() as interrupts:
+            status = run(sys.argv[1:] if arguments is None else list(arguments), interrupts)
         flush_streams()
         return status
     except KeyboardInterrupt:
@@ -50,7 +53,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return CLOSED_PIPE if isinstance(error, BrokenPipeError) else BAD_INPUT
 
 
-def run(words: list[str]) -> int:
+@contextmanager
+def note_interrupts() -> Iterator[list[int]]:
+    """List the times that Ctrl-C was pressed: the parser of pandas makes another error of it."""
+    interrupts: list[int] = []
+
+    def note(number: int, _frame: object) -> None:
+        interrupts.append(number)
+        raise KeyboardInterrupt
+
+    usual = signal.getsignal(signal.SIGINT)
+    if usual is signal.default_int_handler:  # and not ignored, as in the background of a shell
+        signal.signal(signal.SIGINT, note)
+    try:
+        yield interrupts
+    finally:
+        signal.signal(signal.SIGINT, usual)
+
+
+def run(words: list[str], interrupts: Sequence[int] = ()) -> int:
     """Run the command that was typed, and then show its warnings."""
     try:
         import cyclopts
@@ -73,6 +94,8 @@ def run(words: list[str]) -> int:
     except BrokenPipeError:
         raise
     except LogError as error:
+        if interrupts:
+            raise KeyboardInterrupt from None
         return refuse(add_options(str(error), options))
     except (cyclopts.CycloptsError, OSError, ImportError) as error:
         return refuse(describe_error(error, words))

@@ -381,7 +381,7 @@ def report(
     check_output(output, [file, *more])
     log = read_files([file, *more], reading, missing)
     if title is None and "title" not in log.attrs:
-        title = f"Cross-validated error in {title_of([file, *more])}"
+        title = f"Report on {title_of([file, *more])}"
     if missing == "drop" and isinstance(log, (pd.Series, pd.DataFrame)):
         note_dropped(int(pd.DataFrame(log).isna().any(axis=1).sum()))
     settings = reporting.Settings(alpha, seed, missing)

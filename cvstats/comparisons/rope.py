@@ -22,7 +22,7 @@ from cvstats.intervals._differences import find_unstable
 from cvstats.intervals._groups import flag_ignored_sources
 from cvstats.intervals._method import Method
 from cvstats.intervals._requirements import several_splits
-from cvstats.intervals.corrected_t import TrainSize, check_train_size, find_train_sizes
+from cvstats.intervals.corrected_t import TrainSize, check_train_size, find_sizes
 from cvstats.options import Missing, check_numbers
 
 __all__ = ["rope"]
@@ -50,7 +50,7 @@ def rope(
     ----------
     losses : Series, DataFrame, DataArray or Dataset
         The losses of one model, or of several: K-fold cross-validation, repeated or not, or
-        random splits.
+        random splits. One score for each split does as well.
     other : the same kind, optional
         The losses of the other model on the same evaluations, in any order.
     margin : float or pair of float
@@ -133,7 +133,8 @@ def rope(
         METHOD.require(log.design)
         found = log.moments(split_levels(log.design), differences)
         if rho is None:
-            ratio = float(np.mean(found.count / find_train_sizes(log, found, train_size)))
+            tested, trained = find_sizes(log, found, train_size)
+            ratio = float(np.mean(tested / trained))
         else:
             ratio = rho / (1 - rho)
         result = compute(found, ratio, margin=ends)
@@ -200,10 +201,11 @@ METHOD = Method(
     rope,
     requires=several_splits,
     needs="two random splits or more, or a (repeated) K-fold partition",
-    target="difference of the expected risks at the size of the training sets",
+    target="difference of the expected risks of models trained on sets of this size",
     guarantee="heuristic: takes the correlation of two test sets to be the test share",
     fits="1 for each split, K for each repetition",
     reference="Corani and Benavoli (2015), Machine Learning 100, 285-304, "
     "doi:10.1007/s10994-015-5486-z",
     models=2,
+    takes_scores=True,
 )

@@ -275,9 +275,7 @@ class FrameLabels:
         index = pd.MultiIndex.from_arrays(
             [[a for a, _ in pairs], [b for _, b in pairs]], names=["model", "other"]
         )
-        table = WideFrame(body(result, index, attrs))
-        table.attrs = copied(attrs)
-        return table
+        return body(result, index, attrs)
 
     def cells(self, found: Moments, attrs: Attrs) -> pd.DataFrame:
         """Make a row for each cell (of each model) with count, mean and variance."""
@@ -368,7 +366,7 @@ def body(result: Result, index: pd.Index, attrs: Attrs) -> pd.DataFrame:
         if len(flags) < MOST_REMEMBERED
         else [label_cautions(row) for row in flags]
     )
-    table = pd.DataFrame(dict(enumerate([*result.columns.values(), labels])), index=index)
+    table = WideFrame(dict(enumerate([*result.columns.values(), labels])), index=index)
     table.columns = text_index((*result.columns, "caution")).view()
     table.attrs = copied(attrs)
     return table

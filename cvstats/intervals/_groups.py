@@ -17,6 +17,8 @@ from cvstats.errors import LogError, listed, spelled
 from cvstats.intervals._differences import RELATIVELY_STABLE
 
 __all__ = [
+    "FEW_CLUSTERS",
+    "FEW_DF",
     "INDEPENDENT",
     "NEW_GROUPS",
     "OF_FOLDS",
@@ -36,15 +38,19 @@ def repeated_levels(log: Log, *levels: str) -> tuple[str, ...]:
     return (*repetition_level(log.design), *levels)
 
 
-NEW_GROUPS = (
-    "mean loss over points of groups drawn as these were, of models trained on other groups"
-)
+NEW_GROUPS = "mean loss on points of new groups, drawn like these, of models not trained on them"
 """What an interval is about whose sample are groups."""
 
 INDEPENDENT = (
     "exact as groups grow, if they are independent and none occurs in training and in test folds"
 )
 """What such an interval promises."""
+
+FEW_CLUSTERS = 30
+"""With fewer clusters, or labels of both levels, skewed means make the interval too narrow."""
+
+FEW_DF = 2 - 1e-12
+"""Degrees of freedom below which one cluster or two carry the interval; 2 up to rounding."""
 
 OF_FOLDS = f"and, where models were trained in folds, {RELATIVELY_STABLE}"
 """What it asks for besides of the differences of models."""

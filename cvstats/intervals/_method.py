@@ -149,9 +149,12 @@ class Method:
     def problem(self, design: Design, options: Mapping[str, Any] | None = None) -> str | None:
         """Say what is missing, and which plan makes it; None where the method applies."""
         if design.scores and not self.takes_scores:
+            of_one = isinstance(self, LogMethod)
+            others = "corrected_t or five_by_two" if of_one else "compare, rope or winner"
             return (
-                "the log holds one score for each split, and no losses of single points. Choose "
-                "corrected_t or five_by_two, or read predictions instead of scores."
+                f"the log holds one score for each split, and no losses of single points. Choose "
+                f"{others}; or keep predictions: cvstats.evaluate does, and "
+                f"cross_validate(…, return_estimator=True, return_indices=True)."
             )
         if design.metric and self.takes_metrics is False:
             return (
@@ -313,7 +316,8 @@ class IntervalMethod(LogMethod):
         """
         result = super().run(log, losses, **options)
         of_differences = is_difference(log, losses)
-        if self.difference_guarantee and of_differences:
+        trained = not log.fixed_sources  # no model was trained on the tasks of a benchmark
+        if self.difference_guarantee and of_differences and trained:
             result = self.qualify_difference(result, find_unstable(log, losses))
         doubts = find_doubts(
             log, losses, result.columns["estimate"],
@@ -348,8 +352,7 @@ class IntervalMethod(LogMethod):
     def qualify_difference(self, result: Result, unstable: MaskArray | None) -> Result:
         """State what is promised for differences, and mark those that are not stable.
 
-        A result with other words of its own keeps them: a heuristic promises less, and the tasks
-        of a benchmark need no stability.
+        A result that promises less by itself, such as a heuristic, keeps its own words.
         """
         caution, attrs = result.caution, dict(result.attrs)
         if unstable is not None:

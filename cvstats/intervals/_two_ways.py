@@ -21,20 +21,14 @@ from cvstats.core.result import Result, interval
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError
 from cvstats.intervals._differences import is_difference
-from cvstats.intervals._groups import OF_FOLDS
+from cvstats.intervals._groups import FEW_CLUSTERS, FEW_DF, OF_FOLDS
 from cvstats.intervals._references import RELATIVE_STABILITY
 from cvstats.intervals._requirements import no_level, single_dataset
 
 __all__ = ["compute_two_ways", "two_ways"]
 
-FEW_CLUSTERS = 30
-"""With fewer labels of both levels, skewed means make the interval too narrow."""
-
 FEW_OF_ONE = 10
 """With fewer labels of one level its part of the standard error is known badly."""
-
-FEW_DF = 2 - 1e-12
-"""Degrees of freedom below which one label or two carry the interval; 2 up to rounding."""
 
 ROUNDING = 1e-12
 """A share of the larger variances below which their difference is rounding."""

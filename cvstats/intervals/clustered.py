@@ -15,17 +15,21 @@ from cvstats.core.layout import find_across_folds
 from cvstats.core.result import Result, interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, checked_level
-from cvstats.intervals._groups import INDEPENDENT, NEW_GROUPS, OF_FOLDS, count_points, size_range
+from cvstats.intervals._groups import (
+    FEW_CLUSTERS,
+    FEW_DF,
+    INDEPENDENT,
+    NEW_GROUPS,
+    OF_FOLDS,
+    count_points,
+    size_range,
+)
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import groups
 from cvstats.intervals._two_ways import compute_two_ways, two_ways
 from cvstats.options import Missing
 
 __all__ = ["check_parts", "clustered", "degrees_of_freedom"]
-
-FEW_CLUSTERS = 30
-FEW_DF = 2 - 1e-12
-"""Degrees of freedom below which one cluster or two carry the interval; 2 up to rounding."""
 
 TOO_NARROW = 0.9
 """A share of CR1's own target below which clusters count as too unequal for it."""

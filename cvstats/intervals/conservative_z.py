@@ -24,8 +24,8 @@ def conservative_z(
 ) -> Table:
     r"""Conservative Z interval, from random splits of the data and of pairs of halves.
 
-    The target is the expected risk at the size of the training sets. The estimate is the mean of
-    the split means of the data (sample 0). Each of R divisions cuts the data into two halves,
+    The target is the expected risk of models trained on sets of this size. The estimate is the mean
+    of the split means of the data (sample 0). Each of R divisions cuts the data into two halves,
     samples 2r - 1 and 2r, and each half is split as well: how much the two halves differ gives the
     variance.
 
@@ -170,7 +170,7 @@ METHOD = IntervalMethod(
     requires=halves,
     needs="random splits of the data and of the halves of one or more divisions (levels 'sample' "
     "and 'repetition')",
-    target="expected risk at the size of the training sets",
+    target="expected risk of models trained on sets of this size",
     guarantee="conservative in expectation, if the estimate varies no less with training sets of "
     "less than half the points, whose variance it is: not where the error rises with the points",
     fits="J (2R + 1) for J splits and R divisions",

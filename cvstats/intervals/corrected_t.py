@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from numbers import Real
 from typing import Any, Protocol, TypeAlias, TypeGuard
 
@@ -54,10 +53,10 @@ def corrected_t(
 ) -> Table:
     r"""Corrected resampled t interval, from random splits or the folds of cross-validation.
 
-    The target is the expected risk at the size of the training sets. The estimate is the plain
-    mean of the means of the J test sets. Its variance is that of independent means, raised by the
-    ratio of the numbers of test and training points because training sets overlap, and the limits
-    use Student's t with J - 1 degrees of freedom.
+    The target is the expected risk of models trained on sets of this size. The estimate is the
+    plain mean of the means of the J test sets. Its variance is that of independent means, raised by
+    the ratio of the numbers of test and training points because training sets overlap, and the
+    limits use Student's t with J - 1 degrees of freedom.
 
     Parameters
     ----------
@@ -143,12 +142,10 @@ def compute(log: Log, losses: Columns | None, *, train_size: TrainSize, alpha: f
     """
     by = split_levels(log.design)
     cells = log.moments(by, losses)
-    if log.noted.get("holds") == "scores":
-        cells, train_size = read_scores(log, cells, train_size)
-    sizes = find_train_sizes(log, cells, train_size)
+    tested, trained = find_sizes(log, cells, train_size)
     j = len(cells.count)
     estimate, squares = mean_and_squares(cells.mean)
-    ratio = float(np.mean(cells.count / sizes))
+    ratio = float(np.mean(tested / trained))
     caution = Caution.SOURCES_AS_FOLDS if "source" in by else Caution(0)
     if j < FEW_SPLITS:
         caution |= Caution.FEW_SPLITS
@@ -156,30 +153,32 @@ def compute(log: Log, losses: Columns | None, *, train_size: TrainSize, alpha: f
         "corrected_t", estimate, (1 / j + ratio) * squares / (j - 1), origin=cells.origin,
         alpha=alpha, df=j - 1,
         extra={
-            "df": j - 1, "n_splits": j, "n_train": float(np.mean(sizes)),
-            "n_test": float(np.mean(cells.count)), **count_points(log),
+            "df": j - 1, "n_splits": j, "n_train": float(np.mean(trained)),
+            "n_test": float(np.mean(tested)), **count_points(log),
         },
         caution=int(caution),
     )  # fmt: skip
 
 
-def read_scores(log: Log, found: Moments, train_size: TrainSize) -> tuple[Moments, TrainSize]:
-    """Count the points behind each score of a split, which its one number does not give.
+def find_sizes(log: Log, found: Moments, train_size: TrainSize) -> tuple[FloatArray, FloatArray]:
+    """Find how many points each split tested and trained on.
 
-    Scores of equal folds need no numbers: that the ratio of tested to trained points is 1 to
-    K - 1 can be read off the folds.
+    Of scores, the one number of a split does not say it. Scores of equal folds need no numbers:
+    that the ratio of tested to trained points is 1 to K - 1 can be read off the folds.
     """
-    tested = log.noted.get("n_test")
-    if train_size is None:
-        train_size = log.noted.get(NOTED)
-    if tested is not None:
-        return replace(found, count=np.full(len(found.count), float(tested))), train_size
-    if train_size is None and is_partition(log.design):
-        return found, None
-    raise LogError(
-        "corrected_t needs to know how many points are behind each score, in training and in "
-        "testing. Pass both to read_log: read_log(…, format='scores', n_train=90, n_test=10)."
-    )
+    count = found.count
+    if log.noted.get("holds") == "scores":
+        tested = log.noted.get("n_test")
+        if train_size is None:
+            train_size = log.noted.get(NOTED)
+        if tested is not None:
+            count = np.full(len(count), float(tested))
+        elif train_size is not None or not is_partition(log.design):
+            raise LogError(
+                "how many points are behind each score is not known, in training and in testing. "
+                "Expected both in read_log: read_log(…, format='scores', n_train=90, n_test=10)."
+            )
+    return count, find_train_sizes(log, found, train_size)
 
 
 def has_labels(train_size: object) -> TypeGuard[SizesByLabel]:
@@ -317,7 +316,7 @@ METHOD = IntervalMethod(
     check=lambda options: check_train_size(options["train_size"]),
     requires=several_splits,
     needs="two random splits or more, or a (repeated) K-fold partition",
-    target="expected risk at the size of the training sets",
+    target="expected risk of models trained on sets of this size",
     guarantee="heuristic: takes the correlation of two test sets to be the test share; too narrow "
     "for random splits of unstable learners",
     fits="1 for each split, K for each repetition",

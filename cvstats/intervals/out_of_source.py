@@ -37,8 +37,7 @@ from cvstats.options import Missing
 __all__ = ["FEW_SOURCES", "out_of_source"]
 
 TARGETS = {
-    "new_source": "mean over sources that are not in the data, drawn as these were, of the "
-    "expected loss on each",
+    "new_source": "mean over new sources, drawn as these were, of the expected loss on each",
     "these_sources": "mean over these sources of the loss on the one left out, on average over "
     "data sets that they could have given",
 }
@@ -47,8 +46,7 @@ GUARANTEES = {
     "these_sources": "heuristic: the covariances of the losses are left out",
 }
 PREDICTION_TARGET = (
-    "mean loss on one source that is not in the data, drawn as these were, over as many points as "
-    "these have"
+    "mean loss on one new source, drawn as these were, over as many points as these have"
 )
 PREDICTION_GUARANTEE = (
     "holds for any number of sources if their means are independent draws from one normal "

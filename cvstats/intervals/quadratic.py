@@ -40,7 +40,7 @@ def quadratic(
 ) -> Table:
     r"""Interval from a quadratic estimator of the variance of a cross-validated mean.
 
-    The target is the expected risk at the size of the training folds. Losses have variance
+    The target is the expected risk of models trained on sets of this size. Losses have variance
     sigma^2, covariance omega within a fold and gamma between folds; the variance theta of the
     mean mixes the three, and no estimator from one log is unbiased for it whatever they are.
     Each named estimator is unbiased under an assumption of its own.
@@ -211,7 +211,7 @@ METHOD = IntervalMethod(
     check=check_bias,
     requires=one_partition,
     needs="one K-fold partition with at least two folds",
-    target="expected risk at the size of the training folds",
+    target="expected risk of models trained on sets of this size",
     guarantee="heuristic: the variance estimator has the bias that its name states",
     fits="K",
     reference=GERAS,

@@ -30,7 +30,7 @@ def replace_one(
 ) -> Table:
     r"""Replace-one cross-validation: a variance that includes the chance of the training data.
 
-    The target is the expected risk at the size of the training folds. The estimate is the mean
+    The target is the expected risk of models trained on sets of this size. The estimate is the mean
     loss of cross-validation of the data (sample 0). Half of the data is cross-validated too
     (sample 1), and again and again with one point replaced by a point of the other half (sample 1
     + l for its l-th point): how much that changes the mean gives the variance.
@@ -163,7 +163,7 @@ METHOD = IntervalMethod(
     requires=replaced_points,
     needs="cross-validation of the data, of a half, and of the half with each point replaced in "
     "turn (levels 'sample' and 'fold')",
-    target="expected risk at the size of the training folds",
+    target="expected risk of models trained on sets of this size",
     guarantee="exact as the points grow for one partition, if the learner is stable in second "
     "order; no theorem for several",
     difference_guarantee="exact as the points grow for one partition, if the difference of the "

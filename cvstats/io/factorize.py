@@ -30,9 +30,11 @@ def coded(labels: pd.Series, level: str) -> Coded:
         ) from None
     gone = np.flatnonzero(codes < 0)
     if len(gone):
+        more = len(gone) - 1
+        rest = f" (and {more:,} more evaluation{'s' if more > 1 else ''})" if more else ""
         raise LogError(
-            f"row {gone[0]:,} has no {level} (and {len(gone) - 1:,} more). Expected a label in "
-            f"every row."
+            f"row {gone[0]:,} has no {level}{rest}. Expected a label in every row. Leave "
+            f"the rows out that have none, as in frame.dropna(subset=[…])."
         )
     return codes, whole(names, level)
 

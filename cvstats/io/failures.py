@@ -24,8 +24,6 @@ LONGEST = 200
 
 def one_line(error: BaseException) -> str:
     """Make one short line of another library's message, without control characters."""
-    if isinstance(error, UnicodeDecodeError):
-        return f"from byte {error.start:,} on it is not text in UTF-8"
     words = " ".join("".join(c if c.isprintable() else " " for c in str(error)).split())
     words = words.removeprefix("Error tokenizing data. C error: ").removesuffix(".")[:LONGEST]
     if not words:
@@ -58,6 +56,12 @@ def raise_as_log_error(what: str) -> Iterator[None]:
         raise
     except FileNotFoundError:
         raise LogError(f"{what} is not there. Expected the path of a file.") from None
+    except UnicodeDecodeError as error:
+        raise LogError(
+            f"{what} could not be read: from byte {error.start:,} on it is not text in "
+            f"{error.encoding.upper()}. CSV files of another encoding are read with "
+            f"encoding='latin-1', or what it is."
+        ) from None
     except Exception as error:
         raise LogError(
             f"{what} could not be read: {one_line(error)}. It may be damaged, or be something else."

@@ -82,6 +82,8 @@ def refuse_packed(path: Path) -> None:
 def kind_of(path: Path) -> str:
     """Look up the kind of a file by its suffix."""
     kind = SUFFIXES.get(path.suffix.lower())
+    if kind is None and not path.exists():
+        raise LogError(f"{path.name} is not there. Expected the path of a file or folder.")
     if kind is None:
         has = f"ends in {path.suffix!r}, which names" if path.suffix else "has no suffix, and so"
         raise LogError(

@@ -255,7 +255,7 @@ def refuse_twice(
         shown = [place({name: label_of(table, parts, name, row) for name in names}) for row in some]
         others = [name for name in ("point", "repetition", MODEL) if name not in names]
         options = [f"{name}=" for name in others if tidy.takes is None or name in tidy.takes]
-        advice = "Drop the copies"
+        advice = "Leave copies of rows out with drop_duplicates=True"
         if options:
             advice += f", or name the column in which they differ: {' or '.join(options)}"
         raise LogError(

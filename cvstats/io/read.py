@@ -52,7 +52,9 @@ class Format:
 
 COLUMNS = ("truth", "prediction", "model", "metric", "higher_is_better", *LEVELS)
 FORMATS = {
-    "cross_validate": Format(cross_validate, ("X", "y", "groups")),
+    "cross_validate": Format(
+        cross_validate, ("X", "y", "groups", "cv", "metric", "higher_is_better")
+    ),
     "cross_val_predict": Format(cross_val_predict, ("X", "y", "groups", "cv")),
     "search": Format(search, ("X", "y", "groups", "cv", "metric", "higher_is_better")),
     "tidymodels": Format(tidymodels, ("truth", "model", "source"), (".row .pred", ".row .config")),
@@ -442,6 +444,8 @@ def read_object(source: Any, format: str | None, options: ReadOptions) -> tuple[
         raise choice("format", format, [*FORMATS, *CONTAINERS])
     container = name if name in CONTAINERS else None
     tool = None if name in CONTAINERS else name
+    if name is None and is_predicted(source, options):
+        tool = "cross_val_predict"
     found = load(source, container, tool, options.text)
     if isinstance(found, (xr.DataArray, xr.Dataset)) or (
         isinstance(found, SeveralObjects) and all(map(is_saved, found.parts.values()))
@@ -464,6 +468,22 @@ def read_object(source: Any, format: str | None, options: ReadOptions) -> tuple[
     tool, table = read_one(found, tool, options, "this object")
     negated = negate_scores(table, options.higher_is_better) if tool == "columns" else table
     return tool, negated
+
+
+def is_predicted(source: Any, options: ReadOptions) -> bool:
+    """Whether these are predictions of cross_val_predict, whose truth and folds are beside them."""
+    given = {"y", "cv"} & set(options.given())
+    if not given or is_search(source):
+        return False
+    arrays = (np.ndarray, pd.Series)
+    if isinstance(source, Mapping):
+        return all(isinstance(part, arrays) for part in source.values()) and not is_result(source)
+    return "cv" in given and isinstance(source, (np.ndarray, pd.Series, pd.DataFrame))
+
+
+def is_result(found: Any) -> bool:
+    """Whether this is what cross_validate returned."""
+    return isinstance(found, Mapping) and ("fit_time" in found or "estimator" in found)
 
 
 def read_one(
@@ -517,7 +537,7 @@ def refuse_unused(who: str, options: ReadOptions, takes: tuple[str, ...]) -> Non
 
 def recognise(found: Any, tool: str | None) -> str:
     """Choose the reader, by name or by the object."""
-    result = isinstance(found, Mapping) and ("fit_time" in found or "estimator" in found)
+    result = is_result(found)
     if tool is None and is_search(found):
         return "search"
     if tool in SKLEARN:
@@ -611,8 +631,7 @@ def unreadable(found: Any) -> LogError:
         return LogError(
             f"a {kind}{type(found).__name__} of {held or 'nothing'} cannot be read. Expected "
             f"columns of one length, a file or table for each model, or the result of "
-            f"cross_validate. Arrays of predictions of several models need "
-            f"format='cross_val_predict', y= and cv=."
+            f"cross_validate. Arrays of predictions of several models need y= and cv=."
         )
     return LogError(
         f"a {kind}{type(found).__name__} cannot be read. Expected a path, a table of pandas, a "
@@ -639,8 +658,7 @@ def load(source: Any, container: str | None, tool: str | None, text: TextOptions
     if isinstance(source, (str, PathLike)):
         return load_path(path_of(source), container, tool, text)
     if isinstance(source, Mapping) and len(source):
-        result = "fit_time" in source or "estimator" in source or inspect_ai.is_log(source)
-        result = result or is_search(source)
+        result = is_result(source) or inspect_ai.is_log(source) or is_search(source)
         kinds: tuple[Any, ...] = (str, PathLike, pd.DataFrame, Mapping)
         if tool in ("cross_val_predict", "autogluon", *SKLEARN):
             kinds = (*kinds, np.ndarray, pd.Series, list)

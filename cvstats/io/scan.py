@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,6 +25,8 @@ from cvstats.containers.scanning import (
 from cvstats.errors import LogError
 from cvstats.io.failures import import_extra
 from cvstats.io.formats.parquet import ParquetFile, list_files
+from cvstats.loss_functions import LOSSES, losses
+from cvstats.metrics import METRICS
 
 __all__ = ["BATCH", "scan_parquet", "scan_tables"]
 
@@ -39,9 +42,11 @@ PLAIN = {"float", "double", *(f"{sign}int{size}" for sign in ("", "u") for size 
 def scan_parquet(
     kind: type[K],
     path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-    loss: str | Sequence[str],
+    loss: Any,
     asked: Mapping[str, str | None],
     *,
+    truth: str | None,
+    prediction: str | Sequence[str] | None,
     model: str | None,
     by: str | Sequence[str] | None,
     pairs: bool,
@@ -51,15 +56,42 @@ def scan_parquet(
 ) -> K:
     """Read a file, all files of a folder, or several of these, a batch of rows at a time."""
     total: Parts[K] = {}
+    if predicted := truth is not None or prediction is not None:
+        check_predicted(loss, truth, prediction)
 
     def find(known: list[str]) -> TableColumns:
-        columns = columns_of(known, loss, asked, by, model)
+        values = loss if prediction is None else prediction
+        columns = columns_of(known, values, asked, by, model, truth)
         check_stacked(columns, pairs, missing)
         return columns
 
     for batch, columns in scan_tables(path, find, batch_size, progress):
-        total = added([total, part_of(kind, batch, columns, by, pairs, missing)])
+        attrs: Mapping[Hashable, Any] = {}
+        if predicted:
+            models = columns.values[1:]
+            frame = pd.DataFrame({name: batch[name] for name in columns.values}, copy=False)
+            computed = losses(frame, truth, list(models), loss)
+            batch |= dict(computed.items())
+            columns, attrs = replace(columns, values=models), computed.attrs
+        total = added([total, part_of(kind, batch, columns, by, pairs, missing, attrs)])
     return whole_of(total)
+
+
+def check_predicted(loss: Any, truth: str | None, prediction: str | Sequence[str] | None) -> None:
+    """Refuse predictions of which no loss can be computed a batch at a time."""
+    if truth is None or prediction is None:
+        raise LogError(
+            "losses are computed of a truth and predictions, and one of them is not named. "
+            "Expected both truth= and prediction=, or neither where the file holds losses."
+        )
+    if not callable(loss) and loss not in LOSSES:
+        way = (
+            " Metrics of labels are counted by cvstats.scan_predictions." if loss in METRICS else ""
+        )
+        raise LogError(
+            f"loss={loss!r} cannot be computed of a batch of predictions. Expected a function, or "
+            f"one of {', '.join(map(repr, LOSSES))}.{way}"
+        )
 
 
 def scan_tables(

@@ -264,12 +264,15 @@ def unknown_loss(loss: object) -> LogError:
         f"{', '.join(METRICS)}"
     )
     meant = OTHER_NAMES.get(name)
-    hint = f" What you mean is loss={meant!r}." if meant else nearest(name, [*LOSSES, *METRICS])
+    hint = f"loss={meant!r}" if meant else ""
     for average in ("macro", "micro", "weighted"):
         if name.endswith(f"-{average}") and name.removesuffix(f"-{average}") in METRICS:
             metric = name.removesuffix(f"-{average}")
-            hint = f" What you mean is loss={metric!r} with average={average!r}."
-    return LogError(f"loss={loss!r} is not known. Expected one of {known}.{hint}")
+            hint = f"loss={metric!r} with average={average!r}"
+    if hint:
+        return LogError(f"loss={loss!r} is not known. What you mean is {hint}. All are: {known}.")
+    near = nearest(name, [*LOSSES, *METRICS])
+    return LogError(f"loss={loss!r} is not known. Expected one of {known}.{near}")
 
 
 def refuse_unused(who: str, options: LossOptions, taken: Sequence[str]) -> None:
@@ -301,9 +304,14 @@ def floats(values: Values, what: str) -> FloatArray:
     else:
         stray = values.flat[0] if values.size else values.dtype
     shown = spelled(stray) if isinstance(stray, str) else str(stray)
+    way = "Convert them with pd.to_numeric; for labels use loss='zero_one'."
+    if isinstance(stray, str) and "," in stray and not stray.strip("+-0123456789.,"):
+        comma, dot = stray.rfind(","), stray.rfind(".")
+        marks = "thousands=','" if dot > comma else "decimal=','"
+        marks += " and thousands='.'" if 0 <= dot < comma else ""
+        way = f"Read the file with {marks}, as pandas.read_csv and read_log take it."
     raise LogError(
-        f"the {what} holds {shown}, which is not a number. Expected numbers for this loss. "
-        f"Convert them with pd.to_numeric; for labels use loss='zero_one'."
+        f"the {what} holds {shown}, which is not a number. Expected numbers for this loss. {way}"
     )
 
 
@@ -334,8 +342,8 @@ def refuse_other_kinds(truth: Values, prediction: Values) -> None:
         raise LogError(
             f"zero_one compares labels, and one of truth and prediction holds text, the other "
             f"numbers (row {row:,}: {spelled(truth[row])} and {spelled(prediction[row])}). "
-            f"Expected the same labels in both. For probabilities pass threshold=0.5 and "
-            f"positive=."
+            f"Expected the same labels in both. Convert one of them, as in "
+            f"frame['prediction'].astype(int); for probabilities pass threshold=0.5 and positive=."
         )
 
 

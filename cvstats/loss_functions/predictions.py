@@ -12,6 +12,7 @@ import xarray as xr
 
 from cvstats.containers import dask, is_dask_frame
 from cvstats.containers.columns import set_level_index
+from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, listed, nearest
 from cvstats.loss_functions.metric_logs import (
     ACCURACY,
@@ -24,6 +25,7 @@ from cvstats.loss_functions.metric_logs import (
 from cvstats.loss_functions.pointwise import (
     TAKES,
     LossOptions,
+    Values,
     brier_kind,
     checked_loss,
     loss_name,
@@ -77,7 +79,8 @@ def losses(
     predictions : DataFrame or Dataset
         Truth and predictions as columns (variables), with the levels of a loss log. Where the
         index of a frame names no level, columns with the names of levels become its index. A
-        frame of dask stays lazy; its levels are columns, and stay so.
+        frame of dask stays lazy; its levels are columns, and stay so. A dataset in chunks stays
+        lazy, too.
     truth : hashable or list, optional
         The column of the truth. For the micro F1 of points that have several labels each, a list
         of columns of 0 and 1, one for each label.
@@ -203,7 +206,9 @@ def losses(
     if not lazy and not isinstance(predictions, (pd.DataFrame, xr.Dataset)):
         raise LogError(
             f"a {type(predictions).__name__} holds no named predictions. Expected a DataFrame "
-            f"or a Dataset with the columns truth={truth!r} and prediction={prediction!r}."
+            f"or a Dataset, and the names of its columns: losses(frame, truth='y_true', "
+            f"prediction='y_pred'). Arrays are read by cvstats.read_log(predictions, y=y, cv=cv, "
+            f"loss=…)."
         )
     if classes is not None and single(classes):
         raise LogError(f"classes={classes!r} is not a list. Expected the label of each column.")
@@ -437,9 +442,8 @@ def require_columns(predictions: pd.DataFrame | xr.Dataset, names: Iterable[Hash
     for name in wanted:
         if not is_name(name) or name not in have:
             raise LogError(
-                f"there is no column {name!r}. Expected truth and prediction among "
-                f"{listed(map(repr, predictions))}; name them with truth= and prediction=."
-                f"{nearest(name, others)}"
+                f"there is no column {name!r}. Expected truth= and prediction= to be among "
+                f"{listed(map(repr, predictions))}.{nearest(name, others)}"
             )
         if have.count(name) > 1:
             raise LogError(f"several columns are called {name!r}. Expected one. Rename them.")
@@ -513,19 +517,29 @@ def of_dataset(
     """Compute the losses of one model in a dataset; truth is broadcast to the predictions."""
     parts = xr.broadcast(*(predictions[column] for column in columns), predictions[truth])
     *guesses, y = (part.transpose(*parts[0].dims) for part in parts)
-    flat = [flattened(guess) for guess in guesses]
-    guess = flat[0] if options.classes is None else np.column_stack(flat)
-    values = pointwise(flattened(y), guess, loss, options)
+
+    def work(truth: Values, *parts: Values) -> FloatArray:
+        flat = [flattened(part) for part in parts]
+        guess = flat[0] if options.classes is None else np.column_stack(flat)
+        return pointwise(flattened(truth), guess, loss, options).reshape(truth.shape)
+
     # The truth may have dimensions that the predictions lack, and coordinates along these.
-    result = guesses[0].copy(data=values.reshape(y.shape)).assign_coords(y.coords)
+    result = guesses[0].assign_coords(y.coords)
+    if any(part.chunks is not None for part in parts):
+        computed = xr.apply_ufunc(
+            work, *xr.unify_chunks(y, *guesses), dask="parallelized", output_dtypes=[np.float64]
+        )
+        result = result.copy(data=computed.data)
+    else:
+        result = result.copy(data=work(y.values, *(guess.values for guess in guesses)))
     named = loss if isinstance(loss, str) else "loss"
     result.attrs = {"long_name": named, **brier_kind(loss, options.classes)}
     return result
 
 
-def flattened(array: xr.DataArray) -> Any:
+def flattened(array: Values) -> Any:
     """Lay an array out as one column, with None for whatever marks a missing object."""
-    values = array.values.reshape(-1)
+    values = array.reshape(-1)
     if values.dtype == object:
         values = values.copy()
         values[pd.isna(values)] = None

@@ -24,10 +24,12 @@ from cvstats.formatting import count_decimals, format_cells, name_rows, result_f
 from cvstats.intervals.decompose import decompose
 from cvstats.intervals.heterogeneity import heterogeneity
 from cvstats.options import Missing
+from cvstats.plot._style import facts_of
 from cvstats.plot.sources import group_interval
 from cvstats.reporting.evidence import Evidence
 from cvstats.reporting.pictures import draw_lines, draw_map, draw_ranking, most_often_best
 from cvstats.reporting.verdict import level_of, scale_of_cell, summarize_evidence
+from cvstats.reporting.wording import describe_target
 from cvstats.scores import turned
 from cvstats.selection import interval, methods
 
@@ -51,7 +53,7 @@ FEWER_FINDINGS = 10
 HEADS = {
     "se": "std. error",
     "p_value": "p",
-    "p_adjusted": "p, adjusted",
+    "p_adjusted": "adj. p",
     "in_set": "may be best",
     "lower_rank": "best rank",
     "upper_rank": "worst rank",
@@ -139,6 +141,15 @@ class Report:
     """What is not shown, and the reason."""
     evidence: Evidence | None = None
 
+    @property
+    def title(self) -> str:
+        """What the page is called unless it is given a name."""
+        if self.evidence is None:
+            return "Loss log"
+        scale, names = scale_of_cell(self.evidence, 0), self.evidence.names
+        what = "Metrics" if "metric" in self.evidence.dims else capital(scale.name)
+        return f"{what} of {names[0] if len(names) == 1 else f'{len(names):,} models'}"
+
     def note(self, attrs: dict[Any, Any]) -> None:
         """Remember whom the method of a result comes from."""
         if (words := str(attrs.get("reference", ""))) and words not in self.references:
@@ -192,9 +203,10 @@ def make_sections(report: Report, evidence: Evidence, settings: Settings) -> Ite
             yield of_candidates(report, evidence, settings)
     elif models > 1:
         yield of_many(report, evidence)
-    if design.has("source"):
-        yield of_sources(report, losses, settings, design)
-    yield of_scatter(report, losses, settings, design)
+    if not is_gridded(evidence):  # of many cells such tables and plots show nothing
+        if design.has("source"):
+            yield of_sources(report, evidence, settings, design)
+        yield of_scatter(report, losses, settings, design)
     yield of_diagnosis(losses)
 
 
@@ -285,10 +297,9 @@ def of_intervals(report: Report, evidence: Evidence, settings: Settings) -> Sect
     report.draw(
         section, partial(draw_intervals, evidence, settings),
         title="Intervals of all models", height=min(8.0, 1.1 + 0.36 * rows),
-        caption="Marks are estimates, lines reach from the lower to the upper limit of the table. "
-        "Intervals that overlap do not make two models alike: see their difference. "
-        "In grey, for comparison only, the naive interval, which counts every loss as a new point "
-        "and has no guarantee.",
+        caption="Dots are estimates, lines are intervals. Two models may differ although their "
+        "intervals overlap: look at their difference. The naive interval, in grey, counts every "
+        "loss as a new point; it is shown for comparison and guarantees nothing.",
     )  # fmt: skip
     return section
 
@@ -325,20 +336,15 @@ def quantiles(evidence: Evidence) -> Grid:
         (
             name,
             [*(scale.value(value, decimals) for value in at[:, j]),
-             f"± {scale.difference(width[j], decimals)}"],
+             scale.difference(width[j], decimals)],
         )
         for j, name in enumerate(evidence.names)
     ]  # fmt: skip
-    heads = [
-        "best cell",
-        "best quarter",
-        "median",
-        "worst quarter",
-        "worst cell",
-        "median interval",
-    ]
+    heads = ["best", "25%", "median", "75%", "worst", "±"]
     caption = (
-        f"{capital(scale.name)} over {len(evidence.cells):,} cells ({', '.join(evidence.dims)})"
+        f"{capital(scale.name)} over {len(evidence.cells):,} cells ({', '.join(evidence.dims)}), "
+        f"from the best cell to the worst; ± is the median half-width of the {level_of(evidence)} "
+        f"intervals"
     )
     return Grid(caption, heads, rows, [False] * len(heads))
 
@@ -391,7 +397,7 @@ def maps_of(evidence: Evidence, name: str, level: str) -> list[tuple[str, str, s
         lead = (
             f"How much better {models[0]} is than {models[1]}, blue, or worse, red. Dots are where "
             f"the difference is beyond chance, after adjusting for {evidence.n_tests:,} "
-            f"comparisons; of small cells only some have one"
+            f"comparisons; where many cells are small, only some have one"
         )
         return [("lead", "Map of the difference", lead), errors]
     best = "The best model of each cell; pale where it is tied with another one, or not compared"
@@ -441,7 +447,7 @@ def of_pairs(report: Report, evidence: Evidence, settings: Settings) -> Section:
     larger = scale_of_cell(evidence, 0).larger
     side = "above" if larger else "below"
     section.paragraphs.append(
-        f"Each row is the first model minus the second one, on the same points: {side} zero the "
+        f"Each row is the first model minus the second, on the same points: {side} zero, the "
         f"first is better. {count_clear(clear, pairs)}"
         + (" p-values are adjusted for the number of comparisons; the intervals are not."
            if adjusted else "")
@@ -469,10 +475,11 @@ FEW_PAIRS = 10
 def count_clear(clear: int, pairs: int) -> str:
     """Say in words how many differences are more than chance."""
     if pairs == 1:
-        return f"The difference is {'more than chance' if clear else 'no larger than chance'}."
-    many = "None" if not clear else "All" if clear == pairs else f"{clear:,}"
-    verb = "is" if clear == 1 else "are"
-    return f"{many} of the {pairs:,} differences {verb} more than chance."
+        return f"The difference {'is more than chance' if clear else 'may be chance'}."
+    if not clear:
+        return f"All {pairs:,} differences may be chance."
+    many = "All" if clear == pairs else f"{clear:,} of the"
+    return f"{many} {pairs:,} differences {'is' if clear == 1 else 'are'} more than chance."
 
 
 def of_candidates(report: Report, evidence: Evidence, settings: Settings) -> Section:
@@ -503,31 +510,55 @@ def of_candidates(report: Report, evidence: Evidence, settings: Settings) -> Sec
         partial(plot.best_set, evidence.losses, alpha=settings.alpha, rng=settings.seed,
                 missing=settings.missing),
         title="Ranks of the models", height=min(8.0, 1.2 + 0.28 * len(frame)),
-        caption="A line reaches from the best to the worst rank that a model may have, a mark is "
-        "at its rank in this log. Full marks are the models that may be the best.",
+        caption="Each line reaches from the best to the worst rank that the model may have; the "
+        "mark is its rank in this log. Filled marks are models that may be the best.",
     )  # fmt: skip
     return section
 
 
-def of_sources(report: Report, losses: Losses, settings: Settings, design: Design) -> Section:
-    """Tell how sources differ, and what to expect of a new one."""
-    section = Section("sources", "How much do sources differ?")
+def of_sources(report: Report, evidence: Evidence, settings: Settings, design: Design) -> Section:
+    """Tell how sources differ, and what to expect of a new one; tasks are what they are."""
+    losses, number = evidence.losses, design.number("source")
+    tasks = facts_of(losses).get("sources_are") == "fixed"
+    name = "task" if tasks else "source"
+    section = Section("sources", f"How much do {name}s differ?")
     options: dict[str, Any] = {"alpha": settings.alpha, "missing": settings.missing}
-    evidence = Evidence(losses, settings.alpha, settings.seed, settings.missing)
-    level, number = level_of(evidence), design.number("source")
+    if tasks:
+        section.paragraphs.append(
+            f"The points come from {number:,} tasks, which have the same weight in every mean."
+        )
+    elif not add_intervals_of_sources(report, section, evidence, number):
+        return section
+    models = max(1.0, 0.45 * len(evidence.models))
+    report.draw(
+        section,
+        partial(plot.sources, losses, **options),
+        title=f"{capital(name)} by {name}", height=min(9.0, 1.2 + 0.25 * (number + 1) * models),
+        caption=f"One interval for each {name}, as if its points were independent. The last row, "
+        f"and the band, are the interval for all of them.",
+    )  # fmt: skip
+    return section
+
+
+def add_intervals_of_sources(
+    report: Report, section: Section, evidence: Evidence, number: int
+) -> bool:
+    """Add the intervals that count sources, and how much these differ; False without them."""
+    losses, level = evidence.losses, level_of(evidence)
+    options: dict[str, Any] = {"alpha": evidence.alpha, "missing": evidence.missing}
     try:
         row, result = group_interval(losses, **options)
     except LogError as error:
         report.refusals.append(("Intervals of sources", str(error)))
-        return section
+        return False
     report.note(result.attrs)
     scale = scale_of_cell(evidence, 0)
     caption = f"{level} intervals for a {row}" if row == "new source" else (
-        f"{level} intervals that take sources, not points, for the sample"
+        f"{level} intervals that count sources, not points"
     )  # fmt: skip
+    target = describe_target(str(result.attrs["target"]), scale)
     section.paragraphs.append(
-        f"The points come from {number:,} sources. Each interval is for the "
-        f"{result.attrs['target']}."
+        f"The points come from {number:,} sources. These intervals are for the {target}."
     )
     numbers = ["estimate", "lower", "upper", "se"]
     turned_rows = shown(evidence, result)
@@ -538,17 +569,12 @@ def of_sources(report: Report, losses: Losses, settings: Settings, design: Desig
         report.refusals.append(("How much sources differ", str(error)))
     else:
         report.note(spread.attrs)
-        words = f"Standard deviation between sources, its {level} interval, and p of no difference"
+        words = (
+            f"Standard deviation between sources, its {level} interval, and the p-value of no "
+            f"difference"
+        )
         section.parts.append(grid(spread, words, SPREAD))
-    models = max(1.0, 0.45 * len(read(losses).labels.models))
-    report.draw(
-        section,
-        partial(plot.sources, losses, **options),
-        title="Source by source", height=min(9.0, 1.2 + 0.25 * (number + 1) * models),
-        caption="An interval for each source, its points taken for independent; in the last row "
-        "and as a band the interval of the table.",
-    )  # fmt: skip
-    return section
+    return True
 
 
 def of_scatter(report: Report, losses: Losses, settings: Settings, design: Design) -> Section:
@@ -559,7 +585,7 @@ def of_scatter(report: Report, losses: Losses, settings: Settings, design: Desig
         report.draw(
             section, partial(plot.folds, losses, missing=settings.missing),
             title="Means of the folds", height=2.6,
-            caption="The mean of every test set. Their scatter is not a standard error: folds "
+            caption="The mean of each test set. Their scatter is not a standard error: folds "
             "share most of their training data, and repetitions share all data.",
         )  # fmt: skip
     if design.has("repetition"):
@@ -579,8 +605,8 @@ def of_diagnosis(losses: Losses) -> Section:
     found = diagnose(losses)
     if found.empty:
         section.paragraphs.append(
-            "No diagnostic found anything. That does not prove that all is well: the guide says "
-            "what they look at."
+            "The checks found nothing to doubt. That does not prove that all is well; the guide "
+            "says what they look at."
         )
         return section
     section.paragraphs.append(
@@ -644,6 +670,8 @@ def describe_method(evidence: Evidence) -> list[tuple[str, str]]:
 def of_variance(report: Report, losses: Losses, settings: Settings) -> Section:
     """Show the parts of the variance, which rest on an assumption."""
     section = Section("variance", "Parts of the variance")
+    if report.evidence is not None and is_gridded(report.evidence):
+        return section
     try:
         parts = decompose(losses, missing=settings.missing)
     except LogError:

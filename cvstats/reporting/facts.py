@@ -56,11 +56,12 @@ def facts(losses: Losses) -> list[tuple[str, str]]:
         if design.has(level):
             rows.append((f"{level}s", f"{design.number(level):,}"))
     folds = count_folds(log.design)
-    if folds > 1:
+    if folds > 1 and not log.fixed_sources:
         rows.append(("folds", f"{folds:,}{of_points(log)}"))
     if design.has("source"):
-        both = ", which are the folds" if fold_level(design) == "source" else ""
-        rows.append(("sources", f"{design.number('source'):,}{both}"))
+        tasks = log.fixed_sources
+        both = ", which are the folds" if fold_level(design) == "source" and not tasks else ""
+        rows.append(("tasks" if tasks else "sources", f"{design.number('source'):,}{both}"))
     if design.has("count"):
         rows.append(("count", "how often the point was in the training sample"))
     cells = log.panels.width // max(1, len(names))

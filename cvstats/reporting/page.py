@@ -167,7 +167,7 @@ def render_page(losses: Losses, title: str | None, settings: Settings, call: str
     page: str = environment.from_string(
         templates.joinpath("report.html.j2").read_text(encoding="utf-8")
     ).render(
-        title=title or str(losses.attrs.get("title", "Cross-validated error")),
+        title=title or str(losses.attrs.get("title", made.title)),
         line=summarize(losses),
         style=templates.joinpath("report.css").read_text(encoding="utf-8"),
         first=first_section(facts(losses), summarize(losses)),

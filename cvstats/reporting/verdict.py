@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cvstats.containers import Losses, is_dask_frame, later
+from cvstats.containers import Losses, is_dask_frame, later, lost_metrics
 from cvstats.core.cautions import Caution
+from cvstats.diagnostics import CHECKS, Examination, names_a_score
+from cvstats.errors import LogError
 from cvstats.formatting import count_decimals, printable, result_frame
 from cvstats.intervals.out_of_source import FIXED_TARGET
 from cvstats.options import Missing, check_alpha, whole_number
@@ -23,6 +25,7 @@ from cvstats.reporting.wording import (
     NAMED,
     Scale,
     describe_basis,
+    describe_target,
     join_words,
     list_names,
     p_words,
@@ -30,6 +33,9 @@ from cvstats.reporting.wording import (
 )
 
 __all__ = ["Summary", "summary", "summarize_evidence"]
+
+SCORES = "CVS022"
+"""The check that finds scores in the place of losses."""
 
 FEW_CELLS = 3
 """Up to so many cells have a sentence each."""
@@ -164,11 +170,35 @@ def summarize_evidence(evidence: Evidence) -> Summary:
     if cells and len(sentences) < 3:
         sentences += describe_scope(evidence)
     doubts = cautions_of(evidence)
+    label, scores = CHECKS[SCORES].title.lower(), find_scores(evidence)
+    said, advised = ({label: scores}, {label: CHECKS[SCORES].advice}) if scores else ({}, {})
+    if lost := lost_metrics(evidence.losses):
+        said["metric not named"] = (
+            f"This is a part of a log of several metrics ({join_words([*map(str, lost)])}), and "
+            f"no label says of which."
+        )
+        advised["metric not named"] = (
+            f"Keep the level: log.xs({lost[0]!r}, level='metric', drop_level=False)."
+        )
     return Summary(
         tuple(sentences[:3]),
-        {caution.label: caution.sentence for caution in doubts},
-        {caution.label: caution.advice for caution in doubts},
+        said | {caution.label: caution.sentence for caution in doubts},
+        advised | {caution.label: caution.advice for caution in doubts},
     )
+
+
+def find_scores(evidence: Evidence) -> str:
+    """Say that the losses look like scores, which are better when larger; empty if not.
+
+    Only numbers above 1/2, and models with the name of a score, are worth another pass.
+    """
+    if not (evidence.estimate > 0.5).all() and not any(map(names_a_score, evidence.models)):
+        return ""
+    try:
+        found = list(CHECKS[SCORES].look(Examination(evidence.losses)))
+    except LogError:  # not in memory
+        return ""
+    return f"{found[0].words[:1].upper()}{found[0].words[1:]}." if found else ""
 
 
 def cautions_of(evidence: Evidence) -> list[Caution]:
@@ -194,7 +224,7 @@ def describe_cell(evidence: Evidence, cell: int, before: str) -> list[str]:
     if not np.isnan(lower + upper):
         ends = scale.range(lower, upper, decimals, of_values=True)
         limits = f" ({level_of(evidence)} interval {ends})"
-    basis = describe_basis(evidence.facts)
+    basis = describe_basis(facts_of_basis(evidence))
     error = f"the {scale.name} of {name} is {value}{scale.unit_words}{limits}, measured on {basis}."
     if len(evidence.models) == 1:
         return [capitalize(before + error)]
@@ -223,6 +253,9 @@ def describe_lead(evidence: Evidence, cell: int, scale: Scale) -> str:
     )
     sure = f"({level_of(evidence)} interval {limits}{describe_p(evidence, cell, best, rival)})"
     other = evidence.names[rival]
+    noise = 1e-12 * np.nanmax(np.abs(evidence.estimate[cell]))
+    if abs(pairs.lead[cell, best, rival]) <= noise:
+        return describe_draw(evidence, cell, scale, rival, tied, f"The difference is 0 {sure}.")
     if not tied and models == 2:
         return f"{name} is better than {other}: its {scale.name} is {more} by {lead} {sure}."
     if not tied:
@@ -246,6 +279,20 @@ def describe_lead(evidence: Evidence, cell: int, scale: Scale) -> str:
         return f"{who}: its lead over {other} of {lead} may be chance {sure}."
     over = "" if models == 2 else f" over {other}"
     return f"{who}, but its lead{over} of {lead} may be chance {sure}."
+
+
+def describe_draw(
+    evidence: Evidence, cell: int, scale: Scale, rival: int, tied: list[int], sure: str
+) -> str:
+    """Say that the two best models have the same error, and which others are tied with them."""
+    models, best = len(evidence.models), int(evidence.best[cell])
+    most = "highest" if scale.larger else "lowest"
+    who = f"{evidence.names[best]} and {evidence.names[rival]}"
+    if models == 2:
+        return f"{who} are tied: both have the same {scale.name}. {sure}"
+    others = [evidence.names[j] for j in tied if j != rival]
+    rest = f"; {list_names(others)} may be as good" if others else ""
+    return f"{who} share the {most} {scale.name} of {models:,} models{rest}. {sure}"
 
 
 def describe_p(evidence: Evidence, cell: int, best: int, rival: int) -> str:
@@ -277,7 +324,7 @@ def describe_winners(evidence: Evidence) -> list[str]:
     alone = evidence.tied.sum(axis=1) == 1
     clear = np.bincount(evidence.best[alone], minlength=len(names))
     chance = f"p ≥ {evidence.alpha:g} adjusted for {evidence.n_tests:,} comparisons"
-    basis = f"each cell was measured on {describe_basis(evidence.facts)}"
+    basis = f"each cell was measured on {describe_basis(facts_of_basis(evidence))}"
     if len(names) == 2:
         one, two = (int(j) for j in np.argsort(-clear, kind="stable"))
         lead = describe_median_lead(evidence, one, two)
@@ -335,7 +382,7 @@ def describe_range(evidence: Evidence) -> list[str]:
             f"{len(estimate):,} cells ({cells_of(evidence)}), and {middle} in the median cell."
         ),
         f"The {level_of(evidence)} interval of the median cell reaches {width} to each side; each "
-        f"cell was measured on {describe_basis(evidence.facts)}.",
+        f"cell was measured on {describe_basis(facts_of_basis(evidence))}.",
     ]
 
 
@@ -348,7 +395,14 @@ def describe_scope(evidence: Evidence) -> list[str]:
     unit = "sources" if groups and drawn else "points"
     tied = several and bool((evidence.tied.sum(axis=1) > 1).any())
     more = f"; more {unit} would narrow them" if tied and len(evidence.models) > 1 else ""
-    return [f"{what} for the {evidence.facts['target']}{more}."]
+    target = describe_target(str(evidence.facts["target"]), scale_of_cell(evidence, 0))
+    return [f"{what} for the {target}{more}."]
+
+
+def facts_of_basis(evidence: Evidence) -> dict[Any, Any]:
+    """Gather what the result and the log say about what was evaluated."""
+    noted = facts_of(evidence.losses)
+    return {**evidence.facts, "holds": noted.get("holds"), "sources_are": noted.get("sources_are")}
 
 
 def scale_of_cell(evidence: Evidence, cell: int) -> Scale:
@@ -358,7 +412,7 @@ def scale_of_cell(evidence: Evidence, cell: int) -> Scale:
     if isinstance(several, Mapping) and "metric" in evidence.dims:
         label = evidence.cells[cell][evidence.dims.index("metric")]
         return scale_of(several.get(label, {}), {})
-    return scale_of(noted, evidence.facts)
+    return scale_of(noted, {} if lost_metrics(evidence.losses) else evidence.facts)
 
 
 def cells_of(evidence: Evidence) -> str:

@@ -87,7 +87,7 @@ def test_every_command_takes_several_files(capsys, files, monkeypatch, tmp_path)
     status, _, _ = run(capsys, files, monkeypatch, "report", "r=a.parquet", "b.csv", "-o", page)
     assert status == 0
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "Cross-validated error in a.parquet and b.csv" in text
+    assert "Report on a.parquet and b.csv" in text
     assert '<th scope="row">r</th>' in text
     for command in ("methods", "diagnose"):
         assert run(capsys, files, monkeypatch, command, "a.parquet", "b.csv")[0] == 0

@@ -18,6 +18,7 @@ from tool_logs import LOGS
 
 import cvstats
 from cvstats import cli
+from cvstats.errors import LogError
 
 COMMAND = str(Path(sysconfig.get_path("scripts")) / "cvstats")
 
@@ -142,6 +143,30 @@ def test_ctrl_c_ends_the_command_quietly(capsys, saved, monkeypatch, stage):
         f"cvstats.cli.commands.{stage}", lambda *_: signal.raise_signal(signal.SIGINT)
     )
     assert told(capsys, "interval", str(saved)) == (130, "", "")
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_ctrl_c_that_a_parser_takes_for_a_broken_file(capsys, saved, monkeypatch):
+    def read(*_):
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        raise LogError("log.csv could not be read: Calling read(nbytes) on source failed.")
+
+    monkeypatch.setattr("cvstats.cli.commands.read_files", read)
+    assert told(capsys, "interval", str(saved)) == (130, "", "")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_stays_ignored_where_it_was(capsys, saved, monkeypatch):
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    monkeypatch.setattr(
+        "cvstats.cli.commands.note_dropped", lambda *_: signal.raise_signal(signal.SIGINT)
+    )
+    try:
+        assert told(capsys, "interval", str(saved))[0] == 0
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("words", [["demo"], ["dmeo"]])

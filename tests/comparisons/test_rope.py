@@ -88,3 +88,17 @@ def test_posterior_without_variance():
         assert list(table[SHARES].iloc[0]) == wanted
         assert table["caution"].tolist() == ["zero variance"]
         assert "variance is zero" in table.attrs["cautions"]["zero variance"]
+
+
+def test_scores_say_as_much_as_the_means_of_folds():
+    frame = equivalent_models(repetitions=2)
+    expected = frame.cvci.rope(margin=0.1)
+    scores = frame.groupby(level=["repetition", "fold"]).mean()
+    scores.attrs["holds"] = "scores"
+    pd.testing.assert_frame_equal(scores.cvci.rope(margin=0.1), expected)
+    splits = scores.droplevel("fold").groupby("repetition").head(1)
+    splits.attrs["holds"] = "scores"
+    with pytest.raises(LogError, match="how many points are behind each score is not known"):
+        splits.cvci.rope(margin=0.1)
+    splits.attrs |= {"n_test": 10, "n_train": 40}
+    assert only_row(splits[["a", "b"]].cvci.rope(margin=0.1))["rho"] == pytest.approx(0.2)

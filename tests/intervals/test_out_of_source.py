@@ -34,7 +34,7 @@ def test_out_of_source_against_the_oracle(sizes, repetitions, target, variance):
     assert ("few sources" in only_row(ours)["caution"]) == (target == "new_source")
     assert ("sources as folds" in only_row(ours)["caution"]) == (target == "these_sources")
     assert ours.attrs["target"].startswith(
-        "mean over these" if "these" in target else "mean over sources that are not in the data"
+        "mean over these" if "these" in target else "mean over new sources"
     )
 
 
@@ -63,7 +63,7 @@ def test_one_new_source_is_a_question_of_its_own():
         return each.between(row["lower"], row["upper"]).mean()
 
     assert inside(mean) < 0.5 < 0.9 <= inside(one)
-    assert one.attrs["target"].startswith("mean loss on one source that is not in the data")
+    assert one.attrs["target"].startswith("mean loss on one new source, drawn as these were")
     assert "normal distribution" in one.attrs["guarantee"]
     assert "mean over" in mean.attrs["target"]
     assert (mean.attrs["interval"], one.attrs["interval"]) == ("mean", "prediction")
@@ -101,7 +101,7 @@ def test_a_source_of_one_point_has_a_mean():
 def test_the_guarantee_is_that_of_the_target():
     log = log_of(random_rows((3, 4, 5), 7))
     new = cvstats.out_of_source(log).attrs
-    assert "not in the data" in new["target"]
+    assert "new sources" in new["target"]
     assert new["guarantee"] == "exact as sources grow, if they are drawn independently"
     these = cvstats.out_of_source(log, target="these_sources").attrs
     assert these["guarantee"] == "heuristic: the covariances of the losses are left out"

@@ -70,7 +70,7 @@ def test_rows_with_the_same_labels_have_the_same_number(monkeypatch):
 def test_labels_that_are_none():
     with pytest.raises(LogError, match="a label of 'fold' is a list. Expected names or numbers"):
         coded(pd.Series([[1], [2]]), "fold")
-    with pytest.raises(LogError, match="row 1 has no fold \\(and 1 more\\)"):
+    with pytest.raises(LogError, match="row 1 has no fold \\(and 1 more evaluation\\)"):
         coded(pd.Series(["a", None, None]), "fold")
 
 

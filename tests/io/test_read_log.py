@@ -51,6 +51,16 @@ def test_what_is_usual_comes_first(tmp_path, table):
     assert cvstats.read_log(path).name == "a, b"
 
 
+def test_an_encoding_is_named_with_the_option_that_reads_another(tmp_path, table):
+    path = tmp_path / "log.csv"
+    table.rename(columns={"ridge": "Süd"}).to_csv(path, index=False, encoding="latin-1")
+    words = refused(path)
+    assert "from byte 12 on it is not text in UTF-8" in words
+    assert "CSV files of another encoding are read with encoding='latin-1'" in words
+    assert "is not text in ASCII" in refused(path, encoding="ascii")
+    assert list(cvstats.read_log(path, encoding="latin-1")) == ["Süd", "forest"]
+
+
 def test_decimal_commas_are_refused(tmp_path, table):
     table.to_csv(tmp_path / "log.csv", index=False, sep=";", decimal=",")
     words = refused(tmp_path / "log.csv")
@@ -106,7 +116,10 @@ def test_nothing_in_a_list():
 
 def test_advice_for_evaluations_that_occur_twice(odd):
     words = refused(odd, loss="err", fold="split")
-    assert words.endswith("or name the column in which they differ: point= or repetition=.")
+    assert words.endswith(
+        "Leave copies of rows out with drop_duplicates=True, or name the column in which they "
+        "differ: point= or repetition=."
+    )
 
 
 def test_misspelt_columns(odd):

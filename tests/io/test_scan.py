@@ -57,6 +57,50 @@ def test_a_file_or_a_folder(tmp_path, batch_size, folder):
         assert ("checked" in ours.attrs) == (len(seen) > 1)
 
 
+@pytest.mark.parametrize("loss", ["absolute_error", lambda _truth, prediction: prediction])
+@pytest.mark.parametrize("batch_size", [100, 10**6])
+def test_predictions_are_read_as_by_read_log(tmp_path, loss, batch_size):
+    whole = table().assign(y=lambda one: one["point"] / 100)
+    whole.to_parquet(path := tmp_path / "predictions.parquet", index=False)
+    options = {"truth": "y", "loss": loss}
+    log = cvstats.read_log(path, prediction=MODELS, **options)
+    moments = cvstats.scan_parquet(
+        path, prediction=MODELS, pairs=True, batch_size=batch_size, **options
+    )
+    for name in ("wald", "compare"):
+        ours, theirs = getattr(cvstats, name)(moments), getattr(cvstats, name)(log)
+        pd.testing.assert_frame_equal(ours, theirs, rtol=1e-10)
+        assert ours.attrs["loss"] == theirs.attrs["loss"]
+    one = cvstats.scan_parquet(path, prediction="ridge", **options).wald()
+    pd.testing.assert_frame_equal(one, log["ridge"].cvci.wald(), rtol=1e-10)
+    long = whole.melt(
+        ["repetition", "fold", "source", "point", "y"], var_name="model", value_name="guess"
+    )
+    long.to_parquet(path, index=False)
+    stacked = cvstats.scan_parquet(path, prediction="guess", batch_size=batch_size, **options)
+    pd.testing.assert_frame_equal(stacked.wald().loc[MODELS], log.cvci.wald(), rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"truth": "ridge"}, "one of them is not named. Expected both truth= and prediction="),
+        ({"prediction": "ridge"}, "one of them is not named. Expected both truth= and predic"),
+        ({"truth": "ridge", "prediction": "forest"}, "loss='loss' cannot be computed of a batch"),
+        (
+            {"truth": "ridge", "prediction": "forest", "loss": "f1"},
+            "Metrics of labels are counted by cvstats.scan_predictions.",
+        ),
+        ({"truth": "rige", "prediction": "forest", "loss": "brier"}, "Perhaps you meant 'ridge'"),
+    ],
+)
+def test_predictions_of_which_no_loss_is_computed(tmp_path, options, words):
+    table().to_parquet(path := tmp_path / "predictions.parquet", index=False)
+    with pytest.raises(LogError) as caught:
+        cvstats.scan_parquet(path, **options)
+    assert words in str(caught.value)
+
+
 def test_several_files_and_patterns(tmp_path):
     whole = table(n=60)
     parts = np.array_split(np.arange(len(whole)), 3)

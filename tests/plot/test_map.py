@@ -132,6 +132,15 @@ def test_names_and_dates_are_written(ax):
     assert draw(log.expand_dims(lead=[1, 2]).isel(lead=[0])).get_ylabel() == "station"
 
 
+def test_few_clear_cells_have_a_dot_each_however_small():
+    rng = np.random.default_rng(0)
+    losses = xr.DataArray(rng.normal(size=(2, 60, 90, 80)), dims=("model", "lat", "lon", "point"))
+    places = [(3, 8), (29, 1), (40, 77)]
+    for row, column in places:
+        losses[1, row, column] += 9
+    assert dots(draw(losses, adjust="holm")) == {(column, row) for row, column in places}
+
+
 def test_of_small_cells_some_have_a_dot_and_large_grids_are_pixels():
     rng = np.random.default_rng(0)
     first = xr.DataArray(rng.normal(size=(20, 101, 100)), dims=("point", "row", "col"))

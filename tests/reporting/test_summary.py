@@ -12,6 +12,7 @@ import cvstats
 from cvstats import cli
 from cvstats.errors import LogError
 from cvstats.reporting import Summary
+from cvstats.reporting.facts import facts
 from cvstats.reporting.wording import describe_basis, list_names, scale_of
 
 
@@ -195,6 +196,94 @@ def test_designs_are_named():
         "20 points (nested folds)"
     )
     assert describe_basis({"reason": "nested folds"}) == "nested folds"
+
+
+def test_what_was_evaluated_are_test_sets_where_there_are_scores_alone():
+    scores = pd.DataFrame(
+        {"a": [0.2, 0.1, 0.3, 0.2], "b": [0.3, 0.2, 0.4, 0.1]}, pd.RangeIndex(4, name="fold")
+    )
+    scores.attrs = {"holds": "scores", "n_train": 75, "n_test": 25}
+    assert "measured on 4 test sets of 25 points." in scores.cvci.summary().text
+    scores.attrs |= {"n_train": 76.5, "n_test": 25.5}
+    assert "4 test sets of about 26 points." in scores.cvci.summary().text
+    scores.attrs = {"holds": "scores"}
+    assert "measured on 4 test sets." in scores.cvci.summary().text
+    assert repr(scores.cvci) == "<cvci: 4 scores, 4 folds, 2 models>"
+
+
+def test_tasks_are_not_folds():
+    losses = pairs(0.0, levels=("source", "point"), sources_are="fixed", loss="1 - match")
+    assert repr(losses.cvci) == "<cvci: 200 points, 20 tasks, 2 models>"
+    words = losses.cvci.summary().text
+    assert "200 points of 20 tasks" in " ".join(words.split())
+    rows = dict(facts(losses))
+    assert rows["tasks"] == "20"
+    assert not {"folds", "sources"} & set(rows)
+    del losses.attrs["sources_are"]
+    assert repr(losses.cvci) == "<cvci: 200 points, 20 sources, 2 models>"
+
+
+def test_a_lead_that_is_rounding_noise_is_a_draw():
+    scores = pd.DataFrame({"a": [0.1, 0.2, 0.3, 0.4], "b": [0.4, 0.3, 0.2, 0.1]})
+    scores = scores.rename_axis("fold")
+    scores["b"] += 1e-15
+    scores.attrs["holds"] = "scores"
+    assert scores["a"].mean() != scores["b"].mean()
+    assert "a and b are tied: both have the same mean loss." in scores.cvci.summary().text
+
+
+def test_a_draw_is_not_a_lead():
+    one = hits(180)["m0"]
+    two = pd.DataFrame({"a": one, "b": one.iloc[::-1].to_numpy()}, one.index)
+    two.attrs = one.attrs
+    first = two.cvci.summary().sentences[0]
+    assert first.startswith("a and b are tied: both have the same accuracy. The difference is 0 (")
+    three = two.assign(c=np.roll(two["a"], 1), d=1.0 * (np.arange(200) % 2))
+    three.attrs = one.attrs
+    words = three.cvci.summary().sentences[0]
+    assert words.startswith("a and b share the highest accuracy of 4 models; c may be as good.")
+    assert ". The difference is 0 (95% interval " in words
+    two = two.assign(d=three["d"])
+    two.attrs = one.attrs
+    assert (
+        two.cvci.summary()
+        .sentences[0]
+        .startswith("a and b share the highest accuracy of 3 models. The difference is 0 (")
+    )
+
+
+def test_the_sentences_name_a_score_and_no_limit_beyond_it():
+    preds = pd.DataFrame(
+        {"y": [0, 1] * 20, "a": np.linspace(0, 0.2, 40) + 0.5 * (np.arange(40) % 2)},
+        pd.MultiIndex.from_arrays([np.arange(40) // 10, range(40)], names=["fold", "point"]),
+    )
+    preds.loc[(0, 0), "a"] = 0.6
+    losses = cvstats.losses(preds, truth="y", prediction=["a"], loss="auc")
+    assert losses.cvci.interval()["lower"].item() < 0  # an AUC above 1
+    first, last = losses.cvci.summary().sentences
+    assert " to 1.000), measured on 40 points" in first
+    assert last == "The interval is for the average AUC of the models trained in this " \
+        "cross-validation."  # fmt: skip
+    risk = pairs(models=1, levels=("point",)).cvci.summary().sentences[-1]
+    assert risk == (
+        "The interval is for the error of the trained model on new points, drawn as the test "
+        "points were."
+    )
+
+
+def test_scores_in_the_place_of_losses_are_said_first():
+    right = 1 - hits(180, 150)
+    right.attrs = {}
+    found = right.cvci.summary()
+    label, *_ = found.doubts
+    assert label == "scores for losses"
+    assert found.doubts[label].startswith("Losses of 0 and 1 have the mean 0.9")
+    assert "higher_is_better=True" in found.advice[label]
+    assert "scores for losses" not in (1 - right).cvci.summary().doubts
+    named = pairs(models=1).set_axis(["auc"], axis=1)
+    assert "losses with the name of a score" in str(named.cvci.summary()).lower()
+    lazy = xr.DataArray(1.0 * right["m0"].to_numpy(), dims="point").chunk(point=50)
+    assert "scores for losses" not in lazy.cvci.summary().doubts
 
 
 def test_cells_of_a_grid_are_counted():

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from cvstats.errors import LogError, is_several, listed, nearest
@@ -70,6 +71,16 @@ class ReadOptions:
                 raise LogError(
                     f"{name}={value!r} is a list. Expected the name of one column: "
                     f"{name}={value[0]!r}."
+                )
+            if isinstance(value, (np.ndarray, pd.Series, pd.Index)):
+                array = {"truth": "y", "source": "groups"}.get(name)
+                way = (
+                    f" Predictions that are arrays are read with {array}= and cv=: "
+                    f"read_log(predictions, y=y, cv=cv, loss=…)." if array else ""
+                )  # fmt: skip
+                raise LogError(
+                    f"{name}= is a {type(value).__name__} of {len(value):,} values. Expected the "
+                    f"name of a column, such as {name}={name!r}.{way}"
                 )
             if is_several(value) or not isinstance(value, Hashable):
                 way = (

@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cvstats.core.types import FloatArray
+from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, listed
 from cvstats.io.predictions import PredictionTable
 from cvstats.io.splits import add_split_numbers
 from cvstats.io.tools._table import ReadOptions
-from cvstats.io.tools.sklearn import rows_of
 from cvstats.metrics import METRICS
 
-__all__ = ["is_search", "search"]
+__all__ = ["is_search", "rows_of", "search"]
 
 SCORE = re.compile(r"split(\d+)_test_(.+)")
 ALIASES = {"roc_auc": "auc", "matthews_corrcoef": "matthews"}
@@ -221,3 +220,18 @@ def refuse_other_number(here: int, number: int) -> None:
             f"cv makes {here:,} splits, and the search has {number:,}. Expected the cv, and the "
             f"data, that were passed to it."
         )
+
+
+def rows_of(indices: Any, size: int) -> IntArray:
+    """Check row numbers, and turn a mask into them."""
+    rows = np.asarray(indices)
+    if rows.dtype == bool:
+        rows = np.flatnonzero(rows)
+    if rows.ndim != 1 or rows.dtype.kind not in "iu":
+        raise LogError("the indices of a split are not row numbers. Expected integers.")
+    if len(rows) and not 0 <= rows.min() <= rows.max() < size:
+        raise LogError(
+            f"a split names row {int(rows.max()):,}, and y has {size:,} rows. Expected the X and "
+            f"y that were cross-validated."
+        )
+    return rows.astype(np.int64)

@@ -9,21 +9,36 @@ import numpy as np
 import pandas as pd
 
 from cvstats.core.types import IntArray
-from cvstats.errors import LogError, listed, spelled
+from cvstats.errors import LogError, spelled
 from cvstats.io.predictions import PredictionTable
 from cvstats.io.splits import add_split_numbers
 from cvstats.io.tools._table import ReadOptions
+from cvstats.io.tools.search import rows_of, search
 
 __all__ = ["cross_val_predict", "cross_validate"]
 
 
 def cross_validate(result: Mapping[str, Any], options: ReadOptions) -> PredictionTable:
-    """Predict again with the estimators that were kept, each for the points it has not seen."""
+    """Predict again with the estimators that were kept, each for the points it has not seen.
+
+    Without them there are scores of splits, which are read with the ``cv`` that made the splits.
+    """
     lost = [name for name in ("estimator", "indices") if name not in result]
+    if lost and options.data.get("cv") is not None:
+        return search(of_one_candidate(result, options.wanted), options)
     if lost:
         raise LogError(
-            f"this result of cross_validate has no {listed(map(repr, lost))}. Expected "
-            f"cross_validate(…, return_estimator=True, return_indices=True)."
+            f"this result of cross_validate has no {' and no '.join(map(repr, lost))}, so the "
+            f"losses of points cannot be computed. Expected cross_validate(…, "
+            f"return_estimator=True, return_indices=True). To read its scores of splits alone, "
+            f"pass cv= as it was passed to cross_validate, and name the score: "
+            f"read_log(result, cv=cv, metric='accuracy')."
+        )
+    unused = next((n for n in ("cv", "metric", "higher_is_better") if n in options.given()), None)
+    if unused is not None:
+        raise LogError(
+            f"{unused}= is for the scores of splits, and this result of cross_validate has "
+            f"estimators, which predict each point. Leave it out, and name the loss: loss=…."
         )
     X, y = options.data.get("X"), options.data.get("y")
     if X is None or y is None:
@@ -63,6 +78,26 @@ def cross_validate(result: Mapping[str, Any], options: ReadOptions) -> Predictio
     table = with_groups(table, options, rows, len(truth))
     table = add_split_numbers(table, np.concatenate(columns["split"]))
     return PredictionTable(table, found, train_sizes(table, trains))
+
+
+def of_one_candidate(result: Mapping[str, Any], name: str | None) -> dict[str, Any]:
+    """Lay the scores of splits out as a search of one candidate does.
+
+    A single score has no name in the result, and gets the one that was asked for.
+    """
+    scores = {name: column for name, column in result.items() if str(name).startswith("test_")}
+    if not scores:
+        raise LogError(
+            "this result of cross_validate holds no scores of test sets. Expected 'test_score'."
+        )
+    if list(scores) == ["test_score"] and name is not None:
+        scores = {f"test_{name}": scores["test_score"]}
+    columns = {
+        f"split{split}_{name}": [value]
+        for name, column in scores.items()
+        for split, value in enumerate(column)
+    }
+    return {"params": [{}], **columns}
 
 
 def same_classes(known: list[Hashable] | None, found: list[Hashable]) -> list[Hashable]:
@@ -107,21 +142,6 @@ def truth_of(y: Any, X: Any = None) -> tuple[Any, Any]:
     return truth, np.asarray(named[0])
 
 
-def rows_of(indices: Any, size: int) -> IntArray:
-    """Check row numbers, and turn a mask into them."""
-    rows = np.asarray(indices)
-    if rows.dtype == bool:
-        rows = np.flatnonzero(rows)
-    if rows.ndim != 1 or rows.dtype.kind not in "iu":
-        raise LogError("the indices of a split are not row numbers. Expected integers.")
-    if len(rows) and not 0 <= rows.min() <= rows.max() < size:
-        raise LogError(
-            f"a split names row {int(rows.max()):,}, and y has {size:,} rows. Expected the X and "
-            f"y that were cross-validated."
-        )
-    return rows.astype(np.int64)
-
-
 def with_groups(
     table: pd.DataFrame, options: ReadOptions, rows: IntArray, size: int
 ) -> pd.DataFrame:
@@ -153,8 +173,8 @@ def cross_val_predict(predictions: Any, options: ReadOptions) -> PredictionTable
     y, cv = options.data.get("y"), options.data.get("cv")
     if y is None or cv is None:
         raise LogError(
-            "cross_val_predict keeps neither truth nor folds. Expected both, as in "
-            "read_log(predictions, y=y, cv=KFold(10), loss=…)."
+            "predictions of cross_val_predict hold neither truth nor folds. Expected both, as in "
+            "read_log(predictions, y=y, cv=cv, loss=…), with the cv= that was passed to it."
         )
     truth, points = truth_of(y, options.data.get("X"))
     models: list[Hashable] = []

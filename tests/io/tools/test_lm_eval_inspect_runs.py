@@ -172,7 +172,9 @@ def test_two_runs_in_a_list(twice, monkeypatch):
 def test_advice_names_options_that_the_format_has(twice):
     file = next(twice.glob("x/*/*"))
     file.write_text(file.read_text("utf-8") + "\n" + file.read_text("utf-8"), "utf-8")
-    assert refused(file, metric="acc").endswith("once. Drop the copies.")
+    assert refused(file, metric="acc").endswith(
+        "once. Leave copies of rows out with drop_duplicates=True."
+    )
     again = run_of(epochs=1)
     again["samples"] *= 2
     assert refused(again).endswith("in which they differ: model=.")

@@ -163,6 +163,63 @@ def test_what_was_not_kept_is_asked_for(numbers):
         cvstats.read_log(np.zeros(3), y=[1, 2, 3], loss="squared_error")
 
 
+def test_scores_of_splits_are_read_with_their_cv(classes):
+    X, y = classes
+    cv = KFold(5, shuffle=True, random_state=1)
+    models = {"a": DummyClassifier(), "b": LogisticRegression()}
+    results = {name: cross_validate(model, X, y, cv=cv) for name, model in models.items()}
+    log = cvstats.read_log(results, cv=cv, metric="accuracy", X=X, y=y)
+    assert (list(log), log.index.names, log.attrs["metric"]) == (["a", "b"], ["fold"], "accuracy")
+    np.testing.assert_allclose(log["b"], 1 - results["b"]["test_score"])
+    interval = log.cvci.interval()
+    assert (interval.attrs["method"], interval.attrs["n_train"]) == ("corrected_t", 160)
+    assert "5 test sets of 40 points" in " ".join(log.cvci.summary().text.split())
+    several = cross_validate(models["b"], X, y, cv=cv, scoring=("accuracy", "neg_log_loss"))
+    loss = cvstats.read_log(several, cv=cv, metric="neg_log_loss")
+    np.testing.assert_allclose(loss.squeeze(), -several["test_neg_log_loss"])
+    with pytest.raises(LogError, match="has 2 scores: 'accuracy'; 'neg_log_loss'"):
+        cvstats.read_log(several, cv=cv)
+    with pytest.raises(LogError, match="no scores of test sets"):
+        cvstats.read_log({"fit_time": [1.0]}, cv=cv)
+
+
+def test_results_with_estimators_take_no_scores(classes):
+    X, y = classes
+    full = cross_validate(DummyClassifier(), X, y, cv=3, **KEEP)
+    for option in ({"cv": KFold(3)}, {"metric": "accuracy"}, {"higher_is_better": True}):
+        with pytest.raises(LogError, match=f"{next(iter(option))}= is for the scores of splits"):
+            cvstats.read_log(full, X=X, y=y, **option)
+
+
+def test_arrays_of_several_models_with_their_truth_and_cv(classes):
+    X, y = classes
+    cv = KFold(5, shuffle=True, random_state=1)
+    model = LogisticRegression()
+    labels = {"a": cross_val_predict(DummyClassifier(), X, y, cv=cv)}
+    labels["b"] = cross_val_predict(model, X, y, cv=cv)
+    log = cvstats.read_log(labels, y=y, cv=cv, loss="accuracy")
+    expected = cvstats.read_log(labels, y=y, cv=cv, loss="accuracy", format="cross_val_predict")
+    pd.testing.assert_frame_equal(log, expected)
+    frame = pd.DataFrame(labels)
+    for same in (frame, {name: frame[name] for name in frame}):
+        read = cvstats.read_log(same, y=y, cv=cv, loss="accuracy")
+        pd.testing.assert_frame_equal(read, expected)
+    chances = {"b": cross_val_predict(model, X, y, cv=cv, method="predict_proba")}
+    assert len(cvstats.read_log(chances, y=y, cv=cv, loss="log_loss")) == len(y)
+    with pytest.raises(LogError, match=r"neither truth nor folds.* with the cv= that was passed"):
+        cvstats.read_log(labels, y=y, loss="accuracy")
+
+
+def test_an_array_is_not_the_name_of_a_column(classes):
+    X, y = classes
+    with pytest.raises(LogError, match=r"truth= is a ndarray of 200 values.*read with y= and cv="):
+        cvstats.read_log({"a": y}, truth=y, loss="accuracy")
+    with pytest.raises(LogError, match=r"fold= is a Index of 200 values.*such as fold='fold'\.$"):
+        cvstats.read_log({"a": y}, fold=pd.Index(y), loss="accuracy")
+    with pytest.raises(LogError, match=r"read by cvstats\.read_log\(predictions, y=y, cv=cv"):
+        cvstats.losses({"a": y}, truth=y, loss="accuracy")
+
+
 @pytest.mark.parametrize(
     ("cv", "words"),
     [
