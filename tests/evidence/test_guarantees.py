@@ -80,4 +80,4 @@ def test_each_exception_is_needed(population):
 def test_a_guarantee_that_does_not_hold_is_found(monkeypatch):
     monkeypatch.setitem(GUARANTEES, "five_by_two", "exact as the points grow")
     found = {row["population"] for row, _ in silent_misses() if row["method"] == "five_by_two"}
-    assert found == {"nearest neighbour"}
+    assert found - set(BREAKS)
