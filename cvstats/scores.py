@@ -104,7 +104,8 @@ def each_metric_turned(result: Any, facts: Mapping[Any, Any]) -> Any:
     if not len(names) or not set(names) <= set(parts):
         raise LogError(
             "this result mixes several metrics, each with a direction of its own. Expected the "
-            "level 'metric' in the result. Ask for each metric: by='metric'."
+            "level 'metric' in the result. Ask for each metric: by='metric'; or for one that keeps "
+            "its name: log.xs('auc', level='metric', drop_level=False)."
         )
     found, order, words = [], [], {}
     for name in dict.fromkeys(names.tolist()):

@@ -24,7 +24,13 @@ from cvstats.containers.doubts import find_doubts, find_doubts_of_groups
 from cvstats.containers.gaps import answer_cells, dropped
 from cvstats.containers.groups import Groups, answer_groups, stack
 from cvstats.containers.log import Log, Table
-from cvstats.containers.metric_facts import cuts_cells, facts_of_metric, refuse_parts_of_cells
+from cvstats.containers.metric_facts import (
+    attrs_of_log,
+    cuts_cells,
+    facts_of_metric,
+    lost_metrics,
+    refuse_parts_of_cells,
+)
 from cvstats.containers.read import is_dask_frame, read
 from cvstats.containers.stacking import Axis, label_stacked
 from cvstats.containers.subsets import take_flagged, take_other_points
@@ -41,6 +47,7 @@ __all__ = [
     "Table",
     "adjust_lazily",
     "answer_cells",
+    "attrs_of_log",
     "answer_groups",
     "compare_lazily",
     "cuts_cells",
@@ -57,6 +64,7 @@ __all__ = [
     "lazily",
     "lazy_table",
     "load",
+    "lost_metrics",
     "moments_of_array",
     "read",
     "refuse_parts_of_cells",

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from cvstats.containers.log import HiddenTable, Log, hide_losses
+from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns, LossColumns
 from cvstats.core.design import LEVELS, SPLIT, Design, Level, SplitSizes
 from cvstats.core.moments import Moments
@@ -273,7 +274,15 @@ def answer_groups(
     if gone:
         raise LogError(f"no evaluation of {by}={spelled(gone[0])} is left.")
     together = run_groups(groups) if run_groups is not None else None
-    return groups.answers(run) if together is None else together
+    return without_one_fold(groups.answers(run) if together is None else together)
+
+
+def without_one_fold(result: Result) -> Result:
+    """Leave out that a group lies in one fold, where all groups do: that is what was asked for."""
+    one, none = np.int64(Caution.ONE_FOLD), np.int64(Caution.NO_LOSSES)
+    if ((result.caution & (one | none)) == 0).any():
+        return result
+    return replace(result, caution=result.caution & ~one)
 
 
 def take_codes(level: Level, rows: IntArray) -> IntArray:

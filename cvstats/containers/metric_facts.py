@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from cvstats.core.cautions import Caution
 from cvstats.errors import LogError, listed
 
@@ -12,8 +14,8 @@ if TYPE_CHECKING:
     from cvstats.containers.log import Log
 
 __all__ = [
-    "cuts_cells", "doubts_of_metric", "each_metric", "facts_of_metric", "folds_of_metric",
-    "refuse_parts_of_cells",
+    "attrs_of_log", "cuts_cells", "doubts_of_metric", "each_metric", "facts_of_metric",
+    "folds_of_metric", "lost_metrics", "refuse_parts_of_cells",
 ]  # fmt: skip
 
 FACTS = ("metric", "orientation", "range", "folds", "cells", "weight", "labels", "positive",
@@ -24,6 +26,36 @@ FACTS = ("metric", "orientation", "range", "folds", "cells", "weight", "labels",
 def facts_of_metric(noted: Mapping[Any, Any]) -> dict[str, Any]:
     """Take the facts that results have to carry; none where a log is not of a metric."""
     return {str(name): noted[name] for name in FACTS if name in noted and "metric" in noted}
+
+
+def attrs_of_log(losses: object) -> dict[Hashable, Any]:
+    """Copy the attrs of a log; of several metrics take the facts of the one that it holds."""
+    attrs = dict(getattr(losses, "attrs", {}))
+    several = attrs.get("metrics")
+    names = names_of_metrics(losses)
+    if not isinstance(several, Mapping) or names is None or len(names) != 1:
+        return attrs
+    if names[0] not in several:
+        return attrs
+    rest = {name: fact for name, fact in attrs.items() if name not in ("metric", "metrics")}
+    return {**rest, "loss": str(names[0]), **several[names[0]]}
+
+
+def lost_metrics(losses: object) -> list[Hashable]:
+    """List the metrics of which a log holds one, where no label says which; empty otherwise."""
+    several = getattr(losses, "attrs", {}).get("metrics")
+    if not isinstance(several, Mapping) or names_of_metrics(losses) is not None:
+        return []
+    return list(several)
+
+
+def names_of_metrics(losses: object) -> list[Hashable] | None:
+    """List the labels of the level or coordinate ``metric``; None without it."""
+    index = getattr(losses, "index", None)
+    if isinstance(index, pd.Index) and "metric" in index.names:
+        return list(index.unique("metric"))
+    coords = getattr(losses, "coords", {})
+    return coords["metric"].to_numpy().reshape(-1).tolist() if "metric" in coords else None
 
 
 FEW = 10

@@ -16,7 +16,11 @@ from cvstats.containers import xarray as arrays
 from cvstats.containers.gaps import dropped
 from cvstats.containers.groups import within_levels
 from cvstats.containers.log import Log
-from cvstats.containers.metric_facts import folds_of_metric, refuse_parts_of_cells
+from cvstats.containers.metric_facts import (
+    attrs_of_log,
+    folds_of_metric,
+    refuse_parts_of_cells,
+)
 from cvstats.core.design import LEVELS
 from cvstats.errors import LogError, checked_choice
 
@@ -60,7 +64,7 @@ def read(
     crossed = tuple(name for name in levels if name not in LEVELS) if len(levels) > 1 else ()
     also = crossed if by is None else (by,)
     log = unread(losses, also)
-    log = replace(log, noted=dict(getattr(losses, "attrs", {})))
+    log = replace(log, noted=attrs_of_log(losses))
     if log.noted.get("holds") == "scores":
         log = replace(log, design=replace(log.design, scores=True))
     if folds := folds_of_metric(log.noted):

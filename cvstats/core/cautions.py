@@ -55,8 +55,8 @@ class Caution(IntFlag):
     )  # fmt: skip
     NAIVE_POINTS = (
         1 << 4, "dependence ignored",
-        "Every loss is taken for a new point: too narrow with repetitions, and without a "
-        "guarantee.",
+        "Every loss is counted as a new point: the interval is too narrow where points are "
+        "repeated, and guarantees nothing.",
         "Use wald.",
     )  # fmt: skip
     NAIVE_FOLDS = (
@@ -90,11 +90,11 @@ class Caution(IntFlag):
     )  # fmt: skip
     UNSTABLE_DIFFERENCE = (
         1 << 12, "unstable difference",
-        "Other splits of the same points, or the exchange of one training point, change the "
-        "difference of these two models by much of its standard error: an interval that counts "
-        "points, such as that of wald, may be far too narrow.",
-        "Use corrected_t or nested_cv, whose standard errors contain the chance of the training "
-        "data.",
+        "Splitting the same points in another way, or replacing one training point, changes the "
+        "difference of these two models by a large part of its standard error: an interval that "
+        "counts points, such as that of wald, may be far too narrow.",
+        "Use corrected_t or nested_cv, whose standard errors allow for the chance in the "
+        "training data.",
     )  # fmt: skip
     SERIAL_DEPENDENCE = (
         1 << 13, "serial dependence",
@@ -115,7 +115,7 @@ class Caution(IntFlag):
     )  # fmt: skip
     FEW_SOURCES = (
         1 << 16, "few sources",
-        "Fewer than 30 sources are a small sample of sources: the interval may be too narrow.",
+        "There are fewer than 30 sources: the interval may be too narrow.",
         "Collect more sources; more points of these do not help.",
     )  # fmt: skip
     FEW_CLUSTERS = (
@@ -159,8 +159,10 @@ class Caution(IntFlag):
     )  # fmt: skip
     SOURCES_IGNORED = (
         1 << 24, "sources ignored",
-        "Points of one source are taken for independent: too narrow, and not about new sources.",
-        "Use clustered; or out_of_source, if no model saw the source that it was tested on.",
+        "Points of one source are treated as independent: the interval is too narrow, and it "
+        "is not about new sources.",
+        "Use clustered; or out_of_source, if no model was trained on the source that it was "
+        "tested on.",
     )  # fmt: skip
     SMALL_FOLDS = (
         1 << 25, "small folds",
@@ -170,7 +172,7 @@ class Caution(IntFlag):
     UNSTABLE = (
         1 << 26, "unstable",
         "The means of the repetitions differ by more than half a standard error: the learner is "
-        "not stable, as the guarantee demands.",
+        "not as stable as the guarantee demands.",
         "Use corrected_t or nested_cv.",
     )  # fmt: skip
     SKEWED = (

@@ -47,7 +47,7 @@ INDEPENDENT = (
 """What such an interval promises."""
 
 FEW_CLUSTERS = 30
-"""With fewer clusters, or fewer labels of both levels, skewed means make the interval too narrow."""
+"""With fewer clusters, or labels of both levels, skewed means make the interval too narrow."""
 
 FEW_DF = 2 - 1e-12
 """Degrees of freedom below which one cluster or two carry the interval; 2 up to rounding."""

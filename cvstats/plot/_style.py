@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.containers import CellMoments, Losses, is_dask_frame
+from cvstats.containers import CellMoments, Losses, attrs_of_log, is_dask_frame, lost_metrics
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, install_command, is_several
 from cvstats.formatting import result_frame, write_labels
@@ -118,9 +118,19 @@ LEVELS = ("other", "repetition", "fold", "source", "rho")
 
 
 def facts_of(losses: Losses) -> dict[Any, Any]:
-    """Read what the attrs of a log say, those of the first variable of a Dataset included."""
+    """Read what the attrs of a log say, those of the first variable of a Dataset included.
+
+    Of several metrics these are the facts of the one that it holds; where no label says which one
+    that is, its name and its direction are not known.
+    """
     variables = list(getattr(losses, "data_vars", {}).values())
-    return {**(variables[0].attrs if variables else {}), **losses.attrs}
+    facts = {**(variables[0].attrs if variables else {}), **attrs_of_log(losses)}
+    if lost_metrics(losses):
+        return {name: fact for name, fact in facts.items() if name not in LOST}
+    return facts
+
+
+LOST = ("loss", "long_name", "metric", "metrics")
 
 
 def is_score(losses: Losses) -> bool:

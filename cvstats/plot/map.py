@@ -256,8 +256,8 @@ def draw_dots(ax: Axes, clear: xr.DataArray, label: str) -> list[Any]:
     ]
     chosen = np.zeros(clear.shape, dtype=bool)
     chosen[tuple(slice(step // 2, None, step) for step in steps)] = True
-    if clear.sum() <= chosen.sum():  # so few that each has room for its dot
-        chosen[:] = True
+    few = bool(clear.sum() <= chosen.sum())  # each has room for its dot
+    chosen[:] |= few
     rows, columns = np.nonzero(chosen & clear.to_numpy())
     down, across = (places_of(clear[name]) for name in clear.dims)
     size = min(4.0, 0.4 * min(space / number for number, space in zip(clear.shape, free,
@@ -265,7 +265,7 @@ def draw_dots(ax: Axes, clear: xr.DataArray, label: str) -> list[Any]:
     return list(
         ax.plot(
             across[columns], down[rows], linestyle="none", marker="o", color="black",
-            markersize=max(1.2, size), label=label,
+            markersize=max(2.0 if few else 1.2, size), label=label,
             markeredgecolor="white", markeredgewidth=0.12 * size,
         )
     )  # fmt: skip

@@ -143,7 +143,7 @@ class Report:
 
     @property
     def title(self) -> str:
-        """What the page is called where nobody has given it a name."""
+        """What the page is called unless it is given a name."""
         if self.evidence is None:
             return "Loss log"
         scale, names = scale_of_cell(self.evidence, 0), self.evidence.names
@@ -336,20 +336,15 @@ def quantiles(evidence: Evidence) -> Grid:
         (
             name,
             [*(scale.value(value, decimals) for value in at[:, j]),
-             f"± {scale.difference(width[j], decimals)}"],
+             scale.difference(width[j], decimals)],
         )
         for j, name in enumerate(evidence.names)
     ]  # fmt: skip
-    heads = [
-        "best cell",
-        "best quarter",
-        "median",
-        "worst quarter",
-        "worst cell",
-        "median interval",
-    ]
+    heads = ["best", "25%", "median", "75%", "worst", "±"]
     caption = (
-        f"{capital(scale.name)} over {len(evidence.cells):,} cells ({', '.join(evidence.dims)})"
+        f"{capital(scale.name)} over {len(evidence.cells):,} cells ({', '.join(evidence.dims)}), "
+        f"from the best cell to the worst; ± is the median half-width of the {level_of(evidence)} "
+        f"intervals"
     )
     return Grid(caption, heads, rows, [False] * len(heads))
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cvstats.containers import Losses, is_dask_frame, later
+from cvstats.containers import Losses, is_dask_frame, later, lost_metrics
 from cvstats.core.cautions import Caution
 from cvstats.diagnostics import CHECKS, Examination, names_a_score
 from cvstats.errors import LogError
@@ -172,6 +172,14 @@ def summarize_evidence(evidence: Evidence) -> Summary:
     doubts = cautions_of(evidence)
     label, scores = CHECKS[SCORES].title.lower(), find_scores(evidence)
     said, advised = ({label: scores}, {label: CHECKS[SCORES].advice}) if scores else ({}, {})
+    if lost := lost_metrics(evidence.losses):
+        said["metric not named"] = (
+            f"This is a part of a log of several metrics ({join_words([*map(str, lost)])}), and "
+            f"no label says of which."
+        )
+        advised["metric not named"] = (
+            f"Keep the level: log.xs({lost[0]!r}, level='metric', drop_level=False)."
+        )
     return Summary(
         tuple(sentences[:3]),
         said | {caution.label: caution.sentence for caution in doubts},
@@ -404,7 +412,7 @@ def scale_of_cell(evidence: Evidence, cell: int) -> Scale:
     if isinstance(several, Mapping) and "metric" in evidence.dims:
         label = evidence.cells[cell][evidence.dims.index("metric")]
         return scale_of(several.get(label, {}), {})
-    return scale_of(noted, evidence.facts)
+    return scale_of(noted, {} if lost_metrics(evidence.losses) else evidence.facts)
 
 
 def cells_of(evidence: Evidence) -> str:

@@ -151,8 +151,33 @@ def test_metrics_that_no_level_tells_apart_cannot_be_turned() -> None:
     with pytest.raises(LogError, match="The log holds several metrics. .*by='metric'"):
         log.cvci.wald()
     one = log.xs("auc", level="metric").cvci.wald()
-    with pytest.raises(LogError, match="mixes several metrics.*by='metric'"):
+    with pytest.raises(LogError, match="mixes several metrics.*by='metric'.*drop_level=False"):
         cvstats.as_scores(one)
+    words = log.xs("auc", level="metric").cvci.summary()
+    assert "The mean loss of p is" in words.text
+    assert words.doubts["metric not named"].startswith(
+        "This is a part of a log of several metrics (auc and brier), and no label says of which."
+    )
+    assert words.advice["metric not named"] == (
+        "Keep the level: log.xs('auc', level='metric', drop_level=False)."
+    )
+
+
+@pytest.mark.parametrize("container", [frame, arrays])
+def test_one_of_several_metrics_keeps_its_name_and_direction(container: Any) -> None:
+    data = container()
+    several = cvstats.losses(data, "y", ["p"], ["auc", "brier"])
+    for name in ("auc", "brier"):
+        alone = cvstats.losses(data, "y", ["p"], name)
+        if container is frame:
+            one = several.xs(name, level="metric", drop_level=False)
+        else:
+            one = several.sel(metric=name)
+        assert one.cvci.summary().text == alone.cvci.summary().text
+        assert not one.cvci.summary().doubts.keys() - alone.cvci.summary().doubts.keys()
+        found, expected = one.cvci.interval(), alone.cvci.interval()
+        for fact in ("metric", "orientation"):
+            assert found.attrs.get(fact) == expected.attrs.get(fact), fact
 
 
 @pytest.mark.parametrize("other", [3, "auc", None, [1.0]])
