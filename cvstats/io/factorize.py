@@ -13,6 +13,7 @@ from cvstats.errors import LogError
 
 __all__ = [
     "Coded",
+    "all_different",
     "coded",
     "combined",
     "first_rows",
