@@ -827,6 +827,8 @@ def few_bootstrap_samples(examination: Examination) -> Iterator[Finding]:
 
 def count_apparent_fits(design: Design) -> int:
     """Count the repetitions of a bootstrap log that are the fit to the sample itself: number 0."""
+    if not design.has("repetition"):
+        return 0
     used = design.codes_of(design.cell_table(("repetition",)))[:, 0].tolist()
     labels = design.levels["repetition"].labels
     return sum(1 for code in used if labels[code] == 0)

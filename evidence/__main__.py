@@ -19,7 +19,7 @@ for _library in ("OMP", "OPENBLAS", "MKL", "NUMBA"):  # one process a core, one 
 
 from evidence import comparisons, designs, results, study  # noqa: E402
 
-CORE_MINUTES = 70
+CORE_MINUTES = 100
 """What the whole study takes on one core."""
 
 QUICK = 0.04

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -33,6 +34,11 @@ def percent(value: float) -> str:
     return f"{100 * value:.1f}%"
 
 
+def is_near(share: float, level: float, runs: int) -> bool:
+    """Whether a share is within a hundredth of a level, but for chance."""
+    return abs(share - level) < 0.01 + 3 * math.sqrt(level * (1 - level) / runs)
+
+
 def line(study: str, what: str, theirs: str, ours: str, runs: int, agrees: bool) -> Row:
     return {"study": study, "line": what, "theirs": theirs, "ours": ours, "runs": runs,
             "agrees": bool(agrees)}  # fmt: skip
@@ -46,7 +52,7 @@ def judge_coverage(rows: Rows) -> list[Row]:
         found.append(line(
             BAYLE_2, f"95% interval of the test error, {name}, n = {n:,}, 10 folds",
             "covers 95% at all sizes",
-            percent(row["coverage"]), row["runs"], abs(row["coverage"] - 0.95) < 0.02,
+            percent(row["coverage"]), row["runs"], is_near(row["coverage"], 0.95, row["runs"]),
         ))  # fmt: skip
     wald = pick(rows, "intervals", method="wald", population="ridge", n=1000, plan="k_fold")
     others = [
@@ -79,7 +85,7 @@ def judge_tests(rows: Rows) -> list[Row]:
                          plan="k_fold", options={"method": "corrected_t"})  # fmt: skip
         found.append(line(
             BAYLE_3, f"size of the 5% test, {name}, n = 1,000", "5%, the level",
-            percent(row["size"]), row["runs"], abs(row["size"] - 0.05) < 0.02,
+            percent(row["size"]), row["runs"], is_near(row["size"], 0.05, row["runs"]),
         ))  # fmt: skip
         if stable:
             found.append(line(
@@ -109,7 +115,7 @@ def judge_bates(rows: Rows) -> list[Row]:
         )
         misses = [1 - row["coverage"] for row in (naive, nested)]
         if name == "logit 20":
-            agrees = all(abs(miss - 0.1) < 0.04 for miss in misses)
+            agrees = all(0.05 < miss < 0.15 for miss in misses)
         else:
             agrees = misses[0] > 0.2 and 0.04 < misses[1] < 0.14
         found.append(line(
@@ -119,36 +125,52 @@ def judge_bates(rows: Rows) -> list[Row]:
     return found
 
 
+def is_decent(coverage: float, width_ratio: float) -> bool:
+    """Near the level, and not much wider than the oracle."""
+    return 0.92 < coverage < 0.98 and width_ratio < 1.3
+
+
 def judge_ranking(rows: Rows) -> list[Row]:
     """The verdicts of the benchmark study, on what each method was held to there: the risk."""
-    verdicts: list[tuple[str, str, str, dict[str, Any], Callable[[float], bool]]] = [
-        ("holdout", "holdout", "good coverage, too wide", {}, lambda c: c > 0.92),
-        ("naive", "k_fold", "Wald: mostly reasonable coverage", {}, lambda c: c > 0.9),
-        ("nested_cv", "nested_cv", "good, a bit conservative", {"target": "final"},
-         lambda c: 0.94 < c < 0.985),
-        ("conservative_z", "paired_subsampling", "conservative", {}, lambda c: c > 0.94),
-        ("corrected_t", "subsampling", "a bit too liberal", {}, lambda c: 0.88 < c < 0.95),
-        ("five_by_two", "five_by_two", "not among the five decent ones", {}, lambda c: c < 0.93),
-        ("replace_one", "replace_one", "not among the five decent ones", {}, lambda c: c < 0.93),
-        ("bootstrap_oob", "bootstrap", "not among the five decent ones", {}, lambda c: c < 0.93),
-        ("bootstrap_632", "bootstrap", "not among the five decent ones", {}, lambda c: c < 0.93),
-        ("location_shifted", "bootstrap", "not among the five decent ones", {},
-         lambda c: c < 0.93),
+    good = "good coverage, a bit conservative"
+    others = "not among the five decent ones"
+    verdicts: list[tuple[str, str, str, Callable[[float, float], bool]]] = [
+        ("holdout", "holdout", "good coverage, too wide", lambda c, w: c > 0.92),
+        ("naive", "k_fold", "Wald: mostly reasonable coverage", lambda c, w: c > 0.9),
+        ("nested_cv", "nested_cv", good, lambda c, w: 0.94 < c < 0.99),
+        ("conservative_z", "paired_subsampling", "conservative", lambda c, w: c > 0.95),
+        ("corrected_t", "subsampling", "a bit too liberal", lambda c, w: 0.88 < c < 0.95),
+    ]
+    verdicts += [
+        (method, plan, others, lambda c, w: not is_decent(c, w))
+        for method, plan in (
+            ("five_by_two", "five_by_two"), ("replace_one", "replace_one"),
+            ("bootstrap_oob", "bootstrap"), ("bootstrap_632", "bootstrap"),
+            ("location_shifted", "bootstrap"), ("case_bootstrap", "case_bootstrap"),
+            ("two_stage", "two_stage"),
+        )
     ]  # fmt: skip
     found = []
-    for method, plan, theirs, more, holds in verdicts:
+    for method, plan, theirs, holds in verdicts:
+        few = method in ("case_bootstrap", "two_stage")
         some = [
-            pick(rows, "intervals", method=method, population=name, n=100, plan=plan, **more)
-            for name in ("ridge", "flights late")
-        ]
-        coverages = [row["coverage"] for row in some]
+            pick(rows, "intervals", method=method, population=name, n=50 if few else 100,
+                 plan=plan, **({"target": "final"} if method == "nested_cv" else {}),
+                 options={"correction": "632"} if method == "two_stage" else {})
+            for name in (("ridge",) if few else ("ridge", "flights late"))
+        ]  # fmt: skip
         ours = ", ".join(
             f"{row['population']} {percent(row['coverage'])} at {row['width_ratio']:.2f} times the "
             f"oracle's width"
             for row in some
         )
-        agrees = holds(sum(coverages) / len(coverages))
-        found.append(line(THIRTEEN, f"{method}, n = 100", theirs, ours, some[0]["runs"], agrees))
+        coverage, ratio = (
+            sum(row[name] for row in some) / len(some) for name in ("coverage", "width_ratio")
+        )
+        found.append(line(
+            THIRTEEN, f"{method}, n = {some[0]['n']}", theirs, ours, some[0]["runs"],
+            holds(coverage, ratio),
+        ))  # fmt: skip
     tree = pick(rows, "intervals", method="naive", population="deep tree", n=100, plan="k_fold")
     found.append(line(
         THIRTEEN, "Wald's interval for the risk of a deep tree, n = 100", "poor coverage",

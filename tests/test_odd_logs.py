@@ -231,6 +231,44 @@ def test_errors_too_large_for_a_square_are_told():
         cvstats.wald(cvstats.losses(table))
 
 
+@pytest.mark.parametrize("models", [[("a", 1), "b", "c"], [("a", 1), ("a", 2), ("b", 1)]])
+def test_tuples_that_name_models(models):
+    log = FRAME.set_axis(pd.Index(models, tupleize_cols=False), axis=1)
+    cells = log.cvci.moments()
+    expected = FRAME.cvci.moments()
+    assert cells.index.names == ["model", "fold"]
+    assert cells.index.get_level_values("model").unique().tolist() == models
+    np.testing.assert_array_equal(cells, expected)
+    row = xr.Dataset({name: ARRAY.isel(model=i, drop=True) for i, name in enumerate(models)})
+    assert row.cvci.wald()["model"].values.tolist() == [*map(str, models)]
+
+
+@pytest.mark.parametrize("units", [["m", "s"], np.array([1, 2]), 7])
+def test_units_that_are_not_text_are_not_used(units):
+    result = ARRAY.assign_attrs(units=units).cvci.wald()
+    assert "units" not in result["estimate"].attrs
+    models = {name: ARRAY.sel(model=name, drop=True) for name in "ab"}
+    result = xr.Dataset(models).map(lambda one: one.assign_attrs(units=units)).cvci.wald()
+    assert "units" not in result["estimate"].attrs
+
+
+def test_the_level_count_alone_is_diagnosed():
+    log = pd.Series(np.arange(8.0), index=pd.Index([3, 4, 5, 6, 0, 1, 2, 7], name="count"))
+    assert "CVS" in log.cvci.diagnose()["code"].iloc[0]
+
+
+def test_error_rates_at_both_ends():
+    with pytest.raises(LogError, match="n_draws=10000 is too few"):
+        FRAME.cvci.best_set(alpha=1e-320)
+    assert len(FRAME.cvci.best_set(alpha=0.9999999999999999, n_draws=50)) == 3
+
+
+def test_lists_are_not_labels():
+    table = pd.DataFrame({"fold": [[1]] * 4, "point": range(4), "loss": 1.0})
+    with pytest.raises(LogError, match="a label of 'fold' is a list. Expected names or numbers"):
+        cvstats.as_log(table)
+
+
 def test_a_report_of_columns_of_two_levels():
     pytest.importorskip("jinja2", reason="needs jinja2")
     pytest.importorskip("matplotlib", reason="needs matplotlib")

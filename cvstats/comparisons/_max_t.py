@@ -73,7 +73,7 @@ def check_draws(n_draws: object, alpha: float) -> None:
     ):
         raise LogError(
             f"n_draws={n_draws!r} is too few. Expected a whole number of draws, at least "
-            f"{int(np.ceil(1 / alpha - 1e-9)) - 1:,} for alpha={alpha}; 10,000 is usual."
+            f"{np.ceil(1 / alpha - 1e-9) - 1:,.0f} for alpha={alpha}; 10,000 is usual."
         )
 
 
@@ -386,7 +386,7 @@ def max_t_p_values(statistic: FloatArray, largest: FloatArray) -> FloatArray:
 
 def critical_value(largest: FloatArray, alpha: float) -> float:
     """Find the bound that a statistic must exceed for an adjusted p-value of at most alpha."""
-    rank = int(alpha * (len(largest) + 1) * (1 + 1e-12))
+    rank = min(int(alpha * (len(largest) + 1) * (1 + 1e-12)), len(largest))
     return float(np.sort(largest)[-rank])
 
 

@@ -25,7 +25,7 @@ from cvstats.containers.hashing import PointSketch, Prints, as_index, hash_evalu
 from cvstats.containers.log import Labels, Log, hide_losses
 from cvstats.containers.pandas import FrameLabels
 from cvstats.containers.read import read, unread
-from cvstats.containers.xarray import ArrayLabels
+from cvstats.containers.xarray import ArrayLabels, units_of
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences
 from cvstats.core.design import LEVELS, CellIndex, Design
@@ -476,7 +476,7 @@ def check_same_kind(one: CellMoments, two: CellMoments) -> None:
             "pairs=True for both, or for none."
         )
     units, others = (
-        part.labels.units if isinstance(part.labels, ArrayLabels) else part.attrs.get("units")
+        part.labels.units if isinstance(part.labels, ArrayLabels) else units_of(part.attrs)
         for part in (one, two)
     )
     if units != others:

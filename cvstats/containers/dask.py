@@ -1350,7 +1350,8 @@ def scan_dask(
     check_stacked(columns, pairs, missing)
     work, add = delayed(part_of, pure=True), delayed(added, pure=True)
     parts = [
-        work(kind, part, columns, by, pairs, missing) for part in frame[columns.names].to_delayed()
+        work(kind, part, columns, by, pairs, missing, {})
+        for part in frame[columns.names].to_delayed()
     ]
     while len(parts) > 1:
         parts = [add(parts[at : at + FAN]) for at in range(0, len(parts), FAN)]

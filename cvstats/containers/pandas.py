@@ -292,9 +292,8 @@ class FrameLabels:
         elif index is None:
             table = pd.concat(tables, ignore_index=True).set_axis(self.columns_axis)
         else:
-            axis = self.columns_axis
-            names = ["model"] if axis.nlevels == 1 else list(axis.names)
-            table = pd.concat(tables, keys=axis, names=names)
+            table = pd.concat(tables, keys=range(len(tables)))
+            table.index = under_models(self.columns_axis, table.index)
         table.attrs = copied(attrs)
         return table
 
@@ -310,6 +309,20 @@ class WideFrame(pd.DataFrame):
         """Print every column, below each other where the display is too narrow."""
         with pd.option_context("display.max_columns", None):
             return super().__repr__()
+
+
+def under_models(models: pd.Index, cells: pd.Index) -> pd.MultiIndex:
+    """Put the names of models in place of their numbers, the first level of an index."""
+    levels: list[Any] = [models]
+    codes: list[Any] = [np.arange(len(models))]
+    names: list[Any] = ["model"]
+    if isinstance(models, pd.MultiIndex):
+        levels, codes, names = list(models.levels), list(models.codes), list(models.names)
+    table = cells.to_frame(index=False)
+    number, rest = table.iloc[:, 0].to_numpy(), pd.MultiIndex.from_frame(table.iloc[:, 1:])
+    levels += list(rest.levels)
+    codes = [*(part[number] for part in codes), *rest.codes]
+    return pd.MultiIndex(levels=levels, codes=codes, names=[*names, *rest.names])
 
 
 def copied(attrs: Attrs) -> dict[Hashable | None, Any]:

@@ -178,6 +178,6 @@ def _(losses: xr.Dataset, also: tuple[object, ...] = ()) -> Log:
     design, panels, lazy = arrays.laid_out(first, models, dims, also)
     labels = arrays.ArrayLabels.of(first, dims)
     names = [variable.name for variable in variables]
-    every = {variable.attrs.get("units") for variable in variables}
+    every = {arrays.units_of(variable.attrs) for variable in variables}
     labels = labels.with_models(names, every.pop() if len(every) == 1 else None)
     return Log(design, panels, labels, lazy=lazy)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
 from typing import Any, TypeVar
@@ -33,11 +33,12 @@ Parts = dict[Hashable, K]
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some rows of a table as a log: levels by code, losses by column."""
+    """Some rows of a table as a log: levels by code, losses by column, facts about them."""
 
     levels: Mapping[str, Level]
     losses: Mapping[Any, Any]
     single: bool
+    attrs: Mapping[Hashable, Any] = field(default_factory=dict)
 
 
 @unread.register
@@ -110,12 +111,14 @@ def as_labels(names: Any) -> Labels:
     return names if isinstance(names, pd.Index) else pd.Index(names, tupleize_cols=False)
 
 
-def batch_of(table: Mapping[str, Any], columns: TableColumns) -> Batch:
+def batch_of(
+    table: Mapping[str, Any], columns: TableColumns, attrs: Mapping[Hashable, Any]
+) -> Batch:
     """Take some rows of a table as a log."""
     losses = {
         name: numbers(pd.Series(table[name], name=name, copy=False)) for name in columns.values
     }
-    return Batch(levels_of(table, columns), losses, columns.single)
+    return Batch(levels_of(table, columns), losses, columns.single, attrs)
 
 
 def levels_of(table: Mapping[str, Any], columns: TableColumns) -> dict[str, Level]:
@@ -145,12 +148,16 @@ def part_of(
     by: str | Sequence[str] | None,
     pairs: bool,
     missing: str,
+    attrs: Mapping[Hashable, Any],
 ) -> Parts[K]:
-    """Compute the moments of some rows; nothing where there are none."""
+    """Compute the moments of some rows; nothing where there are none.
+
+    ``attrs`` are facts about the losses, such as their name.
+    """
     if len(table[columns.names[0]]) == 0:
         return {}
     if columns.model is None:
-        return {None: summarize(kind, batch_of(table, columns), by, pairs, missing)}
+        return {None: summarize(kind, batch_of(table, columns, attrs), by, pairs, missing)}
     names = level_of(table[columns.model])
     codes = names.block(0, len(table[columns.model]))
     if codes.min() < 0:
@@ -161,7 +168,8 @@ def part_of(
     for code in np.unique(codes).tolist():
         rows = codes == code
         own = {name: table[name][rows] for name in columns.names}
-        parts[names.labels[code]] = summarize(kind, batch_of(own, columns), by, False, missing)
+        batch = batch_of(own, columns, attrs)
+        parts[names.labels[code]] = summarize(kind, batch, by, False, missing)
     return parts
 
 

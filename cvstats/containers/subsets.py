@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,8 +25,8 @@ def take_flagged(table: Table, flag: str) -> Table:
     """Keep the one model that a column marks; of a Dataset the one of each carried cell."""
     if isinstance(table, xr.Dataset):
         return table.isel(model=table[flag].argmax("model")).drop_vars(flag)
-    frame = pd.DataFrame(table)
-    kept = frame[frame[flag]].drop(columns=flag)
+    frame: Any = table
+    kept: pd.DataFrame = frame[frame[flag]].drop(columns=flag)
     kept.attrs = dict(table.attrs)
     return kept
 

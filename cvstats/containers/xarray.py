@@ -32,6 +32,7 @@ __all__ = [
     "laid_out",
     "level_dims",
     "panel_of",
+    "units_of",
 ]
 
 TAKING = "log.sel({level}={label})"
@@ -394,6 +395,12 @@ def file_attrs(attrs: Attrs) -> dict[str, Any]:
     }
 
 
+def units_of(attrs: Mapping[Any, Any]) -> str | None:
+    """Take the units from attrs: a text, as of the CF conventions, or none."""
+    units = attrs.get("units")
+    return units if isinstance(units, str) else None
+
+
 @dataclass(frozen=True, eq=False)
 class ArrayLabels:
     """Results over the carried dimensions, as a Dataset with a variable for each number."""
@@ -426,11 +433,11 @@ class ArrayLabels:
         else:
             models = list(range(log.sizes["model"]))
         sizes = tuple(log.sizes[dim] for dim in carried)
-        return cls(models, carried, coords, sizes, at, log.attrs.get("units"))
+        return cls(models, carried, coords, sizes, at, units_of(log.attrs))
 
     def with_models(self, models: Sequence[Hashable], units: str | None) -> ArrayLabels:
         """Make the same for a Dataset: its variables are the models, the first dimension."""
-        coords = {**self.coords, "model": ("model", np.array(models, dtype=object).astype(str))}
+        coords = {**self.coords, "model": ("model", np.array([*map(str, models)]))}
         sizes = (len(models), *self.sizes)
         return ArrayLabels(models, ("model", *self.dims), coords, sizes, 0, units)
 

@@ -20,6 +20,7 @@ from cvstats.containers.columns import (
 )
 from cvstats.core.design import LEVELS
 from cvstats.errors import MOST, LogError, listed, place
+from cvstats.io.factorize import unhashable
 from cvstats.loss_functions import is_name, single
 
 __all__ = ["as_log"]
@@ -115,7 +116,10 @@ def as_log(
         raise no_levels(list(frame.columns), "as_log(frame, fold='cv_split', point='id')")
     kept = [name for name in unnamed_labels(frame, columns) if is_shared(frame, name, columns)]
     values = losses if columns.model is None else [*losses, columns.model]
-    indexed = frame.set_index([*columns.levels.values(), *kept])[values]
+    try:
+        indexed = frame.set_index([*columns.levels.values(), *kept])[values]
+    except TypeError:
+        raise unhashable({to: frame[name] for to, name in columns.levels.items()}) from None
     indexed.index.names = [*columns.levels, *kept]
     if columns.model is not None:
         return unstack_models(indexed, losses[0], columns.model)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,17 @@ import pandas as pd
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError
 
-__all__ = ["Coded", "coded", "combined", "first_rows", "index_of", "indexed", "numbered"]
+__all__ = [
+    "Coded",
+    "all_different",
+    "coded",
+    "combined",
+    "first_rows",
+    "index_of",
+    "indexed",
+    "numbered",
+    "unhashable",
+]
 
 Coded = tuple[IntArray, pd.Index]
 """A number for each row, and the label of each number."""
@@ -24,10 +34,7 @@ def coded(labels: pd.Series, level: str) -> Coded:
     try:
         codes, names = numbered(labels)
     except TypeError:
-        odd = next((v for v in labels if isinstance(v, (list, dict, set, np.ndarray))), None)
-        raise LogError(
-            f"a label of {level!r} is a {type(odd).__name__}. Expected names or numbers."
-        ) from None
+        raise unhashable({level: labels}) from None
     gone = np.flatnonzero(codes < 0)
     if len(gone):
         more = len(gone) - 1
@@ -37,6 +44,17 @@ def coded(labels: pd.Series, level: str) -> Coded:
             f"the rows out that have none, as in frame.dropna(subset=[…])."
         )
     return codes, whole(names, level)
+
+
+def unhashable(labels: Mapping[str, pd.Series]) -> LogError:
+    """Word the error for lists and the like as labels of a level."""
+    level, odd = next(
+        (level, label)
+        for level, column in labels.items()
+        for label in column
+        if not pd.api.types.is_hashable(label)
+    )
+    return LogError(f"a label of {level!r} is a {type(odd).__name__}. Expected names or numbers.")
 
 
 def numbered(values: Any) -> Coded:

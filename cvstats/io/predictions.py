@@ -13,7 +13,15 @@ from cvstats.containers.columns import no_levels
 from cvstats.core.design import LEVELS
 from cvstats.core.types import IntArray
 from cvstats.errors import MOST, LogError, listed, place, spelled
-from cvstats.io.factorize import Coded, coded, combined, first_rows, indexed, numbered
+from cvstats.io.factorize import (
+    Coded,
+    all_different,
+    coded,
+    combined,
+    first_rows,
+    indexed,
+    numbered,
+)
 from cvstats.io.failures import raise_as_log_error
 from cvstats.loss_functions import check_different, join_metrics, looks_at, losses
 from cvstats.metrics import METRICS
@@ -276,10 +284,11 @@ def refuse_other_truths(table: pd.DataFrame, parts: Mapping[str, Coded]) -> None
     """Refuse a point whose truth is not the same everywhere: its rows are mislabelled."""
     if TRUTH not in table or "point" not in parts:
         return
+    codes, labels = parts["point"]
+    if all_different(codes, len(labels)):
+        return
     who = [name for name in ("source", "point") if name in parts]
     group = combined([parts[name] for name in who])
-    if len(first_rows(group)) == len(group):
-        return
     truth = table[TRUTH]
     plain = isinstance(truth.dtype, np.dtype) and truth.dtype.kind in "biuf"
     values = truth.to_numpy() if plain else pd.factorize(truth)[0]

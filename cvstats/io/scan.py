@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -66,12 +66,14 @@ def scan_parquet(
         return columns
 
     for batch, columns in scan_tables(path, find, batch_size, progress):
+        attrs: Mapping[Hashable, Any] = {}
         if predicted:
             models = columns.values[1:]
             frame = pd.DataFrame({name: batch[name] for name in columns.values}, copy=False)
-            batch |= dict(losses(frame, truth, list(models), loss).items())
-            columns = replace(columns, values=models)
-        total = added([total, part_of(kind, batch, columns, by, pairs, missing)])
+            computed = losses(frame, truth, list(models), loss)
+            batch |= dict(computed.items())
+            columns, attrs = replace(columns, values=models), computed.attrs
+        total = added([total, part_of(kind, batch, columns, by, pairs, missing, attrs)])
     return whole_of(total)
 
 

@@ -253,7 +253,8 @@ def describe_lead(evidence: Evidence, cell: int, scale: Scale) -> str:
     )
     sure = f"({level_of(evidence)} interval {limits}{describe_p(evidence, cell, best, rival)})"
     other = evidence.names[rival]
-    if pairs.lead[cell, best, rival] == 0:
+    noise = 1e-12 * np.nanmax(np.abs(evidence.estimate[cell]))
+    if abs(pairs.lead[cell, best, rival]) <= noise:
         return describe_draw(evidence, cell, scale, rival, tied, f"The difference is 0 {sure}.")
     if not tied and models == 2:
         return f"{name} is better than {other}: its {scale.name} is {more} by {lead} {sure}."

@@ -70,6 +70,7 @@ def test_predictions_are_read_as_by_read_log(tmp_path, loss, batch_size):
     for name in ("wald", "compare"):
         ours, theirs = getattr(cvstats, name)(moments), getattr(cvstats, name)(log)
         pd.testing.assert_frame_equal(ours, theirs, rtol=1e-10)
+        assert ours.attrs["loss"] == theirs.attrs["loss"]
     one = cvstats.scan_parquet(path, prediction="ridge", **options).wald()
     pd.testing.assert_frame_equal(one, log["ridge"].cvci.wald(), rtol=1e-10)
     long = whole.melt(

@@ -227,6 +227,15 @@ def test_tasks_are_not_folds():
     assert repr(losses.cvci) == "<cvci: 200 points, 20 sources, 2 models>"
 
 
+def test_a_lead_that_is_rounding_noise_is_a_draw():
+    scores = pd.DataFrame({"a": [0.1, 0.2, 0.3, 0.4], "b": [0.4, 0.3, 0.2, 0.1]})
+    scores = scores.rename_axis("fold")
+    scores["b"] += 1e-15
+    scores.attrs["holds"] = "scores"
+    assert scores["a"].mean() != scores["b"].mean()
+    assert "a and b are tied: both have the same mean loss." in scores.cvci.summary().text
+
+
 def test_a_draw_is_not_a_lead():
     one = hits(180)["m0"]
     two = pd.DataFrame({"a": one, "b": one.iloc[::-1].to_numpy()}, one.index)

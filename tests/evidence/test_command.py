@@ -1,0 +1,96 @@
+"""The command, on a study of a few seconds."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from evidence import __main__ as command
+from evidence import best, comparisons, designs, literature, results, source_variances, study
+
+
+@pytest.fixture
+def tiny(monkeypatch, tmp_path):
+    """A study of a cell of each part, whose figures are written elsewhere."""
+    cells = {
+        "intervals": designs.over("frequent errors", "test set, labels", {50: 200}),
+        "comparisons": [comparisons.Match("two classifiers", 50, "test set, labels", 40, 20)],
+        "best": [best.Selection("ten classifiers", 50, "test set, many", 20, 10)],
+        "power": [comparisons.Match("two classifiers", 50, "test set, labels", 20, 10)],
+        "source_variances": [source_variances.Experiment(5, 20, 10)],
+    }
+    monkeypatch.setattr(study, "list_all", lambda: cells)
+    monkeypatch.setattr(literature, "compare", lambda rows: [])
+    file = tmp_path / "evidence.json"
+    monkeypatch.setattr(results, "FILE", file)
+    return file
+
+
+def run(tmp_path, *options):
+    return command.main([*options, "--jobs", "1", "--folder", str(tmp_path / "pieces")])
+
+
+def test_the_whole_study_and_a_quick_one(tiny, tmp_path, monkeypatch, capsys):
+    assert run(tmp_path) == 0
+    found = json.loads(tiny.read_text("utf-8"))
+    assert found["study"]["runs"] == 200 + 40 + 20 + 20 + 20
+    assert found["study"]["seed"] == study.SEED
+    assert {row["method"] for row in found["intervals"]} == {"holdout", "interval"}
+    assert all(0.8 < row["coverage"] <= 1 for row in found["intervals"])
+    (power,) = found["power"]
+    assert 0 < power["predicted"] < 1
+    assert found["best"][0]["models"] == 10
+
+    monkeypatch.setattr(command, "QUICK", 0.5)
+    assert run(tmp_path, "--quick") == 0
+    for row in found["intervals"]:
+        row["coverage"] = 0.2
+    results.write(found, tiny)
+    assert run(tmp_path, "--quick") == 1
+    assert f"{len(found['intervals'])} figures differ" in capsys.readouterr().out
+
+
+def test_a_method_by_itself_is_printed(tiny, tmp_path, capsys):
+    assert run(tmp_path, "mcnemar") == 0
+    printed = capsys.readouterr().out
+    assert "two classifiers" in printed
+    assert "mid-p" in printed
+    assert "equivalence" not in printed
+    assert not tiny.exists()
+
+
+def test_a_method_that_is_not_asked(tiny, tmp_path):
+    with pytest.raises(SystemExit, match="does not ask 'jackknife'"):
+        run(tmp_path, "jackknife")
+
+
+def test_the_file_that_ships():
+    found = results.read(results.FILE)
+    assert set(found) >= {"study", "populations", "targets", "intervals", "comparisons", "best",
+                          "power", "literature"}  # fmt: skip
+    assert set(found["study"]) == {"seed", "versions", "commit", "date", "minutes", "runs"}
+    known = {population["name"] for population in found["populations"]}
+    for part in ("intervals", "comparisons", "best", "power"):
+        assert {row["population"] for row in found[part]} <= known
+    facts = {"method", "options", "population", "plan", "n", "target", "alpha", "runs", "coverage",
+             "below", "above", "width", "width_ratio", "median_width_ratio", "cautioned",
+             "silent_coverage", "refused", "fits"}  # fmt: skip
+    for row in found["intervals"]:
+        assert facts <= set(row)
+        assert row["target"] in found["targets"]
+        if row["coverage"] is not None:
+            assert row["coverage"] + row["below"] + row["above"] == pytest.approx(1, abs=3e-4)
+    assert len(found["literature"]) > 20
+    assert results.FILE.stat().st_size < 600_000
+
+
+def test_the_literature_is_judged_by_the_rows():
+    found = results.read(results.FILE)
+    lines = literature.compare({part: found[part] for part in study.PARTS})
+    assert lines == found["literature"]
+    assert {line["study"].split(" (")[0] for line in lines} == {
+        "Bayle et al.", "Bates, Hastie and Tibshirani", "Schulz-Kuempel et al.", "Geras and Sutton",
+    }  # fmt: skip
+    with pytest.raises(LookupError, match="0 rows of intervals"):
+        literature.pick(found, "intervals", method="wald", population="the moon")
