@@ -255,7 +255,9 @@ def describe_lead(evidence: Evidence, cell: int, scale: Scale) -> str:
     other = evidence.names[rival]
     noise = 1e-12 * np.nanmax(np.abs(evidence.estimate[cell]))
     if abs(pairs.lead[cell, best, rival]) <= noise:
-        return describe_draw(evidence, cell, scale, rival, tied, f"The difference is 0 {sure}.")
+        return describe_draw(
+            evidence, cell, scale, rival, tied, f"The difference is {lead} {sure}."
+        )
     if not tied and models == 2:
         return f"{name} is better than {other}: its {scale.name} is {more} by {lead} {sure}."
     if not tied:
