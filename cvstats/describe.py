@@ -156,6 +156,8 @@ def describe_log(losses: Losses) -> str:
     parts += [
         count(number, name) for name, number in counts.items() if number > 1 or name == "model"
     ]
+    if (cells := log.panels.width // len(log.labels.models)) > 1:
+        parts.append(count(cells, "cell"))
     guesses = [
         f"; level {name!r} is not used, and may name the {level}s: {renaming(design, name, level)}"
         for name, level in unused(design).items()

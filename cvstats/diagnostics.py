@@ -592,9 +592,10 @@ def few_splits(examination: Examination) -> Iterator[Finding]:
 def unstable(examination: Examination) -> Iterator[Finding]:
     """Report the standard deviation of the repetition means over the standard error.
 
-    Limit: above 1/2, from three repetitions on.
+    Limit: above 1/2, from three repetitions on. Not of the tasks of a benchmark, where nothing was
+    split or trained.
     """
-    if not repeats_whole(examination):
+    if examination.log.fixed_sources or not repeats_whole(examination):
         return
     rows = examination.log.moments(repetition_level(examination.design))
     ratio = measure_disagreement(rows, np.array([0]))[0]

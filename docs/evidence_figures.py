@@ -95,7 +95,7 @@ def draw_heat_map(table, share="coverage", nominal=0.95, lowest=0.5):
     grid = table.pivot(index="name", columns="population", values=share)[order]
     grid = grid.sort_index()
     rows, columns = grid.shape
-    figure = Figure(figsize=(2.9 + 0.3 * columns, 1.9 + 0.2 * rows), layout="constrained")
+    figure = Figure(figsize=(2.3 + 0.23 * columns, 1.6 + 0.19 * rows), layout="constrained")
     ax = figure.subplots()
     if share == "coverage":
         norm, colors = TwoSlopeNorm(nominal, lowest, 1.0), "RdYlBu"

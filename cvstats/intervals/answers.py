@@ -194,8 +194,9 @@ def repeated_answers(design: Design) -> str | None:
     if "fold" not in design.levels and design.has("source"):
         return (
             f"a log with sources and no folds leaves one source out at a time, with "
-            f"{design.number('source'):,} models. If one model answered all points, say so with a "
-            f"fold: pandas.concat({{0: log}}, names=['fold'])."
+            f"{design.number('source'):,} models. For the tasks of a benchmark ask for each: "
+            f"by='source'. If one model answered all points, say so with a fold: "
+            f"pandas.concat({{0: log}}, names=['fold'])."
         )
     if not design.has("repetition"):
         return (

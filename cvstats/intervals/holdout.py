@@ -213,8 +213,9 @@ def one_test_set(design: Design) -> str | None:
     if "fold" not in design.levels and design.has("source"):
         return (
             f"a log with sources and no folds leaves one source out at a time, with "
-            f"{design.number('source'):,} models. Use out_of_source or wald. If one model met "
-            f"them all, say so with a fold: pandas.concat({{0: log}}, names=['fold'])."
+            f"{design.number('source'):,} models. Use out_of_source or wald, or by='source' for "
+            f"one of them at a time. If one model was tested on all of them, say so with a fold: "
+            f"pandas.concat({{0: log}}, names=['fold'])."
         )
     return partition(design)
 

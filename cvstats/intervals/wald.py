@@ -190,7 +190,7 @@ def compute(
         estimate = cells.over(()).mean[0]
         variances = variance_of_splits(cells, by, variance, fold_weights)
     flags = np.full(variances.shape[1], int(caution), dtype=np.int64)
-    if not is_difference(log, losses):
+    if not is_difference(log, losses) and not log.fixed_sources:
         flags[measure_disagreement(splits, np.array([0]))[0] > DISAGREEMENT] |= Caution.UNSTABLE
     result = symmetric_interval(
         "wald", estimate, variances.mean(axis=0), origin=cells.origin, alpha=alpha,
@@ -341,6 +341,8 @@ def compute_groups(
     caution |= np.where(n_points < 30, np.int64(Caution.FEW_POINTS), np.int64(0))
     mean = cells.over(cells.levels[:1]).mean
     unstable = measure_disagreement(splits, starts) > DISAGREEMENT
+    if groups.log.fixed_sources:  # nothing was trained on the tasks of a benchmark
+        unstable[:] = False
 
     def spread(numbers: IntArray) -> IntArray:
         return np.repeat(numbers, mean.shape[1])

@@ -138,7 +138,7 @@ def test_sources_that_are_ignored():
     log["fold"], log["source"] = 0, log.index.get_level_values("point") // 4
     sourced = log.set_index(["fold", "source"], append=True)["llm"]
     assert only_row(cvstats.answers(sourced))["caution"] == "sources ignored"
-    with pytest.raises(LogError, match="leaves one source out at a time, with 10 models"):
+    with pytest.raises(LogError, match="at a time, with 10 models. For the tasks .* by='source'"):
         cvstats.answers(sourced.droplevel("fold"))
 
 

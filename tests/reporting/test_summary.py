@@ -211,6 +211,10 @@ def test_what_was_evaluated_are_test_sets_where_there_are_scores_alone():
     assert repr(scores.cvci) == "<cvci: 4 scores, 4 folds, 2 models>"
 
 
+def test_the_line_about_a_grid_counts_its_cells():
+    assert repr(grid().cvci) == "<cvci: 60 points, 6 folds, 2 models, 20 cells>"
+
+
 def test_tasks_are_not_folds():
     losses = pairs(0.0, levels=("source", "point"), sources_are="fixed", loss="1 - match")
     assert repr(losses.cvci) == "<cvci: 200 points, 20 tasks, 2 models>"

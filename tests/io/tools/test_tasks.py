@@ -284,6 +284,17 @@ def test_all_comparisons_of_tasks_rest_on_one_standard_error(repetitions):
     assert log.cvci.winner()["mean"].item() == log.cvci.interval()["estimate"].min()
 
 
+def test_answers_that_differ_are_not_unstable_training():
+    log = answers_of_tasks(4, seed=3, wrong=(0.5, 0.5, 0.5))
+    log += 0.2 * log.index.get_level_values("repetition").to_numpy()[:, None] % 2
+    for result in (log.cvci.wald(), log.cvci.wald(by="source")):
+        assert not result["caution"].str.contains("unstable").any()
+    assert "CVS017" not in set(log.cvci.diagnose()["code"])
+    del log.attrs["sources_are"]
+    assert log.cvci.wald(by="source")["caution"].str.contains("unstable").any()
+    assert "CVS017" in set(log.cvci.diagnose()["code"])
+
+
 def test_more_answers_to_the_questions_of_tasks_are_planned():
     log = answers_of_tasks(5, seed=1)
     plan = log.cvci.power(effect=0.1)
