@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from cvstats import comparisons, intervals
+from cvstats.errors import nearest
 
 if TYPE_CHECKING:
     from cvstats.intervals._method import Method
@@ -72,13 +73,26 @@ class LazyMethod:
         return method.__get__(instance, owner)
 
 
+def unknown_option(name: str, option: str, known: list[str]) -> TypeError:
+    """List the options of a method, and say how models are compared for each label of a level."""
+    way = nearest(option, known)
+    if option == "by" and "reference" in known:
+        way = " Differences are a log of their own: log.cvci.difference().cvci.wald(by='source')."
+    return TypeError(
+        f"{name}() has no option {option!r}. Expected some of {', '.join(known)}.{way}"
+    )
+
+
 def make_method(function: Callable[..., Any], attribute: str | None) -> Any:
     """Make a method of a function whose first parameter is the log."""
+    signature = inspect.signature(function)
 
     def method(self: Any, *args: Any, **options: Any) -> Any:
+        for option in options:
+            if option not in signature.parameters:
+                raise unknown_option(function.__name__, option, list(signature.parameters)[1:])
         return function(getattr(self, attribute) if attribute else self, *args, **options)
 
-    signature = inspect.signature(function)
     first, *rest = signature.parameters.values()
     parameters = [first.replace(name="self", annotation=inspect.Parameter.empty), *rest]
     facts = {

@@ -346,3 +346,18 @@ def test_sources_are_ignored_only_in_the_parts_that_have_several():
     log = pd.Series(np.random.default_rng(0).normal(size=120), index=index)
     found = cvstats.wald(log, by="region")
     assert list(found["caution"]) == ["", "sources ignored", "sources ignored"]
+
+
+def test_comparisons_for_each_label_are_intervals_of_differences():
+    index = pd.MultiIndex.from_arrays(
+        [np.arange(40) % 4, np.arange(40) // 20, np.arange(40)], names=["fold", "source", "point"]
+    )
+    log = pd.DataFrame(np.random.default_rng(0).random((40, 2)), index=index, columns=["a", "b"])
+    words = r"compare\(\) has no option 'by'. .* log.cvci.difference\(\).cvci.wald\(by='source'\)"
+    with pytest.raises(TypeError, match=words):
+        log.cvci.compare(by="source")
+    with pytest.raises(TypeError, match="wald.. has no option 'alhpa'.* you meant 'alpha'"):
+        log.cvci.wald(alhpa=0.1)
+    table = log.cvci.difference().cvci.wald(by="source")
+    alone = log.xs(1, level="source").cvci.compare(method="wald")
+    assert table["se"].iloc[1] == pytest.approx(alone["se"].item())
