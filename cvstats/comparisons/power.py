@@ -176,9 +176,10 @@ def power(
     match the kurtosis k of the pilot's n differences, ``2 (n - 1) / (k - 1)``. In
     simulations they contain the truth in 75% to 80% of pilots of 50 to 300 points with normal
     differences, in 67% to 78% with differences of squared errors, and in 57% to 64% of
-    cross-validated pilots: a small pilot from heavy tails shows too little of them. The kurtosis needs the losses one by one: without them, as
-    for lazy arrays and moments, the ranges are NaN, and so they are for methods without degrees
-    of freedom. That more points for training change the models is not part of them.
+    cross-validated pilots: a small pilot from heavy tails shows too little of them. The kurtosis
+    needs the losses one by one: without them, as for lazy arrays and moments, the ranges are NaN,
+    and so they are for methods without degrees of freedom. That more points for training change
+    the models is not part of them.
 
     The limits for many repetitions take these for independent given the point: true of runs
     of one model, nearly true of partitions, whose models share most of their data. `wald` does
