@@ -91,6 +91,7 @@ def by_population(
     usual: dict[str, Any] = {"interval": "wilson"} if wilson else {}
     if asked and not any(row["options"] == usual for row in asked):
         usual = asked[0]["options"]
+    asked = [row for row in asked if row["options"] == usual]
     for population in study["populations"]:
         kind, grouped = population["kind"], population["design"] in GROUPED
         if grouped != design.has("source") or (kind == "score") != bool(design.metric):
@@ -99,9 +100,7 @@ def by_population(
             continue
         if binary is not None and binary != (kind == "zero_one"):
             continue
-        name = population["name"]
-        found = [row for row in asked if row["population"] == name and row["options"] == usual]
-        if found:
+        if found := [row for row in asked if row["population"] == population["name"]]:
             yield found
 
 

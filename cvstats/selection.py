@@ -250,7 +250,7 @@ def interval(
         return lazily(log, run, reads_losses=reads_losses).assign_attrs(facts)
     result = answer_cells(log, run if asked else partial(run_with_wilson, name, alpha))
     wilson = not asked and result.attrs.get("interval") == "wilson"
-    measured = describe(binary=find_binary(log), wilson=wilson)
+    measured = describe(binary=wilson or find_binary(log), wilson=wilson)
     limits = "the losses are 0 or 1, so the limits are Wilson's" if wilson else ""
     facts["reason"] = join_reasons(reason, limits, measured)
     return log.label(replace(result, attrs={**result.attrs, **facts}))

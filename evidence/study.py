@@ -18,6 +18,7 @@ from tqdm import tqdm
 
 from evidence import best, comparisons, designs, intervals, planning, source_variances
 from evidence.learners import Array
+from evidence.simulate import join_runs
 
 SEED = 2026
 
@@ -101,15 +102,12 @@ def run_pieces(pieces: Sequence[Piece], folder: Path, jobs: int, *, quiet: bool 
 
 
 def load(pieces: Iterable[Piece], folder: Path) -> dict[str, Array]:
-    """Put the pieces of one cell together, in their order; a single number of each is the same."""
-    parts: list[Mapping[str, Array]] = []
+    """Put the pieces of one cell together, in their order."""
+    parts: list[dict[str, Array]] = []
     for piece in pieces:
         with np.load(folder / piece.name) as file:
             parts.append(dict(file))
-    joined = {
-        name: np.concatenate([part[name] for part in parts]) if values.ndim else values
-        for name, values in parts[0].items()
-    }
+    joined = join_runs(parts)
     joined["seconds"] = np.sum([part["seconds"] for part in parts])
     return joined
 

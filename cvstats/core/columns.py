@@ -17,6 +17,9 @@ __all__ = ["Columns", "Differences", "LossColumns", "Table", "binary_columns"]
 SIDE_BY_SIDE = 16
 """From so many columns in C order on, losses are read row by row and not column by column."""
 
+FIRST = 16
+"""So many rows of all columns are looked at together: most losses other than 0 and 1 show there."""
+
 Table = NDArray[Any]
 
 
@@ -37,6 +40,9 @@ class Columns(Protocol):
 
     def column(self, j: int, start: int, stop: int) -> FloatArray:
         """Take some rows of one column, contiguous, read-only, in float64."""
+
+    def some(self, columns: IntArray, start: int, stop: int) -> FloatArray:
+        """Take some rows of some columns, a line for each column."""
 
     def lines(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
         """Give a read-only table with a line for each column, each line in one piece.
@@ -141,6 +147,12 @@ class Differences:
         with np.errstate(invalid="ignore"):  # infinite losses are refused by the caller
             return readonly(left - self.losses.column(int(self.right[j]), start, stop))
 
+    def some(self, columns: IntArray, start: int, stop: int) -> FloatArray:
+        """Take some rows of some pairs, a line for each pair."""
+        left = self.losses.some(self.left[columns], start, stop)
+        with np.errstate(invalid="ignore"):  # infinite losses are refused by the caller
+            return left - self.losses.some(self.right[columns], start, stop)
+
     def lines(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
         """Take some rows of neighbouring pairs, a line for each pair."""
         part = [self.column(j, start, stop) for j in range(columns.start, columns.stop)]
@@ -157,10 +169,17 @@ class Differences:
 
 def binary_columns(design: Design, losses: Columns) -> MaskArray:
     """Find the columns whose losses are all exactly 0 or 1; NaN is not a loss."""
-    found = np.ones(losses.width, dtype=bool)
+    first = losses.some(np.arange(losses.width), 0, FIRST)
+    here = slice(None) if design.present is None else design.present[:FIRST]
+    found: MaskArray = np.logical_and.reduce(is_binary(first[:, here]), axis=1)
     for start, stop in block_bounds(design.size, BLOCK):
         here = slice(None) if design.present is None else design.present[start:stop]
         for j in np.flatnonzero(found).tolist():
-            values = losses.column(j, start, stop)[here]
-            found[j] = np.all((values == 0) | (values == 1) | np.isnan(values))
+            found[j] = is_binary(losses.column(j, start, stop)[here]).all()
+    return found
+
+
+def is_binary(values: FloatArray) -> MaskArray:
+    """Find the losses that are 0, 1 or missing."""
+    found: MaskArray = (values == 0) | (values == 1) | np.isnan(values)
     return found
