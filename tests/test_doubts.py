@@ -269,3 +269,13 @@ def test_nested_cv_of_twelve_points_says_so():
     plan = cvstats.plans.nested_cv(3, 2)
     losses = cvstats.evaluate({"m": DummyRegressor()}, x, y, plan=plan, loss="squared_error")
     assert "few points" in labels(losses.cvci.nested_cv())
+
+
+def test_three_pairs_of_three_models_are_looked_at():
+    """As many pairs as models: each pair has its own differences."""
+    losses = np.random.default_rng(0).lognormal(2, 2, size=(300, 4))
+    frame = pd.DataFrame(losses, columns=list("abcd"), index=pd.RangeIndex(300, name="point"))
+    of_four = frame.cvci.compare(adjust=None)["caution"]
+    of_three = frame[["a", "b", "c"]].cvci.compare(adjust=None)["caution"]
+    assert of_three.tolist() == of_four[of_three.index].tolist()
+    assert "heavy tails" in of_three["a", "c"]

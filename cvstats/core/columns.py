@@ -98,8 +98,9 @@ class LossColumns:
     def some(self, columns: IntArray, start: int, stop: int) -> FloatArray:
         """Take some rows of some columns, a line for each column."""
         table = self.tables[0][start:stop]
-        if len(self.tables) == 1 and len(columns) == table.shape[1]:
-            return table.T.astype(np.float64, copy=False)
+        if len(self.tables) == 1:
+            every = np.array_equal(columns, np.arange(table.shape[1]))
+            return (table if every else table[:, columns]).T.astype(np.float64, copy=False)
         return np.stack([self.column(int(j), start, stop) for j in columns])
 
     def lines(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
