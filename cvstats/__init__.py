@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from cvstats.comparisons.power import power as power
     from cvstats.comparisons.rope import rope as rope
     from cvstats.comparisons.winner import winner as winner
-    from cvstats.containers.cautions import cautions as cautions
     from cvstats.describe import moments as moments
     from cvstats.diagnostics import diagnose as diagnose
     from cvstats.evaluation import evaluate as evaluate
@@ -80,14 +79,15 @@ if TYPE_CHECKING:
     from cvstats.judging import prediction_powered as prediction_powered
     from cvstats.label_counts import LabelCounts as LabelCounts
     from cvstats.label_counts import scan_predictions as scan_predictions
+    from cvstats.log.cautions import cautions as cautions
     from cvstats.loss_functions import losses as losses
     from cvstats.monitoring import Monitor as Monitor
     from cvstats.monitoring import monitor as monitor
+    from cvstats.recommend import interval as interval
+    from cvstats.recommend import methods as methods
     from cvstats.reporting import report as report
     from cvstats.reporting import summary as summary
     from cvstats.scores import as_scores as as_scores
-    from cvstats.selection import interval as interval
-    from cvstats.selection import methods as methods
     from cvstats.streaming import Moments as Moments
     from cvstats.streaming import scan_dask as scan_dask
     from cvstats.streaming import scan_parquet as scan_parquet
@@ -101,7 +101,7 @@ _MODULES = {
     "Monitor": "cvstats.monitoring",
     "as_log": "cvstats.io.as_log",
     "as_scores": "cvstats.scores",
-    "cautions": "cvstats.containers.cautions",
+    "cautions": "cvstats.log.cautions",
     "evaluate": "cvstats.evaluation",
     "losses": "cvstats.loss_functions",
     "monitor": "cvstats.monitoring",
@@ -144,4 +144,4 @@ def __dir__() -> list[str]:
 
 # The first interval does not wait for numba and scipy, which come with these two.
 _import("cvstats.core.reduce")
-_import("cvstats.core.result")
+_import("cvstats.core.results")

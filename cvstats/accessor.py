@@ -13,7 +13,7 @@ from cvstats.errors import install_command
 from cvstats.registry import add_methods
 
 if TYPE_CHECKING:
-    from cvstats.containers import Losses
+    from cvstats.log.log import Losses
     from cvstats.plot import Plots
 
 __all__ = ["CVAccessor", "register_dask"]

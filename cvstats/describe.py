@@ -6,27 +6,17 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from cvstats.containers import (
-    Log,
-    Losses,
-    answer_cells,
-    cuts_cells,
-    dask,
-    facts_of_metric,
-    is_dask_frame,
-    is_lazy,
-    label_stacked,
-    later,
-    lazy_table,
-    read,
-    refuse_parts_of_cells,
-)
-from cvstats.core.layout import count_folds, fold_level
-from cvstats.core.level_names import renaming, unused
+from cvstats.core.folds import count_folds, fold_level
+from cvstats.core.suggestions import renaming, unused
 from cvstats.errors import LogError, listed, nearest
+from cvstats.large import lazy
+from cvstats.large.lazy import is_lazy, later, lazy_table
+from cvstats.log.gaps import answer_cells
+from cvstats.log.log import Log, Losses
+from cvstats.log.metrics import cuts_cells, facts_of_metric, refuse_parts_of_cells
+from cvstats.log.read import is_dask_frame, read
+from cvstats.log.stacking import label_stacked
 from cvstats.options import Missing
-
-__all__ = ["describe_log", "moments"]
 
 BY = ("repetition", "fold")
 
@@ -120,7 +110,7 @@ def moments_with_gaps(log: Log, by: tuple[str, ...]) -> Any:
     """Compute the moments of carried cells that miss different evaluations."""
     labels = [(name, list(log.design.levels[name].labels)) for name in by]
     shape = tuple(len(names) for _, names in labels)
-    result = answer_cells(log, dask.SpreadCells(by, shape))
+    result = answer_cells(log, lazy.SpreadCells(by, shape))
     table: Any = label_stacked(log, labels, result)
     table = table.drop_vars("caution")
     table.attrs = moments_attrs(log)
@@ -136,7 +126,7 @@ def list_levels(by: Any) -> tuple[Any, ...]:
 def describe_log(losses: Losses) -> str:
     """Say in one line what was understood of a log, or why it is none; never an error."""
     if is_dask_frame(losses):
-        return f"<cvci: {dask.describe(losses)}>"
+        return f"<cvci: {lazy.describe(losses)}>"
     try:
         log = read(losses)
     except LogError as error:

@@ -18,21 +18,9 @@ import pandas as pd
 from scipy import special
 
 from cvstats.comparisons._pairs import pair_all_models
-from cvstats.containers import Log, Losses, read
-from cvstats.containers.bootstrap_samples import resamples
-from cvstats.containers.doubts import (
-    NEAR,
-    SHARE,
-    TAIL,
-    count_near_best,
-    find_twins,
-    is_serial,
-    measure_serial,
-    tabulate,
-)
 from cvstats.core.cautions import Caution
 from cvstats.core.design import Design
-from cvstats.core.layout import (
+from cvstats.core.folds import (
     count_folds,
     covers_all_points,
     fewest_folds,
@@ -42,8 +30,7 @@ from cvstats.core.layout import (
     is_resampled,
     repetition_level,
 )
-from cvstats.core.level_names import renaming, unused
-from cvstats.core.shapes import Shapes, measure_shapes
+from cvstats.core.suggestions import renaming, unused
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, plainly
 from cvstats.intervals import find_method, interval_names
@@ -53,9 +40,22 @@ from cvstats.intervals._recommend import recommend_method
 from cvstats.intervals.corrected_t import FEW_SPLITS
 from cvstats.intervals.out_of_source import FEW_SOURCES
 from cvstats.intervals.wald import DISAGREEMENT, measure_disagreement
-from cvstats.selection import interval
-
-__all__ = ["CHECKS", "Check", "Examination", "diagnose", "names_a_score"]
+from cvstats.log.bootstrap import resamples
+from cvstats.log.checks import (
+    NEAR,
+    SHARE,
+    TAIL,
+    Shapes,
+    count_near_best,
+    find_twins,
+    is_serial,
+    measure_serial,
+    measure_shapes,
+    tabulate,
+)
+from cvstats.log.log import Log, Losses
+from cvstats.log.read import read
+from cvstats.recommend import interval
 
 
 class Finding(NamedTuple):

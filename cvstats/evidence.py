@@ -16,8 +16,6 @@ import numpy as np
 
 from cvstats.core.design import Design
 
-__all__ = ["describe_measured", "read_figures"]
-
 Row = dict[str, Any]
 
 GROUPED = ("groups", "sources")

@@ -12,16 +12,11 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.containers.cautions import cautions
-from cvstats.containers.pandas import NAMELESS
 from cvstats.core.cautions import list_cautions, sentences_of
 from cvstats.core.design import LEVELS
 from cvstats.errors import LogError, spelled
-
-__all__ = [
-    "format_cells", "name_rows", "printable", "result_frame", "to_latex", "to_markdown",
-    "write_labels",
-]  # fmt: skip
+from cvstats.log.cautions import cautions
+from cvstats.log.pandas import NAMELESS
 
 Digits: TypeAlias = int | Literal["auto"] | None
 LONG = 9

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from cvstats.comparisons._pairs import read_pairs
-from cvstats.containers import Log, Losses, Table, read, take_other_points
 from cvstats.core.cautions import Caution
+from cvstats.core.cells import Moments
 from cvstats.core.columns import Differences
-from cvstats.core.moments import Moments
-from cvstats.core.result import interval
+from cvstats.core.results import interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, is_number
+from cvstats.large.subsets import take_other_points
+from cvstats.log.log import Log, Losses, Table
+from cvstats.log.read import read
 from cvstats.options import Missing, check_alpha
-
-__all__ = ["prediction_powered"]
 
 REFERENCE = (
     "Angelopoulos, Bates, Fannjiang, Jordan and Zrnic (2023), Science 382, 669-674, "

@@ -9,11 +9,11 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from cvstats.containers import CellMoments
-from cvstats.containers.columns import TableColumns, set_level_index
-from cvstats.containers.scanning import Batch, columns_of, levels_of
 from cvstats.errors import LogError
 from cvstats.io import scan
+from cvstats.large.batches import CellMoments
+from cvstats.large.scanning import Batch, columns_of, levels_of
+from cvstats.log.columns import TableColumns, set_level_index
 from cvstats.loss_functions.label_counts import (
     CountedColumns,
     count_batch,
@@ -24,8 +24,6 @@ from cvstats.loss_functions.label_counts import (
 from cvstats.loss_functions.predictions import Columns, models, require_columns, single
 from cvstats.options import Missing, check_choices, find_choices
 from cvstats.streaming import Moments
-
-__all__ = ["LabelCounts", "scan_predictions"]
 
 Path = str | os.PathLike[str]
 

@@ -12,20 +12,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from cvstats.comparisons._adjust import adjust_tests
 from cvstats.comparisons._anytime import FEWEST, check_anytime, compute_anytime
-from cvstats.comparisons._multiplicity import adjust_tests
 from cvstats.comparisons._pairs import check_method_options, choose_pairs, compare_pairs
 from cvstats.comparisons.equivalence import Margin, check_margin
-from cvstats.containers import Losses, read
 from cvstats.core.cautions import Caution
-from cvstats.core.result import Result
+from cvstats.core.results import Result
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError
 from cvstats.intervals import find_method
+from cvstats.log.log import Losses
+from cvstats.log.read import read
 from cvstats.options import Missing, check_alpha, check_choices, find_choices
 from cvstats.streaming import Moments
-
-__all__ = ["Monitor", "monitor"]
 
 Path = str | os.PathLike[str]
 

@@ -22,20 +22,6 @@ import numpy as np
 
 from cvstats.errors import LogError, checked_choice, is_number, is_several
 
-__all__ = [
-    "Alternative",
-    "Missing",
-    "Rng",
-    "check_alpha",
-    "check_choices",
-    "check_numbers",
-    "check_rng",
-    "find_choices",
-    "is_whole",
-    "seed_of",
-    "whole_number",
-]
-
 Rng: TypeAlias = int | np.integer[Any] | np.random.Generator | None
 
 

@@ -17,12 +17,11 @@ from cvstats.errors import nearest
 if TYPE_CHECKING:
     from cvstats.intervals._method import Method
 
-__all__ = ["MODULES", "add_methods", "find_function", "list_methods"]
 
 OTHERS = {
     "diagnose": "diagnostics",
-    "interval": "selection",
-    "methods": "selection",
+    "interval": "recommend",
+    "methods": "recommend",
     "moments": "describe",
     "report": "reporting",
     "summary": "reporting",

@@ -13,8 +13,6 @@ import xarray as xr
 from cvstats.errors import LogError
 from cvstats.metrics import METRICS
 
-__all__ = ["as_scores"]
-
 Result = TypeVar("Result", pd.DataFrame, xr.Dataset)
 
 LEVELS = ("estimate", "mean", "err_cv", "err_ncv")

@@ -7,24 +7,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cvstats.containers import (
-    CellMoments,
-    Losses,
-    dask,
-    has_lazy_losses,
-    is_dask_frame,
-    load,
-    moments_of_array,
-    save,
-    summarize,
-)
-from cvstats.core.moments import Moments as Cells
+from cvstats.core.cells import Moments as Cells
 from cvstats.errors import LogError
 from cvstats.io import scan
+from cvstats.large import lazy
+from cvstats.large.batch_files import load, save
+from cvstats.large.batches import CellMoments, summarize
+from cvstats.large.lazy import has_lazy_losses, moments_of_array
+from cvstats.log.log import Losses
+from cvstats.log.read import is_dask_frame
 from cvstats.options import Missing
 from cvstats.registry import add_methods
-
-__all__ = ["Moments", "scan_dask", "scan_parquet"]
 
 Path = str | os.PathLike[str]
 
@@ -327,6 +320,6 @@ def scan_dask(
         "sample": sample, "outer": outer, "repetition": repetition, "fold": fold,
         "source": source, "point": point,
     }  # fmt: skip
-    return dask.scan_dask(
+    return lazy.scan_dask(
         Moments, frame, loss, asked, model=model, by=by, pairs=pairs, missing=missing
     )

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from cvstats.core.cautions import Caution
-from cvstats.core.result import is_count
+from cvstats.core.results import is_count
 
 
 def only_row(result):

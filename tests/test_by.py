@@ -16,8 +16,9 @@ from strategies import ARRAYS, frames
 
 import cvstats
 from cvstats import plans
-from cvstats.containers import Groups, read
 from cvstats.core.cautions import Caution
+from cvstats.log.groups import Groups
+from cvstats.log.read import read
 
 METHODS = {
     "wald": cvstats.wald,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvstats.core import columns, crossproducts, few, reduce
+from cvstats.core import columns, comoments, reduce, small_logs
 from cvstats.core import design as designs
 from cvstats.core import threads as blocks
 from cvstats.core.columns import Differences, LossColumns, binary_columns
@@ -24,7 +24,7 @@ some = settings(max_examples=40, deadline=None)
 def loops():
     """The compiled loops, whatever the size of a log."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(few, "FEW", 0)
+        patch.setattr(small_logs, "FEW", 0)
         yield
 
 
@@ -90,7 +90,7 @@ def small(monkeypatch):
         for name, size in (("TILE", tile), ("ABREAST", tile), ("NUMBERS", 1), ("SUMS", 1)):
             monkeypatch.setattr(reduce, name, size)
         monkeypatch.setattr(reduce, "BATCH", batch)
-        monkeypatch.setattr(crossproducts, "TABLE", block)
+        monkeypatch.setattr(comoments, "TABLE", block)
 
     return shrink
 
@@ -295,17 +295,17 @@ def test_many_pairs_come_from_co_moments(monkeypatch):
     table[:, 7] = table[:, 6] + 0.5
     losses = Differences(LossColumns((table,)), *np.array(list(combinations(range(12), 2))).T)
     taken = []
-    paired = crossproducts.pair_moments
+    paired = comoments.pair_moments
 
     def noted(*args):
         taken.append(1)
         return paired(*args)
 
-    monkeypatch.setattr(crossproducts, "pair_moments", noted)
+    monkeypatch.setattr(comoments, "pair_moments", noted)
     for by in BYS:
         ours = compute_moments(design_of(400), losses, by)
         with monkeypatch.context() as patch:
-            patch.setattr(crossproducts, "LARGEST", 0)
+            patch.setattr(comoments, "LARGEST", 0)
             wanted = compute_moments(design_of(400), losses, by)
         nearly(ours, wanted, tolerance=1e-12)
         at = [(left, right) for left, right in combinations(range(12), 2)].index((2, 3))

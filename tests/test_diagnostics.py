@@ -16,9 +16,9 @@ import xarray as xr
 
 import cvstats
 from cvstats.core.cautions import Caution
-from cvstats.core.shapes import measure_shapes
 from cvstats.diagnostics import CHECKS, trend_p_value
 from cvstats.errors import LogError
+from cvstats.log.checks import measure_shapes
 
 DOCS = Path(__file__).parents[1] / "docs"
 rng = np.random.default_rng(7)

@@ -17,9 +17,9 @@ from test_diagnostics import (
 from test_diagnostics import splits as random_splits
 
 import cvstats
-from cvstats.containers.doubts import LIMIT
 from cvstats.core.cautions import Caution
 from cvstats.diagnostics import CHECKS
+from cvstats.log.checks import LIMIT
 
 
 def labels(result):

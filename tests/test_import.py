@@ -55,7 +55,7 @@ def test_an_import_loads_nothing_but_a_few_modules_of_its_own(loaded):
     added = loaded["cvstats"] - loaded["libraries"]
     assert {name.partition(".")[0] for name in added} - sys.stdlib_module_names == {"cvstats"}
     rooms = {name.split(".")[1] for name in added if "." in name}
-    assert {"cvstats.core.kernels", "cvstats.core.result"} <= added
+    assert {"cvstats.core.kernels", "cvstats.core.results"} <= added
     assert not rooms & {"api", "cli", "containers", "evaluation", "plans", "plot", "reporting"}
 
 

@@ -14,12 +14,12 @@ from rows import only_row
 
 import cvstats
 from cvstats import LogError, Moments
-from cvstats.containers.batches import find_cells
-from cvstats.containers.groups import Groups
-from cvstats.containers.read import read
 from cvstats.core import design as designs
-from cvstats.core import few, reduce
+from cvstats.core import reduce, small_logs
 from cvstats.core.design import CellIndex
+from cvstats.large.batches import find_cells
+from cvstats.log.groups import Groups
+from cvstats.log.read import read
 
 BY = list("abcde")
 
@@ -222,7 +222,7 @@ def test_memory_is_bounded_by_the_cells_and_not_by_the_rows(monkeypatch):
 @pytest.mark.parametrize("table", [0, 1 << 21])
 @pytest.mark.parametrize("kept", [1, 1 << 19])
 def test_early_merges_and_forgotten_counts_change_no_answer(monkeypatch, table, kept):
-    monkeypatch.setattr(few, "FEW", 0)
+    monkeypatch.setattr(small_logs, "FEW", 0)
     monkeypatch.setattr(designs, "BLOCK", 64)
     monkeypatch.setattr(designs, "TABLE", table)
     monkeypatch.setattr(reduce, "KEPT", kept)

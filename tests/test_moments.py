@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import close, logs, losses, shuffled
 
-from cvstats.containers import read
-from cvstats.core.moments import Moments, pool
+from cvstats.core.cells import Moments, pool
+from cvstats.log.read import read
 
 some = settings(max_examples=40, deadline=None)
 

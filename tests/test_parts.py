@@ -12,8 +12,9 @@ from rows import only_row
 from strategies import ARRAYS
 
 import cvstats
-from cvstats.containers import Groups, read
 from cvstats.core.design import Design
+from cvstats.log.groups import Groups
+from cvstats.log.read import read
 
 
 def zero_one():

@@ -11,8 +11,8 @@ from strategies import stacked
 
 import cvstats
 from cvstats import LogError
-from cvstats.containers import pandas as frames
-from cvstats.containers import read
+from cvstats.log import pandas as frames
+from cvstats.log.read import read
 
 
 @pytest.fixture

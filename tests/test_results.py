@@ -13,7 +13,7 @@ import xarray as xr
 
 import cvstats
 from cvstats.core.cautions import Caution, flag_attrs, label_cautions
-from cvstats.core.result import is_count
+from cvstats.core.results import is_count
 from cvstats.errors import LogError
 
 

@@ -20,8 +20,8 @@ from strategies import ARRAYS, frames, indexed
 
 import cvstats
 from cvstats import LogError, Moments
-from cvstats.containers.hashing import hashes_of
 from cvstats.core.cautions import Caution
+from cvstats.log.sketches import hashes_of
 
 some = settings(max_examples=40, deadline=None)
 
@@ -324,7 +324,7 @@ LABELS = [range(3), list("abc"), [("x", 1), 2.5, "é", 3], [frozenset("abc")]]
 @pytest.mark.process
 def test_hashes_are_the_same_in_every_process():
     code = (
-        "from cvstats.containers.hashing import hashes_of;"
+        "from cvstats.log.sketches import hashes_of;"
         f"print([int(x) for labels in {LABELS!r} for x in hashes_of(labels)])"
     )
     printed = subprocess.run(

@@ -10,7 +10,7 @@ from rows import only_row
 
 import cvstats
 from cvstats.core.cautions import Caution
-from cvstats.core.level_names import meant
+from cvstats.core.suggestions import meant
 from cvstats.errors import LogError
 
 WORDS = "unused level"

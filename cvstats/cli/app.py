@@ -18,8 +18,6 @@ from cvstats.core.design import LEVELS
 from cvstats.errors import LogError, install_command
 from cvstats.io.paths import shortened
 
-__all__ = ["main"]
-
 BAD_INPUT, INTERRUPTED, CLOSED_PIPE = 2, 130, 141
 """Exit statuses; the last two are what a shell reports for SIGINT and SIGPIPE."""
 

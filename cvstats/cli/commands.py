@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
 import pandas as pd
 from cyclopts import App, Parameter
 
-from cvstats import reporting, selection
+from cvstats import recommend, reporting
 from cvstats.cli.demo import demo
 from cvstats.cli.inputs import InputOptions, check_output, note_dropped, read_files, title_of
 from cvstats.cli.output import WIDTH, Format, format_result, in_own_direction, indent, show
@@ -24,8 +24,6 @@ from cvstats.errors import LogError
 from cvstats.intervals import find_method, interval_names
 from cvstats.io.write import save_log
 from cvstats.options import Missing, check_alpha
-
-__all__ = ["app"]
 
 HELP = """Valid confidence intervals and comparisons for cross-validated error.
 
@@ -102,7 +100,7 @@ def interval(
     """
     log = read_files([file, *more], reading, missing)
     if by is None:
-        result = selection.interval(log, method=method, alpha=alpha, missing=missing)
+        result = recommend.interval(log, method=method, alpha=alpha, missing=missing)
     else:
         result = interval_by(log, by, method, alpha, missing)
     show_result(result, format, ["reason", *FACTS])
@@ -119,7 +117,7 @@ def interval_by(log: Any, by: str, method: str | None, alpha: float, missing: Mi
         )
     if method is None:
         first = log.xs(log.index.get_level_values(by)[0], level=by) if len(names) > 1 else log
-        method = str(selection.interval(first, alpha=alpha, missing=missing).attrs["method"])
+        method = str(recommend.interval(first, alpha=alpha, missing=missing).attrs["method"])
     function = find_method(method).function
     if "by" not in signature(function).parameters:
         raise LogError(f"{method} takes whole logs only. Expected another method with by={by!r}.")
@@ -415,7 +413,7 @@ def methods(
     reading
         How to read the file.
     """
-    table = selection.methods(read_files([file, *more], reading, missing))
+    table = recommend.methods(read_files([file, *more], reading, missing))
     if format != "table":
         show(format_result(table, format))
         return

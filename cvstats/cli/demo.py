@@ -17,8 +17,6 @@ from cvstats.intervals.naive import naive
 from cvstats.intervals.wald import wald
 from cvstats.loss_functions import losses
 
-__all__ = ["decimals", "demo"]
-
 LOGS = {"diabetes": ("squared_error", "squared error"), "flights": ("brier", "Brier score")}
 """The logs to show, each with its loss and what that is called."""
 

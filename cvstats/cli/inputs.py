@@ -18,8 +18,6 @@ from cvstats.io.paths import path_of, refuse_stream, shortened
 from cvstats.io.read import read_log
 from cvstats.options import Missing
 
-__all__ = ["InputOptions", "check_output", "note_dropped", "read_files", "title_of"]
-
 
 @Parameter(name="*")  # its fields are options of each command
 @dataclass(frozen=True)

@@ -16,17 +16,6 @@ import pandas as pd
 from cvstats.formatting import result_frame, text_table, to_markdown
 from cvstats.scores import as_scores
 
-__all__ = [
-    "WIDTH",
-    "Format",
-    "align",
-    "escape_controls",
-    "format_result",
-    "in_own_direction",
-    "indent",
-    "show",
-]
-
 Format: TypeAlias = Literal["table", "json", "csv", "markdown"]
 WIDTH = 96
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")

@@ -21,23 +21,14 @@ from scipy import special
 
 from cvstats.comparisons._pairs import default_method, difference_interval
 from cvstats.comparisons._zero_one import FEW
-from cvstats.containers import Log
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences
-from cvstats.core.layout import repetition_level
-from cvstats.core.result import Result
+from cvstats.core.folds import repetition_level
+from cvstats.core.results import Result
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError
+from cvstats.log.log import Log
 from cvstats.options import whole_number
-
-__all__ = [
-    "REFERENCE",
-    "check_anytime",
-    "compute_anytime",
-    "mixture_rate",
-    "sequence_multiplier",
-    "sequence_p_values",
-]
 
 REFERENCE = (
     "Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2024), Annals of Statistics 52(6), "

@@ -6,16 +6,14 @@ from functools import partial
 
 import numpy as np
 
-from cvstats.containers import Log
+from cvstats.core.cells import Moments
 from cvstats.core.columns import Differences
-from cvstats.core.moments import Moments
-from cvstats.core.result import Result
+from cvstats.core.results import Result
 from cvstats.core.types import FloatArray
 from cvstats.intervals import find_method
 from cvstats.intervals._groups import squared_errors_of_sources
 from cvstats.intervals._method import WeighGroups
-
-__all__ = ["group_residuals", "task_residuals", "variance_per_repetition", "weights_of"]
+from cvstats.log.log import Log
 
 
 def weights_of(method: str) -> WeighGroups:

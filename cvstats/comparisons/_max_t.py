@@ -18,35 +18,15 @@ from dataclasses import replace
 import numpy as np
 from scipy import special
 
-from cvstats.comparisons._multiplicity import add_adjusted
+from cvstats.comparisons._adjust import add_adjusted
 from cvstats.comparisons._pairs import confidence_limits, degrees_of_each, has_standard_errors
 from cvstats.core import kernels
 from cvstats.core.cautions import Caution
-from cvstats.core.result import Result
+from cvstats.core.results import Result
 from cvstats.core.threads import block_bounds, ordered_map
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, is_number
 from cvstats.options import Alternative
-
-__all__ = [
-    "adjust_max_t",
-    "check_draws",
-    "check_one_cell",
-    "count_leads",
-    "critical_value",
-    "doubt_few_points",
-    "draw_means",
-    "factor_covariance",
-    "inverse_deviations",
-    "max_statistic_draws",
-    "max_t_p_values",
-    "no_common_covariance",
-    "normal_quantile",
-    "orient_statistics",
-    "student_quantile",
-    "studentize",
-    "pair_matrix",
-]
 
 CHUNK = 1 << 16
 """Numbers drawn at once: they stay in the processor's cache."""

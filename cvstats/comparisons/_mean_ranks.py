@@ -7,21 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from cvstats.comparisons._pairs import model_columns
-from cvstats.containers import Log, Losses, read
 from cvstats.core.design import Design
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_level, listed
 from cvstats.intervals._method import Method
 from cvstats.intervals._requirements import single_dataset
-
-__all__ = [
-    "DEMSAR",
-    "critical_difference",
-    "mean_ranks",
-    "rank_error",
-    "read_data_sets",
-    "several_data_sets",
-]
+from cvstats.log.log import Log, Losses
+from cvstats.log.read import read
 
 DEMSAR = "Demsar (2006), JMLR 7, 1-30"
 

@@ -12,53 +12,21 @@ import numpy as np
 from scipy import special
 
 from cvstats.comparisons import _union
-from cvstats.containers import (
-    Log,
-    Losses,
-    answer_cells,
-    compare_lazily,
-    dropped,
-    has_lazy_losses,
-    read,
-)
-from cvstats.containers.align import aligned, same_facts
-from cvstats.containers.read import MISSING
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences, LossColumns
 from cvstats.core.design import Design, Level
-from cvstats.core.layout import count_folds, repetition_level
-from cvstats.core.result import Result
+from cvstats.core.folds import count_folds, repetition_level
+from cvstats.core.results import Result
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import MOST, LogError, checked_choice, listed, looked_up, nearest, unpaired
 from cvstats.intervals import find_method, interval_names
-from cvstats.intervals._bounded import BOUNDED
-from cvstats.intervals._proportions import PROPORTIONS
+from cvstats.intervals._proportions import BOUNDED, PROPORTIONS
 from cvstats.intervals._recommend import recommend_method
-
-__all__ = [
-    "ROUNDING",
-    "Options",
-    "Pairs",
-    "any_log",
-    "average_repetitions",
-    "check_method_options",
-    "choose_pairs",
-    "compare_pairs",
-    "confidence_limits",
-    "default_method",
-    "degrees_of_each",
-    "degrees_of_freedom",
-    "difference_interval",
-    "distribution",
-    "has_standard_errors",
-    "levels_of_options",
-    "loss_magnitude",
-    "model_columns",
-    "pair_all_models",
-    "read_pairs",
-    "reads_lazy_losses",
-    "zero_rounding_noise",
-]
+from cvstats.large.lazy import compare_lazily, has_lazy_losses
+from cvstats.log.align import aligned, same_facts
+from cvstats.log.gaps import answer_cells, dropped
+from cvstats.log.log import Log, Losses
+from cvstats.log.read import MISSING, read
 
 Pairs: TypeAlias = list[tuple[Hashable, Hashable]]
 Options: TypeAlias = Mapping[str, Any] | None

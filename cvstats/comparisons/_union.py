@@ -11,15 +11,13 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from cvstats.containers import Log
 from cvstats.core.columns import Differences
-from cvstats.core.result import Result
+from cvstats.core.results import Result
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.intervals import find_method
 from cvstats.intervals._proportions import PROPORTIONS
 from cvstats.intervals._references import RELATIVE_STABILITY
-
-__all__ = ["NAME", "compute"]
+from cvstats.log.log import Log
 
 NAME = "union"
 """What `compare` calls it."""

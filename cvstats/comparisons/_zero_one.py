@@ -14,29 +14,14 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from cvstats.containers import Log
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences
-from cvstats.core.layout import repetition_level
-from cvstats.core.proportions import binomial_p_values, score_statistic, tango_limits
-from cvstats.core.result import Result
+from cvstats.core.folds import repetition_level
+from cvstats.core.results import Result
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError
-
-__all__ = [
-    "FEW",
-    "SOME_EXACT",
-    "SOME_SCORE",
-    "TANGO",
-    "Discordance",
-    "apply_tests",
-    "check_known",
-    "find_discordance",
-    "flag_few",
-    "no_evidence",
-    "score_equivalence",
-    "split_discordant",
-]
+from cvstats.intervals._proportions import binomial_p_values, score_statistic, tango_limits
+from cvstats.log.log import Log
 
 FEW = 25
 """Discordant points below which normal approximations are poor."""

@@ -33,13 +33,12 @@ from cvstats.comparisons._pairs import (
     loss_magnitude,
     model_columns,
 )
-from cvstats.containers import Log, Losses, Table, answer_cells, read
 from cvstats.core.cautions import Caution
+from cvstats.core.cells import Moments
 from cvstats.core.columns import Differences
-from cvstats.core.crossproducts import cross_products
-from cvstats.core.layout import count_folds, fold_levels, repetition_level
-from cvstats.core.moments import Moments
-from cvstats.core.result import Result, is_count
+from cvstats.core.comoments import cross_products
+from cvstats.core.folds import count_folds, fold_levels, repetition_level
+from cvstats.core.results import Result, is_count
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, is_number
 from cvstats.intervals import find_method
@@ -53,9 +52,10 @@ from cvstats.intervals._groups import doubt_sources
 from cvstats.intervals._method import Method
 from cvstats.intervals._references import RELATIVE_STABILITY
 from cvstats.intervals._requirements import partition
+from cvstats.log.gaps import answer_cells
+from cvstats.log.log import Log, Losses, Table
+from cvstats.log.read import read
 from cvstats.options import Missing, Rng, check_rng, seed_of
-
-__all__ = ["best_set"]
 
 ALIKE = 1e-6
 """Models whose difference keeps a smaller share of their spread are subtracted directly."""

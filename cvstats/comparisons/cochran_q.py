@@ -7,18 +7,18 @@ from scipy import special
 
 from cvstats.comparisons._pairs import model_columns, pair_all_models
 from cvstats.comparisons.mcnemar import check_binary, count_discordant, find_other_loss
-from cvstats.containers import Log, Losses, Table, answer_cells, read
 from cvstats.core.cautions import Caution
-from cvstats.core.moments import Moments
-from cvstats.core.result import Result
+from cvstats.core.cells import Moments
+from cvstats.core.results import Result
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.intervals._groups import flag_ignored_sources
 from cvstats.intervals._method import Method
 from cvstats.intervals._requirements import one_test_per_point
+from cvstats.log.gaps import answer_cells
+from cvstats.log.log import Log, Losses, Table
+from cvstats.log.read import read
 from cvstats.options import Missing
-
-__all__ = ["cochran_q"]
 
 
 def cochran_q(losses: Losses, *, missing: Missing = "raise") -> Table:

@@ -10,9 +10,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from cvstats.comparisons._adjust import adjust_p_values, adjust_tests
 from cvstats.comparisons._anytime import check_anytime, compute_anytime
 from cvstats.comparisons._max_t import adjust_max_t, check_draws, check_one_cell
-from cvstats.comparisons._multiplicity import adjust_p_values, adjust_tests
 from cvstats.comparisons._pairs import (
     Options,
     any_log,
@@ -29,18 +29,18 @@ from cvstats.comparisons._pairs import (
     reads_lazy_losses,
 )
 from cvstats.comparisons._zero_one import SOME_EXACT, apply_tests, find_discordance
-from cvstats.containers import Log, Losses, adjust_lazily, has_lazy_losses, is_dask_frame, later
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences
-from cvstats.core.result import Result, half_widths
+from cvstats.core.results import Result, half_widths
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.intervals._differences import OF_INTERVAL
 from cvstats.intervals._method import Method
 from cvstats.intervals._references import BAYLE, RELATIVE_STABILITY
+from cvstats.large.lazy import adjust_lazily, has_lazy_losses, later
+from cvstats.log.log import Log, Losses
+from cvstats.log.read import is_dask_frame
 from cvstats.options import Alternative, Missing, Rng, check_rng, seed_of, whole_number
-
-__all__ = ["compare", "compute_tests"]
 
 
 def compare(

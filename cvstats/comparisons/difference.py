@@ -6,13 +6,12 @@ from collections.abc import Hashable
 from typing import Any
 
 from cvstats.comparisons._pairs import any_log, check_one_partner, choose_pairs
-from cvstats.containers import Losses, read
-from cvstats.containers.align import against, every_pair, facts_of_differences, subtracted
 from cvstats.intervals._differences import DIFFERENCES
 from cvstats.intervals._method import Method
 from cvstats.intervals._references import BAYLE, RELATIVE_STABILITY
-
-__all__ = ["difference"]
+from cvstats.log.align import against, every_pair, facts_of_differences, subtracted
+from cvstats.log.log import Losses
+from cvstats.log.read import read
 
 
 def difference(losses: Losses, other: Losses | None = None, *, reference: Hashable = None) -> Any:

@@ -31,18 +31,18 @@ from cvstats.comparisons._zero_one import (
     no_evidence,
     score_equivalence,
 )
-from cvstats.containers import Log, Losses, has_lazy_losses, is_dask_frame, later
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences
-from cvstats.core.result import Result, half_widths
+from cvstats.core.results import Result, half_widths
 from cvstats.core.types import MaskArray
 from cvstats.errors import LogError, NotGiven, is_number
 from cvstats.intervals._differences import OF_INTERVAL
 from cvstats.intervals._method import Method
 from cvstats.intervals._references import RELATIVE_STABILITY
+from cvstats.large.lazy import has_lazy_losses, later
+from cvstats.log.log import Log, Losses
+from cvstats.log.read import is_dask_frame
 from cvstats.options import Missing
-
-__all__ = ["Margin", "check_margin", "equivalence"]
 
 Margin: TypeAlias = float | tuple[float | None, float | None]
 

@@ -15,14 +15,14 @@ from cvstats.comparisons._mean_ranks import (
     read_data_sets,
     several_data_sets,
 )
-from cvstats.containers import Losses, Table, is_dask_frame, later
 from cvstats.core.cautions import Caution
-from cvstats.core.result import Result
+from cvstats.core.results import Result
 from cvstats.core.types import FloatArray
 from cvstats.intervals._method import Method
+from cvstats.large.lazy import later
+from cvstats.log.log import Losses, Table
+from cvstats.log.read import is_dask_frame
 from cvstats.options import Missing
-
-__all__ = ["friedman"]
 
 
 def friedman(

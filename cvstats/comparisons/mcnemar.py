@@ -10,23 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from cvstats.comparisons._multiplicity import adjust_tests
+from cvstats.comparisons._adjust import adjust_tests
 from cvstats.comparisons._pairs import read_pairs
 from cvstats.comparisons._zero_one import FEW, split_discordant
-from cvstats.containers import Log, Losses, answer_cells
 from cvstats.core.cautions import Caution
+from cvstats.core.cells import Moments
 from cvstats.core.columns import Differences, binary_columns
-from cvstats.core.moments import Moments
-from cvstats.core.proportions import binomial_p_values
-from cvstats.core.result import Result
+from cvstats.core.results import Result
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_flag
 from cvstats.intervals._groups import flag_ignored_sources
 from cvstats.intervals._method import Method
+from cvstats.intervals._proportions import binomial_p_values
 from cvstats.intervals._requirements import one_test_per_point
+from cvstats.log.gaps import answer_cells
+from cvstats.log.log import Log, Losses
 from cvstats.options import Missing
-
-__all__ = ["check_binary", "count_discordant", "find_other_loss", "mcnemar"]
 
 
 def mcnemar(

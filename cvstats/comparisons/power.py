@@ -31,19 +31,19 @@ from cvstats.comparisons._zero_one import (
     flag_few,
     no_evidence,
 )
-from cvstats.containers import Log, Losses, is_dask_frame, later
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences
-from cvstats.core.layout import repetition_level
-from cvstats.core.proportions import clopper_pearson
-from cvstats.core.result import Result, quantile
+from cvstats.core.folds import repetition_level
+from cvstats.core.results import Result, quantile
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, NotGiven
 from cvstats.intervals._differences import RELATIVELY_STABLE
 from cvstats.intervals._method import Method
+from cvstats.intervals._proportions import clopper_pearson
+from cvstats.large.lazy import later
+from cvstats.log.log import Log, Losses
+from cvstats.log.read import is_dask_frame
 from cvstats.options import Alternative, Missing, check_numbers, whole_number
-
-__all__ = ["power"]
 
 TAIL = 0.1
 """The range over the pilot's uncertainty leaves so much out on either side."""

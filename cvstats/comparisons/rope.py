@@ -10,12 +10,11 @@ import numpy as np
 
 from cvstats.comparisons._pairs import compare_pairs, distribution
 from cvstats.comparisons.equivalence import Margin, check_margin
-from cvstats.containers import Log, Losses, is_dask_frame, later
 from cvstats.core.cautions import Caution
+from cvstats.core.cells import Moments, mean_and_squares
 from cvstats.core.columns import Differences
-from cvstats.core.layout import split_levels
-from cvstats.core.moments import Moments, mean_and_squares
-from cvstats.core.result import Result
+from cvstats.core.folds import split_levels
+from cvstats.core.results import Result
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.intervals._differences import find_unstable
@@ -23,9 +22,10 @@ from cvstats.intervals._groups import flag_ignored_sources
 from cvstats.intervals._method import Method
 from cvstats.intervals._requirements import several_splits
 from cvstats.intervals.corrected_t import TrainSize, check_train_size, find_sizes
+from cvstats.large.lazy import later
+from cvstats.log.log import Log, Losses
+from cvstats.log.read import is_dask_frame
 from cvstats.options import Missing, check_numbers
-
-__all__ = ["rope"]
 
 
 def rope(

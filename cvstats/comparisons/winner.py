@@ -33,25 +33,18 @@ from cvstats.comparisons._pairs import (
     model_columns,
     pair_all_models,
 )
-from cvstats.containers import (
-    Log,
-    Losses,
-    Table,
-    answer_cells,
-    is_dask_frame,
-    later,
-    read,
-    take_flagged,
-)
 from cvstats.core.cautions import Caution
-from cvstats.core.result import Result, is_count
+from cvstats.core.results import Result, is_count
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, checked_choice
 from cvstats.intervals import find_method, interval_names
 from cvstats.intervals._method import Method
+from cvstats.large.lazy import later
+from cvstats.large.subsets import take_flagged
+from cvstats.log.gaps import answer_cells
+from cvstats.log.log import Log, Losses, Table
+from cvstats.log.read import is_dask_frame, read
 from cvstats.options import Missing, Rng, check_rng, seed_of
-
-__all__ = ["winner"]
 
 REFERENCE = (
     "Hothorn, Bretz and Westfall (2008), doi:10.1002/bimj.200810425; "

@@ -15,8 +15,6 @@ import numpy as np
 
 from cvstats.core.types import IntArray
 
-__all__ = ["Caution", "flag_attrs", "label_cautions", "list_cautions", "sentences_of"]
-
 
 class Caution(IntFlag):
     """Reasons to doubt a number, as bits that may be combined.

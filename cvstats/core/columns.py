@@ -12,8 +12,6 @@ from cvstats.core.design import Design, readonly
 from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 
-__all__ = ["Columns", "Differences", "LossColumns", "Table", "binary_columns"]
-
 SIDE_BY_SIDE = 16
 """From so many columns in C order on, losses are read row by row and not column by column."""
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.core import few, kernels
+from cvstats.core import kernels, small_logs
 from cvstats.core.threads import (
     BLOCK,
     PIECE,
@@ -23,21 +23,6 @@ from cvstats.core.threads import (
 )
 from cvstats.core.types import IntArray, Labels, MaskArray
 from cvstats.errors import MOST, LogError, listed, place, spelled
-
-__all__ = [
-    "LEVELS",
-    "SPLIT",
-    "CellIndex",
-    "CellTable",
-    "Codes",
-    "Counts",
-    "Design",
-    "GridCodes",
-    "Level",
-    "SplitSizes",
-    "count_blocks",
-    "readonly",
-]
 
 LEVELS = ("sample", "outer", "repetition", "fold", "source", "point", "count")
 
@@ -198,8 +183,8 @@ def count_blocks(rows: int, cells: NDArray[np.int32], size: int) -> tuple[Counts
     blocks = -(-len(cells) // rows)
     kind = np.int32 if rows <= np.iinfo(np.int32).max else np.int64
     counts, first = np.zeros((2, blocks, size), dtype=kind)
-    if blocks == 1 and few.is_few(len(cells)):
-        few.count_rows(cells, counts[0], first[0])
+    if blocks == 1 and small_logs.is_few(len(cells)):
+        small_logs.count_rows(cells, counts[0], first[0])
     else:
         kernels.count_rows(cells, rows, counts, first)
     return counts, first
@@ -341,8 +326,8 @@ class Design:
         sizes = [len(self.levels[name].labels) for name in by]
         if len(by) < 2:
             numbers[:] = codes[0] if by else 0
-        elif few.is_few(len(numbers)):
-            few.combine(numbers, codes, sizes)
+        elif small_logs.is_few(len(numbers)):
+            small_logs.combine(numbers, codes, sizes)
         else:
             kernels.combine_two(numbers, codes[0], codes[1], sizes[1])
             for code, size in zip(codes[2:], sizes[2:], strict=True):
@@ -549,7 +534,7 @@ class Design:
         """Count the different (split, point) in a window of points, and the points."""
         blocks = block_bounds(self.size, PIECE * BLOCK)
         scratch = Scratch()
-        mark_seen = few.mark_seen if few.is_few(self.size) else kernels.mark_seen
+        mark_seen = small_logs.mark_seen if small_logs.is_few(self.size) else kernels.mark_seen
         found, used = 0, np.zeros(width, dtype=np.uint8)
         for low, high in block_bounds(table.size, max(1, WINDOW // width)):
             seen = np.zeros((high - low) * width, dtype=np.uint8)

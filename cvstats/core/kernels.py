@@ -14,26 +14,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = [
-    "LANES",
-    "accumulate",
-    "accumulate_own_shifts",
-    "accumulate_one_cell",
-    "accumulate_one_shift",
-    "accumulate_wide",
-    "center_columns",
-    "center_rows",
-    "combine",
-    "combine_two",
-    "count_rows",
-    "mark_seen",
-    "merge_lanes",
-    "raise_to_gaps",
-    "residual_columns",
-    "residual_rows",
-    "sum_hashes",
-]
-
 LANES = 4
 """Sums that take turns for one cell."""
 

@@ -12,14 +12,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.core import crossproducts, few, kernels
+from cvstats.core import comoments, kernels, small_logs
+from cvstats.core.cells import Moments, State, choose_origin, pool
 from cvstats.core.columns import Columns, Differences
 from cvstats.core.design import CellTable, Codes, Counts, Design, count_blocks
-from cvstats.core.moments import Moments, State, choose_origin, pool
 from cvstats.core.threads import Scratch, block_bounds, blocks_per_task, check_threads, ordered_map
 from cvstats.core.types import FloatArray
-
-__all__ = ["compute_moments"]
 
 Sums = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 """Counts of some blocks, a shift near each mean, what is left of the mean, and squares about it."""
@@ -64,13 +62,11 @@ def compute_moments(design: Design, losses: Columns, by: Sequence[str]) -> Momen
         If the environment sets a number of threads that is not a number.
     """
     check_threads()
-    if few.is_few(design.size * losses.width):
+    if small_logs.is_few(design.size * losses.width):
         return reduce_few(design, losses, by)
-    if not isinstance(losses, Differences) or not crossproducts.use_cross_products(
-        design, losses, by
-    ):
+    if not isinstance(losses, Differences) or not comoments.use_cross_products(design, losses, by):
         return reduce_columns(design, losses, by)
-    found, alike = crossproducts.pair_moments(design, losses, by)
+    found, alike = comoments.pair_moments(design, losses, by)
     if len(alike):
         pairs = Differences(losses.losses, losses.left[alike], losses.right[alike])
         direct = reduce_columns(design, pairs, by)
@@ -86,7 +82,9 @@ def reduce_few(design: Design, losses: Columns, by: Sequence[str]) -> Moments:
     lines = values[column : column + losses.width, row : row + design.size].astype(np.float64)
     count = table.total[table.used]
     with np.errstate(invalid="ignore", over="ignore"):  # reported later, by label
-        shift, share, m2 = few.center_cells(lines, design.cells(table.by, 0, design.size), count)
+        shift, share, m2 = small_logs.center_cells(
+            lines, design.cells(table.by, 0, design.size), count
+        )
         n = count.astype(np.float64)
         origin = choose_origin(n, (shift + share).T, m2.T)
         mean = (shift - origin[:, None]) + share

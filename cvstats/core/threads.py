@@ -20,19 +20,6 @@ from numpy.typing import NDArray
 
 from cvstats.errors import LogError
 
-__all__ = [
-    "BLOCK",
-    "PIECE",
-    "VARIABLE",
-    "Scratch",
-    "block_bounds",
-    "blocks_per_task",
-    "check_threads",
-    "count_threads",
-    "is_count",
-    "ordered_map",
-]
-
 BLOCK = 1 << 18
 """Rows worked on at once: their cell numbers stay in the processor's cache."""
 

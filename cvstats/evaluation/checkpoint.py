@@ -17,8 +17,6 @@ from typing import Any
 from cvstats.errors import LogError
 from cvstats.evaluation.fit import fit_and_score
 
-__all__ = ["cache_in", "fingerprint"]
-
 PLAIN = (str, bytes, int, float, complex, type(None))
 """Types of constants whose text is their value."""
 

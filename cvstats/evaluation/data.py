@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, spelled
 
-__all__ = ["Data", "Values", "label_index", "read_data", "take_rows"]
-
 INDEXED_BY_ROW = ("csr", "csc", "lil")
 """Formats of sparse arrays that can be indexed by row."""
 

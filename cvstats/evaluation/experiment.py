@@ -25,8 +25,6 @@ from cvstats.loss_functions import ACCURACY, loss_name
 from cvstats.options import check_choices, find_choices, is_whole
 from cvstats.plans import BoundPlan, Fit, Plan
 
-__all__ = ["evaluate"]
-
 
 def evaluate(
     estimators: Any,

@@ -17,8 +17,6 @@ from cvstats.evaluation.data import Values, take_rows
 from cvstats.evaluation.no_information import no_information
 from cvstats.loss_functions import LossOptions, checked_loss, pointwise
 
-__all__ = ["FitResult", "Loss", "ScoringSpec", "fit_and_score", "run_fit", "scoring_spec"]
-
 RESPONSES = {"log_loss": "predict_proba", "brier": "predict_proba", "hinge": "decision_function"}
 """The method of a model that gives predictions where the loss does not take ``predict``."""
 

@@ -16,8 +16,6 @@ from cvstats.evaluation.data import Data
 from cvstats.evaluation.fit import FitResult
 from cvstats.plans import BoundPlan, Fit
 
-__all__ = ["LossTable"]
-
 POINT_LEVELS = ("source", "point", "count")
 """Levels that belong to the points, and not to the fit."""
 

@@ -26,8 +26,6 @@ from cvstats.loss_functions import (
 from cvstats.metrics import METRICS
 from cvstats.plans import BoundPlan
 
-__all__ = ["asks_for_metrics", "metric_log", "prediction_spec"]
-
 
 def asks_for_metrics(loss: Loss | Sequence[Loss]) -> bool:
     """Whether there are several losses, or one that is not a mean over points."""

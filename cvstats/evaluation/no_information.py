@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from cvstats.core.types import FloatArray
 from cvstats.loss_functions import LossOptions, pointwise
 
-__all__ = ["no_information"]
-
 Values = NDArray[Any]
 
 

@@ -14,33 +14,13 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from cvstats.containers import Log
-from cvstats.containers.bootstrap_samples import BootstrapCounts, Resample
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
-from cvstats.core.result import Result
+from cvstats.core.results import Result
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError
-
-__all__ = [
-    "INTERPOLATES",
-    "Corrected",
-    "Correction",
-    "MonteCarlo",
-    "OutOfBag",
-    "apparent_error",
-    "correct_by",
-    "correct_errors",
-    "estimate_out_of_bag",
-    "mean_of_draws",
-    "measure_of",
-    "measure_samples",
-    "never_out_caution",
-    "out_of_bag_error",
-    "overfitting_caution",
-    "percentile_interval",
-    "weighted_means",
-]
+from cvstats.log.bootstrap import BootstrapCounts, Resample
+from cvstats.log.log import Log
 
 Correction: TypeAlias = Literal["632+", "632", "harrell"]
 MonteCarlo: TypeAlias = Literal["kept", "removed"]

@@ -10,23 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from cvstats.containers import Log
+from cvstats.core.cells import Moments
 from cvstats.core.columns import Columns, Differences
-from cvstats.core.layout import count_folds, covers_all_points, is_resampled, repetition_level
-from cvstats.core.moments import Moments
+from cvstats.core.folds import count_folds, covers_all_points, is_resampled, repetition_level
 from cvstats.core.types import FloatArray, IntArray, MaskArray
-
-__all__ = [
-    "DIFFERENCES",
-    "OF_INTERVAL",
-    "RELATIVELY_STABLE",
-    "divide_spreads",
-    "exchange_ratio",
-    "find_unstable",
-    "is_difference",
-    "repeats_folds",
-    "repetition_ratio",
-]
+from cvstats.log.log import Log
 
 RELATIVELY_STABLE = (
     "if the difference of the losses is relatively stable, which fails where both models approach "

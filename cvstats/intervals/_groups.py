@@ -6,31 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from cvstats.containers import Log
 from cvstats.core.cautions import Caution
+from cvstats.core.cells import Moments
 from cvstats.core.design import Design
-from cvstats.core.layout import has_whole_sources, repetition_level
-from cvstats.core.moments import Moments
-from cvstats.core.result import Result
+from cvstats.core.folds import has_whole_sources, repetition_level
+from cvstats.core.results import Result
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, listed, spelled
 from cvstats.intervals._differences import RELATIVELY_STABLE
-
-__all__ = [
-    "FEW_CLUSTERS",
-    "FEW_DF",
-    "INDEPENDENT",
-    "NEW_GROUPS",
-    "OF_FOLDS",
-    "add_doubt",
-    "average_sources",
-    "count_points",
-    "doubt_sources",
-    "flag_ignored_sources",
-    "repeated_levels",
-    "size_range",
-    "squared_errors_of_sources",
-]
+from cvstats.log.log import Log
 
 
 def repeated_levels(log: Log, *levels: str) -> tuple[str, ...]:

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.containers import Groups, read
 from cvstats.core.cautions import Caution
+from cvstats.core.cells import Moments, mean_and_squares
 from cvstats.core.design import LEVELS
-from cvstats.core.moments import Moments, mean_and_squares
-from cvstats.core.result import Result
+from cvstats.core.results import Result
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, checked_level, listed, spelled
 from cvstats.intervals._method import Method
@@ -28,16 +27,8 @@ from cvstats.intervals._variance_components import (
     estimate_components,
     split_repetitions,
 )
-
-__all__ = [
-    "BySource",
-    "by_source",
-    "check_logs",
-    "decompose_logs",
-    "decompose_source_logs",
-    "moments_by_source",
-    "read_independent_logs",
-]
+from cvstats.log.groups import Groups
+from cvstats.log.read import read
 
 
 def read_independent_logs(losses: object, name: str, missing: str) -> Groups:

@@ -16,34 +16,23 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from cvstats.containers import (
-    Axis,
-    Groups,
-    Log,
-    Table,
-    answer_cells,
-    answer_groups,
-    find_doubts,
-    find_doubts_of_groups,
-    is_dask_frame,
-    is_lazy,
-    label_stacked,
-    later,
-    lazily,
-    read,
-)
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.design import Design
-from cvstats.core.result import Result
+from cvstats.core.results import Result
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, check_two_levels, checked_level
 from cvstats.intervals._differences import find_unstable, is_difference
 from cvstats.intervals._groups import add_doubt, flag_ignored_sources
 from cvstats.intervals._references import RELATIVE_STABILITY
+from cvstats.large.lazy import is_lazy, later, lazily
+from cvstats.log.checks import find_doubts, find_doubts_of_groups
+from cvstats.log.gaps import answer_cells
+from cvstats.log.groups import Groups, answer_groups
+from cvstats.log.log import Log, Table
+from cvstats.log.read import is_dask_frame, read
+from cvstats.log.stacking import Axis, label_stacked
 from cvstats.options import check_alpha, check_choices, find_choices
-
-__all__ = ["IntervalMethod", "LogMethod", "Method", "WeighGroups", "apply_method"]
 
 WeighGroups: TypeAlias = Callable[..., tuple[FloatArray, FloatArray]]
 

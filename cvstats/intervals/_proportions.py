@@ -1,26 +1,380 @@
-"""Intervals of proportions: what `wald` and `holdout` do for losses of 0 and 1."""
+"""Proportions, alone and in pairs: score limits and exact tests for losses of 0 and 1.
+
+Two models that err on the same points make four counts. Only two of them say which model is
+better: ``n10``, the points on which the model alone errs, and ``n01``, those on which the other
+alone does. All functions are elementwise; counts may be averages over repetitions.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import special
 
-from cvstats.containers import Log
 from cvstats.core.cautions import Caution
-from cvstats.core.proportions import clopper_pearson, wilson
-from cvstats.core.result import Result
-from cvstats.core.types import MaskArray
-from cvstats.errors import LogError
+from cvstats.core.cells import Moments
+from cvstats.core.kernels import compiled
+from cvstats.core.results import Result, quantile
+from cvstats.core.threads import block_bounds, ordered_map
+from cvstats.core.types import FloatArray, MaskArray
+from cvstats.errors import LogError, is_number
 from cvstats.intervals._differences import is_difference
+from cvstats.log.log import Log
 
-__all__ = [
-    "PROPORTIONS",
-    "SOME_WILSON",
-    "flag_few_errors",
-    "proportion_limits",
-    "take_wilson",
-]
+Limits: TypeAlias = tuple[FloatArray, FloatArray]
+
+HALVINGS = 60
+"""Steps of the bisection for a limit: what is left of [-1, 1] is below 2^-59."""
+
+
+def wilson(
+    share: FloatArray, n: FloatArray | float, alpha: float, alternative: str = "two-sided"
+) -> Limits:
+    """Score interval of a proportion (Wilson 1927, doi:10.1080/01621459.1927.10502953)."""
+    z = critical_value(alpha, alternative)
+    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    reach = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    # 0 and 1 are limits themselves where no loss, or every loss, is 1
+    lower = np.where(share == 0, 0.0, np.maximum(middle - reach, 0.0))
+    upper = np.where(share == 1, 1.0, np.minimum(middle + reach, 1.0))
+    return open_side(np.where(np.isnan(share), np.nan, lower), upper, alternative)
+
+
+def clopper_pearson(
+    share: FloatArray, n: FloatArray | float, alpha: float, alternative: str = "two-sided"
+) -> Limits:
+    """Exact interval of a proportion (Clopper and Pearson 1934, doi:10.1093/biomet/26.4.404)."""
+    ones = share * n
+    ones = np.where(np.abs(ones - np.rint(ones)) < 1e-6, np.rint(ones), ones)
+    tail = alpha / 2 if alternative == "two-sided" else alpha
+    with np.errstate(invalid="ignore"):
+        lower = special.betaincinv(np.where(ones == 0, 1, ones), n - ones + 1, tail)
+        upper = special.betainccinv(ones + 1, np.where(ones == n, 1, n - ones), tail)
+    lowest: FloatArray = np.where(ones == 0, 0.0, lower)
+    highest: FloatArray = np.where(ones == n, 1.0, upper)
+    return open_side(lowest, highest, alternative)
+
+
+def critical_value(alpha: float, alternative: str) -> float:
+    """How many standard errors away the limits are; all of alpha is on one side of a bound."""
+    return -quantile(alpha / 2 if alternative == "two-sided" else alpha)
+
+
+def open_side(lower: FloatArray, upper: FloatArray, alternative: str) -> Limits:
+    """Leave one side of the interval open where the question is one-sided."""
+    if alternative == "less":
+        lower = np.where(np.isnan(lower), np.nan, -np.inf)
+    elif alternative == "greater":
+        upper = np.where(np.isnan(upper), np.nan, np.inf)
+    return lower, upper
+
+
+# --- two proportions on the same points -----------------------------------------------------------
+
+
+def score_statistic(
+    n10: FloatArray, n01: FloatArray, n: FloatArray | float, difference: FloatArray | float
+) -> FloatArray:
+    """Score statistic of a difference of paired proportions (Tango 1998, eq. 13).
+
+    Asymptotically standard normal where the true difference is ``difference``; at 0 it is
+    McNemar's ``(n10 - n01) / sqrt(n10 + n01)``. Infinite, or 0 without a discordant point, where
+    the difference leaves no variance.
+    """
+    apart = n10 - n01 - n * difference
+    spread = np.sqrt(n * null_variance(n10, n01, n, difference))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistic = apart / spread
+    return np.where((spread == 0) & (apart == 0), 0.0, statistic)
+
+
+def null_variance(
+    n10: FloatArray, n01: FloatArray, n: FloatArray | float, difference: FloatArray | float
+) -> FloatArray:
+    """Variance of one point's difference, at the most probable table with that mean difference.
+
+    The probability q that only the other errs solves ``2 n q^2 + b q + c = 0`` (Tango 1998, eq.
+    11); that of the model is ``q + difference``.
+    """
+    d = np.asarray(difference, dtype=np.float64)
+    a = 2.0 * n
+    b = (2 * n - n10 + n01) * d - n10 - n01
+    c = -n01 * d * (1 - d)
+    root = np.sqrt(np.maximum(b * b - 4 * a * c, 0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):  # no digits are lost on either side
+        q = np.where(b > 0, -2 * c / (root + b), (root - b) / (2 * a))
+    q = np.maximum(q, np.maximum(-d, 0.0))
+    return np.maximum(2 * q + d * (1 - d), 0.0)
+
+
+def tango_limits(
+    n10: FloatArray,
+    n01: FloatArray,
+    n: FloatArray | float,
+    alpha: float,
+    alternative: str = "two-sided",
+) -> Limits:
+    """Score interval of a difference of paired proportions (Tango 1998).
+
+    All differences whose score statistic is not significant. The statistic falls as the
+    difference grows, so that each limit is the only root between the estimate and the end of
+    the range, and bisection finds it.
+    """
+    z = critical_value(alpha, alternative)
+    lower = lower_tango_limit(n10, n01, n, z)
+    upper = -lower_tango_limit(n01, n10, n, z)
+    return open_side(lower, upper, alternative)
+
+
+def lower_tango_limit(
+    n10: FloatArray, n01: FloatArray, n: FloatArray | float, z: float
+) -> FloatArray:
+    """Find the smallest difference whose score statistic is z at the most."""
+    high = (n10 - n01) / n
+    low = np.where(np.isnan(high), np.nan, -1.0)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        apart = n10 - n01 - n * middle
+        beyond = apart > z * np.sqrt(n * null_variance(n10, n01, n, middle))
+        low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
+    return np.where(n01 == n, -1.0, (low + high) / 2)
+
+
+def binomial_p_values(
+    n10: FloatArray, n01: FloatArray, alternative: str = "two-sided", *, mid: bool = False
+) -> FloatArray:
+    """Test exactly whether each discordant point is as likely to be an error of one as the other.
+
+    ``mid`` counts half of the probability of the observed table (Fagerland, Lydersen and Laake
+    2013, doi:10.1186/1471-2288-13-91). ``"less"`` asks whether the model errs less often.
+    """
+    if alternative == "two-sided":
+        p = 2 * lower_tail(np.minimum(n10, n01), n10 + n01, mid)
+        return np.minimum(p, 1.0)
+    least = n10 if alternative == "less" else n01
+    return lower_tail(least, n10 + n01, mid)
+
+
+def lower_tail(k: FloatArray, total: FloatArray, mid: bool) -> FloatArray:
+    """Probability of at most k heads of a fair coin: an incomplete beta function."""
+    upto = np.where(k < total, special.betainc(np.maximum(total - k, 1), k + 1, 0.5), 1.0)
+    if mid:
+        below = np.where(k > 0, special.betainc(total - k + 1, np.maximum(k, 1), 0.5), 0.0)
+        upto = (upto + below) / 2
+    return np.where(np.isnan(total), np.nan, upto)
+
+
+Floats = NDArray[np.float64]
+
+BETS = 10
+TOGETHER = 16
+"""So many factors are multiplied before their product is looked at."""
+
+LARGE = 1e50
+"""A product above this, or below its inverse, is put away as a logarithm."""
+
+FIRST = 0.25
+"""The first step below the mean, in logarithms."""
+
+FARTHEST = -34.0
+"""The logarithm of the smallest candidate: no 16 factors are larger than 1e240 together."""
+
+
+@compiled(reorder=True)
+def log_product(losses: Floats, keep: float, gain: float) -> float:
+    """Logarithm of the product of ``keep + gain x``."""
+    total, product = 0.0, 1.0
+    whole = len(losses) // TOGETHER * TOGETHER
+    for start in range(0, whole, TOGETHER):
+        for i in range(TOGETHER):
+            product *= keep + gain * losses[start + i]
+        if product > LARGE or product < 1 / LARGE:
+            total += np.log(product)
+            product = 1.0
+    for i in range(whole, len(losses)):
+        product *= keep + gain * losses[i]
+    return float(total + np.log(product))
+
+
+@compiled()
+def log_wealth(losses: Floats, m: float) -> float:
+    """Logarithm of the wealth that all bets have on average, if m is the candidate."""
+    wealth = np.empty(2 * BETS)
+    for j in range(BETS):
+        c = (j + 1) / (BETS + 1)
+        wealth[j] = log_product(losses, 1 - c, c / m)  # 1 + c (x - m) / m
+        wealth[BETS + j] = log_product(losses, 1 - c + c / (1 - m), -c / (1 - m))  # of 1 - x
+    largest = wealth.max()
+    return float(largest + np.log(np.exp(wealth - largest).mean()))
+
+
+@compiled()
+def find_lowest(losses: Floats, limit: float) -> float:
+    """Find the smallest candidate with a log wealth below a limit; 0 if all losses are 0.
+
+    The logarithm of the wealth is convex in that of the candidate, so that a secant through two
+    points outside of the interval ends outside of it, and the steps never pass the limit.
+    """
+    mean = losses.mean()
+    if mean == 0:
+        return 0.0
+    top = np.log(mean)
+    step, value, near = FIRST, -1.0, top
+    while value <= 0:
+        if near <= FARTHEST:
+            return 0.0
+        near = max(top - step, FARTHEST)
+        value = log_wealth(losses, np.exp(near)) - limit
+        step *= 2
+    far = near - FIRST
+    before = log_wealth(losses, np.exp(far)) - limit
+    while value > 0 and before > value:
+        move = value * (near - far) / (before - value)
+        if near + move == near:
+            break
+        far, before = near, value
+        near += move
+        value = log_wealth(losses, np.exp(near)) - limit
+    return float(np.exp(near))
+
+
+@compiled()
+def find_limits(losses: Floats, limit: float, out: Floats) -> None:
+    """Find the smallest and the largest candidate of each line of losses."""
+    for i in range(losses.shape[0]):
+        out[0, i] = find_lowest(losses[i], limit)
+        out[1, i] = 1 - find_lowest(1 - losses[i], limit)
+
+
+BOUNDED = ("betting", "bernstein")
+"""Intervals that need to know what a loss can be."""
+
+TILE = 1 << 18
+"""Losses that one task works on."""
+
+ROUNDING = 1e-6
+"""Losses that are outside by this share of the range are rounding, as of a float32."""
+
+GUARANTEE = (
+    "finite-sample: covers with probability 1 - alpha or more for any number of independent test "
+    "points, if no loss can be outside of the bounds"
+)
+
+REFERENCES = {
+    "betting": "Waudby-Smith and Ramdas (2024), Journal of the Royal Statistical Society B 86(1), "
+    "1-27, doi:10.1093/jrsssb/qkad009",
+    "bernstein": "Maurer and Pontil (2009), COLT, arXiv:0907.3740",
+}
+
+
+def check_bounds(options: Mapping[str, Any]) -> None:
+    """Refuse bounds that are missing, are none, or belong to another interval."""
+    interval, bounds = options["interval"], options["bounds"]
+    if interval not in BOUNDED:
+        if bounds is not None:
+            raise LogError(
+                f"bounds={bounds!r} belongs to interval='betting' or 'bernstein'. Expected one of "
+                f"these, or no bounds=."
+            )
+        return
+    if bounds is None:
+        raise LogError(
+            f"interval={interval!r} needs the smallest and the largest loss that can be, which no "
+            f"log shows. Declare them: holdout(losses, interval={interval!r}, bounds=(0, 1))."
+        )
+    pair = isinstance(bounds, tuple | list) and len(bounds) == 2
+    if not pair or not all(is_number(end) and np.isfinite(end) for end in bounds):
+        raise LogError(f"bounds={bounds!r} is not a pair of numbers. Expected such as (0, 1).")
+    if bounds[0] >= bounds[1]:
+        raise LogError(f"bounds={bounds!r} has no room. Expected the smaller number first.")
+
+
+def bounded_limits(
+    result: Result, log: Log, points: Moments | None, bounds: tuple[float, float]
+) -> Result:
+    """Put limits that hold for any number of points in the place of normal ones.
+
+    ``points`` are the means of points over several repetitions, where there are such.
+
+    Raises
+    ------
+    LogError
+        If a loss is outside of the bounds, or if there are moments or pseudo-losses of a metric
+        in place of losses.
+    """
+    log = log if log.cells is None else log.cells.rows()
+    if log.design.metric:
+        raise LogError(
+            "bounds are those of single losses, and this log holds pseudo-losses of a metric. "
+            "Expected interval='wald', or a loss of points."
+        )
+    alpha, interval = float(result.attrs["alpha"]), str(result.attrs["interval"])
+    width, lowest, span = log.panels.width, bounds[0], bounds[1] - bounds[0]
+    present = np.arange(log.design.size)
+    if log.design.present is not None:
+        present = np.flatnonzero(log.design.present)
+    limits = np.full((2, width), np.nan)
+    tiles = block_bounds(width, max(1, TILE // log.design.size))
+
+    def work(tile: int) -> None:
+        start, stop = tiles[tile]
+        if points is None:
+            table, column, row = log.panels.lines(slice(start, stop), 0, log.design.size)
+            part = table[column : column + stop - start, present + row].astype(np.float64)
+        else:
+            part = points.location[:, start:stop].T
+        share = np.ascontiguousarray((part - lowest) / span)
+        outside = np.argwhere((share < -ROUNDING) | (share > 1 + ROUNDING))
+        if len(outside):
+            line, at = outside[0].tolist()
+            where = None if points is not None else log.design.format_labels(int(present[at]))
+            raise outside_bounds(log.name(start + line), where, part[line, at], bounds)
+        known = ~np.isnan(share[:, 0])
+        find = bet if interval == "betting" else bound_by_bernstein
+        limits[:, start:stop][:, known] = lowest + span * find(np.clip(share[known], 0, 1), alpha)
+
+    for _ in ordered_map(work, len(tiles)):
+        pass
+    columns = {**result.columns, "lower": limits[0], "upper": limits[1]}
+    caution = result.caution & ~np.int64(Caution.ZERO_VARIANCE)
+    attrs: dict[str, str | float | int] = {
+        **result.attrs, "bounds": f"[{bounds[0]:g}, {bounds[1]:g}]", "guarantee": GUARANTEE,
+        "reference": REFERENCES[interval],
+    }  # fmt: skip
+    allowed = Caution.SKEWED | Caution.HEAVY_TAILS
+    return replace(result, columns=columns, caution=caution, attrs=attrs, allows_for=allowed)
+
+
+def outside_bounds(
+    name: str, where: str | None, value: float, bounds: tuple[float, float]
+) -> LogError:
+    """Word the first loss that is outside."""
+    what = f"the loss of {name} at {where}" if where else f"a point's mean loss of {name}"
+    return LogError(
+        f"{what} is {value:g}, outside of bounds=({bounds[0]:g}, {bounds[1]:g}). Expected the "
+        f"smallest and the largest loss that can be, for a loss that has both."
+    )
+
+
+def bet(share: FloatArray, alpha: float) -> FloatArray:
+    """Find the means on which constant bets do not win: both limits of each line of losses."""
+    out = np.empty((2, len(share)))
+    find_limits(share, -np.log(alpha), out)
+    return out
+
+
+def bound_by_bernstein(share: FloatArray, alpha: float) -> FloatArray:
+    """Reach ``sqrt(2 V L / n) + 7 L / (3 (n - 1))``, L = ln(4 / alpha), V the variance."""
+    n, level = share.shape[1], np.log(4 / alpha)
+    mean, variance = share.mean(axis=1), share.var(axis=1, ddof=1)
+    reach = np.sqrt(2 * variance * level / n) + 7 * level / (3 * (n - 1))
+    limits: FloatArray = np.clip([mean - reach, mean + reach], 0, 1)
+    return limits
+
 
 PROPORTIONS = {"wilson": wilson, "clopper-pearson": clopper_pearson}
 """Intervals for losses of 0 and 1."""

@@ -7,9 +7,8 @@ sources `clustered`. Only where the design divides sources are points what count
 
 from __future__ import annotations
 
-from cvstats.containers import Log
 from cvstats.core.design import Design
-from cvstats.core.layout import (
+from cvstats.core.folds import (
     covers_all_points,
     fewest_folds,
     fold_level,
@@ -21,8 +20,7 @@ from cvstats.core.layout import (
 from cvstats.errors import LogError
 from cvstats.intervals import NAMES, find_method
 from cvstats.intervals._method import IntervalMethod
-
-__all__ = ["recommend_method", "suggest_study"]
+from cvstats.log.log import Log
 
 STUDY = "Schulz-Kümpel, Fischer, Hornung, Boulesteix, Nagler and Bischl (2024), arXiv:2409.18836"
 

@@ -6,9 +6,8 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from cvstats.containers.bootstrap_samples import code_of, counts_and_odd, own_fit, tally
 from cvstats.core.design import Design
-from cvstats.core.layout import (
+from cvstats.core.folds import (
     count_cells,
     fewest_folds,
     find_across_folds,
@@ -17,18 +16,7 @@ from cvstats.core.layout import (
     split_levels,
 )
 from cvstats.errors import listed, spelled
-
-__all__ = [
-    "bootstrap_samples",
-    "bootstrap_with_apparent_error",
-    "groups",
-    "one_source_out",
-    "one_test_per_point",
-    "partition",
-    "several_folds",
-    "several_splits",
-    "single_dataset",
-]
+from cvstats.log.bootstrap import code_of, counts_and_odd, own_fit, tally
 
 # --- folds, splits and test sets ----------------------------------------------------------------
 

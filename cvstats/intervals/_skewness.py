@@ -11,15 +11,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from cvstats.containers import Log
+from cvstats.core.cells import Moments
 from cvstats.core.columns import Columns
-from cvstats.core.moments import Moments
-from cvstats.core.result import Result, half_widths
+from cvstats.core.results import Result, half_widths
 from cvstats.core.threads import block_bounds
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
-
-__all__ = ["hall_limits", "measure_skewness", "skewness_of_means"]
+from cvstats.log.log import Log
 
 TABLE = 1 << 20
 """Losses looked at in one go, about."""

@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from cvstats.containers import Log
-from cvstats.core.moments import Moments
+from cvstats.core.cells import Moments
 from cvstats.core.types import FloatArray, IntArray, Labels
-
-__all__ = ["count_points", "read_samples", "sort_cells"]
+from cvstats.log.log import Log
 
 
 def rank_labels(labels: Labels) -> IntArray:

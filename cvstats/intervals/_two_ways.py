@@ -11,21 +11,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cvstats.containers import Log
 from cvstats.core.cautions import Caution
+from cvstats.core.cells import Moments
 from cvstats.core.columns import Columns
 from cvstats.core.design import Design
-from cvstats.core.layout import find_across_folds
-from cvstats.core.moments import Moments
-from cvstats.core.result import Result, interval
+from cvstats.core.folds import find_across_folds
+from cvstats.core.results import Result, interval
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError
 from cvstats.intervals._differences import is_difference
 from cvstats.intervals._groups import FEW_CLUSTERS, FEW_DF, OF_FOLDS
 from cvstats.intervals._references import RELATIVE_STABILITY
 from cvstats.intervals._requirements import no_level, single_dataset
-
-__all__ = ["compute_two_ways", "two_ways"]
+from cvstats.log.log import Log
 
 FEW_OF_ONE = 10
 """With fewer labels of one level its part of the standard error is known badly."""

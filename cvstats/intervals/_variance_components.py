@@ -15,19 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cvstats.core.moments import Moments
+from cvstats.core.cells import Moments
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
-
-__all__ = [
-    "BIASES",
-    "ESTIMATORS",
-    "Components",
-    "average_columns",
-    "estimate_components",
-    "refuse_single_points",
-    "split_repetitions",
-]
 
 ESTIMATORS = ("theta_1", "theta_2", "theta_3", "theta_4", "theta_5")
 

@@ -8,19 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.containers import Log, Losses, Table
 from cvstats.core.cautions import Caution
+from cvstats.core.cells import Moments
 from cvstats.core.columns import Columns
 from cvstats.core.design import Design
-from cvstats.core.moments import Moments
-from cvstats.core.result import Result
+from cvstats.core.results import Result
 from cvstats.errors import LogError, is_several, listed, place
 from cvstats.intervals._groups import flag_ignored_sources
 from cvstats.intervals._method import LogMethod
 from cvstats.intervals._requirements import single_dataset
+from cvstats.log.log import Log, Losses, Table
 from cvstats.options import Missing, whole_number
-
-__all__ = ["answers"]
 
 ROUNDING = 1e-12
 """A share of the variance between points below which a negative part of it is rounding."""

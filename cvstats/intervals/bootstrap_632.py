@@ -6,12 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from cvstats.containers import Log, Losses, Table
-from cvstats.containers.bootstrap_samples import resamples
-from cvstats.containers.no_information import Rates, no_information_of
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
-from cvstats.core.result import Result, interval
+from cvstats.core.results import Result, interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import checked_flag
 from cvstats.intervals._bootstrap import (
@@ -25,9 +22,9 @@ from cvstats.intervals._bootstrap import (
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import EFRON
 from cvstats.intervals._requirements import bootstrap_with_apparent_error
+from cvstats.log.bootstrap import Rates, no_information_of, resamples
+from cvstats.log.log import Log, Losses, Table
 from cvstats.options import Missing
-
-__all__ = ["bootstrap_632"]
 
 
 def bootstrap_632(

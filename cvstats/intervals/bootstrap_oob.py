@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from cvstats.containers import Log, Losses, Table
-from cvstats.containers.bootstrap_samples import resamples
 from cvstats.core.columns import Columns
-from cvstats.core.result import Result, interval
+from cvstats.core.results import Result, interval
 from cvstats.intervals._bootstrap import MonteCarlo, estimate_out_of_bag
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import EFRON
 from cvstats.intervals._requirements import bootstrap_samples
+from cvstats.log.bootstrap import resamples
+from cvstats.log.log import Log, Losses, Table
 from cvstats.options import Missing
-
-__all__ = ["bootstrap_oob"]
 
 
 def bootstrap_oob(

@@ -7,20 +7,19 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvstats.containers import Log, Losses, Table, answer_cells, read
-from cvstats.containers.bootstrap_samples import draws, own_fit, tally, without_undrawn
-from cvstats.containers.no_information import leave_one_out_means
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.design import Design
-from cvstats.core.result import Result
+from cvstats.core.results import Result
 from cvstats.core.types import FloatArray
 from cvstats.intervals._bootstrap import mean_of_draws, percentile_interval
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import one_sample
+from cvstats.log.bootstrap import draws, leave_one_out_means, own_fit, tally, without_undrawn
+from cvstats.log.gaps import answer_cells
+from cvstats.log.log import Log, Losses, Table
+from cvstats.log.read import read
 from cvstats.options import Missing
-
-__all__ = ["case_bootstrap"]
 
 JIANG = (
     "Jiang, Varma and Simon (2008), Statistical Applications in Genetics and Molecular Biology "

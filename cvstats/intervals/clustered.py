@@ -7,12 +7,11 @@ from typing import Literal
 
 import numpy as np
 
-from cvstats.containers import Log, Losses, Table
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.design import Design
-from cvstats.core.layout import find_across_folds
-from cvstats.core.result import Result, interval
+from cvstats.core.folds import find_across_folds
+from cvstats.core.results import Result, interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, checked_level
 from cvstats.intervals._groups import (
@@ -27,9 +26,8 @@ from cvstats.intervals._groups import (
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import groups
 from cvstats.intervals._two_ways import compute_two_ways, two_ways
+from cvstats.log.log import Log, Losses, Table
 from cvstats.options import Missing
-
-__all__ = ["check_parts", "clustered", "degrees_of_freedom"]
 
 TOO_NARROW = 0.9
 """A share of CR1's own target below which clusters count as too unequal for it."""

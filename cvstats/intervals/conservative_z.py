@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from cvstats.containers import Log, Losses, Table
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.design import Design
-from cvstats.core.layout import count_cells, repetition_level
-from cvstats.core.result import Result, interval
+from cvstats.core.folds import count_cells, repetition_level
+from cvstats.core.results import Result, interval
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import NADEAU
 from cvstats.intervals._requirements import read_sample_numbers, sampled
 from cvstats.intervals._splits import count_points, read_samples
+from cvstats.log.log import Log, Losses, Table
 from cvstats.options import Missing
-
-__all__ = ["conservative_z"]
 
 
 def conservative_z(

@@ -8,23 +8,21 @@ from typing import Any, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 
-from cvstats.containers import Groups, Log, Losses, Table
-from cvstats.containers.groups import Part
 from cvstats.core.cautions import Caution
+from cvstats.core.cells import Moments, mean_and_squares
 from cvstats.core.columns import Columns
 from cvstats.core.design import LEVELS
-from cvstats.core.layout import is_partition, split_levels
-from cvstats.core.moments import Moments, mean_and_squares
-from cvstats.core.result import Result, interval
+from cvstats.core.folds import is_partition, split_levels
+from cvstats.core.results import Result, interval
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, is_number, is_several, listed, place
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import BOUCKAERT, NADEAU
 from cvstats.intervals._requirements import several_splits
 from cvstats.intervals._splits import count_points, sort_cells
+from cvstats.log.groups import Groups, Part
+from cvstats.log.log import Log, Losses, Table
 from cvstats.options import Missing
-
-__all__ = ["FEW_SPLITS", "TrainSize", "corrected_t"]
 
 NOTED = "n_train"
 """Where the attrs of a log may hold the training sizes."""

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from cvstats.containers import Log, Losses, Table
 from cvstats.core.cautions import Caution
+from cvstats.core.cells import mean_and_squares
 from cvstats.core.columns import Columns
-from cvstats.core.layout import fold_levels
-from cvstats.core.moments import mean_and_squares
-from cvstats.core.result import Result, interval
+from cvstats.core.folds import fold_levels
+from cvstats.core.results import Result, interval
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import BAYLE
 from cvstats.intervals._requirements import several_folds
+from cvstats.log.log import Log, Losses, Table
 from cvstats.options import Missing
-
-__all__ = ["cv_t"]
 
 
 def cv_t(

@@ -9,11 +9,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.containers import Axis, Log, Losses, Table, is_dask_frame, later, stack
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
-from cvstats.core.layout import fold_level, fold_levels
-from cvstats.core.result import Result
+from cvstats.core.folds import fold_level, fold_levels
+from cvstats.core.results import Result
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, is_several
 from cvstats.intervals import find_method
@@ -35,9 +34,12 @@ from cvstats.intervals._variance_components import (
     estimate_components,
     split_repetitions,
 )
+from cvstats.large.lazy import later
+from cvstats.log.groups import stack
+from cvstats.log.log import Log, Losses, Table
+from cvstats.log.read import is_dask_frame
+from cvstats.log.stacking import Axis
 from cvstats.options import Missing, check_numbers
-
-__all__ = ["decompose"]
 
 
 def decompose(

@@ -8,21 +8,19 @@ from typing import Literal
 import numpy as np
 from scipy import special
 
-from cvstats.containers import Log, Losses, Table
 from cvstats.core.cautions import Caution
+from cvstats.core.cells import mean_and_squares
 from cvstats.core.columns import Columns
 from cvstats.core.design import Design
-from cvstats.core.layout import count_cells, covers_all_points
-from cvstats.core.moments import mean_and_squares
-from cvstats.core.result import Result, interval
+from cvstats.core.folds import count_cells, covers_all_points
+from cvstats.core.results import Result, interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import place
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import single_dataset
 from cvstats.intervals._splits import count_points, sort_cells
+from cvstats.log.log import Log, Losses, Table
 from cvstats.options import Missing
-
-__all__ = ["five_by_two"]
 
 DIETTERICH = (
     "Dietterich (1998), Neural Computation 10(7), 1895-1923, doi:10.1162/089976698300017197"

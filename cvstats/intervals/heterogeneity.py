@@ -14,20 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from cvstats.containers import Log, Losses, Table
 from cvstats.core.cautions import Caution
+from cvstats.core.cells import Moments
 from cvstats.core.columns import Columns
 from cvstats.core.design import Design
-from cvstats.core.moments import Moments
-from cvstats.core.result import Result, interval
+from cvstats.core.results import Result, interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, listed, spelled
 from cvstats.intervals._groups import count_points, repeated_levels
 from cvstats.intervals._method import LogMethod
 from cvstats.intervals._requirements import groups, partition
+from cvstats.log.log import Log, Losses, Table
 from cvstats.options import Missing
-
-__all__ = ["heterogeneity"]
 
 FEWEST_ROOT = 60.0
 """Points of the smallest group, over the root of the groups, from which Welch's test holds."""

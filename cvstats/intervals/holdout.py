@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from typing import Literal
 
-from cvstats.containers import Log, Losses, Table
 from cvstats.core.cautions import Caution
+from cvstats.core.cells import Moments
 from cvstats.core.columns import Columns
 from cvstats.core.design import Design
-from cvstats.core.layout import repetition_level
-from cvstats.core.moments import Moments
-from cvstats.core.result import Result
-from cvstats.core.result import interval as symmetric_interval
+from cvstats.core.folds import repetition_level
+from cvstats.core.results import Result
+from cvstats.core.results import interval as symmetric_interval
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError
-from cvstats.intervals._bounded import BOUNDED, bounded_limits, check_bounds
 from cvstats.intervals._method import IntervalMethod
-from cvstats.intervals._proportions import PROPORTIONS, flag_few_errors, proportion_limits
+from cvstats.intervals._proportions import (
+    BOUNDED,
+    PROPORTIONS,
+    bounded_limits,
+    check_bounds,
+    flag_few_errors,
+    proportion_limits,
+)
 from cvstats.intervals._references import NADEAU
 from cvstats.intervals._requirements import partition, single_dataset
 from cvstats.intervals._skewness import hall_limits, measure_skewness, skewness_of_means
+from cvstats.log.log import Log, Losses, Table
 from cvstats.options import Missing
-
-__all__ = ["holdout"]
 
 
 def holdout(

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from cvstats.containers import Log, Losses, Table
-from cvstats.containers.bootstrap_samples import Resample, resamples
-from cvstats.containers.no_information import Rates, no_information_of
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
-from cvstats.core.result import Result
+from cvstats.core.results import Result
 from cvstats.core.types import FloatArray
 from cvstats.intervals._bootstrap import (
     Correction,
@@ -24,9 +21,9 @@ from cvstats.intervals._bootstrap import (
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import NOMA
 from cvstats.intervals._requirements import bootstrap_with_apparent_error
+from cvstats.log.bootstrap import Rates, Resample, no_information_of, resamples
+from cvstats.log.log import Log, Losses, Table
 from cvstats.options import Missing
-
-__all__ = ["location_shifted"]
 
 OPTIMISTIC = 0.85
 """Share of the corrected error below which apparent errors spread too little."""

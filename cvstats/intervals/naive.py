@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from cvstats.containers import Log, Losses, Table
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
-from cvstats.core.layout import count_folds, repetition_level
-from cvstats.core.result import Result, interval
+from cvstats.core.folds import count_folds, repetition_level
+from cvstats.core.results import Result, interval
 from cvstats.errors import LogError
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import BATES
 from cvstats.intervals._requirements import partition
+from cvstats.log.log import Log, Losses, Table
 from cvstats.options import Missing
-
-__all__ = ["naive"]
 
 
 def naive(

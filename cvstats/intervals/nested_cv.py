@@ -11,19 +11,17 @@ from typing import Literal
 
 import numpy as np
 
-from cvstats.containers import Log, Losses, Table
 from cvstats.core.cautions import Caution
+from cvstats.core.cells import Moments
 from cvstats.core.columns import Columns
 from cvstats.core.design import Design
-from cvstats.core.layout import count_cells, covers_all_points, repetition_level
-from cvstats.core.moments import Moments
-from cvstats.core.result import Result, interval
+from cvstats.core.folds import count_cells, covers_all_points, repetition_level
+from cvstats.core.results import Result, interval
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import BATES
+from cvstats.log.log import Log, Losses, Table
 from cvstats.options import Missing
-
-__all__ = ["nested_cv"]
 
 ENOUGH = 25
 """Repetitions from which on the mean squared error is worth its name."""

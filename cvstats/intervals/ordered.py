@@ -9,22 +9,20 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy import fft
 
-from cvstats.containers import Log, Losses, Table
-from cvstats.containers.times import Times, find_odd_time, order_times
 from cvstats.core.cautions import Caution
+from cvstats.core.cells import mean_and_squares
 from cvstats.core.columns import Columns
 from cvstats.core.design import Design
-from cvstats.core.moments import mean_and_squares
-from cvstats.core.result import Result, interval
+from cvstats.core.results import Result, interval
 from cvstats.core.threads import block_bounds, ordered_map
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError
 from cvstats.intervals._differences import RELATIVELY_STABLE
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import partition, single_dataset
+from cvstats.log.checks import Times, find_odd_time, order_times
+from cvstats.log.log import Log, Losses, Table
 from cvstats.options import Missing, whole_number
-
-__all__ = ["ordered"]
 
 FEWEST = 4
 """So many times give one cosine."""

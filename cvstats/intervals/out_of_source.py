@@ -14,12 +14,11 @@ from typing import Literal
 
 import numpy as np
 
-from cvstats.containers import Log, Losses, Table
 from cvstats.core.cautions import Caution
+from cvstats.core.cells import Moments, mean_and_squares
 from cvstats.core.columns import Columns
-from cvstats.core.moments import Moments, mean_and_squares
-from cvstats.core.result import Result
-from cvstats.core.result import interval as symmetric_interval
+from cvstats.core.results import Result
+from cvstats.core.results import interval as symmetric_interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.intervals._differences import RELATIVELY_STABLE
@@ -32,9 +31,8 @@ from cvstats.intervals._groups import (
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import GERAS
 from cvstats.intervals._requirements import one_source_out
+from cvstats.log.log import Log, Losses, Table
 from cvstats.options import Missing
-
-__all__ = ["FEW_SOURCES", "out_of_source"]
 
 TARGETS = {
     "new_source": "mean over new sources, drawn as these were, of the expected loss on each",

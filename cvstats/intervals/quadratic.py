@@ -7,12 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cvstats.containers import Log, Losses, Table
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.design import Design
-from cvstats.core.layout import fold_levels
-from cvstats.core.result import Result, interval
+from cvstats.core.folds import fold_levels
+from cvstats.core.results import Result, interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.intervals._method import IntervalMethod
@@ -23,9 +22,8 @@ from cvstats.intervals._variance_components import (
     estimate_components,
     refuse_single_points,
 )
+from cvstats.log.log import Log, Losses, Table
 from cvstats.options import Missing, check_numbers
-
-__all__ = ["quadratic"]
 
 
 def quadratic(

@@ -6,18 +6,16 @@ from typing import Literal
 
 import numpy as np
 
-from cvstats.containers import Log, Losses, Table
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.design import Design
-from cvstats.core.layout import count_cells, fewest_folds
-from cvstats.core.result import Result, interval
+from cvstats.core.folds import count_cells, fewest_folds
+from cvstats.core.results import Result, interval
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import read_sample_numbers, sampled
 from cvstats.intervals._splits import read_samples
+from cvstats.log.log import Log, Losses, Table
 from cvstats.options import Missing
-
-__all__ = ["replace_one"]
 
 
 def replace_one(

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.containers import Groups, Losses, Table, is_dask_frame, label_stacked, later
 from cvstats.core.cautions import Caution
 from cvstats.core.design import LEVELS, Design
-from cvstats.core.result import Result
+from cvstats.core.results import Result
 from cvstats.core.types import IntArray
 from cvstats.intervals import find_method
 from cvstats.intervals._independent_logs import (
@@ -23,9 +22,12 @@ from cvstats.intervals._independent_logs import (
 from cvstats.intervals._method import Method
 from cvstats.intervals._references import GERAS
 from cvstats.intervals._requirements import one_source_out
+from cvstats.large.lazy import later
+from cvstats.log.groups import Groups
+from cvstats.log.log import Losses, Table
+from cvstats.log.read import is_dask_frame
+from cvstats.log.stacking import label_stacked
 from cvstats.options import Missing
-
-__all__ = ["source_components"]
 
 
 def source_components(

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.containers import Log, Losses, Table
 from cvstats.core.cautions import Caution
+from cvstats.core.cells import mean_and_squares
 from cvstats.core.columns import Columns
-from cvstats.core.moments import mean_and_squares
-from cvstats.core.result import Result
+from cvstats.core.results import Result
 from cvstats.errors import LogError, listed, looked_up, nearest, spelled
 from cvstats.intervals._groups import (
     average_sources,
@@ -23,9 +22,8 @@ from cvstats.intervals._groups import (
 from cvstats.intervals._method import LogMethod
 from cvstats.intervals._references import GERAS
 from cvstats.intervals._requirements import one_source_out
+from cvstats.log.log import Log, Losses, Table
 from cvstats.options import Missing
-
-__all__ = ["source_estimators"]
 
 BIASES = {
     "theta_omega_k": "-omega_k + mean(mu)^2 - mu_k^2",

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from cvstats.containers import Log, Losses, Table
-from cvstats.containers.bootstrap_samples import code_of, resamples, tally
-from cvstats.containers.no_information import Rates, no_information_of
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.design import Design
-from cvstats.core.result import Result
+from cvstats.core.results import Result
 from cvstats.core.types import FloatArray
 from cvstats.errors import listed, spelled
 from cvstats.intervals._bootstrap import (
@@ -26,9 +23,9 @@ from cvstats.intervals._bootstrap import (
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import NOMA
 from cvstats.intervals._requirements import levels_of_counts, used
+from cvstats.log.bootstrap import Rates, code_of, no_information_of, resamples, tally
+from cvstats.log.log import Log, Losses, Table
 from cvstats.options import Missing
-
-__all__ = ["two_stage"]
 
 
 def two_stage(

@@ -6,14 +6,12 @@ from typing import Literal
 
 import numpy as np
 
-from cvstats.containers import Groups, Log, Losses, Table
 from cvstats.core.cautions import Caution
+from cvstats.core.cells import Moments
 from cvstats.core.columns import Columns
-from cvstats.core.layout import count_folds, fold_level, fold_levels, repetition_level
-from cvstats.core.moments import Moments
-from cvstats.core.result import Result
-from cvstats.core.result import interval as symmetric_interval
-from cvstats.core.scales import rescale_limits
+from cvstats.core.folds import count_folds, fold_level, fold_levels, repetition_level
+from cvstats.core.results import Result, rescale_limits
+from cvstats.core.results import interval as symmetric_interval
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError
 from cvstats.intervals._differences import RELATIVELY_STABLE, is_difference
@@ -22,9 +20,9 @@ from cvstats.intervals._proportions import flag_few_errors, proportion_limits
 from cvstats.intervals._references import BAYLE
 from cvstats.intervals._requirements import partition
 from cvstats.intervals._skewness import hall_limits, measure_skewness
+from cvstats.log.groups import Groups
+from cvstats.log.log import Log, Losses, Table
 from cvstats.options import Alternative, Missing
-
-__all__ = ["DISAGREEMENT", "measure_disagreement", "wald"]
 
 DISAGREEMENT = 1 / 2
 """Standard errors by which the means of repetitions may differ where a learner is stable."""

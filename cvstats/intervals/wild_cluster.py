@@ -8,20 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.containers import Log, Losses, Table
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
-from cvstats.core.layout import find_across_folds
-from cvstats.core.result import Result
+from cvstats.core.folds import find_across_folds
+from cvstats.core.results import Result
 from cvstats.core.threads import block_bounds
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.intervals._groups import INDEPENDENT, NEW_GROUPS, OF_FOLDS, count_points, size_range
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import groups
 from cvstats.intervals.clustered import check_parts
+from cvstats.log.log import Log, Losses, Table
 from cvstats.options import Missing, Rng, check_rng, seed_of, whole_number
-
-__all__ = ["wild_cluster"]
 
 ENUMERATED = 12
 """With so many clusters or fewer, all draws of signs are made."""

@@ -9,8 +9,11 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
-from cvstats.containers import dask, is_dask_frame
-from cvstats.containers.columns import (
+from cvstats.core.design import LEVELS
+from cvstats.errors import MOST, LogError, listed, place
+from cvstats.io.factorize import unhashable
+from cvstats.large import lazy
+from cvstats.log.columns import (
     TableColumns,
     find_columns,
     first_missing,
@@ -18,12 +21,8 @@ from cvstats.containers.columns import (
     no_levels,
     unnamed_labels,
 )
-from cvstats.core.design import LEVELS
-from cvstats.errors import MOST, LogError, listed, place
-from cvstats.io.factorize import unhashable
+from cvstats.log.read import is_dask_frame
 from cvstats.loss_functions import is_name, single
-
-__all__ = ["as_log"]
 
 
 def as_log(
@@ -98,7 +97,7 @@ def as_log(
         "source": source, "point": point, "count": count,
     }  # fmt: skip
     if is_dask_frame(frame):
-        log: pd.DataFrame = dask.relabelled(frame, loss, model, named)
+        log: pd.DataFrame = lazy.relabelled(frame, loss, model, named)
         return log
     if not isinstance(frame, pd.DataFrame):
         raise not_a_table(frame)

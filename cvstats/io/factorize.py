@@ -11,18 +11,6 @@ import pandas as pd
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError
 
-__all__ = [
-    "Coded",
-    "all_different",
-    "coded",
-    "combined",
-    "first_rows",
-    "index_of",
-    "indexed",
-    "numbered",
-    "unhashable",
-]
-
 Coded = tuple[IntArray, pd.Index]
 """A number for each row, and the label of each number."""
 

@@ -13,8 +13,6 @@ import numpy as np
 
 from cvstats.errors import LogError, install_command
 
-__all__ = ["import_extra", "one_line", "raise_as_log_error", "refuse_bomb", "shorten_messages"]
-
 LARGE = 1 << 30
 """Files that unpack to fewer bytes are not suspected of being made to fill the memory."""
 

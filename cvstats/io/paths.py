@@ -9,11 +9,6 @@ from pathlib import Path
 
 from cvstats.errors import LogError
 
-__all__ = [
-    "LONGEST", "SUFFIXES", "check_file", "kind_of", "path_of", "refuse_packed", "refuse_stream",
-    "shortened",
-]  # fmt: skip
-
 LONGEST = 60
 """Up to how many characters of a path, or of text in its place, a message repeats."""
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cvstats.containers.columns import no_levels
 from cvstats.core.design import LEVELS
 from cvstats.core.types import IntArray
 from cvstats.errors import MOST, LogError, listed, place, spelled
@@ -23,13 +22,9 @@ from cvstats.io.factorize import (
     numbered,
 )
 from cvstats.io.failures import raise_as_log_error
+from cvstats.log.columns import no_levels
 from cvstats.loss_functions import check_different, join_metrics, looks_at, losses
 from cvstats.metrics import METRICS
-
-__all__ = [
-    "LOSS", "MODEL", "PREDICTION", "TRUTH", "AlignedPredictions", "LossRequest", "PredictionTable",
-    "align", "compute_log", "refuse_not_numbers",
-]  # fmt: skip
 
 TRUTH, PREDICTION, LOSS, MODEL = "y_true", "y_pred", "loss", "model"
 OF_PROBABILITIES = ("log_loss", "brier")

@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.containers.align import aligned
 from cvstats.core.design import LEVELS
 from cvstats.errors import MOST, LogError, checked_flag, choice, listed, nearest
 from cvstats.io.failures import raise_as_log_error, shorten_messages
@@ -33,10 +32,8 @@ from cvstats.io.tools.scores import scores
 from cvstats.io.tools.search import is_search, search
 from cvstats.io.tools.sklearn import cross_val_predict, cross_validate
 from cvstats.io.tools.tidymodels import tidymodels
+from cvstats.log.align import aligned
 from cvstats.loss_functions import loss_name, losses
-
-__all__ = ["read_log", "read_predictions"]
-
 
 # --- formats --------------------------------------------------------------------------------------
 

@@ -12,23 +12,14 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from cvstats.containers.batches import CellMoments
-from cvstats.containers.columns import TableColumns
-from cvstats.containers.scanning import (
-    Parts,
-    added,
-    check_stacked,
-    columns_of,
-    part_of,
-    whole_of,
-)
 from cvstats.errors import LogError
 from cvstats.io.failures import import_extra
 from cvstats.io.formats.parquet import ParquetFile, list_files
+from cvstats.large.batches import CellMoments
+from cvstats.large.scanning import Parts, added, check_stacked, columns_of, part_of, whole_of
+from cvstats.log.columns import TableColumns
 from cvstats.loss_functions import LOSSES, losses
 from cvstats.metrics import METRICS
-
-__all__ = ["BATCH", "scan_parquet", "scan_tables"]
 
 K = TypeVar("K", bound=CellMoments)
 

@@ -19,11 +19,6 @@ import xarray as xr
 from cvstats.errors import LogError
 from cvstats.io.factorize import index_of, numbered
 
-__all__ = [
-    "Columns", "Header", "flatten_array", "flatten_frame", "from_plain", "parse_header",
-    "restore_array", "restore_frame", "to_plain",
-]  # fmt: skip
-
 Columns = dict[str, np.ndarray[Any, Any]]
 """Plain values by the names of their columns."""
 Header = dict[str, Any]

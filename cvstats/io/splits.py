@@ -11,8 +11,6 @@ import pandas as pd
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError
 
-__all__ = ["add_split_levels", "add_split_numbers", "parse_split"]
-
 FOLD = re.compile(r"(?:fold|slice)_?\s?(\d{1,9})", re.IGNORECASE)
 REPEAT = re.compile(r"(?:rep|repeat)_?\s?(\d{1,9})", re.IGNORECASE)
 SPLIT = re.compile(r"(?:resample|bootstrap|training|split|iter)_?\s?(\d{1,9})", re.IGNORECASE)

@@ -22,8 +22,6 @@ from cvstats.io.formats import netcdf, parquet, tabular
 from cvstats.io.paths import SUFFIXES, shortened
 from cvstats.io.serialize import Columns, Header, flatten_array, flatten_frame
 
-__all__ = ["save_log"]
-
 WRITERS: dict[str, Callable[[Columns, Header, Path], None]] = {
     "csv": tabular.write_csv, "jsonl": tabular.write_jsonl, "parquet": parquet.write_parquet,
 }  # fmt: skip

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cvstats.containers.batches import CellMoments, SharedAttrs, assembled, levels_of, read_batch
-from cvstats.containers.log import Log
-from cvstats.containers.pandas import FrameLabels
-from cvstats.core.moments import Moments, distinct
+from cvstats.core.cells import Moments, distinct
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, is_number, listed
+from cvstats.large.batches import CellMoments, SharedAttrs, assembled, levels_of, read_batch
+from cvstats.log.log import Log
+from cvstats.log.pandas import FrameLabels
 from cvstats.loss_functions.metric_logs import (
     ACCURACY,
     Labelling,
@@ -38,10 +38,6 @@ from cvstats.loss_functions.metric_logs import (
 )
 from cvstats.loss_functions.pointwise import LOSSES, LossOptions, loss_name, which_label
 from cvstats.metrics import METRICS, CellNotes, UndefinedMetricError, influence_of_counts
-
-__all__ = [
-    "CountedColumns", "count_batch", "encode_batch", "moments_of_counts", "positive_number",
-]  # fmt: skip
 
 WEIGHT = "the weight"
 """The name of the column of weights among those of the models, in messages too."""

@@ -12,12 +12,12 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from cvstats.containers.pandas import design_of
-from cvstats.containers.xarray import level_dims, levels_along
 from cvstats.core.design import SPLIT, Design
-from cvstats.core.layout import fold_level
+from cvstats.core.folds import fold_level
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_choice, is_number, listed, nearest, place, spelled
+from cvstats.log.pandas import design_of
+from cvstats.log.xarray import level_dims, levels_along
 from cvstats.loss_functions.pointwise import (
     LossOptions,
     Values,
@@ -39,8 +39,6 @@ from cvstats.metrics import (
     pseudo_losses,
     rows_of_cells,
 )
-
-__all__ = ["MetricRequest", "flat_columns", "mean_loss", "metric_log", "takes_option"]
 
 Columns = Mapping[Hashable, Sequence[Hashable]]
 

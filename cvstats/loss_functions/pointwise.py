@@ -15,24 +15,6 @@ from cvstats.core.types import FloatArray
 from cvstats.errors import MOST, LogError, is_number, listed, nearest, plainly, spelled
 from cvstats.metrics import METRICS
 
-__all__ = [
-    "LOSSES",
-    "TAKES",
-    "LossOptions",
-    "Values",
-    "brier_kind",
-    "checked_loss",
-    "floats",
-    "is_loss",
-    "known",
-    "loss_name",
-    "pointwise",
-    "probabilities",
-    "signs",
-    "unknown_loss",
-    "which_label",
-]
-
 Values = NDArray[Any]
 NUMBERS = (Real, Decimal, np.bool_)
 

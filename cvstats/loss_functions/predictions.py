@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.containers import dask, is_dask_frame
-from cvstats.containers.columns import set_level_index
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, listed, nearest
+from cvstats.large.lazy import mapped
+from cvstats.log.columns import set_level_index
+from cvstats.log.read import is_dask_frame
 from cvstats.loss_functions.metric_logs import (
     ACCURACY,
     MetricRequest,
@@ -33,8 +34,6 @@ from cvstats.loss_functions.pointwise import (
 )
 from cvstats.metrics import F1_OF_SETS, METRICS, metric_of
 from cvstats.options import check_choices, find_choices
-
-__all__ = ["check_different", "is_name", "join_metrics", "losses", "single"]
 
 Columns: TypeAlias = (
     Hashable | Sequence[Hashable] | Mapping[Hashable, Hashable | Sequence[Hashable]]
@@ -252,7 +251,7 @@ def losses(
             losses, truth=truth, prediction=prediction, loss=pointwise_loss, quantile=quantile,
             threshold=threshold, classes=classes, positive=positive, clip=clip,
         )  # fmt: skip
-        return dask.mapped(predictions, ask, needed, [*map(str, chosen)])
+        return mapped(predictions, ask, needed, [*map(str, chosen)])
     if isinstance(predictions, pd.DataFrame):
         predictions = set_level_index(predictions, [*needed, *further])
     values: dict[Hashable, Any] = {}

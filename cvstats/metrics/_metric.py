@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from cvstats.core.types import FloatArray
 
-__all__ = ["Influence", "Metric", "MetricOptions", "UndefinedMetricError", "mean", "shares"]
-
 Influence = tuple[float, FloatArray]
 """A metric of a cell, and the influence of each point, whose weighted mean is zero."""
 

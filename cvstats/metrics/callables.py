@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from cvstats.core.types import FloatArray
 from cvstats.metrics._metric import Influence, Metric, MetricOptions, UndefinedMetricError
 
-__all__ = ["metric_of"]
-
 STEP = 1e-5
 """How far a weight of mean 1 is moved to either side."""
 

@@ -15,10 +15,6 @@ from cvstats.core.design import readonly
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.metrics._metric import Influence, Metric, MetricOptions, UndefinedMetricError
 
-__all__ = [
-    "CellNotes", "Points", "Rows", "influence_of_counts", "pseudo_losses", "rows_of_cells",
-]  # fmt: skip
-
 
 @dataclass(frozen=True, eq=False)
 class Points:

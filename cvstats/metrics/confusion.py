@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from cvstats.core.types import FloatArray
 from cvstats.metrics._metric import Influence, Metric, MetricOptions, UndefinedMetricError, mean
 
-__all__ = ["F1_OF_SETS", "METRICS", "influence_of_ratio"]
-
 
 def influence_of_ratio(
     table: FloatArray, a: FloatArray, b: FloatArray, words: str, zero_division: float | None = None

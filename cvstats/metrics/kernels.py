@@ -10,10 +10,6 @@ from numpy.typing import NDArray
 
 from cvstats.core.types import FloatArray
 
-__all__ = [
-    "average_precision_terms", "class_placements", "mean_square", "pair_sums", "split_sums",
-]  # fmt: skip
-
 Codes = NDArray[np.signedinteger[Any]]
 
 

@@ -8,8 +8,6 @@ from cvstats.core.types import FloatArray
 from cvstats.metrics import kernels
 from cvstats.metrics._metric import Influence, Metric, MetricOptions, UndefinedMetricError, mean
 
-__all__ = ["METRICS"]
-
 
 def rmse(
     truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions

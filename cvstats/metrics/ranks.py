@@ -24,8 +24,6 @@ from cvstats.metrics._metric import (
     shares,
 )
 
-__all__ = ["METRICS"]
-
 
 def fill_weights(weight: FloatArray | None, points: NDArray[Any]) -> FloatArray:
     """Give each point the weight 1 where there are none."""

@@ -13,8 +13,6 @@ from cvstats.options import Rng, seed_of, whole_number
 from cvstats.plans.drawing import Mixing, Points, generator
 from cvstats.plans.plan import Evaluation, Fit, Plan
 
-__all__ = ["bootstrap", "case_bootstrap", "two_stage"]
-
 
 def check_two(points: Points) -> None:
     """Ask for points to draw from."""

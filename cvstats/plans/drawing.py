@@ -11,18 +11,6 @@ import numpy as np
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, checked_flag
 
-__all__ = [
-    "Mixing",
-    "Points",
-    "coded",
-    "folds",
-    "generator",
-    "held_out",
-    "mixing",
-    "shuffled",
-    "train_share",
-]
-
 Mixing: TypeAlias = Literal["points", "classes", "groups"]
 """What is drawn: single points, points class by class, or groups as a whole."""
 

@@ -12,8 +12,6 @@ from cvstats.options import Rng, seed_of, whole_number
 from cvstats.plans.drawing import Mixing, Points, folds, generator, mixing
 from cvstats.plans.plan import Evaluation, Fit, Plan, listed_options
 
-__all__ = ["five_by_two", "k_fold", "leave_one_out", "leave_one_source_out", "repeated_k_fold"]
-
 
 def check_folds(points: Points, n_folds: int, by: Mixing, per_fold: int = 1) -> None:
     """Refuse data that cannot fill the folds."""

@@ -14,8 +14,6 @@ from cvstats.plans.drawing import Mixing, Points, folds, generator, mixing
 from cvstats.plans.folds import check_folds
 from cvstats.plans.plan import Evaluation, Fit, Plan, listed_options
 
-__all__ = ["nested_cv", "replace_one"]
-
 
 @dataclass(frozen=True)
 class Nested:

@@ -17,7 +17,6 @@ from cvstats.plans.drawing import Mixing, Points, coded
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["BoundPlan", "Design", "Evaluation", "Fit", "Plan", "listed_options"]
 
 SHOWN = 6
 """So many evaluations of a bound plan are printed."""

@@ -13,8 +13,6 @@ from cvstats.options import Rng, seed_of, whole_number
 from cvstats.plans.drawing import Mixing, Points, generator, held_out, mixing, shuffled, train_share
 from cvstats.plans.plan import Evaluation, Fit, Plan
 
-__all__ = ["holdout", "paired_subsampling", "subsampling"]
-
 
 def tested_units(points: Points, ratio: float, by: Mixing) -> int:
     """Count the points (groups) of a test set when a share ``ratio`` is trained on."""

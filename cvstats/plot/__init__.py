@@ -23,7 +23,7 @@ from cvstats.plot.stability import stability
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from cvstats.containers import Losses
+    from cvstats.log.log import Losses
 
 __all__ = [
     "Plots",

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
-from cvstats.containers import Losses
 from cvstats.formatting import printable
+from cvstats.log.log import Losses
 from cvstats.metrics import METRICS
 from cvstats.plot._style import (
     column_width,
@@ -25,12 +25,6 @@ from cvstats.plot._style import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = [
-    "MEAN", "add_bar", "describe_evidence", "describe_level", "describe_loss", "describe_name",
-    "escape_math", "label_x", "label_y", "legend_above", "scale_numbers", "set_numbers",
-    "set_tick_labels", "shorten_names",
-]  # fmt: skip
 
 
 # --- names ------------------------------------------------------------------------------------

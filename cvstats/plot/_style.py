@@ -9,21 +9,18 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.containers import CellMoments, Losses, attrs_of_log, is_dask_frame, lost_metrics
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, install_command, is_several
 from cvstats.formatting import result_frame, write_labels
+from cvstats.large.batches import CellMoments
+from cvstats.log.log import Losses
+from cvstats.log.metrics import attrs_of_log, lost_metrics
+from cvstats.log.read import is_dask_frame
 from cvstats.scores import as_scores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "COLOURS", "DIVERGING", "GREY", "LINE", "MARKERS", "MOST_ROWS", "TALLEST",
-    "canvas", "check_distinct", "check_rows", "column_width", "facts_of", "font_size", "is_score",
-    "label_step", "letters_across", "offsets", "rank_models", "read_number", "require_memory",
-    "result_rows", "row_height", "show_direction",
-]  # fmt: skip
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """The palette of Okabe and Ito, without its yellow, which is too light for thin lines."""

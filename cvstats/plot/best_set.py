@@ -9,8 +9,8 @@ import numpy as np
 import xarray as xr
 
 from cvstats.comparisons.best_set import best_set as rank_models
-from cvstats.containers import Losses
 from cvstats.errors import LogError
+from cvstats.log.log import Losses
 from cvstats.options import Missing, Rng
 from cvstats.plot._labels import (
     describe_level,
@@ -32,8 +32,6 @@ from cvstats.plot._style import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["best_set"]
 
 
 def best_set(

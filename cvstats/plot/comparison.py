@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from cvstats.comparisons.compare import compare
-from cvstats.containers import Losses
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, checked_choice
 from cvstats.formatting import format_cells
+from cvstats.log.log import Losses
 from cvstats.options import Missing, Rng
 from cvstats.plot._labels import (
     add_bar,
@@ -49,7 +49,6 @@ from cvstats.plot.forest import draw_intervals
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["comparison"]
 
 KINDS = ("intervals", "matrix")
 BAR, BELOW = 70.0, 45.0

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cvstats.containers import Losses
 from cvstats.errors import LogError
 from cvstats.intervals.decompose import decompose
 from cvstats.intervals.wald import wald
+from cvstats.log.log import Losses
 from cvstats.options import Missing
 from cvstats.plot._labels import (
     describe_loss,
@@ -34,7 +34,6 @@ from cvstats.plot._style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["decomposition"]
 
 RHO = (0.0, 0.1, 0.2, 0.3)
 

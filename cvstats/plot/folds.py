@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cvstats.containers import Losses
 from cvstats.describe import moments
 from cvstats.errors import LogError
+from cvstats.log.log import Losses
 from cvstats.options import Missing
 from cvstats.plot._labels import (
     MEAN,
@@ -31,8 +31,6 @@ from cvstats.plot._style import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["folds"]
 
 
 def folds(losses: Losses, *, missing: Missing = "raise", ax: Axes | None = None) -> Axes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from cvstats.containers import Losses, Table
+from cvstats.log.log import Losses, Table
 from cvstats.options import Missing
 from cvstats.plot._labels import (
     describe_level,
@@ -28,13 +28,11 @@ from cvstats.plot._style import (
     require_memory,
     result_rows,
 )
-from cvstats.selection import interval
-from cvstats.selection import methods as list_methods
+from cvstats.recommend import interval
+from cvstats.recommend import methods as list_methods
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["draw_intervals", "forest"]
 
 
 def forest(

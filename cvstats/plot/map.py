@@ -9,9 +9,9 @@ import pandas as pd
 import xarray as xr
 
 from cvstats.comparisons.compare import compare
-from cvstats.containers import Losses
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, checked_choice, listed
+from cvstats.log.log import Losses
 from cvstats.options import Missing
 from cvstats.plot._labels import (
     MEAN,
@@ -35,13 +35,12 @@ from cvstats.plot._style import (
     row_height,
     show_direction,
 )
-from cvstats.selection import interval
+from cvstats.recommend import interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import QuadMesh
 
-__all__ = ["map"]
 
 SHOWN = ("half-width", "estimate", "difference")
 EASTWARD = ("x", "lon", "longitude", "east", "easting", "col", "column")

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cvstats.containers import Losses, Table, read
 from cvstats.errors import LogError
 from cvstats.intervals import find_method
 from cvstats.intervals._recommend import recommend_method
 from cvstats.intervals.wald import wald
+from cvstats.log.log import Losses, Table
+from cvstats.log.read import read
 from cvstats.options import Missing
 from cvstats.plot._labels import (
     describe_level,
@@ -32,12 +33,10 @@ from cvstats.plot._style import (
     result_rows,
 )
 from cvstats.plot.forest import draw_intervals
-from cvstats.selection import interval
+from cvstats.recommend import interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["group_interval", "sources"]
 
 
 def sources(

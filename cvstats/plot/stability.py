@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from cvstats.containers import Log, Losses, read
 from cvstats.core.design import Design
 from cvstats.errors import LogError, checked_choice
 from cvstats.intervals import find_method, interval_names
 from cvstats.intervals._recommend import recommend_method
+from cvstats.log.log import Log, Losses
+from cvstats.log.read import read
 from cvstats.options import Missing, check_alpha
 from cvstats.plot._labels import (
     describe_level,
@@ -36,7 +37,6 @@ from cvstats.plot._style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["stability"]
 
 STEPS = 25
 """So many numbers of repetitions are enough to see a curve."""

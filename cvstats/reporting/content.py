@@ -15,28 +15,28 @@ import numpy as np
 import pandas as pd
 
 from cvstats import plot
-from cvstats.containers import Losses, read
 from cvstats.core.design import Design
-from cvstats.core.layout import is_resampled
+from cvstats.core.folds import is_resampled
 from cvstats.diagnostics import diagnose
 from cvstats.errors import LogError
 from cvstats.formatting import count_decimals, format_cells, name_rows, result_frame
 from cvstats.intervals.decompose import decompose
 from cvstats.intervals.heterogeneity import heterogeneity
+from cvstats.log.log import Losses
+from cvstats.log.read import read
 from cvstats.options import Missing
 from cvstats.plot._style import facts_of
 from cvstats.plot.sources import group_interval
+from cvstats.recommend import interval, methods
 from cvstats.reporting.evidence import Evidence
 from cvstats.reporting.pictures import draw_lines, draw_map, draw_ranking, most_often_best
 from cvstats.reporting.verdict import level_of, scale_of_cell, summarize_evidence
 from cvstats.reporting.wording import describe_target
 from cvstats.scores import turned
-from cvstats.selection import interval, methods
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Figure", "Grid", "Report", "Section", "Settings", "make_report"]
 
 MOST_ROWS = 60
 """So many rows of a table or a plot are read; more are a picture, and the top of the table."""

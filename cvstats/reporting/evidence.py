@@ -13,14 +13,12 @@ import xarray as xr
 
 from cvstats.comparisons.best_set import best_set
 from cvstats.comparisons.compare import compare
-from cvstats.containers import Losses
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError
 from cvstats.formatting import result_frame, write_labels
+from cvstats.log.log import Losses
 from cvstats.options import Missing
-from cvstats.selection import interval
-
-__all__ = ["Cell", "Evidence"]
+from cvstats.recommend import interval
 
 Cell: TypeAlias = tuple[Hashable, ...]
 """The labels of a carried cell; none where nothing is carried."""

@@ -8,13 +8,12 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.containers import Log, Losses, read
-from cvstats.core.layout import count_folds, fold_level
+from cvstats.core.folds import count_folds, fold_level
 from cvstats.describe import describe_log
 from cvstats.errors import LogError
 from cvstats.formatting import printable, write_labels
-
-__all__ = ["summarize", "facts", "first_section", "fragment"]
+from cvstats.log.log import Log, Losses
+from cvstats.log.read import read
 
 MOST_NAMES = 12
 

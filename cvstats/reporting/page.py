@@ -9,15 +9,14 @@ from os import PathLike
 from pathlib import Path
 from typing import overload
 
-from cvstats.containers import Losses, read
 from cvstats.errors import LogError, install_command
 from cvstats.formatting import printable
 from cvstats.io.write import replacing
+from cvstats.log.log import Losses
+from cvstats.log.read import read
 from cvstats.options import Missing, check_alpha, whole_number
 from cvstats.reporting.content import Figure, Settings, describe_computation, make_report
 from cvstats.reporting.facts import facts, first_section, summarize
-
-__all__ = ["check_path", "report", "write_report"]
 
 PAGES = (".html", ".htm", "")
 """How the name of a page may end."""

@@ -25,7 +25,6 @@ from cvstats.scores import score
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_lines", "draw_map", "draw_ranking", "most_often_best"]
 
 MOST_LINES = 5
 """So many models are drawn along a dimension."""

@@ -12,12 +12,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cvstats.containers import Losses, is_dask_frame, later, lost_metrics
 from cvstats.core.cautions import Caution
 from cvstats.diagnostics import CHECKS, Examination, names_a_score
 from cvstats.errors import LogError
 from cvstats.formatting import count_decimals, printable, result_frame
 from cvstats.intervals.out_of_source import FIXED_TARGET
+from cvstats.large.lazy import later
+from cvstats.log.log import Losses
+from cvstats.log.metrics import lost_metrics
+from cvstats.log.read import is_dask_frame
 from cvstats.options import Missing, check_alpha, whole_number
 from cvstats.plot._style import facts_of
 from cvstats.reporting.evidence import Evidence
@@ -31,8 +34,6 @@ from cvstats.reporting.wording import (
     p_words,
     scale_of,
 )
-
-__all__ = ["Summary", "summary", "summarize_evidence"]
 
 SCORES = "CVS022"
 """The check that finds scores in the place of losses."""

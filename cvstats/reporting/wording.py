@@ -11,17 +11,6 @@ from cvstats.formatting import format_value
 from cvstats.metrics import METRICS
 from cvstats.scores import score
 
-__all__ = [
-    "NAMED",
-    "Scale",
-    "describe_basis",
-    "describe_target",
-    "join_words",
-    "list_names",
-    "p_words",
-    "scale_of",
-]
-
 NAMES = {
     "1 - accuracy": "error rate",
     "absolute error": "mean absolute error",

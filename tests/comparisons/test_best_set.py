@@ -14,7 +14,7 @@ from scipy import stats
 import cvstats
 from cvstats.comparisons.best_set import model_confidence_set
 from cvstats.core.columns import LossColumns
-from cvstats.core.crossproducts import cross_products
+from cvstats.core.comoments import cross_products
 from cvstats.core.design import Design, Level
 from cvstats.core.reduce import compute_moments
 from cvstats.errors import LogError

@@ -20,7 +20,7 @@ from strategies import close, logs, shuffled
 import cvstats
 from cvstats import plans
 from cvstats.comparisons.compare import compute_tests
-from cvstats.core.result import Result
+from cvstats.core.results import Result
 from cvstats.errors import LogError
 from cvstats.intervals import interval_names
 

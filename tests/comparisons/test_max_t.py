@@ -13,7 +13,7 @@ from scipy import stats
 
 import cvstats
 from cvstats.comparisons import _max_t as max_t
-from cvstats.core.result import Result
+from cvstats.core.results import Result
 from cvstats.errors import LogError
 
 ALTERNATIVES = ["two-sided", "less", "greater"]

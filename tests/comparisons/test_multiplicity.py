@@ -14,7 +14,7 @@ from paired_logs import ALTERNATIVES, models, some
 from statsmodels.stats.multitest import multipletests
 
 import cvstats
-from cvstats.comparisons._multiplicity import adjust_p_values
+from cvstats.comparisons._adjust import adjust_p_values
 from cvstats.errors import LogError
 
 

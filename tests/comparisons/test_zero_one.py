@@ -14,8 +14,8 @@ from paired_logs import ALTERNATIVES, some, wrong_answers
 from scipy import optimize, stats
 
 import cvstats
-from cvstats.core.proportions import score_statistic, tango_limits
 from cvstats.errors import LogError
+from cvstats.intervals._proportions import score_statistic, tango_limits
 
 
 def pair(n10, n01, n, *, both=0, folds=None, repetitions=1):

@@ -10,22 +10,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvstats.containers.pandas import facts_about
 from cvstats.core import design as designs
-from cvstats.core import few
+from cvstats.core import small_logs
 from cvstats.core.design import Design, GridCodes, Level
 from cvstats.errors import LogError
+from cvstats.log.pandas import facts_about
 
 some = settings(max_examples=80, deadline=None)
 BLOCKS = st.sampled_from([1, 3, 16, 1 << 18])
 INTS = [np.int8, np.int16, np.int32, np.int64]
 
 
-@pytest.fixture(autouse=True, scope="module", params=[0, few.FEW], ids=["loops", "numpy"])
+@pytest.fixture(autouse=True, scope="module", params=[0, small_logs.FEW], ids=["loops", "numpy"])
 def ways(request):
     """The compiled loops, and numpy in their place."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(few, "FEW", request.param)
+        patch.setattr(small_logs, "FEW", request.param)
         yield
 
 

@@ -15,9 +15,9 @@ from rows import only_row
 from scipy import stats
 
 import cvstats
-from cvstats.containers.times import find_odd_time, is_regular, order_times
 from cvstats.core.design import Design, Level
 from cvstats.errors import LogError
+from cvstats.log.checks import find_odd_time, is_regular, order_times
 
 CASES = json.loads((Path(__file__).parents[1] / "reference" / "ordered.json").read_text())
 CASE = CASES[0]

@@ -14,8 +14,6 @@ from cvstats.errors import LogError
 from cvstats.io.failures import import_extra, refuse_bomb
 from cvstats.io.paths import check_file
 
-__all__ = ["documents"]
-
 ZSTANDARD = 93
 """The number of Zstandard among the methods of compression of zip files."""
 

@@ -15,8 +15,6 @@ from cvstats.errors import LogError
 from cvstats.io.failures import import_extra, refuse_bomb
 from cvstats.io.serialize import Columns, Header, parse_header, restore_array, restore_frame
 
-__all__ = ["dataset_of", "is_store", "read_dataset", "write_dataset"]
-
 HEADER = "cvstats_header"
 """The variable that holds the header of a saved log: an attribute of HDF5 may be too short."""
 ROWS = "evaluation"

@@ -18,8 +18,6 @@ from cvstats.errors import LogError, NoSuchFile
 from cvstats.io.failures import import_extra, refuse_bomb
 from cvstats.io.serialize import Columns, Header, parse_header, restore_frame
 
-__all__ = ["SUFFIXES", "ParquetFile", "list_files", "load_parquet", "read_parquet", "write_parquet"]
-
 SUFFIXES = (".parquet", ".pq")
 NULL_KEY = "__HIVE_DEFAULT_PARTITION__"
 """The name of a folder whose rows have no label."""

@@ -19,11 +19,6 @@ from cvstats.errors import LogError
 from cvstats.io.paths import check_file
 from cvstats.io.serialize import Columns, Header, parse_header, restore_frame
 
-__all__ = [
-    "EXACT", "NESTED", "SPELLINGS", "TextOptions", "load_csv", "load_jsonl", "read_arff",
-    "read_csv", "read_json", "read_jsonl", "records", "write_csv", "write_jsonl",
-]  # fmt: skip
-
 MARK = "# cvstats: "
 """How the header line of a saved log in CSV begins."""
 

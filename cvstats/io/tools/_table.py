@@ -13,15 +13,6 @@ from cvstats.errors import LogError, is_several, listed, nearest
 from cvstats.io.formats.tabular import TextOptions
 from cvstats.loss_functions import is_loss
 
-__all__ = [
-    "ReadOptions",
-    "add_named",
-    "add_probabilities",
-    "likeliest",
-    "prefixed",
-    "require_columns",
-]
-
 
 @dataclass(frozen=True)
 class ReadOptions:

@@ -11,8 +11,6 @@ from cvstats.errors import LogError, listed, spelled
 from cvstats.io.predictions import PredictionTable
 from cvstats.io.tools._table import ReadOptions, add_probabilities, likeliest, require_columns
 
-__all__ = ["autogluon"]
-
 LOST = (
     "AutoGluon averages each out-of-fold prediction over its bags and does not say in which "
     "fold a point was: the log has no repetition and no fold, so only methods for one test set "

@@ -11,8 +11,6 @@ from cvstats.io.predictions import PredictionTable
 from cvstats.io.splits import add_split_levels
 from cvstats.io.tools._table import ReadOptions, add_named, add_probabilities, require_columns
 
-__all__ = ["caret"]
-
 OWN = ("pred", "obs", "rowIndex", "Resample", "weights", "dataType", "object")
 
 

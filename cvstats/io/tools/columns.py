@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pandas as pd
 
-from cvstats.containers.columns import find_columns, index_to_columns, unnamed_labels
 from cvstats.core.design import LEVELS
 from cvstats.errors import LogError, nearest
 from cvstats.io.formats.tabular import NESTED, SPELLINGS
@@ -20,10 +19,9 @@ from cvstats.io.predictions import (
     refuse_not_numbers,
 )
 from cvstats.io.tools._table import ReadOptions, require_columns
+from cvstats.log.columns import find_columns, index_to_columns, unnamed_labels
 from cvstats.loss_functions import LOSSES, unknown_loss
 from cvstats.metrics import METRICS
-
-__all__ = ["columns", "flatten_index", "level_columns", "model_columns", "negate_scores"]
 
 USUAL = (PREDICTION, "prediction", "pred", "oof_pred")
 """What a column of predictions is called where the caller names none."""

@@ -15,8 +15,6 @@ from cvstats.io.predictions import PredictionTable
 from cvstats.io.tools._table import ReadOptions, add_named, require_columns
 from cvstats.io.tools.tasks import choose_names, facts_of_scores, refuse_other_scales
 
-__all__ = ["inspect", "is_log", "join_runs", "of_archive", "of_log", "refuse_head"]
-
 LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 UNFINISHED = ("cancelled", "error")
 OLDER = "older runs"

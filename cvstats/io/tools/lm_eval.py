@@ -15,8 +15,6 @@ from cvstats.io.predictions import PredictionTable
 from cvstats.io.tools._table import ReadOptions
 from cvstats.io.tools.tasks import choose_names, facts_of_scores, refuse_other_scales
 
-__all__ = ["files_of", "is_sample", "lm_eval", "newest", "of_file"]
-
 NAME = re.compile(r"samples_(?P<task>.+?)(?:_\d{4}-\d{2}-\d{2}T[\d.:-]+)?")
 OWN = (
     "doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics",

@@ -17,8 +17,6 @@ from cvstats.io.tools._table import (
     require_columns,
 )
 
-__all__ = ["mlr3"]
-
 OWN = (
     "row_ids", "row_id", "iteration", "truth", "response", "se", "weights", "task", "task_id",
     "learner", "learner_id", "resampling", "resampling_id", "nr", "uhash", "prediction", "set",

@@ -10,8 +10,6 @@ from cvstats.errors import LogError, listed, place
 from cvstats.io.predictions import PredictionTable
 from cvstats.io.tools._table import ReadOptions, require_columns
 
-__all__ = ["nixtla"]
-
 LIMIT = re.compile(r".*-(lo|hi)-\d+(\.\d+)?")
 
 

@@ -15,8 +15,6 @@ from cvstats.io.tools._table import (
     require_columns,
 )
 
-__all__ = ["openml"]
-
 
 def openml(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     """Read the predictions of a run; repetitions, folds and rows count from 0."""

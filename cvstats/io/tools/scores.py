@@ -13,8 +13,6 @@ from cvstats.io.splits import add_split_levels
 from cvstats.io.tools._table import ReadOptions, require_columns
 from cvstats.io.tools.columns import flatten_index, level_columns, model_columns
 
-__all__ = ["scores"]
-
 SPLITS = ("split", "iteration", "Resample", "id")
 """What a column of splits is called where the caller names none."""
 SPLIT_LEVELS = [level for level in LEVELS if level not in ("point", "count")]

@@ -17,8 +17,6 @@ from cvstats.io.splits import add_split_numbers
 from cvstats.io.tools._table import ReadOptions
 from cvstats.metrics import METRICS
 
-__all__ = ["is_search", "rows_of", "search"]
-
 SCORE = re.compile(r"split(\d+)_test_(.+)")
 ALIASES = {"roc_auc": "auc", "matthews_corrcoef": "matthews"}
 """Scores that have another name here."""

@@ -15,8 +15,6 @@ from cvstats.io.splits import add_split_numbers
 from cvstats.io.tools._table import ReadOptions
 from cvstats.io.tools.search import rows_of, search
 
-__all__ = ["cross_val_predict", "cross_validate"]
-
 
 def cross_validate(result: Mapping[str, Any], options: ReadOptions) -> PredictionTable:
     """Predict again with the estimators that were kept, each for the points it has not seen.

@@ -9,8 +9,6 @@ import pandas as pd
 
 from cvstats.errors import LogError, listed
 
-__all__ = ["choose_names", "facts_of_scores", "refuse_other_scales"]
-
 MOST = 10
 """So many names a message lists."""
 SEVERAL = {

@@ -18,8 +18,6 @@ from cvstats.io.tools._table import (
     require_columns,
 )
 
-__all__ = ["tidymodels"]
-
 OWN = (".row", ".config", ".iter", ".fold", "id", "id2", "id3", "wflow_id", "model", "preproc")
 NO_CLASS = (
     ".pred_class",

@@ -1,0 +1,305 @@
+"""Counts, means and centred second moments of cells, and how they merge.
+
+A cell holds the losses that share a key: one repetition and fold, one source, and so on. It
+is kept as ``(count, mean, m2)`` with ``m2`` the sum of squared deviations from the mean, so
+that nothing is lost when the losses are large and their spread is small. Means are relative to
+an origin, one for each column, so that differences between cells keep their digits too. Two cells
+of one key merge exactly (Chan, Golub and LeVeque, doi:10.1080/00031305.1983.10483115).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cvstats.core.design import CellIndex
+from cvstats.core.threads import block_bounds
+from cvstats.core.types import FloatArray, IntArray, Labels, MaskArray
+
+TILE = 1 << 17
+"""Numbers merged in one go: what is made on the way stays small and in the cache."""
+
+NEAR = 64.0
+"""A mean fewer standard deviations than this away from zero needs no origin."""
+
+SLACK = 1e-6
+"""How far from a whole number a sum of losses of 0 and 1 may be."""
+
+ROUNDING = 1e-13
+"""The same as a share of the number of losses, where these are very many."""
+
+State = tuple[FloatArray, FloatArray, FloatArray]
+
+
+def choose_origin(count: FloatArray, mean: FloatArray, m2: FloatArray) -> FloatArray:
+    """Choose for each column a number near its losses; 0 where they lie around zero.
+
+    ``count`` has any shape, ``mean`` and ``m2`` that shape and one more axis, the columns. The
+    origin is a multiple of a power of two near the standard deviation, so that parts of a log
+    mostly have one origin, and the difference of two origins is exact.
+    """
+    weight, axes = (count / count.sum())[..., None], tuple(range(count.ndim))
+    with np.errstate(all="ignore"):  # a column of NaN, or of losses beyond 1e150, gets 0
+        location = (weight * mean).sum(axis=axes)
+        variance = (m2 / count.sum() + weight * (mean - location) ** 2).sum(axis=axes)
+        far = location**2 > NEAR**2 * variance
+        if not far.any():
+            return np.zeros(len(location))
+        spread = np.sqrt(variance)
+        unit = np.where(spread > 0, np.ldexp(1.0, np.frexp(spread)[1]), 0.0)
+        unit = np.maximum(unit, np.spacing(np.abs(location)))
+        origin = np.rint(location / unit) * unit
+    return np.where(far & np.isfinite(origin), origin, 0.0)
+
+
+def mean_and_squares(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Average rows, and sum the squares about that; exactly zero where all rows are equal."""
+    deviations = rows - rows[0]
+    middle = deviations.mean(axis=0)
+    return rows[0] + middle, ((deviations - middle) ** 2).sum(axis=0)
+
+
+def pool(count: FloatArray, mean: FloatArray, m2: FloatArray) -> State:
+    """Merge the same cells seen in several blocks of a log.
+
+    ``count`` has shape (blocks, cells), ``mean`` and ``m2`` (blocks, cells, columns). A block
+    may miss a cell; a cell that all of them miss comes out with count 0 and mean 0. The order
+    of the blocks changes nothing: what is added is sorted first.
+    """
+    if len(count) == 1:
+        return count[0], mean[0], m2[0]
+    total = count.sum(axis=0)
+    least = np.where((count > 0)[:, :, None], mean, np.inf).min(axis=0)
+    least = np.where((total > 0)[:, None], least, 0.0)
+    n = count[:, :, None]
+    pooled = least + sorted_sum(n * (mean - least)) / np.maximum(total, 1)[:, None]
+    apart = mean - pooled
+    return total, pooled, sorted_sum(m2 + n * apart * apart)
+
+
+def sorted_sum(terms: FloatArray) -> FloatArray:
+    """Sum over the first axis, from the smallest term to the largest whatever their order."""
+    total: FloatArray = np.sort(terms, axis=0).sum(axis=0)
+    return total
+
+
+def distinct(key: IntArray, sizes: Sequence[int]) -> tuple[IntArray, IntArray]:
+    """Sort the different rows of a table of codes; also find each row among them."""
+    keys, group = CellIndex.numbered(sizes, key.T)
+    return keys.codes(), group
+
+
+def same_range(one: Labels, two: Labels) -> bool:
+    """Whether two lists of labels are one range, so that codes say the same in both."""
+    return isinstance(one, range) and isinstance(two, range) and one == two
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """The moments of a log: a row per cell, a column per model (or carried grid cell).
+
+    Parameters
+    ----------
+    levels : tuple of str
+        The levels whose labels make up the key of a cell, such as ``("repetition", "fold")``.
+    labels : tuple of sequences
+        For each level its labels.
+    codes : array of int, shape (cells, levels)
+        For each cell the position of its labels in ``labels``.
+    count : array, shape (cells,)
+        Number of losses in each cell, never zero.
+    mean, m2 : array, shape (cells, columns)
+        Mean loss less the origin of its column, and sum of squared deviations from the mean (in
+        squared units of the loss).
+    origin : array, shape (columns,)
+        A number near the losses of each column; 0 where they lie around zero.
+
+    Notes
+    -----
+    ``one + two`` merges the moments of two parts of a log, cell by cell, matching labels. No
+    check reaches across the parts: a point that appears in both is counted twice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cvstats.core.cells import Moments
+    >>> a = Moments.of(np.array([1.0, 2.0, 6.0]), np.array(["x", "x", "y"]), "fold")
+    >>> b = Moments.of(np.array([3.0]), np.array(["x"]), "fold")
+    >>> whole = a + b
+    >>> whole.count, whole.location[:, 0], whole.m2[:, 0]
+    (array([3., 1.]), array([2., 6.]), array([2., 0.]))
+    """
+
+    levels: tuple[str, ...]
+    labels: tuple[Labels, ...]
+    codes: IntArray
+    count: FloatArray
+    mean: FloatArray
+    m2: FloatArray
+    origin: FloatArray
+
+    @property
+    def location(self) -> FloatArray:
+        """Mean loss of each cell; what differs between cells is better taken from ``mean``."""
+        return self.origin + self.mean
+
+    @property
+    def squares(self) -> FloatArray:
+        """Sum of the squared losses of each cell."""
+        return self.m2 + self.count[:, None] * self.location**2
+
+    def once(self) -> Moments:
+        """Take the mean of each cell for a single loss."""
+        return replace(self, count=np.ones_like(self.count), m2=np.zeros_like(self.m2))
+
+    def zero_one(self) -> MaskArray:
+        """Find the columns whose losses are all 0 or 1, as far as the sums of all cells show it."""
+        found: MaskArray = np.logical_and.reduce(self.zero_one_cells(), axis=0)
+        return found
+
+    def zero_one_cells(self) -> MaskArray:
+        """Find the cells, by column, whose losses are all 0 or 1, as far as sums show it.
+
+        The losses of a cell and their squares add up to the same whole number. Of losses between
+        0 and 1, and of whole numbers, only 0 and 1 do that.
+        """
+        n, share = self.count[:, None], self.location
+        total = n * share
+        slack = np.maximum(SLACK, ROUNDING * n)
+        whole = np.abs(total - np.rint(total)) <= slack
+        same = np.abs(self.m2 - total * (1 - share)) <= slack
+        found: MaskArray = whole & same
+        return found
+
+    def about(self, origin: FloatArray) -> Moments:
+        """Take the means relative to another origin."""
+        return replace(self, mean=self.mean + (self.origin - origin), origin=origin)
+
+    def pick(self, columns: IntArray) -> Moments:
+        """Take some columns, in some order."""
+        return replace(
+            self, mean=self.mean[:, columns], m2=self.m2[:, columns], origin=self.origin[columns]
+        )
+
+    @classmethod
+    def of(cls, values: FloatArray, key: Sequence[Hashable], level: str) -> Moments:
+        """Moments of a few losses that are in memory, keyed by one level.
+
+        Parameters
+        ----------
+        values : array, shape (losses,) or (losses, columns)
+            The losses.
+        key : sequence, shape (losses,)
+            The label of each loss.
+        level : str
+            What the labels are labels of.
+
+        Returns
+        -------
+        Moments
+            One cell for each label, in the order of their first appearance.
+        """
+        table = np.asarray(values, dtype=np.float64).reshape(len(key), -1)
+        place: dict[Hashable, int] = {}
+        cells = np.array([place.setdefault(label, len(place)) for label in key], dtype=np.int64)
+        size, none = len(key), np.zeros_like(table)
+        origin = choose_origin(np.ones(size), table, none)
+        rows = cls(
+            ("row",), (range(size),), np.arange(size)[:, None],
+            np.ones(size), table - origin, none, origin,
+        )  # fmt: skip
+        count, mean, m2 = rows._pooled(cells, len(place))
+        labels = tuple(key[i] for i in np.unique(cells, return_index=True)[1])
+        codes = np.arange(len(place))[:, None]
+        return cls((level,), (labels,), codes, count, mean, m2, origin)
+
+    def _pooled(self, group: IntArray, size: int) -> State:
+        """Merge the cells of each group, about the mean of its first cell."""
+        order = np.argsort(group, kind="stable")
+        starts = np.searchsorted(group[order], np.arange(size))
+        n = self.count[order][:, None]
+        total = np.add.reduceat(n, starts)
+        pooled = np.empty((size, self.mean.shape[1]))
+        m2 = np.empty_like(pooled)
+        for bounds in block_bounds(self.mean.shape[1], max(1, TILE // len(order))):
+            tile = slice(*bounds)
+            mean = self.mean[order, tile]
+            apart = mean - mean[starts][group[order]]
+            pooled[:, tile] = mean[starts] + np.add.reduceat(n * apart, starts) / total
+            apart = mean - pooled[group[order], tile]
+            m2[:, tile] = np.add.reduceat(self.m2[order, tile] + n * apart * apart, starts)
+        return total[:, 0], pooled, m2
+
+    def over(self, levels: Sequence[str]) -> Moments:
+        """Merge cells until only ``levels`` tell them apart.
+
+        Parameters
+        ----------
+        levels : sequence of str
+            Some of this object's levels; none of them gives a single cell.
+
+        Returns
+        -------
+        Moments
+            Cells sorted by the positions of their labels.
+        """
+        keep = [self.levels.index(level) for level in levels]
+        if keep == list(range(len(self.levels))):
+            return self
+        labels = tuple(self.labels[i] for i in keep)
+        codes, group = distinct(self.codes[:, keep], [len(names) for names in labels])
+        count, mean, m2 = self._pooled(group, len(codes))
+        return Moments(tuple(levels), labels, codes, count, mean, m2, self.origin)
+
+    def groups(self, level: str) -> list[Moments]:
+        """Split the cells by the labels of one level, which is then no longer a level."""
+        at = self.levels.index(level)
+        rest = [i for i in range(len(self.levels)) if i != at]
+        levels = tuple(self.levels[i] for i in rest)
+        labels = tuple(self.labels[i] for i in rest)
+        parts = []
+        for code in np.unique(self.codes[:, at]):
+            rows = self.codes[:, at] == code
+            parts.append(
+                Moments(
+                    levels, labels, self.codes[rows][:, rest],
+                    self.count[rows], self.mean[rows], self.m2[rows], self.origin,
+                )
+            )  # fmt: skip
+        return parts
+
+    def __add__(self, other: Moments) -> Moments:
+        """Merge the moments of two parts of a log, matching labels.
+
+        The origins of the sum are those of the part that holds more losses.
+        """
+        if self.levels != other.levels:
+            raise ValueError(f"moments by {self.levels} do not add to moments by {other.levels}")
+        labels: list[Labels] = []
+        codes = []
+        for i in range(len(self.levels)):
+            if self.labels[i] is other.labels[i] or same_range(self.labels[i], other.labels[i]):
+                labels.append(self.labels[i])
+                codes.append(np.concatenate([self.codes[:, i], other.codes[:, i]]))
+                continue
+            place = {label: code for code, label in enumerate(self.labels[i])}
+            moved = [place.setdefault(label, len(place)) for label in other.labels[i]]
+            labels.append(tuple(place))
+            codes.append(
+                np.concatenate(
+                    [self.codes[:, i], np.asarray(moved, dtype=np.int64)[other.codes[:, i]]]
+                )
+            )
+        count = np.concatenate([self.count, other.count])
+        key = np.column_stack(codes) if codes else np.zeros((len(count), 0), dtype=np.int64)
+        cells, group = distinct(key, [len(names) for names in labels])
+        origin = (self if self.count.sum() >= other.count.sum() else other).origin
+        both = Moments(
+            self.levels, tuple(labels), key, count,
+            np.concatenate([self.about(origin).mean, other.about(origin).mean]),
+            np.concatenate([self.m2, other.m2]), origin,
+        )  # fmt: skip
+        merged = both._pooled(group.reshape(-1), len(cells))
+        return Moments(self.levels, tuple(labels), cells, *merged, origin)

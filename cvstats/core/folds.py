@@ -1,0 +1,157 @@
+"""How the evaluations of a log are laid out: folds, splits, and which labels occur together."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cvstats.core.design import LEVELS, SPLIT, Design
+from cvstats.core.types import IntArray
+from cvstats.errors import spelled
+
+FEW = 100
+"""So many losses may be the means of folds; leave-one-out has more of them."""
+
+
+def fold_level(design: Design) -> str | None:
+    """Find the level that names the test folds: ``fold``, else ``source``, else none."""
+    return next((level for level in ("fold", "source") if level in design.levels), None)
+
+
+def fewest_folds(design: Design) -> int:
+    """Count the folds of the repetition that has fewest; each may call its folds anew."""
+    level = fold_level(design)
+    if level is None or not design.has("repetition"):
+        return 1 if level is None else design.number(level)
+    codes = design.codes_of(design.cell_table(("repetition", level)))
+    return int(np.unique(codes[:, 0], return_counts=True)[1].min())
+
+
+def folds_are_guessed(design: Design) -> bool:
+    """Whether sources serve as folds although another level might be the folds."""
+    if fold_level(design) != "source":
+        return False
+    return any(name not in LEVELS and design.number(name) > 1 for name in design.levels)
+
+
+def repetition_level(design: Design) -> tuple[str, ...]:
+    """Name the level of repetitions, if the log has it."""
+    return ("repetition",) if "repetition" in design.levels else ()
+
+
+def fold_levels(design: Design) -> tuple[str, ...]:
+    """Name the levels whose cells are the test folds."""
+    fold = fold_level(design)
+    return (*repetition_level(design), *((fold,) if fold is not None else ()))
+
+
+def count_folds(design: Design) -> int:
+    """Count the folds of the first repetition; 1 where nothing names folds."""
+    by = fold_levels(design)
+    if by in ((), ("repetition",)):
+        return 1
+    codes = design.codes_of(design.cell_table(by))
+    return int((codes[:, 0] == codes[0, 0]).sum()) if "repetition" in by else len(codes)
+
+
+def count_cells(design: Design, levels: tuple[str, ...]) -> tuple[IntArray, IntArray]:
+    """Count the rows of each cell of some levels; an absent level has the one code 0."""
+    known = tuple(level for level in levels if level in design.levels)
+    plan = design.cell_table(known)
+    codes = np.zeros((len(plan.used), len(levels)), dtype=np.int64)
+    codes[:, [levels.index(level) for level in known]] = design.codes_of(plan)
+    return codes, plan.total[plan.used]
+
+
+def covers_all_points(design: Design) -> bool:
+    """Whether each repetition tests every point; without their names, equally many."""
+    splits = design.splits()
+    if splits.apart:
+        return False
+    return int(splits.rows.min()) == (splits.points or int(splits.rows.max()))
+
+
+def is_partition(design: Design) -> bool:
+    """Whether the log is K-fold cross-validation, perhaps repeated.
+
+    Sources serve as folds only where the names of the points show that each was tested once.
+    """
+    if fold_level(design) == "source" and design.splits().points is None:
+        return False
+    return fewest_folds(design) > 1 and covers_all_points(design)
+
+
+def split_levels(design: Design) -> tuple[str, ...]:
+    """Name the levels whose cells are the test sets, one for each model that was trained."""
+    fold = fold_level(design)
+    if fold == "source" and not is_partition(design):
+        fold = None
+    return tuple(level for level in ("repetition", fold) if level in design.levels and level)
+
+
+def pair_labels(design: Design, one: str, two: str) -> tuple[IntArray, IntArray]:
+    """Pair the labels of two levels within each repetition: which codes meet which (remembered).
+
+    Returns the codes (repetition, one, two) of every pair that occurs, and for each of them
+    how many labels of ``two`` its label of ``one`` meets in that repetition.
+    """
+    if ("pairs", one, two) not in design.facts:
+        known = tuple(name for name in ("repetition",) if name in design.levels)
+        found = design.codes_of(design.cell_table((*known, one, two)))
+        codes = np.zeros((len(found), 3), dtype=np.int64)
+        codes[:, 3 - found.shape[1] :] = found
+        _, at, meets = np.unique(codes[:, :2], axis=0, return_inverse=True, return_counts=True)
+        design.facts["pairs", one, two] = codes, meets[at.reshape(-1)].astype(np.int64)
+    pairs: tuple[IntArray, IntArray] = design.facts["pairs", one, two]
+    return pairs
+
+
+def find_across_folds(design: Design, name: str) -> str | None:
+    """Name a label of a level that occurs in several folds of a repetition, if one does."""
+    fold = fold_level(design)
+    if fold is None or fold == name or name not in design.levels:
+        return None
+    codes, meets = pair_labels(design, name, fold)
+    crossed = np.flatnonzero(meets > 1)
+    if not len(crossed):
+        return None
+    first = codes[crossed[0]]
+    label = spelled(design.levels[name].labels[first[1]])
+    total = len(np.unique(codes[crossed, 1]))
+    rest = f" (and {total - 1:,} more like it)" if total > 1 else ""
+    return f"{name} {label} occurs in {meets[crossed[0]]:,} folds{rest}"
+
+
+def has_whole_sources(design: Design) -> bool:
+    """Whether each test set holds all points of a source or none.
+
+    Random splits are taken to divide sources where one of them tests every source, or a source
+    is not tested on equally many points in all of them.
+    """
+    if fold_level(design) == "fold" and design.has("fold"):
+        return find_across_folds(design, "source") is None
+    splits = tuple(level for level in SPLIT if level in design.levels)
+    codes, counts = count_cells(design, (*splits, "source"))
+    _, tested = np.unique(codes[:, :-1], axis=0, return_counts=True)
+    if len(tested) > 1 and tested.max() == design.number("source"):
+        return False
+    order = np.argsort(codes[:, -1], kind="stable")
+    same = np.diff(codes[order, -1]) == 0
+    return bool((np.diff(counts[order])[same] == 0).all())
+
+
+def is_resampled(design: Design) -> bool:
+    """Whether the log holds fits to other samples than the data, or nested ones."""
+    return any(design.has(level) for level in ("sample", "outer", "count"))
+
+
+def has_one_loss_per_split(design: Design) -> bool:
+    """Whether each split has one nameless loss, which may be the mean of its points."""
+    if design.scores or "point" in design.levels or fold_level(design) == "source":
+        return False
+    if is_resampled(design):
+        return False
+    by = tuple(level for level in ("repetition", "fold") if level in design.levels)
+    if not by or int(design.splits().rows.sum()) >= FEW * design.number("repetition"):
+        return False
+    total = design.cell_table(by).total
+    return int(total.sum()) > 1 and int(total.max()) == 1

@@ -1,0 +1,209 @@
+"""What the maths returns, before it is labelled: plain columns, a number per model each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from cvstats.core.cautions import Caution
+from cvstats.core.types import FloatArray, IntArray
+from cvstats.errors import LogError, checked_choice
+
+ALTERNATIVES = ("two-sided", "less", "greater")
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Columns of numbers, one entry for each model, with what to doubt about each.
+
+    Parameters
+    ----------
+    method : str
+        Key of the method in the registry.
+    columns : mapping of str to array, shape (models,)
+        The numbers, in the order in which they are shown, then the counts (integers).
+    caution : array of int, shape (models,)
+        Bits of `Caution`.
+    attrs : mapping
+        Single facts about the whole result.
+    takes_means : bool
+        Whether the mean of a split says as much to the method as its losses.
+    allows_for : Caution
+        Reasons to doubt other results of the same losses that are none to doubt this one.
+    """
+
+    method: str
+    columns: Mapping[str, NDArray[Any]]
+    caution: IntArray
+    attrs: Mapping[str, str | float | int] = field(default_factory=dict)
+    takes_means: bool = False
+    allows_for: Caution = Caution(0)
+
+
+CONSTANTS = ("critical_difference", "crossed", "largest", "rho", "smallest")
+"""Columns besides those called ``n_...`` that describe the log or the method, and no model."""
+
+
+def is_count(name: str) -> bool:
+    """Whether a column describes the log or the method, and is an attribute where it can be."""
+    return name.startswith("n_") or name in CONSTANTS
+
+
+def separate_counts(
+    result: Result,
+) -> tuple[dict[str, NDArray[Any]], dict[str, float | int]]:
+    """Separate the columns to show from counts that are the same in every row.
+
+    Rows without losses do not matter. A count that differs between rows stays a column.
+    """
+    columns: dict[str, NDArray[Any]] = {}
+    counts: dict[str, float | int] = {}
+    rows = None
+    for name, values in result.columns.items():
+        if is_count(name) and len(values):
+            if rows is None:
+                rows = (result.caution & np.int64(Caution.NO_LOSSES)) == 0
+                rows = rows if rows.any() else ~rows
+            first = values[rows.argmax()]
+            if (values[rows] == first).all():
+                counts[name] = first.item()
+                continue
+        columns[name] = values
+    return columns, counts
+
+
+@overload
+def quantile(probability: float, df: float | None = None) -> float: ...
+@overload
+def quantile(probability: float, df: FloatArray) -> FloatArray: ...
+def quantile(probability: float, df: float | FloatArray | None = None) -> float | FloatArray:
+    """Quantile of Student's t, or of the standard normal distribution where ``df`` is None."""
+    if df is None:
+        return float(special.ndtri(float(probability)))  # also where alpha is a float32
+    found = special.stdtrit(df, float(probability))
+    return np.asarray(found) if isinstance(df, np.ndarray) else float(found)
+
+
+@overload
+def half_widths(alternative: str, alpha: float, df: float | None) -> tuple[float, float]: ...
+@overload
+def half_widths(
+    alternative: str, alpha: float, df: float | FloatArray | None
+) -> tuple[float | FloatArray, float | FloatArray]: ...
+def half_widths(
+    alternative: str, alpha: float, df: float | FloatArray | None
+) -> tuple[float | FloatArray, float | FloatArray]:
+    """How many standard errors the interval reaches down and up; infinite on an open side.
+
+    ``df`` may differ between columns.
+    """
+    checked_choice("alternative", alternative, ALTERNATIVES)
+    if alternative == "two-sided":
+        reach = -quantile(alpha / 2, df)  # the lower tail keeps the digits of a tiny alpha
+        return reach, reach
+    reach = -quantile(alpha, df)
+    return (np.inf, reach) if alternative == "less" else (reach, np.inf)
+
+
+def interval(
+    method: str,
+    estimate: FloatArray,
+    variance: FloatArray,
+    *,
+    origin: FloatArray | float,
+    alpha: float,
+    df: float | FloatArray | None = None,
+    alternative: str = "two-sided",
+    extra: Mapping[str, FloatArray | IntArray | float] | None = None,
+    caution: IntArray | int = 0,
+    attrs: Mapping[str, str | float | int] | None = None,
+) -> Result:
+    """Build an interval of estimate, standard error and critical value, with the usual cautions.
+
+    ``estimate`` is relative to ``origin``, the result is not. A negative ``variance`` gives NaN
+    for the standard error and the limits; a zero one gives the point, never widened (methods that
+    have a floor apply it before).
+    """
+    negative = variance < 0
+    se = np.sqrt(np.where(negative, np.nan, variance))
+    down, up = half_widths(alternative, alpha, df)
+    with np.errstate(invalid="ignore"):  # an open side of a point
+        lower, upper = estimate - down * se, estimate + up * se
+    columns = {
+        "estimate": origin + estimate,
+        "lower": np.where(np.isinf(down), -np.inf, origin + lower),
+        "upper": np.where(np.isinf(up), np.inf, origin + upper),
+        "se": se,
+    }
+    missing = np.isnan(estimate)
+    for bound in ("lower", "upper"):
+        columns[bound] = np.where(missing | negative, np.nan, columns[bound])
+    for name, value in (extra or {}).items():
+        columns[name] = np.broadcast_to(np.asarray(value), estimate.shape)
+    flags = np.broadcast_to(np.asarray(caution, dtype=np.int64), estimate.shape).copy()
+    flags[variance == 0] |= Caution.ZERO_VARIANCE
+    flags[negative] |= Caution.NEGATIVE_VARIANCE
+    flags[missing] = Caution.NO_LOSSES
+    facts = {"alpha": alpha, "alternative": alternative, **(attrs or {})}
+    return Result(method, columns, flags, facts)
+
+
+SCALES = ("identity", "logit", "log", "fisher-z")
+
+RANGES = {
+    "logit": (0.0, 1.0, "between 0 and 1"),
+    "log": (0.0, np.inf, "above 0"),
+    "fisher-z": (-1.0, 1.0, "between -1 and 1"),
+}
+"""The ends of each scale, in words too."""
+
+ROUNDING = 1e-12
+"""How far an estimate may lie outside its range."""
+
+
+def rescale_limits(result: Result, scale: str) -> Result:
+    """Put the limits of an interval where they are symmetric on another scale.
+
+    With an estimate e and its standard error s the limits are those of logit(e) with the standard
+    error s / (e (1 - e)), of log(e) with s / e, or of atanh(e) with s / (1 - e^2). At the end of
+    the scale there are none.
+
+    Raises
+    ------
+    LogError
+        If an estimate lies outside the scale.
+    """
+    if scale == "identity":
+        return result
+    estimate, se = result.columns["estimate"], result.columns["se"]
+    bottom, top, expected = RANGES[scale]
+    outside = (estimate < bottom - ROUNDING) | (estimate > top + ROUNDING)
+    if outside.any():
+        worst = float(estimate[outside][0])
+        raise LogError(
+            f"scale={scale!r} is for means {expected}, and an estimate is {worst:.6g}. Expected "
+            f"such a loss or metric. Use scale='identity'."
+        )
+    inside = (estimate > bottom + ROUNDING) & (estimate < top - ROUNDING)
+    e = np.where(inside, estimate, 0.5)
+    down, up = half_widths(
+        str(result.attrs["alternative"]), float(result.attrs["alpha"]),
+        float(result.columns["df"].flat[0]) if "df" in result.columns else None,
+    )  # fmt: skip
+    forth, back, slope = {
+        "logit": (special.logit, special.expit, e * (1 - e)),
+        "log": (np.log, np.exp, e),
+        "fisher-z": (np.arctanh, np.tanh, 1 - e**2),
+    }[scale]
+    columns = dict(result.columns)
+    for side, reach in (("lower", -down), ("upper", up)):
+        limit = back(forth(e) + reach * se / slope)
+        columns[side] = np.where(inside & np.isfinite(se), limit, np.nan)
+    caution = result.caution.copy()
+    caution[~inside & ~np.isnan(estimate)] |= np.int64(Caution.END_OF_SCALE)
+    return replace(result, columns=columns, caution=caution, attrs={**result.attrs, "scale": scale})

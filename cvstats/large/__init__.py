@@ -1,0 +1,1 @@
+"""Logs larger than memory: lazy arrays and frames of dask, batches, files."""

@@ -1,0 +1,615 @@
+"""Moments of a log that comes in batches: computed of each, and added up."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
+from operator import and_
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from cvstats.core.cautions import Caution
+from cvstats.core.cells import Moments
+from cvstats.core.columns import Differences
+from cvstats.core.design import LEVELS, CellIndex, Design
+from cvstats.core.types import IntArray
+from cvstats.errors import LogError, listed, place
+from cvstats.large.cells import (
+    Cells,
+    canonical,
+    cell_levels,
+    design_of_cells,
+    in_order,
+    point_counts,
+    split_sizes,
+)
+from cvstats.log.align import aligned
+from cvstats.log.log import Labels, Log, hide_losses
+from cvstats.log.pandas import FrameLabels
+from cvstats.log.read import read, unread
+from cvstats.log.sketches import PointSketch, Prints, as_index, hash_evaluations
+from cvstats.log.xarray import ArrayLabels, units_of
+
+M = TypeVar("M", bound="CellMoments")
+
+MOST_GAPS = 1 << 26
+"""Numbers that the differences of all pairs may take, at the most."""
+
+WORDS = (
+    "This needs losses one by one, and moments hold only the counts, means and squared "
+    "deviations of cells. Expected the log itself."
+)
+
+WITHIN = "within each of {} batches"
+ACROSS = f"{WITHIN} and across them: no evaluation appears twice"
+UNNAMED = f"{WITHIN}, not across them: an evaluation that appears in two batches is counted twice"
+SAMPLED = (
+    f"{WITHIN}, and across them a sample of {{:,}} evaluations: a batch that was added twice is "
+    f"found, and a few evaluations that appear in two batches may not be"
+)
+
+
+# --- attrs ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SharedAttrs:
+    """The attrs in which all batches agree, and the names of the others.
+
+    ``n_train`` is one of them: `cvstats.corrected_t` reads the training sizes there.
+    """
+
+    shared: Mapping[str, Any] = field(default_factory=dict)
+    mixed: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, attrs: Mapping[Any, Any]) -> SharedAttrs:
+        """Keep text, numbers, and lists or mappings of these."""
+        plain = {}
+        for name, value in attrs.items():
+            try:
+                plain[str(name)] = to_plain(value)
+            except TypeError:
+                continue  # what a file could not hold
+        return cls(plain)
+
+    def __and__(self, other: SharedAttrs) -> SharedAttrs:
+        """Keep what is equal in both, and note the names of the rest."""
+        names = dict.fromkeys((*self.shared, *other.shared))
+        equal = {
+            name: self.shared[name]
+            for name in names
+            if name in self.shared
+            and name in other.shared
+            and repr(self.shared[name]) == repr(other.shared[name])
+        }
+        rest = (name for name in names if name not in equal)
+        return SharedAttrs(equal, tuple(dict.fromkeys((*self.mixed, *other.mixed, *rest))))
+
+
+def to_plain(value: Any) -> Any:
+    """Turn a value into text, numbers, lists and mappings of these."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, pd.Series):
+        value = value.to_dict()
+    if isinstance(value, Mapping):
+        return {to_key(key): to_plain(entry) for key, entry in value.items()}
+    if isinstance(value, Sequence | np.ndarray):
+        return [to_plain(entry) for entry in value]
+    raise TypeError(type(value).__name__)
+
+
+def to_key(key: Any) -> Any:
+    """Turn a key into text, a number, or a tuple of these."""
+    return tuple(map(to_key, key)) if isinstance(key, tuple) else to_plain(key)
+
+
+# --- moments of batches ---------------------------------------------------------------------------
+
+
+def model_columns(labels: Labels) -> IntArray:
+    """List the columns of the models, models by carried cells."""
+    return np.stack([labels.columns(model) for model in range(len(labels.models))])
+
+
+@dataclass(frozen=True, eq=False)
+class CountedCells:
+    """The cells of a log and how many evaluations there are in each, and of which points.
+
+    Parameters
+    ----------
+    cells : Moments
+        The cells, of no column.
+    prints : array of uint64, shape (cells,), optional
+        Sums of the hashes of the points of each cell.
+    """
+
+    cells: Moments
+    prints: Prints | None
+
+    def __add__(self, other: CountedCells) -> CountedCells:
+        """Add those of another batch."""
+        cells = self.cells + other.cells
+        return CountedCells(cells, add_prints(cells, self, other))
+
+    def design(self, pointed: bool) -> Design:
+        """Make the design of these cells."""
+        cells, order = in_order(self.cells)
+        prints = None if self.prints is None else self.prints[order]
+        return design_of_cells(cells, split_sizes(cells, prints), pointed, WORDS)
+
+
+def add_prints(
+    cells: Moments, one: CountedCells | CellMoments, two: CountedCells | CellMoments
+) -> Prints | None:
+    """Add the prints of two batches, whose cells are among those of their sum."""
+    if one.prints is None or two.prints is None:
+        return None
+    prints = np.zeros(len(cells.count), dtype=np.uint64)
+    for found, sums in ((one.cells, one.prints), (two.cells, two.prints)):
+        prints[find_cells(cells, found)] += sums
+    return prints
+
+
+@dataclass(frozen=True, eq=False)
+class CellMoments:
+    """The moments of the cells of a log, in place of its losses.
+
+    Parameters
+    ----------
+    cells : Moments
+        A cell for each combination of labels, a column for each model (and carried cell).
+    labels : Labels
+        The names of the columns.
+    pointed : bool
+        Whether the log names its points.
+    prints : array of uint64, shape (cells,), optional
+        Sums of the hashes of the points of each cell.
+    gaps : Moments, optional
+        The same cells of the differences of all pairs of models.
+    batches : int
+        How many batches have been added up.
+    dropped : int, optional
+        How many evaluations were left out because some model missed them.
+    notes : SharedAttrs
+        The attrs of all batches.
+    within : str
+        A level without which an evaluation would appear several times: these are several logs.
+    doubt : Caution
+        What was doubtful about the levels of the log, of which not all are kept.
+    sketch : PointSketch, optional
+        Some of the evaluations, so that those of two batches are known again.
+    planned : CountedCells, optional
+        The cells before evaluations were left out: what models were trained on.
+    """
+
+    cells: Moments
+    labels: Labels = FrameLabels((), None)  # for a call that should have been Moments.of_log
+    pointed: bool = False
+    prints: Prints | None = None
+    gaps: Moments | None = None
+    batches: int = 1
+    dropped: int | None = None
+    notes: SharedAttrs = field(default_factory=SharedAttrs)
+    within: str = ""
+    doubt: Caution = Caution(0)
+    sketch: PointSketch | None = None
+    planned: CountedCells | None = None
+
+    @property
+    def models(self) -> list[Hashable]:
+        """The names of the models."""
+        return list(self.labels.models)
+
+    @property
+    def name(self) -> Hashable:
+        """The name of the one model; None where there are several."""
+        return self.models[0] if len(self.models) == 1 else None
+
+    @property
+    def attrs(self) -> dict[Hashable, Any]:
+        """The attrs in which all batches agree, such as ``n_train``."""
+        return {str(name): value for name, value in self.notes.shared.items()}
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The levels whose labels make up the key of a cell."""
+        return self.cells.levels
+
+    @property
+    def n_losses(self) -> int:
+        """Number of evaluations that were added up, of each model."""
+        return int(self.cells.count.sum())
+
+    def __repr__(self) -> str:
+        """Describe what was added up."""
+        pairs = ", with pairs" if self.gaps is not None else ""
+        return (
+            f"<Moments of {self.n_losses:,} evaluations in {len(self.cells.count):,} cells by "
+            f"{', '.join(map(repr, self.levels)) or 'nothing'}; "
+            f"{len(self.models):,} model{'s' if len(self.models) > 1 else ''}{pairs}>"
+        )
+
+    def __add__(self: M, other: CellMoments) -> M:
+        """Add another batch of the same log: models are matched by name, cells by label."""
+        if not isinstance(other, CellMoments):
+            return NotImplemented
+        if set(self.levels) == set(other.levels):
+            other = other.by(self.levels)
+        check_same_kind(self, other)
+        models = match_models(self.labels, other.labels)
+        theirs = column_order(other, models)
+        check_same_masks(self, other.cells.pick(theirs))
+        cells = self.cells + other.cells.pick(theirs)
+        gaps = None
+        if self.gaps is not None and other.gaps is not None:
+            gaps = self.gaps + reorder_pairs(other, models)
+        prints = add_prints(cells, self, other)
+        planned = None
+        if self.planned is not None or other.planned is not None:
+            planned = self.all_cells() + other.all_cells()
+        sketch = None
+        if self.sketch is not None and other.sketch is not None:
+            sketch = self.sketch + other.sketch
+        known = [part.dropped for part in (self, other) if part.dropped is not None]
+        return replace(
+            self, cells=cells, prints=prints, gaps=gaps, batches=self.batches + other.batches,
+            dropped=sum(known) if known else None, notes=self.notes & other.notes,
+            within=self.within or other.within, doubt=self.doubt | other.doubt, sketch=sketch,
+            planned=planned,
+        )  # fmt: skip
+
+    def all_cells(self) -> CountedCells:
+        """Give the cells with what was left out."""
+        return self.planned or CountedCells(self.cells.pick(np.arange(0)), self.prints)
+
+    def __radd__(self: M, other: object) -> M:
+        """Let ``sum`` start from its 0."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def by(self: M, levels: tuple[str, ...]) -> M:
+        """Name the same levels in another order."""
+        if levels == self.levels:
+            return self
+        at = [self.levels.index(level) for level in levels]
+
+        def reorder(found: Moments) -> Moments:
+            labels = tuple(found.labels[i] for i in at)
+            return replace(found, levels=levels, labels=labels, codes=found.codes[:, at])
+
+        gaps = None if self.gaps is None else reorder(self.gaps)
+        planned = self.planned
+        if planned is not None:
+            planned = replace(planned, cells=reorder(planned.cells))
+        return replace(self, cells=reorder(self.cells), gaps=gaps, planned=planned)
+
+    def log(self) -> Log:
+        """Give the moments the interface of a log."""
+        cells, order = in_order(self.cells)
+        prints = None if self.prints is None else self.prints[order]
+        gaps = None if self.gaps is None else in_order(self.gaps)[0]
+        bare = cells.pick(np.arange(0))
+        design = design_of_cells(cells, split_sizes(bare, prints), self.pointed, WORDS)
+        attrs: dict[str, Any] = {}
+        if self.batches > 1:
+            attrs = {"n_batches": self.batches, "checked": self._checked()}
+        if self.dropped is not None:
+            attrs["n_dropped"] = self.dropped
+        if self.notes.mixed:
+            names = listed(map(repr, self.notes.mixed))
+            attrs["mixed"] = f"{names}: the batches differ there, so it is not used"
+        source = Cells(
+            cells, WORDS, partial(point_counts, bare, prints), model_columns(self.labels), gaps
+        )  # fmt: skip
+        return Log(
+            design, hide_losses(cells.mean.shape[1], WORDS), self.labels, attrs, cells=source,
+            doubt=self.doubt,
+            complete=None if self.planned is None else self.planned.design(self.pointed),
+        )  # fmt: skip
+
+    def _checked(self) -> str:
+        """Describe what was compared between batches."""
+        number = f"{self.batches:,}"
+        if self.sketch is None:
+            return UNNAMED.format(number)
+        if self.sketch.complete:
+            return ACROSS.format(number)
+        return SAMPLED.format(number, len(self.sketch.hashes))
+
+
+@unread.register
+def _(losses: CellMoments, also: tuple[object, ...] = ()) -> Log:
+    if losses.within and losses.within not in also:
+        raise LogError(
+            f"the same evaluation appears in several logs, which the level {losses.within!r} "
+            f"tells apart. Expected a question for each of them, as in by={losses.within!r} or "
+            f"independent={losses.within!r}."
+        )
+    return losses.log()
+
+
+@aligned.register
+def _(one: CellMoments, two: Any) -> Any:
+    raise LogError(
+        "the moments of two logs cannot be paired: what the models share is gone. Expected the "
+        "moments of one frame with a column for each model, made with pairs=True."
+    )
+
+
+def summarize(
+    kind: type[M], losses: object, by: str | Sequence[str] | None, pairs: bool, missing: str
+) -> M:
+    """Compute the moments of one batch."""
+    if isinstance(losses, CellMoments):
+        raise LogError("these are moments already. Expected a loss log.")
+    log, within = read_batch(losses, by, missing)
+    if log.design.scores:
+        raise LogError(
+            "this log holds one score for each split, and moments are of the losses of single "
+            "points. Expected losses. Ask the log itself: it is short."
+        )
+    levels = levels_of(log, by)
+    log.design.check_labels(levels)
+    cells = log.moments(levels)
+    gaps = log.moments(levels, every_pair(log, len(cells.count))) if pairs else None
+    return assembled(
+        kind, log, log.design, cells, gaps, log.attrs.get("n_dropped"), within, log.complete
+    )
+
+
+def assembled(
+    kind: type[M],
+    log: Log,
+    design: Design,
+    cells: Moments,
+    gaps: Moments | None,
+    dropped: int | None,
+    within: str,
+    complete: Design | None,
+) -> M:
+    """Put the moments of one batch together with what is known of its log."""
+    levels = cells.levels
+    prints, sketch = hash_evaluations(design, levels)
+    planned = None if complete is None else count_cells(complete, levels)
+    doubt = replace(log, used=levels).doubts() & Caution.UNUSED_LEVEL
+    return kind(
+        drop_unused_labels(cells), log.labels, "point" in design.levels, prints,
+        None if gaps is None else drop_unused_labels(gaps), 1, dropped, SharedAttrs.of(log.noted),
+        within, doubt, sketch, planned,
+    )  # fmt: skip
+
+
+def count_cells(design: Design, levels: tuple[str, ...]) -> CountedCells:
+    """Count the evaluations in the cells of a log."""
+    table = design.cell_table(levels)
+    labels = tuple(design.levels[name].labels for name in levels)
+    count = table.total[table.used].astype(np.float64)
+    nothing = np.zeros((len(count), 0))
+    cells = Moments(levels, labels, design.codes_of(table), count, nothing, nothing, np.zeros(0))
+    return CountedCells(drop_unused_labels(cells), hash_evaluations(design, levels)[0])
+
+
+def read_batch(losses: object, by: str | Sequence[str] | None, missing: str) -> tuple[Log, str]:
+    """Read a batch; where an evaluation appears twice, see if a level of ``by`` differs."""
+    more = [name for name in ((by,) if isinstance(by, str) else by or ()) if name not in LEVELS]
+    try:
+        return read(losses, missing=missing), ""
+    except LogError:
+        if not more:
+            raise
+        return read(losses, missing=missing, by=more[0]), more[0]
+
+
+def levels_of(log: Log, by: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Choose the levels of the cells: those in ``by``, or all but the points."""
+    if by is None:
+        return cell_levels(log.design)
+    names = (by,) if isinstance(by, str) else tuple(by)
+    unknown = [name for name in names if name not in log.design.levels]
+    if unknown:
+        raise LogError(
+            f"the log has no level {unknown[0]!r}. Expected some of its levels: "
+            f"{listed(map(repr, log.design.levels)) or 'none'}."
+        )
+    return names
+
+
+def every_pair(log: Log, cells: int) -> Differences:
+    """Pair all models with each other, in each carried cell."""
+    columns = model_columns(log.labels)
+    if len(columns) < 2:
+        raise LogError(
+            "pairs=True asks for what models share, and the log holds one model. Expected two "
+            "or more: a frame with a column for each model."
+        )
+    left, right = np.triu_indices(len(columns), 1)
+    if cells * len(left) * columns.shape[1] > MOST_GAPS:
+        raise LogError(
+            f"pairs=True would keep {cells * len(left) * columns.shape[1]:,} differences. "
+            f"Expected at most {MOST_GAPS:,}. Compare fewer models, or fewer levels: by='fold'."
+        )
+    return Differences(log.panels, columns[left].reshape(-1), columns[right].reshape(-1))
+
+
+def drop_unused_labels(found: Moments) -> Moments:
+    """Keep the labels that occur, and nothing of the log's own index."""
+    labels, codes = [], np.empty_like(found.codes)
+    for i, names in enumerate(found.labels):
+        used, codes[:, i] = np.unique(found.codes[:, i], return_inverse=True)
+        labels.append(tuple(as_index(names).take(used)))
+    return replace(found, labels=tuple(labels), codes=codes)
+
+
+# --- what two batches have in common --------------------------------------------------------------
+
+
+def check_same_kind(one: CellMoments, two: CellMoments) -> None:
+    """Refuse batches of other levels, with and without pairs, or in other units."""
+    if one.levels != two.levels or one.pointed != two.pointed:
+        mine, yours = (
+            ", ".join(map(repr, [*part.levels, *(["point"] if part.pointed else [])])) or "none"
+            for part in (one, two)
+        )
+        raise LogError(
+            f"the batches have different levels: {mine} and {yours}. Expected the same in each "
+            f"batch. Pass by= the levels that all batches have."
+        )
+    if (one.gaps is None) != (two.gaps is None):
+        raise LogError(
+            "one batch keeps what two models share and the other does not. Expected "
+            "pairs=True for both, or for none."
+        )
+    units, others = (
+        part.labels.units if isinstance(part.labels, ArrayLabels) else units_of(part.attrs)
+        for part in (one, two)
+    )
+    if units != others:
+        raise LogError(
+            f"the losses are in units {units!r} in one batch and {others!r} in the other. "
+            f"Expected the same in each batch. Convert them, or set it: log.attrs['units'] = "
+            f"{units or others!r}."
+        )
+
+
+def check_same_masks(one: CellMoments, two: Moments) -> None:
+    """Refuse a carried cell that has losses in one batch and none in the other."""
+    mine, yours = (np.isnan(found.mean).any(axis=0) for found in (one.cells, two))
+    apart = np.flatnonzero(mine != yours)
+    if len(apart):
+        name = one.labels.name(int(apart[0]))
+        raise LogError(
+            f"the losses of {name} are all missing (NaN) in one batch and not in another. "
+            f"Expected a number for every evaluation, or none at all. Fill the gap, or mask "
+            f"it everywhere."
+        )
+
+
+def match_models(one: Labels, two: Labels) -> IntArray:
+    """Find the models of one batch in another; their grids must be the same."""
+    mine, yours = list(one.models), list(two.models)
+    if type(one) is not type(two) or (
+        isinstance(one, FrameLabels)
+        and isinstance(two, FrameLabels)
+        and (one.columns_axis is None) != (two.columns_axis is None)
+    ):
+        raise LogError(
+            "the batches come from containers of different kinds. Expected all from Series, from "
+            "DataFrames, from DataArrays or from Datasets."
+        )
+    if len(mine) != len(yours) or set(mine) != set(yours):
+        raise LogError(
+            f"the batches hold different models: {listed(map(repr, mine))} in one, "
+            f"{listed(map(repr, yours))} in the other. Expected the same names in each batch."
+        )
+    if isinstance(one, ArrayLabels) and isinstance(two, ArrayLabels):
+        check_same_grid(one, two)
+    return np.array([yours.index(model) for model in mine], dtype=np.int64)
+
+
+def check_same_grid(one: ArrayLabels, two: ArrayLabels) -> None:
+    """Refuse batches whose carried dimensions differ in order, size or labels."""
+    for dim in dict.fromkeys((*one.dims, *two.dims)):
+        mine, yours = (
+            pd.Index(labels.coords[dim].values) if dim in labels.coords and dim != "model" else None
+            for labels in (one, two)
+        )
+        alike = mine is yours if mine is None or yours is None else mine.equals(yours)
+        if one.dims != two.dims or one.sizes != two.sizes or not alike:
+            raise LogError(
+                f"the batches lie on different grids along {dim!r}: {one.dims} of sizes "
+                f"{one.sizes} and {two.dims} of sizes {two.sizes}. Expected the same carried "
+                f"dimensions and labels in each batch, in one order."
+            )
+
+
+def column_order(part: CellMoments, models: IntArray) -> IntArray:
+    """Order the columns of a batch as those of the models of another one."""
+    own = model_columns(part.labels)
+    order = np.empty(own.size, dtype=np.int64)
+    order[own.reshape(-1)] = own[models].reshape(-1)
+    return order
+
+
+def reorder_pairs(part: CellMoments, models: IntArray) -> Moments:
+    """Take the differences of a batch for models in another order, with the sign that follows."""
+    log, own = part.log(), model_columns(part.labels)[models]
+    left, right = np.triu_indices(len(own), 1)
+    pairs = Differences(log.panels, own[left].reshape(-1), own[right].reshape(-1))
+    return drop_unused_labels(log.moments(part.levels, pairs))
+
+
+def find_cells(whole: Moments, part: Moments) -> IntArray:
+    """Find the cells of a part among those of a sum that holds it."""
+    codes = np.empty_like(part.codes)
+    for i, labels in enumerate(whole.labels):
+        place_of = {label: code for code, label in enumerate(labels)}
+        moved = np.array([place_of[label] for label in part.labels[i]], dtype=np.int64)
+        codes[:, i] = moved[part.codes[:, i]]
+    return CellIndex.numbered(list(map(len, whole.labels)), whole.codes.T)[0].find(codes.T)
+
+
+def concat_models(parts: Mapping[Hashable, M]) -> M:
+    """Make a column of each model, if all were evaluated on the same points.
+
+    Raises
+    ------
+    LogError
+        If two models differ in a cell, its count, or the sum of the hashes of its points.
+    """
+    every = list(parts)
+    names = [every[at] for at in canonical(every).tolist()]
+    first, *others = names
+    points = {name: points_by_cell(parts[name]) for name in names}
+    for name in others:
+        check_same_points(first, points[first], name, points[name], parts[first].levels)
+    cells = [in_order(parts[name].cells)[0] for name in names]
+    prints = parts[first].prints
+    return replace(
+        parts[first],
+        cells=replace(
+            cells[0],
+            mean=np.concatenate([found.mean for found in cells], axis=1),
+            m2=np.concatenate([found.m2 for found in cells], axis=1),
+            origin=np.concatenate([found.origin for found in cells]),
+        ),
+        prints=None if prints is None else prints[in_order(parts[first].cells)[1]],
+        labels=FrameLabels(names, pd.Index(names, name="model", tupleize_cols=False)),
+        batches=max(part.batches for part in parts.values()),
+        notes=reduce(and_, (part.notes for part in parts.values())),
+    )
+
+
+PointsByCell = dict[tuple[Any, ...], tuple[int, int]]
+"""For each cell, by its labels, the number of its points and the sum of their hashes."""
+
+
+def points_by_cell(part: CellMoments) -> PointsByCell:
+    """Count and hash the points of each cell, in the order of the labels."""
+    cells, order = in_order(part.cells)
+    prints = np.zeros(len(order)) if part.prints is None else part.prints[order]
+    labels = [as_index(names) for names in cells.labels]
+    return {
+        tuple(names[code] for names, code in zip(labels, codes, strict=True)): (round(n), int(sum_))
+        for codes, n, sum_ in zip(cells.codes.tolist(), cells.count.tolist(), prints, strict=True)
+    }
+
+
+def check_same_points(
+    name: Hashable, one: PointsByCell, other: Hashable, two: PointsByCell, levels: Sequence[str]
+) -> None:
+    """Refuse two models that were not evaluated on the same points, by the first cell."""
+    for cell in (*one, *two):
+        mine, yours = one.get(cell, (0, 0)), two.get(cell, (0, 0))
+        if mine != yours:
+            where = place(dict(zip(levels, cell, strict=True))) or "the log"
+            how = "other points" if mine[0] == yours[0] else f"{mine[0]:,} and {yours[0]:,} points"
+            raise LogError(
+                f"the models were not evaluated on the same points: {name!r} and {other!r} have "
+                f"{how} at {where}. Expected every model on every evaluation."
+            )

@@ -1,0 +1,426 @@
+"""Put two logs side by side: the same evaluations, matched by label and never by order."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from functools import singledispatch
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from cvstats.core.design import LEVELS
+from cvstats.errors import MOST, LogError, listed, place, spelled, unpaired
+from cvstats.log import pandas as frames
+from cvstats.log import xarray as arrays
+
+EXPECTED = "Expected the same evaluations in both: the same points in the same folds."
+
+
+@singledispatch
+def aligned(one: Any, two: Any) -> Any:
+    """Put the second log in the order of the first one's evaluations.
+
+    Raises
+    ------
+    LogError
+        If the two are of different kinds, or were not evaluated on the same points and folds.
+    """
+    raise LogError(
+        f"a {type(one).__name__} is not a loss log. Expected two pandas or xarray objects of one "
+        f"kind, a log for each model."
+    )
+
+
+def same_kind(one: object, two: object) -> None:
+    """Refuse logs in containers of two kinds."""
+    if isinstance(two, type(one)):
+        return
+    hint = ""
+    if isinstance(two, str):
+        hint = f" A model is named by reference={two!r}."
+    elif isinstance(two, np.ndarray | list | tuple):
+        hint = (
+            " Bare numbers have no labels to pair by. If they are in the order of the first log, "
+            "say so: pandas.Series(numbers, log.index), or array.copy(data=numbers)."
+        )
+    raise LogError(
+        f"a {type(one).__name__} cannot be compared to a {type(two).__name__}. Expected two "
+        f"logs of one kind.{hint}"
+    )
+
+
+SAME = ("holds", "metric", "metrics", "loss", "units")
+"""Facts in which two logs have to agree, where both state them."""
+
+NOT_OF_DIFFERENCES = ("range", "no_information")
+"""Facts about losses that their differences do not share."""
+
+
+def same_facts(one: Any, two: Any) -> dict[Any, Any]:
+    """Find the attrs that two logs share, and refuse losses that mean different things.
+
+    Raises
+    ------
+    LogError
+        If one log holds scores of splits and the other losses of points, or their metrics, losses
+        or units differ.
+    """
+    mine, yours = (dict(getattr(log, "attrs", {})) for log in (one, two))
+    for name in SAME:
+        stated = name in mine and name in yours
+        stated |= name == "holds" and (name in mine or name in yours)
+        if stated and repr(mine.get(name)) != repr(yours.get(name)):
+            raise LogError(
+                f"the logs differ in attrs[{name!r}]: {spelled(mine.get(name))} and "
+                f"{spelled(yours.get(name))}. Expected the same kind of losses in both. Make both "
+                f"logs in one way, or correct the attrs."
+            )
+    return {
+        name: fact
+        for name, fact in mine.items()
+        if name in yours and repr(fact) == repr(yours[name])
+    }
+
+
+def facts_of_differences(facts: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Choose the attrs of differences of losses: a difference of 1 - score is one of -score."""
+    found = {name: fact for name, fact in facts.items() if name not in NOT_OF_DIFFERENCES}
+    if found.get("orientation") == "1 - score":
+        found["orientation"] = "-score"
+    if isinstance(found.get("metrics"), Mapping):
+        found["metrics"] = {
+            name: facts_of_differences(part) if isinstance(part, Mapping) else part
+            for name, part in found["metrics"].items()
+        }
+    return found
+
+
+def partners(mine: Sequence[Hashable], yours: Sequence[Hashable]) -> list[int]:
+    """For each model of one log the place of its partner in the other, by name."""
+    if len(mine) == len(yours) == 1:
+        return [0]
+    if len(mine) != len(yours) or set(mine) != set(yours):
+        raise LogError(
+            f"the logs hold different models: {listed(map(repr, mine))} in the first, "
+            f"{listed(map(repr, yours))} in the second. Expected one model in each, or the same "
+            f"in both."
+        )
+    return [list(yours).index(model) for model in mine]
+
+
+@aligned.register(pd.Series)
+@aligned.register(pd.DataFrame)
+def _(one: Any, two: Any) -> Any:
+    same_kind(one, two)
+    if isinstance(one, pd.DataFrame):
+        for log in (one, two):
+            frames.FrameLabels.of(log)
+        two = two.iloc[:, partners(list(one.columns), list(two.columns))]
+    return two.iloc[order(one.index, two.index)].set_axis(one.index, axis=0)
+
+
+COMMON_ROWS = (
+    "common = log.index.intersection(other.index); log, other = log.loc[common], other.loc[common]"
+)
+COMMON_CELLS = "log, other = xarray.align(log, other, join='inner')"
+
+
+def order(one: pd.Index, two: pd.Index, common: str = COMMON_ROWS) -> Any:
+    """Find the positions of the evaluations of one index in another."""
+    if one.is_(two):
+        return slice(None)
+    if one.nlevels == 1 and one.name is None:
+        raise LogError(
+            "two logs without levels cannot be matched row by row. Expected at least a level "
+            "'point' that names the evaluations. Type log.rename_axis('point')."
+        )
+    if set(one.names) != set(two.names):
+        both = {*one.names} & {*two.names}
+        apart = [name for name in (*one.names, *two.names) if name not in both]
+        raise LogError(
+            f"the logs have different levels: {listed(map(repr, apart))} in one of them only. "
+            f"Expected the same levels in both. Drop it, as in log.droplevel({apart[0]!r})."
+        )
+    if isinstance(two, pd.MultiIndex) and one.names != two.names:
+        two = two.reorder_levels(list(one.names))
+    named = "point" in one.names
+    if named and one.equals(two):
+        return slice(None)
+    for index, which in ((one, "first"), (two, "second")):
+        if not index.is_unique:
+            raise twice_in(index, which, named)
+    if one.equals(two):
+        return slice(None)
+    at = two.get_indexer(one)
+    if (at < 0).any() or len(one) != len(two):
+        raise not_the_same(one, two, at, common)
+    return at
+
+
+def twice_in(index: pd.Index, which: str, named: bool) -> LogError:
+    """Words for labels that do not tell evaluations apart."""
+    again = np.flatnonzero(index.duplicated())
+    shown = listed([words(index, int(i)) for i in again[:MOST]], len(again))
+    if named:
+        return LogError(
+            f"the same evaluation appears twice in the {which} log: {shown}. Expected each once. "
+            f"Drop the copies: log[~log.index.duplicated()]."
+        )
+    return LogError(
+        f"the {which} log has no level 'point', and its other levels do not tell the evaluations "
+        f"apart: {shown} stands there more than once. Expected the identity of each point in "
+        f"both logs. Add it: log.set_axis(points).rename_axis('point'), or cvstats.as_log(frame, "
+        f"point='id')."
+    )
+
+
+def not_the_same(one: pd.Index, two: pd.Index, at: Any, common: str) -> LogError:
+    """Put into words how the evaluations differ; other folds are not other points.
+
+    ``common`` keeps in both logs what both have, where that is anything.
+    """
+    if (
+        isinstance(one, pd.MultiIndex)
+        and isinstance(two, pd.MultiIndex)
+        and "fold" in one.names
+        and one.nlevels > 1
+    ):
+        rest, other = one.droplevel("fold"), two.droplevel("fold")
+        if rest.is_unique and other.is_unique and len(rest) == len(other):
+            there = other.get_indexer(rest)
+            if (there >= 0).all():
+                row = int(np.flatnonzero(at < 0)[0])
+                folds = (
+                    one.get_level_values("fold")[row],
+                    two.get_level_values("fold")[there[row]],
+                )
+                return LogError(
+                    f"the models were evaluated in different folds: {words(rest, row)} stands "
+                    f"in fold {spelled(folds[0])} of the first log and in fold "
+                    f"{spelled(folds[1])} of the second. A paired comparison needs one "
+                    f"partition. {EXPECTED} Evaluate both models on one plan."
+                )
+    only_one = np.flatnonzero(at < 0)
+    seen = np.zeros(len(two), dtype=bool)
+    seen[at[at >= 0]] = True
+    only_two = np.flatnonzero(~seen)
+    parts = [
+        f"only the {which} log has {listed([words(index, int(i)) for i in rows[:MOST]], len(rows))}"
+        for which, index, rows in (("first", one, only_one), ("second", two, only_two))
+        if len(rows)
+    ]
+    some = f"Keep the common ones with {common}; or evaluate" if (at >= 0).any() else "Evaluate"
+    return unpaired(f"{', and '.join(parts)}. {EXPECTED} {some} both models on one plan.")
+
+
+def words(index: pd.Index, row: int) -> str:
+    """Put one label of an index in words."""
+    label = index[row]
+    labels = label if isinstance(index, pd.MultiIndex) else (label,)
+    return place(dict(zip(map(str, index.names), labels, strict=True)))
+
+
+@aligned.register(xr.DataArray)
+@aligned.register(xr.Dataset)
+def _(one: Any, two: Any) -> Any:
+    same_kind(one, two)
+    if set(one.dims) != set(two.dims):
+        raise LogError(
+            f"the logs have different dimensions: {tuple(one.dims)} and {tuple(two.dims)}. "
+            f"Expected the same in both."
+        )
+    if isinstance(one, xr.Dataset):
+        names = list(two.data_vars)
+        two = two[[names[i] for i in partners(list(one.data_vars), names)]]
+    for name in LEVELS:
+        if (name in one.coords) != (name in two.coords):
+            raise LogError(
+                f"the logs have different levels: {name!r} in one of them only. Expected the same "
+                f"levels in both. Drop it, as in log.drop_vars({name!r})."
+            )
+    tested = arrays.level_dims(one if isinstance(one, xr.DataArray) else first_of(one))
+    one, two = load_levels(one, tested), load_levels(two, tested)
+    for dim in one.dims:
+        two = two.isel({dim: places(one, two, dim, dim in tested)})
+    for name in LEVELS:
+        if not same_coordinate(one, two, name):
+            raise LogError(
+                f"the models were evaluated in different {name}s: the coordinate {name!r} "
+                f"of the two logs differs. A paired comparison needs one partition. "
+                f"Expected the same {name} of each point in both logs."
+            )
+    if isinstance(one, xr.Dataset):
+        pairs = zip(one.data_vars, two.data_vars, strict=True)
+        turned = {
+            yours: two[yours].variable.transpose(*one[mine].dims)  # coordinates stay as they are
+            for mine, yours in pairs
+        }
+        return two.assign(turned)
+    return two.transpose(*one.dims)
+
+
+def load_levels(log: Any, tested: tuple[Hashable, ...]) -> Any:
+    """Load levels that are lazy, which are compared before any loss is computed."""
+    if isinstance(log, xr.DataArray):
+        return arrays.in_memory(log, tested)
+    loaded = arrays.in_memory(first_of(log), tested)
+    return log.assign_coords({name: loaded.coords[name] for name in loaded.coords})
+
+
+def first_of(log: xr.Dataset) -> xr.DataArray:
+    """Take the first model of a dataset."""
+    return next(iter(log.data_vars.values()))
+
+
+def labels_along(log: Any, dim: Hashable, counted: bool) -> pd.Index | None:
+    """Find the labels of a dimension: its index, else the levels that lie along it."""
+    if dim in log.indexes:
+        index = log.indexes[dim]
+        return index if isinstance(index, pd.MultiIndex) else index.rename(str(dim))
+    if dim in LEVELS or not counted:
+        return None
+    along = [name for name in LEVELS if name in log.coords and log.coords[name].dims == (dim,)]
+    if along:
+        values = [log.coords[name].values for name in along]
+        several = len(along) > 1
+        labels: pd.Index = (
+            pd.MultiIndex.from_arrays(values, names=along)
+            if several
+            else pd.Index(values[0], name=along[0])
+        )
+        if "point" in log.coords or labels.is_unique:  # as scores are, one for each split
+            return labels
+    if "point" in log.coords and dim in log.coords["point"].dims:
+        return None  # its coordinate is compared as a whole
+    raise LogError(
+        f"nothing along the dimension {dim!r} names the points. Expected a coordinate 'point' in "
+        f"both logs, as in log.assign_coords(point=({dim!r}, points))."
+    )
+
+
+def places(one: Any, two: Any, dim: Hashable, counted: bool) -> Any:
+    """Find the positions of the labels of one log's dimension in another."""
+    mine, yours = (labels_along(log, dim, counted) for log in (one, two))
+    if mine is None or yours is None:
+        if one.sizes[dim] != two.sizes[dim]:
+            raise LogError(
+                f"the logs differ in length along {dim!r}: {one.sizes[dim]:,} and "
+                f"{two.sizes[dim]:,}. Expected the same evaluations in both."
+            )
+        return slice(None)
+    if dim == "model":
+        return partners(list(mine), list(yours))
+    return slice(None) if mine.equals(yours) else order(mine, yours, COMMON_CELLS)
+
+
+def same_coordinate(one: Any, two: Any, name: str) -> bool:
+    """Whether a level that is a coordinate of both logs says the same."""
+    if name not in one.coords or name in one.indexes or name in two.indexes:
+        return True  # by their indexes the logs have been matched
+    mine, yours = (log.coords[name].variable.to_base_variable() for log in (one, two))
+    if set(mine.dims) != set(yours.dims):
+        return False
+    return bool(mine.equals(yours.transpose(*mine.dims)))
+
+
+def subtracted(one: Any, two: Any) -> Any:
+    """Subtract the second log from the first, which keeps its labels and levels."""
+    facts = same_facts(one, two)
+    two = aligned(one, two)
+    gaps: Any
+    if isinstance(one, pd.Series):
+        gaps = as_floats(one) - as_floats(two)
+    elif isinstance(one, pd.DataFrame):
+        gaps = as_floats(one) - as_floats(two.set_axis(one.columns, axis=1))
+    elif isinstance(one, xr.DataArray):
+        gaps = minus(one, two)
+    else:
+        pairs = zip(one.data_vars, two.data_vars, strict=True)
+        gaps = one.assign({mine: minus(one[mine], two[yours]).variable for mine, yours in pairs})
+    gaps.attrs = facts_of_differences(facts)
+    return gaps
+
+
+def as_floats(log: Any) -> Any:
+    """Turn losses into float64, so that no unsigned or boolean one wraps around."""
+    if isinstance(log, pd.DataFrame):
+        plain = all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in log.dtypes)
+        return log.astype(np.float64) if plain else log.apply(as_floats)
+    return pd.Series(frames.numbers(log).astype(np.float64), index=log.index, name=log.name)
+
+
+def minus(one: xr.DataArray, two: xr.DataArray) -> xr.DataArray:
+    """Subtract the numbers of another array, whose coordinates have been compared."""
+    for array in (one, two):
+        if array.dtype.kind not in "fiub":
+            raise arrays.no_numbers(array)
+    left, right = one.astype(np.float64), two.variable.astype(np.float64)
+    with xr.set_options(keep_attrs=True):
+        gap: xr.DataArray = left - right
+    return gap.transpose(*one.dims)
+
+
+@singledispatch
+def against(log: Any, reference: Any) -> Any:
+    """Subtract the reference from every other model."""
+    raise LogError(f"a {type(log).__name__} has no models to choose a reference from.")
+
+
+@against.register
+def _(log: pd.DataFrame, reference: Any) -> pd.DataFrame:
+    floats: pd.DataFrame = as_floats(log)
+    return floats.drop(columns=[reference]).sub(floats[reference], axis=0)
+
+
+@against.register
+def _(log: xr.DataArray, reference: Any) -> xr.DataArray:
+    models = names_of(log)
+    others = [i for i, label in enumerate(models) if label != reference]
+    return minus(log.isel(model=others), log.isel(model=models.index(reference)))
+
+
+@against.register
+def _(log: xr.Dataset, reference: Any) -> xr.Dataset:
+    rest = log.drop_vars(reference)
+    gaps = {name: minus(rest[name], log[reference]).variable for name in rest.data_vars}
+    return rest.assign(gaps)
+
+
+def names_of(log: xr.DataArray) -> list[Hashable]:
+    """List the models of an array, by number where they have no labels."""
+    return list(log.indexes["model"]) if "model" in log.indexes else list(range(log.sizes["model"]))
+
+
+@singledispatch
+def every_pair(log: Any) -> Any:
+    """Subtract the second of each two models from the first."""
+    raise LogError(f"a {type(log).__name__} has no models to pair.")
+
+
+@every_pair.register
+def _(log: pd.DataFrame) -> pd.DataFrame:
+    floats = as_floats(log)
+    pairs = list(combinations(log.columns, 2))
+    gaps = {pair: floats[pair[0]] - floats[pair[1]] for pair in pairs}
+    columns = pd.MultiIndex.from_tuples(pairs, names=["model", "other"])
+    return pd.DataFrame(gaps, index=log.index).set_axis(columns, axis=1)
+
+
+@every_pair.register
+def _(log: xr.DataArray) -> xr.DataArray:
+    models = names_of(log)
+    pairs = list(combinations(range(len(models)), 2))
+    left, right = ([pair[side] for pair in pairs] for side in (0, 1))
+    paired = log.drop_vars("model", errors="ignore").rename(model="pair")
+    gaps = minus(paired.isel(pair=left), paired.isel(pair=right))
+    names = (("pair", [models[i] for i in side]) for side in (left, right))
+    return gaps.assign_coords(dict(zip(("model", "other"), names, strict=True)))
+
+
+@every_pair.register
+def _(log: xr.Dataset) -> xr.DataArray:
+    gaps: xr.DataArray = every_pair(log.to_dataarray("model"))
+    return gaps

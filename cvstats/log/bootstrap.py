@@ -1,0 +1,743 @@
+"""From a log to bootstrap samples as arrays: a row for each fit, a column for each point."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import pairwise
+from numbers import Real
+from typing import Any, TypeAlias, TypeVar, cast
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import ArrayLike, NDArray
+
+from cvstats.core.design import LEVELS, Design
+from cvstats.core.folds import count_cells
+from cvstats.core.types import FloatArray, IntArray, MaskArray
+from cvstats.errors import MOST, LogError, is_number, listed, place, spelled
+from cvstats.log.align import partners
+from cvstats.log.log import Log
+from cvstats.log.read import read
+from cvstats.log.xarray import ArrayLabels, evaluated
+
+T = TypeVar("T")
+
+SLAB = 1 << 17
+"""Numbers that are worked on at once: they stay in the processor's cache."""
+
+
+@dataclass(frozen=True, eq=False)
+class BootstrapCounts:
+    """Who is in the samples of the fits of one data set.
+
+    Parameters
+    ----------
+    counts : array of int, shape (fits, points)
+        How often each point is in the sample that a fit was trained on.
+    here : array of bool, shape (fits, points), optional
+        Which evaluations there are; None where all are.
+    """
+
+    counts: IntArray
+    here: MaskArray | None = None
+
+    @property
+    def slabs(self) -> Iterator[slice]:
+        """Cut the fits into runs of a few."""
+        fits, points = self.counts.shape
+        step = max(1, SLAB // max(points, 1))
+        return (slice(start, start + step) for start in range(0, fits, step))
+
+    def out(self, slab: slice) -> MaskArray:
+        """Tell which evaluations of some fits are out of bag."""
+        out: MaskArray = self.counts[slab] == 0
+        return out if self.here is None else out & self.here[slab]
+
+    @cached_property
+    def times(self) -> FloatArray:
+        """How many fits have each point out of bag."""
+        total = np.zeros(self.counts.shape[1])
+        for slab in self.slabs:
+            total += self.out(slab).sum(axis=0)
+        return total
+
+    @cached_property
+    def share(self) -> FloatArray:
+        """Share of the points that each fit has out of bag."""
+        return np.concatenate([self.out(slab).mean(axis=1) for slab in self.slabs])
+
+    @cached_property
+    def usual(self) -> FloatArray:
+        """Mean count of each point."""
+        usual: FloatArray = self.counts.mean(axis=0)
+        return usual
+
+    @cached_property
+    def first(self) -> tuple[int, int]:
+        """Find an evaluation that is out of bag."""
+        point = int((self.times > 0).argmax())
+        for slab in self.slabs:
+            fits = np.flatnonzero(self.out(slab)[:, point])
+            if len(fits):
+                return slab.start + int(fits[0]), point
+        raise LogError("no point is out of bag. Expected evaluations of count 0.")
+
+    def covary(self, fits: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Sum, over the fits, the products of each point's counts with numbers of each fit.
+
+        ``fits`` has a row for each column of losses. Both factors are taken about their means.
+        The second array sums the squares of the products.
+        """
+        apart = fits - fits.mean(axis=1, keepdims=True)
+        products = np.zeros((len(fits), self.counts.shape[1]))
+        squares = np.zeros_like(products)
+        for slab in self.slabs:
+            drawn = self.counts[slab] - self.usual
+            products += apart[:, slab] @ drawn
+            squares += apart[:, slab] ** 2 @ np.square(drawn, out=drawn)
+        return products, squares
+
+
+def counts_of(design: Design) -> IntArray | None:
+    """Read the labels of ``count`` as numbers, by code; None where one that occurs is none."""
+    numbers, odd = counts_and_odd(design)
+    return None if odd else numbers
+
+
+def counts_and_odd(design: Design) -> tuple[IntArray, list[Hashable]]:
+    """Read the labels of ``count`` by code (-1: no count), and list those that occur and are none.
+
+    Labels of losses that were dropped are read too: they still show who was drawn.
+    """
+    labels = design.levels["count"].labels
+    numbers = np.full(len(labels), -1, dtype=np.int64)
+    for code in range(len(labels)):
+        with suppress(TypeError, ValueError, OverflowError):
+            number = int(labels[code])
+            if number >= 0 and labels[code] == number:
+                numbers[code] = number
+    occurring = design.codes_of(design.cell_table(("count",)))[:, 0].tolist()
+    return numbers, [labels[code] for code in occurring if numbers[code] < 0]
+
+
+def code_of(design: Design, level: str, label: Hashable) -> int | None:
+    """Find the code of a label that occurs, such as repetition 0."""
+    labels = design.levels[level].labels
+    for code in design.codes_of(design.cell_table((level,)))[:, 0].tolist():
+        if labels[code] == label:
+            return int(code)
+    return None
+
+
+def remembered(design: Design, what: Hashable, make: Callable[[], T]) -> T:
+    """Look up what was found out about this index, if its labels are still the same.
+
+    What a design remembers goes by the codes of an index, which may get other labels.
+    """
+    labels = [np.asarray(level.labels) for level in design.levels.values()]
+    before, found = design.facts.get(what, ((), None))
+    if len(before) != len(labels) or not all(map(np.array_equal, before, labels)):
+        found = make()
+        design.facts[what] = labels, found
+    return cast(T, found)
+
+
+def tally(design: Design) -> tuple[IntArray, IntArray]:
+    """Tell, for each (sample, repetition), its codes and the rows of count 0, 1 and above."""
+    return remembered(design, "tally", partial(tallied, design))
+
+
+def tallied(design: Design) -> tuple[IntArray, IntArray]:
+    """Count them."""
+    numbers = counts_of(design)
+    codes, rows = count_cells(design, ("sample", "repetition", "count"))
+    key = codes[:, 0] * (codes[:, 1].max(initial=0) + 1) + codes[:, 1]
+    _, first, group = np.unique(key, return_index=True, return_inverse=True)
+    found = np.zeros((len(first), 3), dtype=np.int64)
+    if numbers is not None:
+        np.add.at(found, (group, np.minimum(numbers[codes[:, 2]], 2)), rows)
+    return codes[first, :2], found
+
+
+def own_fit(design: Design) -> int | None:
+    """Find repetition 0, the fit on the sample itself; None where there is none.
+
+    Counts of 0 beside others show that it is a bootstrap sample like the rest; and so do
+    counts above 1, if no repetition has a point out of bag.
+    """
+    code = code_of(design, "repetition", 0)
+    if code is None:
+        return None
+    groups, found = tally(design)
+    mine = found[groups[:, 1] == code]
+    drawn = np.any((mine[:, 0] > 0) & (mine[:, 1:].sum(axis=1) > 0))
+    again = mine[:, 2].any() and not found[:, 0].any()
+    return None if drawn or again else code
+
+
+@dataclass(frozen=True, eq=False)
+class Resample:
+    """The fits of one data set, and where in the log their losses stand.
+
+    Parameters
+    ----------
+    label : hashable
+        The label of the data set on the level ``sample``.
+    fits : sequence
+        The labels of the bootstrap fits on the level ``repetition``.
+    bags : BootstrapCounts
+        The counts of the bootstrap fits.
+    rows : array of int, shape (fits, points), or slice
+        The row of each loss; a slice where they lie in this order.
+    own : BootstrapCounts, optional
+        The one fit on the data set itself; its counts are the weights of the points.
+    own_rows : the same, shape (1, points), optional
+        The rows of its losses.
+    """
+
+    label: Hashable
+    fits: Sequence[Hashable]
+    bags: BootstrapCounts
+    rows: IntArray | slice
+    own: BootstrapCounts | None
+    own_rows: IntArray | slice | None
+
+    def losses(self, values: FloatArray) -> FloatArray:
+        """Lay out a column of losses, fits by points."""
+        return values[self.rows].reshape(self.bags.counts.shape)
+
+    def own_losses(self, values: FloatArray) -> FloatArray:
+        """Lay out the losses of the fit on the data set itself, one row."""
+        return values[self.own_rows].reshape(1, -1)
+
+    def check_draws(self) -> None:
+        """Refuse samples that are not n draws from n points: their counts show who is missing."""
+        n = self.bags.counts.shape[1]
+        draws = self.bags.counts.sum(axis=1)
+        wrong = np.flatnonzero(draws != n)
+        if len(wrong):
+            found = [f"{draws[b]:,} in {place({'repetition': self.fits[b]})}" for b in wrong[:MOST]]
+            raise LogError(
+                f"the log has {n:,} points, and the counts add up to {listed(found, len(wrong))}. "
+                f"Expected as many draws as points in every bootstrap sample. Log every point in "
+                f"each repetition, with its count; for samples drawn in another way, use "
+                f"location_shifted."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Numbered:
+    """The labels of a level that occur, in their own order where they have one."""
+
+    codes: IntArray
+    labels: Any
+    number: NDArray[Any]
+
+    @classmethod
+    def of(cls, design: Design, level: str) -> Numbered:
+        """Give each a number from 0 on, and -1 to all others."""
+        if level not in design.levels:
+            return cls(np.zeros(1, dtype=np.int64), [0], np.zeros(design.size, dtype=np.int8))
+        stored = design.levels[level]
+        used = design.codes_of(design.cell_table((level,)))[:, 0]
+        with suppress(TypeError):  # labels without an order keep that of their codes
+            used = used[np.argsort(np.asarray(stored.labels)[used], kind="stable")]
+        codes = stored.block(0, design.size)
+        if np.array_equal(used, np.arange(len(stored.labels))):
+            return cls(used, stored.labels, codes)
+        number = np.full(len(stored.labels) + 1, -1)
+        number[used] = np.arange(len(used))
+        return cls(used, stored.labels, number[codes])
+
+    def label(self, number: int) -> Hashable:
+        """Give the label of a number."""
+        found: Hashable = self.labels[int(self.codes[number])]
+        return found
+
+    def __len__(self) -> int:
+        """Count the labels."""
+        return len(self.codes)
+
+
+def without_undrawn(log: Log) -> Log:
+    """Leave out what was not drawn and has no loss: a place of a dense table, and no test."""
+    design = log.design
+    if "count" not in design.levels or code_of(design, "count", 0) is None:
+        return log
+    keep = evaluated(log.panels)
+    keep |= design.levels["count"].block(0, design.size) != code_of(design, "count", 0)
+    if design.present is not None:
+        keep &= design.present
+    return log if keep.all() else replace(log, design=replace(design, present=keep, facts={}))
+
+
+def resamples(design: Design) -> list[Resample]:
+    """Lay out the fits of each data set (remembered).
+
+    Rows without a loss that was dropped still have their counts.
+
+    Raises
+    ------
+    LogError
+        If a repetition lacks points of its data set.
+    """
+
+    def make() -> list[Resample]:
+        rows = Rows.of(design)
+        return [laid_out(rows, s, part) for s, part in enumerate(rows.by_sample())]
+
+    return remembered(design, "resamples", make)
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """The points that were drawn, fit after fit, and where in the log their losses stand.
+
+    Parameters
+    ----------
+    fit, count : array of int, shape (draws,)
+        The number of the fit, and how often the point is in its sample.
+    rows : array of int, shape (draws,), or slice
+        The row of each loss.
+    fits, points : int
+        How many fits and different points there are.
+    whole : bool
+        Whether each sample holds equally many draws, and no fewer than there are points.
+    """
+
+    fit: IntArray
+    count: IntArray
+    rows: IntArray | slice
+    fits: int
+    points: int
+    whole: bool
+
+
+def draws(design: Design) -> Draws:
+    """List the points that were drawn, without the fit on the data themselves (remembered)."""
+
+    def make() -> Draws:
+        rows = Rows.of(design)
+        order, fit = rows.order, rows.fit.number[rows.order]
+        keep = fit != rows.own
+        if rows.here is not None:
+            keep &= rows.here[order]
+        if not keep.all():
+            order = (np.arange(design.size) if isinstance(order, slice) else order)[keep]
+            fit = fit[keep]
+        occurring = np.bincount(fit, minlength=len(rows.fit)) > 0
+        points = np.bincount(rows.point.number[order], minlength=len(rows.point))
+        number = (np.cumsum(occurring) - 1)[fit]
+        # What missing="drop" left out was drawn all the same, and its counts still say so.
+        logged = rows.fit.number[rows.order]
+        total = np.bincount(logged, rows.count[rows.order], minlength=len(rows.fit))[occurring]
+        n = int((points > 0).sum())
+        whole = bool((total == total[0]).all() and total[0] >= n)
+        return Draws(number, rows.count[order], order, int(occurring.sum()), n, whole)
+
+    return remembered(design, "draws", make)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of a log by sample, fit and point, in the order of these."""
+
+    sample: Numbered
+    fit: Numbered
+    point: Numbered
+    count: NDArray[Any]
+    here: MaskArray | None
+    order: IntArray | slice
+    own: int
+
+    @classmethod
+    def of(cls, design: Design) -> Rows:
+        """Sort the rows, unless they are; number points within sources if need be."""
+        numbers = counts_of(design)
+        if numbers is None:
+            raise LogError("the labels of level 'count' are not whole numbers.")
+        largest = int(numbers.max(initial=0))
+        table = np.append(np.maximum(numbers, 0), 0).astype(np.min_scalar_type(largest))
+        codes = design.levels["count"].block(0, design.size)
+        sample, fit, point = (Numbered.of(design, x) for x in ("sample", "repetition", "point"))
+        here = design.present
+        rows: IntArray | slice = slice(0, design.size)
+        known = [codes, sample.number, fit.number, point.number]
+        if min(int(part.min()) for part in known) < 0 or (numbers < 0).any():
+            usable = np.append(numbers, -1)[codes] >= 0
+            for part in known:
+                usable &= part >= 0
+            rows = np.flatnonzero(usable)
+        key = keyed(sample, fit, point)
+        if not np.all(np.diff(key[rows]) > 0):
+            rows = by_key(rows, key)
+            mine = rows if here is None else rows[here[rows]]
+            if np.any(np.diff(key[mine]) == 0):  # the points of each source have their own names
+                point = scoped(design, point, here)
+                rows = by_key(rows[point.number[rows] >= 0], keyed(sample, fit, point))
+        own = own_number(design, fit, len(sample) > 1)
+        return cls(sample, fit, point, table[codes], here, rows, own)
+
+    def by_sample(self) -> list[IntArray | slice]:
+        """Cut the rows where the sample changes."""
+        if len(self.sample) == 1:
+            return [self.order]
+        labels = self.sample.number[self.order]
+        starts = np.searchsorted(labels, np.arange(len(self.sample) + 1)).tolist()
+        spans = list(pairwise(starts))
+        if isinstance(self.order, slice):
+            return [slice(start, stop) for start, stop in spans]
+        return [self.order[start:stop] for start, stop in spans]
+
+
+def keyed(sample: Numbered, fit: Numbered, point: Numbered) -> IntArray:
+    """Make one number of the three."""
+    key = sample.number.astype(np.int64)
+    for level in (fit, point):
+        key *= len(level)
+        key += level.number
+    return key
+
+
+def by_key(rows: IntArray | slice, key: IntArray) -> IntArray:
+    """Sort rows by their keys."""
+    order = np.argsort(key[rows], kind="stable")
+    return order + rows.start if isinstance(rows, slice) else rows[order]
+
+
+def own_number(design: Design, fit: Numbered, several: bool) -> int:
+    """Find the number of repetition 0, if it is the fit on the data themselves; else -1."""
+    if several:
+        return next((b for b in range(len(fit)) if fit.label(b) == 0), -1)
+    code = own_fit(design)
+    return -1 if code is None else int(np.flatnonzero(fit.codes == code)[0])
+
+
+def scoped(design: Design, point: Numbered, here: MaskArray | None) -> Numbered:
+    """Tell apart points of one name in different sources."""
+    source = Numbered.of(design, "source")
+    pair = source.number.astype(np.int64) * len(point) + point.number
+    known = (source.number >= 0) & (point.number >= 0)
+    used = np.unique(pair[known if here is None else known & here])
+    number = np.minimum(np.searchsorted(used, pair), len(used) - 1)
+    number[~known | (used[number] != pair)] = -1
+    return Numbered(point.codes[used % len(point)], point.labels, number)
+
+
+def laid_out(rows: Rows, s: int, part: IntArray | slice) -> Resample:
+    """Lay out one data set from its rows."""
+    here = None if rows.here is None or rows.here[part].all() else rows.here[part]
+    fit, point = rows.fit.number[part], rows.point.number[part]
+    fits = occurring(fit, here, len(rows.fit))
+    points = occurring(point, here, len(rows.point))
+    where = np.arange(part.start, part.stop) if isinstance(part, slice) else part
+    tested = None
+    if here is None and len(where) == len(fits) * len(points):  # sorted: nothing is missing
+        table = where.reshape(len(fits), len(points))
+    else:
+        table = np.full((len(fits), len(points)), -1)
+        for some in (slice(None),) if here is None else (~here, here):  # losses go before gaps
+            b, i = placed(fits, fit[some], rows.fit), placed(points, point[some], rows.point)
+            known = (b >= 0) & (i >= 0)
+            table[b[known], i[known]] = where[some][known]
+        if (table < 0).any():
+            raise missing_rows(rows, fits, points, table < 0)
+        tested = None if rows.here is None else rows.here[table]
+    counts = rows.count[part].reshape(table.shape) if tested is None else rows.count[table]
+    mine = np.flatnonzero(fits == rows.own)
+    boots = slice(len(mine), None) if not mine.any() else np.flatnonzero(fits != rows.own)
+    own = counts[mine] if counts[mine].any() else np.ones_like(counts[mine])
+    return Resample(
+        rows.sample.label(s),
+        [rows.fit.label(int(b)) for b in fits[boots]],
+        BootstrapCounts(counts[boots], None if tested is None else tested[boots]),
+        in_order(table[boots]),
+        BootstrapCounts(own, None if tested is None else tested[mine]) if len(mine) else None,
+        in_order(table[mine]) if len(mine) else None,
+    )
+
+
+def occurring(number: NDArray[Any], here: MaskArray | None, size: int) -> IntArray:
+    """Find the numbers that occur among the evaluations."""
+    return np.flatnonzero(np.bincount(number if here is None else number[here], minlength=size))
+
+
+def placed(among: IntArray, number: NDArray[Any], level: Numbered) -> IntArray:
+    """Find the place of each number of a level in a sorted list; -1 where it is not there."""
+    place_of = np.full(len(level) + 1, -1)
+    place_of[among] = np.arange(len(among))
+    found: IntArray = place_of[number]
+    return found
+
+
+def missing_rows(rows: Rows, fits: IntArray, points: IntArray, gaps: MaskArray) -> LogError:
+    """Name the points that have no row in some repetition."""
+    b, i = np.nonzero(gaps)
+    where = [
+        place({"repetition": rows.fit.label(fits[b[k]]), "point": rows.point.label(points[i[k]])})
+        for k in range(min(MOST, len(b)))
+    ]
+    return LogError(
+        f"the log has no row for {listed(where, len(b))}. Expected every point of a data set in "
+        f"each of its bootstrap samples: without the count of a point it is not known whether it "
+        f"was drawn. Log the evaluations that are missing, with their counts."
+    )
+
+
+def in_order(table: IntArray) -> IntArray | slice:
+    """Give a slice for rows that follow one another, so that no loss is copied."""
+    first, last = int(table[0, 0]), int(table[-1, -1])
+    if first >= 0 and last - first + 1 == table.size and np.all(np.diff(table.ravel()) == 1):
+        return slice(first, last + 1)
+    return table
+
+
+Rates: TypeAlias = float | Mapping[Any, Any] | ArrayLike | pd.Series | pd.DataFrame | xr.DataArray
+
+NAME = "no_information"
+
+
+def no_information_of(
+    log: Log, given: Rates | None, *, method: str, without: str, samples: Sequence[Hashable] = ()
+) -> FloatArray:
+    """Find the no-information rate of each column, as passed in or as noted in the log.
+
+    With ``samples`` there is a row for each of them.
+
+    Raises
+    ------
+    LogError
+        If it is neither passed in nor in the log (``without`` is how to do without), or if it
+        does not fit the models and samples.
+    """
+    rates = log.noted.get(NAME) if given is None else given
+    if rates is None:
+        many = " of each sample" if samples else ""
+        raise LogError(
+            f"{method} needs the no-information rate{many}, the mean loss if every prediction met "
+            f"every truth, and neither no_information= nor losses.attrs['no_information'] has "
+            f"it. cvstats.evaluate notes it there. By hand it is loss(y[:, None], f[None, :])."
+            f"mean(), with the truths y and the predictions f of the model fitted to the "
+            f"whole sample. To do without it, pass {without}."
+        )
+    found = by_sample(log, rates, list(samples)) if samples else by_model(log, rates)
+    if not np.isfinite(found).all():
+        raise LogError("no_information is not finite for every model. Expected finite numbers.")
+    return found
+
+
+def by_model(log: Log, rates: Any) -> FloatArray:
+    """Give each column its number."""
+    width = log.panels.width
+    models = list(log.labels.models)
+    if isinstance(rates, xr.DataArray):
+        return of_array(log, rates)
+    if isinstance(rates, Real) or np.ndim(rates) == 0 and not is_mapping(rates):
+        return np.full(width, number(rates))
+    if is_mapping(rates) and models == [None] and len(rates) == 1:
+        return spread(log, [number(value) for _, value in rates.items()])
+    return spread(log, each(rates, models, "model"))
+
+
+def by_sample(log: Log, rates: Any, samples: list[Hashable]) -> FloatArray:
+    """Give each column a number for each sample, a row a sample."""
+    models = list(log.labels.models)
+    if isinstance(rates, Real) or (np.ndim(rates) == 0 and not is_mapping(rates)):
+        raise LogError(
+            f"no_information={rates!r} is one number and the log has {len(samples):,} samples. "
+            f"Expected a number for each, in the order of their labels or by label."
+        )
+    if is_mapping(rates) and any(np.ndim(v) or is_mapping(v) for _, v in rates.items()):
+        missing = [model for model in models if model not in rates]
+        if missing:
+            raise missing_labels("model", missing, list(dict(rates.items())))
+        parts = [each(rates[model], samples, "sample") for model in models]
+        return np.stack([spread(log, row) for row in np.stack(parts, axis=1)])
+    if not is_mapping(rates) and np.ndim(rates) == 2:
+        table = np.asarray(rates, dtype=np.float64)
+        if table.shape != (len(samples), len(models)):
+            raise LogError(
+                f"no_information has the shape {table.shape}. Expected {len(samples):,} samples "
+                f"by {len(models):,} models."
+            )
+        return np.stack([spread(log, row) for row in table])
+    if len(models) > 1:
+        raise LogError(
+            f"no_information has one number for each sample and the log has {len(models):,} "
+            f"models. Expected as much for each model: no_information={{{models[0]!r}: […], …}}."
+        )
+    return np.stack([spread(log, [value]) for value in each(rates, samples, "sample")])
+
+
+def is_mapping(rates: Any) -> bool:
+    """Tell whether numbers come with labels."""
+    return isinstance(rates, (Mapping, pd.Series, pd.DataFrame))
+
+
+def each(rates: Any, labels: list[Hashable], what: str) -> FloatArray:
+    """Put numbers in the order of labels: by label, or as they stand."""
+    if is_mapping(rates):
+        missing = [label for label in labels if label not in rates]
+        if missing:
+            raise missing_labels(what, missing, list(dict(rates.items())))
+        return np.array([number(rates[label]) for label in labels])
+    values = [number(value) for value in np.asarray(rates).tolist()]
+    if len(values) != len(labels):
+        raise LogError(
+            f"no_information holds {len(values):,} numbers and the log has {len(labels):,} "
+            f"{what}s. Expected one for each."
+        )
+    return np.array(values)
+
+
+def missing_labels(what: str, missing: list[Hashable], known: list[Hashable]) -> LogError:
+    """Name the labels that have no number."""
+    return LogError(
+        f"no_information has no number for {what} {listed(map(spelled, missing))}; it has them for "
+        f"{listed(map(spelled, known)) or 'none'}. Expected one for each {what} of the log."
+    )
+
+
+def number(value: Any) -> float:
+    """Read one number."""
+    if not is_number(value) or not math.isfinite(value):
+        raise LogError(f"no_information holds {value!r}. Expected a finite number.")
+    return float(value)
+
+
+def spread(log: Log, values: Sequence[float] | FloatArray) -> FloatArray:
+    """Give every column (carried cell) of a model the model's number."""
+    found = np.empty(log.panels.width)
+    for model, value in enumerate(values):
+        found[log.labels.columns(model)] = value
+    return found
+
+
+def of_array(log: Log, rates: xr.DataArray) -> FloatArray:
+    """Lay a DataArray over the carried dimensions, by label."""
+    labels = log.labels
+    if not isinstance(labels, ArrayLabels) or not set(rates.dims) <= set(labels.dims):
+        raise LogError(
+            f"no_information is an array over {tuple(map(str, rates.dims))}. Expected a number "
+            f"for each model, or an array over the dimensions that the log carries."
+        )
+    coords = {dim: labels.coords[dim] for dim in labels.dims if dim in labels.coords}
+    template = xr.DataArray(np.zeros(labels.sizes), dims=labels.dims, coords=coords)
+    laid, _ = xr.align(rates.reset_coords(drop=True), template, join="right")
+    table = laid.broadcast_like(template).transpose(*labels.dims)
+    return np.asarray(table.values, dtype=np.float64).reshape(-1)
+
+
+def leave_one_out_means(log: Log, given: Any, missing: str) -> FloatArray:
+    """Average leave-one-out losses, for each column of the log."""
+    if not is_log(given):
+        try:
+            values = np.asarray(given, dtype=np.float64).reshape(-1)
+        except (TypeError, ValueError, OverflowError):
+            raise LogError(
+                f"leave_one_out={given!r} holds what is not a number. Expected a log of "
+                f"leave-one-out cross-validation, or a loss for each point."
+            ) from None
+        if log.panels.width > 1:
+            raise LogError(
+                f"leave_one_out has one loss for each point and the log has "
+                f"{log.panels.width:,} models or cells. Expected a log with the same ones."
+            )
+        points = log.design.number("point")
+        if len(values) < points or not np.isfinite(values).all():
+            raise LogError(
+                f"leave_one_out holds {np.isfinite(values).sum():,} finite losses and the log has "
+                f"{points:,} points. Expected one for each."
+            )
+        return np.array([values[0] + (values - values[0]).mean()])
+    given = in_cells_of(log, given)
+    other = read(given, missing=missing)
+    check_points(log.design, other.design)
+    mine, yours = carried_sizes(log), carried_sizes(other)
+    if mine != yours:
+        raise LogError(
+            f"leave_one_out carries {yours or 'no other dimension'} and the log carries "
+            f"{mine or 'no other dimension'}. Expected the same cells."
+        )
+    means = other.moments(()).location[0]
+    columns, own = columns_by_name(log), columns_by_name(other)
+    found = np.empty(log.panels.width)
+    for at, partner in enumerate(partners(list(log.labels.models), list(other.labels.models))):
+        found[columns[at]] = means[own[partner]]
+    return found
+
+
+def carried_sizes(log: Log) -> dict[Hashable, int]:
+    """Give the carried dimensions of a log and their sizes; models are none of them."""
+    if not isinstance(log.labels, ArrayLabels):
+        return {}
+    sizes = dict(zip(log.labels.dims, log.labels.sizes, strict=True))
+    return {dim: size for dim, size in sizes.items() if dim != "model"}
+
+
+def in_cells_of(log: Log, given: Any) -> Any:
+    """Put the carried cells of a log of arrays in the order of another one, by their labels."""
+    if not isinstance(given, xr.DataArray | xr.Dataset):
+        return given
+    coords = getattr(log.labels, "coords", {})
+    for dim in carried_sizes(log):
+        own = given.indexes.get(dim)
+        if dim not in coords or own is None:
+            continue
+        labels = coords[dim].to_index()
+        places = own.get_indexer(labels) if own.is_unique else np.array([-1])
+        if (places < 0).any() or len(own) != len(labels):
+            raise LogError(
+                f"leave_one_out has other labels along {dim!r} than the log. Expected the same "
+                f"carried cells. Take those of the log: leave_one_out.sel({dim}=log[{dim!r}])."
+            )
+        given = given.isel({dim: places})
+    return given
+
+
+def columns_by_name(log: Log) -> IntArray:
+    """List the columns, models by carried cells, the carried dimensions in order of their names."""
+    columns, sizes = log.columns_by_cell(), carried_sizes(log)
+    grid = columns.reshape(len(columns), *sizes.values())
+    order = [list(sizes).index(dim) + 1 for dim in sorted(sizes, key=str)]
+    return grid.transpose(0, *order).reshape(len(columns), -1)
+
+
+def check_points(sample: Design, other: Design) -> None:
+    """Refuse leave-one-out losses that lack a point of the sample."""
+    points = sample.number("point")
+    number = other.splits().points or other.size
+    if number < points:
+        raise LogError(
+            f"leave_one_out has {number:,} points and the log has {points:,}. Expected "
+            f"leave-one-out cross-validation of the whole sample."
+        )
+    if "point" not in other.levels:
+        return
+    known = set(occurring_labels(other, "point"))
+    lost = [label for label in occurring_labels(sample, "point") if label not in known]
+    if lost:
+        raise LogError(
+            f"leave_one_out has no loss of {listed([spelled(label) for label in lost])}. Expected "
+            f"leave-one-out cross-validation of the sample itself, whose points bear the same "
+            f"names."
+        )
+
+
+def occurring_labels(design: Design, level: str) -> list[Hashable]:
+    """List the labels of a level that occur."""
+    codes = design.codes_of(design.cell_table((level,)))[:, 0]
+    labels = design.levels[level].labels
+    return [labels[code] for code in codes.tolist()]
+
+
+def is_log(given: object) -> bool:
+    """Tell a log from plain numbers: a Series without any known level is an array."""
+    if isinstance(given, pd.Series):
+        return any(name in LEVELS for name in given.index.names)
+    return isinstance(given, (pd.DataFrame, xr.DataArray, xr.Dataset))

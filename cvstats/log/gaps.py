@@ -1,0 +1,348 @@
+"""``missing="drop"``: the evaluations that some model misses are left out, in each carried cell.
+
+What is left has the design of the whole: a point that is missing in one repetition is left out of
+all of them, if all test the same points. Carried cells, such as those of a grid, that miss
+different evaluations are patterns of gaps; a method answers for the cells of each pattern.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cvstats.core.columns import Differences, LossColumns
+from cvstats.core.design import Design
+from cvstats.core.folds import covers_all_points, is_resampled
+from cvstats.core.results import Result
+from cvstats.core.threads import BLOCK, block_bounds
+from cvstats.core.types import IntArray, MaskArray
+from cvstats.errors import LogError, listed
+from cvstats.log.log import Labels, Log
+
+TILE = 1 << 24
+"""Losses of a grid looked at together in search of gaps."""
+
+NOTHING_LEFT = (
+    "missing='drop' leaves nothing: every point is missing for some model or in some repetition. "
+    "Expected some that all have; leave out models that have no losses. If nothing was tested "
+    "where losses are missing, as in random splits, drop these evaluations first: "
+    "log.dropna(how='all') of a frame, "
+    "log.stack(evaluation=('repetition', 'point')).dropna('evaluation', how='all') of an array."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """The carried cells in which the same evaluations are left out.
+
+    Parameters
+    ----------
+    cells : array of int
+        The numbers of these carried cells.
+    keep : array of bool, shape (rows,)
+        The evaluations that are left.
+    dropped : int
+        How many were left out.
+    """
+
+    cells: IntArray
+    keep: MaskArray
+    dropped: int
+
+
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """The patterns of gaps in a grid of carried cells, and the cells in which nothing is left.
+
+    Parameters
+    ----------
+    columns : array of int, shape (models, carried cells)
+        The columns of each carried cell.
+    patterns : list of Pattern
+        What is left, and where; one at least, if need be of no cell.
+    empty : array of int
+        The carried cells where evaluations are missing for one model or another everywhere.
+    masked : array of int
+        The carried cells that hold no loss.
+    """
+
+    columns: IntArray
+    patterns: list[Pattern]
+    empty: IntArray
+    masked: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class SomeLabels:
+    """The names of some columns of a log: those of some carried cells, of all models."""
+
+    whole: Labels
+    chosen: IntArray
+
+    @property
+    def models(self) -> Any:
+        """The names of the models."""
+        return self.whole.models
+
+    def columns(self, model: int) -> IntArray:
+        """List the columns of one model among the chosen ones."""
+        own = self.whole.columns(model)
+        return np.searchsorted(self.chosen, own[np.isin(own, self.chosen)]).astype(np.int64)
+
+    def name(self, column: int) -> str:
+        """Name a column as the whole log does."""
+        return self.whole.name(int(self.chosen[column]))
+
+    def may_be_empty(self) -> bool:
+        """Say yes: these are carried cells."""
+        return True
+
+
+# --- what is left ---------------------------------------------------------------------------------
+
+
+def dropped(log: Log) -> Log:
+    """Leave out, in each carried cell, every evaluation that is missing for any model."""
+    if log.lazy is not None:
+        return replace(log, lazy=replace(log.lazy, drop=True))
+    if log.cells is not None:
+        raise LogError(
+            "missing='drop' has to look at every loss, and these are moments. Expected "
+            "missing='raise'. Leave out evaluations as you aggregate: "
+            "cvstats.Moments.of_log(batch, missing='drop')."
+        )
+    columns = log.columns_by_cell()
+    if columns.shape[1] > 1:
+        gaps = find_gaps(log, columns)
+        if len(gaps.patterns) > 1 or len(gaps.empty):
+            return replace(log, gaps=gaps)
+        keep = gaps.patterns[0].keep
+    else:
+        keep = kept_rows(log)
+    gone = count_rows(log.design) - int(keep.sum())
+    if not keep.any():
+        raise LogError(NOTHING_LEFT)
+    design = replace(log.design, present=keep, facts={}) if gone else log.design
+    noted = {**log.attrs, "n_dropped": gone}
+    return replace(log, design=design, attrs=noted, complete=log.design if gone else None)
+
+
+def count_rows(design: Design) -> int:
+    """Count the evaluations of a log."""
+    return design.size if design.present is None else int(design.present.sum())
+
+
+def kept_rows(log: Log) -> MaskArray:
+    """Mark the evaluations that no model misses; a masked column misses none."""
+    keep = np.ones(log.design.size, dtype=bool)
+    masked = log.masked()  # what misses everything does not miss what others have
+    for j in np.setdiff1d(np.arange(log.panels.width), masked).tolist():
+        for start, stop in block_bounds(log.design.size, BLOCK):
+            keep[start:stop] &= ~np.isnan(log.panels.column(j, start, stop))
+    return keep_design(log.design, keep)
+
+
+def find_gaps(log: Log, columns: IntArray) -> Gaps:
+    """Group the carried cells by the evaluations that are missing in them."""
+    design = log.design
+    here = np.ones(design.size, dtype=bool) if design.present is None else design.present
+    found: dict[bytes, list[int]] = {}
+    masked: list[int] = []
+    step = max(1, TILE // max(1, design.size * len(columns)))
+    for start, stop in block_bounds(columns.shape[1], step):
+        missing = np.zeros((design.size, stop - start), dtype=bool)
+        every = np.ones(stop - start, dtype=bool)
+        for own in columns[:, start:stop]:
+            gone = find_missing(log.panels, own)
+            bare = gone[here].all(axis=0)
+            missing |= gone & ~bare
+            every &= bare
+        bits = np.packbits(missing & here[:, None], axis=0)
+        for cell, code in enumerate(np.ascontiguousarray(bits.T), start):
+            if every[cell - start]:
+                masked.append(cell)
+            else:
+                found.setdefault(code.tobytes(), []).append(cell)
+    patterns: list[Pattern] = []
+    empty: list[int] = []
+    for code, cells in found.items():
+        gone = np.unpackbits(np.frombuffer(code, dtype=np.uint8), count=design.size).astype(bool)
+        keep = keep_design(design, ~gone)
+        if keep.any():
+            patterns.append(Pattern(np.array(cells), keep, int(here.sum() - keep.sum())))
+        else:
+            empty += cells
+    if not patterns:
+        patterns = [Pattern(np.zeros(0, dtype=np.int64), here, 0)]
+    return Gaps(columns, patterns, np.array(empty, dtype=int), np.array(masked, dtype=int))
+
+
+def find_missing(panels: LossColumns, columns: IntArray) -> MaskArray:
+    """Mark the losses of some columns that are missing."""
+    parts = [
+        np.isnan(table) if table.dtype.kind == "f" else np.zeros(table.shape, dtype=bool)
+        for table in take_columns(panels, columns)
+    ]
+    return np.concatenate(parts, axis=1)
+
+
+def take_columns(panels: LossColumns, columns: IntArray) -> list[NDArray[Any]]:
+    """Take some columns, in ascending order, table by table."""
+    parts, first = [], 0
+    for table in panels.tables:
+        own = columns[(columns >= first) & (columns < first + table.shape[1])] - first
+        first += table.shape[1]
+        if len(own):
+            whole = len(own) == table.shape[1]
+            parts.append(table if whole else table[:, own])
+    return parts
+
+
+def keep_design(design: Design, keep: MaskArray) -> MaskArray:
+    """Leave a point out of all repetitions if one of them lost it, so that all test the same ones.
+
+    Repetitions of which nothing is left do not count, and neither does any of this where
+    repetitions test different points anyway.
+    """
+    keep = keep if design.present is None else keep & design.present
+    has_both = "point" in design.levels and design.has("repetition")
+    if is_resampled(design) or not has_both:
+        return keep
+    try:
+        if not covers_all_points(design):
+            return keep
+    except LogError:  # only what is left is a log
+        return keep
+    repetition = design.levels["repetition"].block(0, design.size)
+    alive = np.zeros(len(design.levels["repetition"].labels), dtype=bool)
+    alive[repetition[keep]] = True
+    point = design.point_numbers()
+    gone = np.zeros(int(point.max(initial=-1)) + 1, dtype=bool)
+    lost = ~keep & alive[repetition]
+    gone[point[lost if design.present is None else lost & design.present]] = True
+    return keep & ~gone[point]
+
+
+# --- one answer for each pattern of gaps ----------------------------------------------------------
+
+
+def answer_cells(
+    log: Log, run: Callable[..., Result], differences: Differences | None = None
+) -> Result:
+    """Run a method on a log, or on the carried cells of each pattern of gaps.
+
+    Parameters
+    ----------
+    log : Log
+        The log.
+    run : callable
+        Takes a log, and differences between its columns where these are given.
+    differences : Differences, optional
+        Pairs of columns of the log.
+
+    Returns
+    -------
+    Result
+        An entry for each column, or for each difference; several lines of them where the method
+        stacks its answers. Cells in which nothing is left have no losses.
+
+    Raises
+    ------
+    LogError
+        If some cells cannot be answered for; the first of them are named.
+    """
+    gaps: Gaps | None = log.gaps
+    if gaps is None:
+        return run(log) if differences is None else run(log, differences)
+    cell_of = np.empty(gaps.columns.size, dtype=np.int64)
+    cell_of[gaps.columns] = np.arange(gaps.columns.shape[1])
+    entry_cell = cell_of if differences is None else cell_of[differences.left]
+    results: list[tuple[IntArray, Result]] = []
+    failed: dict[int, str] = {}
+    for number, pattern in enumerate(gaps.patterns):
+        bare = np.concatenate([gaps.empty, gaps.masked]) if number == 0 else gaps.empty[:0]
+        cells = np.sort(np.concatenate([pattern.cells, bare]))
+        part = take_cells(log, gaps.columns, cells, pattern.keep, gaps.empty)
+        entries = np.flatnonzero(np.isin(entry_cell, cells))
+        try:
+            if differences is None:
+                found = run(part)
+            else:
+                chosen = np.sort(gaps.columns[:, cells].reshape(-1))
+                sides = (np.searchsorted(chosen, side[entries])
+                         for side in (differences.left, differences.right))  # fmt: skip
+                found = run(part, Differences(part.panels, *sides))
+            results.append((entries, found))
+        except LogError as error:
+            failed |= dict.fromkeys(pattern.cells.tolist(), str(error))
+    if failed:
+        raise no_answer(log, gaps, failed)
+    numbers = np.zeros(gaps.columns.shape[1], dtype=np.int64)
+    numbers[gaps.empty] = count_rows(log.design)
+    for pattern in gaps.patterns:
+        numbers[pattern.cells] = pattern.dropped
+    return gather_entries(results, numbers[entry_cell])
+
+
+def no_answer(log: Log, gaps: Gaps, failed: dict[int, str]) -> LogError:
+    """Make the error for carried cells whose gaps leave no log for the method."""
+    total = gaps.columns.shape[1]
+    if len(set(failed.values())) == 1 and len(failed) == sum(len(p.cells) for p in gaps.patterns):
+        return LogError(next(iter(failed.values())))  # not about the cells, but the question
+    cell, words = next(iter(failed.items()))
+    names = listed([log.name(int(gaps.columns[0, at])) for at in failed])
+    return LogError(
+        f"{len(failed):,} of {total:,} carried cells have no answer after missing='drop' "
+        f"({names}). The first: {words} To leave out cells with few losses, blank them: "
+        f"log.where(log.count('point') >= 30)."
+    )
+
+
+def take_cells(
+    log: Log, columns: IntArray, cells: IntArray, keep: MaskArray, bare: IntArray
+) -> Log:
+    """Take some carried cells and evaluations of a log; ``bare`` are cells to be blanked."""
+    chosen = np.sort(columns[:, cells].reshape(-1))
+    tables = take_columns(log.panels, chosen)
+    blank = np.searchsorted(chosen, columns[:, np.intersect1d(cells, bare)].reshape(-1))
+    if len(blank):
+        tables = [np.concatenate([table.astype(np.float64) for table in tables], axis=1)]
+        tables[0][:, blank] = np.nan
+    half = len(chosen) if log.other is None else len(chosen) // 2
+    gone = count_rows(log.design) > int(keep.sum())
+    return replace(
+        log, panels=LossColumns(tuple(tables)), gaps=None, some_cells=True,
+        labels=SomeLabels(log.labels, chosen[:half]),
+        other=None if log.other is None else SomeLabels(log.other, chosen[:half]),
+        design=replace(log.design, present=keep, facts={}) if gone else log.design,
+        complete=log.design if gone else None,
+    )  # fmt: skip
+
+
+def gather_entries(results: list[tuple[IntArray, Result]], dropped: IntArray) -> Result:
+    """Put the results of all patterns together; facts that differ between them are left out."""
+    width, first = len(dropped), results[0][1]
+    columns: dict[str, NDArray[Any]] = {}
+    for name in ("caution", *first.columns):
+        parts = [part.caution if name == "caution" else part.columns[name] for _, part in results]
+        lines = [
+            np.asarray(values).reshape(-1, len(entries))
+            for (entries, _), values in zip(results, parts, strict=True)
+        ]
+        kind = np.result_type(*lines)
+        whole = np.empty((len(lines[0]), width), dtype=kind)
+        for (entries, _), values in zip(results, lines, strict=True):
+            whole[:, entries] = values
+        columns[name] = whole.reshape(-1)
+    caution = columns.pop("caution")
+    columns["n_dropped"] = np.tile(dropped, len(caution) // width)
+    attrs = {
+        name: fact
+        for name, fact in first.attrs.items()
+        if all(part.attrs.get(name) == fact for _, part in results)
+    }
+    return replace(first, columns=columns, caution=caution.astype(np.int64), attrs=attrs)

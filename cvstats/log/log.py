@@ -1,0 +1,495 @@
+"""A log as the maths sees it: a design, tables of losses, and the way back to labels."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from cvstats.core.cautions import Caution, list_cautions, sentences_of
+from cvstats.core.cells import Moments
+from cvstats.core.columns import Columns, Differences, LossColumns, binary_columns
+from cvstats.core.design import Design, GridCodes
+from cvstats.core.folds import has_one_loss_per_split
+from cvstats.core.reduce import compute_moments
+from cvstats.core.results import Result, separate_counts
+from cvstats.core.suggestions import unused
+from cvstats.core.threads import BLOCK, block_bounds
+from cvstats.core.types import FloatArray, IntArray, MaskArray
+from cvstats.errors import MOST, LogError, listed, spelled, unpaired
+from cvstats.log.metrics import doubts_of_metric, facts_of_metric
+
+if TYPE_CHECKING:
+    from cvstats.log.gaps import Gaps
+    from cvstats.log.xarray import LazyArray
+
+
+Attrs = Mapping[str, Any]
+
+WINDOW = 1 << 20
+"""Losses looked at together in search of masked cells."""
+Table: TypeAlias = pd.Series | pd.DataFrame | xr.Dataset
+
+
+class Batches(Protocol):
+    """The moments of a log that was read in batches, in place of its losses."""
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The levels whose labels make up the key of a cell."""
+
+    @property
+    def name(self) -> Hashable:
+        """The name of the one model; None where there are several."""
+
+    @property
+    def attrs(self) -> dict[Hashable, Any]:
+        """The attrs in which all batches agree."""
+
+
+Losses: TypeAlias = pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset | Batches
+"""What a public function takes as a loss log."""
+
+
+class Labels(Protocol):
+    """How the columns of a log are called."""
+
+    @property
+    def models(self) -> Sequence[Hashable]:
+        """The names of the models; None for one that has no name."""
+
+    def columns(self, model: int) -> IntArray:
+        """List the columns of one model: one, or one for each cell of the carried dimensions."""
+
+    def name(self, column: int) -> str:
+        """Put one column in words, for messages."""
+
+    def may_be_empty(self) -> bool:
+        """Tell whether a column without any loss is a masked cell and not a mistake."""
+
+
+class ResultLabels(Labels, Protocol):
+    """How results get their labels back."""
+
+    def table(self, result: Result, attrs: Attrs) -> Table:
+        """Label a result that has a number for each column."""
+
+    def pairs(
+        self, pairs: Sequence[tuple[Hashable, Hashable]], result: Result, attrs: Attrs
+    ) -> Any:
+        """Label a result that has a number for each pair of models (and carried cell)."""
+
+    def cells(self, found: Moments, attrs: Attrs) -> Any:
+        """Label moments cell by cell."""
+
+
+class MomentSource(Protocol):
+    """What answers for a log whose losses are not at hand: cells of it, or a part of another."""
+
+    def moments(self, by: Sequence[str], losses: Columns | None) -> Moments:
+        """Give the moments of all columns, or of differences between them, by some levels."""
+
+    def count_points(self, level: str) -> tuple[IntArray, str | None]:
+        """Count the distinct points under each label of a level; see `Design.count_points`."""
+
+    def rows(self) -> Log:
+        """Give the log row by row, or raise."""
+
+
+class HiddenTable:
+    """A table of known shape whose entries cannot be read; ``words`` say why, and what to do."""
+
+    def __init__(self, shape: tuple[int, ...], words: str) -> None:
+        self.shape, self.words = shape, words
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return self.shape[0]
+
+    def __getitem__(self, part: object) -> Any:
+        """Refuse: nothing can be read."""
+        raise LogError(self.words)
+
+    @property
+    def dtype(self) -> Any:
+        """Refuse: nothing can be read."""
+        raise LogError(self.words)
+
+    @property
+    def flags(self) -> Any:
+        """Refuse: nothing can be read."""
+        raise LogError(self.words)
+
+
+def hide_losses(width: int, words: str) -> LossColumns:
+    """Make as many columns as a log has, of which no loss can be read."""
+    table: Any = HiddenTable((0, width), words)
+    return LossColumns((table,))
+
+
+DIFFERENT_GAPS = (
+    "the carried cells of this log miss different evaluations, and this takes the same ones in "
+    "all of them. Expected every loss, or the same gaps everywhere. Take one cell at a time, or "
+    "fill the gaps: log.fillna(…)."
+)
+
+LEAST = 1e-146
+"""The squares of smaller deviations are no longer normal floating-point numbers."""
+
+
+@cache
+def own_version() -> str:
+    """Look up the version of the installed package."""
+    return version("cvstats")
+
+
+def facts_of(result: Result, noted: Mapping[Hashable, Any]) -> dict[str, Any]:
+    """Gather the attrs of a labelled result: what was done, what it covers, and by whom.
+
+    ``noted`` are the attrs of the log, which may name its loss.
+    """
+    facts: dict[str, Any] = {"method": result.method, **result.attrs}
+    if isinstance(noted.get("loss"), str):
+        facts["loss"] = noted["loss"]
+    facts |= facts_of_metric(noted)
+    return facts | {"cvstats_version": own_version()}
+
+
+def missing_loss(whose: str, where: str, hint: str = "") -> LogError:
+    """Words for a loss that is missing for all models."""
+    return LogError(
+        f"the loss of {whose} is missing (NaN) at {where}. Expected a number for every "
+        f"evaluation. Fill the gap, or pass missing='drop' to leave these evaluations out.{hint}"
+    )
+
+
+def infinite_loss(whose: str, where: str) -> LogError:
+    """Words for an infinite loss."""
+    return LogError(
+        f"the loss of {whose} is infinite at {where}. Expected finite numbers. An infinite loss "
+        f"usually comes from log(0). Bound it: cvstats.losses(…, loss='log_loss', clip=1e-6)."
+    )
+
+
+def unequal_points(whose: str, where: str, other: str) -> LogError:
+    """Words for a loss that is missing for one model and not for another."""
+    return unpaired(
+        f"{whose} has no loss (NaN) at {where}, where {other} has one. Expected every model on "
+        f"every evaluation. Fill the gap, or pass missing='drop' to leave out each evaluation "
+        f"that any model misses."
+    )
+
+
+def too_many_digits(whose: str) -> LogError:
+    """Words for whole numbers that a float64 rounds."""
+    return LogError(
+        f"the losses of {whose} are whole numbers above 2^53, which lose their last digits here. "
+        f"Expected smaller ones. Subtract a constant first."
+    )
+
+
+def too_large(whose: str) -> LogError:
+    """Words for losses whose squares are infinite."""
+    return LogError(
+        f"the losses of {whose} are too large to be squared. Expected numbers below 1e150. "
+        f"Divide them by a constant."
+    )
+
+
+def refuse_same_names(numbers: Iterable[str], carried: Iterable[Hashable]) -> None:
+    """Refuse a dimension or coordinate that has the name of a number of the result."""
+    both = sorted(set(numbers).intersection(carried), key=str)
+    if both:
+        raise LogError(
+            f"the log carries a dimension or coordinate {both[0]!r}, and so is a number of the "
+            f"result called. Expected another name. Rename yours: "
+            f"log.rename({{{both[0]!r}: 'my_{both[0]}'}})."
+        )
+
+
+def doubted(result: Result, doubt: Caution) -> Result:
+    """Add to a result what is doubtful about its log, and about the level that was asked for."""
+    if result.takes_means:
+        doubt &= ~Caution.ONE_EACH
+    if float(result.attrs.get("alpha", 0)) > 0.5:
+        doubt |= Caution.LARGE_ALPHA
+    losses = (result.caution & np.int64(Caution.NO_LOSSES)) == 0
+    columns = dict(result.columns)
+    if "n_points" in columns and not losses.all():
+        columns["n_points"] = np.where(losses, columns["n_points"], 0)
+    caution = np.where(losses, result.caution | int(doubt), result.caution)
+    return replace(result, columns=columns, caution=caution)
+
+
+@dataclass(frozen=True, eq=False)
+class Log:
+    """A loss log, read.
+
+    Parameters
+    ----------
+    design : Design
+        Which evaluation each row is.
+    panels : LossColumns
+        The losses, rows by columns.
+    labels : Labels
+        The names of the columns and the shape of results.
+    attrs : mapping
+        Facts to add to every result, such as how many evaluations were left out.
+    other : Labels, optional
+        Where the panels hold two logs side by side, the names of the second one's columns.
+    noted : mapping, optional
+        The attrs of the container; some methods look there for what they need besides losses.
+    used : sequence of str or None, optional
+        Levels beyond those that all methods know which were asked for by name.
+    complete : Design, optional
+        Which evaluation each row is, before evaluations were left out: what was trained on.
+    cells : MomentSource, optional
+        What gives the moments, where the losses are not at hand; each row of the design is then
+        a cell.
+    doubt : Caution
+        What is doubtful about levels that are not kept.
+    lazy : LazyArray, optional
+        The losses, where they are still to be computed.
+    gaps : Gaps, optional
+        Where carried cells miss different evaluations, which are left out in each of them; the
+        design is then that of the whole log, and `answer_cells` asks the cells of each pattern.
+    some_cells : bool
+        Whether it holds some of the carried cells of a log, in all of which a model may be masked.
+    """
+
+    design: Design
+    panels: LossColumns
+    labels: Labels
+    attrs: Attrs = field(default_factory=dict)
+    other: Labels | None = None
+    noted: Mapping[Hashable, Any] = field(default_factory=dict)
+    used: Sequence[str | None] = ()
+    complete: Design | None = None
+    cells: MomentSource | None = None
+    doubt: Caution = Caution(0)
+    lazy: LazyArray | None = None
+    gaps: Gaps | None = None
+    some_cells: bool = False
+
+    @property
+    def planned(self) -> Design:
+        """The design before evaluations were left out, which says what kind of log this is."""
+        return self.complete or self.design
+
+    @property
+    def shape(self) -> ResultLabels:
+        """How results get their labels back; some cells of a grid are labelled with the others."""
+        return cast(ResultLabels, self.labels)
+
+    def columns_by_cell(self) -> IntArray:
+        """List the columns, models by carried cells; where there are two logs, those of both."""
+        own = np.stack([self.labels.columns(model) for model in range(len(self.labels.models))])
+        return own if self.other is None else np.concatenate([own, own + self.panels.width // 2])
+
+    def _refuse_gaps(self) -> None:
+        """Refuse one answer for cells that miss different evaluations."""
+        if self.gaps is not None:
+            raise LogError(DIFFERENT_GAPS)
+
+    def moments(self, by: Sequence[str], losses: Columns | None = None) -> Moments:
+        """Compute moments by some levels, of the losses or of differences between them."""
+        self._refuse_gaps()
+        if self.cells is not None:
+            return self.cells.moments(by, losses)
+        chosen = losses if losses is not None else self.panels
+        found = compute_moments(self.design, chosen, by)
+        bad = ~(np.isfinite(found.mean).all(axis=0) & np.isfinite(found.m2).all(axis=0))
+        if bad.any():
+            self._refuse(bad, chosen)
+        if losses is None:
+            self._refuse_digits_lost(found)
+        return found
+
+    def columns(self, losses: Columns | None = None) -> Iterator[FloatArray | None]:
+        """Give the columns whole, one at a time, their losses finite; None for a masked cell."""
+        self._refuse_gaps()
+        if self.cells is not None:
+            yield from self.cells.rows().columns(losses)
+            return
+        chosen = losses if losses is not None else self.panels
+        gone = self._gone()
+        if isinstance(losses, Differences):
+            gone = gone[losses.left] | gone[losses.right]
+        for j in range(chosen.width):
+            values = None if gone[j] else chosen.column(j, 0, self.design.size)
+            if values is not None:
+                here = values if self.design.present is None else values[self.design.present]
+                with np.errstate(over="ignore"):
+                    finite = bool(np.isfinite(here @ here))
+                if not finite:
+                    self._refuse(np.arange(chosen.width) == j, chosen)
+            yield values
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the losses can be read one by one."""
+        return self.cells is None and self.lazy is None
+
+    @property
+    def fixed_sources(self) -> bool:
+        """Whether the sources were chosen, as the tasks of a benchmark are, and not drawn."""
+        return self.noted.get("sources_are") == "fixed"
+
+    def zero_one(self) -> MaskArray:
+        """Find the columns whose losses are all 0 or 1.
+
+        Where the losses are not at hand, the sums of all cells decide; see `Moments.zero_one`.
+        """
+        if self.cells is None:
+            return binary_columns(self.design, self.panels)
+        levels = tuple(name for name in self.design.levels if name != "point")
+        return self.cells.moments(levels, None).zero_one()
+
+    def count_points(self, level: str) -> tuple[IntArray, str | None]:
+        """Count the distinct points under each label of a level; see `Design.count_points`."""
+        return (self.design if self.cells is None else self.cells).count_points(level)
+
+    def name(self, column: int) -> str:
+        """Name one column; where two logs stand side by side, say of which."""
+        half = self.panels.width // 2
+        if self.other is None or column < half:
+            return self.labels.name(column)
+        name = self.other.name(column - half)
+        return "the second log" if name == "the log" else f"{name} of the second log"
+
+    def _refuse(self, bad: Any, losses: Columns) -> None:
+        """Name the first losses that are missing or infinite, unless whole columns are masked."""
+        suspects = np.flatnonzero(bad)
+        pairs = suspects[:, None]
+        if isinstance(losses, Differences):
+            pairs = np.column_stack([losses.left[suspects], losses.right[suspects]])
+        gone = self._gone()
+        self._refuse_empty(gone)
+        for j in np.unique(pairs).tolist():
+            if not gone[j]:
+                rows, total = self._not_finite(j)
+                if total:
+                    raise self._words(j, rows, total)
+        for pair in pairs.tolist():
+            if not gone[pair].any():
+                raise too_large(" or ".join(map(self.name, pair)))
+
+    def _refuse_digits_lost(self, found: Moments) -> None:
+        """Refuse losses whose squares are no longer numbers, and integers that no float holds."""
+        largest = np.abs(found.location).max(axis=0, initial=0.0)
+        tiny = (largest > 0) & (largest < LEAST) & (found.m2.sum(axis=0) < LEAST**2)
+        for j in np.flatnonzero(tiny).tolist():
+            values = self.panels.column(j, 0, self.design.size)
+            here = values if self.design.present is None else values[self.design.present]
+            if here.min() < here.max():
+                raise LogError(
+                    f"the losses of {self.name(j)} are too small to be squared. Expected numbers "
+                    f"above {LEAST:g}. Multiply them by a constant."
+                )
+        for j in np.flatnonzero(largest >= 2.0**53).tolist():
+            if self.panels.find(j)[0].dtype.kind in "iu":
+                raise too_many_digits(self.name(j))
+
+    def _refuse_empty(self, masked: MaskArray) -> None:
+        """Refuse a model without any loss beside one that has some: it is not a masked cell."""
+        if self.some_cells:
+            return
+        models = self.labels.models
+        gone = [bool(masked[self.labels.columns(model)].all()) for model in range(len(models))]
+        if any(gone) and not all(gone):
+            empty, full = spelled(models[gone.index(True)]), spelled(models[gone.index(False)])
+            raise unpaired(
+                f"model {empty} has no loss at all (NaN everywhere), and {full} has some. "
+                f"Expected every model on every evaluation. Leave that one out: "
+                f"losses.drop_sel(model={empty}), or losses.drop_vars({empty}) of a Dataset."
+            )
+
+    def masked(self) -> IntArray:
+        """Find the columns of carried cells in which every loss is missing."""
+        if not self.labels.may_be_empty():
+            return np.array([], dtype=np.int64)
+        parts: list[IntArray] = []
+        for table in self.panels.tables:
+            left = np.arange(table.shape[1] if table.dtype.kind == "f" else 0)
+            for start, stop in block_bounds(
+                self.design.size, max(1, WINDOW // max(1, table.shape[1]))
+            ):
+                part = np.isnan(
+                    table[start:stop] if len(left) == table.shape[1] else table[start:stop, left]
+                )
+                if self.design.present is not None:
+                    part |= ~self.design.present[start:stop, None]
+                left = left[part.all(axis=0)]
+            parts.append(left + sum(before.shape[1] for before in self.panels.tables[: len(parts)]))
+        return np.concatenate(parts)
+
+    def _gone(self) -> MaskArray:
+        """Mark the columns in which every loss is missing."""
+        return np.isin(np.arange(self.panels.width), self.masked())
+
+    def _not_finite(self, j: int) -> tuple[list[int], int]:
+        """Find the first rows of a column that are not finite, and count them."""
+        rows: list[int] = []
+        total = 0
+        for start, stop in block_bounds(self.design.size, BLOCK):
+            bad = ~np.isfinite(self.panels.column(j, start, stop))
+            if self.design.present is not None:
+                bad &= self.design.present[start:stop]
+            total += int(bad.sum())
+            if len(rows) < MOST:
+                rows += [int(row) + start for row in np.flatnonzero(bad)[: MOST - len(rows)]]
+        return rows, total
+
+    def _words(self, j: int, rows: list[int], total: int) -> LogError:
+        where = listed([self.design.format_labels(row) for row in rows], total)
+        row, name = rows[0], self.name(j)
+        values = [self.panels.column(i, row, row + 1)[0] for i in range(self.panels.width)]
+        if np.isinf(values[j]):
+            return infinite_loss(name, where)
+        others = [i for i, value in enumerate(values) if np.isfinite(value)]
+        if others:
+            return unequal_points(name, where, self.name(others[0]))
+        return missing_loss(name, where, self._untested())
+
+    def _untested(self) -> str:
+        """Say how a table of random splits shows who was not tested in which of them."""
+        levels = [self.design.levels.get(name) for name in ("repetition", "point")]
+        if not all(level is not None and isinstance(level.codes, GridCodes) for level in levels):
+            return ""
+        return (
+            " If nothing was tested there, as in random splits, say so: log.stack(evaluation="
+            "('repetition', 'point')).dropna('evaluation', how='all')."
+        )
+
+    def label(self, result: Result) -> Table:
+        """Label a result of the maths, in the shape of the container that came in."""
+        if (empty := (result.caution & np.int64(Caution.NO_LOSSES)) != 0).any():
+            self._refuse_empty(empty)
+        return self.shape.table(*self.completed(result))
+
+    def label_pairs(self, pairs: Sequence[tuple[Hashable, Hashable]], result: Result) -> Any:
+        """Label a result for pairs of models, in the shape of the container that came in."""
+        return self.shape.pairs(pairs, *self.completed(result))
+
+    def completed(self, result: Result) -> tuple[Result, Attrs]:
+        """Add the doubts about this log, and move what all rows share to the attrs."""
+        result = doubted(result, self.doubts())
+        columns, counts = separate_counts(result)
+        attrs = facts_of(result, self.noted) | counts | dict(self.attrs)
+        attrs["cautions"] = sentences_of(list_cautions(result.caution))
+        return replace(result, columns=columns), attrs
+
+    def doubts(self) -> Caution:
+        """Gather what the design makes doubtful, whatever the method."""
+        doubt = self.doubt
+        guesses = unused(self.design, self.used).values()
+        if any(level != "point" for level in guesses):  # the names of points change no number
+            doubt |= Caution.UNUSED_LEVEL
+        doubt |= doubts_of_metric(self.noted)
+        return doubt | Caution.ONE_EACH if has_one_loss_per_split(self.design) else doubt

@@ -1,0 +1,105 @@
+"""What the attrs of a log of a metric say, and what follows for its results."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from cvstats.core.cautions import Caution
+from cvstats.errors import LogError, listed
+
+if TYPE_CHECKING:
+    from cvstats.log.log import Log
+
+
+FACTS = ("metric", "orientation", "range", "folds", "cells", "weight", "labels", "positive",
+         "average", "metrics")  # fmt: skip
+"""Facts about a metric that every result of its log carries."""
+
+
+def facts_of_metric(noted: Mapping[Any, Any]) -> dict[str, Any]:
+    """Take the facts that results have to carry; none where a log is not of a metric."""
+    return {str(name): noted[name] for name in FACTS if name in noted and "metric" in noted}
+
+
+def attrs_of_log(losses: object) -> dict[Hashable, Any]:
+    """Copy the attrs of a log; of several metrics take the facts of the one that it holds."""
+    attrs = dict(getattr(losses, "attrs", {}))
+    several = attrs.get("metrics")
+    names = names_of_metrics(losses) or []
+    if len(names) != 1 or not isinstance(several, Mapping) or names[0] not in several:
+        return attrs
+    rest = {name: fact for name, fact in attrs.items() if name not in ("metric", "metrics")}
+    return {**rest, "loss": str(names[0]), **several[names[0]]}
+
+
+def lost_metrics(losses: object) -> list[Hashable]:
+    """List the metrics of which a log holds one, where no label says which; empty otherwise."""
+    several = getattr(losses, "attrs", {}).get("metrics")
+    if not isinstance(several, Mapping) or names_of_metrics(losses) is not None:
+        return []
+    return list(several)
+
+
+def names_of_metrics(losses: object) -> list[Hashable] | None:
+    """List the labels of the level or coordinate ``metric``; None without it."""
+    index = getattr(losses, "index", None)
+    if isinstance(index, pd.Index) and "metric" in index.names:
+        return list(index.unique("metric"))
+    coords = getattr(losses, "coords", {})
+    return coords["metric"].to_numpy().reshape(-1).tolist() if "metric" in coords else None
+
+
+FEW = 10
+"""With fewer points of a class in a cell the influence is a rough approximation."""
+
+
+def each_metric(noted: Mapping[Any, Any]) -> Iterator[Mapping[Any, Any]]:
+    """Go through the facts of each metric of a log of pseudo-losses."""
+    several = noted.get("metrics")
+    parts = several.values() if isinstance(several, Mapping) else [noted]
+    yield from (part for part in parts if isinstance(part, Mapping) and part.get("pseudo"))
+
+
+def folds_of_metric(noted: Mapping[Any, Any]) -> str:
+    """Say how folds were combined: "average" or "pool"; empty for losses of points."""
+    found = {str(part.get("folds")) for part in each_metric(noted)}
+    return next((word for word in ("pool", "average") if word in found), "")
+
+
+def cuts_cells(noted: Mapping[Any, Any], by: object) -> bool:
+    """Whether the labels of a level cut the cells of which a metric was computed."""
+    return any(by not in (*part.get("cells", ()), "metric") for part in each_metric(noted))
+
+
+def refuse_parts_of_cells(log: Log, by: object) -> None:
+    """Refuse to average the pseudo-losses of a part of a cell: that is not the part's metric."""
+    for part in each_metric(log.noted):
+        cells = list(part.get("cells", ()))
+        if by not in (*cells, "metric"):
+            raise LogError(
+                f"by={by!r} cuts the cells ({listed(cells) or 'the whole log'}) of which "
+                f"{part.get('metric')} was computed, and its mean over a part of a cell is not the "
+                f"metric of that part. Expected cells within the groups. Make the log with "
+                f"cvstats.losses(…, loss={part.get('metric')!r}, {way_to_cells(by)})."
+            )
+
+
+def way_to_cells(by: object) -> str:
+    """Name the option that makes the labels of a level cells of their own."""
+    return "folds='average'" if by == "fold" else f"by={by!r}"
+
+
+def doubts_of_metric(noted: Mapping[Hashable, Any]) -> Caution:
+    """Gather what is doubtful about the metric of a log, whatever the method."""
+    doubt = Caution(0)
+    for part in each_metric(noted):
+        if part.get("rarest_class", FEW) < FEW:
+            doubt |= Caution.FEW_OF_A_CLASS
+        if part.get("cells_without_influence", 0):
+            doubt |= Caution.NO_INFLUENCE
+        if part.get("biased_by_fold"):
+            doubt |= Caution.BIASED_BY_FOLD
+    return doubt

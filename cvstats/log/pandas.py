@@ -1,0 +1,383 @@
+"""pandas: Series and DataFrame, whose index levels are the levels of the log."""
+
+from __future__ import annotations
+
+import weakref
+import zlib
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, is_dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from cvstats.core.cautions import label_cautions
+from cvstats.core.cells import Moments
+from cvstats.core.columns import LossColumns
+from cvstats.core.design import LEVELS, Design, GridCodes, Level
+from cvstats.core.results import Result
+from cvstats.core.suggestions import meant
+from cvstats.core.types import IntArray
+from cvstats.errors import LogError, is_number, listed, spelled
+from cvstats.log.log import Attrs, too_many_digits
+
+MOST_REMEMBERED = 64
+"""So many indexes, or windows on them, are remembered; those asked for longest ago go first."""
+
+MOST_BYTES = 1 << 25
+"""What is remembered of all but the last one takes so much memory, at the most."""
+
+WHOLE = 1 << 16
+"""Codes up to this number are all read to see whether they are what they were."""
+
+SAMPLE = 1024
+"""Of so many codes, evenly spread, it is seen in a longer index."""
+
+
+@dataclass(eq=False)
+class Remembered:
+    """Checks and counts already done for an index, and how its codes looked."""
+
+    marks: tuple[int, ...]
+    facts: dict[Any, Any]
+    owners: list[weakref.ref[NDArray[Any]]]
+
+
+_remembered: OrderedDict[tuple[Any, ...], Remembered] = OrderedDict()
+"""What is remembered, by the memory of the index codes; dropped with it."""
+
+
+def owner(codes: NDArray[Any]) -> NDArray[Any]:
+    """Find the array that owns the memory that another one looks at."""
+    while isinstance(codes.base, np.ndarray):
+        codes = codes.base
+    return codes
+
+
+def mark_of(codes: NDArray[Any]) -> int:
+    """Compute a checksum of codes, or of some of many."""
+    some = codes if codes.size <= WHOLE else codes[:: codes.size // SAMPLE]
+    return zlib.crc32(some.tobytes())
+
+
+def facts_about(index: pd.MultiIndex) -> dict[Any, Any]:
+    """Look up what is known of this index; its views share their memory, and so the knowledge.
+
+    pandas never changes the codes of an index, but the code that made them may hold the array
+    that pandas looks at, and write to it. So they are compared to what they were: all of them up
+    to `WHOLE`, and of longer ones a sample, which finds what was filled anew or moved and may miss
+    a few codes.
+    """
+    codes = [np.asarray(part) for part in index.codes]
+    key = (
+        tuple(index.names),
+        tuple(map(len, index.levels)),
+        *((part.ctypes.data, part.size, part.dtype.str, part.strides) for part in codes),
+    )
+    marks = tuple(map(mark_of, codes))
+    known = _remembered.get(key)
+    if known is None or known.marks != marks:
+
+        def forget(_: object) -> None:
+            _remembered.pop(key, None)
+
+        make_room()
+        owners = [weakref.ref(owner(part), forget) for part in codes]
+        known = _remembered[key] = Remembered(marks, {}, owners)
+    _remembered.move_to_end(key)
+    return known.facts
+
+
+def make_room() -> None:
+    """Forget what was asked for longest ago, where it is too much."""
+    kept = list(_remembered.values())  # an index may be collected, and forgotten, while we count
+    sizes = [count_bytes(known.facts) for known in kept]
+    total = sum(sizes)
+    for size in sizes:
+        if total <= MOST_BYTES and len(_remembered) < MOST_REMEMBERED:
+            break
+        _remembered.popitem(last=False)
+        total -= size
+
+
+def count_bytes(thing: Any) -> int:
+    """Count the bytes of the arrays that something holds."""
+    if isinstance(thing, np.ndarray):
+        return thing.nbytes
+    if isinstance(thing, dict):
+        return sum(map(count_bytes, thing.values()))
+    if isinstance(thing, tuple | list):
+        return sum(map(count_bytes, thing))
+    return sum(map(count_bytes, vars(thing).values())) if is_dataclass(thing) else 0
+
+
+def design_of(index: pd.Index, also: Sequence[object] = ()) -> Design:
+    """Find the levels of an index by name, of which one is known or two were asked for (``also``).
+
+    Codes of a MultiIndex are used as they are: no copy, no sorting, no hashing.
+    """
+    names = list(index.names)
+    doubled = [name for name in names if name is not None and names.count(name) > 1]
+    if doubled:
+        raise LogError(f"two index levels are called {doubled[0]!r}. Expected different names.")
+    if isinstance(index, pd.MultiIndex):
+        levels = {
+            str(name): Level(index.levels[i], np.asarray(index.codes[i]))
+            for i, name in enumerate(names)
+            if name is not None
+        }
+        asked = len(also) > 1 and all(level in levels for level in also)
+        if not asked and not any(level in levels for level in LEVELS):
+            raise unknown_levels(names)
+        return Design(levels, len(index), facts=facts_about(index))
+    if index.name is None:
+        return Design({}, len(index))
+    return Design({str(index.name): flat_level(index)}, len(index))
+
+
+def flat_level(index: pd.Index) -> Level:
+    """Read the one level of an index that is not a MultiIndex."""
+    if isinstance(index, pd.CategoricalIndex):
+        return Level(index.categories, np.asarray(index.codes))
+    if index.is_unique and not index.hasnans:
+        return Level(index, GridCodes((0,), (len(index),)))
+    codes, labels = pd.factorize(index)
+    return Level(labels, codes)
+
+
+def unknown_levels(names: list[Hashable]) -> LogError:
+    """None of the levels is one of ours."""
+    have = ", ".join(map(str, names))
+    first = next((name for name in names if name is not None), None)
+    if first is None:
+        way = f"Name them: log.rename_axis(['fold', 'point']) for {len(names)} levels like these."
+    else:
+        level = meant(str(first)) or "fold"
+        way = (
+            f"Rename yours, as in log.rename_axis(index={{{spelled(first)}: {level!r}}}), or call "
+            f"cvstats.as_log(log.reset_index(), {level}={spelled(first)}, …)."
+        )
+    return LogError(
+        f"none of the index levels ({have}) is known. Expected some of {', '.join(LEVELS)}. {way}"
+    )
+
+
+OTHERS = {
+    "c": "abs(log)",
+    "m": "log.dt.total_seconds()",
+    "M": "(log - log.min()).dt.total_seconds()",
+}
+"""How values of other kinds become numbers."""
+
+
+def numbers(column: pd.Series) -> NDArray[Any]:
+    """Take the numbers of a column, without a copy where pandas keeps plain numbers."""
+    dtype = column.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind in "fiub":
+        values = column.to_numpy()
+        return values.view(np.uint8) if dtype.kind == "b" else values
+    known = pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_bool_dtype(dtype)
+    if known and not pd.api.types.is_complex_dtype(dtype):
+        if pd.api.types.is_integer_dtype(dtype) and column.abs().max() >= 2**53:
+            raise too_many_digits("the log" if column.name is None else repr(column.name))
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    strays = (value for value in column if not is_number(value) and value is not None)
+    stray = next(strays, None)
+    first, way = column.iloc[0], "log.astype(float)"
+    if stray is not None:
+        first, way = stray, "pd.to_numeric"
+    way = OTHERS.get(getattr(dtype, "kind", "O"), way)
+    name = "the log" if column.name is None else repr(column.name)
+    raise LogError(
+        f"the losses of {name} are not numbers: their type is {dtype}, the first is "
+        f"{spelled(first)}. Expected one loss for each evaluation. Convert them with {way}; if "
+        f"these are predictions, cvstats.losses makes losses of them; if this column is not a "
+        f"model, leave it out."
+    )
+
+
+def panels_of(log: pd.Series | pd.DataFrame) -> LossColumns:
+    """Take the losses as they lie in memory: one block where pandas keeps one, else columns."""
+    if isinstance(log, pd.Series):
+        return LossColumns((numbers(log)[:, None],))
+    first, *others = set(log.dtypes)
+    if not others and isinstance(first, np.dtype) and first.kind in "fiu" and log.shape[1] > 1:
+        # A single block shows in one row: pandas then hands out views, and need not copy.
+        head = log.iloc[:1]
+        if np.shares_memory(head.to_numpy(), head.iloc[:, 0].to_numpy()):
+            return LossColumns((log.to_numpy(),))
+    return LossColumns(tuple(numbers(log.iloc[:, j])[:, None] for j in range(log.shape[1])))
+
+
+NAMELESS = "loss"
+"""What the row of a Series without a name is called."""
+
+AS_SERIES = ("decompose",)
+"""Methods that answer for a Series with a Series of numbers, and not with a table of one row."""
+
+
+@dataclass(frozen=True, eq=False)
+class FrameLabels:
+    """A row per model, also for a Series."""
+
+    models: Sequence[Hashable]
+    columns_axis: pd.Index | None
+
+    @classmethod
+    def of(cls, log: pd.Series | pd.DataFrame) -> FrameLabels:
+        """Name the models of a log, each of them once."""
+        if isinstance(log, pd.Series):
+            return cls([log.name], None)
+        if log.shape[1] == 0:
+            raise LogError("the log has no columns. Expected a column of losses for each model.")
+        if not log.columns.is_unique:
+            doubled = log.columns[log.columns.duplicated()].unique()
+            raise LogError(
+                f"several columns are called {listed(map(repr, doubled))}. Expected one column "
+                f"for each model. Rename them."
+            )
+        return cls(list(log.columns), log.columns)
+
+    def columns(self, model: int) -> IntArray:
+        """Give the one column of a model."""
+        return np.array([model])
+
+    def name(self, column: int) -> str:
+        """Name a column."""
+        name = self.models[column]
+        return "the log" if name is None else repr(name)
+
+    def may_be_empty(self) -> bool:
+        """Say no: a column without losses is a mistake."""
+        return False
+
+    def table(self, result: Result, attrs: Attrs) -> pd.Series | pd.DataFrame:
+        """Show columns as the method gives them, and what to doubt."""
+        if self.columns_axis is not None:
+            return body(result, named_rows(self.columns_axis), attrs)
+        if result.method in AS_SERIES:
+            numbers = {name: values[0] for name, values in result.columns.items()}
+            row = pd.Series(numbers, name=self.models[0])
+            row.attrs = copied(attrs)
+            return row
+        name = NAMELESS if self.models[0] is None else self.models[0]
+        return body(result, row_of(name), attrs)
+
+    def pairs(
+        self, pairs: Sequence[tuple[Hashable, Hashable]], result: Result, attrs: Attrs
+    ) -> pd.DataFrame:
+        """Make a row for each pair, indexed by (model, other)."""
+        index = pd.MultiIndex.from_arrays(
+            [[a for a, _ in pairs], [b for _, b in pairs]], names=["model", "other"]
+        )
+        return body(result, index, attrs)
+
+    def cells(self, found: Moments, attrs: Attrs) -> pd.DataFrame:
+        """Make a row for each cell (of each model) with count, mean and variance."""
+        index = cell_index(found)
+        n = found.count
+        tables = []
+        for j in range(found.mean.shape[1]):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                variance = np.where(n > 1, found.m2[:, j] / (n - 1), np.nan)
+            data = {"count": n.astype(np.int64), "mean": found.location[:, j], "var": variance}
+            tables.append(pd.DataFrame(data, index=index))
+        if self.columns_axis is None:
+            table = tables[0]
+        elif index is None:
+            table = pd.concat(tables, ignore_index=True).set_axis(self.columns_axis)
+        else:
+            table = pd.concat(tables, keys=range(len(tables)))
+            table.index = under_models(self.columns_axis, table.index)
+        table.attrs = copied(attrs)
+        return table
+
+
+class WideFrame(pd.DataFrame):
+    """A DataFrame that prints all its columns, in lines that fit, where pandas would hide some."""
+
+    @property
+    def _constructor(self) -> type[pd.DataFrame]:
+        return WideFrame
+
+    def __repr__(self) -> str:
+        """Print every column, below each other where the display is too narrow."""
+        with pd.option_context("display.max_columns", None):
+            return super().__repr__()
+
+
+def under_models(models: pd.Index, cells: pd.Index) -> pd.MultiIndex:
+    """Put the names of models in place of their numbers, the first level of an index."""
+    levels: list[Any] = [models]
+    codes: list[Any] = [np.arange(len(models))]
+    names: list[Any] = ["model"]
+    if isinstance(models, pd.MultiIndex):
+        levels, codes, names = list(models.levels), list(models.codes), list(models.names)
+    table = cells.to_frame(index=False)
+    number, rest = table.iloc[:, 0].to_numpy(), pd.MultiIndex.from_frame(table.iloc[:, 1:])
+    levels += list(rest.levels)
+    codes = [*(part[number] for part in codes), *rest.codes]
+    return pd.MultiIndex(levels=levels, codes=codes, names=[*names, *rest.names])
+
+
+def copied(attrs: Attrs) -> dict[Hashable | None, Any]:
+    """Give a result attrs of its own."""
+    return {name: fact for name, fact in attrs.items()}
+
+
+def cell_index(found: Moments) -> pd.Index | None:
+    """Make an index of the labels of cells; None for the one cell of no level."""
+    if not found.levels:
+        return None
+    parts = [
+        pd.Index(list(labels) if isinstance(labels, tuple) else labels).take(codes)
+        for labels, codes in zip(found.labels, found.codes.T, strict=True)
+    ]
+    if len(parts) == 1:
+        return parts[0].rename(found.levels[0])
+    return pd.MultiIndex.from_arrays(parts, names=list(found.levels))
+
+
+def named_rows(models: pd.Index) -> pd.Index:
+    """Name the index of rows: ``model``, unless the models have a name of their own."""
+    nameless = models.nlevels == 1 and models.name is None
+    return models.rename("model") if nameless else models.view()
+
+
+def row_of(name: Hashable) -> pd.Index:
+    """Make an index of one model; those of texts are kept, as pandas takes long to make them."""
+    if isinstance(name, str):
+        return text_index((name,), "model").view()
+    return pd.Index([name], name="model", tupleize_cols=False)
+
+
+@lru_cache(maxsize=MOST_REMEMBERED)
+def text_index(texts: tuple[str, ...], name: str | None = None) -> pd.Index:
+    """Make an index of texts, to be taken views of."""
+    return pd.Index(list(texts), name=name)
+
+
+@lru_cache(maxsize=MOST_REMEMBERED)
+def caution_labels(flags: tuple[int, ...]) -> Any:
+    """Make an array of the labels of some rows, to be copied."""
+    return pd.Series([label_cautions(row) for row in flags]).array
+
+
+def body(result: Result, index: pd.Index, attrs: Attrs) -> pd.DataFrame:
+    """Put the cautions beside the numbers, as last column.
+
+    The columns are named when the table is there: names that pandas knows cost no look at them.
+    """
+    flags = tuple(result.caution.tolist())
+    labels = (
+        caution_labels(flags)
+        if len(flags) < MOST_REMEMBERED
+        else [label_cautions(row) for row in flags]
+    )
+    table = WideFrame(dict(enumerate([*result.columns.values(), labels])), index=index)
+    table.columns = text_index((*result.columns, "caution")).view()
+    table.attrs = copied(attrs)
+    return table

@@ -1,0 +1,177 @@
+"""Read a log from whatever container it is in."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import singledispatch
+from typing import Any
+
+import pandas as pd
+import xarray as xr
+
+from cvstats.core.design import LEVELS
+from cvstats.errors import LogError, checked_choice
+from cvstats.log import pandas as frames
+from cvstats.log import xarray as arrays
+from cvstats.log.gaps import dropped
+from cvstats.log.groups import within_levels
+from cvstats.log.log import Log
+from cvstats.log.metrics import attrs_of_log, folds_of_metric, refuse_parts_of_cells
+
+MISSING = ("raise", "drop")
+
+
+def read(
+    losses: object, *, missing: str = "raise", by: object = None, levels: Sequence[str] = ()
+) -> Log:
+    """Read a loss log and check that each evaluation occurs in it once.
+
+    Parameters
+    ----------
+    losses : pandas.Series, pandas.DataFrame, xarray.DataArray or xarray.Dataset
+        The log.
+    missing : {"raise", "drop"}
+        What to do where a loss is NaN.
+    by : str, optional
+        A level whose labels are to be answered for one by one, and so may be logs of their own.
+    levels : sequence of str
+        The levels that were asked for by name besides. Of two, one that is not among those of
+        every log may distinguish evaluations, as seeds do: every point may occur under each.
+
+    Returns
+    -------
+    Log
+        The design, the losses and the way back to labels.
+
+    Raises
+    ------
+    LogError
+        If the log is empty, holds anything but numbers, lacks labels, or holds an evaluation
+        twice.
+    """
+    checked_choice("missing", missing, MISSING)
+    empty = LogError("the log is empty. Expected at least one loss.")
+    if isinstance(losses, (pd.Series, pd.DataFrame)) and len(losses) == 0:
+        raise empty
+    crossed = tuple(name for name in levels if name not in LEVELS) if len(levels) > 1 else ()
+    also = crossed if by is None else (by,)
+    log = unread(losses, also)
+    log = replace(log, noted=attrs_of_log(losses))
+    if log.noted.get("holds") == "scores":
+        log = replace(log, design=replace(log.design, scores=True))
+    if folds := folds_of_metric(log.noted):
+        log = replace(log, design=replace(log.design, metric=folds))
+    present = log.design.present
+    if 0 in (log.design.size, log.panels.width) or (present is not None and not present.any()):
+        raise empty
+    if by is not None:
+        refuse_parts_of_cells(log, by)
+    log = replace(log, design=within_levels(log.design, also))
+    log = replace(log, used=levels if by is None else (str(by), *levels))
+    if missing == "drop":
+        log = dropped(log)
+    log.design.splits()
+    return log
+
+
+def is_dask_frame(losses: object) -> bool:
+    """Whether this is a DataFrame or Series of dask; if dask is not loaded, nothing is."""
+    frames = sys.modules.get("dask.dataframe")
+    return frames is not None and isinstance(losses, (frames.DataFrame, frames.Series))
+
+
+@singledispatch
+def unread(losses: object, also: tuple[object, ...] = ()) -> Log:
+    """Find levels and losses; one implementation for each container.
+
+    ``also`` are the names of dimensions that are to be levels, where the container has any; two of
+    them distinguish evaluations without any level that all methods know.
+    """
+    if is_dask_frame(losses):
+        raise LogError(
+            "this is a frame of dask, and this needs its losses one by one. Lazily there are "
+            "methods for the moments of cells, such as wald, corrected_t, out_of_source and "
+            "compare. Expected losses in memory. Load them first: "
+            "cvstats.as_log(frame.compute(), loss=…)."
+        )
+    kind = type(losses)
+    name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+    raise LogError(
+        f"{'an' if name[0] in 'aeiou' else 'a'} {name} is not a loss log. Expected a pandas Series "
+        f"or DataFrame, or an xarray DataArray or Dataset. Make one with cvstats.as_log("
+        f"pandas.DataFrame(…), loss='loss', fold='fold', point='id'); or, for the losses of one "
+        f"test set, with pandas.Series(losses).rename_axis('point'). Scores of splits are read by "
+        f"cvstats.read_log(frame, format='scores', higher_is_better=…)."
+    )
+
+
+@unread.register
+def _(losses: pd.Series, also: tuple[object, ...] = ()) -> Log:
+    return Log(
+        frames.design_of(losses.index, also),
+        frames.panels_of(losses),
+        frames.FrameLabels.of(losses),
+    )
+
+
+@unread.register
+def _(losses: pd.DataFrame, also: tuple[object, ...] = ()) -> Log:
+    labels = frames.FrameLabels.of(losses)
+    known = [name for name in losses.columns if name in LEVELS]
+    if known:
+        levels = ", ".join(map(repr, known))
+        are = "are columns" if len(known) > 1 else "is a column"
+        append = ", append=True" if any(name in LEVELS for name in losses.index.names) else ""
+        raise LogError(
+            f"{levels} {are} of this frame. Expected levels in the "
+            f"index and a column of losses for each model. Type cvstats.as_log(frame, "
+            f"loss=…), or frame.set_index({known!r}{append})."
+        )
+    return Log(frames.design_of(losses.index, also), frames.panels_of(losses), labels)
+
+
+@unread.register
+def _(losses: xr.DataArray, also: tuple[object, ...] = ()) -> Log:
+    dims = arrays.level_dims(losses, also)
+    known = arrays.in_memory(losses, dims)
+    design, panels, lazy = arrays.laid_out(known, [losses], dims, also)
+    return Log(design, panels, arrays.ArrayLabels.of(known, dims), lazy=lazy)
+
+
+@unread.register
+def _(losses: xr.Dataset, also: tuple[object, ...] = ()) -> Log:
+    variables: list[Any] = list(losses.data_vars.values())
+    if not variables:
+        raise LogError("the dataset has no variables. Expected one of losses for each model.")
+    known = [name for name in losses.data_vars if name in LEVELS]
+    if known:
+        levels = ", ".join(map(repr, known))
+        are = "are variables" if len(known) > 1 else "is a variable"
+        raise LogError(
+            f"{levels} {are} of this dataset. Expected levels as coordinates and a variable of "
+            f"losses for each model. Type log.set_coords({known!r})."
+        )
+    if "model" in losses.dims:
+        raise LogError(
+            "the variables of a dataset are its models, and this one has a dimension 'model' "
+            "too. Expected one of both: take one variable, or rename the dimension."
+        )
+    first = variables[0]
+    for variable in variables[1:]:
+        if set(variable.dims) != set(first.dims):
+            raise LogError(
+                f"the models have different dimensions: {first.name!r} has {first.dims} and "
+                f"{variable.name!r} has {variable.dims}. Expected the same for every variable. "
+                f"Leave out what is not a model: log[[{first.name!r}, …]]."
+            )
+    dims = arrays.level_dims(first, also)
+    first = arrays.in_memory(first, dims)
+    models = [variable.transpose(*first.dims) for variable in variables]
+    design, panels, lazy = arrays.laid_out(first, models, dims, also)
+    labels = arrays.ArrayLabels.of(first, dims)
+    names = [variable.name for variable in variables]
+    every = {arrays.units_of(variable.attrs) for variable in variables}
+    labels = labels.with_models(names, every.pop() if len(every) == 1 else None)
+    return Log(design, panels, labels, lazy=lazy)

@@ -1,0 +1,529 @@
+"""xarray: levels are dimensions or coordinates, every other dimension is carried through."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from cvstats.core.cautions import flag_attrs, list_cautions
+from cvstats.core.cells import Moments
+from cvstats.core.columns import LossColumns
+from cvstats.core.design import LEVELS, SPLIT, Design, GridCodes, Level
+from cvstats.core.results import Result
+from cvstats.core.types import IntArray
+from cvstats.errors import LogError, listed
+from cvstats.log.log import Attrs, hide_losses, refuse_same_names
+from cvstats.log.pandas import facts_about
+
+TAKING = "log.sel({level}={label})"
+SPARSE = ("sample", "outer", "fold", "source", "count")
+"""Levels that do not hold every point under each of their labels."""
+
+IN_LOSS_UNITS = ("estimate", "se", "lower", "upper", "difference", "mean")
+
+
+def level_dims(log: xr.DataArray, also: Sequence[object] = ()) -> tuple[Hashable, ...]:
+    """Find the dimensions along which evaluations lie, in the order of the array.
+
+    ``also`` are dimensions that were asked for by name, if there are any: that of logs side by
+    side, or two whose labels are crossed.
+    """
+    check_sizes(log)
+    found: set[Hashable] = {dim for dim in log.dims if dim in LEVELS}
+    for name, coord in log.coords.items():
+        if name in LEVELS:
+            if "model" in coord.dims:
+                raise LogError(
+                    f"the coordinate {name!r} lies along 'model', so it differs between models. "
+                    f"Expected the same for all of them: models are compared on the same points "
+                    f"in the same folds. Take one model: log.sel(model=…)."
+                )
+            found |= set(coord.dims)
+    if not found and log.ndim == 1:
+        found = set(log.dims)
+    if not log.dims:
+        raise LogError("this array is a single number. Expected a loss for each evaluation.")
+    asked = {dim for dim in log.dims if dim in also}
+    if found or len(asked) > 1:
+        found |= asked
+    else:
+        like = next((dim for dim in log.dims if dim != "model"), "x")
+        raise LogError(
+            f"no dimension or coordinate of this array ({', '.join(map(str, log.dims))}) is a "
+            f"level of a loss log. Expected some of {', '.join(LEVELS)}. Rename yours, as in "
+            f"log.rename({{{like!r}: 'point'}}), or add a coordinate: "
+            f"log.assign_coords(fold=('point', folds))."
+        )
+    return tuple(dim for dim in log.dims if dim in found)
+
+
+def no_numbers(log: xr.DataArray) -> LogError:
+    """Words for an array that cannot hold losses."""
+    name = "the log" if log.name is None else repr(log.name)
+    return LogError(
+        f"the losses of {name} are not numbers: their type is {log.dtype}. Expected "
+        f"one loss for each evaluation. Convert them with log.astype(float); if these are "
+        f"predictions, cvstats.losses makes losses of them."
+    )
+
+
+def panel_of(log: xr.DataArray, dims: tuple[Hashable, ...]) -> NDArray[Any]:
+    """Lay the losses out, evaluations by carried cells; a view where memory allows."""
+    carried = tuple(dim for dim in log.dims if dim not in dims)
+    ordered = log.dims == (*dims, *carried)
+    values = (log if ordered else log.transpose(*dims, *carried)).values
+    rows, width = math.prod(values.shape[: len(dims)]), math.prod(values.shape[len(dims) :])
+    table = values.reshape(rows, width)
+    return table.view(np.uint8) if table.dtype.kind == "b" else table
+
+
+def in_memory(log: xr.DataArray, dims: tuple[Hashable, ...]) -> xr.DataArray:
+    """Load levels that are lazy; they are checked before any loss is computed.
+
+    ``log.chunk()`` makes coordinates lazy that lie in memory, so this costs nothing, and it is done
+    right here and on no cluster.
+    """
+    known = log.indexes
+    lazy = {
+        name: coord
+        for name, coord in log.coords.items()
+        if name not in known and coord.chunks is not None and set(coord.dims) & set(dims)
+    }
+    if not lazy:
+        return log
+    levels = [name for name, coord in lazy.items() if set(coord.dims) <= set(dims)]
+    loaded = {name: lazy[name].variable.compute(scheduler="synchronous") for name in levels}
+    return log.drop_vars([name for name in lazy if name not in levels]).assign_coords(loaded)
+
+
+def laid_out(
+    log: xr.DataArray,
+    logs: Sequence[xr.DataArray],
+    dims: tuple[Hashable, ...],
+    also: Sequence[object] = (),
+) -> tuple[Design, LossColumns, LazyArray | None]:
+    """Lay out one array, or several of one model each; losses that are lazy stay so."""
+    for each in logs:
+        if each.dtype.kind not in "fiub":
+            raise no_numbers(each)
+    levels = levels_along(log, dims, also)
+    dense = len(dims) > 1 and any(level in dims for level in SPARSE)
+    if all(each.chunks is None for each in logs):
+        panels = LossColumns(tuple(panel_of(each, dims) for each in logs))
+        return design_of(log, dims, levels, panels, dense), panels, None
+    whole = beside(logs)
+    carried = tuple(dim for dim in whole.dims if dim not in dims)
+    layout = Layout(levels, dims, tuple(whole.sizes[dim] for dim in dims), TAKING)
+    nan_tells = whole.dtype.kind == "f" and (dense or any(map(lacks_labels, levels.items())))
+    lazy = LazyArray(whole.transpose(*dims, *carried), dims, layout, nan_tells)
+    width = math.prod(whole.sizes[dim] for dim in carried)
+    return lazy.design(), hide_losses(width, LAZY), lazy
+
+
+def beside(logs: Sequence[xr.DataArray]) -> xr.DataArray:
+    """Put lazy arrays of one model each side by side."""
+    if len(logs) == 1:
+        return logs[0]
+    bare = [log.drop_vars([name for name in log.coords if name not in log.dims]) for log in logs]
+    models = pd.Index([log.name for log in logs], name="model", tupleize_cols=False)
+    whole: xr.DataArray = xr.concat(bare, models, coords="minimal", compat="override")
+    return whole
+
+
+def levels_along(
+    log: xr.DataArray, dims: tuple[Hashable, ...], also: Sequence[object] = ()
+) -> dict[str, Level]:
+    """Find the levels of an array by name, and some more dimensions."""
+    shape = tuple(log.sizes[dim] for dim in dims)
+    levels: dict[str, Level] = {}
+    indexes = dict(log.indexes)
+    for dim in dims:
+        index = indexes.get(dim)
+        if isinstance(index, pd.MultiIndex):
+            for i, name in enumerate(index.names):
+                axis = (dims.index(dim),)
+                codes = np.asarray(index.codes[i])
+                stored = codes if len(dims) == 1 else GridCodes(axis, shape, codes.astype(np.int32))
+                levels[str(name)] = Level(index.levels[i], stored)
+    for name in dict.fromkeys((*log.coords, *dims)):
+        if str(name) not in levels and (name in LEVELS or name in log.coords or name in also):
+            level = level_of(log, name, dims, shape, indexes.get(name))
+            if level is not None:
+                levels[str(name)] = level
+    return levels
+
+
+def design_of(
+    log: xr.DataArray,
+    dims: tuple[Hashable, ...],
+    levels: Mapping[str, Level],
+    panels: LossColumns,
+    dense: bool,
+) -> Design:
+    """Make the design of an array in memory.
+
+    Where a level such as ``fold`` or ``source``, in which a point is not everywhere, is a
+    dimension beside others, the array is a dense table and NaN says that nothing was evaluated.
+    """
+    size = math.prod(log.sizes[dim] for dim in dims)
+    present = evaluated(panels) if dense else None
+    present = labelled(levels, panels, present)
+    if present is not None and not present.all():
+        return Design(levels, size, present, taking=TAKING)
+    stacked = log.indexes.get(dims[0]) if len(dims) == 1 else None
+    if isinstance(stacked, pd.MultiIndex) and all(name in stacked.names for name in levels):
+        # The index holds all there is to know.
+        return Design(levels, size, facts=facts_about(stacked), taking=TAKING)
+    return Design(levels, size, taking=TAKING)
+
+
+def labelled(
+    levels: Mapping[str, Level], panels: LossColumns, present: NDArray[np.bool_] | None
+) -> NDArray[np.bool_] | None:
+    """Leave out what has neither a label nor a loss: nothing was tested there.
+
+    Raises
+    ------
+    LogError
+        If a loss lacks a label.
+    """
+    for name in levels:
+        stored = levels[name].codes
+        base = stored.base if isinstance(stored, GridCodes) else stored
+        if name not in LEVELS or base is None or base.min(initial=0) >= 0:
+            continue
+        size = len(panels.tables[0])
+        without = levels[name].block(0, size) < 0
+        here = evaluated(panels) if present is None else present
+        if (without & here).any():
+            row = int(np.flatnonzero(without & here)[0])
+            where = Design(levels, size).format_labels(row)
+            raise unlabelled(name, where)
+        present = here
+    return present
+
+
+def level_of(
+    log: xr.DataArray,
+    name: Hashable,
+    dims: tuple[Hashable, ...],
+    shape: tuple[int, ...],
+    index: pd.Index | None,
+) -> Level | None:
+    """Read one coordinate as a level; None where it does not vary over the evaluations."""
+    if name in dims and name not in log.coords:
+        return Level(range(log.sizes[name]), GridCodes((dims.index(name),), shape))
+    if isinstance(index, pd.MultiIndex):
+        return None  # its levels have been read
+    coord = log.coords[name]
+    along = tuple(dim for dim in dims if dim in coord.dims)
+    if not along or set(coord.dims) - set(dims):
+        return None
+    if coord.ndim == 1 and index is not None and index.is_unique and not index.hasnans:
+        return Level(index, GridCodes((dims.index(along[0]),), shape))
+    values = (coord if coord.dims == along else coord.transpose(*along)).values
+    if not values.dtype.isnative:  # pandas takes no other order of bytes
+        values = values.astype(values.dtype.newbyteorder("="))
+    codes, labels = pd.factorize(values.reshape(-1))
+    base = codes.astype(np.int32).reshape(values.shape)
+    return Level(labels, GridCodes(tuple(dims.index(dim) for dim in along), shape, base))
+
+
+def evaluated(panels: LossColumns) -> NDArray[np.bool_]:
+    """Find the rows that hold a number in any column."""
+    here = np.zeros(len(panels.tables[0]), dtype=bool)
+    for table in panels.tables:
+        if table.dtype.kind != "f":
+            return np.ones(len(table), dtype=bool)
+        step = max(1, (1 << 20) // max(1, table.shape[1]))
+        for start in range(0, len(table), step):
+            here[start : start + step] |= ~np.isnan(table[start : start + step]).all(axis=1)
+    return here
+
+
+# --- arrays that are still to be computed ---------------------------------------------------------
+
+LAZY = (
+    "this array is lazy (dask), and this needs its losses one by one. Expected losses in memory: "
+    "log.compute(); cvstats.methods(log) lists what is computed lazily. If cells are enough "
+    "(friedman, nemenyi), sum them up: cvstats.Moments.of_log(log)."
+)
+
+ONE_OF = ("fold", "source")
+"""Levels of which a point has one label in each repetition."""
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """How evaluations lie along the dimensions of an array, each with or without a loss."""
+
+    levels: Mapping[str, Level]
+    dims: tuple[Hashable, ...]
+    shape: tuple[int, ...]
+    taking: str
+
+    def codes(self, name: str, rows: IntArray) -> NDArray[Any]:
+        """Take the codes of one level at some rows of the flattened array."""
+        stored = self.levels[name].codes
+        if not isinstance(stored, GridCodes):
+            return stored[rows]
+        at = np.unravel_index(rows, stored.shape)
+        if stored.base is None:
+            return at[stored.axes[0]].astype(np.int32)
+        return stored.base[tuple(at[axis] for axis in stored.axes)]
+
+    def design_at(self, rows: IntArray) -> Design:
+        """Make the design of the evaluations at some rows of the flattened array."""
+        levels = {
+            name: Level(level.labels, self.codes(name, rows))
+            for name, level in self.levels.items()
+        }  # fmt: skip
+        return Design(levels, len(rows), taking=self.taking)
+
+    def design(self) -> Design:
+        """Make the design of an array that holds an evaluation everywhere."""
+        return Design(self.levels, math.prod(self.shape), taking=self.taking)
+
+    def assumed_rows(self) -> IntArray:
+        """Guess what was evaluated: every point once in each repetition, in a fold and a source.
+
+        Only shapes and names of results come of it, and what a method asks of the levels alone.
+        """
+        spread = [at for at, dim in enumerate(self.dims) if dim in ONE_OF]
+        free = [at for at, dim in enumerate(self.dims) if dim not in (*ONE_OF, *SPLIT)]
+        if not free:  # nothing to spread
+            spread = []
+        fixed = [at for at in range(len(self.dims)) if at not in spread]
+        sizes = tuple(self.shape[at] for at in fixed)
+        where = np.unravel_index(np.arange(math.prod(sizes)), sizes)
+        places: dict[int, Any] = dict(zip(fixed, where, strict=True))
+        number = np.zeros(math.prod(sizes), dtype=np.int64)
+        for at in free:
+            number = number * self.shape[at] + places[at]
+        points = max(1, math.prod(self.shape[at] for at in free))
+        for i, at in enumerate(spread):  # one label goes round, the other one after the other
+            size = self.shape[at]
+            places[at] = number % size if i == 0 else number * size // points
+        every = [places[at] for at in range(len(self.dims))]
+        rows = np.sort(np.ravel_multi_index(every, self.shape).astype(np.int64))
+        for name in self.levels:
+            if name in LEVELS:
+                rows = rows[self.codes(name, rows) >= 0]
+        return rows
+
+
+@dataclass(frozen=True, eq=False)
+class LazyArray:
+    """Losses that are still to be computed, evaluations before carried cells.
+
+    ``nan_tells`` says that NaN marks what was not evaluated, and ``drop`` that an evaluation is
+    left out if it is missing for any model. In both cases the losses decide what there is.
+    """
+
+    array: xr.DataArray
+    dims: tuple[Hashable, ...]
+    layout: Layout
+    nan_tells: bool
+    drop: bool = False
+
+    @property
+    def known_later(self) -> bool:
+        """Whether what was evaluated is known when the losses are, and not before."""
+        return self.nan_tells or self.drop
+
+    def design(self) -> Design:
+        """Make the design, as far as it is known."""
+        layout = self.layout
+        return layout.design_at(layout.assumed_rows()) if self.nan_tells else layout.design()
+
+
+def lacks_labels(level: tuple[str, Level]) -> bool:
+    """Whether a level lacks labels: nothing was tested there."""
+    name, (stored) = level[0], level[1].codes
+    base = stored.base if isinstance(stored, GridCodes) else np.asarray(stored)
+    return name in LEVELS and base is not None and int(base.min(initial=0)) < 0
+
+
+def unlabelled(name: str, where: str) -> LogError:
+    """Words for a loss without a label."""
+    return LogError(
+        f"level {name!r} has no label (NaN) for the loss at {where}. Expected a label for every "
+        f"evaluation. Give it a label, or blank the loss: log.where(log[{name!r}].notnull())."
+    )
+
+
+def check_sizes(log: xr.DataArray) -> None:
+    """Refuse chunks of dask that have no known size, as those of ``losses[losses > 0]``."""
+    dims = [dim for dim, size in log.sizes.items() if math.isnan(size)]
+    if dims:
+        raise LogError(
+            f"the chunks of this array along {listed(map(repr, dims))} have no known size (dask). "
+            f"Expected sizes that are known before the losses are. Type "
+            f"log = log.copy(data=log.data.compute_chunk_sizes())."
+        )
+
+
+# --- results --------------------------------------------------------------------------------------
+
+
+def file_attrs(attrs: Attrs) -> dict[str, Any]:
+    """Keep what a file can hold: no None, and a mapping as JSON."""
+    return {
+        name: json.dumps(fact, ensure_ascii=False) if isinstance(fact, Mapping) else fact
+        for name, fact in attrs.items()
+        if fact is not None
+    }
+
+
+def units_of(attrs: Mapping[Any, Any]) -> str | None:
+    """Take the units from attrs: a text, as of the CF conventions, or none."""
+    units = attrs.get("units")
+    return units if isinstance(units, str) else None
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayLabels:
+    """Results over the carried dimensions, as a Dataset with a variable for each number."""
+
+    models: Sequence[Hashable]
+    dims: tuple[Hashable, ...]
+    coords: Mapping[Hashable, Any]
+    sizes: tuple[int, ...]
+    model_dim: int | None
+    units: str | None
+
+    @classmethod
+    def of(cls, log: xr.DataArray, dims: tuple[Hashable, ...]) -> ArrayLabels:
+        """Note names and shape of what a DataArray carries besides its evaluations."""
+        carried = tuple(dim for dim in log.dims if dim not in dims)
+        coords = {
+            name: coord for name, coord in log.coords.items() if set(coord.dims) <= set(carried)
+        }
+        at = carried.index("model") if "model" in carried else None
+        one = log.coords.get("model")
+        if at is None:
+            models: list[Hashable] = [log.name if one is None or one.ndim else one.item()]
+        elif "model" in log.coords:
+            models = list(log.indexes["model"])
+            if not log.indexes["model"].is_unique:
+                raise LogError(
+                    f"several models have one name: {listed(map(repr, models))}. Expected "
+                    f"different names. Rename them: log.assign_coords(model=[…])."
+                )
+        else:
+            models = list(range(log.sizes["model"]))
+        sizes = tuple(log.sizes[dim] for dim in carried)
+        return cls(models, carried, coords, sizes, at, units_of(log.attrs))
+
+    def with_models(self, models: Sequence[Hashable], units: str | None) -> ArrayLabels:
+        """Make the same for a Dataset: its variables are the models, the first dimension."""
+        coords = {**self.coords, "model": ("model", np.array([*map(str, models)]))}
+        sizes = (len(models), *self.sizes)
+        return ArrayLabels(models, ("model", *self.dims), coords, sizes, 0, units)
+
+    def columns(self, model: int) -> IntArray:
+        """List the columns of one model: all its carried cells."""
+        numbers = np.arange(int(np.prod(self.sizes, dtype=np.int64))).reshape(self.sizes)
+        if self.model_dim is None:
+            return numbers.reshape(-1)
+        columns: IntArray = np.take(numbers, model, axis=self.model_dim).reshape(-1)
+        return columns
+
+    def name(self, column: int) -> str:
+        """Name one carried cell by its labels."""
+        if not self.dims:
+            return "the log" if self.models[0] is None else repr(self.models[0])
+        at = np.unravel_index(column, self.sizes)
+        words = []
+        for dim, i in zip(self.dims, at, strict=True):
+            if dim == "model":
+                label = self.models[int(i)]
+            elif dim in self.coords and hasattr(self.coords[dim], "values"):
+                label = self.coords[dim].values[int(i)]
+            else:
+                label = int(i)
+            words.append(f"{dim}={label!r}" if not hasattr(label, "item") else f"{dim}={label}")
+        return ", ".join(words)
+
+    def may_be_empty(self) -> bool:
+        """Allow a carried cell without any loss: it is masked (land, or out of view)."""
+        return bool(self.dims)
+
+    def table(self, result: Result, attrs: Attrs) -> xr.Dataset:
+        """Make a variable of each number, over the carried dimensions."""
+        return self._dataset(result, self.dims, self.sizes, self.coords, attrs)
+
+    def pairs(
+        self, pairs: Sequence[tuple[Hashable, Hashable]], result: Result, attrs: Attrs
+    ) -> xr.Dataset:
+        """Make the same over a dimension ``pair`` with coordinates ``model`` and ``other``.
+
+        Two logs of one model each have one pair, which then is not a dimension.
+        """
+        rest = [i for i in range(len(self.dims)) if i != self.model_dim]
+        dims = ("pair", *(self.dims[i] for i in rest))
+        sizes = (len(pairs), *(self.sizes[i] for i in rest))
+        coords = {
+            name: coord
+            for name, coord in self.coords.items()
+            if name != "model" and set(getattr(coord, "dims", ())) <= set(dims)
+        }
+        coords |= {
+            "model": ("pair", [str(a) for a, _ in pairs]),
+            "other": ("pair", [str(b) for _, b in pairs]),
+        }
+        table = self._dataset(result, dims, sizes, coords, attrs)
+        return table if self.model_dim is not None else table.squeeze("pair")
+
+    def _dataset(
+        self,
+        result: Result,
+        dims: tuple[Hashable, ...],
+        sizes: tuple[int, ...],
+        coords: Mapping[Hashable, Any],
+        attrs: Attrs,
+    ) -> xr.Dataset:
+        """Shape each number like the dimensions, with its units, and add what to doubt."""
+        variables: dict[str, Any] = {}
+        for name, values in result.columns.items():
+            units = {"units": self.units} if self.units and name in IN_LOSS_UNITS else {}
+            variables[name] = (dims, np.asarray(values).reshape(sizes), units)
+        flags = result.caution.reshape(sizes).astype(np.int64)
+        variables["caution"] = (dims, flags, flag_attrs(list_cautions(flags)))
+        refuse_same_names(variables, (*dims, *coords))
+        return xr.Dataset(variables, coords=dict(coords), attrs=file_attrs(attrs))
+
+    def cells(self, found: Moments, attrs: Attrs) -> xr.Dataset:
+        """Lay count, mean and variance over the levels asked for and the carried dimensions."""
+        shape = tuple(len(labels) for labels in found.labels)
+        at = tuple(found.codes.T)
+        count = np.zeros(shape, dtype=np.int64)
+        mean = np.full((*shape, found.mean.shape[1]), np.nan)
+        variance = mean.copy()
+        within = found.m2 / np.where(found.count > 1, found.count - 1, np.nan)[:, None]
+        for table, values in ((count, found.count), (mean, found.location), (variance, within)):
+            table[at] = values if at else values[0]
+        dims = (*found.levels, *self.dims)
+        coords = {
+            level: (level, np.asarray(labels))
+            for level, labels in zip(found.levels, found.labels, strict=True)
+        }
+        units = {"units": self.units} if self.units else {}
+        refuse_same_names(("count", "mean", "var"), (*dims, *self.coords))
+        return xr.Dataset(
+            {
+                "count": (found.levels, count),
+                "mean": (dims, mean.reshape(*shape, *self.sizes), units),
+                "var": (dims, variance.reshape(*shape, *self.sizes)),
+            },
+            coords={**dict(self.coords), **coords},
+            attrs=dict(attrs),
+        )

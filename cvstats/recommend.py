@@ -1,0 +1,269 @@
+"""Which interval for this log? The one that its design calls for, and what each method says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import pandas as pd
+
+from cvstats.core.results import Result
+from cvstats.errors import LogError, checked_choice
+from cvstats.evidence import describe_measured
+from cvstats.intervals import find_method, interval_names
+from cvstats.intervals._method import IntervalMethod, Method
+from cvstats.intervals._proportions import SOME_WILSON, take_wilson
+from cvstats.intervals._recommend import recommend_method, suggest_study
+from cvstats.large.cells import Cells
+from cvstats.large.lazy import is_lazy, later, lazily
+from cvstats.log.gaps import answer_cells
+from cvstats.log.log import Log, Losses, Table
+from cvstats.log.read import is_dask_frame, read
+from cvstats.options import Missing, check_alpha
+from cvstats.registry import list_methods
+
+
+def methods(losses: Losses) -> pd.DataFrame:
+    """List every method: whether this log allows it, and if not, what is missing.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        Any loss log.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by ``method``, those that apply first, and among them intervals before
+        comparisons, and those that claim too much last: ``applies`` (bool), ``why_not`` (empty, or
+        what is missing and which resampling plan makes it), ``target`` (what the interval is for),
+        ``guarantee``, ``measured`` (how often it was right in simulated populations like this log,
+        with about as many points), ``fits`` (how many models have to be fitted), ``needs`` and
+        ``reference``.
+        ``attrs["suggestion"]`` says what a large comparison of the methods recommends for this
+        number of independent points, and is empty for groups and for language models.
+
+    Raises
+    ------
+    LogError
+        If the log contradicts itself.
+
+    See Also
+    --------
+    cvstats.interval : The interval that the log calls for.
+    cvstats.diagnose : Reasons to doubt the log.
+
+    Notes
+    -----
+    A method applies if the levels of the log fit it. It may still ask for a number that no log
+    holds, such as the training size of random splits, and some options ask for more than the
+    method: two points in each fold, for instance.
+
+    References
+    ----------
+    Schulz-Kümpel, Fischer, Hornung, Boulesteix, Nagler and Bischl (2024), Constructing
+    confidence intervals for "the" generalization error, arXiv:2409.18836.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("diabetes")
+    >>> losses = cvstats.losses(log, prediction="ridge")
+    >>> table = cvstats.methods(losses)
+    >>> table.loc[["wald", "corrected_t", "conservative_z"], ["applies", "fits"]]
+                    applies                                     fits
+    method
+    wald               True                    K for each repetition
+    corrected_t        True  1 for each split, K for each repetition
+    conservative_z    False  J (2R + 1) for J splits and R divisions
+    """
+    if is_dask_frame(losses):
+        answer: pd.DataFrame = later(losses, methods)
+        return answer
+    log = read(losses)
+    found = [
+        (method, method.problem(log.design) or find_problem_of_losses(method, log))
+        for method in list_methods()
+    ]
+    binary = find_binary(log)
+    rows = []
+    for method, words in sorted(found, key=rank_method):
+        rows.append(
+            {
+                "method": method.name,
+                "applies": words is None,
+                "why_not": words or "",
+                "target": method.target,
+                "guarantee": method.guarantee,
+                "measured": quote_study(method.name, log, binary=binary),
+                "fits": method.fits,
+                "needs": method.needs,
+                "reference": method.reference,
+            }
+        )
+    table = pd.DataFrame(rows).set_index("method")
+    table.attrs = {"suggestion": suggest_study(log)}
+    return table
+
+
+def quote_study(name: str, log: Log, *, binary: bool | None, wilson: bool = False) -> str:
+    """Quote what was measured for logs like this one; tasks of a benchmark were not studied."""
+    if log.fixed_sources:
+        return ""
+    return describe_measured(name, log.design, binary=binary, wilson=wilson)
+
+
+def find_binary(log: Log) -> bool | None:
+    """Find out whether all losses are 0 or 1; None where they were not computed."""
+    return None if is_lazy(log) or log.design.metric else bool(log.zero_one().all())
+
+
+def rank_method(found: tuple[Method, str | None]) -> tuple[bool, bool, bool, str]:
+    """Rank what applies first, then what claims too much last, then intervals, then by name."""
+    method, words = found
+    claims = isinstance(method, IntervalMethod) and method.claims_too_much
+    return words is not None, claims, not method.is_interval, method.name
+
+
+def find_problem_of_losses(method: Method, log: Log) -> str | None:
+    """Say what a method asks of the losses themselves, beyond the design."""
+    if not log.in_memory and (words := find_problem_of_cells(method, log)):
+        return words
+    models = len(log.labels.models)
+    if models < method.models:
+        return f"the log holds {models} model{'s' if models > 1 else ''}; {method.name} needs more."
+    return method.of_losses(log) if method.of_losses is not None else None
+
+
+def find_problem_of_cells(method: Method, log: Log) -> str | None:
+    """Say what moments of cells do not give, and a lazy array does not compute."""
+    lazy = is_lazy(log)
+    if lazy and method.takes_lazy_losses:
+        return None
+    if method.needs_losses or (method.needs_points and log.design.number("repetition") > 1):
+        have = "this array is lazy" if lazy else "there are moments of cells only"
+        return f"it needs the losses one by one, and {have}. Use the log in memory."
+    if lazy and not method.lazy:
+        return (
+            f"it is not computed lazily. Aggregate first: "
+            f"cvstats.Moments.of_log(losses).{method.name}()."
+        )
+    cells = log.cells
+    shared = not isinstance(cells, Cells) or cells.gaps is not None or len(log.labels.models) < 2
+    if method.models > 1 and method.needs_pairs and not shared:
+        return "these moments hold nothing that two models share. Make them with pairs=True."
+    return None
+
+
+def interval(
+    losses: Losses,
+    *,
+    method: str | None = None,
+    alpha: float = 0.05,
+    missing: Missing = "raise",
+) -> Table:
+    """Compute the interval that the design of this log calls for, and say why.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        Any loss log.
+    method : str, optional
+        The name of an interval, to take it with its usual options whatever the design calls
+        for. Without it groups are respected: one source left out at a time gives
+        `out_of_source`; folds that keep sources whole, and one test set of several sources,
+        `clustered`. Sources that are spread over the folds are not, and ``caution`` says
+        ``sources ignored``. Otherwise one test set gives `holdout`; K-fold cross-validation,
+        leave-one-out and their repetitions `wald`; random splits, and logs of one score for
+        each split, `corrected_t`; splits of the data and of its halves `conservative_z`;
+        replaced points `replace_one`; nested folds `nested_cv`; bootstrap samples
+        ``bootstrap_632``, or ``bootstrap_oob`` without the fit to the sample itself or without
+        a no-information rate in ``attrs``. Of losses of 0 and 1, `holdout` and `wald` give
+        Wilson's limits then, in the columns that hold no other ones.
+    alpha : float, optional
+        One minus the level: 0.05 for a 95% interval.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    DataFrame or Dataset
+        The result of the method, with ``attrs["reason"]``, why it was this one and how often it
+        held the truth in simulated populations like this log, and
+        ``attrs["suggestion"]``, what a large comparison of the methods recommends for so many
+        independent points; empty for groups and for language models, which it did not study. A
+        suggestion is never followed: it takes another log.
+
+    Raises
+    ------
+    LogError
+        If the method needs what the log does not have: the words say which level or number is
+        missing.
+
+    See Also
+    --------
+    cvstats.methods : Every method, and whether the log allows it.
+    cvstats.compare : The differences of models, by the same choice.
+    cvstats.winner : The interval of a model that was selected on this log.
+
+    References
+    ----------
+    Schulz-Kümpel, Fischer, Hornung, Boulesteix, Nagler and Bischl (2024), Constructing
+    confidence intervals for "the" generalization error, arXiv:2409.18836.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("diabetes")
+    >>> losses = cvstats.losses(log, prediction="ridge")
+    >>> result = cvstats.interval(losses)
+    >>> print(result.attrs["method"], "-", result.attrs["reason"].partition(";")[0])
+    wald - 10 repetitions of a partition into 10 folds: every point is tested once in each
+    """
+    check_alpha(alpha)
+    checked_choice("method", method, (*interval_names(), None))
+    if is_dask_frame(losses):
+        ask = partial(interval, method=method, alpha=alpha)
+        answer: Table = later(losses, ask, missing=missing)
+        return answer
+    log = read(losses, missing=missing)
+    asked = method is not None
+    name, reason = (method, "asked for by name") if method is not None else recommend_method(log)
+    facts = {"reason": reason, "suggestion": suggest_study(log)}
+    describe = partial(quote_study, name, log)
+    run = partial(find_method(name).run, alpha=alpha)
+    if is_lazy(log):
+        if not asked and name in ("wald", "holdout"):  # each chunk finds out what losses it has
+            facts["interval"] = SOME_WILSON
+        run = run if asked else partial(run_if_recommended, name, alpha)
+        reads_losses = find_method(name).reads_lazy_losses({})
+        facts["reason"] = join_reasons(reason, describe(binary=None))
+        return lazily(log, run, reads_losses=reads_losses).assign_attrs(facts)
+    result = answer_cells(log, run if asked else partial(run_with_wilson, name, alpha))
+    wilson = not asked and result.attrs.get("interval") == "wilson"
+    measured = describe(binary=wilson or find_binary(log), wilson=wilson)
+    limits = "the losses are 0 or 1, so the limits are Wilson's" if wilson else ""
+    facts["reason"] = join_reasons(reason, limits, measured)
+    return log.label(replace(result, attrs={**result.attrs, **facts}))
+
+
+def join_reasons(*reasons: str) -> str:
+    """Join the reasons that there are."""
+    return "; ".join(reason for reason in reasons if reason)
+
+
+def run_if_recommended(name: str, alpha: float, log: Log) -> Result:
+    """Run a method that was chosen before the evaluations were known, if it is still right."""
+    right, reason = recommend_method(log)
+    if right != name:
+        raise LogError(
+            f"interval finds {reason}, for which {right!r} is the method; before the losses of "
+            f"this lazy array were computed, {name!r} seemed to be. Pass it by name: "
+            f"interval(losses, method={right!r})."
+        )
+    return run_with_wilson(name, alpha, log)
+
+
+def run_with_wilson(name: str, alpha: float, log: Log) -> Result:
+    """Run a method, and take Wilson's limits for losses of 0 and 1 where it has normal ones."""
+    return take_wilson(find_method(name).run(log, alpha=alpha), log)
