@@ -387,7 +387,7 @@ def has_one_step(values: Any) -> bool:
 FEW = 100
 """The top 1% of fewer losses is less than one of them."""
 
-TAIL = 1000
+ENOUGH_FOR_TAIL = 1000
 """Fewer losses say nothing about a tail."""
 
 TOP = 50
@@ -457,7 +457,7 @@ def tail_index(largest: FloatArray, size: int) -> FloatArray:
     Hill (1975), Annals of Statistics 3(5), 1163-1174. Moments of an order above the index do
     not exist.
     """
-    if size < TAIL:
+    if size < ENOUGH_FOR_TAIL:
         return np.full(largest.shape[1:], np.inf)
     threshold = largest[0]
     with np.errstate(divide="ignore", invalid="ignore"):
