@@ -1102,7 +1102,9 @@ def adjust_lazily(
     if p.size < 2:
         return table
     dask = import_dask()
-    adjusted = dask.delayed(adjust_p_values, pure=True)(p.data, adjust)
+    # The keys stay what they are, so that no chunk of losses is read twice.
+    (whole,) = p.data.rechunk(-1).to_delayed(optimize_graph=False).ravel()
+    adjusted = dask.delayed(adjust_p_values, pure=True)(whole, adjust)
     together = dask.array.from_delayed(adjusted, p.shape, dtype=np.float64)
     columns = {}
     for name, variable in table.data_vars.items():
