@@ -72,10 +72,10 @@ if TYPE_CHECKING:
     from cvstats.intervals.two_stage import two_stage as two_stage
     from cvstats.intervals.wald import wald as wald
     from cvstats.intervals.wild_cluster import wild_cluster as wild_cluster
-    from cvstats.io.as_log import as_log as as_log
     from cvstats.io.read import read_log as read_log
     from cvstats.io.read import read_predictions as read_predictions
-    from cvstats.io.write import save_log as save_log
+    from cvstats.io.save import save_log as save_log
+    from cvstats.io.tidy import as_log as as_log
     from cvstats.judging import prediction_powered as prediction_powered
     from cvstats.label_counts import LabelCounts as LabelCounts
     from cvstats.label_counts import scan_predictions as scan_predictions
@@ -99,7 +99,7 @@ _MODULES = {
     "LabelCounts": "cvstats.label_counts",
     "Moments": "cvstats.streaming",
     "Monitor": "cvstats.monitoring",
-    "as_log": "cvstats.io.as_log",
+    "as_log": "cvstats.io.tidy",
     "as_scores": "cvstats.scores",
     "cautions": "cvstats.log.cautions",
     "evaluate": "cvstats.evaluation",
@@ -108,7 +108,7 @@ _MODULES = {
     "prediction_powered": "cvstats.judging",
     "read_log": "cvstats.io.read",
     "read_predictions": "cvstats.io.read",
-    "save_log": "cvstats.io.write",
+    "save_log": "cvstats.io.save",
     "scan_dask": "cvstats.streaming",
     "scan_parquet": "cvstats.streaming",
     "scan_predictions": "cvstats.label_counts",

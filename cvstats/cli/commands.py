@@ -22,7 +22,7 @@ from cvstats.comparisons.power import power as plan_power
 from cvstats.diagnostics import diagnose as diagnose_log
 from cvstats.errors import LogError
 from cvstats.intervals import find_method, interval_names
-from cvstats.io.write import save_log
+from cvstats.io.save import save_log
 from cvstats.options import Missing, check_alpha
 
 HELP = """Valid confidence intervals and comparisons for cross-validated error.

@@ -19,8 +19,7 @@ from cvstats.errors import LogError, NotGiven, checked_flag, install_command
 from cvstats.evaluation.checkpoint import cache_in, fingerprint
 from cvstats.evaluation.data import Data, read_data
 from cvstats.evaluation.fit import FitResult, Loss, fit_and_score, run_fit, scoring_spec
-from cvstats.evaluation.loss_table import LossTable
-from cvstats.evaluation.metrics import asks_for_metrics, metric_log, prediction_spec
+from cvstats.evaluation.table import LossTable, asks_for_metrics, metric_log, prediction_spec
 from cvstats.loss_functions import ACCURACY, loss_name
 from cvstats.options import check_choices, find_choices, is_whole
 from cvstats.plans import BoundPlan, Fit, Plan

@@ -15,23 +15,25 @@ import xarray as xr
 
 from cvstats.core.design import LEVELS
 from cvstats.errors import MOST, LogError, checked_flag, choice, listed, nearest
-from cvstats.io.failures import raise_as_log_error, shorten_messages
-from cvstats.io.formats import netcdf, parquet, tabular
-from cvstats.io.formats.tabular import TextOptions
-from cvstats.io.paths import LONGEST, kind_of, path_of, refuse_packed, refuse_stream
-from cvstats.io.predictions import TRUTH, LossRequest, PredictionTable, align, compute_log
-from cvstats.io.tools import inspect_ai, lm_eval
-from cvstats.io.tools._table import ReadOptions
-from cvstats.io.tools.autogluon import autogluon
-from cvstats.io.tools.caret import caret
+from cvstats.io import arrow, netcdf
+from cvstats.io import text as textfiles
+from cvstats.io.paths import (
+    LONGEST,
+    kind_of,
+    path_of,
+    raise_as_log_error,
+    refuse_packed,
+    refuse_stream,
+    shorten_messages,
+)
+from cvstats.io.save import load_saved, restore_dataset
+from cvstats.io.text import TextOptions
+from cvstats.io.tidy import TRUTH, LossRequest, PredictionTable, ReadOptions, align, compute_log
+from cvstats.io.tools import llm
 from cvstats.io.tools.columns import columns, negate_scores
-from cvstats.io.tools.mlr3 import mlr3
-from cvstats.io.tools.nixtla import nixtla
-from cvstats.io.tools.openml import openml
-from cvstats.io.tools.scores import scores
-from cvstats.io.tools.search import is_search, search
-from cvstats.io.tools.sklearn import cross_val_predict, cross_validate
-from cvstats.io.tools.tidymodels import tidymodels
+from cvstats.io.tools.python import autogluon, nixtla, openml, scores
+from cvstats.io.tools.r import caret, mlr3, tidymodels
+from cvstats.io.tools.sklearn import cross_val_predict, cross_validate, is_search, search
 from cvstats.log.align import aligned
 from cvstats.loss_functions import loss_name, losses
 
@@ -64,10 +66,10 @@ FORMATS = {
     ),
     "autogluon": Format(autogluon, ("truth", "point", "y", "groups")),
     "lm-eval": Format(
-        lm_eval.lm_eval, ("filter", "metric", "higher_is_better"), ("doc_id scores",)
+        llm.lm_eval, ("filter", "metric", "higher_is_better"), ("doc_id scores",)
     ),
     "inspect": Format(
-        inspect_ai.inspect, ("model", "metric", "higher_is_better", "source"),
+        llm.inspect, ("model", "metric", "higher_is_better", "source"),
         ("id epoch eval_id", "id epoch sample_id"),
     ),
     "nixtla": Format(nixtla, ("truth", "prediction"), ("unique_id ds cutoff",)),
@@ -511,7 +513,7 @@ def drop_copies(table: Any, tool: str) -> tuple[pd.DataFrame, int]:
         raise LogError(
             f"drop_duplicates= is for rows of a table, and format={tool!r} has none. Leave it out."
         )
-    spellings: dict[str, pd.Series] = table.attrs.get(tabular.SPELLINGS, {})
+    spellings: dict[str, pd.Series] = table.attrs.get(textfiles.SPELLINGS, {})
     whole = table.assign(**spellings)
     if all(name is not None for name in table.index.names):
         whole = whole.reset_index()
@@ -520,7 +522,7 @@ def drop_copies(table: Any, tool: str) -> tuple[pd.DataFrame, int]:
     kept = table[first]
     kept.attrs = dict(table.attrs)
     if spellings:
-        kept.attrs[tabular.SPELLINGS] = {name: text[first] for name, text in spellings.items()}
+        kept.attrs[textfiles.SPELLINGS] = {name: text[first] for name, text in spellings.items()}
     return kept, int((~first).sum())
 
 
@@ -543,7 +545,7 @@ def recognise(found: Any, tool: str | None) -> str:
         return tool
     if result:
         return "cross_validate"
-    if isinstance(found, Mapping) and inspect_ai.is_log(found):
+    if isinstance(found, Mapping) and llm.is_log(found):
         return "inspect"
     if isinstance(found, np.ndarray):
         return "cross_val_predict"
@@ -583,9 +585,9 @@ def as_table(found: Any, tool: str) -> Any:
         return found
     if isinstance(found, pd.Series):
         return found.to_frame("loss" if found.name is None else found.name)
-    if isinstance(found, Mapping) and inspect_ai.is_log(found):
-        return inspect_ai.of_log(found)
-    inspect_ai.refuse_head(found)
+    if isinstance(found, Mapping) and llm.is_log(found):
+        return llm.of_log(found)
+    llm.refuse_head(found)
     if is_mapping_of_columns(found):
         lengths = {str(name): len(values) for name, values in found.items()}
         if len(set(lengths.values())) > 1:
@@ -655,7 +657,7 @@ def load(source: Any, container: str | None, tool: str | None, text: TextOptions
     if isinstance(source, (str, PathLike)):
         return load_path(path_of(source), container, tool, text)
     if isinstance(source, Mapping) and len(source):
-        result = is_result(source) or inspect_ai.is_log(source) or is_search(source)
+        result = is_result(source) or llm.is_log(source) or is_search(source)
         kinds: tuple[Any, ...] = (str, PathLike, pd.DataFrame, Mapping)
         if tool in ("cross_val_predict", "autogluon", *SKLEARN):
             kinds = (*kinds, np.ndarray, pd.Series, list)
@@ -674,9 +676,9 @@ def load(source: Any, container: str | None, tool: str | None, text: TextOptions
                 False, {str(p): load_path(p, container, tool, text) for p in paths}
             )
         if all(isinstance(part, Mapping) for part in source):
-            if lm_eval.is_sample(source[0]):
+            if llm.is_sample(source[0]):
                 with raise_as_log_error("these samples"):
-                    return lm_eval.of_records(source)
+                    return llm.of_records(source)
             return pd.DataFrame.from_records(list(source))
     return source
 
@@ -696,12 +698,11 @@ def load_path(
         raise not_text(text, path.name)
     with raise_as_log_error(path.name):
         if kind in ("netcdf", "zarr"):
-            log, saved = netcdf.read_dataset(path, kind)
-            return SavedLog(log) if saved else log
-        savers = {
-            "csv": tabular.load_csv, "jsonl": tabular.load_jsonl, "parquet": parquet.load_parquet,
-        }  # fmt: skip
-        saved_log = savers[kind](path) if tool is None and kind in savers else None
+            dataset, header = netcdf.read_dataset(path, kind)
+            if header is None:
+                return netcdf.foreign(dataset)
+            return SavedLog(restore_dataset(dataset, header))
+        saved_log = load_saved(path, kind) if tool is None else None
         if saved_log is not None and text.given():
             raise not_text(text, "a saved log")
         if saved_log is not None:
@@ -720,21 +721,21 @@ def load_table(path: Path, kind: str, tool: str | None, text: TextOptions) -> An
     """Load a file that another program wrote."""
     match kind:
         case "csv" | "tsv":
-            return tabular.read_csv(path, "," if kind == "csv" else "\t", text)
+            return textfiles.read_csv(path, "," if kind == "csv" else "\t", text)
         case "jsonl":
-            first = next(tabular.records(path), {})
-            if tool == "lm-eval" or (tool is None and lm_eval.is_sample(first)):
-                return lm_eval.of_file(path)
-            return tabular.read_jsonl(tabular.records(path))
+            first = next(textfiles.records(path), {})
+            if tool == "lm-eval" or (tool is None and llm.is_sample(first)):
+                return llm.of_file(path)
+            return textfiles.read_jsonl(textfiles.records(path))
         case "parquet":
-            return parquet.read_parquet(path)
+            return arrow.read_parquet(path)
         case "arff":
-            return tabular.read_arff(path)
+            return textfiles.read_arff(path)
         case "eval":
-            return inspect_ai.of_archive(path)
-    document = tabular.read_json(path)
-    inspect_ai.refuse_head(document)
-    if not is_mapping_of_columns(document) and not inspect_ai.is_log(document):
+            return llm.of_archive(path)
+    document = textfiles.read_json(path)
+    llm.refuse_head(document)
+    if not is_mapping_of_columns(document) and not llm.is_log(document):
         raise LogError(
             f"{path.name} is neither a log of inspect nor an object of columns. Expected one of "
             f"these, or JSONL."
@@ -749,19 +750,19 @@ def load_folder(folder: Path, tool: str | None) -> Any:
         entry for entry in folder.iterdir() if not entry.name.startswith(("_", "."))
     ]  # fmt: skip
     # No deeper than the folders of a partitioned log: a folder may be anybody's home.
-    if any(entry.suffix.lower() in parquet.SUFFIXES for entry in entries if entry.is_file()) or any(
+    if any(entry.suffix.lower() in arrow.SUFFIXES for entry in entries if entry.is_file()) or any(
         "=" in entry.name for entry in entries if entry.is_dir()
     ):
         with raise_as_log_error(name):
             return load_parquet_folder(folder)
-    samples = {} if tool == "inspect" else lm_eval.files_of(folder, tool == "lm-eval")
+    samples = {} if tool == "inspect" else llm.files_of(folder, tool == "lm-eval")
     runs = [] if tool == "lm-eval" else [*folder.glob("*.eval"), *folder.glob("*/*.eval")]
     if runs and not samples:
         tables = {}
         for path in runs:
             with raise_as_log_error(path.name):
-                tables[path] = inspect_ai.of_archive(path)
-        return inspect_ai.join_runs(tables)
+                tables[path] = llm.of_archive(path)
+        return llm.join_runs(tables)
     if not samples:
         have = "no samples_*.jsonl" if tool == "lm-eval" else (
             "neither Parquet files nor samples_*.jsonl of lm_eval --log_samples, nor .eval files"
@@ -772,7 +773,7 @@ def load_folder(folder: Path, tool: str | None) -> Any:
                "a file. Parquet files in folders below it are read by cvstats.scan_parquet(path).")
         )  # fmt: skip
     with raise_as_log_error(name):
-        parts = {model: lm_eval.newest(folder, tasks) for model, tasks in samples.items()}
+        parts = {model: llm.newest(folder, tasks) for model, tasks in samples.items()}
         return SeveralObjects(True, parts)
 
 
@@ -780,11 +781,11 @@ def load_parquet_folder(folder: Path) -> Any:
     """Put the rows of the Parquet files of a folder below each other, with the keys of each."""
     tables: list[Any] = []
     saved = []
-    files = parquet.list_files(folder)
+    files = arrow.list_files(folder)
     for file in files:
-        found = parquet.load_parquet(file.path)
+        found = load_saved(file.path, "parquet")
         saved.append(found is not None)
-        table = parquet.read_parquet(file.path) if found is None else found
+        table = arrow.read_parquet(file.path) if found is None else found
         if file.keys:
             table = (table.to_frame() if isinstance(table, pd.Series) else table).assign(
                 **file.keys
@@ -854,8 +855,7 @@ def join_tasks(parts: Mapping[str, Any]) -> Any:
     None for other files, and where a model has a task twice.
     """
     plain = {
-        Path(key): inspect_ai.of_log(part) if inspect_ai.is_log(part) else part
-        for key, part in parts.items()
+        Path(key): llm.of_log(part) if llm.is_log(part) else part for key, part in parts.items()
     }
     tables = {path: part for path, part in plain.items() if isinstance(part, pd.DataFrame)}
     for task, own in (("task_name", "eval_id"), ("task", "scores")):
@@ -867,7 +867,7 @@ def join_tasks(parts: Mapping[str, Any]) -> Any:
         if len(set(who)) < len(who):
             return None
         if own == "eval_id":
-            return inspect_ai.join_runs(tables)
+            return llm.join_runs(tables)
         models: dict[str, list[pd.DataFrame]] = {}
         for (model, _), table in zip(who, tables.values(), strict=True):
             models.setdefault(model, []).append(table)
@@ -878,15 +878,15 @@ def join_tasks(parts: Mapping[str, Any]) -> Any:
 
 def name_tasks(tables: Sequence[PredictionTable]) -> list[PredictionTable]:
     """Make a source of the task of each file, where there are several tasks."""
-    tasks = {table.attrs.get(inspect_ai.TASK) for table in tables}
+    tasks = {table.attrs.get(llm.TASK) for table in tables}
     if len(tasks) < 2 or not any(tasks):
         return list(tables)
     named = []
     for table in tables:
-        task = table.attrs.get(inspect_ai.TASK)
+        task = table.attrs.get(llm.TASK)
         if task is not None and "source" not in table.table:
             table = replace(table, table=table.table.assign(source=task))
-        rest = {name: fact for name, fact in table.attrs.items() if name != inspect_ai.TASK}
+        rest = {name: fact for name, fact in table.attrs.items() if name != llm.TASK}
         named.append(replace(table, attrs={**rest, "sources_are": "fixed"}))
     return named
 

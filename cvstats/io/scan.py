@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from cvstats.errors import LogError
-from cvstats.io.failures import import_extra
-from cvstats.io.formats.parquet import ParquetFile, list_files
+from cvstats.io.arrow import ParquetFile, list_files
+from cvstats.io.paths import import_extra
 from cvstats.large.batches import CellMoments
 from cvstats.large.scanning import Parts, added, check_stacked, columns_of, part_of, whole_of
 from cvstats.log.columns import TableColumns

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cvstats.metrics import confusion, numbers, ranks
-from cvstats.metrics._metric import Influence, Metric, MetricOptions, UndefinedMetricError
-from cvstats.metrics.callables import metric_of
-from cvstats.metrics.cells import (
+from cvstats.metrics.confusion import F1_OF_SETS
+from cvstats.metrics.metric import (
     CellNotes,
+    Influence,
+    Metric,
+    MetricOptions,
     Points,
     Rows,
+    UndefinedMetricError,
     influence_of_counts,
     pseudo_losses,
     rows_of_cells,
 )
-from cvstats.metrics.confusion import F1_OF_SETS
+from cvstats.metrics.numbers import metric_of
 
 __all__ = [
     "F1_OF_SETS",

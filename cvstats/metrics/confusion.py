@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvstats.core.types import FloatArray
-from cvstats.metrics._metric import Influence, Metric, MetricOptions, UndefinedMetricError, mean
+from cvstats.metrics.metric import Influence, Metric, MetricOptions, UndefinedMetricError, mean
 
 
 def influence_of_ratio(

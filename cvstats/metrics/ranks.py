@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from cvstats.core.types import FloatArray
 from cvstats.metrics import kernels
-from cvstats.metrics._metric import (
+from cvstats.metrics.metric import (
     Influence,
     Metric,
     MetricOptions,

@@ -13,9 +13,10 @@ from cvstats.plans.folds import (
     k_fold,
     leave_one_out,
     leave_one_source_out,
+    nested_cv,
     repeated_k_fold,
+    replace_one,
 )
-from cvstats.plans.nested import nested_cv, replace_one
 from cvstats.plans.plan import BoundPlan, Evaluation, Fit, Plan
 from cvstats.plans.splits import holdout, paired_subsampling, subsampling
 

@@ -11,7 +11,7 @@ from typing import overload
 
 from cvstats.errors import LogError, install_command
 from cvstats.formatting import printable
-from cvstats.io.write import replacing
+from cvstats.io.save import replacing
 from cvstats.log.log import Losses
 from cvstats.log.read import read
 from cvstats.options import Missing, check_alpha, whole_number

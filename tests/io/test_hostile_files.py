@@ -158,7 +158,7 @@ def test_groups_within_groups_take_no_time(folder):
 
 
 def test_a_parquet_file_of_one_value(folder, monkeypatch):
-    monkeypatch.setattr("cvstats.io.failures.LARGE", 1 << 27)
+    monkeypatch.setattr("cvstats.io.paths.LARGE", 1 << 27)
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     table = arrow.table({"point": np.zeros(1_000_000, int), "loss": np.zeros(1_000_000)})
     with parquet.ParquetWriter("log.parquet", table.schema) as file:
@@ -169,7 +169,7 @@ def test_a_parquet_file_of_one_value(folder, monkeypatch):
 
 
 def test_an_archive_of_one_letter(folder, monkeypatch):
-    monkeypatch.setattr("cvstats.io.failures.LARGE", 1 << 24)
+    monkeypatch.setattr("cvstats.io.paths.LARGE", 1 << 24)
     head = {"eval": {"task": "t", "model": "m"}, "status": "success"}
     with zipfile.ZipFile("log.eval", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("header.json", json.dumps(head))

@@ -288,12 +288,12 @@ def test_a_header_that_lies_is_refused(tmp_path):
 
 @pytest.mark.parametrize("suffix", ["parquet", "nc", "zarr"])
 def test_without_the_extra_the_error_names_it(tmp_path, suffix, monkeypatch):
-    from cvstats.io import failures
+    from cvstats.io import paths
 
     def absent(module):
         raise ImportError(module)
 
-    monkeypatch.setattr(failures, "import_module", absent)
+    monkeypatch.setattr(paths, "import_module", absent)
     with pytest.raises(ImportError, match=r"pip install .*\[io\]'"):
         cvstats.save_log(pd.Series([1.0]), tmp_path / f"log.{suffix}")
 

@@ -12,8 +12,7 @@ from zarr_stores import writes_zarr
 
 import cvstats
 from cvstats.errors import LogError
-from cvstats.io import write
-from cvstats.io.formats import netcdf
+from cvstats.io import netcdf, save
 
 ZARR = pytest.param("zarr", marks=writes_zarr)
 SUFFIXES = ["parquet", "csv", "jsonl", "nc", ZARR]
@@ -38,13 +37,13 @@ def labelled(label):
 def test_a_failure_leaves_the_file_as_it_was(tmp_path, suffix, monkeypatch):
     path = tmp_path / f"log.{suffix}"
     cvstats.save_log(LOG, path)
-    for name, writer in write.WRITERS.items():
+    for name, writer in save.WRITERS.items():
 
         def broken(columns, header, where, writer=writer):
             writer(columns, header, where)
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setitem(write.WRITERS, name, broken)
+        monkeypatch.setitem(save.WRITERS, name, broken)
     dataset = netcdf.write_dataset
 
     def broken_dataset(fields, header, where):
@@ -117,7 +116,7 @@ def test_what_a_library_refuses_for_another_reason(tmp_path, monkeypatch):
     def broken(columns, header, path):
         raise TypeError("no such type")
 
-    monkeypatch.setitem(write.WRITERS, "parquet", broken)
+    monkeypatch.setitem(save.WRITERS, "parquet", broken)
     assert refused(LOG, tmp_path / "log.parquet") == (
         "log.parquet could not be written: no such type. Expected numbers, text or dates. Another "
         "kind of file may hold it: .csv."

@@ -9,16 +9,17 @@ import pandas as pd
 
 from cvstats.core.design import LEVELS
 from cvstats.errors import LogError, nearest
-from cvstats.io.formats.tabular import NESTED, SPELLINGS
-from cvstats.io.predictions import (
+from cvstats.io.text import NESTED, SPELLINGS
+from cvstats.io.tidy import (
     LOSS,
     MODEL,
     PREDICTION,
     TRUTH,
     PredictionTable,
+    ReadOptions,
     refuse_not_numbers,
+    require_columns,
 )
-from cvstats.io.tools._table import ReadOptions, require_columns
 from cvstats.log.columns import find_columns, index_to_columns, unnamed_labels
 from cvstats.loss_functions import LOSSES, unknown_loss
 from cvstats.metrics import METRICS

@@ -12,8 +12,8 @@ import numpy as np
 import xarray as xr
 
 from cvstats.errors import LogError
-from cvstats.io.failures import import_extra, refuse_bomb
-from cvstats.io.serialize import Columns, Header, parse_header, restore_array, restore_frame
+from cvstats.io.paths import import_extra, refuse_bomb
+from cvstats.io.text import Columns, Header, parse_header
 
 HEADER = "cvstats_header"
 """The variable that holds the header of a saved log: an attribute of HDF5 may be too short."""
@@ -60,8 +60,8 @@ def require_netcdf() -> None:
 # --- reading --------------------------------------------------------------------------------------
 
 
-def read_dataset(path: Path, kind: str) -> tuple[Any, bool]:
-    """Read what a file holds, and whether it is a log that `save_log` wrote."""
+def read_dataset(path: Path, kind: str) -> tuple[xr.Dataset, Header | None]:
+    """Read what a file holds, and the header of a log that `save_log` wrote."""
     if not path.exists():
         raise LogError(f"{path.name} is not there. Expected the path of a file.")
     if kind == "netcdf":
@@ -78,11 +78,9 @@ def read_dataset(path: Path, kind: str) -> tuple[Any, bool]:
             refuse_bomb(path.name, stored, lazy.nbytes)
         dataset = lazy.load()
     if HEADER not in dataset.variables:
-        return foreign(dataset), False
-    header = parse_header(dataset[HEADER].to_numpy().astype(np.uint8).tobytes().decode(), path.name)
-    if "variables" in header:
-        return restore_array(dataset, header), True
-    return restore_frame(lambda name: dataset.variables[name].to_numpy(), header), True
+        return dataset, None
+    header = dataset[HEADER].to_numpy().astype(np.uint8).tobytes().decode()
+    return dataset, parse_header(header, path.name)
 
 
 def foreign(dataset: xr.Dataset) -> xr.DataArray | xr.Dataset:

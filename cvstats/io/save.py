@@ -1,29 +1,217 @@
-"""A log as plain columns and a header, which a file can hold, and back.
-
-A column becomes numbers, times without a zone, or text; the header notes what it was, with the
-names, the attributes and the shape of the log.
-"""
+"""Write a log to a file, from which `cvstats.read_log` gets it back."""
 
 from __future__ import annotations
 
 import datetime
 import json
 import math
-from collections.abc import Callable, Hashable, Mapping
+import os
+import shutil
+import tempfile
+import warnings
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.errors import LogError
-from cvstats.io.factorize import index_of, numbered
+from cvstats.errors import LogError, spelled
+from cvstats.io import arrow, netcdf, text
+from cvstats.io.paths import SUFFIXES, one_line, shortened
+from cvstats.io.text import VERSION, Columns, Header, SavedColumns
+from cvstats.io.tidy import index_of, numbered
 
-Columns = dict[str, np.ndarray[Any, Any]]
-"""Plain values by the names of their columns."""
-Header = dict[str, Any]
-"""What a log is besides its plain columns; it can be written as JSON."""
-VERSION = 1
+WRITERS: dict[str, Callable[[Columns, Header, Path], None]] = {
+    "csv": text.write_csv, "jsonl": text.write_jsonl, "parquet": arrow.write_parquet,
+}  # fmt: skip
+OPENERS: dict[str, Callable[[Path], SavedColumns | None]] = {
+    "csv": text.open_csv, "jsonl": text.open_jsonl, "parquet": arrow.open_parquet,
+}  # fmt: skip
+DATASETS = ("netcdf", "zarr")
+OTHERS = {".nc": ".parquet or .csv", ".zarr": ".nc", ".parquet": ".csv"}
+"""What to try where one kind of file cannot hold something."""
+
+
+def save_log(log: pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset, path: Any) -> None:
+    """Write a log to a file, from which `read_log` gets the same object back.
+
+    Parameters
+    ----------
+    log : Series, DataFrame, DataArray or Dataset
+        Losses or predictions. Index, models, types of columns and labels, and ``attrs`` are
+        kept.
+    path : path
+        The suffix names the kind of file: ``.parquet``, ``.csv`` and ``.jsonl`` for pandas,
+        ``.nc`` and ``.zarr`` for pandas and xarray. An existing file is replaced.
+
+    Raises
+    ------
+    LogError
+        If a file cannot hold a label or an attribute: it can hold text, numbers, dates, and
+        lists, tuples and mappings of these. An existing file then stays as it was.
+    ImportError
+        If a package of the extra ``io`` is needed and not installed.
+
+    Notes
+    -----
+    Index, types and ``attrs`` are in a header: the first line of CSV and JSONL, which other
+    programs skip as a comment or as a first row, the metadata of Parquet, a variable of NetCDF
+    and Zarr.
+
+    References
+    ----------
+    Eaton et al. (2024), NetCDF Climate and Forecast (CF) Metadata Conventions,
+    doi:10.5281/zenodo.11288138.
+
+    Examples
+    --------
+    >>> import cvstats, tempfile, pathlib
+    >>> log = cvstats.datasets.load("diabetes")
+    >>> losses = cvstats.losses(log, prediction=["ridge", "random_forest"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "losses.csv"
+    ...     cvstats.save_log(losses, path)
+    ...     cvstats.read_log(path).equals(losses)
+    True
+    """
+    if not isinstance(path, (str, PathLike)):
+        raise LogError(
+            f"the path is {spelled(path)}, of the type {type(path).__name__}. Expected text or a "
+            f"path, as in save_log(log, 'losses.parquet')."
+        )
+    where = Path(path)
+    try:
+        write(log, where)
+    except OSError as error:
+        why = error.strerror or one_line(error)
+        raise LogError(
+            f"{shortened(where.name)} could not be written: {why}. Expected a path where one may "
+            f"write."
+        ) from None
+
+
+def write(log: object, path: Path) -> None:
+    """Write a log; the suffix of the path names the kind of file."""
+    kind = kind_to_write(path)
+    dataset: xr.Dataset | None = None
+    if isinstance(log, (xr.DataArray, xr.Dataset)):
+        if kind not in DATASETS:
+            raise LogError(
+                f"an xarray object does not fit into {path.suffix}. Expected .nc or .zarr; or "
+                f"a table: log.to_series(), log.to_dataframe()."
+            )
+        dataset, header = flatten_array(log)
+        columns = {str(name): variable.to_numpy() for name, variable in dataset.variables.items()}
+    elif isinstance(log, (pd.Series, pd.DataFrame)):
+        columns, header = flatten_frame(log)
+    else:
+        raise LogError(
+            f"a {type(log).__name__} is not a loss log. Expected a Series, DataFrame, DataArray "
+            f"or Dataset."
+        )
+    with replacing(path) as beside:
+        try:
+            if kind in DATASETS:
+                with warnings.catch_warnings():  # older xarray stores nanoseconds, and says so
+                    warnings.filterwarnings("ignore", "Converting non-nanosecond precision")
+                    if dataset is None:
+                        dataset = netcdf.dataset_of(columns, header)
+                    netcdf.write_dataset(dataset, header, beside)
+            else:
+                WRITERS[kind](columns, header, beside)
+        except (LogError, ImportError, OSError):
+            raise
+        except Exception as error:
+            other = OTHERS.get(path.suffix.lower(), ".parquet")
+            raise LogError(
+                unwritable_text(columns, other)
+                or f"{path.name} could not be written: {one_line(error)}. Expected numbers, text "
+                f"or dates. Another kind of file may hold it: {other}."
+            ) from None
+
+
+def kind_to_write(path: Path) -> str:
+    """Look up the kind of a file by its suffix; refuse a directory that is something else."""
+    kind = SUFFIXES.get(path.suffix.lower(), "")
+    if kind not in (*WRITERS, *DATASETS):
+        which = f"save_log does not write {path.suffix}" if kind else (
+            f"{path.name} ends in {path.suffix!r}, which save_log does not write" if path.suffix
+            else f"{str(path)!r} has no suffix, and the suffix names the kind of file"
+        )  # fmt: skip
+        example = f", as in {path.name}.parquet" if path.name and not path.suffix else ""
+        raise LogError(f"{which}. Expected .parquet, .csv, .jsonl, .nc or .zarr{example}.")
+    if kind == "zarr" and path.exists() and not netcdf.is_store(path):
+        raise LogError(f"{path.name} exists and is not a Zarr store. Choose another name.")
+    if kind != "zarr" and path.is_dir():
+        raise LogError(f"{path.name} exists and is a directory. Choose another name.")
+    return kind
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Name a file, or a directory, beside another one, and let it take its place once complete."""
+    target = Path(os.path.realpath(path))  # a link goes on pointing where it does
+    if target.exists() and not target.is_file() and not target.is_dir():
+        yield target  # a device, such as /dev/stdout, has nothing to lose
+        return
+    with tempfile.TemporaryDirectory(
+        prefix=".cvstats-", dir=target.parent, ignore_cleanup_errors=True
+    ) as folder:
+        new = Path(folder) / target.name
+        yield new
+        if target.is_dir():
+            swap(new, target, Path(folder) / "old")
+            return
+        if target.exists():
+            shutil.copymode(target, new)
+        os.replace(new, target)
+
+
+def swap(new: Path, target: Path, old: Path) -> None:
+    """Put a directory in the place of another one, which cannot be done in a single step."""
+    os.rename(target, old)
+    try:
+        os.rename(new, target)
+    except OSError:
+        os.rename(old, target)
+        raise
+
+
+def unwritable_text(columns: Columns, other: str) -> str:
+    """Word which text no file, or not this kind of file, can hold; empty if there is none."""
+    for name, values in columns.items():
+        for value in np.ravel(values) if values.dtype == object else ():
+            text = str(value)
+            shown = shortened(text, 40)
+            try:
+                text.encode()
+            except UnicodeEncodeError:
+                return (
+                    f"{name!r} holds {shown}, which has half a character (a surrogate) and cannot "
+                    f"be written. Expected text that UTF-8 can hold. Replace it: "
+                    f"text.encode('utf-8', 'replace').decode()."
+                )
+            if "\0" in text:
+                return (
+                    f"{name!r} holds {shown}, and a zero byte cannot be written to this kind of "
+                    f"file. Expected text without one. Take it out, or save to {other}."
+                )
+    return ""
+
+
+# --- one file -------------------------------------------------------------------------------------
+
+
+def load_saved(path: Path, kind: str) -> Any:
+    """Read a log that `save_log` wrote; None for any other file, and for a dataset."""
+    opened = OPENERS[kind](path) if kind in OPENERS else None
+    return None if opened is None else restore_frame(*opened)
+
+
 ARRAY = "losses"
 """The name of the variable of a DataArray."""
 
@@ -251,17 +439,6 @@ def text_call(log: pd.Series | pd.DataFrame, at: int) -> str:
     return f"log.index = log.index.set_levels({labels}, level={level!r})"
 
 
-def parse_header(text: str, what: str) -> Header:
-    """Parse the header of a saved log."""
-    header = json.loads(text)
-    if not isinstance(header, dict) or header.get("cvstats_log") != VERSION:
-        raise LogError(
-            f"{what} was not written by this version of cvstats. Expected a saved log of "
-            f"version {VERSION}."
-        )
-    return header
-
-
 def restore_frame(read: Callable[[str], Any], header: Header) -> pd.Series | pd.DataFrame:
     """Undo `flatten_frame`; ``read`` returns one column, of which each may be large."""
     names = [from_plain(note["name"]) for note in header["index"]]
@@ -341,6 +518,13 @@ def readable_attrs(attrs: Mapping[str, Any]) -> dict[str, Any]:
             or (type(value) is int and abs(value) < 2**63)
         )
     }
+
+
+def restore_dataset(dataset: xr.Dataset, header: Header) -> Any:
+    """Undo `flatten_array`, or `netcdf.dataset_of` of a flattened frame."""
+    if "variables" in header:
+        return restore_array(dataset, header)
+    return restore_frame(lambda name: dataset.variables[name].to_numpy(), header)
 
 
 def restore_array(dataset: xr.Dataset, header: Header) -> xr.DataArray | xr.Dataset:

@@ -6,7 +6,7 @@ import codecs
 import csv
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
@@ -17,8 +17,14 @@ import pandas as pd
 
 from cvstats.errors import LogError
 from cvstats.io.paths import check_file
-from cvstats.io.serialize import Columns, Header, parse_header, restore_frame
 
+Columns = dict[str, np.ndarray[Any, Any]]
+"""Plain values by the names of their columns."""
+Header = dict[str, Any]
+"""What a log is besides its plain columns; it can be written as JSON."""
+SavedColumns = tuple[Callable[[str], np.ndarray[Any, Any]], Header]
+"""A function that reads one column of a saved log, and the header."""
+VERSION = 1
 MARK = "# cvstats: "
 """How the header line of a saved log in CSV begins."""
 
@@ -229,6 +235,17 @@ def read_arff(path: Path) -> pd.DataFrame:
 # --- saved logs -----------------------------------------------------------------------------------
 
 
+def parse_header(text: str, what: str) -> Header:
+    """Parse the header of a saved log."""
+    header = json.loads(text)
+    if not isinstance(header, dict) or header.get("cvstats_log") != VERSION:
+        raise LogError(
+            f"{what} was not written by this version of cvstats. Expected a saved log of "
+            f"version {VERSION}."
+        )
+    return header
+
+
 def as_text(columns: Columns) -> Columns:
     """Write times in ISO 8601 and durations as whole numbers."""
     kinds = {name: values.dtype.kind for name, values in columns.items()}
@@ -252,8 +269,8 @@ def write_csv(columns: Columns, header: Header, path: Path) -> None:
         )  # fmt: skip
 
 
-def load_csv(path: Path) -> pd.Series | pd.DataFrame | None:
-    """Read a log that `write_csv` wrote; None for any other file."""
+def open_csv(path: Path) -> SavedColumns | None:
+    """Open a log that `write_csv` wrote; None for any other file."""
     check_file(path)
     with path.open("rb") as file:
         first = file.readline()
@@ -269,7 +286,7 @@ def load_csv(path: Path) -> pd.Series | pd.DataFrame | None:
         | {name: str for name, dtype in kinds.items() if dtype.kind in "OM"},
         na_values={name: ["", "nan"] for name in floats}, **EXACT,
     )  # fmt: skip
-    return restore_frame(lambda name: table[name].to_numpy(), header)
+    return (lambda name: table[name].to_numpy()), header
 
 
 def stored_type(note: Mapping[str, Any]) -> str:
@@ -296,8 +313,8 @@ def finite(value: Any) -> Any:
     return value
 
 
-def load_jsonl(path: Path) -> pd.Series | pd.DataFrame | None:
-    """Read a log that `write_jsonl` wrote; None for any other file."""
+def open_jsonl(path: Path) -> SavedColumns | None:
+    """Open a log that `write_jsonl` wrote; None for any other file."""
     rows = records(path)
     first = next(rows, {})
     if "cvstats" not in first:
@@ -310,4 +327,4 @@ def load_jsonl(path: Path) -> pd.Series | pd.DataFrame | None:
         values[:] = [row[name] for row in every]
         return np.array([np.nan if v is None else v for v in values]) if None in values else values
 
-    return restore_frame(read, header)
+    return read, header

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from cvstats.errors import LogError, NoSuchFile
-from cvstats.io.failures import import_extra, refuse_bomb
-from cvstats.io.serialize import Columns, Header, parse_header, restore_frame
+from cvstats.io.paths import import_extra, refuse_bomb
+from cvstats.io.text import Columns, Header, SavedColumns, parse_header
 
 SUFFIXES = (".parquet", ".pq")
 NULL_KEY = "__HIVE_DEFAULT_PARTITION__"
@@ -137,8 +137,8 @@ def write_parquet(columns: Columns, header: Header, path: Path) -> None:
     parquet.write_table(table, path, compression="zstd")
 
 
-def load_parquet(path: Path) -> pd.Series | pd.DataFrame | None:
-    """Read a log that `write_parquet` wrote; None for any other file."""
+def open_parquet(path: Path) -> SavedColumns | None:
+    """Open a log that `write_parquet` wrote; None for any other file."""
     parquet = import_extra("pyarrow.parquet", "Parquet")
     about = parquet.read_metadata(path)
     refuse_bomb(path.name, path.stat().st_size, 8 * about.num_rows * about.num_columns)
@@ -152,4 +152,4 @@ def load_parquet(path: Path) -> pd.Series | pd.DataFrame | None:
             values: np.ndarray[Any, Any] = file.read(columns=[name]).column(name).to_numpy()
         return values
 
-    return restore_frame(read, header)
+    return read, header

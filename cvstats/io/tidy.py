@@ -1,0 +1,999 @@
+"""Tidy tables of losses or predictions, a row for each evaluation of each model, to loss logs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from cvstats.core.design import LEVELS
+from cvstats.core.types import IntArray
+from cvstats.errors import MOST, LogError, is_several, listed, nearest, place, spelled
+from cvstats.io.paths import raise_as_log_error
+from cvstats.io.text import TextOptions
+from cvstats.large import lazy
+from cvstats.log.columns import (
+    TableColumns,
+    find_columns,
+    first_missing,
+    index_to_columns,
+    no_levels,
+    unnamed_labels,
+)
+from cvstats.log.read import is_dask_frame
+from cvstats.loss_functions import (
+    check_different,
+    is_loss,
+    is_name,
+    join_metrics,
+    looks_at,
+    losses,
+    single,
+)
+from cvstats.metrics import METRICS
+
+
+def as_log(
+    frame: pd.DataFrame,
+    *,
+    loss: str | Sequence[str] = "loss",
+    model: str | None = None,
+    sample: str | None = None,
+    outer: str | None = None,
+    repetition: str | None = None,
+    fold: str | None = None,
+    source: str | None = None,
+    point: str | None = None,
+    count: str | None = None,
+) -> pd.Series | pd.DataFrame:
+    """Make a loss log of a tidy table with other column names.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A row for each evaluation (of each model). One of dask stays lazy.
+    loss : str or sequence of str, optional
+        The column of losses; a list where each model has a column of its own. Name the
+        columns of truth and predictions here to keep them for `cvstats.losses`.
+    model : str, optional
+        The column that names the model, where the models are stacked in rows; a column called
+        ``model`` is found by itself.
+    sample, outer, repetition, fold, source, point, count : str, optional
+        The column (or index level) of each level. One that bears the level's own name is
+        found by itself.
+
+    Returns
+    -------
+    Series or DataFrame
+        The losses with the levels as index; a column for each model where there are several.
+        A frame of dask, which has one index level at most, keeps its levels as columns, under
+        the names that all functions know; models stacked in rows stay stacked.
+
+    Raises
+    ------
+    LogError
+        If a column is missing, no level is found, or a model has an evaluation twice.
+
+    Notes
+    -----
+    A column that is named much like a level that the log lacks, such as ``subject`` or
+    ``cv_fold``, stays as an index level of that name, which results then have a caution about.
+
+    The row order is kept where the models have columns of their own; the table that comes in
+    is not changed. A model that misses an evaluation has NaN there, which every method then
+    names.
+
+    References
+    ----------
+    Wickham (2014), Tidy data, Journal of Statistical Software 59(10),
+    doi:10.18637/jss.v059.i10.
+
+    Examples
+    --------
+    >>> import cvstats, pandas as pd
+    >>> table = pd.DataFrame({"cv_split": [0, 0, 1, 1], "id": list("abcd"), "se": [1.0, 2, 3, 4]})
+    >>> cvstats.as_log(table, loss="se", fold="cv_split", point="id")
+    fold  point
+    0     a        1.0
+          b        2.0
+    1     c        3.0
+          d        4.0
+    Name: se, dtype: float64
+    """
+    named = {
+        "sample": sample, "outer": outer, "repetition": repetition, "fold": fold,
+        "source": source, "point": point, "count": count,
+    }  # fmt: skip
+    if is_dask_frame(frame):
+        log: pd.DataFrame = lazy.relabelled(frame, loss, model, named)
+        return log
+    if not isinstance(frame, pd.DataFrame):
+        raise not_a_table(frame)
+    alone = single(loss)
+    losses: list[Any] = [loss] if alone else list(loss)
+    asked = [*losses, *(name for name in (model, *named.values()) if name is not None)]
+    if not losses or not all(map(is_name, asked)):
+        strays = [repr(name) for name in asked if not is_name(name)]
+        raise LogError(f"{(strays or ['loss='])[0]} names no column. Expected a column's name.")
+    frame = index_to_columns(frame, [*LEVELS, *asked])
+    if "loss" in losses and "loss" not in frame.columns:
+        refuse_predictions(frame)
+    columns = find_columns(list(frame.columns), losses, named, model, single=alone)
+    if not columns.levels:
+        raise no_levels(list(frame.columns), "as_log(frame, fold='cv_split', point='id')")
+    kept = [name for name in unnamed_labels(frame, columns) if is_shared(frame, name, columns)]
+    values = losses if columns.model is None else [*losses, columns.model]
+    try:
+        indexed = frame.set_index([*columns.levels.values(), *kept])[values]
+    except TypeError:
+        raise unhashable({to: frame[name] for to, name in columns.levels.items()}) from None
+    indexed.index.names = [*columns.levels, *kept]
+    if columns.model is not None:
+        return unstack_models(indexed, losses[0], columns.model)
+    return indexed[losses[0]] if alone else indexed
+
+
+def not_a_table(given: object) -> LogError:
+    """Word how something other than a table becomes a log."""
+    name, once = type(given).__name__, "is a log once these bear the names of levels:"
+    if isinstance(given, (xr.DataArray, xr.Dataset)):
+        dim = next((dim for dim in given.dims if dim not in LEVELS), "cv_split")
+        way = f"With dimensions or coordinates it {once} array.rename({{{dim!r}: 'fold'}})."
+    elif isinstance(given, pd.Series):
+        way = f"With index levels it {once} series.rename_axis(index={{'cv_split': 'fold'}})."
+    elif isinstance(given, (str, PurePath)):
+        way = "Read a file with cvstats.read_log(path)."
+    else:
+        way = "Make one: cvstats.as_log(pandas.DataFrame({'fold': …, 'point': …, 'loss': …}))."
+    return LogError(
+        f"a {name} has no named columns. Expected a DataFrame with a row for each evaluation. {way}"
+    )
+
+
+def refuse_predictions(frame: pd.DataFrame) -> None:
+    """Refuse a table of predictions, and name the call that computes their losses."""
+    if "y_true" in frame.columns:
+        raise LogError(
+            f"there is no column 'loss' among {listed(map(repr, frame.columns))}. Expected losses. "
+            f"Predictions become losses by cvstats.read_log(frame, truth=…, prediction=…, loss=…, "
+            f"fold=…, point=…)."
+        )
+
+
+def is_shared(frame: pd.DataFrame, name: str, columns: TableColumns) -> bool:
+    """Whether a label is the same for all models of an evaluation."""
+    if columns.model is None:
+        return True
+    each = frame.groupby(list(columns.levels.values()), dropna=False, observed=True)[name]
+    return not (each.nunique(dropna=False) > 1).any()
+
+
+def unstack_models(indexed: pd.DataFrame, loss: Hashable, model: Hashable) -> pd.DataFrame:
+    """Give each model a column, in the order of their appearance."""
+    row = first_missing(indexed[model])
+    if row is not None:
+        raise LogError(
+            f"the model of row {row:,} has no name (NaN). Expected a name in each row of {model!r}."
+        )
+    order = pd.Index(list(dict.fromkeys(indexed[model])), name="model")
+    wide = indexed.set_index(model, append=True)[loss]
+    twice = wide.index[wide.index.duplicated()]
+    if len(twice):
+        names = [str(name) for name in wide.index.names]
+        shown = [place(dict(zip(names, labels, strict=True))) for labels in twice[:MOST]]
+        raise LogError(
+            f"a model has the same evaluation twice: {listed(shown, len(twice))}. Expected each "
+            f"({', '.join(names)}) once. Name the column in which they differ: repetition= for "
+            f"another split of the same points; or, if point= names a group of several points, "
+            f"source= for the group and point= for the points in it."
+        )
+    return wide.unstack(model)[list(order)].set_axis(order, axis=1)
+
+
+TRUTH, PREDICTION, LOSS, MODEL = "y_true", "y_pred", "loss", "model"
+OF_PROBABILITIES = ("log_loss", "brier")
+"""The losses of probabilities."""
+NOT_NUMBERS = {
+    "complex": "complex numbers", "period": "periods", "interval": "intervals",
+    **dict.fromkeys(("date", "datetime", "datetime64", "time"), "dates"),
+    **dict.fromkeys(("timedelta", "timedelta64"), "durations"),
+}  # fmt: skip
+"""Kinds of values that pandas turns into numbers of another meaning, or cannot turn into any."""
+
+
+@dataclass(frozen=True)
+class PredictionTable:
+    """The table that a reader makes of a file or an object.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns: levels of a loss log; ``model``; ``loss``, or ``y_true`` with ``y_pred`` and the
+        columns of ``probabilities``. Or, instead of ``model`` and ``loss`` or ``y_pred``, the
+        columns of ``models``.
+    probabilities : mapping
+        For each class the column of its probability.
+    attrs : dict
+        Facts to keep with the log.
+    lost : str
+        What the tool did not write down, in a sentence; empty if nothing.
+    note : str
+        What was chosen without being asked for, in a sentence.
+    called : str, optional
+        The name of the one model of a table that names no model.
+    kept : sequence of str
+        Columns named much like a level that was not named, to stay as levels of their own names.
+    takes : sequence of str, optional
+        The options of the format, as far as advice may name them; otherwise any.
+    twice : str, optional
+        What to do where several files hold the same evaluations.
+    separate : bool
+        Whether the models were read from different objects, and so perhaps of different splits.
+    models : mapping
+        For each model the column of its losses or predictions, where each has its own.
+    """
+
+    table: pd.DataFrame
+    probabilities: Mapping[Hashable, str] = field(default_factory=dict)
+    attrs: dict[str, Any] = field(default_factory=dict)
+    lost: str = ""
+    note: str = ""
+    called: str | None = None
+    kept: Sequence[str] = ()
+    takes: Sequence[str] | None = None
+    twice: str = ""
+    separate: bool = False
+    models: Mapping[Hashable, str] = field(default_factory=dict)
+
+    @property
+    def warnings(self) -> list[str]:
+        """The sentences that a reader of the log is warned with."""
+        return [said for said in (self.lost, self.note) if said]
+
+    def stacked(self) -> PredictionTable:
+        """Put the models below each other, as rows that ``model`` names."""
+        if not self.models:
+            return self
+        held = PREDICTION if TRUTH in self.table else LOSS
+        rest = self.table.drop(columns=list(self.models.values()))
+        parts = [
+            rest.assign(model=str(model), **{held: self.table[name]})
+            for model, name in self.models.items()
+        ]
+        return replace(self, table=pd.concat(parts, ignore_index=True), models={})
+
+
+@dataclass(frozen=True)
+class LossRequest:
+    """The loss that a caller asks for, with its options, and the names for messages.
+
+    Parameters
+    ----------
+    loss : str, callable or None
+        As in `cvstats.losses`.
+    truth : str
+        The column of the truth, as the caller named it.
+    quantile, threshold, positive, clip : optional
+        As in `cvstats.losses`.
+    """
+
+    loss: Any = None
+    truth: str = TRUTH
+    quantile: float | None = None
+    threshold: float | None = None
+    positive: Hashable = None
+    clip: float | None = None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of `cvstats.losses`."""
+        return {
+            "quantile": self.quantile, "threshold": self.threshold, "positive": self.positive,
+            "clip": self.clip,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class AlignedPredictions:
+    """Evaluations as rows, models as columns; which columns hold what.
+
+    The frame may share its memory with the table that was read.
+    """
+
+    frame: pd.DataFrame
+    models: list[Hashable]
+    responses: dict[Hashable, str]
+    probabilities: dict[Hashable, list[str]]
+    classes: list[Hashable]
+
+
+def align(tidy: PredictionTable) -> AlignedPredictions:
+    """Check a table and put its models side by side, aligned by their labels."""
+    table = tidy.table.reset_index(drop=True)
+    if not len(table):
+        raise LogError("the table is empty. Expected at least one evaluation.")
+    levels = [level for level in LEVELS if level in table.columns]
+    if not levels:
+        call = "read_log(path, fold='cv_split', point='id', loss=…)"
+        raise no_levels(list(table.columns), call)
+    parts = {level: coded(table[level], level) for level in levels}
+    by_model = rows_by_model(table)
+    rows = combined(list(parts.values()))
+    first = first_rows(rows)
+    if tidy.separate:
+        refuse_other_splits(table, parts, by_model, rows)
+    if len(first) < len(rows):
+        refuse_twice(tidy, table, parts, by_model, rows)
+    refuse_other_truths(table, parts)
+    beside = {name: numbered(table[name]) for name in tidy.kept}
+    beside = {name: it for name, it in beside.items() if (it[0] == it[0][first[rows]]).all()}
+    index = indexed({**parts, **beside}, first)
+    columns: dict[str, Any] = {}
+    if TRUTH in table:
+        columns[TRUTH] = spread(table[TRUTH], rows, len(index))
+    held = PREDICTION if PREDICTION in table else LOSS
+    every = dict.fromkeys(tidy.models, slice(None)) or by_model
+    refuse_same_names([*columns, *(str(model) for model in every if model is not None)])
+    responses: dict[Hashable, str] = {}
+    probabilities: dict[Hashable, list[str]] = {}
+    for model, mine in every.items():
+        responses[model] = held if model is None else str(model)
+        values = table[tidy.models.get(model, held)][mine]
+        columns[responses[model]] = spread(values, rows[mine], len(index))
+        if tidy.probabilities:
+            probabilities[model] = []
+            for column in tidy.probabilities.values():
+                name = column if len(every) == 1 else f"{model}:{column}"
+                probabilities[model].append(name)
+                columns[name] = spread(table[column][mine], rows[mine], len(index))
+    frame = pd.DataFrame(columns, index=index, copy=False)
+    classes = like_truth(list(tidy.probabilities), table)
+    return AlignedPredictions(frame, list(every), responses, probabilities, classes)
+
+
+def refuse_same_names(names: list[str]) -> None:
+    """Refuse models that have the same name, as text, or that of the truth."""
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise LogError(
+            f"two of the columns of models and truth are called {twice!r}. Expected different "
+            f"names, also as text. Rename one of them."
+        )
+
+
+def rows_by_model(table: pd.DataFrame) -> dict[Hashable, Any]:
+    """Find the rows of each model, in the order of their appearance."""
+    if MODEL not in table:
+        return {None: slice(None)}
+    codes, found = pd.factorize(table[MODEL])
+    if (codes < 0).any():
+        row = int(np.flatnonzero(codes < 0)[0])
+        raise LogError(f"the model of row {row:,} has no name. Expected a name in every row.")
+    names = found.tolist()
+    if len(names) == 1:
+        return {names[0]: slice(None)}
+    order = np.argsort(codes, kind="stable")
+    ends = np.cumsum(np.bincount(codes))
+    return dict(zip(names, np.split(order, ends[:-1]), strict=True))
+
+
+def refuse_other_splits(
+    table: pd.DataFrame, parts: Mapping[str, Coded], models: Mapping[Hashable, Any], rows: IntArray
+) -> None:
+    """Refuse models of different splits of the same points: they share evaluations by chance."""
+    if "point" not in parts or not {"fold", "repetition"} & set(parts):
+        return
+    split = "fold" if "fold" in parts else "repetition"
+    places = np.arange(len(rows))
+    keys = combined([part for name, part in parts.items() if name != split])
+    (first, mine), *others = ((model, places[at]) for model, at in models.items())
+    for other, its in others:
+        gone, new = mine[~np.isin(rows[mine], rows[its])], its[~np.isin(rows[its], rows[mine])]
+        moved = gone[np.isin(keys[gone], keys[new])]
+        both = np.union1d(rows[mine], rows[its])
+        gaps = split != "fold" and len(both) == len(parts[split][1]) * (keys.max() + 1)
+        if len(moved) and not gaps:
+            row = moved[0]
+            there = new[keys[new] == keys[row]][0]
+            names = [name for name in ("repetition", "fold") if name in parts]
+            shown = [
+                place({name: label_of(table, parts, name, at) for name in names})
+                for at in (row, there)
+            ]
+            raise LogError(
+                f"{first!r} and {other!r} have different splits: point "
+                f"{spelled(label_of(table, parts, 'point', row))} is in {shown[0]} of one and in "
+                f"{shown[1]} of the other. Expected the same splits for every model. Evaluate each "
+                f"with cv=list(splitter.split(X, y))."
+            )
+
+
+def refuse_twice(
+    tidy: PredictionTable, table: pd.DataFrame, parts: Mapping[str, Coded],
+    models: Mapping[Hashable, Any], rows: IntArray,
+) -> None:  # fmt: skip
+    """Refuse an evaluation that a model has twice."""
+    again = np.zeros(len(rows), dtype=bool)
+    for mine in models.values():
+        again[mine] = pd.Index(rows[mine]).duplicated()
+    if again.any():
+        names = [*parts, MODEL] if len(models) > 1 else list(parts)
+        some = np.flatnonzero(again)[:MOST]
+        shown = [place({name: label_of(table, parts, name, row) for name in names}) for row in some]
+        others = [name for name in ("point", "repetition", MODEL) if name not in names]
+        options = [f"{name}=" for name in others if tidy.takes is None or name in tidy.takes]
+        advice = "Leave copies of rows out with drop_duplicates=True"
+        if options:
+            advice += f", or name the column in which they differ: {' or '.join(options)}"
+        raise LogError(
+            f"an evaluation occurs twice: {listed(shown, int(again.sum()))}. Expected each "
+            f"({', '.join(names)}) once. {tidy.twice or advice}."
+        )
+
+
+def label_of(table: pd.DataFrame, parts: Mapping[str, Coded], name: str, row: int) -> Any:
+    """Look up the label of a row: of a level, or the name of its model."""
+    if name not in parts:
+        return table[name].iloc[row]
+    codes, names = parts[name]
+    return names[codes[row]]
+
+
+def refuse_other_truths(table: pd.DataFrame, parts: Mapping[str, Coded]) -> None:
+    """Refuse a point whose truth is not the same everywhere: its rows are mislabelled."""
+    if TRUTH not in table or "point" not in parts:
+        return
+    codes, labels = parts["point"]
+    if all_different(codes, len(labels)):
+        return
+    who = [name for name in ("source", "point") if name in parts]
+    group = combined([parts[name] for name in who])
+    truth = table[TRUTH]
+    plain = isinstance(truth.dtype, np.dtype) and truth.dtype.kind in "biuf"
+    values = truth.to_numpy() if plain else pd.factorize(truth)[0]
+    known = np.flatnonzero(truth.notna())
+    group = group[known]
+    first = np.zeros(len(table), dtype=np.int64)
+    first[group[::-1]] = known[::-1]  # what is assigned last stays
+    other = np.flatnonzero(values[known] != values[first[group]])
+    if len(other):
+        bad = np.unique(group[other])
+        row = first[bad[0]]
+        second = known[other[group[other] == bad[0]][0]]
+        where = place({name: label_of(table, parts, name, row) for name in who})
+        raise LogError(
+            f"the truth of {where} is {spelled(truth.iloc[row])} in one row and "
+            f"{spelled(truth.iloc[second])} in another (and {len(bad) - 1:,} more points). "
+            f"Expected one truth for each point. "
+            f"The labels of the points do not mean the same everywhere."
+        )
+
+
+def spread(values: pd.Series, rows: IntArray, size: int) -> Any:
+    """Put the values of rows where they belong; where there is no row they are missing."""
+    plain = values.to_numpy() if isinstance(values.dtype, np.dtype) else values.array
+    if len(plain) == size and (rows[1:] > rows[:-1]).all():
+        return plain
+    there = np.flatnonzero(values.notna())[::-1]
+    at = np.full(size, -1, dtype=np.int64)
+    at[rows[there]] = there  # in reverse, so that the first one stays
+    if (at >= 0).all():
+        return plain[at]
+    return values.reset_index(drop=True).reindex(at).array  # no row has the number -1
+
+
+def like_truth(classes: list[Hashable], table: pd.DataFrame) -> list[Hashable]:
+    """Give classes that were read off column names the type that they have in the truth."""
+    if not classes or TRUTH not in table:
+        return classes
+    known: dict[str, Hashable] = {}
+    for label in pd.unique(table[TRUTH].dropna()):
+        plain = label.item() if isinstance(label, np.generic) else label
+        same = isinstance(plain, float) and plain == np.floor(plain)
+        known[str(int(plain)) if same else str(plain)] = plain
+    strange = [label for name, label in known.items() if name not in {str(c) for c in classes}]
+    if strange:
+        raise LogError(
+            f"the truth holds {listed(map(repr, strange))}, for which there is no column of "
+            f"probabilities. Expected one of {listed(map(repr, classes))}."
+        )
+    return [known.get(str(name), name) for name in classes]
+
+
+# --- losses ---------------------------------------------------------------------------------------
+
+
+def compute_log(
+    parts: AlignedPredictions, request: LossRequest, called: str | None
+) -> pd.Series | pd.DataFrame:
+    """Take losses as they are, or compute those of predictions."""
+    if TRUTH in parts.frame:
+        return losses_of(parts, request, called)
+    if any(value is not None for value in request.options.values()):
+        raise LogError(
+            "quantile=, threshold=, positive= and clip= are for predictions, and these are losses."
+        )
+    with raise_as_log_error("the column of losses"):
+        columns = {}
+        for model, name in parts.responses.items():
+            refuse_not_numbers(parts.frame[name], called or name)
+            values = pd.to_numeric(parts.frame[name]).astype(np.float64).copy()
+            if np.isinf(values.to_numpy()).any():
+                raise LogError(f"a loss of {name!r} is infinite. Expected finite numbers.")
+            columns[model] = values
+        if len(columns) == 1:
+            ((model, only),) = columns.items()
+            only.name = (called or LOSS) if model is None else model
+            return only
+        frame = pd.DataFrame(columns)
+        frame.columns.name = "model"
+        return frame
+
+
+def losses_of(
+    parts: AlignedPredictions, request: LossRequest, called: str | None
+) -> pd.Series | pd.DataFrame:
+    """Compute the losses of predictions."""
+    loss, options = request.loss, request.options
+    if loss is None:
+        raise LogError(
+            "there are predictions here, and no losses. Expected which loss to compute: "
+            "loss='squared_error', 'zero_one', 'log_loss', …; or cvstats.read_predictions."
+        )
+    if isinstance(loss, Sequence) and not isinstance(loss, str):
+        return several_losses_of(parts, request, called)
+    one = len(parts.models) == 1
+    columns: dict[Hashable, Any] = dict(parts.responses)
+    metric = METRICS.get(loss) if isinstance(loss, str) else None
+    labels = loss == "zero_one" or (metric is not None and metric.reads == "labels")
+    of_scores = metric is not None and metric.reads == "scores"
+    of_threshold = labels and request.threshold is not None
+    if (loss in OF_PROBABILITIES or of_scores or of_threshold) and parts.probabilities:
+        columns = dict(parts.probabilities)
+        two = of_scores and len(parts.classes) == 2
+        if request.positive is None and request.threshold is None and not two:
+            options["classes"] = parts.classes
+        else:
+            last = parts.classes[-1] if two else None
+            positive = last if request.positive is None else request.positive
+            at = class_at(positive, parts.classes)
+            columns = {model: names[at] for model, names in columns.items()}
+            options["positive"] = parts.classes[at]
+    if one:
+        ((model, names),) = columns.items()
+        columns = {(called or LOSS) if model is None else model: names}
+    if callable(loss):
+        made = losses(parts.frame, prediction=columns, loss=loss, **options)
+    else:
+        with raise_as_log_error("the predictions"):
+            made = losses(parts.frame, prediction=columns, loss=loss, **options)
+    if one:
+        only: pd.Series = made.iloc[:, 0]
+        only.attrs = made.attrs
+        return only
+    table: pd.DataFrame = made
+    table.columns.name = "model"
+    return table
+
+
+def several_losses_of(
+    parts: AlignedPredictions, request: LossRequest, called: str | None
+) -> pd.Series | pd.DataFrame:
+    """Compute several losses, by the level ``metric``; each takes the options it looks at."""
+    options = {name: value for name, value in request.options.items() if value is not None}
+    logs, unused = {}, dict(options)
+    for name, loss in zip(check_different(request.loss), request.loss, strict=True):
+        own = {
+            option: value for option, value in options.items() if looks_at(loss, option, options)
+        }
+        unused = {option: value for option, value in unused.items() if option not in own}
+        logs[name] = losses_of(parts, LossRequest(loss, request.truth, **own), called)
+    if unused:
+        raise LogError(f"none of loss={list(logs)!r} uses {next(iter(unused))}=. Leave it out.")
+    joined: pd.Series | pd.DataFrame = join_metrics(logs)
+    return joined
+
+
+def class_at(positive: Hashable, classes: list[Hashable]) -> int:
+    """Find the class of which a loss takes the probability."""
+    names = [str(label) for label in classes]
+    if positive is None:
+        raise LogError(
+            f"threshold= is for the probability of one class, and there are "
+            f"{listed(map(repr, classes))}. Expected positive={classes[-1]!r} with it."
+        )
+    if str(positive) not in names:
+        raise LogError(
+            f"positive={positive!r} is not a class. Expected one of {listed(map(repr, classes))}."
+        )
+    return names.index(str(positive))
+
+
+def refuse_not_numbers(values: pd.Series, name: object) -> None:
+    """Refuse losses that pandas would turn into numbers of another meaning, such as dates."""
+    kind = NOT_NUMBERS.get(pd.api.types.infer_dtype(values, skipna=True))
+    if kind is None and values.dtype == object and any(isinstance(v, complex) for v in values):
+        kind = "complex numbers"
+    if kind is not None:
+        raise LogError(
+            f"the losses of {spelled(str(name))} are {kind}, the first is "
+            f"{str(values.dropna().iloc[0])[:40]}. Expected numbers. Name another column: "
+            f"metric='…'."
+        )
+    known = values.dropna()
+    strange = known[pd.to_numeric(known, errors="coerce").isna()]
+    if len(strange):
+        raise LogError(
+            f"the losses of {spelled(str(name))} are not numbers: {str(strange.iloc[0])[:40]!r}. "
+            f"Expected numbers. Decimal commas of a CSV file are read with decimal=','."
+        )
+
+
+Coded = tuple[IntArray, pd.Index]
+"""A number for each row, and the label of each number."""
+
+MOST_KEYS = FAR = 1 << 62
+
+
+def coded(labels: pd.Series, level: str) -> Coded:
+    """Give the labels of a level numbers, and check them; 1.0, 2.0, … become 1, 2, …."""
+    try:
+        codes, names = numbered(labels)
+    except TypeError:
+        raise unhashable({level: labels}) from None
+    gone = np.flatnonzero(codes < 0)
+    if len(gone):
+        more = len(gone) - 1
+        rest = f" (and {more:,} more evaluation{'s' if more > 1 else ''})" if more else ""
+        raise LogError(
+            f"row {gone[0]:,} has no {level}{rest}. Expected a label in every row. Leave "
+            f"the rows out that have none, as in frame.dropna(subset=[…])."
+        )
+    return codes, whole(names, level)
+
+
+def unhashable(labels: Mapping[str, pd.Series]) -> LogError:
+    """Word the error for lists and the like as labels of a level."""
+    level, odd = next(
+        (level, label)
+        for level, column in labels.items()
+        for label in column
+        if not pd.api.types.is_hashable(label)
+    )
+    return LogError(f"a label of {level!r} is a {type(odd).__name__}. Expected names or numbers.")
+
+
+def numbered(values: Any) -> Coded:
+    """Give labels numbers in the order of the labels, -1 where there is none."""
+    dtype = values.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        every = pd.Categorical.from_codes(range(len(dtype.categories)), dtype=dtype)
+        return pd.Categorical(values).codes, pd.CategoricalIndex(every)
+    if isinstance(dtype, np.dtype) and dtype.kind in "iu" and len(values):
+        whole_numbers = np.asarray(values)
+        least, most = int(whole_numbers.min()), int(whole_numbers.max())
+        if most - least < 4 * len(values) and least > -FAR and most < FAR:
+            return close(whole_numbers, least, most)
+    found = pd.Categorical(values)
+    return found.codes, found.categories
+
+
+def close(values: IntArray, least: int, most: int) -> Coded:
+    """Give numbers to integers that lie close together, without a table to look them up."""
+    small = np.dtype(np.int32 if most - least < 1 << 31 else np.int64)
+    at = np.subtract(
+        values, least, dtype=np.int64, casting="unsafe", out=np.empty(len(values), small)
+    )
+    seen = np.zeros(most - least + 1, dtype=bool)
+    seen[at] = True
+    if not seen.all():
+        place = np.cumsum(seen, dtype=at.dtype)
+        place -= 1
+        at = place[at]
+        return at, pd.Index((np.flatnonzero(seen) + least).astype(values.dtype))
+    if values.dtype == np.int64:
+        return at, pd.RangeIndex(least, most + 1)  # takes no memory
+    return at, pd.Index(np.arange(least, most + 1).astype(values.dtype))
+
+
+def whole(names: pd.Index, level: str) -> pd.Index:
+    """Turn whole numbers into integers, and refuse infinite ones."""
+    if names.dtype.kind != "f":
+        return names
+    values = names.to_numpy()
+    if np.isinf(values).any():
+        raise LogError(f"a label of {level!r} is infinite. Expected names or numbers.")
+    exact = (np.abs(values) < 2**53).all() and (values == np.floor(values)).all()
+    return names.astype(np.int64) if exact else names
+
+
+def combined(parts: Sequence[Coded]) -> IntArray:
+    """Give rows numbers in order of appearance; those with the same labels have the same one."""
+    if any(all_different(codes, len(names)) for codes, names in parts):
+        return np.arange(len(parts[0][0]))
+    key, size = parts[0][0].astype(np.int64), len(parts[0][1])
+    for codes, names in parts[1:]:
+        if size * len(names) > MOST_KEYS:
+            key, known = pd.factorize(key)
+            size = len(known)
+        key *= len(names)
+        key += codes
+        size *= len(names)
+    ordered = np.sort(key)  # much faster than a table of the keys
+    if (ordered[1:] != ordered[:-1]).all():
+        return np.arange(len(key))
+    rows: IntArray = pd.factorize(key)[0]
+    return rows
+
+
+def all_different(codes: IntArray, size: int) -> bool:
+    """Whether no code of 0, 1, …, size - 1 occurs twice."""
+    if size < len(codes):
+        return False
+    seen = np.zeros(size, dtype=bool)
+    seen[codes] = True
+    return bool(np.count_nonzero(seen) == len(codes))
+
+
+def first_rows(group: IntArray) -> IntArray:
+    """Find where each of the groups 0, 1, 2, …, numbered as they appear, is met first."""
+    if group[-1] == len(group) - 1:
+        return group  # each is met once
+    first = np.empty(int(group.max()) + 1, dtype=np.int64)
+    first[group[::-1]] = np.arange(len(group) - 1, -1, -1)  # what is assigned last stays
+    return first
+
+
+def indexed(parts: dict[str, Coded], rows: IntArray) -> pd.Index:
+    """Make the index of some rows."""
+    if len(parts) == 1:
+        ((level, (codes, names)),) = parts.items()
+        return names.take(codes[rows]).set_names(level)
+    return index_of([(codes[rows], names) for codes, names in parts.values()], list(parts))
+
+
+def index_of(parts: Sequence[Coded], names: Sequence[Any]) -> pd.MultiIndex:
+    """Make an index of numbered labels."""
+    levels: list[Any] = [labels for _, labels in parts]
+    codes: list[Any] = [numbers for numbers, _ in parts]
+    return pd.MultiIndex(levels=levels, codes=codes, names=list(names), verify_integrity=False)
+
+
+FOLD = re.compile(r"(?:fold|slice)_?\s?(\d{1,9})", re.IGNORECASE)
+REPEAT = re.compile(r"(?:rep|repeat)_?\s?(\d{1,9})", re.IGNORECASE)
+SPLIT = re.compile(r"(?:resample|bootstrap|training|split|iter)_?\s?(\d{1,9})", re.IGNORECASE)
+ALONE = ("validation", "train/test split")
+"""What rsample calls the only split."""
+
+
+def parse_split(label: Hashable) -> tuple[int | None, int | None, int | None]:
+    """Parse one name as (repetition, fold, split), such as ``Fold01.Rep2`` or ``Repeat1/Fold3``.
+
+    A split is a fold or a repetition: ``Resample01`` may be either.
+    """
+    found: dict[str, int] = {}
+    if isinstance(label, (int, np.integer)) or (isinstance(label, float) and label.is_integer()):
+        return None, None, int(label)
+    text = str(label)
+    for part in re.split(r"[./]|(?<=\d)\s", text[:100]):
+        for kind, pattern in (("fold", FOLD), ("repetition", REPEAT), ("split", SPLIT)):
+            match = pattern.fullmatch(part.strip())
+            if match and kind not in found:
+                found[kind] = int(match[1])
+                break
+        else:
+            found = {}
+            break
+    if not found or ("split" in found and len(found) > 1):
+        raise LogError(
+            f"the name of a split is {text[:60]!r}. Expected one such as 'Fold1', 'Fold01.Rep2', "
+            f"'Repeat1/Fold3', 'Resample01' or a number."
+        )
+    return found.get("repetition"), found.get("fold"), found.get("split")
+
+
+def add_split_levels(
+    table: pd.DataFrame, labels: pd.Series, per: Iterable[str] = ()
+) -> pd.DataFrame:
+    """Add the columns ``repetition`` and ``fold`` to a table, from the names of splits.
+
+    ``per`` names the columns, such as ``model``, within which a point is in a fold once.
+    """
+    if labels.isna().any():
+        raise LogError(
+            f"row {int(np.flatnonzero(labels.isna())[0]):,} names no split. Expected one in "
+            f"every row."
+        )
+    codes, names = pd.factorize(labels)
+    if len(names) == 1 and str(names[0]) in ALONE:
+        return table
+    parts = [parse_split(name) for name in names]
+    kinds = {tuple(part is not None for part in parts) for parts in parts}
+    if len(kinds) > 1:
+        raise LogError(
+            f"the names of the splits are of different kinds: {str(names[0])[:40]!r} and others. "
+            f"Expected one scheme."
+        )
+    repetition, fold, split = (
+        np.array([-1 if part[i] is None else part[i] for part in parts])[codes] for i in range(3)
+    )
+    if split[0] >= 0:
+        return add_split_numbers(table, split, per)
+    if repetition[0] >= 0:
+        table = table.assign(repetition=repetition)
+    return table.assign(fold=fold) if fold[0] >= 0 else table
+
+
+def add_split_numbers(
+    table: pd.DataFrame, split: IntArray, per: Iterable[str] = ()
+) -> pd.DataFrame:
+    """Add numbered splits to a table as folds, as repeated folds or as random splits.
+
+    Folds hold each point once. If every point is in r splits, and in one of each run of m / r of
+    the m splits, they are r repetitions of folds in this order. Otherwise they are random
+    splits: a repetition each.
+    """
+    numbers, at = np.unique(split, return_inverse=True)
+    if len(numbers) == 1:
+        return table
+    who = [name for name in (*per, "source", "point") if name in table]
+    if "point" not in who:
+        return table.assign(repetition=split)
+    by = table.groupby(who, sort=False, observed=True).ngroup().to_numpy()
+    times = np.bincount(by)
+    r = int(times[0])
+    if (times == r).all() and len(numbers) % r == 0:
+        k = len(numbers) // r
+        seen = by.astype(np.int64) * r + at // k
+        if k > 1 and np.bincount(seen, minlength=len(times) * r).max() == 1:
+            if r == 1:
+                return table.assign(fold=split)
+            return table.assign(repetition=at // k + 1, fold=at % k + 1)
+    return table.assign(repetition=split)
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """The options of a call that readers look at.
+
+    Parameters
+    ----------
+    loss : str or callable, optional
+        The loss to be computed of predictions, or the name of a column that holds one.
+    truth, prediction, model : optional
+        The columns of the truth, of the predictions, and of the models' names.
+    levels : dict
+        For each level of a loss log the column that holds it.
+    data : dict
+        ``X``, ``y``, ``groups`` and ``cv``, for tools that do not store them.
+    filter, metric, higher_is_better, missing : optional
+        Which of several answers and scores (or which of them for each task), which way is better,
+        and what failed samples do.
+    text : TextOptions
+        How numbers and letters are written in a CSV file.
+    drop_duplicates : bool
+        Whether copies of rows are left out.
+    """
+
+    loss: str | Callable[[Any, Any], Any] | None = None
+    truth: str | None = None
+    prediction: Any = None
+    model: str | None = None
+    levels: dict[str, str] = field(default_factory=dict)
+    data: dict[str, Any] = field(default_factory=dict)
+    filter: str | Mapping[str, str] | None = None
+    metric: str | Mapping[str, str] | None = None
+    higher_is_better: bool | None = None
+    missing: str = "raise"
+    text: TextOptions = TextOptions()
+    drop_duplicates: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse several columns where one is expected."""
+        one = ("loss", "metric", "truth", "model")
+        for name, value in ({name: getattr(self, name) for name in one} | self.levels).items():
+            if name == "metric" and isinstance(value, Mapping):
+                continue  # a score for each task
+            if name == "loss" and is_several(value) and all(map(is_loss, value)):
+                continue  # several losses of predictions
+            if is_several(value) and len(value) == 1:
+                raise LogError(
+                    f"{name}={value!r} is a list. Expected the name of one column: "
+                    f"{name}={value[0]!r}."
+                )
+            if isinstance(value, (np.ndarray, pd.Series, pd.Index)):
+                array = {"truth": "y", "source": "groups"}.get(name)
+                way = (
+                    f" Predictions that are arrays are read with {array}= and cv=: "
+                    f"read_log(predictions, y=y, cv=cv, loss=…)." if array else ""
+                )  # fmt: skip
+                raise LogError(
+                    f"{name}= is a {type(value).__name__} of {len(value):,} values. Expected the "
+                    f"name of a column, such as {name}={name!r}.{way}"
+                )
+            if is_several(value) or not isinstance(value, Hashable):
+                way = (
+                    f" Where each model has a column of losses, call cvstats.as_log(frame, "
+                    f"loss={list(map(str, value))!r}, …); where it has one of predictions, pass "
+                    f"prediction=[…], and one loss."
+                    if name in ("loss", "metric") and isinstance(value, Iterable) else ""
+                )  # fmt: skip
+                raise LogError(f"{name}={value!r} names several columns. Expected one.{way}")
+
+    @property
+    def metric_name(self) -> str | None:
+        """The column of scores that was named."""
+        return self.metric if isinstance(self.metric, str) else None
+
+    @property
+    def wanted(self) -> str | None:
+        """The score that was named, by either option."""
+        if self.metric_name is not None:
+            return self.metric_name
+        return self.loss if isinstance(self.loss, str) else None
+
+    @property
+    def wanted_by_task(self) -> str | Mapping[str, str] | None:
+        """The score that was named for all tasks, or for each."""
+        return self.metric if isinstance(self.metric, Mapping) else self.wanted
+
+    @property
+    def predictions(self) -> list[str]:
+        """The columns of predictions that were named."""
+        if self.prediction is None:
+            return []
+        names = self.prediction if is_several(self.prediction) else [self.prediction]
+        return [str(name) for name in names]
+
+    def given(self) -> list[str]:
+        """List the options that were given, by their names in the call."""
+        singles = ("truth", "prediction", "model", "filter", "metric", "higher_is_better")
+        named = [name for name in singles if getattr(self, name) is not None]
+        data = [name for name, value in self.data.items() if value is not None]
+        return [*named, *self.levels, *data]
+
+
+def require_columns(table: pd.DataFrame, columns: Iterable[str], tool: str) -> None:
+    """Refuse a table that lacks columns which the tool always writes, or the caller named."""
+    lost = [column for column in columns if column not in table.columns]
+    if lost:
+        raise LogError(
+            f"this is not a {tool}: it has no column {listed(map(repr, lost))}. Found "
+            f"{listed(map(repr, table.columns))}.{nearest(lost[0], table.columns)}"
+        )
+
+
+def add_named(out: pd.DataFrame, table: pd.DataFrame, options: ReadOptions) -> None:
+    """Add the columns that ``model=`` and ``source=`` name."""
+    for name, column in (("model", options.model), ("source", options.levels.get("source"))):
+        if column is not None:
+            require_columns(table, [column], f"table with this {name}=")
+            out[name] = table[column]
+
+
+def add_probabilities(
+    out: pd.DataFrame, table: pd.DataFrame, columns: Mapping[Hashable, Any]
+) -> dict[Hashable, str]:
+    """Add the probability of each class, by the column of it; return the names of the new ones."""
+    found = {label: f"prob_{label}" for label in columns}
+    for label, column in columns.items():
+        out[found[label]] = table[column]
+    return found
+
+
+def prefixed(table: pd.DataFrame, prefix: str) -> dict[Hashable, str]:
+    """Find the classes whose probabilities are in columns with a prefix."""
+    names = [str(name) for name in table.columns if str(name).startswith(prefix)]
+    return {name.removeprefix(prefix): name for name in names}
+
+
+def likeliest(table: pd.DataFrame, columns: Mapping[Hashable, Any]) -> pd.Series:
+    """Name the class with the highest probability in each row."""
+    numbers = table[list(columns.values())].to_numpy(dtype=float)
+    return pd.Series(pd.Index(list(columns))[numbers.argmax(axis=1)], index=table.index)

@@ -1,0 +1,654 @@
+"""Evaluations of language models: logs of Inspect, samples of lm-evaluation-harness."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pandas as pd
+
+from cvstats.errors import LogError, listed
+from cvstats.io.paths import check_file, import_extra, refuse_bomb
+from cvstats.io.text import records
+from cvstats.io.tidy import PredictionTable, ReadOptions, add_named, require_columns
+
+LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
+UNFINISHED = ("cancelled", "error")
+OLDER = "older runs"
+"""The entry of a table's attrs: for each file that was read, how many older ones were not."""
+LOST = "lost"
+"""The entry of a table's attrs about what its log does not hold."""
+SAMPLE = ("task_name", "id")
+SCORE = "score_"
+"""How the names of the columns of scores begin."""
+TASK = "task"
+"""Where the attrs name the one task of a log, which is a source beside logs of other tasks."""
+WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+
+
+def join_runs(runs: Mapping[Path, pd.DataFrame]) -> pd.DataFrame:
+    """Put runs of several models and tasks below each other, of each of these the newest only.
+
+    The names of files begin with their date.
+    """
+    found: dict[Any, list[Path]] = {}
+    for path in sorted(runs, key=lambda path: path.name):
+        found.setdefault(tuple(runs[path][["model", "task_name"]].iloc[0]), []).append(path)
+    newest = [paths[-1] for paths in found.values()]
+    table = pd.concat([runs[path] for path in newest], ignore_index=True)
+    table.attrs = {}
+    if lost := [f"{p.name}: {runs[p].attrs[LOST]}" for p in newest if LOST in runs[p].attrs]:
+        table.attrs[LOST] = "; ".join(lost)
+    older = {paths[-1].name: len(paths) - 1 for paths in found.values() if len(paths) > 1}
+    if older:
+        table.attrs[OLDER] = older
+    return table
+
+
+def of_archive(path: Path) -> pd.DataFrame:
+    """Read an archive, as inspect writes it."""
+    head, samples = documents(path)
+    return of_log({**head, "samples": samples})
+
+
+def is_log(value: object) -> bool:
+    """Whether a JSON document is a log."""
+    return isinstance(value, Mapping) and {"eval", "samples"} <= set(value)
+
+
+def of_log(log: Mapping[str, Any]) -> pd.DataFrame:
+    """Lay the samples of a log out as `samples_df` does."""
+    head, samples = log.get("eval"), log["samples"]
+    if not isinstance(head, dict) or not isinstance(samples, (list, Iterator)):
+        raise LogError("this log of inspect has no list of samples. Expected a finished log.")
+    if log.get("status") == "started":
+        raise LogError("this log of inspect is of a run that did not end. Expected a finished log.")
+    rows: list[dict[str, Any]] = []
+    for sample in samples:
+        if not isinstance(sample, dict):
+            raise LogError(f"sample {len(rows):,} of this log is not an object. Expected one.")
+        row = {"id": sample.get("id"), "epoch": sample.get("epoch")}
+        row |= {"eval_id": head.get("eval_id"), "model": head.get("model")}
+        row |= {"task_name": head.get("task")}
+        error = sample.get("error")
+        row["error"] = error.get("message", "error") if isinstance(error, dict) else error
+        scores = sample.get("scores")
+        for name, score in scores.items() if isinstance(scores, dict) else ():
+            row[f"score_{name}"] = score.get("value") if isinstance(score, dict) else score
+        metadata = sample.get("metadata")
+        for name, value in metadata.items() if isinstance(metadata, dict) else ():
+            if isinstance(value, (str, int, float, bool)):
+                row[f"metadata_{name}"] = value
+        rows.append(row)
+    if not rows:
+        raise LogError("this log of inspect has no samples. Expected at least one.")
+    table = pd.DataFrame(rows, columns=list(dict.fromkeys(key for row in rows for key in row)))
+    if log.get("status") in UNFINISHED:
+        table.attrs[LOST] = unfinished(log, head, len(rows))
+    return table
+
+
+def unfinished(log: Mapping[str, Any], head: Mapping[str, Any], number: int) -> str:
+    """Say that a run did not get to its end, and how many samples there should be."""
+    results, data, config = (
+        part if isinstance(part, dict) else {}
+        for part in (log.get("results"), head.get("dataset"), head.get("config"))
+    )
+    every = results.get("total_samples")
+    if not isinstance(every, int) and isinstance(data.get("samples"), int):
+        epochs = config.get("epochs")
+        every = data["samples"] * (epochs if isinstance(epochs, int) else 1)
+    of = f" of {every:,}" if isinstance(every, int) and every >= number else ""
+    return (
+        f"this run of inspect did not get to its end (status {log['status']!r}): {number:,}{of} "
+        f"samples are here, and these need not be like the others"
+    )
+
+
+def refuse_head(value: object) -> None:
+    """Refuse a log that was read, or written, without its samples."""
+    if isinstance(value, Mapping) and {"eval", "status"} <= set(value) and "samples" not in value:
+        raise LogError(
+            "this is the head of a log of inspect, without its samples. Expected the whole log: "
+            "read the file itself, or read_eval_log(path) without header_only=True."
+        )
+
+
+def inspect(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
+    """Turn scores into losses; a sample is known by its ``id`` and not by that of the run."""
+    require_columns(table, ["id", "epoch"], "table of inspect's samples_df()")
+    lost: list[str] = [table.attrs[LOST]] if LOST in table.attrs else []
+    runs: dict[str, int] = table.attrs.get(OLDER, {})
+    table = table.reset_index(drop=True)
+    failed = failures(table)
+    task = table["task_name"].astype(str) if "task_name" in table else pd.Series("", table.index)
+    scores = scores_of(table, task, options)
+    refuse_failures(table, failed, options)
+    kept = table[~failed]
+    attrs: dict[str, Any] = {}
+    if failed.any():
+        attrs["n_errored"] = int(failed.sum())
+    whole = complete(kept, models_of(kept, options))
+    if not whole.all() and options.missing == "drop":
+        attrs["n_incomplete"] = samples_in(kept[~whole])
+        kept = kept[whole]
+        if not len(kept):
+            raise LogError(
+                "no sample has a score in every epoch. Expected some. Keep one epoch, as in "
+                "samples[samples['epoch'] == 1]."
+            )
+    elif not whole.all():
+        gaps = samples_in(kept[~whole])
+        lack = "1 sample lacks" if gaps == 1 else f"{gaps:,} samples lack"
+        lost.append(
+            f"{lack} an epoch that others have, and would count less; missing='drop' leaves out "
+            f"what has such gaps"
+        )
+    higher = options.higher_is_better is not False
+    read = losses_of(kept, task, scores, higher, options)
+    plain = {name: score.removeprefix(SCORE) for name, score in scores.items()}
+    attrs |= facts_of_scores(plain, higher)
+    if len(scores) == 1 and "task_name" in kept:
+        attrs[TASK] = next(iter(scores))
+    older = [f"{name} (the newest of {number + 1} runs)" for name, number in runs.items()]
+    note = f"read was {listed(older)}" if older else ""
+    return PredictionTable(read, {}, attrs, "; ".join(lost), note)
+
+
+def failures(table: pd.DataFrame) -> pd.Series:
+    """Find the samples that ended in an error."""
+    return (
+        table["error"].notna() & (table["error"].astype(str).str.strip() != "")
+        if "error" in table
+        else pd.Series(False, index=table.index)
+    )
+
+
+def refuse_failures(table: pd.DataFrame, failed: pd.Series, options: ReadOptions) -> None:
+    """Refuse samples without a score, unless they are to be left out."""
+    number = int(failed.sum())
+    if len(table) and number == len(table):
+        raise LogError(every_failed(number))
+    if not number or options.missing == "drop":
+        return
+    counted = "1 sample" if number == 1 else f"{number:,} samples"
+    names = [
+        f"id={row.id!r}, epoch={row.epoch!r}"
+        for row in table.loc[failed, ["id", "epoch"]].head(3).itertuples()
+    ]
+    raise LogError(
+        f"{counted} ended in an error: {listed(names, number)}. Expected a score for each. Run "
+        f"them again, or pass missing='drop' to leave them out."
+    )
+
+
+def every_failed(number: int) -> str:
+    """Say that there is nothing to be read."""
+    return (
+        f"no sample has a score: all {number:,} ended in an error. Expected a score for each. Run "
+        f"them again."
+    )
+
+
+def complete(kept: pd.DataFrame, models: pd.Series | None) -> pd.Series:
+    """Find the samples that have a score in every epoch of their model.
+
+    One with fewer answers would weigh less, and the epochs would no longer be the same test set.
+    """
+    if kept["epoch"].nunique() < 2:
+        return pd.Series(True, index=kept.index)
+    model = pd.Series("", index=kept.index) if models is None else models
+    by = [model.rename("its model"), *(kept[name] for name in SAMPLE if name in kept)]
+    runs = [by[0], *(kept[name] for name in ("task_name",) if name in kept)]
+    need = kept["epoch"].groupby(runs, dropna=False).transform("nunique")
+    return kept["epoch"].groupby(by, dropna=False).transform("nunique") == need
+
+
+def samples_in(kept: pd.DataFrame) -> int:
+    """Count samples, however many epochs they have."""
+    names = [name for name in (*SAMPLE, "eval_id", "model") if name in kept]
+    return len(kept[names].drop_duplicates())
+
+
+def losses_of(
+    kept: pd.DataFrame, task: pd.Series, scores: Mapping[str, str], higher: bool,
+    options: ReadOptions,
+) -> pd.DataFrame:  # fmt: skip
+    """Turn scores into losses, with the names of samples, epochs, models and sources."""
+    values = pd.Series(np.nan, kept.index)
+    for name, score in scores.items():
+        some = kept.loc[task[kept.index] == name, score]
+        read = pd.Series([number(value, score) for value in some], some.index, dtype=float)
+        if np.isinf(read).any():
+            raise LogError(f"a value of {score!r} is infinite. Expected finite scores.")
+        values = values.where(task[kept.index] != name, read)
+    refuse_other_scales(values, task[kept.index], scores, dict.fromkeys(scores, not higher))
+    out = pd.DataFrame({"point": kept["id"], "loss": 1 - values if higher else values})
+    if kept["epoch"].nunique() > 1:
+        out["repetition"] = kept["epoch"]
+    names_of = models_of(kept, options)
+    if names_of is not None:
+        out["model"] = names_of
+    add_named(out, kept, options)
+    if "source" not in out and len(scores) > 1:
+        out["source"] = kept["task_name"]
+    return out.reset_index(drop=True)
+
+
+def scores_of(table: pd.DataFrame, task: pd.Series, options: ReadOptions) -> dict[str, str]:
+    """Choose the column of scores of each task."""
+    every = [str(name) for name in table.columns if str(name).startswith(SCORE)]
+    if not every:
+        failed = int(failures(table).sum())
+        raise LogError(
+            every_failed(failed)
+            if failed and failed == len(table)
+            else f"no sample has a score ({failed:,} of {len(table):,} ended in an error). "
+            f"Expected a log that was scored: inspect score FILE."
+        )
+    names = {
+        name: [score for score in every if rows[score].notna().any()] or every
+        for name, rows in table.groupby(task, sort=False)
+    }
+    asked = options.wanted_by_task
+    if isinstance(asked, Mapping):
+        asked = {name: in_full(score, every) for name, score in asked.items()}
+    elif asked is not None:
+        asked = in_full(asked, every)
+    return choose_names("metric", asked, names, every[0])
+
+
+def in_full(score: str, every: list[str]) -> str:
+    """Name the column of a score, which may be called without its prefix."""
+    return score if score in every or SCORE + score not in every else SCORE + score
+
+
+def number(value: Any, score: str) -> float:
+    """Turn a grade into a number: C is 1, I 0, P a half, N (no answer) 0."""
+    if isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating)):
+        return float(value)
+    if value is None or value is pd.NA:
+        return float("nan")
+    if isinstance(value, str):
+        word = value.strip()
+        if word in LETTERS:
+            return LETTERS[word]
+        if word.lower() in WORDS:
+            return WORDS[word.lower()]
+        try:
+            return float(word)
+        except ValueError:
+            pass
+    raise LogError(
+        f"a value of {score!r} is {str(value)[:40]!r}. Expected a number or one of the grades C, "
+        f"I, P and N. A score of several numbers has a column for none of them: read one with "
+        f"samples_df first."
+    )
+
+
+def models_of(table: pd.DataFrame, options: ReadOptions) -> pd.Series | None:
+    """Name the models; runs of one model cannot be told apart from models."""
+    if options.model is not None:
+        require_columns(table, [options.model], "table with this model=")
+        return table[options.model]
+    if "model" in table:
+        return table["model"]
+    if "eval_id" in table and table["eval_id"].nunique() > 1:
+        raise LogError(
+            "the samples are of several runs, and the table does not name their models. Expected "
+            "a column 'model': samples.merge(evals_df(logs)[['eval_id', 'model']])."
+        )
+    return None
+
+
+ZSTANDARD = 93
+"""The number of Zstandard among the methods of compression of zip files."""
+
+
+def documents(path: Path) -> tuple[dict[str, Any], Iterator[dict[str, Any]]]:
+    """Open an archive: the head of the log, and its samples one by one."""
+    check_file(path)
+    if not zipfile.is_zipfile(path):
+        raise LogError(f"{path.name} is not an archive of inspect, or was cut off. Expected one.")
+    with zipfile.ZipFile(path) as archive:
+        entries = {entry.filename: entry for entry in archive.infolist()}
+    unpacked = sum(entry.file_size for entry in entries.values())
+    refuse_bomb(path.name, path.stat().st_size, unpacked)
+    if "header.json" not in entries:
+        raise LogError(
+            f"{path.name} has no header.json: the run did not end, or this is not an archive of "
+            f"inspect. Expected a finished log."
+        )
+    samples = [
+        entry for name, entry in entries.items()
+        if name.startswith("samples/") and name.endswith(".json")
+    ]  # fmt: skip
+    with path.open("rb") as file:
+        head = document(file, entries["header.json"])
+    return head, each(path, samples)
+
+
+def each(path: Path, entries: list[zipfile.ZipInfo]) -> Iterator[dict[str, Any]]:
+    """Read one document after the other."""
+    with path.open("rb") as file:
+        for entry in entries:
+            yield document(file, entry)
+
+
+def document(file: IO[bytes], entry: zipfile.ZipInfo) -> dict[str, Any]:
+    """Read one document."""
+    name = entry.filename
+    try:
+        value = json.loads(unpack(file, entry))
+    except LogError:
+        raise
+    except (ValueError, RecursionError, zlib.error, struct.error, OSError, MemoryError):
+        raise LogError(f"{name[:60]!r} of the archive is damaged. Expected JSON.") from None
+    if not isinstance(value, dict):
+        raise LogError(f"{name[:60]!r} of the archive is not a JSON object. Expected one.")
+    return value
+
+
+def unpack(file: IO[bytes], entry: zipfile.ZipInfo) -> bytes:
+    """Unpack a document; Python's own zipfile has no Zstandard before 3.14."""
+    file.seek(entry.header_offset)
+    *_, name, extra = struct.unpack("<4s5H3L2H", file.read(30))
+    file.seek(name + extra, 1)
+    packed = file.read(entry.compress_size)
+    if entry.compress_type == ZSTANDARD:
+        codec = import_extra("pyarrow", "an archive of inspect").Codec("zstd")
+        data: bytes = codec.decompress(packed, entry.file_size, asbytes=True)
+    elif entry.compress_type == zipfile.ZIP_DEFLATED:
+        data = zlib.decompressobj(-15).decompress(packed, entry.file_size + 1)
+    elif entry.compress_type == zipfile.ZIP_STORED:
+        data = packed
+    else:
+        raise LogError(
+            f"the archive is packed by method {entry.compress_type}. Expected 0, 8 or {ZSTANDARD}."
+        )
+    if len(data) != entry.file_size or zlib.crc32(data) != entry.CRC:
+        raise ValueError(entry.filename)
+    return data
+
+
+NAME = re.compile(r"samples_(?P<task>.+?)(?:_\d{4}-\d{2}-\d{2}T[\d.:-]+)?")
+OWN = (
+    "doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics",
+    "doc_hash", "prompt_hash", "target_hash", "schema_version",
+)  # fmt: skip
+HIGHER = (
+    "acc", "acc_norm", "acc_mutual_info", "acc_bytes", "acc_all", "exact_match", "em", "f1",
+    "pass@1", "pass_at_1", "contains", "bleu", "rouge1", "rouge2", "rougeL", "mcc",
+    "likelihood_diff",
+)  # fmt: skip
+LOWER = ("brier_score", "perplexity", "ter", "wer")
+
+
+def is_sample(record: Mapping[str, Any]) -> bool:
+    """Whether a JSON object is a sample of this tool."""
+    return "doc_id" in record and bool({"doc_hash", "filtered_resps", "filter"} & set(record))
+
+
+def files_of(folder: Path, deep: bool = True) -> dict[str, list[list[Path]]]:
+    """Find the samples of each model and task below a folder, from the oldest run to the newest.
+
+    Unless ``deep``, no further down than the tool itself puts them: what is searched may be
+    anybody's home.
+    """
+    name = "samples_*.jsonl"
+    near = [path for depth in ("", "*/", "*/*/") for path in folder.glob(depth + name)]
+    found: dict[tuple[str, str], list[Path]] = {}
+    # The date stands at the end of the name, below whatever folder the run was put.
+    for path in sorted(folder.rglob(name) if deep else near, key=lambda path: path.name):
+        match = NAME.fullmatch(path.stem)
+        if match:
+            found.setdefault((path.parent.name, match["task"]), []).append(path)
+    out: dict[str, list[list[Path]]] = {}
+    for (model, _), runs in sorted(found.items()):
+        out.setdefault(model, []).append(runs)
+    return out
+
+
+def newest(folder: Path, tasks: list[list[Path]]) -> pd.DataFrame:
+    """Read the newest run of each task, and note which files these are and what is older."""
+    table = pd.concat([of_file(runs[-1]) for runs in tasks], ignore_index=True)
+    older = {
+        f"{folder.absolute().name}/{runs[-1].relative_to(folder).as_posix()}": len(runs) - 1
+        for runs in tasks
+        if len(runs) > 1
+    }
+    if older:
+        table.attrs[OLDER] = older
+    return table
+
+
+def of_file(path: Path) -> pd.DataFrame:
+    """Read one file; the task is in its name, the model in that of its directory."""
+    match = NAME.fullmatch(path.stem)
+    table = of_records(records(path))
+    return table.assign(
+        task=match["task"] if match else path.stem, model=path.absolute().parent.name
+    )
+
+
+def of_records(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """Keep what identifies a sample, and its scores."""
+    kept: list[dict[str, Any]] = []
+    for row in rows:
+        if not is_sample(row):
+            raise LogError(
+                f"row {len(kept):,} has no doc_id with doc_hash or filter. Expected samples of "
+                f"lm-evaluation-harness. Found {listed(map(repr, row))}."
+            )
+        one = {name: row.get(name) for name in ("doc_id", "doc_hash", "filter", "target", "model")}
+        names = row.get("metrics")
+        if not isinstance(names, list):
+            names = [name for name in row if name not in OWN]
+        one["scores"] = {str(name): row.get(str(name)) for name in names}
+        kept.append(one)
+    return pd.DataFrame(kept).dropna(axis="columns", how="all")
+
+
+def lm_eval(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
+    """Turn the scores of samples into losses, joined by what the documents say."""
+    older: dict[str, int] = table.attrs.get(OLDER, {})
+    if not len(table):
+        raise LogError("there are no samples. Expected at least one.")
+    task = table["task"] if "task" in table else pd.Series("", index=table.index)
+    table, filters = keep_filters(table, task, options)
+    task = task[table.index]
+    names = {
+        name: list(dict.fromkeys(score for one in scores for score in one))
+        for name, scores in table["scores"].groupby(task, sort=False)
+    }
+    chosen = choose_names("metric", options.wanted_by_task, names, "acc")
+    lower = {name: is_lower(score, options) for name, score in chosen.items()}
+    values = pd.Series(
+        [
+            of(scores.get(chosen[name]), chosen[name])
+            for name, scores in zip(task, table["scores"], strict=True)
+        ],
+        table.index,
+    )
+    refuse_other_scales(values, task, chosen, lower)
+    values = values.where(task.map(lower), 1 - values)
+    table, values = table.reset_index(drop=True), values.reset_index(drop=True)
+    out = pd.DataFrame({"point": points_of(table), "loss": values})
+    if "model" in table and table["model"].nunique() > 0:
+        out["model"] = table["model"]
+    if len(chosen) > 1:
+        out["source"] = table["task"]
+    attrs = facts_of_scores(chosen, not any(lower.values()))
+    if older:
+        attrs["read_from"] = ", ".join(older)
+    if filters:
+        same = len(set(filters.values())) == 1
+        attrs["filter"] = next(iter(filters.values())) if same else filters
+    read = [f"{name} (the newest of {number + 1} runs)" for name, number in older.items()]
+    return PredictionTable(out, {}, attrs, note=f"read was {listed(read)}" if read else "")
+
+
+def keep_filters(
+    table: pd.DataFrame, task: pd.Series, options: ReadOptions
+) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Keep the rows of one filter for each task; each sample has a row for each filter."""
+    if "filter" not in table:
+        if options.filter is not None:
+            raise LogError("these samples name no filter. Leave filter= out.")
+        return table, {}
+    named = table["filter"].map(lambda name: isinstance(name, str))
+    if not named.all():
+        raise LogError("a sample has no filter, while others have. Expected one in each row.")
+    names = {
+        name: list(dict.fromkeys(filters))
+        for name, filters in table["filter"].groupby(task, sort=False)
+    }
+    chosen = choose_names("filter", options.filter, names, "none")
+    return table[table["filter"] == task.map(chosen)], chosen
+
+
+def is_lower(score: str, options: ReadOptions) -> bool:
+    """Whether a score is better when it is lower."""
+    if options.higher_is_better is not None:
+        return not options.higher_is_better
+    if score not in (*HIGHER, *LOWER):
+        raise LogError(
+            f"whether more {score!r} is better is not known. Expected higher_is_better=True or "
+            f"False."
+        )
+    return score in LOWER
+
+
+def of(value: Any, score: str) -> float:
+    """Take a score that is one number."""
+    if isinstance(value, (bool, int, float)):
+        return float(value)
+    if value is None:
+        return float("nan")
+    raise LogError(
+        f"a sample's {score!r} is {str(value)[:40]!r}, which is not a number: it is averaged in "
+        f"some other way. Expected a score with a number for each sample, such as acc."
+    )
+
+
+def points_of(table: pd.DataFrame) -> pd.Series:
+    """Name each sample by its hash; doc_id tells copies of one document apart."""
+    if "doc_hash" not in table or table["doc_hash"].isna().any():
+        return table["doc_id"]
+    within = [name for name in ("model", "task") if name in table]
+    copies = table.duplicated([*within, "doc_hash"], keep=False)
+    same = table["doc_hash"].isin(table.loc[copies, "doc_hash"])
+    longer = table["doc_hash"].astype(str) + "#" + table["doc_id"].astype(str)
+    return table["doc_hash"].astype(str).where(~same, longer)
+
+
+MOST = 10
+"""So many names a message lists."""
+SEVERAL = {
+    "metric": "the samples{of} have {number} scores: {some}. Expected one of them: {call}.",
+    "filter": "each sample{of} was scored after several filters: {every}. Expected one of them: "
+    "{call}.",
+}
+UNKNOWN = {
+    "metric": "there is no score {wanted!r}{of}. Expected metric= to be one of {every}.",
+    "filter": "filter={wanted!r} is not known{of}. Expected one of {every}.",
+}
+
+
+def choose_names(
+    option: str, asked: str | Mapping[str, str] | None, names: Mapping[str, Sequence[str]],
+    otherwise: str,
+) -> dict[str, str]:  # fmt: skip
+    """Choose a name for each task: the one that is asked for, or the only one that it has.
+
+    Parameters
+    ----------
+    option : str
+        "metric" or "filter".
+    asked : str or mapping, optional
+        One name, for the tasks that have it, or the name for each task.
+    names : mapping
+        The names that each task has.
+    otherwise : str
+        The name to advise where a task has none.
+
+    Returns
+    -------
+    dict
+        The name for each task.
+
+    Raises
+    ------
+    LogError
+        If a task has several names and none of them was asked for, or lacks the one that was.
+    """
+    by_task = asked if isinstance(asked, Mapping) else None
+    if strange := [task for task in by_task or () if task not in names]:
+        raise LogError(
+            f"{option}= names the task {strange[0]!r}. Expected some of {listed(map(repr, names))}."
+        )
+    known = {name for every in names.values() for name in every}
+    chosen = {}
+    for task, every in names.items():
+        wanted = asked if by_task is None else by_task.get(task)
+        elsewhere = by_task is None and len(names) > 1 and wanted in known
+        if wanted in every:
+            chosen[task] = str(wanted)
+        elif len(every) == 1 and (wanted is None or elsewhere):
+            chosen[task] = every[0]
+        else:
+            first = every[0] if every else otherwise
+            call = f"{option}={first!r}" if len(names) == 1 else f"{option}={{{task!r}: {first!r}}}"
+            words = (SEVERAL if wanted is None else UNKNOWN)[option]
+            raise LogError(
+                words.format(
+                    wanted=wanted, number=len(every), some=listed(map(repr, every)), call=call,
+                    of="" if len(names) == 1 else f" of the task {task!r}",
+                    every=", ".join(map(repr, every[:MOST])) or "the scores, and there are none",
+                )
+            )  # fmt: skip
+    return chosen
+
+
+def refuse_other_scales(
+    scores: pd.Series, task: pd.Series, chosen: Mapping[str, str], lower: Mapping[str, bool]
+) -> None:
+    """Refuse to average scores that mean different things."""
+    if len(set(chosen.values())) == 1:
+        return
+    worse = [name for name, is_lower in lower.items() if is_lower]
+    if worse and len(worse) < len(lower):
+        better = next(name for name in lower if name not in worse)
+        raise LogError(
+            f"the score of the task {worse[0]!r} is better when lower, that of {better!r} when "
+            f"higher, and their mean would mean nothing. Expected one direction: read the tasks "
+            f"one by one, or pass metric={{{worse[0]!r}: …}}."
+        )
+    wide = (scores < 0) | (scores > 1)
+    if wide.any():
+        raise LogError(
+            f"the task {task[wide].iloc[0]!r} has the score {scores[wide].iloc[0]:g}, and others "
+            f"have other scores. Expected scores from 0 to 1 where these are averaged over tasks: "
+            f"read the tasks one by one, or pass metric={{…}}."
+        )
+
+
+def facts_of_scores(chosen: Mapping[str, str], higher: bool) -> dict[str, Any]:
+    """Describe the losses: from which scores they were made, and how tasks are averaged."""
+    name = " or ".join(dict.fromkeys(chosen.values()))
+    facts: dict[str, Any] = {"loss": f"1 - {name}" if higher else name}
+    if higher:
+        facts |= {"metric": name, "orientation": "1 - score"}
+    if len(chosen) > 1:
+        facts |= {
+            "sources_are": "fixed",
+            "task_metrics": dict(chosen),
+        }
+    return facts
