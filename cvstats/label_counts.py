@@ -11,7 +11,7 @@ import pandas as pd
 
 from cvstats.errors import LogError
 from cvstats.io import scan
-from cvstats.large.batches import CellMoments
+from cvstats.large.moments import CellMoments
 from cvstats.large.scanning import Batch, columns_of, levels_of
 from cvstats.log.columns import TableColumns, set_level_index
 from cvstats.loss_functions.label_counts import (

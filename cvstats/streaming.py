@@ -7,13 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cvstats.core.cells import Moments as Cells
 from cvstats.errors import LogError
 from cvstats.io import scan
 from cvstats.large import lazy
 from cvstats.large.batch_files import load, save
-from cvstats.large.batches import CellMoments, summarize
 from cvstats.large.lazy import has_lazy_losses, moments_of_array
+from cvstats.large.moments import CellMoments, summarize
 from cvstats.log.log import Losses
 from cvstats.log.read import is_dask_frame
 from cvstats.options import Missing
@@ -67,9 +66,9 @@ class Moments(CellMoments):
 
     def __post_init__(self) -> None:
         """Refuse what was to go to `of_log`."""
-        if not isinstance(self.cells, Cells):
+        if not isinstance(self.parts, tuple):
             raise LogError(
-                f"Moments of a {type(self.cells).__name__} are not made so. Expected a loss log, "
+                f"Moments of a {type(self.parts).__name__} are not made so. Expected a loss log, "
                 f"for cvstats.Moments.of_log(log), or a file, for cvstats.Moments.load(path)."
             )
 

@@ -17,7 +17,7 @@ from cvstats import LogError, Moments
 from cvstats.core import design as designs
 from cvstats.core import reduce, small_logs
 from cvstats.core.design import CellIndex
-from cvstats.large.batches import find_cells
+from cvstats.large.moments import find_cells
 from cvstats.log.groups import Groups
 from cvstats.log.read import read
 

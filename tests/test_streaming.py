@@ -21,6 +21,7 @@ from strategies import ARRAYS, frames, indexed
 import cvstats
 from cvstats import LogError, Moments
 from cvstats.core.cautions import Caution
+from cvstats.large.moments import LabeledCells
 from cvstats.log.sketches import hashes_of
 
 some = settings(max_examples=40, deadline=None)
@@ -156,6 +157,31 @@ def test_compare_needs_pairs(level, adjust):
     ours = moments.compare(method="wald", options={"variance": "within-fold"})
     alike(ours, cvstats.compare(frame, method="wald", options={"variance": "within-fold"}),
           level / 100, 4)  # fmt: skip
+
+
+@pytest.mark.parametrize("missing", ["raise", "drop"])
+def test_batches_that_bring_new_folds_are_added_in_linear_time(monkeypatch, missing):
+    """Each cell is moved a few times, however many batches there are."""
+    moved, add = [], LabeledCells.__add__
+
+    def count(one, two):
+        moved[-1] += len(one.cells.count) + len(two.cells.count)
+        return add(one, two)
+
+    monkeypatch.setattr(LabeledCells, "__add__", count)
+    for number in (32, 256):
+        values = np.random.default_rng(1).standard_normal((20 * number, 2))
+        names = np.arange(20 * number)
+        index = pd.MultiIndex.from_arrays([names, names], names=["fold", "point"])
+        frame = pd.DataFrame(values, index, columns=["a", "b"])
+        if missing == "drop":
+            frame.iloc[7, 0] = np.nan
+        cuts = range(0, len(frame), 20)
+        parts = [Moments.of_log(frame[at : at + 20], missing=missing) for at in cuts]
+        moved.append(0)
+        whole = sum(parts)
+        alike(whole.wald(), cvstats.wald(frame, missing=missing), 4, 4)
+    assert moved[1] < 2 * (256 / 32) * moved[0]
 
 
 def test_a_large_level_costs_no_digits():

@@ -15,7 +15,7 @@ import pandas as pd
 from cvstats.errors import LogError
 from cvstats.io.arrow import ParquetFile, list_files
 from cvstats.io.paths import import_extra
-from cvstats.large.batches import CellMoments
+from cvstats.large.moments import CellMoments
 from cvstats.large.scanning import Parts, added, check_stacked, columns_of, part_of, whole_of
 from cvstats.log.columns import TableColumns
 from cvstats.loss_functions import LOSSES, losses

@@ -6,7 +6,9 @@ import json
 import os
 import zipfile
 from collections.abc import Mapping
+from functools import reduce
 from io import BytesIO
+from operator import add
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -18,7 +20,7 @@ import xarray as xr
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Moments
 from cvstats.errors import LogError, NoSuchFile, listed
-from cvstats.large.batches import CellMoments, CountedCells, SharedAttrs
+from cvstats.large.moments import CellMoments, LabeledCells, SharedAttrs
 from cvstats.log.log import Labels
 from cvstats.log.pandas import FrameLabels
 from cvstats.log.sketches import PointSketch, as_index
@@ -26,7 +28,7 @@ from cvstats.log.xarray import ArrayLabels
 
 M = TypeVar("M", bound=CellMoments)
 
-FORMAT = "cvstats moments 3"
+FORMAT = "cvstats moments 4"
 
 NUMBERS = ("codes", "count", "mean", "m2", "origin")
 
@@ -43,19 +45,21 @@ def save(part: CellMoments, path: str | os.PathLike[str]) -> None:
         "notes": [write_plain(part.notes.shared), part.notes.mixed],
         "sketch": None if part.sketch is None else part.sketch.limit,
     }
-    head |= {name: getattr(part, name) for name in ("pointed", "batches", "dropped", "within")}
+    head |= {
+        name: getattr(part, name) for name in ("pairs", "pointed", "batches", "dropped", "within")
+    }
     head["doubt"] = int(part.doubt)
-    planned = part.planned
-    tables = {"cells": part.cells, "gaps": part.gaps}
-    tables["planned"] = None if planned is None else planned.cells
+    tables = {"cells": part.table.cells, "planned": None}
+    prints = {"cells": part.table.prints, "planned": None}
+    if part.planned:
+        planned = reduce(add, reversed(part.planned))
+        tables["planned"], prints["planned"] = planned.cells, planned.prints
     for name, found in tables.items():
         if found is not None:
             head[name] = [found.levels, [write_labels(names) for names in found.labels]]
             arrays |= {f"{name}_{number}": getattr(found, number) for number in NUMBERS}
-    if part.prints is not None:
-        arrays["prints"] = part.prints
-    if planned is not None and planned.prints is not None:
-        arrays["planned_prints"] = planned.prints
+            if prints[name] is not None:
+                arrays[f"{name}_prints"] = prints[name]
     if part.sketch is not None:
         arrays["hashes"] = part.sketch.hashes
     arrays["head"] = np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)
@@ -78,19 +82,14 @@ def load(kind: type[M], path: str | os.PathLike[str]) -> M:
         head = json.loads(arrays["head"].tobytes())
         if head["format"] != FORMAT:
             raise ValueError(head["format"])
-        cells = read_moments(arrays, "cells", head)
-        gaps = read_moments(arrays, "gaps", head) if "gaps" in head else None
-        sketch, planned = head["sketch"], None
-        if "planned" in head:
-            every = read_moments(arrays, "planned", head)
-            planned = CountedCells(every, arrays.get("planned_prints"))
+        sketch = head["sketch"]
         return kind(
-            cells, read_columns(head["labels"]), head["pointed"], arrays.get("prints"), gaps,
-            head["batches"], head["dropped"],
+            (read_moments(arrays, "cells", head),), read_columns(head["labels"]), head["pairs"],
+            head["pointed"], head["batches"], head["dropped"],
             SharedAttrs(read_plain(head["notes"][0]), tuple(head["notes"][1])),
             head["within"], Caution(head["doubt"]),
             None if sketch is None else PointSketch(arrays["hashes"], sketch),
-            planned,
+            (read_moments(arrays, "planned", head),) if "planned" in head else (),
         )  # fmt: skip
     except Exception as error:  # a file of anything else fails in any way
         raise LogError(
@@ -127,7 +126,7 @@ def read_arrays(path: Path) -> dict[str, Any]:
     return arrays
 
 
-def read_moments(arrays: Mapping[str, Any], name: str, head: Mapping[str, Any]) -> Moments:
+def read_moments(arrays: Mapping[str, Any], name: str, head: Mapping[str, Any]) -> LabeledCells:
     """Put the moments of cells together again."""
     levels, labels = head[name]
     found = Moments(
@@ -139,7 +138,7 @@ def read_moments(arrays: Mapping[str, Any], name: str, head: Mapping[str, Any]) 
         raise ValueError("shapes")
     if (found.codes < 0).any() or (found.codes >= list(map(len, found.labels))).any():
         raise ValueError("codes")
-    return found
+    return LabeledCells(found, arrays.get(f"{name}_prints"))
 
 
 def write_labels(labels: Any) -> dict[str, Any]:

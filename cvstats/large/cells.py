@@ -86,24 +86,40 @@ class Cells:
                 "these moments hold nothing that two models share. Expected moments that were "
                 "made with pairs=True: cvstats.Moments.of_log(losses, pairs=True)."
             )
-        number, cells = self.models.shape
-        model, cell = np.empty((2, self.models.size), dtype=np.int64)
-        model[self.models] = np.arange(number)[:, None]
-        cell[self.models] = np.arange(cells)
-        one, two = np.triu_indices(number, 1) if self.pairs is None else self.pairs
-        place, sign = np.zeros((2, number, number), dtype=np.int64)
-        place[two, one] = place[one, two] = np.arange(len(one))
-        sign[two, one], sign[one, two] = -1, 1
-        left, right = model[losses.left], model[losses.right]
-        at, sides = place[left, right] * cells + cell[losses.left], sign[left, right]
-        gaps = self.gaps.pick(at)
-        return replace(
-            gaps, mean=gaps.mean * sides, m2=gaps.m2 * np.abs(sides), origin=gaps.origin * sides
-        )
+        at, signs = find_pairs(self.models, losses.left, losses.right, self.pairs)
+        return turn_signs(self.gaps.pick(at), signs)
 
     def rows(self) -> Log:
         """Refuse: there are no rows."""
         raise LogError(self.words)
+
+
+def find_pairs(
+    models: IntArray,
+    left: IntArray,
+    right: IntArray,
+    pairs: tuple[IntArray, IntArray] | None = None,
+) -> tuple[IntArray, IntArray]:
+    """Find the differences of some columns among those that are kept, and their signs.
+
+    ``models`` are the columns of the models, models by carried cells; see `Cells` for ``pairs``.
+    """
+    number, cells = models.shape
+    model, cell = np.empty((2, models.size), dtype=np.int64)
+    model[models] = np.arange(number)[:, None]
+    cell[models] = np.arange(cells)
+    one, two = np.triu_indices(number, 1) if pairs is None else pairs
+    place, sign = np.zeros((2, number, number), dtype=np.int64)
+    place[two, one] = place[one, two] = np.arange(len(one))
+    sign[two, one], sign[one, two] = -1, 1
+    return place[model[left], model[right]] * cells + cell[left], sign[model[left], model[right]]
+
+
+def turn_signs(found: Moments, signs: IntArray) -> Moments:
+    """Take differences with the other sign where need be."""
+    return replace(
+        found, mean=found.mean * signs, m2=found.m2 * np.abs(signs), origin=found.origin * signs
+    )
 
 
 def words_for_cells(level: str, levels: Sequence[str], words: str) -> str:

@@ -28,8 +28,8 @@ from cvstats.core.reduce import compute_moments
 from cvstats.core.results import Result, separate_counts
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, install_command, listed, spelled
-from cvstats.large.batches import CellMoments, assembled, every_pair, levels_of, read_batch
 from cvstats.large.cells import Cells, CountPoints, cell_levels, design_of_cells
+from cvstats.large.moments import CellMoments, assembled, every_pair, levels_of, read_batch
 from cvstats.large.scanning import added, check_stacked, columns_of, part_of, whole_of
 from cvstats.large.task_names import Named, token_of
 from cvstats.log.align import aligned, same_facts

@@ -15,7 +15,7 @@ from cvstats.core.columns import LossColumns
 from cvstats.core.design import Design, Level
 from cvstats.core.types import Labels
 from cvstats.errors import LogError
-from cvstats.large.batches import CellMoments, concat_models, summarize
+from cvstats.large.moments import CellMoments, concat_models, summarize
 from cvstats.log.columns import TableColumns, find_columns, no_levels
 from cvstats.log.log import Log
 from cvstats.log.pandas import FrameLabels, numbers

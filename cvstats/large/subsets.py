@@ -12,7 +12,7 @@ import xarray as xr
 from cvstats.core.columns import LossColumns
 from cvstats.core.design import Design
 from cvstats.errors import LogError, listed
-from cvstats.large.batches import check_same_grid
+from cvstats.large.moments import check_same_grid
 from cvstats.log.align import partners
 from cvstats.log.log import Log, Table
 from cvstats.log.sketches import as_index

@@ -17,7 +17,13 @@ import pandas as pd
 from cvstats.core.cells import Moments, distinct
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, is_number, listed
-from cvstats.large.batches import CellMoments, SharedAttrs, assembled, levels_of, read_batch
+from cvstats.large.moments import (
+    CellMoments,
+    SharedAttrs,
+    assembled,
+    levels_of,
+    read_batch,
+)
 from cvstats.log.log import Log
 from cvstats.log.pandas import FrameLabels
 from cvstats.loss_functions.metric_logs import (
@@ -243,25 +249,21 @@ def moments_of_counts(
     shift = (first * slope).sum(axis=(2, 3)) / n
     mean = level + shift
     m2 = np.maximum((last * slope**2).sum(axis=(2, 3)) - n * shift**2, 0)
-    gaps = None
     if counted.pairs:
         one, two = np.array(counted.couples).T
         apart = slope[:, one][..., :, :, None] - slope[:, two][..., :, None, :]
         between = shift[:, one] - shift[:, two]
         squares = np.maximum((joint * apart**2).sum(axis=(2, 3, 4)) - n * between**2, 0)
-        gaps = with_columns(cells, mean[:, one] - mean[:, two], squares)
+        mean = np.concatenate([mean, mean[:, one] - mean[:, two]], axis=1)
+        m2 = np.concatenate([m2, squares], axis=1)
     models = list(counted.models)
     axis = None if counted.single else pd.Index(models, tupleize_cols=False)
     notes = SharedAttrs.of({**part.notes.shared, **facts})
+    found = replace(cells, mean=mean, m2=m2, origin=np.zeros(mean.shape[1]))
     return replace(
-        part, cells=with_columns(cells, mean, m2), labels=FrameLabels(models, axis), gaps=gaps,
-        notes=replace(notes, mixed=part.notes.mixed),
+        part, parts=(replace(part.table, cells=found),), labels=FrameLabels(models, axis),
+        pairs=counted.pairs, notes=replace(notes, mixed=part.notes.mixed),
     )  # fmt: skip
-
-
-def with_columns(cells: Moments, mean: FloatArray, m2: FloatArray) -> Moments:
-    """Give cells other columns."""
-    return replace(cells, mean=mean, m2=m2, origin=np.zeros(mean.shape[1]))
 
 
 def levels_and_slopes(

@@ -12,7 +12,7 @@ import xarray as xr
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, install_command, is_several
 from cvstats.formatting import result_frame, write_labels
-from cvstats.large.batches import CellMoments
+from cvstats.large.moments import CellMoments
 from cvstats.log.log import Losses
 from cvstats.log.metrics import attrs_of_log, lost_metrics
 from cvstats.log.read import is_dask_frame

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
-from operator import and_
+from functools import cached_property, partial, reduce
+from operator import add, and_
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,9 +22,11 @@ from cvstats.large.cells import (
     canonical,
     cell_levels,
     design_of_cells,
+    find_pairs,
     in_order,
     point_counts,
     split_sizes,
+    turn_signs,
 )
 from cvstats.log.align import aligned
 from cvstats.log.log import Labels, Log, hide_losses
@@ -110,22 +112,18 @@ def to_key(key: Any) -> Any:
     return tuple(map(to_key, key)) if isinstance(key, tuple) else to_plain(key)
 
 
-# --- moments of batches ---------------------------------------------------------------------------
-
-
-def model_columns(labels: Labels) -> IntArray:
-    """List the columns of the models, models by carried cells."""
-    return np.stack([labels.columns(model) for model in range(len(labels.models))])
+# --- cells by label -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
-class CountedCells:
-    """The cells of a log and how many evaluations there are in each, and of which points.
+class LabeledCells:
+    """The cells of some batches, matched by label when they are added.
 
     Parameters
     ----------
     cells : Moments
-        The cells, of no column.
+        A cell for each combination of labels; a column for each model (and carried cell), then one
+        for each pair of models.
     prints : array of uint64, shape (cells,), optional
         Sums of the hashes of the points of each cell.
     """
@@ -133,28 +131,84 @@ class CountedCells:
     cells: Moments
     prints: Prints | None
 
-    def __add__(self, other: CountedCells) -> CountedCells:
-        """Add those of another batch."""
+    def __add__(self, other: LabeledCells) -> LabeledCells:
+        """Add the cells of other batches."""
         cells = self.cells + other.cells
-        return CountedCells(cells, add_prints(cells, self, other))
+        if self.prints is None or other.prints is None:
+            return LabeledCells(cells, None)
+        prints = np.zeros(len(cells.count), dtype=np.uint64)
+        for part, sums in ((self.cells, self.prints), (other.cells, other.prints)):
+            prints[find_cells(cells, part)] += sums
+        return LabeledCells(cells, prints)
+
+    def pick(self, columns: IntArray, signs: IntArray | None = None) -> LabeledCells:
+        """Take some columns, some of them with the other sign."""
+        cells = self.cells.pick(columns)
+        return replace(self, cells=cells if signs is None else turn_signs(cells, signs))
+
+    def counts(self) -> LabeledCells:
+        """Keep the counts and no column."""
+        return self.pick(np.arange(0))
+
+    def by(self, levels: tuple[str, ...]) -> LabeledCells:
+        """Name the same levels in another order."""
+        at = [self.cells.levels.index(level) for level in levels]
+        labels = tuple(self.cells.labels[i] for i in at)
+        cells = replace(self.cells, levels=levels, labels=labels, codes=self.cells.codes[:, at])
+        return replace(self, cells=cells)
+
+    def in_order(self) -> LabeledCells:
+        """Sort the labels of each level, and then the cells."""
+        cells, order = in_order(self.cells)
+        return LabeledCells(cells, None if self.prints is None else self.prints[order])
 
     def design(self, pointed: bool) -> Design:
         """Make the design of these cells."""
-        cells, order = in_order(self.cells)
-        prints = None if self.prints is None else self.prints[order]
-        return design_of_cells(cells, split_sizes(cells, prints), pointed, WORDS)
+        bare = self.counts().cells
+        return design_of_cells(bare, split_sizes(bare, self.prints), pointed, WORDS)
 
 
-def add_prints(
-    cells: Moments, one: CountedCells | CellMoments, two: CountedCells | CellMoments
-) -> Prints | None:
-    """Add the prints of two batches, whose cells are among those of their sum."""
-    if one.prints is None or two.prints is None:
-        return None
-    prints = np.zeros(len(cells.count), dtype=np.uint64)
-    for found, sums in ((one.cells, one.prints), (two.cells, two.prints)):
-        prints[find_cells(cells, found)] += sums
-    return prints
+def model_columns(labels: Labels) -> IntArray:
+    """List the columns of the models, models by carried cells."""
+    return np.stack([labels.columns(model) for model in range(len(labels.models))])
+
+
+Parts = tuple[LabeledCells, ...]
+
+
+def append(parts: Parts, more: Parts) -> Parts:
+    """Append parts of a sum, and add up those of similar size.
+
+    So n batches that each bring new cells take time n log n, and not n^2.
+    """
+    kept = list(parts)
+    for part in more:
+        kept.append(part)
+        while len(kept) > 1 and len(kept[-2].cells.count) < 2 * len(kept[-1].cells.count):
+            kept[-2:] = [kept[-2] + kept[-1]]
+    return tuple(kept)
+
+
+def find_cells(whole: Moments, part: Moments) -> IntArray:
+    """Find the cells of a part among those of a sum that holds it."""
+    codes = np.empty_like(part.codes)
+    for i, labels in enumerate(whole.labels):
+        place_of = {label: code for code, label in enumerate(labels)}
+        moved = np.array([place_of[label] for label in part.labels[i]], dtype=np.int64)
+        codes[:, i] = moved[part.codes[:, i]]
+    return CellIndex.numbered(list(map(len, whole.labels)), whole.codes.T)[0].find(codes.T)
+
+
+def drop_unused_labels(found: Moments) -> Moments:
+    """Keep the labels that occur, and nothing of the log's own index."""
+    labels, codes = [], np.empty_like(found.codes)
+    for i, names in enumerate(found.labels):
+        used, codes[:, i] = np.unique(found.codes[:, i], return_inverse=True)
+        labels.append(tuple(as_index(names).take(used)))
+    return replace(found, labels=tuple(labels), codes=codes)
+
+
+# --- moments of batches ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,16 +217,14 @@ class CellMoments:
 
     Parameters
     ----------
-    cells : Moments
-        A cell for each combination of labels, a column for each model (and carried cell).
+    parts : tuple of LabeledCells
+        What was added up so far, in parts of decreasing size.
     labels : Labels
-        The names of the columns.
+        The names of the models and of the carried cells.
+    pairs : bool
+        Whether the differences of all pairs of models are among the columns.
     pointed : bool
         Whether the log names its points.
-    prints : array of uint64, shape (cells,), optional
-        Sums of the hashes of the points of each cell.
-    gaps : Moments, optional
-        The same cells of the differences of all pairs of models.
     batches : int
         How many batches have been added up.
     dropped : int, optional
@@ -185,22 +237,37 @@ class CellMoments:
         What was doubtful about the levels of the log, of which not all are kept.
     sketch : PointSketch, optional
         Some of the evaluations, so that those of two batches are known again.
-    planned : CountedCells, optional
-        The cells before evaluations were left out: what models were trained on.
+    planned : tuple of LabeledCells
+        The counts of cells before evaluations were left out, which are those that models were
+        trained on; empty if none were.
     """
 
-    cells: Moments
+    parts: Parts
     labels: Labels = FrameLabels((), None)  # for a call that should have been Moments.of_log
+    pairs: bool = False
     pointed: bool = False
-    prints: Prints | None = None
-    gaps: Moments | None = None
     batches: int = 1
     dropped: int | None = None
     notes: SharedAttrs = field(default_factory=SharedAttrs)
     within: str = ""
     doubt: Caution = Caution(0)
     sketch: PointSketch | None = None
-    planned: CountedCells | None = None
+    planned: Parts = ()
+
+    @cached_property
+    def table(self) -> LabeledCells:
+        """The cells of all batches."""
+        return reduce(add, reversed(self.parts))
+
+    @property
+    def cells(self) -> Moments:
+        """The cells of all batches, with a column for each model (and carried cell)."""
+        return self.table.cells.pick(np.arange(model_columns(self.labels).size))
+
+    @property
+    def prints(self) -> Prints | None:
+        """Sums of the hashes of the points of each cell."""
+        return self.table.prints
 
     @property
     def models(self) -> list[Hashable]:
@@ -220,19 +287,19 @@ class CellMoments:
     @property
     def levels(self) -> tuple[str, ...]:
         """The levels whose labels make up the key of a cell."""
-        return self.cells.levels
+        return self.parts[0].cells.levels
 
     @property
     def n_losses(self) -> int:
         """Number of evaluations that were added up, of each model."""
-        return int(self.cells.count.sum())
+        return int(sum(part.cells.count.sum() for part in self.parts))
 
     def __repr__(self) -> str:
         """Describe what was added up."""
-        pairs = ", with pairs" if self.gaps is not None else ""
+        pairs = ", with pairs" if self.pairs else ""
         return (
-            f"<Moments of {self.n_losses:,} evaluations in {len(self.cells.count):,} cells by "
-            f"{', '.join(map(repr, self.levels)) or 'nothing'}; "
+            f"<Moments of {self.n_losses:,} evaluations in {len(self.table.cells.count):,} cells "
+            f"by {', '.join(map(repr, self.levels)) or 'nothing'}; "
             f"{len(self.models):,} model{'s' if len(self.models) > 1 else ''}{pairs}>"
         )
 
@@ -240,62 +307,36 @@ class CellMoments:
         """Add another batch of the same log: models are matched by name, cells by label."""
         if not isinstance(other, CellMoments):
             return NotImplemented
-        if set(self.levels) == set(other.levels):
-            other = other.by(self.levels)
         check_same_kind(self, other)
-        models = match_models(self.labels, other.labels)
-        theirs = column_order(other, models)
-        check_same_masks(self, other.cells.pick(theirs))
-        cells = self.cells + other.cells.pick(theirs)
-        gaps = None
-        if self.gaps is not None and other.gaps is not None:
-            gaps = self.gaps + reorder_pairs(other, models)
-        prints = add_prints(cells, self, other)
-        planned = None
-        if self.planned is not None or other.planned is not None:
-            planned = self.all_cells() + other.all_cells()
+        columns = match_columns(self, other)
+        theirs = tuple(part.by(self.levels).pick(*columns) for part in other.parts)
+        check_same_masks(self.labels, self.parts[-1].cells, theirs[-1].cells)
+        planned: Parts = ()
+        if self.planned or other.planned:
+            more = tuple(part.by(self.levels) for part in other.all_cells())
+            planned = append(self.all_cells(), more)
         sketch = None
         if self.sketch is not None and other.sketch is not None:
             sketch = self.sketch + other.sketch
         known = [part.dropped for part in (self, other) if part.dropped is not None]
         return replace(
-            self, cells=cells, prints=prints, gaps=gaps, batches=self.batches + other.batches,
+            self, parts=append(self.parts, theirs), batches=self.batches + other.batches,
             dropped=sum(known) if known else None, notes=self.notes & other.notes,
             within=self.within or other.within, doubt=self.doubt | other.doubt, sketch=sketch,
             planned=planned,
         )  # fmt: skip
 
-    def all_cells(self) -> CountedCells:
-        """Give the cells with what was left out."""
-        return self.planned or CountedCells(self.cells.pick(np.arange(0)), self.prints)
+    def all_cells(self) -> Parts:
+        """Count the cells with what was left out."""
+        return self.planned or tuple(part.counts() for part in self.parts)
 
     def __radd__(self: M, other: object) -> M:
         """Let ``sum`` start from its 0."""
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
-    def by(self: M, levels: tuple[str, ...]) -> M:
-        """Name the same levels in another order."""
-        if levels == self.levels:
-            return self
-        at = [self.levels.index(level) for level in levels]
-
-        def reorder(found: Moments) -> Moments:
-            labels = tuple(found.labels[i] for i in at)
-            return replace(found, levels=levels, labels=labels, codes=found.codes[:, at])
-
-        gaps = None if self.gaps is None else reorder(self.gaps)
-        planned = self.planned
-        if planned is not None:
-            planned = replace(planned, cells=reorder(planned.cells))
-        return replace(self, cells=reorder(self.cells), gaps=gaps, planned=planned)
-
     def log(self) -> Log:
         """Give the moments the interface of a log."""
-        cells, order = in_order(self.cells)
-        prints = None if self.prints is None else self.prints[order]
-        gaps = None if self.gaps is None else in_order(self.gaps)[0]
-        bare = cells.pick(np.arange(0))
-        design = design_of_cells(cells, split_sizes(bare, prints), self.pointed, WORDS)
+        table, models = self.table.in_order(), model_columns(self.labels)
         attrs: dict[str, Any] = {}
         if self.batches > 1:
             attrs = {"n_batches": self.batches, "checked": self._checked()}
@@ -304,13 +345,15 @@ class CellMoments:
         if self.notes.mixed:
             names = listed(map(repr, self.notes.mixed))
             attrs["mixed"] = f"{names}: the batches differ there, so it is not used"
-        source = Cells(
-            cells, WORDS, partial(point_counts, bare, prints), model_columns(self.labels), gaps
-        )  # fmt: skip
+        width = table.cells.mean.shape[1]
+        bare, cells = table.counts().cells, table.cells.pick(np.arange(models.size))
+        gaps = table.cells.pick(np.arange(models.size, width)) if self.pairs else None
+        planned = reduce(add, reversed(self.planned)).in_order() if self.planned else None
+        source = Cells(cells, WORDS, partial(point_counts, bare, table.prints), models, gaps)
         return Log(
-            design, hide_losses(cells.mean.shape[1], WORDS), self.labels, attrs, cells=source,
-            doubt=self.doubt,
-            complete=None if self.planned is None else self.planned.design(self.pointed),
+            table.design(self.pointed), hide_losses(models.size, WORDS), self.labels, attrs,
+            cells=source, doubt=self.doubt,
+            complete=None if planned is None else planned.design(self.pointed),
         )  # fmt: skip
 
     def _checked(self) -> str:
@@ -375,24 +418,35 @@ def assembled(
 ) -> M:
     """Put the moments of one batch together with what is known of its log."""
     levels = cells.levels
+    if gaps is not None:
+        cells = beside(cells, gaps)
     prints, sketch = hash_evaluations(design, levels)
-    planned = None if complete is None else count_cells(complete, levels)
-    doubt = replace(log, used=levels).doubts() & Caution.UNUSED_LEVEL
     return kind(
-        drop_unused_labels(cells), log.labels, "point" in design.levels, prints,
-        None if gaps is None else drop_unused_labels(gaps), 1, dropped, SharedAttrs.of(log.noted),
-        within, doubt, sketch, planned,
+        (LabeledCells(drop_unused_labels(cells), prints),), log.labels, gaps is not None,
+        "point" in design.levels, 1, dropped, SharedAttrs.of(log.noted), within,
+        replace(log, used=levels).doubts() & Caution.UNUSED_LEVEL, sketch,
+        () if complete is None else (count_cells(complete, levels),),
     )  # fmt: skip
 
 
-def count_cells(design: Design, levels: tuple[str, ...]) -> CountedCells:
+def beside(*parts: Moments) -> Moments:
+    """Put the columns of the same cells side by side."""
+    return replace(
+        parts[0],
+        mean=np.concatenate([found.mean for found in parts], axis=1),
+        m2=np.concatenate([found.m2 for found in parts], axis=1),
+        origin=np.concatenate([found.origin for found in parts]),
+    )
+
+
+def count_cells(design: Design, levels: tuple[str, ...]) -> LabeledCells:
     """Count the evaluations in the cells of a log."""
     table = design.cell_table(levels)
     labels = tuple(design.levels[name].labels for name in levels)
     count = table.total[table.used].astype(np.float64)
     nothing = np.zeros((len(count), 0))
     cells = Moments(levels, labels, design.codes_of(table), count, nothing, nothing, np.zeros(0))
-    return CountedCells(drop_unused_labels(cells), hash_evaluations(design, levels)[0])
+    return LabeledCells(drop_unused_labels(cells), hash_evaluations(design, levels)[0])
 
 
 def read_batch(losses: object, by: str | Sequence[str] | None, missing: str) -> tuple[Log, str]:
@@ -437,21 +491,12 @@ def every_pair(log: Log, cells: int) -> Differences:
     return Differences(log.panels, columns[left].reshape(-1), columns[right].reshape(-1))
 
 
-def drop_unused_labels(found: Moments) -> Moments:
-    """Keep the labels that occur, and nothing of the log's own index."""
-    labels, codes = [], np.empty_like(found.codes)
-    for i, names in enumerate(found.labels):
-        used, codes[:, i] = np.unique(found.codes[:, i], return_inverse=True)
-        labels.append(tuple(as_index(names).take(used)))
-    return replace(found, labels=tuple(labels), codes=codes)
-
-
 # --- what two batches have in common --------------------------------------------------------------
 
 
 def check_same_kind(one: CellMoments, two: CellMoments) -> None:
     """Refuse batches of other levels, with and without pairs, or in other units."""
-    if one.levels != two.levels or one.pointed != two.pointed:
+    if set(one.levels) != set(two.levels) or one.pointed != two.pointed:
         mine, yours = (
             ", ".join(map(repr, [*part.levels, *(["point"] if part.pointed else [])])) or "none"
             for part in (one, two)
@@ -460,7 +505,7 @@ def check_same_kind(one: CellMoments, two: CellMoments) -> None:
             f"the batches have different levels: {mine} and {yours}. Expected the same in each "
             f"batch. Pass by= the levels that all batches have."
         )
-    if (one.gaps is None) != (two.gaps is None):
+    if one.pairs != two.pairs:
         raise LogError(
             "one batch keeps what two models share and the other does not. Expected "
             "pairs=True for both, or for none."
@@ -477,16 +522,15 @@ def check_same_kind(one: CellMoments, two: CellMoments) -> None:
         )
 
 
-def check_same_masks(one: CellMoments, two: Moments) -> None:
+def check_same_masks(labels: Labels, one: Moments, two: Moments) -> None:
     """Refuse a carried cell that has losses in one batch and none in the other."""
-    mine, yours = (np.isnan(found.mean).any(axis=0) for found in (one.cells, two))
+    mine, yours = (np.isnan(found.mean).any(axis=0) for found in (one, two))
     apart = np.flatnonzero(mine != yours)
     if len(apart):
-        name = one.labels.name(int(apart[0]))
         raise LogError(
-            f"the losses of {name} are all missing (NaN) in one batch and not in another. "
-            f"Expected a number for every evaluation, or none at all. Fill the gap, or mask "
-            f"it everywhere."
+            f"the losses of {labels.name(int(apart[0]))} are all missing (NaN) in one batch and "
+            f"not in another. Expected a number for every evaluation, or none at all. Fill the "
+            f"gap, or mask it everywhere."
         )
 
 
@@ -528,30 +572,18 @@ def check_same_grid(one: ArrayLabels, two: ArrayLabels) -> None:
             )
 
 
-def column_order(part: CellMoments, models: IntArray) -> IntArray:
-    """Order the columns of a batch as those of the models of another one."""
-    own = model_columns(part.labels)
-    order = np.empty(own.size, dtype=np.int64)
-    order[own.reshape(-1)] = own[models].reshape(-1)
-    return order
-
-
-def reorder_pairs(part: CellMoments, models: IntArray) -> Moments:
-    """Take the differences of a batch for models in another order, with the sign that follows."""
-    log, own = part.log(), model_columns(part.labels)[models]
-    left, right = np.triu_indices(len(own), 1)
-    pairs = Differences(log.panels, own[left].reshape(-1), own[right].reshape(-1))
-    return drop_unused_labels(log.moments(part.levels, pairs))
-
-
-def find_cells(whole: Moments, part: Moments) -> IntArray:
-    """Find the cells of a part among those of a sum that holds it."""
-    codes = np.empty_like(part.codes)
-    for i, labels in enumerate(whole.labels):
-        place_of = {label: code for code, label in enumerate(labels)}
-        moved = np.array([place_of[label] for label in part.labels[i]], dtype=np.int64)
-        codes[:, i] = moved[part.codes[:, i]]
-    return CellIndex.numbered(list(map(len, whole.labels)), whole.codes.T)[0].find(codes.T)
+def match_columns(one: CellMoments, two: CellMoments) -> tuple[IntArray, IntArray]:
+    """Find the columns of one batch in another, and the signs of differences there."""
+    models, own = match_models(one.labels, two.labels), model_columns(two.labels)
+    columns = np.empty(own.size, dtype=np.int64)
+    columns[own] = own[models]
+    signs = np.ones(own.size, dtype=np.int64)
+    if one.pairs:
+        left, right = np.triu_indices(len(own), 1)
+        pairs, sides = find_pairs(own, own[models[left]], own[models[right]])
+        columns = np.concatenate([columns, own.size + pairs.reshape(-1)])
+        signs = np.concatenate([signs, sides.reshape(-1)])
+    return columns, signs
 
 
 def concat_models(parts: Mapping[Hashable, M]) -> M:
@@ -568,17 +600,10 @@ def concat_models(parts: Mapping[Hashable, M]) -> M:
     points = {name: points_by_cell(parts[name]) for name in names}
     for name in others:
         check_same_points(first, points[first], name, points[name], parts[first].levels)
-    cells = [in_order(parts[name].cells)[0] for name in names]
-    prints = parts[first].prints
+    tables = [parts[name].table.in_order() for name in names]
     return replace(
         parts[first],
-        cells=replace(
-            cells[0],
-            mean=np.concatenate([found.mean for found in cells], axis=1),
-            m2=np.concatenate([found.m2 for found in cells], axis=1),
-            origin=np.concatenate([found.origin for found in cells]),
-        ),
-        prints=None if prints is None else prints[in_order(parts[first].cells)[1]],
+        parts=(replace(tables[0], cells=beside(*(table.cells for table in tables))),),
         labels=FrameLabels(names, pd.Index(names, name="model", tupleize_cols=False)),
         batches=max(part.batches for part in parts.values()),
         notes=reduce(and_, (part.notes for part in parts.values())),
@@ -591,8 +616,10 @@ PointsByCell = dict[tuple[Any, ...], tuple[int, int]]
 
 def points_by_cell(part: CellMoments) -> PointsByCell:
     """Count and hash the points of each cell, in the order of the labels."""
-    cells, order = in_order(part.cells)
-    prints = np.zeros(len(order)) if part.prints is None else part.prints[order]
+    table = part.table.in_order()
+    cells, prints = table.cells, table.prints
+    if prints is None:
+        prints = np.zeros(len(cells.count), dtype=np.uint64)
     labels = [as_index(names) for names in cells.labels]
     return {
         tuple(names[code] for names, code in zip(labels, codes, strict=True)): (round(n), int(sum_))
