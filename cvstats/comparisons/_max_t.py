@@ -336,7 +336,8 @@ def count_leads(
     def gaps_among(chosen: MaskArray) -> list[tuple[int, IntArray, FloatArray]]:
         return [(i, j, scale[i, j]) for i, j in enumerate(map(np.flatnonzero, chosen))]
 
-    own_gaps, other_gaps = gaps_among(counted), gaps_among(others & ~counted)
+    own_gaps = gaps_among(counted)
+    other_gaps = [] if keep is None else gaps_among(others & ~counted)
     reached = np.zeros((m, n_draws), dtype=bool)
     most = np.empty(n_draws)
 

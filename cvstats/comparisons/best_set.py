@@ -296,8 +296,18 @@ def over_points(log: Log, center: str) -> Leads:
         doubt |= Caution.FEW_POINTS
     if center == "fold" and folds > 1 and n < SMALL_FOLD * folds:
         doubt |= Caution.SMALL_FOLDS
-    estimate = log.moments(repetition_level(log.design)).over(()).location[0]
-    cells = iterate_cells(used, model_columns(log), center)
+    by = repetition_level(used.design)
+    if center == "fold" and folds > 1:
+        by = fold_levels(used.design)
+    found = used.moments(by)
+    if center == "fold" and found.count.min() < 2:
+        raise LogError(
+            "center='fold' needs at least two points in each fold, and this log has folds of one "
+            "point (leave-one-out?). Use center='global'."
+        )
+    whole = found if used is log else log.moments(repetition_level(log.design))
+    estimate = whole.over(()).location[0]
+    cells = iterate_cells(used, model_columns(log), found)
     return Leads(estimate, cells, n, n - 1, {"n_points": n}, {"center": center}, doubt)
 
 
@@ -510,23 +520,13 @@ def masked_columns(m: int) -> Numbers:
 
 
 def iterate_cells(
-    log: Log, columns: IntArray, center: str
+    log: Log, columns: IntArray, found: Moments
 ) -> Iterator[tuple[IntArray, FloatArray, FloatArray, IntArray]]:
     """Yield for each carried cell its columns, sums of squares of differences, means and twins.
 
-    Models that are masked in a cell are left out, and so are cells where all are.
+    ``found`` holds the moments about whose means the losses are centered. Models that are masked
+    in a cell are left out, and so are cells where all are.
     """
-    by = (
-        fold_levels(log.design)
-        if center == "fold" and count_folds(log.design) > 1
-        else repetition_level(log.design)
-    )
-    found = log.moments(by)
-    if center == "fold" and found.count.min() < 2:
-        raise LogError(
-            "center='fold' needs at least two points in each fold, and this log has folds of one "
-            "point (leave-one-out?). Use center='global'."
-        )
     whole = found.over(())
     for every in columns.T:
         cell = every[~np.isnan(whole.mean[0, every])]
@@ -534,7 +534,7 @@ def iterate_cells(
             continue
         cross, mean = sum_cross_products(log, cell, found)
         level = loss_magnitude(whole.location[0, cell], cross.diagonal(), float(whole.count[0]))
-        yield cell, *difference_squares(log, cell, by, cross, mean, ROUNDING * level)
+        yield cell, *difference_squares(log, cell, found.levels, cross, mean, ROUNDING * level)
 
 
 def iterate_group_cells(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -10,11 +11,16 @@ from cvstats.core import kernels
 from cvstats.core.cells import Moments, choose_origin
 from cvstats.core.columns import Differences, LossColumns, Table
 from cvstats.core.design import CellTable, Design, readonly
-from cvstats.core.threads import block_bounds
+from cvstats.core.threads import block_bounds, ordered_map
 from cvstats.core.types import FloatArray, IntArray
 
+T = TypeVar("T")
+
 TABLE = 1 << 18
-"""Numbers in the one extra table of rows that all pairs need."""
+"""Numbers in an extra table of rows."""
+
+TOGETHER = 8
+"""Such tables that threads fill at once."""
 
 LARGEST = 1 << 25
 """Numbers in all matrices of co-moments together, at the most."""
@@ -70,14 +76,15 @@ def co_moments(
     count = np.zeros(len(table.used))
     mean = np.zeros((len(table.used), len(models)))
     cross = np.zeros((len(table.used), len(models), len(models)))
-    for at, part, middle in _centered_blocks(design, losses, models, table, level):
-        n = part.shape[1]
-        step, total = middle - mean[at], count[at] + n
-        cross[at] += part @ part.T
-        if count[at]:
-            cross[at] += np.outer(step, step) * (count[at] * n / total)
-        mean[at] += step * (n / total)
-        count[at] = total
+    for found in _center_cells(design, losses, models, table, level):
+        for at, part, middle in found:
+            n = part.shape[1]
+            step, total = middle - mean[at], count[at] + n
+            cross[at] += part @ part.T
+            if count[at]:
+                cross[at] += np.outer(step * (count[at] * n / total), step)
+            mean[at] += step * (n / total)
+            count[at] = total
     return count, mean, cross, level
 
 
@@ -93,53 +100,76 @@ def cross_products(
     mean = np.zeros((table.size, len(models)))
     mean[table.used] = found.location
     whole = table.size == 1 and design.present is None
-    cells = np.empty(0, dtype=np.int32)
     total = np.zeros((len(models), len(models)))
     rest = np.zeros(len(models))
-    rows = max(256, TABLE // len(models))
-    memory = np.empty(rows * len(models))
-    for start, stop in block_bounds(design.size, rows):
-        if not whole:
-            cells = design.cells(table.by, start, stop)
+
+    def center(start: int, stop: int, memory: FloatArray) -> tuple[FloatArray, FloatArray]:
+        cells = np.empty(0, np.int32) if whole else design.cells(table.by, start, stop)
         values, row, picks = _kernel_table(losses, models, start, stop)
+        own = np.zeros(len(models))
         part = memory[: (stop - start) * len(models)]
         if losses.c_order:
             out = part.reshape(stop - start, -1)
-            kernels.residual_rows(values, row, readonly(cells), picks, mean, out, rest)
-            total += out.T @ out
-        else:
-            out = part.reshape(len(models), -1)
-            kernels.residual_columns(values, row, readonly(cells), picks, mean, out, rest)
-            total += out @ out.T
+            kernels.residual_rows(values, row, readonly(cells), picks, mean, out, own)
+            return out.T, own
+        out = part.reshape(len(models), -1)
+        kernels.residual_columns(values, row, readonly(cells), picks, mean, out, own)
+        return out, own
+
+    for part, own in _map_blocks(design.size, len(models), center):
+        total += part @ part.T
+        rest += own
     return total, rest
 
 
-def _centered_blocks(
-    design: Design, losses: LossColumns, models: IntArray, table: CellTable, level: FloatArray
-) -> Iterator[tuple[int, FloatArray, FloatArray]]:
-    """Yield the rows of each block and cell as (cell, residuals, their means).
+def _map_blocks(size: int, width: int, work: Callable[[int, int, FloatArray], T]) -> Iterator[T]:
+    """Yield ``work(start, stop, memory)`` of each block of rows; threads work on a few at once.
 
-    The residuals have a line for each model, in memory that is used again for the next.
+    The memory has room for ``width`` numbers a row, and is used again once a few blocks are done.
+    """
+    rows = max(256, TABLE // width)
+    bounds = block_bounds(size, rows)
+    memory = np.empty((min(len(bounds), TOGETHER), min(rows, size) * width))
+    for at in range(0, len(bounds), TOGETHER):
+        some = bounds[at : at + TOGETHER]
+
+        def one(i: int, some: list[tuple[int, int]] = some) -> T:
+            return work(*some[i], memory[i])
+
+        yield from list(ordered_map(one, len(some)))
+
+
+def _center_cells(
+    design: Design, losses: LossColumns, models: IntArray, table: CellTable, level: FloatArray
+) -> Iterator[list[tuple[int, FloatArray, FloatArray]]]:
+    """Yield for each block of rows its cells as (cell, residuals, their means).
+
+    The residuals have a line for each model.
     """
     where = np.full(table.size, -1)
     where[table.used] = np.arange(len(table.used))
-    rows = max(256, TABLE // len(models))
-    memory = np.empty(rows * len(models))
-    for start, stop in block_bounds(design.size, rows):
+
+    def center(
+        start: int, stop: int, memory: FloatArray
+    ) -> list[tuple[int, FloatArray, FloatArray]]:
         cells = design.cells(table.by, start, stop)
         values, begin, picks = _kernel_table(losses, models, start, stop)
+        found = []
         for k in np.unique(cells[cells >= 0]):
             at = begin + np.flatnonzero(cells == k)
             middle = np.empty(len(models))
-            part = memory[: len(at) * len(models)]
+            part, memory = np.split(memory, [len(at) * len(models)])
             if losses.c_order:
                 out = part.reshape(len(at), -1)
                 kernels.center_rows(values, at, picks, level, out, middle)
-                yield int(where[k]), out.T, middle
+                found.append((int(where[k]), out.T, middle))
             else:
                 out = part.reshape(len(models), -1)
                 kernels.center_columns(values, at, picks, level, out, middle)
-                yield int(where[k]), out, middle
+                found.append((int(where[k]), out, middle))
+        return found
+
+    return _map_blocks(design.size, len(models), center)
 
 
 def _kernel_table(
