@@ -54,7 +54,7 @@ index = pd.MultiIndex.from_arrays([np.arange(60) % 5, np.arange(60)], names=["fo
 log = pd.DataFrame(np.random.default_rng(0).random((60, 2)), index, columns=["a", "b"])
 log.cvci.wald(variance="within-fold"), log.cvci.compare()
 from cvstats.core import kernels
-print([name for name in kernels.__all__ if getattr(getattr(kernels, name), "signatures", None)])
+print([name for name, loop in vars(kernels).items() if getattr(loop, "signatures", None)])
 """
 
 
