@@ -20,7 +20,7 @@ import math
 import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +127,7 @@ LOGS = {
     "spread sources": lambda: k_fold(sources=7),
     "whole sources": lambda: k_fold(sources=12, whole=True),
     "repeated sources": lambda: k_fold(sources=7, repetitions=2),
+    "three sources": lambda: k_fold(k=4, sources=3, repetitions=2),
     "by source": by_source,
     "independent": lambda: independent(k_fold),
     "independent sources": lambda: independent(by_source),
@@ -166,6 +167,7 @@ class Case:
     options: Mapping[str, Any] = field(default_factory=dict)
     cells: tuple[str, ...] | None = None  # what Moments are taken by
     far: bool = True  # whether the numbers do not change, or by FAR, when FAR is added to losses
+    containers: tuple[str, ...] | None = None  # the only ones, if not those of `calls`
 
     @property
     def name(self):
@@ -186,9 +188,30 @@ PAIRED = {"compare", "difference", "equivalence", "rope", "mcnemar", "power"}
 
 GROUPED = {
     "holdout", "wald", "naive", "cv_t", "quadratic", "decompose", "corrected_t", "conservative_z",
-    "five_by_two", "nested_cv", "replace_one", "bootstrap_oob", "out_of_source",
+    "five_by_two", "nested_cv", "replace_one", "bootstrap_oob", "out_of_source", "ordered",
+    "answers",
 }  # fmt: skip
-"""These answer for each label of a level with ``by=``; `clustered` with ``per=``."""
+CLUSTERED = {"clustered", "wild_cluster"}
+"""Both answer for each label of a level: these with ``per=``, the others with ``by=``."""
+
+COMPARED = (
+    ("holdout", "one set", {}), ("wald", "k-fold", {"variance": "within-fold"}),
+    ("naive", "k-fold", {}), ("cv_t", "repeated", {}), ("quadratic", "k-fold", {}),
+    ("corrected_t", "repeated", {}), ("corrected_t", "splits", {"train_size": 20}),
+    ("conservative_z", "halves", {}), ("five_by_two", "five by two", {}),
+    ("five_by_two", "five by two", {"test": "f"}), ("nested_cv", "nested", {}),
+    ("replace_one", "replaced", {}), ("clustered", "whole sources", {"correction": "CR1"}),
+    ("clustered", "spread sources", {"correction": "CR3"}), ("out_of_source", "by source", {}),
+    ("out_of_source", "by source", {"target": "these_sources"}),
+    ("bootstrap_oob", "bootstrap", {}),
+)  # fmt: skip
+"""The intervals that `compare` takes of differences: method, log, options."""
+
+LAZY = ("frame", "dask by point", "dask by model", "two dask arrays", "dask grid")
+OF_LABELS = (
+    "frame", "array by point", "dense array", "grid", "grid with gaps", "dask by point",
+    "dask by model", "dask grid", "scan_dask", "dask frame", "moments",
+)  # fmt: skip
 
 
 def cases():
@@ -252,20 +275,14 @@ def cases():
     yield from each("compare", partitions, {}, {"adjust": "bh"}, {"adjust": None},
                     {"adjust": "max-t", "rng": 1, "n_draws": 2000}, {"reference": "b"})  # fmt: skip
     yield from each("compare", ["k-fold"], *levels)
-    for method, log, options in (
-        ("holdout", "one set", {}), ("wald", "k-fold", {"variance": "within-fold"}),
-        ("naive", "k-fold", {}), ("cv_t", "repeated", {}), ("quadratic", "k-fold", {}),
-        ("corrected_t", "repeated", {}), ("corrected_t", "splits", {"train_size": 20}),
-        ("conservative_z", "halves", {}), ("five_by_two", "five by two", {}),
-        ("five_by_two", "five by two", {"test": "f"}), ("nested_cv", "nested", {}),
-        ("replace_one", "replaced", {}), ("clustered", "whole sources", {"correction": "CR1"}),
-        ("clustered", "spread sources", {"correction": "CR3"}), ("out_of_source", "by source", {}),
-        ("out_of_source", "by source", {"target": "these_sources"}),
-        ("bootstrap_oob", "bootstrap", {}),
-    ):  # fmt: skip
+    for method, log, options in COMPARED:
         chosen = {"options": options} if options else {}
         dropped = {"missing": "drop"} if log == "splits" else {}
         yield Case("compare", log, {"method": method, **chosen, **dropped})
+        for adjust in ({"adjust": "holm"}, {"adjust": "bh"}, {"adjust": None},
+                       {"adjust": "max-t", "rng": 2, "n_draws": 500}):  # fmt: skip
+            more = {**chosen, **dropped, **adjust}
+            yield Case("compare", log, {"method": method, **more}, None, False, LAZY)
     yield from each("compare", ["by source", "whole sources", "seeds"])
     for log in ("binary", "binary set"):
         yield from each("compare", [log], {}, {"alternative": "less"}, {"method": "tango"},
@@ -289,6 +306,40 @@ def cases():
     yield from each("power", ["one set", "k-fold", "repeated"], {"effect": 0.2},
                     {"effect": 0.1, "alternative": "less", "target_power": 0.9})  # fmt: skip
 
+    yield from each("ordered", ["one set"], {}, {"horizon": 2},
+                    {"estimator": "newey-west", "lags": 3})  # fmt: skip
+    yield from each("wild_cluster", ["whole sources"], {"rng": 1, "n_draws": 199},
+                    far=False)  # fmt: skip
+    yield from each("winner", ["k-fold"], {"rng": 1, "n_draws": 199}, far=False)
+    yield from each("answers", ["seeds"], {"repetitions": (1, 2)}, far=False)
+    yield from each("compare", ["one set"], {"anytime": True},
+                    {"anytime": True, "adjust": None, "tightest_at": 20}, far=False)  # fmt: skip
+    yield from each("wald", ["k-fold"], {"interval": "hall"}, {"scale": "log"}, far=False)
+    yield from each("holdout", ["one set"], {"interval": "hall"},
+                    {"interval": "betting", "bounds": (-4.0, 6.0)},
+                    {"interval": "bernstein", "bounds": (-4.0, 6.0)}, far=False)  # fmt: skip
+    yield from each("out_of_source", ["by source"], {"interval": "prediction"})
+
+    # Sources that lie in some folds only, in others from one repetition to the next: there the
+    # numbers of points, folds and repetitions are those of the label and not of the log.
+    for function, logs, *options in (
+        ("wald", ["spread sources", "repeated sources"], {}),
+        ("wald", ["three sources"], {"variance": "within-fold"}),
+        ("naive", ["spread sources", "repeated sources"], {}),
+        ("cv_t", ["spread sources", "repeated sources"], {}),
+        ("quadratic", ["spread sources"], {"estimator": "theta_3"}),
+        ("corrected_t", ["repeated sources"], {}, {"train_size": 33}),
+        ("decompose", ["spread sources", "repeated sources"], {}),
+        ("holdout", ["by source"], {}, {"interval": "t"}),
+    ):
+        for chosen in options:
+            labels = {"by": "source", **chosen}
+            yield from each(function, logs, labels, far=False, containers=OF_LABELS)
+    yield from each("clustered", ["independent sources"], {"per": "dataset"}, far=False,
+                    containers=OF_LABELS)  # fmt: skip
+    yield from each("out_of_source", ["independent sources"], {"by": "dataset"}, far=False,
+                    containers=OF_LABELS)  # fmt: skip
+
 
 CASES = {case.name: case for case in cases()}
 
@@ -307,12 +358,41 @@ def by_point(log):
     values = np.full((log.shape[1], *shape), np.nan)
     values[:, *where] = log.to_numpy().T
     coords = {level: found[level][1] for level in dims} | {"model": list(log.columns)}
-    for level in found.keys() - set(dims):
+    for level in [level for level in found if level not in dims]:
         codes, labels = found[level]
         full = np.zeros(shape, dtype=np.int64) if level == "count" else np.empty(shape, object)
         full[where] = labels[codes]
         coords[level] = dims, full
     return xr.DataArray(values, coords, ("model", *dims))
+
+
+def on_grid(log, gaps=False):
+    """The log at three places, at one of them without any loss; each with gaps of its own."""
+    array = by_point(log)
+    places = [array, 2.0 * array + 0.25, array.isel(model=slice(None, None, -1)).assign_coords(
+        model=array["model"])]  # fmt: skip
+    grid = xr.concat([*places, np.nan * array], pd.Index([10, 20, 30, 40], name="lat"))
+    if gaps:
+        points = xr.DataArray(np.arange(grid.sizes["point"]), dims="point")
+        for lat, points_lost in ((10, (4, 9)), (20, (7,))):
+            grid = grid.where((grid["lat"] != lat) | ~points.isin(points_lost))
+    return grid.transpose("model", "lat", ...)
+
+
+def with_gaps(log):
+    """The log without the losses of one model, or of all models, on some rows."""
+    log = log.copy()
+    log.iloc[[2, 11], 0] = np.nan
+    log.iloc[17] = np.nan
+    return log
+
+
+def chunks_of_grid(log):
+    return on_grid(log).chunk(lat=2, point=20)
+
+
+def chunks_of_gaps(log):
+    return on_grid(log, gaps=True).chunk(lat=1, point=20)
 
 
 def rows_of(log):
@@ -352,6 +432,16 @@ def built(build, name, level):
 def of_whole(build):
     """Make the call on the log in one container."""
     return lambda case, level: call(case, built(build, case.log, level))
+
+
+def of_gaps(build):
+    """Make the call on the losses that are left of the log in one container."""
+
+    def answered(case, level):
+        options = {**case.options, "missing": "drop"}
+        return call(case, built(build, case.log, level), options=options)
+
+    return answered
 
 
 def of_models(build):
@@ -404,7 +494,7 @@ def of_dask_frame(case, level):
 
 def of_groups(case, level):
     """One answer for each of two logs."""
-    per = "per" if case.function == "clustered" else "by"
+    per = "per" if case.function in CLUSTERED else "by"
     logs = built(two_logs, case.log, level)
     return call(case, logs, options={**case.options, per: "study"})
 
@@ -430,7 +520,17 @@ CONTAINERS = {
     "two arrays": of_models(by_point),
     "two dask arrays": of_models(chunks_of_points),
     "groups": of_groups,
+    "grid": of_whole(on_grid),
+    "dask grid": of_whole(chunks_of_grid),
+    "gaps": of_gaps(with_gaps),
+    "grid with gaps": of_gaps(partial(on_grid, gaps=True)),
+    "dask grid with gaps": of_gaps(chunks_of_gaps),
 }
+
+IN_MEMORY = {"dask grid": "grid", "dask grid with gaps": "grid with gaps"}
+"""The containers that hold other losses than the frame does, and where these are in memory."""
+
+WITH_GAPS = ("gaps", "grid with gaps", "dask grid with gaps")
 
 FOR_VARIANTS = ("frame", "dask by point", "moments", "groups")
 """The containers of all cases but the first of each function and log; `interval` has these too."""
@@ -442,11 +542,13 @@ AT_FAR_LEVEL = ("series", "frame", "dask by point", "scan_dask", "moments")
 def applies(case, container):
     """Whether there is such a call, to be answered or refused."""
     if container == "groups":
-        return case.function in GROUPED | {"clustered"}
+        return case.function in GROUPED | CLUSTERED
     if container in ("two arrays", "two dask arrays"):
         return case.function in PAIRED and "reference" not in case.options
     if case.function == "methods":
         return container in ("frame", "moments")
+    if container in WITH_GAPS:
+        return "missing" in inspect.signature(getattr(cvstats, case.function)).parameters
     if container == "dense array":  # of counts it would be too large
         return "count" not in log_named(case.log).index.names
     return True
@@ -463,8 +565,6 @@ def answer(case, container, level=0.0):
 
 
 # --- the form that is stored ----------------------------------------------------------------------
-
-INFORMATION = ("method", "alpha", "target", "guarantee", "reference")
 
 
 def normalized(result):
@@ -522,6 +622,9 @@ def label_of(names, labels):
 
 # --- comparing ------------------------------------------------------------------------------------
 
+SETTINGS = {"method", "interval_method", "alpha", "adjust"}
+"""What a result says about itself that is compared, besides its counts ``n_...``."""
+
 IN_UNITS = {"estimate", "difference", "se", "lower", "upper"}
 """Numbers in the unit of the loss, which are compared relative to the width of the interval."""
 
@@ -529,24 +632,31 @@ IN_UNITS = {"estimate", "difference", "se", "lower", "upper"}
 def differences(stored, found, *, tolerance=1e-12, level=0.0, moving=()):
     """All in which an answer differs from the stored one, in words.
 
-    The numbers named in ``moving`` have moved by ``level`` together with the losses.
+    The numbers named in ``moving`` have moved by ``level`` together with the losses. There may be
+    more numbers, and near zero more cautions, than were stored.
     """
     if "refused" in stored or "refused" in found:
         same = stored.get("refused") == found.get("refused")
         return [] if same else [f"{outcome_of(found)}, and not {outcome_of(stored)}"]
     said = [
-        f"{name}: {found['attrs'].get(name)!r}, and not {stored['attrs'][name]!r}"
-        for name in ("method", "alpha")
-        if name in stored["attrs"] and stored["attrs"][name] != found["attrs"].get(name)
+        f"{name}: {found['attrs'].get(name)!r}, and not {value!r}"
+        for name, value in stored["attrs"].items()
+        if (name in SETTINGS or name.startswith("n_")) and not level
+        if value != found["attrs"].get(name)
     ]
     theirs = found["rows"]
+    doubted, theirs_doubted = stored.get("caution", {}), found.get("caution", {})
     if len(stored["rows"]) == len(theirs) == 1:  # the row of a single model may have any name
         theirs = dict(zip(stored["rows"], theirs.values(), strict=True))
+        theirs_doubted = dict(zip(stored["rows"], theirs_doubted.values(), strict=False))
     if missing := stored["rows"].keys() - theirs.keys():
         return [*said, f"no rows {sorted(missing)} among {sorted(theirs)}"]
     for label, row in stored["rows"].items():
         facts = found["attrs"] | theirs[label]
         unit = unit_of(row)
+        doubts = theirs_doubted.get(label, "")
+        if not level and (lost := flags_of(doubted.get(label, "")) - flags_of(doubts)):
+            said.append(f"{label}: no caution {lost}")
         for name, wanted in row.items():
             size = unit if name in IN_UNITS and unit is not None else abs(wanted)
             moved = level if name in moving else 0.0
@@ -555,6 +665,13 @@ def differences(stored, found, *, tolerance=1e-12, level=0.0, moving=()):
             elif not close(wanted, facts[name], tolerance * size, moved):
                 said.append(f"{label}: {name} {facts[name]!r}, and not {wanted!r}")
     return said
+
+
+def flags_of(caution):
+    """The labels of a caution, or its bits where it is a number."""
+    if caution.isdigit():
+        return {at for at, bit in enumerate(f"{int(caution):b}"[::-1]) if bit == "1"}
+    return set(caution.split(", ")) - {""}
 
 
 def outcome_of(answer):
@@ -648,7 +765,7 @@ def calls():
         first.add((case.function, case.log))
         found += [
             (name, container)
-            for container in (FOR_VARIANTS if variant else CONTAINERS)
+            for container in case.containers or (FOR_VARIANTS if variant else CONTAINERS)
             if applies(case, container)
         ]
     return found

@@ -177,7 +177,7 @@ def by_point(frame):
     values = np.full((frame.shape[1], *shape), np.nan)
     values[:, *where] = frame.to_numpy(dtype=np.float64).T
     coords = {level: found[level][1] for level in dims} | {"model": list(frame.columns)}
-    for level in found.keys() - set(dims):
+    for level in [level for level in found if level not in dims]:
         names = np.empty(shape, dtype=object)
         names[where] = found[level][1][found[level][0]]
         coords[level] = dims, names

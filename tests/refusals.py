@@ -1,0 +1,324 @@
+"""What is refused, in which words: logs with a fault, calls, and the containers of both.
+
+`tests/reference/refusals.json` holds the words of all `calls`, texts of `summary` and `diagnose`
+among them. `tests/test_refusals.py` makes the calls again and compares. To store the words anew,
+after a change that is meant::
+
+    python tests/refusals.py
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache, partial
+from pathlib import Path
+
+import dask
+import golden
+import numpy as np
+import pandas as pd
+from golden import by_point, k_fold, log_named
+
+import cvstats
+
+PATH = Path(__file__).parent / "reference" / "refusals.json"
+
+# --- logs with one fault --------------------------------------------------------------------------
+
+
+def with_loss(log, value, column=0, row=3):
+    log = log.copy()
+    log.iloc[row, column] = value
+    return log
+
+
+def with_label(log, level, label, row=4):
+    """The log with one other label."""
+    labels = log.index.to_frame(index=False)
+    labels[level] = labels[level].astype(object)
+    labels.loc[row, level] = label
+    return log.set_axis(pd.MultiIndex.from_frame(labels))
+
+
+def without_rows(log, *rows):
+    return log.drop(index=log.index[list(rows)])
+
+
+PLAIN, REPEATED = partial(log_named, "k-fold"), partial(log_named, "repeated")
+SOURCES = partial(log_named, "repeated sources")
+
+FAULTS = {
+    "a loss is missing": lambda: with_loss(PLAIN(), np.nan),
+    "losses of all models are missing": lambda: with_loss(PLAIN(), np.nan, column=slice(None)),
+    "a loss of the last model is missing": lambda: with_loss(REPEATED(), np.nan, column=2),
+    "a loss is infinite": lambda: with_loss(PLAIN(), np.inf, column=1),
+    "losses are too large": lambda: with_loss(PLAIN(), 1e200),
+    "a model has no losses": lambda: PLAIN().assign(b=np.nan),
+    "no losses": lambda: PLAIN() * np.nan,
+    "no rows": lambda: PLAIN().iloc[:0],
+    "an evaluation twice": lambda: pd.concat([PLAIN(), PLAIN().iloc[[4, 7]]]),
+    "a point in two folds": lambda: with_label(PLAIN(), "point", 9, 8),
+    "a point in two folds of a repetition": lambda: with_label(REPEATED(), "point", 9, 8),
+    "a row without a fold": lambda: with_label(PLAIN(), "fold", None),
+    "a point is missing in a repetition": lambda: without_rows(REPEATED(), 5),
+    "a fold is missing in a repetition": lambda: REPEATED().drop((1, 2)),
+    "no points": lambda: REPEATED().droplevel("point"),
+    "one fold": lambda: PLAIN().xs(0, level="fold", drop_level=False),
+    "one fold for each point": partial(log_named, "leave-one-out"),
+    "one point": lambda: PLAIN().iloc[:1],
+    "random splits": partial(log_named, "splits"),
+    "a source in two labels": lambda: with_label(SOURCES(), "source", None),
+    "one source": lambda: SOURCES()[SOURCES().index.get_level_values("source") == "s1"],
+    "sources of one point": lambda: k_fold(n=12, k=3, sources=12),
+    "several logs": lambda: pd.concat({"x": PLAIN(), "y": PLAIN()}, names=["dataset"]),
+    "unknown levels": lambda: PLAIN().rename_axis(["cv", "id"]),
+    "one model": lambda: PLAIN()[["a"]],
+}  # fmt: skip
+
+OPTIONS = {
+    "wald": {}, "naive": {"by": "source"}, "corrected_t": {"by": "fold"}, "cv_t": {},
+    "clustered": {}, "quadratic": {}, "compare": {}, "interval": {}, "decompose": {},
+    "heterogeneity": {}, "best_set": {"rng": 0, "n_draws": 100}, "moments": {"by": "source"},
+}  # fmt: skip
+"""The calls on every log with a fault, each as it is and with ``missing="drop"``."""
+
+CONTAINERS = ("frame", "array by point", "dense array", "dask by point", "moments", "scan_dask")
+
+# --- calls with one fault -------------------------------------------------------------------------
+
+BY = {
+    "by a level that is not there": ("wald", "k-fold", {"by": "source"}),
+    "by a level misspelt": ("wald", "spread sources", {"by": "sorce"}),
+    "by the points": ("wald", "k-fold", {"by": "point"}),
+    "by the folds": ("wald", "k-fold", {"by": "fold"}),
+    "by the repetitions": ("wald", "repeated", {"by": "repetition"}),
+    "by the models": ("wald", "k-fold", {"by": "model"}),
+    "by two levels": ("wald", "spread sources", {"by": ["source", "fold"]}),
+    "by nothing": ("naive", "k-fold", {"by": ""}),
+    "by a number": ("cv_t", "k-fold", {"by": 3}),
+    "by sources, two points in each": ("decompose", "whole sources", {"by": "source"}),
+    "by sources, one fold in each": ("cv_t", "whole sources", {"by": "source"}),
+    "by sources that are the folds": ("out_of_source", "by source", {"by": "source"}),
+    "per the clusters": ("clustered", "spread sources", {"per": "source"}),
+    "per a level that is not there": ("clustered", "spread sources", {"per": "dataset"}),
+    "clusters that are not there": ("clustered", "k-fold", {}),
+    "clusters of two levels": ("clustered", "spread sources", {"by": ["source", "fold", "x"]}),
+    "moments by a level that is not there": ("moments", "k-fold", {"by": "source"}),
+    "blocks that are not there": ("friedman", "k-fold", {}),
+    "sources that are not there": ("heterogeneity", "k-fold", {}),
+    "a loss is no word": ("wald", "k-fold", {"missing": "ignore"}),
+    "a reference that is not there": ("compare", "k-fold", {"reference": "z"}),
+    "a method misspelt": ("compare", "k-fold", {"method": "corected_t"}),
+    "an option misspelt": ("compare", "k-fold", {"options": {"varianse": "within-fold"}}),
+    "a correction that is none": ("compare", "k-fold", {"adjust": "bonferroni"}),
+    "alpha in percent": ("wald", "k-fold", {"alpha": 95}),
+    "a mistake has two values": ("mcnemar", "k-fold", {}),
+    "wilson of numbers": ("holdout", "one set", {"interval": "wilson"}),
+    "a test set of folds": ("holdout", "k-fold", {}),
+    "a partition of seeds": ("quadratic", "seeds", {}),
+    "no inner folds": ("nested_cv", "k-fold", {}),
+    "five of one": ("five_by_two", "repeated", {}),
+    "halves of folds": ("conservative_z", "repeated", {}),
+    "no samples": ("bootstrap_oob", "k-fold", {}),
+    "no replaced points": ("replace_one", "repeated", {}),
+    "no margin": ("equivalence", "k-fold", {"margin": -1.0}),
+    "no training size": ("corrected_t", "splits", {"missing": "drop"}),
+}  # fmt: skip
+
+# --- two logs -------------------------------------------------------------------------------------
+
+
+def other_logs(log):
+    """Pairs of logs that do not fit each other."""
+    one, two = log[["a"]], log[["b"]]
+    yield "fewer points", one, without_rows(two, 3, 5)
+    yield "more points", without_rows(one, 3, 5), two
+    yield "other points", one, two.rename(lambda label: label + 100, level="point")
+    yield "points as texts", one, two.rename(str, level="point")
+    yield "other folds", one, two.rename(lambda label: (label + 1) % 5, level="fold")
+    yield "a fold of its own", one, with_label(two, "fold", 7)
+    yield "no folds", one, two.droplevel("fold")
+    yield "another level", one, pd.concat({"x": two}, names=["dataset"])
+    yield "a loss is missing", one, with_loss(two, np.nan)
+    yield "other losses are missing", with_loss(one, np.nan, row=4), with_loss(two, np.nan)
+    yield "several models", one, log
+    yield "models of other names", log, log.rename(columns={"c": "d"})
+    yield "an evaluation twice", one, pd.concat([two, two.iloc[:1]])
+    yield "two of one model", one, one
+    yield "no rows", one, two.iloc[:0]
+
+
+def other_arrays():
+    """Pairs of arrays that do not fit each other."""
+    array = golden.on_grid(log_named("k-fold"))
+    one, two = array.sel(model="a", drop=True), array.sel(model="b", drop=True)
+    yield "other places", one, two.assign_coords(lat=[1, 2, 3, 4])
+    yield "fewer places", one, two.isel(lat=[0, 1])
+    yield "no places", one, two.isel(lat=0, drop=True)
+    yield "places named otherwise", one, two.rename(lat="latitude")
+    yield "fewer points", one, two.isel(point=slice(3, None))
+    yield "other folds", one, two.assign_coords(fold=("point", one["fold"].values[::-1]))
+    yield "no folds", one, two.drop_vars("fold")
+    yield "a gap in one", one, two.where((two["lat"] > 10) | (two["point"] != 3))
+
+
+def in_chunks(log):
+    """A lazy array, of a frame or of an array in memory."""
+    array = by_point(log) if isinstance(log, pd.DataFrame) else log
+    return array.chunk({dim: 7 if dim == "point" else 2 for dim in array.dims})
+
+
+def pairs():
+    """Name, container and logs of all pairs that do not fit."""
+    for name, one, two in other_logs(log_named("k-fold")):
+        for container, make in (("frame", None), ("array", by_point), ("dask", in_chunks)):
+            yield f"two logs: {name}", container, make, one, two
+    for name, one, two in other_arrays():
+        for container, make in (("array", None), ("dask", in_chunks)):
+            yield f"two grids: {name}", container, make, one, two
+
+
+# --- calling --------------------------------------------------------------------------------------
+
+
+def name_of(function, options):
+    return ", ".join([function, *[f"{key}={value}" for key, value in options.items()]])
+
+
+def words_of(call):
+    """The words of a refusal, or those of a text; what has neither is answered."""
+    try:
+        with dask.config.set(scheduler="synchronous"):
+            (result,) = dask.compute(call())
+    except cvstats.LogError as error:
+        return str(error)
+    except Exception as error:
+        return f"{FAILED} {type(error).__name__}"
+    return result if isinstance(result, str) else ANSWERED
+
+
+ANSWERED, FAILED = "answered", "fails with"
+"""What is stored where nothing is said, and of what is not refused in our own words."""
+
+
+def ask(function, options, container, log):
+    """Call a function on a log in one of the containers of `golden`."""
+    if container == "frame":
+        return getattr(cvstats, function)(log, **options)
+    if container == "moments":
+        return getattr(cvstats.Moments.of_log(log, pairs=True), function)(**options)
+    if container == "scan_dask":
+        moments = cvstats.scan_dask(golden.rows_of(log), loss=list(log.columns), pairs=True)
+        return getattr(moments, function)(**options)
+    make = {
+        "array by point": by_point,
+        "dense array": golden.dense,
+        "dask by point": in_chunks,
+        "grid": golden.on_grid,
+        "dask grid": golden.chunks_of_grid,
+    }[container]
+    return getattr(cvstats, function)(make(log), **options)
+
+
+def ask_both(function, options, make, one, two):
+    one, two = (make(log) if make else log for log in (one, two))
+    return getattr(cvstats, function)(one, two, **options)
+
+
+def ask_faulty(function, options, container, make):
+    return ask(function, options, container, make())
+
+
+def fault_calls():
+    """Every call on every log with a fault, in each container."""
+    for fault, make in FAULTS.items():
+        for container in CONTAINERS:
+            for function, chosen in OPTIONS.items():
+                for more in ({}, {"missing": "drop"}):
+                    options = chosen | more
+                    if not more or container not in ("moments", "scan_dask"):
+                        yield (
+                            (fault, container, name_of(function, options)),
+                            partial(ask_faulty, function, options, container, make),
+                        )
+
+
+def option_calls():
+    """Every call with a fault, on logs in each container."""
+    for fault, (function, log, options) in BY.items():
+        for container in (*CONTAINERS, "grid", "dask grid"):
+            yield (
+                (f"options: {fault}", container, function),
+                partial(ask, function, options, container, log_named(log)),
+            )
+
+
+def pair_calls():
+    """Every function of two logs on pairs that do not fit."""
+    for log, container, make, one, two in pairs():
+        for function, options in (
+            ("compare", {}), ("compare", {"missing": "drop"}), ("difference", {}), ("mcnemar", {}),
+        ):  # fmt: skip
+            yield (
+                (log, container, name_of(function, options)),
+                partial(ask_both, function, options, make, one, two),
+            )
+
+
+def text_calls():
+    """What is said of logs without a fault."""
+    for name in golden.LOGS:
+        log = log_named(name)
+        yield (f"texts: {name}", "frame", "summary"), partial(summary_of, log)
+        yield (f"texts: {name}", "array by point", "summary"), partial(summary_of, by_point(log))
+        yield (f"texts: {name}", "frame", "diagnose"), partial(findings_of, log)
+
+
+def summary_of(log):
+    return str(cvstats.summary(log))
+
+
+def findings_of(log):
+    return cvstats.diagnose(log).to_csv(index=False, float_format="%.9g")
+
+
+@cache
+def calls():
+    """All calls by log, container and name."""
+    found = {}
+    for some in (fault_calls(), option_calls(), pair_calls(), text_calls()):
+        for (log, container, name), call in some:
+            found.setdefault(log, {}).setdefault(container, {})[name] = call
+    return found
+
+
+def all_words():
+    """The words of all calls."""
+    return {
+        log: {box: {name: words_of(call) for name, call in said.items()}
+              for box, said in boxes.items()}
+        for log, boxes in calls().items()
+    }  # fmt: skip
+
+
+def write():
+    """Store, for each log, its words and which calls they answer."""
+    stored = {}
+    for log, boxes in all_words().items():
+        for box, said in boxes.items():
+            for name, words in said.items():
+                stored.setdefault(log, {}).setdefault(words, []).append(f"{box}: {name}")
+    PATH.write_text(json.dumps(stored, indent=0, ensure_ascii=False) + "\n", "utf-8")
+
+
+def read():
+    """The stored words of all calls, each call as its container and its name."""
+    stored = json.loads(PATH.read_text("utf-8"))
+    return {
+        log: {tuple(call.split(": ", 1)): words for words, names in said.items() for call in names}
+        for log, said in stored.items()
+    }
+
+
+if __name__ == "__main__":
+    write()
