@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from cvstats.errors import LogError
-from cvstats.io.paths import import_extra, refuse_bomb
+from cvstats.io.paths import import_extra, is_store, refuse_bomb
 from cvstats.io.text import Columns, Header, parse_header
 
 HEADER = "cvstats_header"
@@ -118,11 +118,6 @@ def refuse_other_files(path: Path) -> None:
                     f"file. Expected them in the file itself."
                 )
     refuse_bomb(path.name, path.stat().st_size, unpacked)
-
-
-def is_store(path: Path) -> bool:
-    """Whether a directory describes itself as a Zarr store."""
-    return any((path / name).is_file() for name in (".zgroup", ".zarray", "zarr.json"))
 
 
 def refuse_executing(path: Path) -> None:

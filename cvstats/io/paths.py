@@ -96,6 +96,11 @@ def kind_of(path: Path) -> str:
     return kind
 
 
+def is_store(path: Path) -> bool:
+    """Whether a directory describes itself as a Zarr store."""
+    return any((path / name).is_file() for name in (".zgroup", ".zarray", "zarr.json"))
+
+
 def check_file(path: Path) -> None:
     """Refuse what is not a file, or is empty."""
     if not path.exists():

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,8 @@ import pandas as pd
 import xarray as xr
 
 from cvstats.core.design import LEVELS
-from cvstats.errors import MOST, LogError, checked_flag, choice, listed, nearest
-from cvstats.io import arrow, netcdf
-from cvstats.io import text as textfiles
+from cvstats.errors import MOST, LogError, choice, listed, nearest
+from cvstats.io import text as text_files
 from cvstats.io.paths import (
     LONGEST,
     kind_of,
@@ -28,55 +28,109 @@ from cvstats.io.paths import (
 )
 from cvstats.io.save import load_saved, restore_dataset
 from cvstats.io.text import TextOptions
-from cvstats.io.tidy import TRUTH, LossRequest, PredictionTable, ReadOptions, align, compute_log
-from cvstats.io.tools import llm
-from cvstats.io.tools.columns import columns, negate_scores
-from cvstats.io.tools.python import autogluon, nixtla, openml, scores
-from cvstats.io.tools.r import caret, mlr3, tidymodels
-from cvstats.io.tools.sklearn import cross_val_predict, cross_validate, is_search, search
+from cvstats.io.tidy import (
+    TASK,
+    TRUTH,
+    AlignedPredictions,
+    PredictionTable,
+    ReadOptions,
+    align,
+    compute_log,
+    negate_scores,
+)
+from cvstats.io.tools import is_inspect_log, is_lm_eval_sample, is_search
 from cvstats.log.align import aligned
 from cvstats.loss_functions import loss_name, losses
 
 # --- formats --------------------------------------------------------------------------------------
 
 
+def is_result(found: Any) -> bool:
+    """Whether this is what cross_validate returned."""
+    return isinstance(found, Mapping) and ("fit_time" in found or "estimator" in found)
+
+
+def is_array(found: Any) -> bool:
+    """Whether this is a bare array, which only cross_val_predict returns."""
+    return isinstance(found, np.ndarray)
+
+
+def has_columns(*tables: str) -> Callable[[Any], bool]:
+    """Make a test of whether a table has all columns that a tool writes, in one of some forms."""
+
+    def recognise_columns(found: Any) -> bool:
+        names = set(found) if isinstance(found, Mapping) else set()
+        if isinstance(found, (pd.Series, pd.DataFrame)):
+            columns = [found.name] if isinstance(found, pd.Series) else found.columns
+            names = {str(name) for name in (*columns, *found.index.names)}
+        return any(set(columns.split()) <= names for columns in tables)
+
+    return recognise_columns
+
+
+def is_inspect(found: Any) -> bool:
+    """Whether this is a log of inspect, or the table of its samples."""
+    return is_inspect_log(found) or has_columns("id epoch eval_id", "id epoch sample_id")(found)
+
+
+def never(found: Any) -> bool:
+    """Recognise nothing: objects of this format look like those of others."""
+    return False
+
+
 @dataclass(frozen=True)
 class Format:
-    """A reader, the options that it uses, and the columns by which its tables are known."""
+    """How the objects of a tool are recognised, their reader and the options that it uses.
 
-    reader: Callable[[Any, ReadOptions], PredictionTable]
+    Parameters
+    ----------
+    is_format : callable
+        Whether an object is of this format.
+    reader : str
+        The function that makes a `PredictionTable`, as ``file:function`` of ``cvstats.io.tools``.
+        It is imported when it is needed, so that a file that is broken breaks its tools only.
+    takes : tuple of str
+        The options that the reader uses.
+    of_table : bool
+        Whether the reader takes a table, and not the object as it is.
+    """
+
+    is_format: Callable[[Any], bool]
+    reader: str
     takes: tuple[str, ...]
-    known: tuple[str, ...] = ()
+    of_table: bool = True
 
 
-COLUMNS = ("truth", "prediction", "model", "metric", "higher_is_better", *LEVELS)
+SPLITTING = ("X", "y", "groups", "cv")
+SCORING = ("metric", "higher_is_better")
 FORMATS = {
-    "cross_validate": Format(
-        cross_validate, ("X", "y", "groups", "cv", "metric", "higher_is_better")
+    "cross_validate": Format(is_result, "sklearn:cross_validate", (*SPLITTING, *SCORING), False),
+    "cross_val_predict": Format(is_array, "sklearn:cross_val_predict", SPLITTING, False),
+    "search": Format(is_search, "sklearn:search", (*SPLITTING, *SCORING), False),
+    "tidymodels": Format(
+        has_columns(".row .pred", ".row .config"), "r:tidymodels", ("truth", "model", "source")
     ),
-    "cross_val_predict": Format(cross_val_predict, ("X", "y", "groups", "cv")),
-    "search": Format(search, ("X", "y", "groups", "cv", "metric", "higher_is_better")),
-    "tidymodels": Format(tidymodels, ("truth", "model", "source"), (".row .pred", ".row .config")),
-    "caret": Format(caret, ("model", "source"), ("pred obs rowIndex",)),
+    "caret": Format(has_columns("pred obs rowIndex"), "r:caret", ("model", "source")),
     "mlr3": Format(
-        mlr3, ("model", "metric", "source"), ("row_ids iteration", "row_ids truth response")
+        has_columns("row_ids iteration", "row_ids truth response"), "r:mlr3",
+        ("model", "metric", "source"),
     ),
     "openml": Format(
-        openml, ("truth", "model", "source", "y"), ("repeat fold row_id prediction",)
+        has_columns("repeat fold row_id prediction"), "python:openml",
+        ("truth", "model", "source", "y"),
     ),
-    "autogluon": Format(autogluon, ("truth", "point", "y", "groups")),
-    "lm-eval": Format(
-        llm.lm_eval, ("filter", "metric", "higher_is_better"), ("doc_id scores",)
+    "autogluon": Format(never, "python:autogluon", ("truth", "point", "y", "groups"), False),
+    "lm-eval": Format(has_columns("doc_id scores"), "llm:lm_eval", ("filter", *SCORING)),
+    "inspect": Format(is_inspect, "llm:inspect", ("model", *SCORING, "source")),
+    "nixtla": Format(
+        has_columns("unique_id ds cutoff"), "python:nixtla", ("truth", "prediction")
     ),
-    "inspect": Format(
-        llm.inspect, ("model", "metric", "higher_is_better", "source"),
-        ("id epoch eval_id", "id epoch sample_id"),
+    "scores": Format(never, "python:scores", ("model", *SCORING, *LEVELS)),
+    "columns": Format(
+        never, "columns:columns", ("truth", "prediction", "model", *SCORING, *LEVELS)
     ),
-    "nixtla": Format(nixtla, ("truth", "prediction"), ("unique_id ds cutoff",)),
-    "scores": Format(scores, ("model", "metric", "higher_is_better", *LEVELS)),
-    "columns": Format(columns, COLUMNS),
 }  # fmt: skip
-"""The readers by the names of their formats."""
+"""All formats; the first that recognises an object reads it, ``columns`` any other table."""
 
 ALIASES = {
     **dict.fromkeys(("inspect-ai", "inspect_ai"), "inspect"),
@@ -87,6 +141,9 @@ ALIASES = {
 }  # fmt: skip
 CONTAINERS = ("csv", "tsv", "jsonl", "json", "arff", "parquet", "netcdf", "zarr")
 SKLEARN = ("sklearn", "scikit-learn")
+PARQUET = (".parquet", ".pq")
+OF_TASKS = {"lm-eval", "inspect"}
+"""Formats whose files are a model and a task each."""
 COUNTED = ("n_errored", "n_incomplete", "n_duplicates")
 """The facts about files that add up."""
 
@@ -276,23 +333,14 @@ def read_log(
     Name: loss, dtype: float64
     """
     with shorten_messages():
-        options = options_of(
-            loss, truth, prediction, model, filter, metric, higher_is_better, missing,
-            {"sample": sample, "outer": outer, "repetition": repetition, "fold": fold,
-             "source": source, "point": point, "count": count},
-            {"X": X, "y": y, "groups": groups, "cv": cv},
-        )  # fmt: skip
-        checked_flag("drop_duplicates", drop_duplicates)
-        text = TextOptions(decimal, thousands, encoding)
-        options = replace(options, text=text, drop_duplicates=drop_duplicates)
-        request = LossRequest(loss, truth or TRUTH, quantile, threshold, positive, clip)
+        options = ReadOptions.of_call(locals())
         tool, found = read_object(path_or_object, format, options)
         if not isinstance(found, PredictionTable):
-            return saved_log(found, options, request)
+            return saved_log(found, options)
         with raise_as_log_error("this table"):
             parts = align(found)
-        refuse_second_loss(loss, found, parts.frame)
-        log = compute_log(parts, request, found.called)
+        refuse_second_loss(loss, found, parts)
+        log = compute_log(parts, loss, options.loss_options, found.called)
         for said in found.warnings:
             warnings.warn(said + ".", stacklevel=2)
         log.attrs = {**facts_of(path_or_object, tool, found), **log.attrs}
@@ -368,13 +416,8 @@ def read_predictions(
     [0.0, 1.0]
     """
     with shorten_messages():
-        options = options_of(
-            "squared_error",  # any loss: predictions are wanted where a table holds losses, too
-            truth, prediction, model, None, None, None, "raise",
-            {"sample": sample, "outer": outer, "repetition": repetition, "fold": fold,
-             "source": source, "point": point, "count": count},
-            {"X": X, "y": y, "groups": groups, "cv": cv},
-        )  # fmt: skip
+        # Any loss: predictions are wanted where a table holds losses, too.
+        options = ReadOptions.of_call({**locals(), "loss": "squared_error"})
         tool, found = read_object(path_or_object, format, options)
         if not isinstance(found, PredictionTable):
             raise LogError("this file is a log that save_log wrote. Read it with read_log.")
@@ -396,20 +439,6 @@ def read_predictions(
         return frame
 
 
-def options_of(
-    loss: Any, truth: Any, prediction: Any, model: Any, filter: Any, metric: Any,
-    higher_is_better: bool | None, missing: str, levels: dict[str, str | None],
-    data: dict[str, Any],
-) -> ReadOptions:  # fmt: skip
-    """Gather the options of a call."""
-    if missing not in ("raise", "drop"):
-        raise choice("missing", missing, ("raise", "drop"))
-    named = {level: name for level, name in levels.items() if name is not None}
-    return ReadOptions(
-        loss, truth, prediction, model, named, data, filter, metric, higher_is_better, missing
-    )
-
-
 def facts_of(source: Any, tool: str, found: PredictionTable) -> dict[Hashable | None, Any]:
     """Describe where a log comes from, and what is known about it."""
     path = isinstance(source, (str, PathLike))
@@ -423,10 +452,14 @@ def facts_of(source: Any, tool: str, found: PredictionTable) -> dict[Hashable | 
     return attrs
 
 
-def refuse_second_loss(loss: Any, found: PredictionTable, frame: pd.DataFrame) -> None:
+def refuse_second_loss(loss: Any, found: PredictionTable, parts: AlignedPredictions) -> None:
     """Refuse to compute a loss of losses."""
     held = str(found.attrs.get("loss", "loss"))
-    if TRUTH not in frame and loss is not None and not (isinstance(loss, str) and loss in held):
+    if (
+        TRUTH not in parts.frame
+        and loss is not None
+        and not (isinstance(loss, str) and loss in held)
+    ):
         raise LogError(
             f"there are losses here already ({held}), and no predictions of which "
             f"{loss_name(loss)!r} could be computed. Leave loss= out."
@@ -460,7 +493,7 @@ def read_object(source: Any, format: str | None, options: ReadOptions) -> tuple[
             refuse_unused("a saved log", options, ("truth", "prediction"))
             return "cvstats", logs_by_name(found, tool)
         return read_several(found, tool, options)
-    if tool is None and is_log(found) and options == ReadOptions(data=options.data):
+    if tool is None and is_log(found) and options == ReadOptions():
         return "cvstats", found
     if options.text.given() and not isinstance(source, (str, PathLike)):
         raise not_text(options.text, f"a {type(source).__name__}")
@@ -480,11 +513,6 @@ def is_predicted(source: Any, options: ReadOptions) -> bool:
     return "cv" in given and isinstance(source, (np.ndarray, pd.Series, pd.DataFrame))
 
 
-def is_result(found: Any) -> bool:
-    """Whether this is what cross_validate returned."""
-    return isinstance(found, Mapping) and ("fit_time" in found or "estimator" in found)
-
-
 def read_one(
     found: Any, tool: str | None, options: ReadOptions, what: str
 ) -> tuple[str, PredictionTable]:
@@ -498,11 +526,12 @@ def read_one(
         )
     refuse_unused(f"format={tool!r}", options, form.takes)
     with raise_as_log_error(f"{what} (as format={tool!r})"):
-        table = as_table(found, tool)
+        table = as_table(found) if form.of_table else found
         copies = 0
         if options.drop_duplicates:
             table, copies = drop_copies(table, tool)
-        read = replace(form.reader(table, options), takes=form.takes)
+        reader = resolve_name(f"cvstats.io.tools.{form.reader}")
+        read = replace(reader(table, options), takes=form.takes)
         attrs = {**read.attrs, "n_duplicates": copies} if copies else read.attrs
         return tool, replace(read, attrs=attrs)
 
@@ -513,7 +542,7 @@ def drop_copies(table: Any, tool: str) -> tuple[pd.DataFrame, int]:
         raise LogError(
             f"drop_duplicates= is for rows of a table, and format={tool!r} has none. Leave it out."
         )
-    spellings: dict[str, pd.Series] = table.attrs.get(textfiles.SPELLINGS, {})
+    spellings: dict[str, pd.Series] = table.attrs.get(text_files.SPELLINGS, {})
     whole = table.assign(**spellings)
     if all(name is not None for name in table.index.names):
         whole = whole.reset_index()
@@ -522,7 +551,7 @@ def drop_copies(table: Any, tool: str) -> tuple[pd.DataFrame, int]:
     kept = table[first]
     kept.attrs = dict(table.attrs)
     if spellings:
-        kept.attrs[textfiles.SPELLINGS] = {name: text[first] for name, text in spellings.items()}
+        kept.attrs[text_files.SPELLINGS] = {name: text[first] for name, text in spellings.items()}
     return kept, int((~first).sum())
 
 
@@ -535,59 +564,25 @@ def refuse_unused(who: str, options: ReadOptions, takes: tuple[str, ...]) -> Non
 
 
 def recognise(found: Any, tool: str | None) -> str:
-    """Choose the reader, by name or by the object."""
-    result = is_result(found)
-    if tool is None and is_search(found):
-        return "search"
+    """Choose the format, by name or by the object."""
     if tool in SKLEARN:
-        return "cross_validate" if result else "cross_val_predict"
+        return "cross_validate" if is_result(found) else "cross_val_predict"
     if tool is not None:
         return tool
-    if result:
-        return "cross_validate"
-    if isinstance(found, Mapping) and llm.is_log(found):
-        return "inspect"
-    if isinstance(found, np.ndarray):
-        return "cross_val_predict"
-    table = as_table(found, "columns")
-    names = {str(name) for name in (*table.columns, *table.index.names)}
-    for name, form in FORMATS.items():
-        if any(set(known.split()) <= names for known in form.known):
-            return name
-    return "columns"
+    return next((name for name, form in FORMATS.items() if form.is_format(found)), "columns")
 
 
-def as_table(found: Any, tool: str) -> Any:
-    """Turn an object into what the reader takes."""
-    if tool == "cross_val_predict":
-        return found
-    if tool == "search":
-        if not is_search(found):
-            raise LogError(
-                f"a {type(found).__name__} is not a fitted search. Expected GridSearchCV after "
-                f"fit(X, y), or its cv_results_."
-            )
-        return found
-    if tool == "cross_validate":
-        if not isinstance(found, Mapping):
-            raise LogError(
-                f"a {type(found).__name__} is not a result of cross_validate. Expected its dict."
-            )
-        return found
-    if tool == "autogluon":
-        if not isinstance(found, (pd.Series, pd.DataFrame)):
-            raise LogError(
-                f"a {type(found).__name__} holds no out-of-fold predictions. Expected what "
-                f"predict_oof() or predict_proba_oof() returned."
-            )
-        return found
+def as_table(found: Any) -> pd.DataFrame:
+    """Turn an object into a table."""
     if isinstance(found, pd.DataFrame):
         return found
     if isinstance(found, pd.Series):
         return found.to_frame("loss" if found.name is None else found.name)
-    if isinstance(found, Mapping) and llm.is_log(found):
-        return llm.of_log(found)
-    llm.refuse_head(found)
+    if is_inspect_log(found):
+        from cvstats.io.tools.llm import of_log
+
+        return of_log(found)
+    refuse_head(found)
     if is_mapping_of_columns(found):
         lengths = {str(name): len(values) for name, values in found.items()}
         if len(set(lengths.values())) > 1:
@@ -657,7 +652,7 @@ def load(source: Any, container: str | None, tool: str | None, text: TextOptions
     if isinstance(source, (str, PathLike)):
         return load_path(path_of(source), container, tool, text)
     if isinstance(source, Mapping) and len(source):
-        result = is_result(source) or llm.is_log(source) or is_search(source)
+        result = is_result(source) or is_inspect_log(source) or is_search(source)
         kinds: tuple[Any, ...] = (str, PathLike, pd.DataFrame, Mapping)
         if tool in ("cross_val_predict", "autogluon", *SKLEARN):
             kinds = (*kinds, np.ndarray, pd.Series, list)
@@ -676,9 +671,11 @@ def load(source: Any, container: str | None, tool: str | None, text: TextOptions
                 False, {str(p): load_path(p, container, tool, text) for p in paths}
             )
         if all(isinstance(part, Mapping) for part in source):
-            if llm.is_sample(source[0]):
+            if is_lm_eval_sample(source[0]):
+                from cvstats.io.tools.llm import of_records
+
                 with raise_as_log_error("these samples"):
-                    return llm.of_records(source)
+                    return of_records(source)
             return pd.DataFrame.from_records(list(source))
     return source
 
@@ -698,6 +695,8 @@ def load_path(
         raise not_text(text, path.name)
     with raise_as_log_error(path.name):
         if kind in ("netcdf", "zarr"):
+            from cvstats.io import netcdf
+
             dataset, header = netcdf.read_dataset(path, kind)
             if header is None:
                 return netcdf.foreign(dataset)
@@ -721,26 +720,41 @@ def load_table(path: Path, kind: str, tool: str | None, text: TextOptions) -> An
     """Load a file that another program wrote."""
     match kind:
         case "csv" | "tsv":
-            return textfiles.read_csv(path, "," if kind == "csv" else "\t", text)
+            return text_files.read_csv(path, "," if kind == "csv" else "\t", text)
         case "jsonl":
-            first = next(textfiles.records(path), {})
-            if tool == "lm-eval" or (tool is None and llm.is_sample(first)):
-                return llm.of_file(path)
-            return textfiles.read_jsonl(textfiles.records(path))
+            first = next(text_files.records(path), {})
+            if tool == "lm-eval" or (tool is None and is_lm_eval_sample(first)):
+                from cvstats.io.tools.llm import of_file
+
+                return of_file(path)
+            return text_files.read_jsonl(text_files.records(path))
         case "parquet":
-            return arrow.read_parquet(path)
+            from cvstats.io.arrow import read_parquet
+
+            return read_parquet(path)
         case "arff":
-            return textfiles.read_arff(path)
+            return text_files.read_arff(path)
         case "eval":
-            return llm.of_archive(path)
-    document = textfiles.read_json(path)
-    llm.refuse_head(document)
-    if not is_mapping_of_columns(document) and not llm.is_log(document):
+            from cvstats.io.tools.llm import of_archive
+
+            return of_archive(path)
+    document = text_files.read_json(path)
+    refuse_head(document)
+    if not is_mapping_of_columns(document) and not is_inspect_log(document):
         raise LogError(
             f"{path.name} is neither a log of inspect nor an object of columns. Expected one of "
             f"these, or JSONL."
         )
     return document
+
+
+def refuse_head(value: object) -> None:
+    """Refuse a log of inspect that was read, or written, without its samples."""
+    if isinstance(value, Mapping) and {"eval", "status"} <= set(value) and "samples" not in value:
+        raise LogError(
+            "this is the head of a log of inspect, without its samples. Expected the whole log: "
+            "read the file itself, or read_eval_log(path) without header_only=True."
+        )
 
 
 def load_folder(folder: Path, tool: str | None) -> Any:
@@ -750,20 +764,15 @@ def load_folder(folder: Path, tool: str | None) -> Any:
         entry for entry in folder.iterdir() if not entry.name.startswith(("_", "."))
     ]  # fmt: skip
     # No deeper than the folders of a partitioned log: a folder may be anybody's home.
-    if any(entry.suffix.lower() in arrow.SUFFIXES for entry in entries if entry.is_file()) or any(
+    if any(e.suffix.lower() in PARQUET for e in entries if e.is_file()) or any(
         "=" in entry.name for entry in entries if entry.is_dir()
     ):
         with raise_as_log_error(name):
             return load_parquet_folder(folder)
-    samples = {} if tool == "inspect" else llm.files_of(folder, tool == "lm-eval")
-    runs = [] if tool == "lm-eval" else [*folder.glob("*.eval"), *folder.glob("*/*.eval")]
-    if runs and not samples:
-        tables = {}
-        for path in runs:
-            with raise_as_log_error(path.name):
-                tables[path] = llm.of_archive(path)
-        return llm.join_runs(tables)
-    if not samples:
+    from cvstats.io.tools.llm import load_runs
+
+    found = load_runs(folder, tool)
+    if found is None:
         have = "no samples_*.jsonl" if tool == "lm-eval" else (
             "neither Parquet files nor samples_*.jsonl of lm_eval --log_samples, nor .eval files"
         )  # fmt: skip
@@ -772,13 +781,13 @@ def load_folder(folder: Path, tool: str | None) -> Any:
             + ("the output of lm_eval --log_samples." if tool == "lm-eval" else "one of these, or "
                "a file. Parquet files in folders below it are read by cvstats.scan_parquet(path).")
         )  # fmt: skip
-    with raise_as_log_error(name):
-        parts = {model: llm.newest(folder, tasks) for model, tasks in samples.items()}
-        return SeveralObjects(True, parts)
+    return found if isinstance(found, pd.DataFrame) else SeveralObjects(True, found)
 
 
 def load_parquet_folder(folder: Path) -> Any:
     """Put the rows of the Parquet files of a folder below each other, with the keys of each."""
+    from cvstats.io import arrow
+
     tables: list[Any] = []
     saved = []
     files = arrow.list_files(folder)
@@ -815,10 +824,13 @@ def read_several(
     found: SeveralObjects, tool: str | None, options: ReadOptions
 ) -> tuple[str, PredictionTable]:
     """Read objects of a model each, and stack their models in rows."""
-    if not found.named and (joined := join_tasks(found.parts)) is not None:
-        if not isinstance(joined, SeveralObjects):
+    if not found.named and {recognise(part, tool) for part in found.parts.values()} <= OF_TASKS:
+        from cvstats.io.tools.llm import join_tasks
+
+        joined = join_tasks(found.parts)
+        if isinstance(joined, pd.DataFrame):
             return read_one(joined, tool, options, "these files")
-        found = joined
+        found = found if joined is None else SeveralObjects(True, joined)
     parts = {key: only_model(key, part) for key, part in found.parts.items()}
     read = []
     for key, part in parts.items():
@@ -849,44 +861,17 @@ def read_several(
     return names[0], every
 
 
-def join_tasks(parts: Mapping[str, Any]) -> Any:
-    """Join the files of a benchmark, each of another model and task, as a folder of them is read.
-
-    None for other files, and where a model has a task twice.
-    """
-    plain = {
-        Path(key): llm.of_log(part) if llm.is_log(part) else part for key, part in parts.items()
-    }
-    tables = {path: part for path, part in plain.items() if isinstance(part, pd.DataFrame)}
-    for task, own in (("task_name", "eval_id"), ("task", "scores")):
-        if len(tables) < len(parts) or not all(
-            {task, own, "model"} <= set(table) for table in tables.values()
-        ):
-            continue
-        who = [tuple(table[["model", task]].iloc[0]) for table in tables.values()]
-        if len(set(who)) < len(who):
-            return None
-        if own == "eval_id":
-            return llm.join_runs(tables)
-        models: dict[str, list[pd.DataFrame]] = {}
-        for (model, _), table in zip(who, tables.values(), strict=True):
-            models.setdefault(model, []).append(table)
-        joined = {name: pd.concat(one, ignore_index=True) for name, one in models.items()}
-        return SeveralObjects(True, joined)
-    return None
-
-
 def name_tasks(tables: Sequence[PredictionTable]) -> list[PredictionTable]:
     """Make a source of the task of each file, where there are several tasks."""
-    tasks = {table.attrs.get(llm.TASK) for table in tables}
+    tasks = {table.attrs.get(TASK) for table in tables}
     if len(tasks) < 2 or not any(tasks):
         return list(tables)
     named = []
     for table in tables:
-        task = table.attrs.get(llm.TASK)
+        task = table.attrs.get(TASK)
         if task is not None and "source" not in table.table:
             table = replace(table, table=table.table.assign(source=task))
-        rest = {name: fact for name, fact in table.attrs.items() if name != llm.TASK}
+        rest = {name: fact for name, fact in table.attrs.items() if name != TASK}
         named.append(replace(table, attrs={**rest, "sources_are": "fixed"}))
     return named
 
@@ -1005,26 +990,25 @@ def logs_by_name(found: SeveralObjects, tool: str | None) -> dict[str, Any]:
     return logs
 
 
-def saved_log(found: Any, options: ReadOptions, request: LossRequest) -> Any:
+def saved_log(found: Any, options: ReadOptions) -> Any:
     """Take a saved log, or several, or compute the losses of saved predictions."""
     if isinstance(found, dict):
-        return join_logs({k: saved_log(part, options, request) for k, part in found.items()})
-    if request.loss is None:
+        return join_logs({k: saved_log(part, options) for k, part in found.items()})
+    if options.loss is None:
         return choose_models(found, options)
     if not isinstance(found, (pd.DataFrame, xr.Dataset)):
         raise LogError("this file holds losses already. Leave loss= out.")
-    if request.truth not in list(found):
+    truth = options.truth or TRUTH
+    if truth not in list(found):
         raise LogError(
-            f"there is no column {request.truth!r} in this file, of which a loss could be "
+            f"there is no column {truth!r} in this file, of which a loss could be "
             f"computed. Expected truth=, or no loss= if these are losses."
         )
     noted = found.attrs.get("models")
     known = noted if isinstance(noted, list) else []
     models = options.prediction or [name for name in known if name in list(found)]
-    models = models or [name for name in found if name != request.truth]
-    return losses(
-        found, truth=request.truth, prediction=models, loss=request.loss, **request.options
-    )
+    models = models or [name for name in found if name != truth]
+    return losses(found, truth=truth, prediction=models, loss=options.loss, **options.loss_options)
 
 
 def choose_models(found: Any, options: ReadOptions) -> Any:

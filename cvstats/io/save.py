@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -20,17 +21,16 @@ import pandas as pd
 import xarray as xr
 
 from cvstats.errors import LogError, spelled
-from cvstats.io import arrow, netcdf, text
-from cvstats.io.paths import SUFFIXES, one_line, shortened
+from cvstats.io.paths import SUFFIXES, is_store, one_line, shortened
 from cvstats.io.text import VERSION, Columns, Header, SavedColumns
 from cvstats.io.tidy import index_of, numbered
 
-WRITERS: dict[str, Callable[[Columns, Header, Path], None]] = {
-    "csv": text.write_csv, "jsonl": text.write_jsonl, "parquet": arrow.write_parquet,
-}  # fmt: skip
-OPENERS: dict[str, Callable[[Path], SavedColumns | None]] = {
-    "csv": text.open_csv, "jsonl": text.open_jsonl, "parquet": arrow.open_parquet,
-}  # fmt: skip
+TABLES = {
+    "csv": ("text:write_csv", "text:open_csv"),
+    "jsonl": ("text:write_jsonl", "text:open_jsonl"),
+    "parquet": ("arrow:write_parquet", "arrow:open_parquet"),
+}
+"""The functions that write and open a table, as ``file:function``, imported when needed."""
 DATASETS = ("netcdf", "zarr")
 OTHERS = {".nc": ".parquet or .csv", ".zarr": ".nc", ".parquet": ".csv"}
 """What to try where one kind of file cannot hold something."""
@@ -118,11 +118,13 @@ def write(log: object, path: Path) -> None:
             if kind in DATASETS:
                 with warnings.catch_warnings():  # older xarray stores nanoseconds, and says so
                     warnings.filterwarnings("ignore", "Converting non-nanosecond precision")
+                    from cvstats.io import netcdf
+
                     if dataset is None:
                         dataset = netcdf.dataset_of(columns, header)
                     netcdf.write_dataset(dataset, header, beside)
             else:
-                WRITERS[kind](columns, header, beside)
+                resolve_name(f"cvstats.io.{TABLES[kind][0]}")(columns, header, beside)
         except (LogError, ImportError, OSError):
             raise
         except Exception as error:
@@ -137,14 +139,14 @@ def write(log: object, path: Path) -> None:
 def kind_to_write(path: Path) -> str:
     """Look up the kind of a file by its suffix; refuse a directory that is something else."""
     kind = SUFFIXES.get(path.suffix.lower(), "")
-    if kind not in (*WRITERS, *DATASETS):
+    if kind not in (*TABLES, *DATASETS):
         which = f"save_log does not write {path.suffix}" if kind else (
             f"{path.name} ends in {path.suffix!r}, which save_log does not write" if path.suffix
             else f"{str(path)!r} has no suffix, and the suffix names the kind of file"
         )  # fmt: skip
         example = f", as in {path.name}.parquet" if path.name and not path.suffix else ""
         raise LogError(f"{which}. Expected .parquet, .csv, .jsonl, .nc or .zarr{example}.")
-    if kind == "zarr" and path.exists() and not netcdf.is_store(path):
+    if kind == "zarr" and path.exists() and not is_store(path):
         raise LogError(f"{path.name} exists and is not a Zarr store. Choose another name.")
     if kind != "zarr" and path.is_dir():
         raise LogError(f"{path.name} exists and is a directory. Choose another name.")
@@ -208,7 +210,9 @@ def unwritable_text(columns: Columns, other: str) -> str:
 
 def load_saved(path: Path, kind: str) -> Any:
     """Read a log that `save_log` wrote; None for any other file, and for a dataset."""
-    opened = OPENERS[kind](path) if kind in OPENERS else None
+    if kind not in TABLES:
+        return None
+    opened: SavedColumns | None = resolve_name(f"cvstats.io.{TABLES[kind][1]}")(path)
     return None if opened is None else restore_frame(*opened)
 
 

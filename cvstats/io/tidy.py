@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import PurePath
 from typing import Any
 
@@ -14,7 +14,17 @@ import xarray as xr
 
 from cvstats.core.design import LEVELS
 from cvstats.core.types import IntArray
-from cvstats.errors import MOST, LogError, is_several, listed, nearest, place, spelled
+from cvstats.errors import (
+    MOST,
+    LogError,
+    checked_flag,
+    choice,
+    is_several,
+    listed,
+    nearest,
+    place,
+    spelled,
+)
 from cvstats.io.paths import raise_as_log_error
 from cvstats.io.text import TextOptions
 from cvstats.large import lazy
@@ -197,6 +207,8 @@ def unstack_models(indexed: pd.DataFrame, loss: Hashable, model: Hashable) -> pd
 
 
 TRUTH, PREDICTION, LOSS, MODEL = "y_true", "y_pred", "loss", "model"
+TASK = "task"
+"""Where attrs name the one task of a log, which is a source next to logs of other tasks."""
 OF_PROBABILITIES = ("log_loss", "brier")
 """The losses of probabilities."""
 NOT_NUMBERS = {
@@ -267,36 +279,6 @@ class PredictionTable:
             for model, name in self.models.items()
         ]
         return replace(self, table=pd.concat(parts, ignore_index=True), models={})
-
-
-@dataclass(frozen=True)
-class LossRequest:
-    """The loss that a caller asks for, with its options, and the names for messages.
-
-    Parameters
-    ----------
-    loss : str, callable or None
-        As in `cvstats.losses`.
-    truth : str
-        The column of the truth, as the caller named it.
-    quantile, threshold, positive, clip : optional
-        As in `cvstats.losses`.
-    """
-
-    loss: Any = None
-    truth: str = TRUTH
-    quantile: float | None = None
-    threshold: float | None = None
-    positive: Hashable = None
-    clip: float | None = None
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options of `cvstats.losses`."""
-        return {
-            "quantile": self.quantile, "threshold": self.threshold, "positive": self.positive,
-            "clip": self.clip,
-        }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -506,16 +488,42 @@ def like_truth(classes: list[Hashable], table: pd.DataFrame) -> list[Hashable]:
     return [known.get(str(name), name) for name in classes]
 
 
+def negate_scores(tidy: PredictionTable, higher_is_better: bool | None) -> PredictionTable:
+    """Turn scores into losses: shares s into 1 - s, as for other tools, and any other into -s."""
+    if higher_is_better is None:
+        return tidy
+    if TRUTH in tidy.table:
+        raise LogError(
+            "higher_is_better= is for scores that a table holds, and here losses are computed of "
+            "predictions. Leave it out."
+        )
+    name = tidy.attrs.get("loss", "score")
+    held = tidy.models or {tidy.attrs.get("loss", LOSS): LOSS}
+    for label, column in held.items():
+        refuse_not_numbers(tidy.table[column], label)
+    if not higher_is_better:
+        return tidy
+    values = tidy.table[[*held.values()]].apply(pd.to_numeric).astype(float)
+    share = bool(((values >= 0) & (values <= 1) | values.isna()).all(axis=None))
+    loss = f"1 - {name}" if share else f"-{name}"
+    return replace(
+        tidy,
+        table=tidy.table.assign(**(1 - values if share else 0 - values)),
+        attrs={**tidy.attrs, "loss": loss},
+        called=loss if tidy.called == name else tidy.called,
+    )
+
+
 # --- losses ---------------------------------------------------------------------------------------
 
 
 def compute_log(
-    parts: AlignedPredictions, request: LossRequest, called: str | None
+    parts: AlignedPredictions, loss: Any, options: Mapping[str, Any], called: str | None
 ) -> pd.Series | pd.DataFrame:
     """Take losses as they are, or compute those of predictions."""
     if TRUTH in parts.frame:
-        return losses_of(parts, request, called)
-    if any(value is not None for value in request.options.values()):
+        return losses_of(parts, loss, options, called)
+    if options:
         raise LogError(
             "quantile=, threshold=, positive= and clip= are for predictions, and these are losses."
         )
@@ -537,31 +545,32 @@ def compute_log(
 
 
 def losses_of(
-    parts: AlignedPredictions, request: LossRequest, called: str | None
+    parts: AlignedPredictions, loss: Any, options: Mapping[str, Any], called: str | None
 ) -> pd.Series | pd.DataFrame:
     """Compute the losses of predictions."""
-    loss, options = request.loss, request.options
     if loss is None:
         raise LogError(
             "there are predictions here, and no losses. Expected which loss to compute: "
             "loss='squared_error', 'zero_one', 'log_loss', …; or cvstats.read_predictions."
         )
     if isinstance(loss, Sequence) and not isinstance(loss, str):
-        return several_losses_of(parts, request, called)
+        return several_losses_of(parts, loss, options, called)
+    options = dict(options)
+    given_positive, threshold = options.get("positive"), options.get("threshold")
     one = len(parts.models) == 1
     columns: dict[Hashable, Any] = dict(parts.responses)
     metric = METRICS.get(loss) if isinstance(loss, str) else None
     labels = loss == "zero_one" or (metric is not None and metric.reads == "labels")
     of_scores = metric is not None and metric.reads == "scores"
-    of_threshold = labels and request.threshold is not None
+    of_threshold = labels and threshold is not None
     if (loss in OF_PROBABILITIES or of_scores or of_threshold) and parts.probabilities:
         columns = dict(parts.probabilities)
         two = of_scores and len(parts.classes) == 2
-        if request.positive is None and request.threshold is None and not two:
+        if given_positive is None and threshold is None and not two:
             options["classes"] = parts.classes
         else:
             last = parts.classes[-1] if two else None
-            positive = last if request.positive is None else request.positive
+            positive = last if given_positive is None else given_positive
             at = class_at(positive, parts.classes)
             columns = {model: names[at] for model, names in columns.items()}
             options["positive"] = parts.classes[at]
@@ -583,17 +592,16 @@ def losses_of(
 
 
 def several_losses_of(
-    parts: AlignedPredictions, request: LossRequest, called: str | None
+    parts: AlignedPredictions, wanted: Any, options: Mapping[str, Any], called: str | None
 ) -> pd.Series | pd.DataFrame:
     """Compute several losses, by the level ``metric``; each takes the options it looks at."""
-    options = {name: value for name, value in request.options.items() if value is not None}
     logs, unused = {}, dict(options)
-    for name, loss in zip(check_different(request.loss), request.loss, strict=True):
+    for name, loss in zip(check_different(wanted), wanted, strict=True):
         own = {
             option: value for option, value in options.items() if looks_at(loss, option, options)
         }
         unused = {option: value for option, value in unused.items() if option not in own}
-        logs[name] = losses_of(parts, LossRequest(loss, request.truth, **own), called)
+        logs[name] = losses_of(parts, loss, own, called)
     if unused:
         raise LogError(f"none of loss={list(logs)!r} uses {next(iter(unused))}=. Leave it out.")
     joined: pd.Series | pd.DataFrame = join_metrics(logs)
@@ -879,6 +887,8 @@ class ReadOptions:
         How numbers and letters are written in a CSV file.
     drop_duplicates : bool
         Whether copies of rows are left out.
+    loss_options : dict
+        The options of `cvstats.losses` that were given.
     """
 
     loss: str | Callable[[Any, Any], Any] | None = None
@@ -886,13 +896,32 @@ class ReadOptions:
     prediction: Any = None
     model: str | None = None
     levels: dict[str, str] = field(default_factory=dict)
-    data: dict[str, Any] = field(default_factory=dict)
+    data: dict[str, Any] = field(default_factory=dict, compare=False)
     filter: str | Mapping[str, str] | None = None
     metric: str | Mapping[str, str] | None = None
     higher_is_better: bool | None = None
     missing: str = "raise"
     text: TextOptions = TextOptions()
     drop_duplicates: bool = False
+    loss_options: dict[str, Any] = field(default_factory=dict, compare=False)
+
+    @classmethod
+    def of_call(cls, call: Mapping[str, Any]) -> ReadOptions:
+        """Gather the options of a call, from its arguments by name."""
+        same = {each.name: call[each.name] for each in fields(cls) if each.name in call}
+        given = {name: value for name, value in call.items() if value is not None}
+        if call.get("missing", "raise") not in ("raise", "drop"):
+            raise choice("missing", call["missing"], ("raise", "drop"))
+        checked_flag("drop_duplicates", call.get("drop_duplicates", False))
+        return cls(
+            **same, levels={name: given[name] for name in LEVELS if name in given},
+            data={name: call[name] for name in ("X", "y", "groups", "cv")},
+            text=TextOptions(*(call.get(name) for name in ("decimal", "thousands", "encoding"))),
+            loss_options={
+                name: given[name]
+                for name in ("quantile", "threshold", "positive", "clip") if name in given
+            },
+        )  # fmt: skip
 
     def __post_init__(self) -> None:
         """Refuse several columns where one is expected."""

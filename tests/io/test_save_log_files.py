@@ -12,7 +12,7 @@ from zarr_stores import writes_zarr
 
 import cvstats
 from cvstats.errors import LogError
-from cvstats.io import netcdf, save
+from cvstats.io import arrow, netcdf, text
 
 ZARR = pytest.param("zarr", marks=writes_zarr)
 SUFFIXES = ["parquet", "csv", "jsonl", "nc", ZARR]
@@ -37,20 +37,16 @@ def labelled(label):
 def test_a_failure_leaves_the_file_as_it_was(tmp_path, suffix, monkeypatch):
     path = tmp_path / f"log.{suffix}"
     cvstats.save_log(LOG, path)
-    for name, writer in save.WRITERS.items():
+    writers = {text: ("write_csv", "write_jsonl"), arrow: ("write_parquet",)}
+    for module, names in {**writers, netcdf: ("write_dataset",)}.items():
+        for name in names:
+            writer = getattr(module, name)
 
-        def broken(columns, header, where, writer=writer):
-            writer(columns, header, where)
-            raise OSError(28, "No space left on device")
+            def broken(*columns_header_path, writer=writer):
+                writer(*columns_header_path)
+                raise OSError(28, "No space left on device")
 
-        monkeypatch.setitem(save.WRITERS, name, broken)
-    dataset = netcdf.write_dataset
-
-    def broken_dataset(fields, header, where):
-        dataset(fields, header, where)
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(netcdf, "write_dataset", broken_dataset)
+            monkeypatch.setattr(module, name, broken)
     words = refused(LOG * 2, path)
     assert words == (
         f"'log.{suffix}' could not be written: No space left on device. Expected a path where "
@@ -116,7 +112,7 @@ def test_what_a_library_refuses_for_another_reason(tmp_path, monkeypatch):
     def broken(columns, header, path):
         raise TypeError("no such type")
 
-    monkeypatch.setitem(save.WRITERS, "parquet", broken)
+    monkeypatch.setattr(arrow, "write_parquet", broken)
     assert refused(LOG, tmp_path / "log.parquet") == (
         "log.parquet could not be written: no such type. Expected numbers, text or dates. Another "
         "kind of file may hold it: .csv."

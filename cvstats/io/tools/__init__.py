@@ -1,1 +1,29 @@
-"""The logs of other tools, a file for each: their table to a tidy one with our levels."""
+"""Readers, a file for tools of one kind: object in, `PredictionTable` out.
+
+A reader is a function here and a row of ``FORMATS`` in ``cvstats/io/read.py``. What recognises an
+object, and is needed by its reader too, is below.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+SCORE = re.compile(r"split(\d+)_test_(.+)")
+"""The columns of scores in ``cv_results_``."""
+
+
+def is_search(found: Any) -> bool:
+    """Whether this is a fitted search, or its ``cv_results_``."""
+    if isinstance(found, Mapping):
+        return "params" in found and any(SCORE.fullmatch(str(name)) for name in found)
+    return not isinstance(found, type) and hasattr(found, "cv_results_")
+
+
+def is_inspect_log(found: Any) -> bool:
+    """Whether a JSON document is a log of inspect."""
+    return isinstance(found, Mapping) and {"eval", "samples"} <= set(found)
+
+
+def is_lm_eval_sample(record: Mapping[str, Any]) -> bool:
+    """Whether a JSON object is a sample of lm-evaluation-harness."""
+    return "doc_id" in record and bool({"doc_hash", "filtered_resps", "filter"} & set(record))

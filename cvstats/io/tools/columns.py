@@ -17,7 +17,6 @@ from cvstats.io.tidy import (
     TRUTH,
     PredictionTable,
     ReadOptions,
-    refuse_not_numbers,
     require_columns,
 )
 from cvstats.log.columns import find_columns, index_to_columns, unnamed_labels
@@ -188,30 +187,4 @@ def call_to_type(table: pd.DataFrame) -> str:
         f"The columns are {', '.join(names[:MOST])}{more}. Expected names for some of them, as in "
         f"read_log(path, fold=…, point=…, metric=…) for losses, or read_log(path, fold=…, "
         f"point=…, truth=…, prediction=…, loss='squared_error') for predictions."
-    )
-
-
-def negate_scores(tidy: PredictionTable, higher_is_better: bool | None) -> PredictionTable:
-    """Turn scores into losses: shares s into 1 - s, as for other tools, and any other into -s."""
-    if higher_is_better is None:
-        return tidy
-    if TRUTH in tidy.table:
-        raise LogError(
-            "higher_is_better= is for scores that a table holds, and here losses are computed of "
-            "predictions. Leave it out."
-        )
-    name = tidy.attrs.get("loss", "score")
-    held = tidy.models or {tidy.attrs.get("loss", LOSS): LOSS}
-    for label, column in held.items():
-        refuse_not_numbers(tidy.table[column], label)
-    if not higher_is_better:
-        return tidy
-    values = tidy.table[[*held.values()]].apply(pd.to_numeric).astype(float)
-    share = bool(((values >= 0) & (values <= 1) | values.isna()).all(axis=None))
-    loss = f"1 - {name}" if share else f"-{name}"
-    return replace(
-        tidy,
-        table=tidy.table.assign(**(1 - values if share else 0 - values)),
-        attrs={**tidy.attrs, "loss": loss},
-        called=loss if tidy.called == name else tidy.called,
     )

@@ -15,9 +15,10 @@ import numpy as np
 import pandas as pd
 
 from cvstats.errors import LogError, listed
-from cvstats.io.paths import check_file, import_extra, refuse_bomb
+from cvstats.io.paths import check_file, import_extra, raise_as_log_error, refuse_bomb
 from cvstats.io.text import records
-from cvstats.io.tidy import PredictionTable, ReadOptions, add_named, require_columns
+from cvstats.io.tidy import TASK, PredictionTable, ReadOptions, add_named, require_columns
+from cvstats.io.tools import is_inspect_log, is_lm_eval_sample
 
 LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 UNFINISHED = ("cancelled", "error")
@@ -28,8 +29,6 @@ LOST = "lost"
 SAMPLE = ("task_name", "id")
 SCORE = "score_"
 """How the names of the columns of scores begin."""
-TASK = "task"
-"""Where the attrs name the one task of a log, which is a source beside logs of other tasks."""
 WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 
@@ -56,11 +55,6 @@ def of_archive(path: Path) -> pd.DataFrame:
     """Read an archive, as inspect writes it."""
     head, samples = documents(path)
     return of_log({**head, "samples": samples})
-
-
-def is_log(value: object) -> bool:
-    """Whether a JSON document is a log."""
-    return isinstance(value, Mapping) and {"eval", "samples"} <= set(value)
 
 
 def of_log(log: Mapping[str, Any]) -> pd.DataFrame:
@@ -110,15 +104,6 @@ def unfinished(log: Mapping[str, Any], head: Mapping[str, Any], number: int) -> 
         f"this run of inspect did not get to its end (status {log['status']!r}): {number:,}{of} "
         f"samples are here, and these need not be like the others"
     )
-
-
-def refuse_head(value: object) -> None:
-    """Refuse a log that was read, or written, without its samples."""
-    if isinstance(value, Mapping) and {"eval", "status"} <= set(value) and "samples" not in value:
-        raise LogError(
-            "this is the head of a log of inspect, without its samples. Expected the whole log: "
-            "read the file itself, or read_eval_log(path) without header_only=True."
-        )
 
 
 def inspect(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
@@ -391,9 +376,44 @@ HIGHER = (
 LOWER = ("brier_score", "perplexity", "ter", "wer")
 
 
-def is_sample(record: Mapping[str, Any]) -> bool:
-    """Whether a JSON object is a sample of this tool."""
-    return "doc_id" in record and bool({"doc_hash", "filtered_resps", "filter"} & set(record))
+def load_runs(folder: Path, tool: str | None) -> pd.DataFrame | dict[str, pd.DataFrame] | None:
+    """Load the runs of a folder: archives of inspect, or for each model its samples of lm-eval."""
+    samples = {} if tool == "inspect" else files_of(folder, tool == "lm-eval")
+    if samples:
+        with raise_as_log_error(folder.name or str(folder)):
+            return {model: newest(folder, tasks) for model, tasks in samples.items()}
+    runs = [] if tool == "lm-eval" else [*folder.glob("*.eval"), *folder.glob("*/*.eval")]
+    tables = {}
+    for path in runs:
+        with raise_as_log_error(path.name):
+            tables[path] = of_archive(path)
+    return join_runs(tables) if tables else None
+
+
+def join_tasks(parts: Mapping[str, Any]) -> pd.DataFrame | dict[str, pd.DataFrame] | None:
+    """Join the files of a benchmark, each of another model and task, as a folder of them is read.
+
+    None for other files, and where a model has a task twice.
+    """
+    plain = {
+        Path(key): of_log(part) if is_inspect_log(part) else part for key, part in parts.items()
+    }
+    tables = {path: part for path, part in plain.items() if isinstance(part, pd.DataFrame)}
+    for task, own in (("task_name", "eval_id"), ("task", "scores")):
+        if len(tables) < len(parts) or not all(
+            {task, own, "model"} <= set(table) for table in tables.values()
+        ):
+            continue
+        who = [tuple(table[["model", task]].iloc[0]) for table in tables.values()]
+        if len(set(who)) < len(who):
+            return None
+        if own == "eval_id":
+            return join_runs(tables)
+        models: dict[str, list[pd.DataFrame]] = {}
+        for (model, _), table in zip(who, tables.values(), strict=True):
+            models.setdefault(model, []).append(table)
+        return {name: pd.concat(one, ignore_index=True) for name, one in models.items()}
+    return None
 
 
 def files_of(folder: Path, deep: bool = True) -> dict[str, list[list[Path]]]:
@@ -442,7 +462,7 @@ def of_records(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """Keep what identifies a sample, and its scores."""
     kept: list[dict[str, Any]] = []
     for row in rows:
-        if not is_sample(row):
+        if not is_lm_eval_sample(row):
             raise LogError(
                 f"row {len(kept):,} has no doc_id with doc_hash or filter. Expected samples of "
                 f"lm-evaluation-harness. Found {listed(map(repr, row))}."

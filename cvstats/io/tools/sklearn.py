@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
@@ -13,6 +12,7 @@ import pandas as pd
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, listed, spelled
 from cvstats.io.tidy import PredictionTable, ReadOptions, add_split_numbers
+from cvstats.io.tools import SCORE, is_search
 from cvstats.metrics import METRICS
 
 
@@ -247,20 +247,17 @@ def splits_of(cv: Any, options: ReadOptions, truth: Any) -> list[tuple[Any, Any]
     )
 
 
-SCORE = re.compile(r"split(\d+)_test_(.+)")
 ALIASES = {"roc_auc": "auc", "matthews_corrcoef": "matthews"}
 """Scores that have another name here."""
 
 
-def is_search(found: Any) -> bool:
-    """Whether this is a fitted search, or its ``cv_results_``."""
-    if isinstance(found, Mapping):
-        return "params" in found and any(SCORE.fullmatch(str(name)) for name in found)
-    return not isinstance(found, type) and hasattr(found, "cv_results_")
-
-
 def search(found: Any, options: ReadOptions) -> PredictionTable:
     """Read the scores of all candidates: a model each, named by the parameters that differ."""
+    if not is_search(found):
+        raise LogError(
+            f"a {type(found).__name__} is not a fitted search. Expected GridSearchCV after "
+            f"fit(X, y), or its cv_results_."
+        )
     results = found if isinstance(found, Mapping) else found.cv_results_
     results, note = last_round(results)
     names = name_candidates(list(results["params"]))
