@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from glob import glob
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from cvstats.io.text import Columns, Header, SavedColumns, parse_header
 SUFFIXES = (".parquet", ".pq")
 NULL_KEY = "__HIVE_DEFAULT_PARTITION__"
 """The name of a folder whose rows have no label."""
+READ_TOGETHER = 1 << 20
+"""So many values are read together: each time, a file of many columns is parsed anew."""
 
 
 @dataclass(frozen=True)
@@ -140,16 +143,24 @@ def write_parquet(columns: Columns, header: Header, path: Path) -> None:
 def open_parquet(path: Path) -> SavedColumns | None:
     """Open a log that `write_parquet` wrote; None for any other file."""
     parquet = import_extra("pyarrow.parquet", "Parquet")
-    about = parquet.read_metadata(path)
+    with parquet.ParquetFile(path) as file:
+        about, fields = file.metadata, file.schema_arrow.names
     refuse_bomb(path.name, path.stat().st_size, 8 * about.num_rows * about.num_columns)
     metadata = about.metadata or {}
     if b"cvstats" not in metadata:
         return None
     header = parse_header(metadata[b"cvstats"].decode(), path.name)
+    places = {name: at for at, name in enumerate(fields)}
+    width = max(1, READ_TOGETHER // max(1, about.num_rows))
+
+    @lru_cache(maxsize=1)
+    def read_block(at: int) -> Any:
+        with parquet.ParquetFile(path) as file:
+            return file.read(columns=fields[at : at + width])
 
     def read(name: str) -> np.ndarray[Any, Any]:
-        with parquet.ParquetFile(path) as file:
-            values: np.ndarray[Any, Any] = file.read(columns=[name]).column(name).to_numpy()
+        at = places[name] // width * width
+        values: np.ndarray[Any, Any] = read_block(at).column(name).to_numpy()
         return values
 
     return read, header

@@ -15,6 +15,7 @@ from zarr_stores import writes_zarr
 
 import cvstats
 from cvstats.errors import LogError
+from cvstats.io import arrow
 
 ZARR = pytest.param("zarr", marks=writes_zarr)
 SUFFIXES = ["parquet", "csv", "jsonl", "nc", ZARR]
@@ -346,3 +347,22 @@ def test_names_that_are_tuples(tmp_path, suffix):
     log = pd.Series([1.0, 2.0], index=pd.Index([0, 1], name=("my", "point")), name=("ridge", 1))
     back = round_trip(log, tmp_path / f"log.{suffix}")
     pd.testing.assert_series_equal(back, log)
+
+
+def test_a_log_of_many_models_is_read_as_often_as_one_of_few(tmp_path, monkeypatch):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="the extra io is not installed")
+    opened, kind = [], parquet.ParquetFile
+
+    def count(*args, **options):
+        opened[-1] += 1
+        return kind(*args, **options)
+
+    monkeypatch.setattr(parquet, "ParquetFile", count)
+    for models in (3, 300):
+        opened.append(0)
+        log = pd.DataFrame(np.arange(5.0 * models).reshape(5, models)).rename_axis("point")
+        log.columns = [f"m{i}" for i in range(models)]
+        pd.testing.assert_frame_equal(round_trip(log, tmp_path / "log.parquet"), log)
+    assert opened[0] == opened[1]
+    monkeypatch.setattr(arrow, "READ_TOGETHER", 35)  # columns by sevens
+    pd.testing.assert_frame_equal(cvstats.read_log(tmp_path / "log.parquet"), log)
