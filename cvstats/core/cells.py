@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cvstats.core.design import CellIndex
 from cvstats.core.threads import block_bounds
 from cvstats.core.types import FloatArray, IntArray, Labels, MaskArray
 
@@ -85,10 +87,12 @@ def sorted_sum(terms: FloatArray) -> FloatArray:
     return total
 
 
-def distinct(key: IntArray, sizes: Sequence[int]) -> tuple[IntArray, IntArray]:
-    """Sort the different rows of a table of codes; also find each row among them."""
-    keys, group = CellIndex.numbered(sizes, key.T)
-    return keys.codes(), group
+def find_runs(codes: IntArray) -> IntArray:
+    """Find where each run of equal rows begins."""
+    if not codes.shape[1]:
+        return np.zeros(1, dtype=np.int64)
+    new = (codes[1:] != codes[:-1]).any(axis=1)
+    return np.concatenate([[0], np.flatnonzero(new) + 1])
 
 
 def same_range(one: Labels, two: Labels) -> bool:
@@ -115,6 +119,9 @@ class Moments:
         squared units of the loss).
     origin : array, shape (columns,)
         A number near the losses of each column; 0 where they lie around zero.
+    grouped : int
+        How many of the first levels make up groups, each of which gets numbers of its own: those
+        of ``by=``. Cells are sorted by their groups.
 
     Notes
     -----
@@ -139,6 +146,63 @@ class Moments:
     mean: FloatArray
     m2: FloatArray
     origin: FloatArray
+    grouped: int = 0
+
+    @cached_property
+    def starts(self) -> IntArray:
+        """Find the first cell of each group."""
+        return find_runs(self.codes[:, : self.grouped])
+
+    def number(self) -> IntArray:
+        """Count the cells of each group: a row for each."""
+        return np.diff(self.starts, append=len(self.count))[:, None]
+
+    def sum(self, values: NDArray[Any]) -> FloatArray:
+        """Add numbers of cells up: a row for each group."""
+        rows = values.reshape(len(self.count), -1).astype(np.float64, copy=False)
+        if len(self.starts) == 1:
+            return np.asarray(rows.sum(axis=0, keepdims=True))
+        return np.asarray(np.add.reduceat(rows, self.starts, axis=0))
+
+    def average(self, values: NDArray[Any]) -> FloatArray:
+        """Average numbers of cells, all alike: a row for each group."""
+        return self.sum(values) / self.number()
+
+    def first(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Take the numbers of the first cell of each group."""
+        return values.reshape(len(self.count), -1)[self.starts]
+
+    def repeat(self, numbers: NDArray[Any]) -> NDArray[Any]:
+        """Give each cell the numbers of its group."""
+        return numbers if len(numbers) == 1 else np.repeat(numbers, self.number()[:, 0], axis=0)
+
+    def mean_and_squares(self) -> tuple[FloatArray, FloatArray]:
+        """Average the means of cells, all alike, and sum the squares about that, group by group.
+
+        The squares are exactly zero where all means are equal.
+        """
+        apart = self.mean - self.repeat(self.first(self.mean))
+        middle = self.average(apart)
+        return self.first(self.mean) + middle, self.sum((apart - self.repeat(middle)) ** 2)
+
+    def within(self, levels: Sequence[str]) -> Moments:
+        """Make a group of each combination of labels of some more levels."""
+        at = self._keep(levels)
+        if at == list(range(len(at))):
+            return replace(self, grouped=len(at))
+        grouped = len(at)
+        at += [i for i in range(len(self.levels)) if i not in at]
+        order = np.lexsort(self.codes[:, at[::-1]].T)
+        return Moments(
+            tuple(self.levels[i] for i in at), tuple(self.labels[i] for i in at),
+            self.codes[order][:, at], self.count[order], self.mean[order], self.m2[order],
+            self.origin, grouped,
+        )  # fmt: skip
+
+    def _keep(self, levels: Sequence[str]) -> list[int]:
+        """Find the places of the levels of groups and then of some others."""
+        names = dict.fromkeys((*self.levels[: self.grouped], *levels))
+        return [self.levels.index(name) for name in names]
 
     @property
     def location(self) -> FloatArray:
@@ -155,9 +219,12 @@ class Moments:
         return replace(self, count=np.ones_like(self.count), m2=np.zeros_like(self.m2))
 
     def zero_one(self) -> MaskArray:
-        """Find the columns whose losses are all 0 or 1, as far as the sums of all cells show it."""
-        found: MaskArray = np.logical_and.reduce(self.zero_one_cells(), axis=0)
-        return found
+        """Find the columns whose losses are all 0 or 1, as far as the sums of all cells show it.
+
+        One group after the other.
+        """
+        found: MaskArray = np.logical_and.reduceat(self.zero_one_cells(), self.starts)
+        return found.reshape(-1)
 
     def zero_one_cells(self) -> MaskArray:
         """Find the cells, by column, whose losses are all 0 or 1, as far as sums show it.
@@ -182,6 +249,13 @@ class Moments:
         return replace(
             self, mean=self.mean[:, columns], m2=self.m2[:, columns], origin=self.origin[columns]
         )
+
+    def take(self, rows: Any) -> Moments:
+        """Take some cells, in their order."""
+        return replace(
+            self, codes=self.codes[rows], count=self.count[rows], mean=self.mean[rows],
+            m2=self.m2[rows],
+        )  # fmt: skip
 
     @classmethod
     def of(cls, values: FloatArray, key: Sequence[Hashable], level: str) -> Moments:
@@ -210,48 +284,55 @@ class Moments:
             ("row",), (range(size),), np.arange(size)[:, None],
             np.ones(size), table - origin, none, origin,
         )  # fmt: skip
-        count, mean, m2 = rows._pooled(cells, len(place))
+        order = np.argsort(cells, kind="stable")
+        count, mean, m2 = rows._pooled(find_runs(cells[order, None]), order)
         labels = tuple(key[i] for i in np.unique(cells, return_index=True)[1])
         codes = np.arange(len(place))[:, None]
         return cls((level,), (labels,), codes, count, mean, m2, origin)
 
-    def _pooled(self, group: IntArray, size: int) -> State:
-        """Merge the cells of each group, about the mean of its first cell."""
-        order = np.argsort(group, kind="stable")
-        starts = np.searchsorted(group[order], np.arange(size))
-        n = self.count[order][:, None]
+    def _pooled(self, starts: IntArray, order: Any) -> State:
+        """Merge runs of cells, in some order, about the mean of the first cell of each run."""
+        n, size = self.count[order][:, None], np.diff(starts, append=len(self.count))
         total = np.add.reduceat(n, starts)
-        pooled = np.empty((size, self.mean.shape[1]))
+        pooled = np.empty((len(starts), self.mean.shape[1]))
         m2 = np.empty_like(pooled)
-        for bounds in block_bounds(self.mean.shape[1], max(1, TILE // len(order))):
+        for bounds in block_bounds(self.mean.shape[1], max(1, TILE // len(n))):
             tile = slice(*bounds)
             mean = self.mean[order, tile]
-            apart = mean - mean[starts][group[order]]
+            apart = mean - np.repeat(mean[starts], size, axis=0)
             pooled[:, tile] = mean[starts] + np.add.reduceat(n * apart, starts) / total
-            apart = mean - pooled[group[order], tile]
+            apart = mean - np.repeat(pooled[:, tile], size, axis=0)
             m2[:, tile] = np.add.reduceat(self.m2[order, tile] + n * apart * apart, starts)
         return total[:, 0], pooled, m2
 
     def over(self, levels: Sequence[str]) -> Moments:
-        """Merge cells until only ``levels`` tell them apart.
+        """Merge cells of a group until only ``levels`` tell them apart.
 
         Parameters
         ----------
         levels : sequence of str
-            Some of this object's levels; none of them gives a single cell.
+            Some of this object's levels; none of them gives a single cell of each group.
 
         Returns
         -------
         Moments
             Cells sorted by the positions of their labels.
         """
-        keep = [self.levels.index(level) for level in levels]
-        if keep == list(range(len(self.levels))):
-            return self
-        labels = tuple(self.labels[i] for i in keep)
-        codes, group = distinct(self.codes[:, keep], [len(names) for names in labels])
-        count, mean, m2 = self._pooled(group, len(codes))
-        return Moments(tuple(levels), labels, codes, count, mean, m2, self.origin)
+        keep = self._keep(levels)
+        return self if keep == list(range(len(self.levels))) else self._merge(keep)
+
+    def _merge(self, keep: list[int]) -> Moments:
+        """Merge cells until only the levels of some places tell them apart."""
+        codes = self.codes[:, keep]
+        order: Any = slice(None)
+        if keep != list(range(len(keep))) or len(keep) == len(self.levels) > 0:
+            order = np.lexsort(codes.T[::-1])
+            codes = codes[order]
+        starts = find_runs(codes)
+        return Moments(
+            tuple(self.levels[i] for i in keep), tuple(self.labels[i] for i in keep),
+            codes[starts], *self._pooled(starts, order), self.origin, self.grouped,
+        )  # fmt: skip
 
     def groups(self, level: str) -> list[Moments]:
         """Split the cells by the labels of one level, which is then no longer a level."""
@@ -294,12 +375,10 @@ class Moments:
             )
         count = np.concatenate([self.count, other.count])
         key = np.column_stack(codes) if codes else np.zeros((len(count), 0), dtype=np.int64)
-        cells, group = distinct(key, [len(names) for names in labels])
         origin = (self if self.count.sum() >= other.count.sum() else other).origin
         both = Moments(
             self.levels, tuple(labels), key, count,
             np.concatenate([self.about(origin).mean, other.about(origin).mean]),
             np.concatenate([self.m2, other.m2]), origin,
         )  # fmt: skip
-        merged = both._pooled(group.reshape(-1), len(cells))
-        return Moments(self.levels, tuple(labels), cells, *merged, origin)
+        return both._merge(list(range(len(labels))))

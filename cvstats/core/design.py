@@ -253,6 +253,8 @@ class Design:
         repetition under another of their labels, as where several logs are concatenated.
     weights : array of int, shape (rows,), optional
         How many evaluations each row stands for, where the rows are cells of a log.
+    by : str, optional
+        The level whose labels are groups, each of which gets an answer of its own.
     """
 
     levels: Mapping[str, Level]
@@ -264,6 +266,7 @@ class Design:
     metric: str = ""
     within: tuple[str, ...] = ()
     weights: IntArray | None = None
+    by: str | None = None
 
     def has(self, level: str) -> bool:
         """Whether the log tells more than one label of this level apart."""
@@ -294,6 +297,10 @@ class Design:
         return place(labels) if labels else f"row {row}"
 
     # --- cells ----------------------------------------------------------------------------
+
+    def grouped(self, levels: Sequence[str]) -> tuple[str, ...]:
+        """Put the level of the groups, if there are any, before some others."""
+        return tuple(levels) if self.by is None else tuple(dict.fromkeys((self.by, *levels)))
 
     def stored_cells(self, by: Sequence[str], start: int, stop: int) -> Codes | None:
         """Take the cell number of some rows from where they are stored in 8 or 16 bits, if so."""

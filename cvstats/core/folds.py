@@ -4,12 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 
+from cvstats.core.cells import Moments
 from cvstats.core.design import LEVELS, SPLIT, Design
-from cvstats.core.types import IntArray
+from cvstats.core.types import IntArray, MaskArray
 from cvstats.errors import spelled
 
 FEW = 100
 """So many losses may be the means of folds; leave-one-out has more of them."""
+
+
+def tally(design: Design, *levels: str) -> Moments:
+    """Count the rows of each cell of some levels, of which the log may lack some: no columns.
+
+    The cells of each group come one after the other.
+    """
+    names = design.grouped([name for name in levels if name in design.levels])
+    table = design.cell_table(names)
+    count = table.total[table.used].astype(np.float64)
+    nothing = np.zeros((len(count), 0))
+    return Moments(
+        names, tuple(design.levels[name].labels for name in names), design.codes_of(table),
+        count, nothing, nothing, nothing[0], int(design.by is not None),
+    )  # fmt: skip
 
 
 def fold_level(design: Design) -> str | None:
@@ -46,11 +62,19 @@ def fold_levels(design: Design) -> tuple[str, ...]:
 
 def count_folds(design: Design) -> int:
     """Count the folds of the first repetition; 1 where nothing names folds."""
-    by = fold_levels(design)
-    if by in ((), ("repetition",)):
-        return 1
-    codes = design.codes_of(design.cell_table(by))
-    return int((codes[:, 0] == codes[0, 0]).sum()) if "repetition" in by else len(codes)
+    return int(count_folds_by_group(design)[0, 0])
+
+
+def count_folds_by_group(design: Design) -> IntArray:
+    """Count the folds of the first repetition of each group: a row for each (remembered)."""
+    if fold_level(design) is None:
+        return np.ones((1, 1), dtype=np.int64)
+    if ("folds", design.by) not in design.facts:
+        folds, repeated = tally(design, *fold_levels(design)), repetition_level(design)
+        found = folds.over(repeated).first(folds.within(repeated).number())
+        design.facts["folds", design.by] = found
+    counted: IntArray = design.facts["folds", design.by]
+    return counted
 
 
 def count_cells(design: Design, levels: tuple[str, ...]) -> tuple[IntArray, IntArray]:
@@ -121,22 +145,41 @@ def find_across_folds(design: Design, name: str) -> str | None:
     return f"{name} {label} occurs in {meets[crossed[0]]:,} folds{rest}"
 
 
+def find_crossed(design: Design, name: str) -> MaskArray:
+    """Find the groups in which a label of a level occurs in several folds: a row for each."""
+    fold = fold_level(design)
+    if fold is None or fold == name or name not in design.levels:
+        return np.zeros((1, 1), dtype=bool)
+    labels = (*repetition_level(design), name)
+    pairs = tally(design, *labels, fold)
+    return pairs.over(labels).sum(pairs.within(labels).number() > 1) > 0
+
+
 def has_whole_sources(design: Design) -> bool:
-    """Whether each test set holds all points of a source or none.
+    """Whether each test set holds all points of a source or none."""
+    return bool(find_whole_sources(design).all())
+
+
+def find_whole_sources(design: Design) -> MaskArray:
+    """Find the groups of which each test set holds all points of a source or none.
 
     Random splits are taken to divide sources where one of them tests every source, or a source
     is not tested on equally many points in all of them.
     """
-    if fold_level(design) == "fold" and design.has("fold"):
-        return find_across_folds(design, "source") is None
     splits = tuple(level for level in SPLIT if level in design.levels)
-    codes, counts = count_cells(design, (*splits, "source"))
-    _, tested = np.unique(codes[:, :-1], axis=0, return_counts=True)
-    if len(tested) > 1 and tested.max() == design.number("source"):
-        return False
-    order = np.argsort(codes[:, -1], kind="stable")
-    same = np.diff(codes[order, -1]) == 0
-    return bool((np.diff(counts[order])[same] == 0).all())
+    cells = tally(design, *splits, "source")
+    tested, sources = cells.over(splits), cells.over(("source",))
+    most = np.maximum.reduceat(cells.within(splits).number()[:, 0], tested.starts)[:, None]
+    each = cells.within(("source",))
+    least, largest = (end.reduceat(each.count, each.starts) for end in (np.minimum, np.maximum))
+    divided = (tested.number() > 1) & (most == sources.number()) | (
+        sources.sum(least < largest) > 0
+    )
+    if fold_level(design) == "fold":
+        several = tally(design, "fold").number() > 1
+        divided = np.where(several, find_crossed(design, "source"), divided)
+    whole: MaskArray = ~divided
+    return whole
 
 
 def is_resampled(design: Design) -> bool:
@@ -146,12 +189,15 @@ def is_resampled(design: Design) -> bool:
 
 def has_one_loss_per_split(design: Design) -> bool:
     """Whether each split has one nameless loss, which may be the mean of its points."""
-    if design.scores or "point" in design.levels or fold_level(design) == "source":
-        return False
-    if is_resampled(design):
-        return False
+    return bool(find_single_losses(design).all())
+
+
+def find_single_losses(design: Design) -> MaskArray:
+    """Find the groups of which each split has one nameless loss: a row for each."""
     by = tuple(level for level in ("repetition", "fold") if level in design.levels)
-    if not by or int(design.splits().rows.sum()) >= FEW * design.number("repetition"):
-        return False
-    total = design.cell_table(by).total
-    return int(total.sum()) > 1 and int(total.max()) == 1
+    if design.scores or "point" in design.levels or fold_level(design) == "source" or not by:
+        return np.zeros((1, 1), dtype=bool)
+    splits, folds = tally(design, "repetition"), tally(design, *by)
+    rows = splits.sum(splits.count)
+    single = (rows == folds.number()) & (rows < FEW * splits.number()) & (rows > 1)
+    return single if not is_resampled(design) else np.zeros_like(single)

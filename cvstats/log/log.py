@@ -16,7 +16,7 @@ from cvstats.core.cautions import Caution, list_cautions, sentences_of
 from cvstats.core.cells import Moments
 from cvstats.core.columns import Columns, Differences, LossColumns, binary_columns
 from cvstats.core.design import Design, GridCodes
-from cvstats.core.folds import has_one_loss_per_split
+from cvstats.core.folds import has_one_loss_per_split, repetition_level
 from cvstats.core.reduce import compute_moments
 from cvstats.core.results import Result, separate_counts
 from cvstats.core.suggestions import unused
@@ -300,16 +300,21 @@ class Log:
     def moments(self, by: Sequence[str], losses: Columns | None = None) -> Moments:
         """Compute moments by some levels, of the losses or of differences between them."""
         self._refuse_gaps()
+        levels = self.design.grouped(by)
         if self.cells is not None:
-            return self.cells.moments(by, losses)
+            return self._group(self.cells.moments(levels, losses))
         chosen = losses if losses is not None else self.panels
-        found = compute_moments(self.design, chosen, by)
+        found = compute_moments(self.design, chosen, levels)
         bad = ~(np.isfinite(found.mean).all(axis=0) & np.isfinite(found.m2).all(axis=0))
         if bad.any():
             self._refuse(bad, chosen)
         if losses is None:
             self._refuse_digits_lost(found)
-        return found
+        return self._group(found)
+
+    def _group(self, found: Moments) -> Moments:
+        """Mark the first level of cells as that of groups, if there are any."""
+        return found if self.design.by is None else replace(found, grouped=1)
 
     def columns(self, losses: Columns | None = None) -> Iterator[FloatArray | None]:
         """Give the columns whole, one at a time, their losses finite; None for a masked cell."""
@@ -342,14 +347,17 @@ class Log:
         return self.noted.get("sources_are") == "fixed"
 
     def zero_one(self) -> MaskArray:
-        """Find the columns whose losses are all 0 or 1.
+        """Find the columns whose losses are all 0 or 1, one group after the other.
 
-        Where the losses are not at hand, the sums of all cells decide; see `Moments.zero_one`.
+        Of groups, and where the losses are not at hand, the sums of cells decide; see
+        `Moments.zero_one`.
         """
+        if self.design.by is not None:
+            return self.moments(repetition_level(self.design)).zero_one()
         if self.cells is None:
             return binary_columns(self.design, self.panels)
         levels = tuple(name for name in self.design.levels if name != "point")
-        return self.cells.moments(levels, None).zero_one()
+        return self.moments(levels).zero_one()
 
     def count_points(self, level: str) -> tuple[IntArray, str | None]:
         """Count the distinct points under each label of a level; see `Design.count_points`."""

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cvstats.core.cells import Moments, distinct
+from cvstats.core.cells import Moments
+from cvstats.core.design import CellIndex
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, is_number, listed
 from cvstats.large.moments import (
@@ -275,7 +276,7 @@ def levels_and_slopes(
     options, notes = metric_options(request, classes), CellNotes()
     names = cell_names(part.log().design, request)
     at = [cells.levels.index(name) for name in names]
-    group = distinct(cells.codes[:, at], [len(cells.labels[i]) for i in at])[1].reshape(-1)
+    group = CellIndex.numbered([len(cells.labels[i]) for i in at], cells.codes[:, at].T)[1]
     level, slope = np.empty((len(group), m)), np.empty((len(group), m, k, k))
     sign = 1.0 if request.metric.better == "smaller" else -1.0
     for number in range(group.max() + 1):
