@@ -412,6 +412,12 @@ def pair_magnitude(log: Log, differences: Differences) -> FloatArray:
     return larger
 
 
+def rounding_of_means(mean: FloatArray, se: FloatArray, n: FloatArray | float) -> FloatArray:
+    """Bound how far means of n losses are from exact ones: the order of the losses decides."""
+    tiny: FloatArray = ROUNDING * np.sqrt(n) * (np.abs(mean) + np.sqrt(n) * se)
+    return tiny
+
+
 def loss_magnitude(mean: FloatArray, squares: FloatArray, rows: float) -> FloatArray:
     """Measure how large losses are: their mean, and once their standard deviation."""
     size: FloatArray = np.abs(mean) + np.sqrt(squares / rows)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from cvstats.comparisons._max_t import (
     check_draws,
@@ -32,13 +33,15 @@ from cvstats.comparisons._pairs import (
     levels_of_options,
     model_columns,
     pair_all_models,
+    rounding_of_means,
 )
 from cvstats.core.cautions import Caution
-from cvstats.core.results import Result, is_count
+from cvstats.core.results import Result, is_count, quantile
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, checked_choice
 from cvstats.intervals import find_method, interval_names
 from cvstats.intervals._method import Method
+from cvstats.intervals._proportions import OF_NORMAL_LIMITS, find_proportions, wilson
 from cvstats.large.lazy import later
 from cvstats.large.subsets import take_flagged
 from cvstats.log.gaps import answer_cells
@@ -68,7 +71,7 @@ def winner(
     own interval is too low, because it was selected for its luck as well. Its limits here hold for
     all models at once, and so for the selected one. The estimate is corrected for the selection as
     a bootstrap would do it: in each draw from the joint distribution of the means one model is
-    selected, and its error is measured without the luck for which it was.
+    selected, and its error is measured without the luck for which it was selected.
 
     Parameters
     ----------
@@ -84,7 +87,8 @@ def winner(
     n_draws : int, optional
         How many draws from the joint distribution of the means.
     rng : int or numpy.random.Generator, optional
-        The seed of these draws; ``attrs["seed"]`` is the one that was used.
+        The seed of these draws, 0 without it, so that two calls give the same numbers;
+        ``attrs["seed"]`` is the one that was used.
     missing : {"raise", "drop"}, optional
         Whether a NaN loss is an error, or leaves the evaluation out for all models.
 
@@ -119,14 +123,21 @@ def winner(
         c = \text{quantile of } \max_j \frac{|g_j|}{\mathrm{se}_j} .
 
     Each draw selects the model with the smallest mean + g, and the estimate is the average of
-    mean - g over the selected models.
+    mean - g over the selected models. If a model with a very large standard error takes that
+    outside the limits, mean - g is counted only as far as the limits.
 
-    The interval covers at least as often as that of each model does, whichever model is
-    selected and by whatever rule, as long as it is one of these. It is conservative: 95% limits
-    for the best of 20 models on 100 points covered its error in 98% of 2,000 simulations where all
-    were equal and in 99% where they were not; its own interval in 79% and 90%. Models that were
-    tried and are not in the log cannot be allowed for. The estimate is a heuristic: of the bias of
-    the smallest mean, 1.3 and 0.8 standard errors there, it left less than 0.2 either way.
+    For losses of 0 and 1 the limits are those of Wilson's score interval with the same c, and n
+    such that its standard error is that of the method: they are never below 0 or above 1. If some
+    model has no variance, c is that of Bonferroni.
+
+    As the points grow, the interval covers with at least probability ``1 - alpha``, whichever of
+    these models is selected and by whatever rule. With normal losses, 95% limits for the best of 20
+    models on 100 points covered its error in 98% of 2,000 simulations if all were equal and in
+    99% if they were not; its own interval in 79% and 90%. Skewed losses need more points: squared
+    errors of 20 equal models were covered in 88% on 200 points and in 94% on 1,000. Models that
+    were tried and are not in the log cannot be accounted for. The estimate is a heuristic: of the
+    bias of the smallest mean, 1.3 and 0.8 standard errors with normal losses, it left less than
+    0.2.
 
     References
     ----------
@@ -153,6 +164,7 @@ def winner(
         ask = partial(winner, method=method, options=options, alpha=alpha, n_draws=n_draws, rng=rng)
         answer: Table = later(losses, ask, pairs=True, missing=missing)
         return answer
+    seed = seed_of(0 if rng is None else rng)
     log = read(losses, missing=missing, levels=levels_of_options(method, given))
     if log.lazy is not None:
         raise LogError(
@@ -160,11 +172,12 @@ def winner(
             "Expected losses in memory: log.compute()."
         )
     choose_pairs(log, None)  # two models or more
-    run = partial(
-        compute, method=method, options=given, alpha=alpha, n_draws=n_draws, seed=seed_of(rng)
-    )
+    run = partial(compute, method=method, options=given, alpha=alpha, n_draws=n_draws, seed=seed)
     return take_flagged(log.label(answer_cells(log, run)), SELECTED)
 
+
+SAMPLES = ("n_clusters", "n_sources", "n_points")
+"""Columns that count what a sample consists of."""
 
 SELECTED = "selected"
 """The column that marks the winner among all models."""
@@ -183,11 +196,13 @@ def compute(
     chosen = default_method(log) if method is None else method
     base = find_method(chosen).run(log, alpha=alpha, **options)
     gaps = difference_interval(log, pair_all_models(log), chosen, options, alpha)
+    proportions = find_proportions(log, base.columns["estimate"])
     if not (has_standard_errors(base) and has_standard_errors(gaps)):
         raise no_common_covariance("winner", chosen, "")
     mean, se = base.columns["estimate"], base.columns["se"]
     df = degrees_of_freedom(base)
     points = base.columns["n_points"].max() if "n_points" in base.columns else None
+    size = int(log.design.splits().rows.max())
     columns = model_columns(log)
     n_models, n_cells = columns.shape
     variance = (gaps.columns["se"] ** 2).reshape(-1, n_cells)
@@ -198,7 +213,8 @@ def compute(
         selected[cell[0]] = True  # of a masked cell nothing is known, of any model
         if np.isnan(mean[cell]).any():
             continue
-        best = cell[mean[cell].argmin()]
+        ties = mean[cell] - mean[cell].min() <= rounding_of_means(mean[cell], se[cell], size)
+        best = cell[ties.argmax()]
         selected[cell[0]], selected[best] = False, True
         squared = add_constant(pair_matrix(variance[:, c], n_models), se[cell])
         found = None if np.isnan(squared).any() else draw_selections(
@@ -206,16 +222,25 @@ def compute(
         )  # fmt: skip
         if found is None:
             raise no_common_covariance("winner", chosen, "")
-        largest, shift = found
+        largest, value = found
+        critical = critical_value(largest, alpha)
         doubt = Caution(0)
-        if df is None and points is not None:
-            doubt = doubt_few_points(critical_value(largest, alpha), points)
-            largest = student_quantile(largest, points - 1)
-        reach = critical_value(largest, alpha) * se[best] if se[best] > 0 else 0.0
-        numbers["estimate"][best] = mean[best] + shift
-        numbers["lower"][best] = mean[best] - reach
-        numbers["upper"][best] = mean[best] + reach
-        caution[best] = base.caution[best] & ~np.int64(Caution.SELECTED) | np.int64(doubt)
+        if proportions[best]:
+            if (se[cell] == 0).any():
+                critical = -quantile(alpha / (2 * n_models))
+            low, high = proportion_limits(base, int(best), critical)
+            doubted = np.int64(OF_NORMAL_LIMITS.get(base.method, Caution.ZERO_VARIANCE))
+        else:
+            if df is None and points is not None:
+                doubt = doubt_few_points(critical, points)
+                critical = critical_value(student_quantile(largest, points - 1), alpha)
+            reach = critical * se[best] if se[best] > 0 else 0.0
+            low, high = mean[best] - reach, mean[best] + reach
+            doubted = np.int64(0)
+        numbers["estimate"][best] = average_inside(mean[best] + value, low, high)
+        numbers["lower"][best], numbers["upper"][best] = low, high
+        own = base.caution[best] & ~np.int64(Caution.SELECTED) & ~doubted
+        caution[best] = own | np.int64(doubt)
     table: dict[str, NDArray[Any]] = {**numbers, "se": se, "mean": mean}
     table |= {name: values for name, values in base.columns.items() if is_count(name)}
     table |= {"n_models": np.full(len(mean), n_models), SELECTED: selected}
@@ -239,9 +264,24 @@ def add_constant(squared: FloatArray, se: FloatArray) -> FloatArray:
     return both
 
 
+def proportion_limits(base: Result, best: int, z: float) -> tuple[float, float]:
+    """Compute Wilson's limits at a critical value, for the sample size that the variance is of."""
+    share, se = base.columns["estimate"][best], base.columns["se"][best]
+    counts = [base.columns[name][best] for name in SAMPLES if name in base.columns]
+    n = share * (1 - share) / se**2 if se > 0 else float(min(counts))
+    low, high = wilson(np.array([share]), n, 2 * float(special.ndtr(-z)))
+    return float(low[0]), float(high[0])
+
+
+def average_inside(values: FloatArray, low: float, high: float) -> float:
+    """Average draws; if that is outside the limits, count each only as far as the limits."""
+    middle = float(values.mean())
+    return middle if low <= middle <= high else float(np.clip(values, low, high).mean())
+
+
 def draw_selections(
     squared: FloatArray, mean: FloatArray, *, df: float | None, n_draws: int, seed: int
-) -> tuple[FloatArray, float] | None:
+) -> tuple[FloatArray, FloatArray] | None:
     """Draw the means of all models, and select one of them each time.
 
     Parameters
@@ -255,9 +295,9 @@ def draw_selections(
 
     Returns
     -------
-    tuple of array and float, or None
-        The largest deviation of each draw in standard errors, and how much the mean of the
-        selected model is on average too small. None where no covariance has these variances.
+    tuple of two arrays, or None
+        For each draw the largest deviation in standard errors, and the mean of the selected model
+        without the deviation for which it was selected. None if no covariance has these variances.
     """
     root = factor_covariance(squared)
     if root is None:
@@ -265,16 +305,16 @@ def draw_selections(
     m = len(mean)
     every = np.arange(m)
     scale = inverse_deviations(root, squared, every, np.full(m, m))
-    largest, unlucky = np.empty(n_draws), np.empty(n_draws)
+    largest, value = np.empty(n_draws), np.empty(n_draws)
 
     def work(g: FloatArray, start: int, stop: int) -> None:
         away = g[:m] - g[m]
         largest[start:stop] = np.abs(away * scale[:, None]).max(axis=0)
         at = (mean[:, None] + away).argmin(axis=0)
-        unlucky[start:stop] = mean[at] - away[at, np.arange(stop - start)]
+        value[start:stop] = mean[at] - away[at, np.arange(stop - start)]
 
     draw_means(root, n_draws, seed, work)
-    return studentize(largest, df, seed), float(unlucky.mean())
+    return studentize(largest, df, seed), value
 
 
 METHOD = Method(
@@ -282,7 +322,8 @@ METHOD = Method(
     requires=any_log,
     needs="two or more models on the same evaluations",
     target="error of the model with the smallest mean loss in this log",
-    guarantee="conservative, whichever model was selected, where the interval of each model holds",
+    guarantee="covers whichever model was selected as the points grow, if the interval of each "
+    "model does",
     fits="as the interval it is based on",
     reference=REFERENCE,
     models=2,

@@ -451,11 +451,15 @@ def take_wilson(result: Result, log: Log) -> Result:
     averaged = result.method == "holdout" and log.design.number("repetition") > 1
     if result.method not in OF_NORMAL_LIMITS or averaged or is_difference(log, None):
         return result
-    at = log.zero_one()
-    if log.noted.get("loss") in NOT_ZERO_ONE:
-        at &= result.columns["estimate"] > 0
+    at = find_proportions(log, result.columns["estimate"])
     if not (at.any() or log.some_cells):
         return result
     words = "wilson" if at.all() and not log.some_cells else SOME_WILSON
     limits = replace_limits(result, at, "wilson")
     return replace(limits, attrs={**limits.attrs, "interval": words})
+
+
+def find_proportions(log: Log, estimate: FloatArray) -> MaskArray:
+    """Find the columns whose losses are 0 or 1, and not just all zero if the loss is another."""
+    at = log.zero_one()
+    return at & (estimate > 0) if log.noted.get("loss") in NOT_ZERO_ONE else at

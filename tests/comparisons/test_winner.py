@@ -126,11 +126,62 @@ def test_models_without_an_error_and_twins():
     losses = (correlated(4, 60) > 1.2).astype(float)
     losses[2] = 0.0
     row = only_row(frame_of(losses).cvci.winner(rng=1))
-    assert row["lower"] == row["upper"] == row["mean"] == 0
-    assert "zero variance" in row["caution"]
+    z = -special.ndtri(0.05 / 8)  # Bonferroni: a model without variance is not in the draws
+    assert row["lower"] == row["mean"] == 0
+    assert row["upper"] == pytest.approx(z**2 / (60 + z**2), rel=1e-12)
+    assert row["caution"] == ""
     twins = correlated(3, 60)
     twins[1] = twins[0]
     assert math.isfinite(only_row(frame_of(twins).cvci.winner(rng=1))["upper"])
+
+
+def test_losses_of_0_and_1_have_limits_of_a_proportion():
+    """Twenty equal models, errors of 5% on 60 points: normal limits cover in half of the runs."""
+    losses = np.random.default_rng(4).random((20, 60, 300)) < 0.05
+    array = xr.DataArray(losses.astype(float), dims=("model", "point", "run"))
+    found = array.cvci.winner(n_draws=500)
+    lower, upper = found["lower"].values, found["upper"].values
+    assert ((lower >= 0) & (upper <= 1)).all()
+    assert ((lower <= found["estimate"].values) & (found["estimate"].values <= upper)).all()
+    assert np.mean((lower <= 0.05) & (upper >= 0.05)) > 0.95
+
+
+def test_wilson_with_the_standard_error_of_groups():
+    index = pd.MultiIndex.from_arrays([np.arange(400) % 40, range(400)], names=["source", "point"])
+    rng = np.random.default_rng(8)
+    errors = (rng.random((400, 4)) < 0.02 + 0.1 * rng.random((40, 4))[np.arange(400) % 40]) * 1.0
+    found = pd.DataFrame(errors, index, list("abcd")).cvci.winner(method="clustered")
+    row = only_row(found)
+    assert 0 < row["lower"] < row["estimate"] < row["upper"] < 1
+    n = row["mean"] * (1 - row["mean"]) / row["se"] ** 2
+    for limit in (row["lower"], row["upper"]):
+        z = abs(limit - row["mean"]) / math.sqrt(limit * (1 - limit) / n)
+        assert z == pytest.approx(2.6, abs=0.25)
+
+
+def test_one_noisy_model_does_not_take_the_estimate_outside_the_limits():
+    rng = np.random.default_rng(5)
+    losses = 434 + 100 * rng.standard_normal((3, 200))
+    losses[2, 7] = 5e8  # mean and standard error of 2.5 million
+    row = only_row(frame_of(losses).cvci.winner())
+    assert row["mean"] < row["estimate"] < row["upper"]
+    assert row["estimate"] - row["mean"] < row["se"]
+
+
+def test_without_a_seed_two_calls_give_the_same_numbers():
+    frame = frame_of(correlated(4, 60))
+    first = frame.cvci.winner()
+    pd.testing.assert_frame_equal(first, frame.cvci.winner())
+    pd.testing.assert_frame_equal(first, frame.cvci.winner(rng=0))
+    assert first.attrs["seed"] == 0
+
+
+def test_of_equal_means_the_first_model_wins_whatever_the_order_of_rows():
+    losses = np.round(correlated(3, 50, means=[0.0, 0.0, 3.0]), 1)
+    losses[1] = np.random.default_rng(1).permutation(losses[0])
+    frame = frame_of(losses)
+    for seed in range(20):
+        assert list(frame.sample(frac=1, random_state=seed).cvci.winner(n_draws=99).index) == ["m0"]
 
 
 def test_what_is_refused():
