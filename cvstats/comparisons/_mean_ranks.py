@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from cvstats.comparisons._pairs import model_columns
+from cvstats.comparisons._pairs import model_columns, rounding_of_means
+from cvstats.core.cells import Moments
 from cvstats.core.design import Design
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_level, listed
@@ -38,7 +39,7 @@ def several_data_sets(design: Design, by: str) -> str | None:
 def read_data_sets(
     losses: Losses, by: str, missing: str, method: Method
 ) -> tuple[Log, FloatArray, IntArray]:
-    """Average each model over each data set: the log, data sets by columns, and the columns."""
+    """Rank the models on each data set: the log, ranks by data set and column, and the columns."""
     checked_level("by", by)
     log = replace(read(losses, missing=missing), used=(by,))
     method.require(log.design, {"by": by})
@@ -49,22 +50,29 @@ def read_data_sets(
             f"the log holds {models} model{'s' if models > 1 else ''}. Expected three or more; "
             f"for two, use compare."
         )
-    return log, log.moments((by,)).location, columns
+    return log, rank_models(log.moments((by,)), columns), columns
 
 
-def mean_ranks(losses: FloatArray, columns: IntArray) -> FloatArray:
-    """Rank models within each data set, 1 for the smallest loss, and average over data sets.
+def rank_models(cells: Moments, columns: IntArray) -> FloatArray:
+    """Rank models within each data set, 1 for the smallest mean loss.
 
-    ``losses`` are data sets by columns, and ``columns`` those of the models, models by carried
-    cells, as is the result: NaN in cells where a model has no losses. Models that tie share the
-    mean of their ranks.
+    ``columns`` are those of the models, models by carried cells. Where a model has no losses the
+    ranks are NaN. Models whose means are equal but for rounding share the mean of their ranks.
     """
     from scipy import stats
 
-    ranks = np.full(columns.shape, np.nan)
-    for c, cell in enumerate(columns.T):
-        if not np.isnan(losses[:, cell]).any():
-            ranks[:, c] = stats.rankdata(losses[:, cell], axis=1).mean(axis=0)
+    n = cells.count[:, None]
+    tiny = rounding_of_means(cells.location, np.sqrt(cells.m2) / n, n)
+    ranks = np.full(cells.mean.shape, np.nan)
+    for cell in columns.T:
+        means = cells.location[:, cell]
+        if not np.isnan(means).any():
+            order = means.argsort(axis=1)
+            apart = np.diff(np.take_along_axis(means, order, 1), prepend=-np.inf)
+            place = np.empty(means.shape)
+            steps = (apart > np.take_along_axis(tiny[:, cell], order, 1)).cumsum(axis=1)
+            np.put_along_axis(place, order, steps, 1)
+            ranks[:, cell] = stats.rankdata(place, axis=1)
     return ranks
 
 

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from cvstats.comparisons._mean_ranks import (
     DEMSAR,
     critical_difference,
-    mean_ranks,
     rank_error,
     read_data_sets,
     several_data_sets,
@@ -98,9 +97,9 @@ def nemenyi(
     if is_dask_frame(losses):
         ask = partial(nemenyi, by=by, alpha=alpha)
         return later(losses, ask, levels=(by,), missing=missing)
-    log, means, columns = read_data_sets(losses, by, missing, METHOD)
-    k, n = len(columns), len(means)
-    rank = mean_ranks(means, columns)
+    log, ranks, columns = read_data_sets(losses, by, missing, METHOD)
+    k, n = len(columns), len(ranks)
+    rank = ranks.mean(axis=0)[columns]
     left, right = np.triu_indices(k, 1)
     gap = (rank[left] - rank[right]).reshape(-1)
     table: dict[str, NDArray[Any]] = {

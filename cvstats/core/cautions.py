@@ -349,6 +349,11 @@ class Caution(IntFlag):
         "Use ordered with estimator='ewc', evaluate more times, or average over longer periods "
         "first.",
     )  # fmt: skip
+    FEW_DATA_SETS = (
+        1 << 60, "few data sets",
+        "There are fewer than 5 data sets: the p-value of the F test may be too small.",
+        "Use test='chi2', which errs on the other side, or add data sets.",
+    )  # fmt: skip
 
 
 @cache

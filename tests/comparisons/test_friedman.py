@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import oracle_many
 import pandas as pd
@@ -67,11 +69,48 @@ def test_against_the_formulas(rows):
     ours = frame.cvci.friedman(test="f")
     if f is None:  # all data sets agree
         assert only_row(np.isinf(ours["statistic"])).all()
-        assert (ours["p_value"] == 0).all()
+        ties = np.unique(rows[0], return_counts=True)[1]
+        orders = math.factorial(k) / math.prod(math.factorial(t) for t in ties)
+        np.testing.assert_allclose(ours["p_value"], orders ** (1 - n), rtol=1e-12)
     else:
         np.testing.assert_allclose(ours["statistic"], float(f), rtol=1e-7, atol=1e-9)
         wanted = 1.0 if chi2 == 0 else stats.f.sf(float(f), k - 1, (k - 1) * (n - 1))
         np.testing.assert_allclose(ours["p_value"], wanted, rtol=1e-6, atol=1e-12)
+
+
+def test_data_sets_that_rank_alike():
+    """Two data sets agree on the order of three models with probability 1/6."""
+    frame = pd.DataFrame([[1.0, 2, 3], [4, 5, 6]]).rename_axis("source")
+    found = only_row(frame.cvci.friedman(test="f").iloc[:1])
+    assert np.isinf(found["statistic"])
+    assert found["p_value"] == pytest.approx(1 / 6, rel=1e-12)
+    assert found["caution"] == "few data sets"
+    assert (frame.cvci.friedman()["caution"] == "").all()
+    five = pd.DataFrame(RNG.normal(size=(5, 3))).rename_axis("source")
+    assert (five.cvci.friedman(test="f")["caution"] == "").all()
+
+
+def test_equal_means_tie_whatever_the_order_of_rows():
+    rng = np.random.default_rng(3)
+    index = pd.MultiIndex.from_product([range(6), range(30)], names=["source", "point"])
+    first = rng.integers(0, 10, 180) / 10
+    second = np.concatenate([rng.permutation(part) for part in first.reshape(6, 30)])
+    frame = pd.DataFrame({"a": first, "b": second, "c": rng.random(180)}, index)
+    frame["d"] = 1 - (frame["a"] > 0.5)
+    frame["e"] = np.concatenate(
+        [rng.permutation(part) for part in frame["d"].to_numpy().reshape(6, 30)]
+    )
+    table, pairs = frame.cvci.friedman(), frame.cvci.nemenyi()
+    assert table["mean_rank"]["a"] == table["mean_rank"]["b"]
+    assert table["mean_rank"]["d"] == table["mean_rank"]["e"]
+    assert pairs["p_value"]["a", "b"] == 1
+    ranks = stats.rankdata(frame.groupby(level="source").mean().round(9), axis=1)
+    wanted = stats.friedmanchisquare(*ranks.T)
+    assert table["p_value"].iloc[0] == pytest.approx(wanted.pvalue, rel=1e-12)
+    for seed in range(20):
+        mixed = frame.sample(frac=1, random_state=seed)
+        pd.testing.assert_frame_equal(mixed.cvci.friedman(), table, check_exact=True)
+        pd.testing.assert_frame_equal(mixed.cvci.nemenyi(), pairs, check_exact=True)
 
 
 def test_points_are_averaged_within_their_data_set():

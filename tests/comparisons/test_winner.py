@@ -245,7 +245,6 @@ def test_the_error_of_the_winner_of_twenty_is_covered(capsys):
         print(f"\nthe error of the best of {many} models, {runs:,} runs; bias in standard errors")
         print(table.round(3).to_string())
     assert (table["its own interval"] < 0.92).all()
-    assert (table["winner"] > 0.93).all()
-    assert (table["winner"].drop("0/1 losses of 30% to 36%") > 0.96).all()
+    assert (table["winner"] > 0.96).all()
     assert (table["bias of the estimate"].abs() < 0.25).all()
     assert (table["bias of the mean"] < -0.7).all()
