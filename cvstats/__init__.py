@@ -24,7 +24,9 @@ from cvstats import accessor as accessor
 from cvstats import errors as errors
 from cvstats.errors import LogError as LogError
 from cvstats.errors import nearest as _nearest
-from cvstats.registry import MODULES as _METHODS
+from cvstats.registry import FUNCTIONS as _FUNCTIONS
+from cvstats.registry import TOOLS as _TOOLS
+from cvstats.registry import find_function as _find_function
 
 # What type checkers and editors read. Python imports a name when it is first asked for: a module
 # is loaded when it is first used, and `import cvstats` stays as quick as its dependencies.
@@ -94,42 +96,19 @@ if TYPE_CHECKING:
 
 __version__ = _version("cvstats")
 
-_MODULES = {
-    **_METHODS,
-    "LabelCounts": "cvstats.label_counts",
-    "Moments": "cvstats.streaming",
-    "Monitor": "cvstats.monitoring",
-    "as_log": "cvstats.io.tidy",
-    "as_scores": "cvstats.scores",
-    "cautions": "cvstats.log.cautions",
-    "evaluate": "cvstats.evaluation",
-    "losses": "cvstats.loss_functions",
-    "monitor": "cvstats.monitoring",
-    "prediction_powered": "cvstats.judging",
-    "read_log": "cvstats.io.read",
-    "read_predictions": "cvstats.io.read",
-    "save_log": "cvstats.io.save",
-    "scan_dask": "cvstats.streaming",
-    "scan_parquet": "cvstats.streaming",
-    "scan_predictions": "cvstats.label_counts",
-    "to_latex": "cvstats.formatting",
-    "to_markdown": "cvstats.formatting",
-}
-"""The module of each public name; methods are found by the names of their files."""
-
 _SUBPACKAGES = ("datasets", "plans", "plot")
 
-__all__ = sorted(["LogError", "accessor", "errors", *_MODULES, *_SUBPACKAGES])
+__all__ = sorted(["LogError", "accessor", "errors", *_FUNCTIONS, *_TOOLS, *_SUBPACKAGES])
 
 
 def _find(name: str) -> object:
     if name in _SUBPACKAGES:
         return _import(f"cvstats.{name}")
-    if name not in _MODULES:
+    if name not in __all__:
         raise AttributeError(
             f"module 'cvstats' has no attribute {name!r}.{_nearest(name, __all__)}"
         )
-    found = globals()[name] = vars(_import(_MODULES[name]))[name]
+    found = globals()[name] = _find_function(name)
     return found
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from cvstats.core.results import Result
 from cvstats.errors import LogError, checked_choice
 from cvstats.evidence import describe_measured
-from cvstats.intervals import find_method, interval_names
+from cvstats.intervals import find_method, interval_names, list_methods
 from cvstats.intervals._method import IntervalMethod, Method
 from cvstats.intervals._proportions import SOME_WILSON, take_wilson
 from cvstats.intervals._recommend import recommend_method, suggest_study
@@ -20,7 +20,6 @@ from cvstats.log.gaps import answer_cells
 from cvstats.log.log import Log, Losses, Table
 from cvstats.log.read import is_dask_frame, read
 from cvstats.options import Missing, check_alpha
-from cvstats.registry import list_methods
 
 
 def methods(losses: Losses) -> pd.DataFrame:

@@ -1,6 +1,7 @@
-"""The public functions that take a log: where each lives, and the same as methods.
+"""Every public function that takes a log: the module it is in, and the same as a method.
 
-Intervals and comparisons are found by the names of their files.
+The names are listed by hand, so that a search for one finds its file, and a broken file breaks
+its own function only. Nothing is imported before it is used.
 """
 
 from __future__ import annotations
@@ -8,40 +9,128 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
+from functools import wraps
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from cvstats import comparisons, intervals
 from cvstats.errors import nearest
 
-if TYPE_CHECKING:
-    from cvstats.intervals._method import Method
-
-
-OTHERS = {
-    "diagnose": "diagnostics",
-    "interval": "recommend",
-    "methods": "recommend",
-    "moments": "describe",
-    "report": "reporting",
-    "summary": "reporting",
+INTERVALS = {
+    "bootstrap_632": "cvstats.intervals.bootstrap_632",
+    "bootstrap_oob": "cvstats.intervals.bootstrap_oob",
+    "case_bootstrap": "cvstats.intervals.case_bootstrap",
+    "clustered": "cvstats.intervals.clustered",
+    "conservative_z": "cvstats.intervals.conservative_z",
+    "corrected_t": "cvstats.intervals.corrected_t",
+    "cv_t": "cvstats.intervals.cv_t",
+    "five_by_two": "cvstats.intervals.five_by_two",
+    "holdout": "cvstats.intervals.holdout",
+    "location_shifted": "cvstats.intervals.location_shifted",
+    "naive": "cvstats.intervals.naive",
+    "nested_cv": "cvstats.intervals.nested_cv",
+    "ordered": "cvstats.intervals.ordered",
+    "out_of_source": "cvstats.intervals.out_of_source",
+    "quadratic": "cvstats.intervals.quadratic",
+    "replace_one": "cvstats.intervals.replace_one",
+    "two_stage": "cvstats.intervals.two_stage",
+    "wald": "cvstats.intervals.wald",
+    "wild_cluster": "cvstats.intervals.wild_cluster",
 }
-"""Functions of a log that are neither an interval nor a comparison, and their modules."""
-
-MODULES = {
-    **{name: f"cvstats.intervals.{name}" for name in intervals.NAMES},
-    **{name: f"cvstats.comparisons.{name}" for name in comparisons.NAMES},
-    **{name: f"cvstats.{module}" for name, module in OTHERS.items()},
+STATISTICS = {
+    "answers": "cvstats.intervals.answers",
+    "decompose": "cvstats.intervals.decompose",
+    "heterogeneity": "cvstats.intervals.heterogeneity",
+    "source_components": "cvstats.intervals.source_components",
+    "source_estimators": "cvstats.intervals.source_estimators",
 }
-"""Every function that takes a log, and the module that has it."""
+COMPARISONS = {
+    "best_set": "cvstats.comparisons.best_set",
+    "cochran_q": "cvstats.comparisons.cochran_q",
+    "compare": "cvstats.comparisons.compare",
+    "difference": "cvstats.comparisons.difference",
+    "equivalence": "cvstats.comparisons.equivalence",
+    "friedman": "cvstats.comparisons.friedman",
+    "mcnemar": "cvstats.comparisons.mcnemar",
+    "nemenyi": "cvstats.comparisons.nemenyi",
+    "power": "cvstats.comparisons.power",
+    "rope": "cvstats.comparisons.rope",
+    "winner": "cvstats.comparisons.winner",
+}
+VIEWS = {
+    "diagnose": "cvstats.diagnostics",
+    "interval": "cvstats.recommend",
+    "methods": "cvstats.recommend",
+    "moments": "cvstats.describe",
+    "report": "cvstats.reporting",
+    "summary": "cvstats.reporting",
+}
+FUNCTIONS = {**INTERVALS, **STATISTICS, **COMPARISONS, **VIEWS}
+"""The module of each function that takes a log; each is also a method of the accessor."""
 
-LOSSES_ENTRY = re.compile(r"^    losses : .*\n(?:^        .*\n)+", re.MULTILINE)
+TOOLS = {
+    "LabelCounts": "cvstats.label_counts",
+    "Moments": "cvstats.streaming",
+    "Monitor": "cvstats.monitoring",
+    "as_log": "cvstats.io.tidy",
+    "as_scores": "cvstats.scores",
+    "cautions": "cvstats.log.cautions",
+    "evaluate": "cvstats.evaluation",
+    "losses": "cvstats.loss_functions",
+    "monitor": "cvstats.monitoring",
+    "prediction_powered": "cvstats.judging",
+    "read_log": "cvstats.io.read",
+    "read_predictions": "cvstats.io.read",
+    "save_log": "cvstats.io.save",
+    "scan_dask": "cvstats.streaming",
+    "scan_parquet": "cvstats.streaming",
+    "scan_predictions": "cvstats.label_counts",
+    "to_latex": "cvstats.formatting",
+    "to_markdown": "cvstats.formatting",
+}
+"""The module of each other public function or class."""
 
 
-def find_function(name: str) -> Callable[..., Any]:
-    """Import a function that takes a log."""
-    function: Callable[..., Any] = vars(import_module(MODULES[name]))[name]
-    return function
+def find_function(name: str) -> Any:
+    """Import a public function by its name."""
+    return vars(import_module({**FUNCTIONS, **TOOLS}[name]))[name]
+
+
+# --- the same as methods --------------------------------------------------------------------------
+
+LOSSES_ENTRY = re.compile(r"^losses : .*\n(?:^    .*\n)+", re.MULTILINE)
+
+
+def describe_method(function: Callable[..., Any]) -> str:
+    """Take the log, which a method does not have as a parameter, out of a docstring."""
+    return LOSSES_ENTRY.sub("", inspect.getdoc(function) or "", count=1)
+
+
+def make_method(function: Callable[..., Any], attribute: str | None) -> Any:
+    """Make a method of a function whose first parameter is the log."""
+    signature = inspect.signature(function)
+    first, *rest = signature.parameters.values()
+
+    @wraps(function)
+    def method(self: Any, *args: Any, **options: Any) -> Any:
+        for option in options:
+            if option not in signature.parameters:
+                raise unknown_option(function.__name__, option, [known.name for known in rest])
+        return function(getattr(self, attribute) if attribute else self, *args, **options)
+
+    itself = first.replace(name="self", annotation=inspect.Parameter.empty)
+    vars(method)["__signature__"] = signature.replace(parameters=[itself, *rest])
+    method.__doc__ = describe_method(function)
+    return method
+
+
+def unknown_option(name: str, option: str, known: list[str]) -> TypeError:
+    """List the options of a method, and say how models are compared for each label of a level."""
+    way = nearest(option, known)
+    if option == "by" and "reference" in known:
+        way = " Differences are a log of their own: log.cvci.difference().cvci.wald(by='source')."
+    return TypeError(
+        f"{name}() has no option {option!r}. Expected some of {', '.join(known)}.{way}"
+    )
 
 
 class LazyMethod:
@@ -61,50 +150,11 @@ class LazyMethod:
     def __init__(self, name: str, attribute: str | None = None) -> None:
         self._name, self._attribute = name, attribute
 
-    def __set_name__(self, owner: type, name: str) -> None:
-        """Remember the class whose method this is."""
-        self._owner = owner
-
-    def __get__(self, instance: object | None, owner: type | None = None) -> Any:
+    def __get__(self, instance: object, owner: type) -> Any:
         """Put the method in the place of this object, and return it."""
         method = make_method(find_function(self._name), self._attribute)
-        setattr(self._owner, self._name, method)
+        setattr(owner, self._name, method)
         return method.__get__(instance, owner)
-
-
-def unknown_option(name: str, option: str, known: list[str]) -> TypeError:
-    """List the options of a method, and say how models are compared for each label of a level."""
-    way = nearest(option, known)
-    if option == "by" and "reference" in known:
-        way = " Differences are a log of their own: log.cvci.difference().cvci.wald(by='source')."
-    return TypeError(
-        f"{name}() has no option {option!r}. Expected some of {', '.join(known)}.{way}"
-    )
-
-
-def make_method(function: Callable[..., Any], attribute: str | None) -> Any:
-    """Make a method of a function whose first parameter is the log."""
-    signature = inspect.signature(function)
-
-    def method(self: Any, *args: Any, **options: Any) -> Any:
-        for option in options:
-            if option not in signature.parameters:
-                raise unknown_option(function.__name__, option, list(signature.parameters)[1:])
-        return function(getattr(self, attribute) if attribute else self, *args, **options)
-
-    first, *rest = signature.parameters.values()
-    parameters = [first.replace(name="self", annotation=inspect.Parameter.empty), *rest]
-    facts = {
-        "__name__": function.__name__,
-        "__qualname__": function.__qualname__,
-        "__module__": function.__module__,
-        "__doc__": LOSSES_ENTRY.sub("", function.__doc__ or "", count=1),
-        "__signature__": signature.replace(parameters=parameters),
-        "__wrapped__": function,
-    }
-    for name, fact in facts.items():
-        setattr(method, name, fact)
-    return method
 
 
 def add_methods(
@@ -121,15 +171,6 @@ def add_methods(
     without : tuple of str
         Functions to leave out.
     """
-    for name in MODULES:
+    for name in FUNCTIONS:
         if name not in without:
-            method = LazyMethod(name, attribute)
-            method.__set_name__(owner, name)
-            setattr(owner, name, method)
-
-
-def list_methods() -> list[Method]:
-    """List the records of all methods: intervals, other statistics, comparisons."""
-    found: list[Method] = [intervals.find_method(name) for name in intervals.NAMES]
-    found.sort(key=lambda method: not method.is_interval)
-    return found + [comparisons.find_method(name) for name in comparisons.NAMES]
+            setattr(owner, name, LazyMethod(name, attribute))

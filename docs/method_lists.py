@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from cvstats import comparisons, intervals
 from cvstats.core.cautions import Caution
 from cvstats.diagnostics import CHECKS
+from cvstats.intervals import list_methods
 from cvstats.intervals._method import Method
 from cvstats.metrics import METRICS
-from cvstats.registry import MODULES, list_methods
+from cvstats.registry import COMPARISONS, FUNCTIONS, INTERVALS, STATISTICS
 
 FOLDER = Path(__file__).parent / "api"
 ACCESSORS = {"pandas": "DataFrame", "xarray": "DataArray"}
@@ -26,19 +26,17 @@ READS = {
 def write_lists() -> list[str]:
     """Write a file for each list that a page includes, and return their paths."""
     every = list_methods()
-    of_intervals = [method.name for method in every if method.is_interval]
-    others = [name for name in intervals.NAMES if name not in of_intervals]
     texts = {
-        "intervals": autosummary("cvstats", "Intervals", of_intervals),
-        "statistics": autosummary("cvstats", "What a log contains", ["moments", *others]),
-        "comparisons": autosummary("cvstats", "Comparisons", comparisons.NAMES),
+        "intervals": autosummary("cvstats", "Intervals", INTERVALS),
+        "statistics": autosummary("cvstats", "What a log contains", ["moments", *STATISTICS]),
+        "comparisons": autosummary("cvstats", "Comparisons", COMPARISONS),
         "methods": table(every),
         "metrics": table_of_metrics(),
         "checks": table_of_checks(),
         "cautions": table_of_cautions(),
     }
     for module, kind in ACCESSORS.items():
-        names = [f"{kind}.cvci.{name}" for name in MODULES]
+        names = [f"{kind}.cvci.{name}" for name in FUNCTIONS]
         texts[f"accessor_{module}"] = autosummary(
             module, f"Accessor of {module}", names, template="autosummary/accessor_method.rst"
         )

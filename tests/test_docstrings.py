@@ -9,7 +9,7 @@ import pytest
 
 import cvstats
 from cvstats.accessor import CVAccessor
-from cvstats.registry import list_methods
+from cvstats.intervals import list_methods
 
 ROOMS = {name: getattr(cvstats, name) for name in ("datasets", "plans", "plot")}
 PUBLIC = {name: getattr(cvstats, name) for name in cvstats.__all__} | {

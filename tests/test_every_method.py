@@ -13,8 +13,7 @@ from rows import only_row
 
 import cvstats
 from cvstats.errors import LogError
-from cvstats.intervals import find_method, interval_names
-from cvstats.registry import list_methods
+from cvstats.intervals import find_method, interval_names, list_methods
 
 LIMITS = ["estimate", "lower", "upper", "se"]
 LOGS = {name: golden.log_named(name) for name in golden.LOGS}

@@ -107,7 +107,7 @@ def test_a_metric_is_measured_on_metrics():
 
 @pytest.mark.parametrize("part", ["intervals", "comparisons"])
 def test_every_method_was_measured(part):
-    from cvstats.registry import list_methods
+    from cvstats.intervals import list_methods
 
     wanted = {
         "intervals": [method.name for method in list_methods() if method.is_interval],

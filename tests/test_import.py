@@ -201,4 +201,4 @@ told = pydoc.plain(pydoc.render_doc(cvstats.accessor.CVAccessor))
 
 def test_a_method_leads_to_its_function():
     for name in METHODS:
-        assert inspect.unwrap(getattr(CVAccessor, name)) is getattr(cvstats, name)
+        assert getattr(CVAccessor, name).__wrapped__ is getattr(cvstats, name)

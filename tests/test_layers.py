@@ -17,6 +17,7 @@ import pytest
 LAYERS = {
     "errors": 0,
     "options": 1,
+    "registry": 1,
     "datasets": 1,
     "evidence": 3,
     "core": 2,
@@ -29,7 +30,6 @@ LAYERS = {
     "io": 6,
     "comparisons": 6,
     "evaluation": 6,
-    "registry": 7,
     **dict.fromkeys(("describe", "formatting", "judging", "scores", "recommend", "streaming"), 8),
     **dict.fromkeys(("diagnostics", "label_counts", "monitoring"), 9),
     "plot": 10,

@@ -17,7 +17,7 @@ from strategies import dense, listed_coords, stacked
 
 import cvstats
 from cvstats.errors import LogError
-from cvstats.registry import list_methods
+from cvstats.intervals import list_methods
 
 GIVEN = {
     "margin": 0.5, "effect": 0.5, "rng": 0, "n_draws": 199, "no_information": 1.0,

@@ -15,8 +15,7 @@ from rows import only_row
 
 import cvstats
 from cvstats.errors import LogError
-from cvstats.intervals import interval_names
-from cvstats.registry import list_methods
+from cvstats.intervals import interval_names, list_methods
 
 METHODS = {method.name: method for method in list_methods()}
 INTERVALS = interval_names()

@@ -49,7 +49,7 @@ from cvstats.intervals._differences import (
     repeats_folds,
 )
 from cvstats.intervals._groups import doubt_sources
-from cvstats.intervals._method import Method
+from cvstats.intervals._method import Comparison
 from cvstats.intervals._references import RELATIVE_STABILITY
 from cvstats.intervals._requirements import partition
 from cvstats.log.gaps import answer_cells
@@ -66,6 +66,18 @@ SMALL_FOLD = 20
 Numbers: TypeAlias = dict[str, NDArray[np.generic]]
 
 
+@Comparison(
+    requires=partition,
+    needs="one test set or a K-fold partition, repeated or not, and two models or more",
+    target="the models with the smallest average test error of those trained in this "
+    "cross-validation",
+    guarantee="holds each best model as the points grow, "
+    f"{RELATIVELY_STABLE}; one test set needs independent points alone",
+    fits="K for each model and repetition",
+    reference="Lei (2020), JASA 115(532), 1978-1997, doi:10.1080/01621459.2019.1672556; "
+    f"{RELATIVE_STABILITY}",
+    needs_losses=True,
+)
 def best_set(
     losses: Losses,
     *,
@@ -192,7 +204,6 @@ def best_set(
     gradient_boosting      0.1689    True           1           1
     naive_bayes            0.1731   False           3           3
     """
-    METHOD.check_options(locals())
     check_draws(n_draws, alpha)
     check_screening(screening, alpha)
     check_rng(rng)
@@ -215,7 +226,7 @@ def choose_models(
     seed: int,
 ) -> Result:
     """Find the models that may be best, in each carried cell."""
-    METHOD.require(log.design)
+    best_set.record.require(log.design)
     if not log.in_memory:
         raise LogError(
             "this log is lazy or holds moments only, and best_set needs its losses one by one. "
@@ -247,7 +258,7 @@ def choose_models(
     caution[unstable] |= np.int64(Caution.UNSTABLE_DIFFERENCE)
     caution[~np.isnan(pilot.estimate)] |= np.int64(pilot.doubt)
     attrs: dict[str, Any] = {
-        **METHOD.facts(), **pilot.attrs, "alpha": alpha, "n_draws": n_draws, "seed": seed,
+        **best_set.record.facts(), **pilot.attrs, "alpha": alpha, "n_draws": n_draws, "seed": seed,
         "interval_method": chosen,
     }  # fmt: skip
     if screening is not None:
@@ -637,18 +648,3 @@ def subtract_directly(
     few = Differences(log.panels, columns[pairs[:, 0]], columns[pairs[:, 1]])
     found = log.moments(by, few)
     return found.m2.sum(axis=0), found.over(()).location[0]
-
-
-METHOD = Method(
-    best_set,
-    requires=partition,
-    needs="one test set or a K-fold partition, repeated or not, and two models or more",
-    target="the models with the smallest average test error of those trained in this "
-    "cross-validation",
-    guarantee="holds each best model as the points grow, "
-    f"{RELATIVELY_STABLE}; one test set needs independent points alone",
-    fits="K for each model and repetition",
-    reference="Lei (2020), JASA 115(532), 1978-1997, doi:10.1080/01621459.2019.1672556; "
-    f"{RELATIVE_STABILITY}",
-    needs_losses=True,
-)

@@ -13,7 +13,7 @@ from cvstats.core.results import Result
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.intervals._groups import flag_ignored_sources
-from cvstats.intervals._method import Method
+from cvstats.intervals._method import Comparison
 from cvstats.intervals._requirements import one_test_per_point
 from cvstats.log.gaps import answer_cells
 from cvstats.log.log import Log, Losses, Table
@@ -21,6 +21,18 @@ from cvstats.log.read import read
 from cvstats.options import Missing
 
 
+@Comparison(
+    requires=one_test_per_point,
+    needs="losses of 0 and 1 of each point, evaluated once",
+    target="differences of the error rates of the models that were trained",
+    guarantee="exact as the points grow on which models disagree",
+    fits="1 for a test set, K for folds",
+    reference="Cochran (1950), Biometrika 37, 256-266, doi:10.1093/biomet/37.3-4.256",
+    models=2,
+    of_losses=find_other_loss,
+    needs_losses=True,
+    takes_metrics=False,
+)
 def cochran_q(losses: Losses, *, missing: Missing = "raise") -> Table:
     r"""Test whether several models err equally often: Cochran's Q.
 
@@ -89,12 +101,12 @@ def cochran_q(losses: Losses, *, missing: Missing = "raise") -> Table:
 
 def compare_error_rates(log: Log) -> Result:
     """Test whether the models of a log err equally often, in each carried cell."""
-    METHOD.require(log.design)
+    cochran_q.record.require(log.design)
     columns = model_columns(log)
     models = len(columns)
     if models < 2:
         raise LogError("the log holds one model. Expected two or more.")
-    check_binary(log, METHOD)
+    check_binary(log, cochran_q.record)
     estimate = log.moments(()).location[0]
     cell = log.moments((), pair_all_models(log))
     width = log.panels.width
@@ -108,7 +120,7 @@ def compare_error_rates(log: Log) -> Result:
         "n_points": np.full(width, int(cell.count[0])),
     }
     caution = np.where(np.isnan(estimate), np.int64(Caution.NO_LOSSES), np.int64(0))
-    result = Result("cochran_q", table, caution, METHOD.facts())
+    result = Result("cochran_q", table, caution, cochran_q.record.facts())
     return flag_ignored_sources(result, log.design, of_means=False)
 
 
@@ -123,18 +135,3 @@ def compute(cell: Moments, models: int) -> tuple[FloatArray, FloatArray]:
     q = (models - 1) * ((n10 - n01) ** 2).sum(axis=0) / np.maximum(total, 1)
     p = np.where(np.isnan(q), np.nan, special.chdtrc(models - 1, q))
     return q, p
-
-
-METHOD = Method(
-    cochran_q,
-    requires=one_test_per_point,
-    needs="losses of 0 and 1 of each point, evaluated once",
-    target="differences of the error rates of the models that were trained",
-    guarantee="exact as the points grow on which models disagree",
-    fits="1 for a test set, K for folds",
-    reference="Cochran (1950), Biometrika 37, 256-266, doi:10.1093/biomet/37.3-4.256",
-    models=2,
-    of_losses=find_other_loss,
-    needs_losses=True,
-    takes_metrics=False,
-)

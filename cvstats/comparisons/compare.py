@@ -35,7 +35,7 @@ from cvstats.core.results import Result, half_widths
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.intervals._differences import OF_INTERVAL
-from cvstats.intervals._method import Method
+from cvstats.intervals._method import Comparison
 from cvstats.intervals._references import BAYLE, RELATIVE_STABILITY
 from cvstats.large.lazy import adjust_lazily, has_lazy_losses, later
 from cvstats.log.log import Log, Losses
@@ -43,6 +43,16 @@ from cvstats.log.read import is_dask_frame
 from cvstats.options import Alternative, Missing, Rng, check_rng, seed_of, whole_number
 
 
+@Comparison(
+    requires=any_log,
+    needs="two or more models on the same evaluations",
+    target="difference of their errors, as the interval it is based on",
+    guarantee=OF_INTERVAL,
+    fits="as the interval it is based on",
+    reference=f"{BAYLE}; {RELATIVE_STABILITY}",
+    models=2,
+    takes_scores=True,
+)
 def compare(
     losses: Losses,
     other: Losses | None = None,
@@ -213,7 +223,6 @@ def compare(
     random_forest     ridge     181.842 -21.046  384.729       0.158
     gradient_boosting ridge     143.377 -56.530  343.284       0.160
     """
-    METHOD.check_options(locals())
     given = check_method_options(method, options)
     looked_at = None
     if anytime:
@@ -373,16 +382,3 @@ def keep_own_tests(base: Result, *, alternative: str) -> Result:
     caution[np.isnan(tests["p_value"]) & ~np.isnan(estimate)] |= np.int64(Caution.NO_TEST)
     attrs = {**base.attrs, "alternative": alternative}
     return Result(base.method, {"difference": estimate, **tests, **columns}, caution, attrs)
-
-
-METHOD = Method(
-    compare,
-    requires=any_log,
-    needs="two or more models on the same evaluations",
-    target="difference of their errors, as the interval it is based on",
-    guarantee=OF_INTERVAL,
-    fits="as the interval it is based on",
-    reference=f"{BAYLE}; {RELATIVE_STABILITY}",
-    models=2,
-    takes_scores=True,
-)

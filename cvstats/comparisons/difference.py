@@ -7,13 +7,24 @@ from typing import Any
 
 from cvstats.comparisons._pairs import any_log, check_one_partner, choose_pairs
 from cvstats.intervals._differences import DIFFERENCES
-from cvstats.intervals._method import Method
+from cvstats.intervals._method import Comparison
 from cvstats.intervals._references import BAYLE, RELATIVE_STABILITY
 from cvstats.log.align import against, every_pair, facts_of_differences, subtracted
 from cvstats.log.log import Losses
 from cvstats.log.read import read
 
 
+@Comparison(
+    requires=any_log,
+    needs="two or more models on the same evaluations",
+    target="the log of paired differences, itself a log",
+    guarantee="none by itself; the interval taken of it states what holds for differences",
+    fits="as the log has",
+    reference=f"{BAYLE}; {RELATIVE_STABILITY}",
+    models=2,
+    needs_losses=True,
+    takes_lazy_losses=True,
+)
 def difference(losses: Losses, other: Losses | None = None, *, reference: Hashable = None) -> Any:
     """Take paired differences: the loss of the model minus the loss of the other.
 
@@ -75,17 +86,3 @@ def difference(losses: Losses, other: Losses | None = None, *, reference: Hashab
         gaps.attrs = facts_of_differences(losses.attrs)
     gaps.attrs = {**gaps.attrs, **DIFFERENCES}
     return gaps
-
-
-METHOD = Method(
-    difference,
-    requires=any_log,
-    needs="two or more models on the same evaluations",
-    target="the log of paired differences, itself a log",
-    guarantee="none by itself; the interval taken of it states what holds for differences",
-    fits="as the log has",
-    reference=f"{BAYLE}; {RELATIVE_STABILITY}",
-    models=2,
-    needs_losses=True,
-    takes_lazy_losses=True,
-)

@@ -37,7 +37,7 @@ from cvstats.core.results import Result, half_widths
 from cvstats.core.types import MaskArray
 from cvstats.errors import LogError, NotGiven, is_number
 from cvstats.intervals._differences import OF_INTERVAL
-from cvstats.intervals._method import Method
+from cvstats.intervals._method import Comparison
 from cvstats.intervals._references import RELATIVE_STABILITY
 from cvstats.large.lazy import has_lazy_losses, later
 from cvstats.log.log import Log, Losses
@@ -47,6 +47,17 @@ from cvstats.options import Missing
 Margin: TypeAlias = float | tuple[float | None, float | None]
 
 
+@Comparison(
+    requires=any_log,
+    needs="two or more models on the same evaluations",
+    target="whether a difference is too small to matter",
+    guarantee=OF_INTERVAL,
+    fits="as the interval it is based on",
+    reference="Schuirmann (1987), Journal of Pharmacokinetics and Biopharmaceutics 15, 657-680, "
+    f"doi:10.1007/BF01068419; {RELATIVE_STABILITY}",
+    models=2,
+    takes_scores=True,
+)
 def equivalence(
     losses: Losses,
     other: Losses | None = None,
@@ -154,7 +165,6 @@ def equivalence(
     model               other
     logistic_regression gradient_boosting      0.0006  0.0003  0.001        True
     """
-    METHOD.check_options(locals())
     if alpha >= 0.5:
         raise LogError(f"alpha={alpha!r} leaves no interval at 1 - 2 alpha. Expected below 0.5.")
     ends = check_margin(margin)
@@ -260,17 +270,3 @@ def check_margin(margin: object, *, zero: bool = False) -> tuple[float, float]:
     if not low < high or low == np.inf or high == -np.inf or (np.isinf(low) and np.isinf(high)):
         raise refusal
     return low, high
-
-
-METHOD = Method(
-    equivalence,
-    requires=any_log,
-    needs="two or more models on the same evaluations",
-    target="whether a difference is too small to matter",
-    guarantee=OF_INTERVAL,
-    fits="as the interval it is based on",
-    reference="Schuirmann (1987), Journal of Pharmacokinetics and Biopharmaceutics 15, 657-680, "
-    f"doi:10.1007/BF01068419; {RELATIVE_STABILITY}",
-    models=2,
-    takes_scores=True,
-)

@@ -18,13 +18,26 @@ from cvstats.comparisons._mean_ranks import (
 from cvstats.core.cautions import Caution
 from cvstats.core.results import Result
 from cvstats.core.types import FloatArray
-from cvstats.intervals._method import Method
+from cvstats.intervals._method import Comparison
 from cvstats.large.lazy import later
 from cvstats.log.log import Losses, Table
 from cvstats.log.read import is_dask_frame
 from cvstats.options import Missing
 
 
+@Comparison(
+    requires=several_data_sets,
+    needs="a level that names data sets, two or more, and three models or more",
+    target="mean ranks of the models over data sets drawn as these were",
+    guarantee="exact as the data sets grow, if they are independent",
+    fits="as the log has",
+    reference=DEMSAR,
+    models=3,
+    takes_scores=True,
+    needs_pairs=False,
+    level_option="by",
+    takes_metrics="averaged",
+)
 def friedman(
     losses: Losses,
     *,
@@ -114,12 +127,11 @@ def friedman(
     >>> round(table.attrs["critical_difference"], 4)
     0.9568
     """
-    METHOD.check_options(locals())
     if is_dask_frame(losses):
         ask = partial(friedman, by=by, test=test, alpha=alpha)
         answer: Table = later(losses, ask, levels=(by,), missing=missing)
         return answer
-    log, ranks, columns = read_data_sets(losses, by, missing, METHOD)
+    log, ranks, columns = read_data_sets(losses, by, missing, friedman.record)
     k, (n, width) = len(columns), ranks.shape
     rank, statistic, p = ranks.mean(axis=0), np.full(width, np.nan), np.full(width, np.nan)
     for cell in columns.T:
@@ -134,7 +146,7 @@ def friedman(
     }
     few = Caution.FEW_DATA_SETS if test == "f" and n < FEWEST else 0
     caution = np.where(np.isnan(rank), np.int64(Caution.NO_LOSSES), np.int64(few))
-    attrs: dict[str, Any] = {**METHOD.facts(), "by": by, "test": test, "alpha": alpha}
+    attrs: dict[str, Any] = {**friedman.record.facts(), "by": by, "test": test, "alpha": alpha}
     return log.label(Result("friedman", table, caution, attrs))
 
 
@@ -165,19 +177,3 @@ def compute(ranks: FloatArray, *, test: str) -> tuple[float, float]:
         return np.inf, float(orders ** (1 - n))
     f = (n - 1) * chi2 / (n * (k - 1) - chi2)
     return f, float(stats.f.sf(f, k - 1, (k - 1) * (n - 1)))
-
-
-METHOD = Method(
-    friedman,
-    requires=several_data_sets,
-    needs="a level that names data sets, two or more, and three models or more",
-    target="mean ranks of the models over data sets drawn as these were",
-    guarantee="exact as the data sets grow, if they are independent",
-    fits="as the log has",
-    reference=DEMSAR,
-    models=3,
-    takes_scores=True,
-    needs_pairs=False,
-    level_option="by",
-    takes_metrics="averaged",
-)

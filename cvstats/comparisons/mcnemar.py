@@ -20,7 +20,7 @@ from cvstats.core.results import Result
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_flag
 from cvstats.intervals._groups import flag_ignored_sources
-from cvstats.intervals._method import Method
+from cvstats.intervals._method import Comparison, Method
 from cvstats.intervals._proportions import binomial_p_values
 from cvstats.intervals._requirements import one_test_per_point
 from cvstats.log.gaps import answer_cells
@@ -28,6 +28,36 @@ from cvstats.log.log import Log, Losses
 from cvstats.options import Missing
 
 
+def find_other_loss(log: Log) -> str | None:
+    """Find a loss other than 0 and 1, and say where; carried cells may be masked."""
+    masked = log.masked()
+    if len(masked) == 0 and binary_columns(log.design, log.panels).all():
+        return None
+    for j in np.setdiff1d(np.arange(log.panels.width), masked).tolist():
+        values = log.panels.column(j, 0, log.design.size)
+        here = values if log.design.present is None else values[log.design.present]
+        odd = here[(here != 0) & (here != 1) & ~np.isnan(here)]  # NaN is named by its label later
+        if len(odd):
+            return (
+                f"{log.name(j)} holds {odd[0]:g}. Expected the zero-one loss: "
+                f"cvstats.losses(…, loss='zero_one'); for other losses, use compare."
+            )
+    return None
+
+
+@Comparison(
+    requires=one_test_per_point,
+    needs="losses of 0 and 1 of each point, evaluated once",
+    target="difference of the error rates of the models that were trained",
+    guarantee="given the models exact by the binomial test; by chi-squared, and over several "
+    "folds, as the discordant points grow",
+    fits="1 for a test set, K for folds",
+    reference="McNemar (1947), Psychometrika 12, 153-157, doi:10.1007/BF02295996",
+    models=2,
+    of_losses=find_other_loss,
+    needs_losses=True,
+    takes_metrics=False,
+)
 def mcnemar(
     losses: Losses,
     other: Losses | None = None,
@@ -118,7 +148,6 @@ def mcnemar(
     logistic_regression gradient_boosting  105  114     0.3699      0.5431  chi2
     naive_bayes         gradient_boosting  448  584    17.9225      0.0000  chi2
     """
-    METHOD.check_options(locals())
     checked_flag("correction", correction)
     log, pairs, differences = read_pairs(losses, other, reference, missing)
     run = partial(count_and_test, test=test, correction=correction)
@@ -130,8 +159,8 @@ def count_and_test(
     log: Log, differences: Differences, *, test: str | None, correction: bool
 ) -> Result:
     """Test pairs of models of a log that holds 0/1 losses of each point once."""
-    METHOD.require(log.design)
-    check_binary(log, METHOD)
+    mcnemar.record.require(log.design)
+    check_binary(log, mcnemar.record)
     result = compute(log.moments((), differences), test=test, correction=correction)
     return flag_ignored_sources(result, log.design, of_means=False)
 
@@ -162,7 +191,7 @@ def compute(cell: Moments, *, test: str | None, correction: bool) -> Result:
         "test": np.where(exact, "exact", np.where(mid_p, "mid-p", "chi2")),
         "n_points": np.full(total.shape, int(cell.count[0])),
     }
-    return Result("mcnemar", columns, caution, METHOD.facts())
+    return Result("mcnemar", columns, caution, mcnemar.record.facts())
 
 
 def count_discordant(cell: Moments) -> tuple[FloatArray, FloatArray]:
@@ -176,40 +205,7 @@ def whole_counts(values: FloatArray) -> IntArray:
     return np.where(np.isnan(values), 0, values).astype(np.int64)
 
 
-def find_other_loss(log: Log) -> str | None:
-    """Find a loss other than 0 and 1, and say where; carried cells may be masked."""
-    masked = log.masked()
-    if len(masked) == 0 and binary_columns(log.design, log.panels).all():
-        return None
-    for j in np.setdiff1d(np.arange(log.panels.width), masked).tolist():
-        values = log.panels.column(j, 0, log.design.size)
-        here = values if log.design.present is None else values[log.design.present]
-        odd = here[(here != 0) & (here != 1) & ~np.isnan(here)]  # NaN is named by its label later
-        if len(odd):
-            return (
-                f"{log.name(j)} holds {odd[0]:g}. Expected the zero-one loss: "
-                f"cvstats.losses(…, loss='zero_one'); for other losses, use compare."
-            )
-    return None
-
-
 def check_binary(log: Log, method: Method) -> None:
     """Refuse losses other than 0 and 1."""
     if (words := find_other_loss(log)) is not None:
         raise LogError(f"{method.name} needs losses that are 0 or 1, and {words}")
-
-
-METHOD = Method(
-    mcnemar,
-    requires=one_test_per_point,
-    needs="losses of 0 and 1 of each point, evaluated once",
-    target="difference of the error rates of the models that were trained",
-    guarantee="given the models exact by the binomial test; by chi-squared, and over several "
-    "folds, as the discordant points grow",
-    fits="1 for a test set, K for folds",
-    reference="McNemar (1947), Psychometrika 12, 153-157, doi:10.1007/BF02295996",
-    models=2,
-    of_losses=find_other_loss,
-    needs_losses=True,
-    takes_metrics=False,
-)

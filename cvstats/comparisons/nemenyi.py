@@ -19,13 +19,26 @@ from cvstats.comparisons._mean_ranks import (
 from cvstats.core.cautions import Caution
 from cvstats.core.results import Result
 from cvstats.core.types import FloatArray
-from cvstats.intervals._method import Method
+from cvstats.intervals._method import Comparison
 from cvstats.large.lazy import later
 from cvstats.log.log import Losses
 from cvstats.log.read import is_dask_frame
 from cvstats.options import Missing
 
 
+@Comparison(
+    requires=several_data_sets,
+    needs="a level that names data sets, two or more, and three models or more",
+    target="differences of mean ranks over data sets drawn as these were",
+    guarantee="exact as the data sets grow, if they are independent",
+    fits="as the log has",
+    reference=DEMSAR,
+    models=3,
+    takes_scores=True,
+    needs_pairs=False,
+    level_option="by",
+    takes_metrics="averaged",
+)
 def nemenyi(
     losses: Losses, *, by: str = "source", alpha: float = 0.05, missing: Missing = "raise"
 ) -> Any:
@@ -93,11 +106,10 @@ def nemenyi(
                         naive_bayes                  -1.25   0.0062
     gradient_boosting   naive_bayes                  -1.50   0.0007
     """
-    METHOD.check_options(locals())
     if is_dask_frame(losses):
         ask = partial(nemenyi, by=by, alpha=alpha)
         return later(losses, ask, levels=(by,), missing=missing)
-    log, ranks, columns = read_data_sets(losses, by, missing, METHOD)
+    log, ranks, columns = read_data_sets(losses, by, missing, nemenyi.record)
     k, n = len(columns), len(ranks)
     rank = ranks.mean(axis=0)[columns]
     left, right = np.triu_indices(k, 1)
@@ -109,7 +121,7 @@ def nemenyi(
         "n_blocks": np.full(gap.shape, n),
     }
     caution = np.where(np.isnan(gap), np.int64(Caution.NO_LOSSES), np.int64(0))
-    attrs: dict[str, Any] = {**METHOD.facts(), "by": by, "alpha": alpha}
+    attrs: dict[str, Any] = {**nemenyi.record.facts(), "by": by, "alpha": alpha}
     pairs = list(combinations(log.labels.models, 2))
     return log.label_pairs(pairs, Result("nemenyi", table, caution, attrs))
 
@@ -123,19 +135,3 @@ def compute(gap: FloatArray, n: int, k: int) -> FloatArray:
     p[known] = stats.studentized_range.sf(np.abs(gap[known]) / rank_error(n, k), k, np.inf)
     clipped: FloatArray = np.clip(p, 0.0, 1.0)
     return clipped
-
-
-METHOD = Method(
-    nemenyi,
-    requires=several_data_sets,
-    needs="a level that names data sets, two or more, and three models or more",
-    target="differences of mean ranks over data sets drawn as these were",
-    guarantee="exact as the data sets grow, if they are independent",
-    fits="as the log has",
-    reference=DEMSAR,
-    models=3,
-    takes_scores=True,
-    needs_pairs=False,
-    level_option="by",
-    takes_metrics="averaged",
-)

@@ -38,7 +38,7 @@ from cvstats.core.results import Result, quantile
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, NotGiven
 from cvstats.intervals._differences import RELATIVELY_STABLE
-from cvstats.intervals._method import Method
+from cvstats.intervals._method import Comparison
 from cvstats.intervals._proportions import clopper_pearson
 from cvstats.large.lazy import later
 from cvstats.log.log import Log, Losses
@@ -61,6 +61,18 @@ FAR = 1e3
 """More standard errors away from 0 than this a difference need not be told apart."""
 
 
+@Comparison(
+    requires=any_log,
+    needs="one test set or a K-fold partition, repeated or not, and two models or more",
+    target="the points that a comparison needs",
+    guarantee=f"that of the comparison that is planned: of folds {RELATIVELY_STABLE}; and the "
+    "pilot's variance is an estimate, of which power_lower and power_upper show the range",
+    fits="as the interval it is based on",
+    reference="Cohen (1988), Statistical power analysis for the behavioral sciences; "
+    "Miller (2024), arXiv:2411.00640",
+    models=2,
+    needs_points=True,
+)
 def power(
     losses: Losses,
     other: Losses | None = None,
@@ -206,7 +218,6 @@ def power(
     model other
     ridge random_forest  103.516  0.162          290.008         3718.0
     """
-    METHOD.check_options(locals())
     if effect is None:
         raise NotGiven(
             "effect is not given, and it has no default: no number in the log says which "
@@ -595,18 +606,3 @@ def split_variance(
         return unknown, unknown
     noise = (once - averaged) * repetitions / (repetitions - 1)
     return once - noise, noise
-
-
-METHOD = Method(
-    power,
-    requires=any_log,
-    needs="one test set or a K-fold partition, repeated or not, and two models or more",
-    target="the points that a comparison needs",
-    guarantee=f"that of the comparison that is planned: of folds {RELATIVELY_STABLE}; and the "
-    "pilot's variance is an estimate, of which power_lower and power_upper show the range",
-    fits="as the interval it is based on",
-    reference="Cohen (1988), Statistical power analysis for the behavioral sciences; "
-    "Miller (2024), arXiv:2411.00640",
-    models=2,
-    needs_points=True,
-)

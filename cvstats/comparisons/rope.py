@@ -19,7 +19,7 @@ from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.intervals._differences import find_unstable
 from cvstats.intervals._groups import flag_ignored_sources
-from cvstats.intervals._method import Method
+from cvstats.intervals._method import Comparison
 from cvstats.intervals._requirements import several_splits
 from cvstats.intervals.corrected_t import TrainSize, check_train_size, find_sizes
 from cvstats.large.lazy import later
@@ -28,6 +28,17 @@ from cvstats.log.read import is_dask_frame
 from cvstats.options import Missing, check_numbers
 
 
+@Comparison(
+    requires=several_splits,
+    needs="two random splits or more, or a (repeated) K-fold partition",
+    target="difference of the expected risks of models trained on sets of this size",
+    guarantee="heuristic: takes the correlation of two test sets to be the test share",
+    fits="1 for each split, K for each repetition",
+    reference="Corani and Benavoli (2015), Machine Learning 100, 285-304, "
+    "doi:10.1007/s10994-015-5486-z",
+    models=2,
+    takes_scores=True,
+)
 def rope(
     losses: Losses,
     other: Losses | None = None,
@@ -118,7 +129,6 @@ def rope(
     model other
     ridge random_forest    -182.049      0.76         0.232    0.008
     """
-    METHOD.check_options(locals())
     ends = check_margin(margin, zero=True)
     if rho is not None:
         check_numbers("rho", rho)
@@ -130,7 +140,7 @@ def rope(
         return later(losses, ask, other=other, pairs=True, missing=missing)
 
     def run(log: Log, differences: Differences) -> Result:
-        METHOD.require(log.design)
+        rope.record.require(log.design)
         found = log.moments(split_levels(log.design), differences)
         if rho is None:
             tested, trained = find_sizes(log, found, train_size)
@@ -169,7 +179,7 @@ def compute(moments: Moments, ratio: float, *, margin: tuple[float, float]) -> R
     missing = np.isnan(estimate)
     caution = np.where(missing, np.int64(Caution.NO_LOSSES), np.int64(0))
     caution[(scale == 0) & ~missing] |= np.int64(Caution.ZERO_VARIANCE)
-    attrs: dict[str, Any] = {**METHOD.facts(), "margin_low": low, "margin_high": high}
+    attrs: dict[str, Any] = {**rope.record.facts(), "margin_low": low, "margin_high": high}
     return Result("rope", columns, caution, attrs)
 
 
@@ -195,17 +205,3 @@ def split_t_distribution(
     missing = np.isnan(center)
     better, same, worse = (np.where(missing, np.nan, part.astype(np.float64)) for part in parts)
     return better, same, worse
-
-
-METHOD = Method(
-    rope,
-    requires=several_splits,
-    needs="two random splits or more, or a (repeated) K-fold partition",
-    target="difference of the expected risks of models trained on sets of this size",
-    guarantee="heuristic: takes the correlation of two test sets to be the test share",
-    fits="1 for each split, K for each repetition",
-    reference="Corani and Benavoli (2015), Machine Learning 100, 285-304, "
-    "doi:10.1007/s10994-015-5486-z",
-    models=2,
-    takes_scores=True,
-)

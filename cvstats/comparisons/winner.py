@@ -40,7 +40,7 @@ from cvstats.core.results import Result, is_count, quantile
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, checked_choice
 from cvstats.intervals import find_method, interval_names
-from cvstats.intervals._method import Method
+from cvstats.intervals._method import Comparison
 from cvstats.intervals._proportions import OF_NORMAL_LIMITS, find_proportions, wilson
 from cvstats.large.lazy import later
 from cvstats.large.subsets import take_flagged
@@ -55,6 +55,18 @@ REFERENCE = (
 )
 
 
+@Comparison(
+    requires=any_log,
+    needs="two or more models on the same evaluations",
+    target="error of the model with the smallest mean loss in this log",
+    guarantee="covers whichever model was selected as the points grow, if the interval of each "
+    "model does",
+    fits="as the interval it is based on",
+    reference=REFERENCE,
+    models=2,
+    lazy=False,
+    takes_scores=True,
+)
 def winner(
     losses: Losses,
     *,
@@ -155,7 +167,6 @@ def winner(
     model
     ridge    3039.0  2593.0  3419.0  187.0  3006.0
     """
-    METHOD.check_options(locals())
     checked_choice("method", method, (*interval_names(for_differences=True), None))
     given = check_method_options(method, options)
     check_draws(n_draws, alpha)
@@ -246,10 +257,10 @@ def compute(
     table |= {"n_models": np.full(len(mean), n_models), SELECTED: selected}
     attrs: dict[str, Any] = {
         **base.attrs,
-        **METHOD.facts(),
+        **winner.record.facts(),
         "target": f"{base.attrs['target']}: of the model with the smallest mean loss in this log",
-        "guarantee": f"{METHOD.guarantee}, and that is: {base.attrs['guarantee']}; the estimate is "
-        "a heuristic",
+        "guarantee": f"{winner.record.guarantee}, and that is: {base.attrs['guarantee']}; the "
+        "estimate is a heuristic",
         "alpha": alpha, "n_draws": n_draws, "seed": seed, "interval_method": chosen,
     }  # fmt: skip
     return Result("winner", table, caution, attrs)
@@ -315,18 +326,3 @@ def draw_selections(
 
     draw_means(root, n_draws, seed, work)
     return studentize(largest, df, seed), value
-
-
-METHOD = Method(
-    winner,
-    requires=any_log,
-    needs="two or more models on the same evaluations",
-    target="error of the model with the smallest mean loss in this log",
-    guarantee="covers whichever model was selected as the points grow, if the interval of each "
-    "model does",
-    fits="as the interval it is based on",
-    reference=REFERENCE,
-    models=2,
-    lazy=False,
-    takes_scores=True,
-)

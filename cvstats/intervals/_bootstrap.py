@@ -15,7 +15,6 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from cvstats.core.cautions import Caution
-from cvstats.core.columns import Columns
 from cvstats.core.results import Result
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError
@@ -219,13 +218,11 @@ def apparent_error(data: Resample, values: FloatArray) -> float:
     return float(weighted_means(data.own, data.own_losses(values))[0])
 
 
-def measure_samples(
-    log: Log, losses: Columns | None, data: Sequence[Resample], measure: Measure, width: int
-) -> FloatArray:
+def measure_samples(log: Log, data: Sequence[Resample], measure: Measure, width: int) -> FloatArray:
     """Measure each data set in each column: numbers, data sets by columns; NaN where masked."""
     found = [
         [(np.nan,) * width if values is None else measure(one, values) for one in data]
-        for values in log.columns(losses)
+        for values in log.columns()
     ]
     return np.array(found, dtype=np.float64).transpose(2, 1, 0)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from cvstats.core.cells import Moments
-from cvstats.core.columns import Columns, Differences
+from cvstats.core.columns import Columns
 from cvstats.core.folds import count_folds, covers_all_points, is_resampled, repetition_level
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.log.log import Log
@@ -40,9 +40,9 @@ LARGEST_CHANGE = 1.0
 """An exchange of a training point that changes as much is not a small one; stable: near 0."""
 
 
-def is_difference(log: Log, losses: Columns | None) -> bool:
+def is_difference(log: Log) -> bool:
     """Whether the columns are differences of models, made here or by `difference`."""
-    return isinstance(losses, Differences) or DIFFERENCES.items() <= log.noted.items()
+    return log.differences is not None or DIFFERENCES.items() <= log.noted.items()
 
 
 def repeats_folds(log: Log) -> bool:

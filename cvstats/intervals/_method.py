@@ -1,18 +1,31 @@
-"""What a method declares about itself, and what follows from the declaration.
+"""The record of a method, which is the decorator that makes its public function.
 
-Each module of this package that has no underscore in front of its name holds one method: the
-public function, the formula (``compute``) and the record ``METHOD``. Functions of the accessor,
-``compare(method=)``, ``interval()``, ``methods()``, moments and lazy arrays read the record;
-nothing else names the method.
+A method is one function with its whole public signature and docstring. Its body is the formula:
+it receives a `Log` in the place of the losses and returns a `Result`, and the decorator does the
+rest::
+
+    @IntervalMethod(requires=partition, needs="a K-fold partition", target=..., ...)
+    def naive(
+        log: Log, *, alpha: float = 0.05, by: str | None = None, missing: Missing = "raise"
+    ) -> Result:
+        '''Docstring of the public function, whose first parameter is ``losses``.'''
+        cells = log.moments(repetition_level(log.design))
+        ...
+
+`by` and `missing` are for the decorator: the formula is called with its other options only, and
+is called for each label of `by`. Methods of the accessor, ``compare(method=)``, ``interval()``,
+``methods()``, moments and lazy arrays read the record; nothing else names the method but one line
+of the registry.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
-from typing import Any, Literal, TypeAlias
+from functools import cached_property, partial, wraps
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -29,25 +42,45 @@ from cvstats.large.lazy import is_lazy, later, lazily
 from cvstats.log.checks import find_doubts, find_doubts_of_groups
 from cvstats.log.gaps import answer_cells
 from cvstats.log.groups import Groups, answer_groups
-from cvstats.log.log import Log, Table
+from cvstats.log.log import Log, Losses, Table
 from cvstats.log.read import is_dask_frame, read
 from cvstats.log.stacking import Axis, label_stacked
 from cvstats.options import check_alpha, check_choices, find_choices
+from cvstats.registry import COMPARISONS, INTERVALS, STATISTICS, find_function
+
+P = ParamSpec("P")
+T_co = TypeVar("T_co", covariant=True)
 
 WeighGroups: TypeAlias = Callable[..., tuple[FloatArray, FloatArray]]
-
-SHARED = ("losses", "missing")
-"""Parameters that every public function has and no formula sees."""
+Formula: TypeAlias = Callable[Concatenate[Log, P], Result]
 
 
-@dataclass(frozen=True, eq=False)
+class Function(Protocol[P, T_co]):
+    """A public function with the record of its method."""
+
+    __name__: str
+    record: Method
+
+    def __call__(self, *args: P.args, **options: P.kwargs) -> T_co:
+        """Call the function."""
+
+
+class LogFunction(Protocol[P, T_co]):
+    """A public function whose first parameter is a log, with the record of its method."""
+
+    __name__: str
+    record: LogMethod
+
+    def __call__(self, losses: Losses, *args: P.args, **options: P.kwargs) -> T_co:
+        """Apply the method to a log in any container."""
+
+
+@dataclass(eq=False, kw_only=True)
 class Method:
     """The facts about one method, shown to users and checked before it runs.
 
     Parameters
     ----------
-    function : callable
-        The public function. Its name, signature and docstring are those of the method.
     requires : callable
         Takes the design of a log (and the label of ``level_option``, where the method has one)
         and returns what is missing, in words, or None where the method applies.
@@ -83,7 +116,6 @@ class Method:
         each fold, as it uses the means of folds.
     """
 
-    function: Callable[..., Any]
     requires: Callable[..., str | None]
     needs: str
     target: str
@@ -103,25 +135,33 @@ class Method:
     level_option: str | None = None
     takes_two_levels: bool = False
     takes_metrics: bool | Literal["averaged"] = True
+    function: Callable[..., Any] = field(init=False)
+    name: str = field(init=False)
 
     is_interval = False
     """Whether it returns an interval for each model."""
 
-    @property
-    def name(self) -> str:
-        """The name of the method is that of its function."""
-        return self.function.__name__
+    def attach(self, function: Callable[..., Any]) -> Any:
+        """Attach the record to its public function."""
+        self.function, self.name = function, function.__name__
+        vars(function)["record"] = self
+        return function
+
+    @cached_property
+    def options(self) -> dict[str, Any]:
+        """All options of the public function and their defaults."""
+        _, *options = inspect.signature(self.function).parameters.values()
+        return {option.name: option.default for option in options}
 
     @cached_property
     def defaults(self) -> dict[str, Any]:
-        """Options and their defaults, read off the public function."""
-        parameters = inspect.signature(self.function).parameters
-        return {name: p.default for name, p in parameters.items() if name not in SHARED}
+        """Options of the method itself and their defaults."""
+        return {name: value for name, value in self.options.items() if name != "missing"}
 
     @cached_property
     def choices(self) -> dict[str, tuple[Any, ...]]:
         """Options that take one of a few words, read off the annotations."""
-        return find_choices(self.function)
+        return find_choices(inspect.unwrap(self.function))
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         """Refuse options that no log could make right."""
@@ -186,17 +226,34 @@ class Method:
         }  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, kw_only=True)
+class Comparison(Method):
+    """A method whose function reads its logs by itself, such as a comparison of models.
+
+    As a decorator it checks the options before the function is called.
+    """
+
+    def __call__(self, function: Callable[P, T_co]) -> Function[P, T_co]:
+        """Check options first, and attach the record."""
+
+        @wraps(function)
+        def public(*args: P.args, **options: P.kwargs) -> T_co:
+            self.check_options(options)
+            return function(*args, **options)
+
+        return cast(Function[P, T_co], self.attach(public))
+
+
+@dataclass(eq=False, kw_only=True)
 class LogMethod(Method):
     """A method that computes a table of numbers from one log.
 
+    As a decorator it makes the public function of the formula below it.
+
     Parameters
     ----------
-    compute : callable
-        The formula: takes a log, differences between its columns or None for its losses, and
-        the options of the public function; returns a `Result`.
     compute_groups : callable, optional
-        The same for all groups of ``by=`` at once; returns None where some group has to be
+        The formula for all groups of ``by=`` at once; returns None where some group has to be
         computed by itself.
     check : callable, optional
         Takes the options by name and raises for those that the annotations do not rule out.
@@ -217,7 +274,6 @@ class LogMethod(Method):
         lazy array.
     """
 
-    compute: Callable[..., Result] = field(kw_only=True)
     compute_groups: Callable[..., Result | None] | None = None
     check: Callable[[Mapping[str, Any]], None] | None = None
     prepare: Callable[[Log], Log] | None = None
@@ -226,13 +282,38 @@ class LogMethod(Method):
     of_groups: bool = False
     weigh_groups: WeighGroups | None = None
     reads_losses: Callable[[Mapping[str, Any]], bool] | None = None
+    formula: Callable[..., Result] = field(init=False)
+
+    def __call__(self, formula: Callable[Concatenate[Log, P], Result]) -> LogFunction[P, Table]:
+        """Make the public function, which takes losses in any container."""
+        self.formula = formula
+
+        @wraps(formula)
+        def public(losses: Losses, **options: Any) -> Table:
+            return self.apply(losses, options)
+
+        signature = inspect.signature(formula)
+        log, *options = signature.parameters.values()
+        losses = log.replace(name="losses", annotation="Losses")
+        hints = {option.name: option.annotation for option in options}
+        public.__annotations__ = {"losses": Losses, **hints, "return": Table}
+        vars(public)["__signature__"] = signature.replace(
+            parameters=[losses, *options], return_annotation="Table"
+        )
+        return cast(LogFunction[P, Table], self.attach(public))
+
+    def computed_by(
+        self, formula: Callable[..., Result]
+    ) -> Callable[[Callable[Concatenate[Losses, P], T_co]], LogFunction[P, T_co]]:
+        """Attach the record to a function that reads its log by itself and calls a formula."""
+        self.formula = formula
+        return self.attach
 
     @cached_property
     def defaults(self) -> dict[str, Any]:
-        """Options of the formula and their defaults, read off the public function."""
-        parameters = inspect.signature(self.function).parameters
-        skip = (*SHARED, self.group_option) if self.group_option != self.level_option else SHARED
-        return {name: p.default for name, p in parameters.items() if name not in skip}
+        """Options of the formula and their defaults."""
+        by = None if self.group_option == self.level_option else self.group_option
+        return {name: value for name, value in super().defaults.items() if name != by}
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         """Refuse options that no log could make right."""
@@ -246,37 +327,46 @@ class LogMethod(Method):
             return self.takes_lazy_losses
         return self.reads_losses({**self.defaults, **options})
 
-    def run(self, log: Log, losses: Columns | None = None, **options: Any) -> Result:
-        """Check that the log is one for this method, and compute."""
+    def run(self, log: Log, differences: Columns | None = None, **options: Any) -> Result:
+        """Check that the log is one for this method, and compute; or for differences in it."""
         options = {**self.defaults, **options}
+        if differences is not None:
+            log = replace(log, differences=differences)
         if self.prepare is not None:
             log = self.prepare(log)
         self.require(log.design, options)
-        result = self.compute(log, losses, **options)
-        return self.add_facts(result)
+        return self.qualify(self.add_facts(self.formula(log, **options)), log)
+
+    def qualify(self, result: Result, log: Log) -> Result:
+        """Add what the log makes doubtful about a result: nothing, but for intervals."""
+        return result
 
     def run_groups(self, groups: Groups, **options: Any) -> Result | None:
         """Compute all groups at once; None where some group has to be computed by itself."""
         result = self.compute_groups(groups, **options) if self.compute_groups else None
         return result and self.add_facts(result)
 
-    def __call__(self, losses: object, *, missing: str = "raise", **options: Any) -> Table:
+    def apply(self, losses: object, options: Mapping[str, Any]) -> Table:
         """Apply the method to a log in any container; ``options`` are those of the function."""
-        groups = None
-        if self.group_option != self.level_option:
-            groups = options.pop(self.group_option, None)
+        options = {**self.options, **options}
+        if len(options) > len(self.options):
+            unknown = next(name for name in options if name not in self.options)
+            raise TypeError(f"{self.name}() got an unexpected keyword argument {unknown!r}")
+        missing, by = options.pop("missing"), None
         self.check_options(options)
+        if self.group_option != self.level_option:
+            by = options.pop(self.group_option, None)
         return apply_method(
-            losses, partial(self.run, **options), by=groups, missing=missing,
+            losses, partial(self.run, **options), by=by, missing=missing,
             level=options[self.level_option] if self.level_option else None,
             run_groups=partial(self.run_groups, **options) if self.compute_groups else None,
             needs_losses=self.needs_losses, reads_losses=self.reads_lazy_losses(options),
         )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, kw_only=True)
 class IntervalMethod(LogMethod):
-    """A method that returns an interval for each column of a log.
+    """A method that returns an interval for each column of a log, and its decorator.
 
     Parameters
     ----------
@@ -298,13 +388,12 @@ class IntervalMethod(LogMethod):
     recognized_by: str = ""
     is_interval = True
 
-    def run(self, log: Log, losses: Columns | None = None, **options: Any) -> Result:
-        """Check that the log is one for this method, compute, and say what the log makes doubtful.
+    def qualify(self, result: Result, log: Log) -> Result:
+        """Add what the log makes doubtful about an interval.
 
         Differences of models are judged as such, and sources that are taken for points named.
         """
-        result = super().run(log, losses, **options)
-        of_differences = is_difference(log, losses)
+        losses, of_differences = log.differences, is_difference(log)
         trained = not log.fixed_sources  # no model was trained on the tasks of a benchmark
         if self.difference_guarantee and of_differences and trained:
             result = self.qualify_difference(result, find_unstable(log, losses))
@@ -320,7 +409,7 @@ class IntervalMethod(LogMethod):
 
     def run_groups(self, groups: Groups, **options: Any) -> Result | None:
         """Compute all groups at once; None where some group has to be computed by itself."""
-        of_differences = is_difference(groups.log, None)
+        of_differences = is_difference(groups.log)
         if self.difference_guarantee and of_differences:
             return None
         result = super().run_groups(groups, **options)
@@ -408,3 +497,39 @@ def run_labelled(run: Callable[[Log], Result], levels: Sequence[str], log: Log) 
     """Run a method that needs a label of some more levels at every evaluation."""
     log.design.require_labels(levels)
     return run(log)
+
+
+# --- methods by name ------------------------------------------------------------------------------
+
+
+def find_method(name: str) -> LogMethod:
+    """Import an interval or other statistic of one log, and return its record."""
+    record: LogMethod = find_function(name).record
+    return record
+
+
+def load_methods(names: Iterable[str]) -> list[Any]:
+    """Import the records of some methods; a file that is broken breaks its own method only."""
+    records = []
+    for name in names:
+        try:
+            records.append(find_function(name).record)
+        except Exception as error:
+            warnings.warn(f"cvstats.{name} cannot be imported: {error!r}", stacklevel=2)
+    return records
+
+
+def list_methods() -> list[Method]:
+    """List the records of all methods: intervals, other statistics, comparisons."""
+    return load_methods([*INTERVALS, *STATISTICS, *COMPARISONS])
+
+
+def interval_names(*, for_differences: bool = False, of_groups: bool = False) -> list[str]:
+    """List the methods that return intervals; those for differences, or for groups, alone."""
+    if not (for_differences or of_groups):
+        return list(INTERVALS)
+    return [
+        method.name
+        for method in load_methods(INTERVALS)
+        if (method.for_differences or not for_differences) and (method.of_groups or not of_groups)
+    ]

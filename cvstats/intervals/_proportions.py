@@ -306,7 +306,7 @@ def bounded_limits(
         If a loss is outside of the bounds, or if there are moments or pseudo-losses of a metric
         in place of losses.
     """
-    log = log if log.cells is None else log.cells.rows()
+    log = log.rows()
     if log.design.metric:
         raise LogError(
             "bounds are those of single losses, and this log holds pseudo-losses of a metric. "
@@ -449,7 +449,7 @@ def take_wilson(result: Result, log: Log) -> Result:
     Test sets that were evaluated several times are left: their points have means, not losses.
     """
     averaged = result.method == "holdout" and log.design.number("repetition") > 1
-    if result.method not in OF_NORMAL_LIMITS or averaged or is_difference(log, None):
+    if result.method not in OF_NORMAL_LIMITS or averaged or is_difference(log):
         return result
     at = find_proportions(log, result.columns["estimate"])
     if not (at.any() or log.some_cells):

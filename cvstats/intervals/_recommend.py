@@ -18,9 +18,9 @@ from cvstats.core.folds import (
     is_resampled,
 )
 from cvstats.errors import LogError
-from cvstats.intervals import NAMES, find_method
-from cvstats.intervals._method import IntervalMethod
+from cvstats.intervals._method import find_method, load_methods
 from cvstats.log.log import Log
+from cvstats.registry import INTERVALS
 
 STUDY = "Schulz-Kümpel, Fischer, Hornung, Boulesteix, Nagler and Bischl (2024), arXiv:2409.18836"
 
@@ -68,9 +68,10 @@ def recommend_for_resampling(design: Design) -> tuple[str, str] | None:
     """
     if not is_resampled(design):
         return None
-    methods = [method for method in map(find_method, NAMES) if isinstance(method, IntervalMethod)]
     made = [
-        method for method in methods if method.made_for and all(map(design.has, method.made_for))
+        method
+        for method in load_methods(INTERVALS)
+        if method.made_for and all(map(design.has, method.made_for))
     ]
     most = max(len(method.made_for) for method in made)
     made = [method for method in made if len(method.made_for) == most]

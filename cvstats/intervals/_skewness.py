@@ -12,7 +12,6 @@ from dataclasses import replace
 import numpy as np
 
 from cvstats.core.cells import Moments
-from cvstats.core.columns import Columns
 from cvstats.core.results import Result, half_widths
 from cvstats.core.threads import block_bounds
 from cvstats.core.types import FloatArray
@@ -48,7 +47,7 @@ def invert_hall(quantile: float, skewness: FloatArray, n: FloatArray) -> FloatAr
     return found
 
 
-def measure_skewness(log: Log, losses: Columns | None, cells: Moments) -> FloatArray:
+def measure_skewness(log: Log, cells: Moments) -> FloatArray:
     """Measure the skewness of the losses of each column about the means of some cells.
 
     Losses that do not vary have 0.
@@ -59,8 +58,8 @@ def measure_skewness(log: Log, losses: Columns | None, cells: Moments) -> FloatA
         If there are cells only and no single losses, or pseudo-losses of a metric.
     """
     refuse_metric(log)
-    log = log if log.cells is None else log.cells.rows()
-    design, chosen = log.design, losses if losses is not None else log.panels
+    log = log.rows()
+    design, chosen = log.design, log.values
     table = design.cell_table(cells.levels)
     mean = np.zeros((table.size, chosen.width))
     mean[table.used] = cells.location

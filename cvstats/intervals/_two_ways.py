@@ -13,7 +13,6 @@ import numpy as np
 
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Moments
-from cvstats.core.columns import Columns
 from cvstats.core.design import Design
 from cvstats.core.folds import find_across_folds
 from cvstats.core.results import Result, interval
@@ -68,16 +67,14 @@ def count_labels(design: Design, name: str) -> int:
     return design.number(name) if points is None else points
 
 
-def compute_two_ways(
-    log: Log, losses: Columns | None, names: tuple[str, str], correction: str, alpha: float
-) -> Result:
+def compute_two_ways(log: Log, names: tuple[str, str], correction: str, alpha: float) -> Result:
     """Compute the interval from mean squares in a crossed log, otherwise from sums of clusters."""
     if correction == "CR3":
         raise LogError(
             "correction='CR3' takes clusters of one level, and by= names two. Expected 'CR2', or "
             "'CR1' for the sums of clusters of other programs."
         )
-    ways = TwoWays.of(log, losses, names)
+    ways = TwoWays.of(log, names)
     if correction == "CR2" and ways.crossed:
         variance, df, clamped = mean_squares(ways)
     else:
@@ -97,7 +94,7 @@ def compute_two_ways(
     if (points := log.design.splits().points) is not None:
         counts = {"n_points": points, **counts}
     guarantee, reference = GUARANTEE, REFERENCE
-    if is_difference(log, losses):
+    if is_difference(log):
         guarantee = f"{GUARANTEE}, {OF_FOLDS}"
         reference = f"{REFERENCE}; {RELATIVE_STABILITY}"
     return interval(
@@ -167,19 +164,19 @@ class TwoWays:
         return len(self.second.count)
 
     @classmethod
-    def of(cls, log: Log, losses: Columns | None, names: tuple[str, str]) -> TwoWays:
+    def of(cls, log: Log, names: tuple[str, str]) -> TwoWays:
         """Compute them: in two passes where a pair has one loss, otherwise from all pairs."""
         one, two = (key_of(log.design, name) for name in names)
         if has_single_losses(log.design, names):
-            first = log.moments(one, losses)
-            second = log.moments(two, losses).about(first.origin)
+            first = log.moments(one)
+            second = log.moments(two).about(first.origin)
             whole = first.over(())
             found = cls(
                 first, second, whole.mean[0], int(whole.count[0]), int(whole.count[0]),
                 whole.m2[0], int(whole.count[0]) == len(first.count) * len(second.count),
             )  # fmt: skip
         else:
-            found = cls.of_pairs(log.moments(tuple(dict.fromkeys((*one, *two))), losses), one, two)
+            found = cls.of_pairs(log.moments(tuple(dict.fromkeys((*one, *two)))), one, two)
         for name, other, labels in ((names[0], names[1], found.i), (names[1], names[0], found.j)):
             if found.pairs == labels:
                 raise LogError(

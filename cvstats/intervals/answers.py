@@ -10,27 +10,76 @@ from numpy.typing import NDArray
 
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Moments
-from cvstats.core.columns import Columns
 from cvstats.core.design import Design
 from cvstats.core.results import Result
 from cvstats.errors import LogError, is_several, listed, place
 from cvstats.intervals._groups import flag_ignored_sources
 from cvstats.intervals._method import LogMethod
 from cvstats.intervals._requirements import single_dataset
-from cvstats.log.log import Log, Losses, Table
+from cvstats.log.log import Log
 from cvstats.options import Missing, whole_number
 
 ROUNDING = 1e-12
 """A share of the variance between points below which a negative part of it is rounding."""
 
 
+def check(options: Mapping[str, Any]) -> None:
+    """Refuse what are not numbers of answers."""
+    if not list_numbers(options["repetitions"]):
+        raise LogError(
+            "repetitions=() is empty. Expected one number of answers or more, as in "
+            "repetitions=(1, 4, 16)."
+        )
+
+
+def repeated_answers(design: Design) -> str | None:
+    """Ask for one test set whose points were evaluated several times."""
+    if (words := single_dataset(design)) is not None:
+        return words
+    if "point" not in design.levels:
+        return (
+            "the log has no level 'point', so it is unknown which answers belong to one point. "
+            "Add the identity of each point to the index."
+        )
+    if design.has("fold"):
+        return (
+            f"the log has {design.number('fold'):,} folds, each tested with another model. Take "
+            f"one of them: {design.take('fold')}; or use power, which plans repetitions of "
+            f"cross-validation."
+        )
+    if "fold" not in design.levels and design.has("source"):
+        return (
+            f"a log with sources and no folds leaves one source out at a time, with "
+            f"{design.number('source'):,} models. For the tasks of a benchmark ask for each: "
+            f"by='source'. If one model answered all points, say so with a fold: "
+            f"pandas.concat({{0: log}}, names=['fold'])."
+        )
+    if not design.has("repetition"):
+        return (
+            "the log has one repetition, which does not show how much answers to one point "
+            "differ. Expected two or more with labels of a level 'repetition'."
+        )
+    return None
+
+
+@LogMethod(
+    check=check,
+    requires=repeated_answers,
+    needs="one test set whose points were evaluated twice or more",
+    target="standard error of the mean over points drawn as these were, with K answers to each",
+    guarantee="unbiased variances, for independent points and answers that are independent given "
+    "the point",
+    fits="1",
+    reference="Miller (2024), arXiv:2411.00640",
+    needs_losses=True,
+)
 def answers(
-    losses: Losses,
+    log: Log,
     *,
     repetitions: int | Sequence[int] = (1, 4, 16),
     by: str | None = None,
     missing: Missing = "raise",
-) -> Table:
+) -> Result:
     r"""Split the variance of repeated answers: between points, and between answers to one point.
 
     The target is the standard error of the mean over points drawn as these were, if each were
@@ -106,29 +155,8 @@ def answers(
     model
     llm       0.438  0.103  0.146  0.088     0.083
     """
-    return METHOD(losses, repetitions=repetitions, by=by, missing=missing)
-
-
-def check(options: Mapping[str, Any]) -> None:
-    """Refuse what are not numbers of answers."""
-    if not list_numbers(options["repetitions"]):
-        raise LogError(
-            "repetitions=() is empty. Expected one number of answers or more, as in "
-            "repetitions=(1, 4, 16)."
-        )
-
-
-def list_numbers(repetitions: Any) -> list[int]:
-    """List the numbers of answers, each once."""
-    given = list(repetitions) if is_several(repetitions) else [repetitions]
-    return list(dict.fromkeys(whole_number("repetitions", number, 1) for number in given))
-
-
-def compute(log: Log, losses: Columns | None, *, repetitions: int | Sequence[int]) -> Result:
-    """Compare the means of the points, and the answers to each."""
-    points = log.moments(
-        [name for name in ("source", "point") if name in log.design.levels], losses
-    )
+    # Compare the means of the points, and the answers to each.
+    points = log.moments([name for name in ("source", "point") if name in log.design.levels])
     check_answers(points)
     n, k = len(points.count), points.count[:, None]
     means = points.once().over(())
@@ -149,6 +177,12 @@ def compute(log: Log, losses: Columns | None, *, repetitions: int | Sequence[int
     flags = np.where(stays < -ROUNDING * between, np.int64(Caution.POINTS_ALIKE), np.int64(0))
     flags[np.isnan(between)] = Caution.NO_LOSSES
     return flag_ignored_sources(Result("answers", columns, flags), log.design, of_means=False)
+
+
+def list_numbers(repetitions: Any) -> list[int]:
+    """List the numbers of answers, each once."""
+    given = list(repetitions) if is_several(repetitions) else [repetitions]
+    return list(dict.fromkeys(whole_number("repetitions", number, 1) for number in given))
 
 
 def check_answers(points: Moments) -> None:
@@ -172,48 +206,3 @@ def check_answers(points: Moments) -> None:
             f"these points have one answer: {listed(names)}. Expected two or more of each, "
             f"which show how much answers to one point differ. Ask again, or leave them out."
         )
-
-
-def repeated_answers(design: Design) -> str | None:
-    """Ask for one test set whose points were evaluated several times."""
-    if (words := single_dataset(design)) is not None:
-        return words
-    if "point" not in design.levels:
-        return (
-            "the log has no level 'point', so it is unknown which answers belong to one point. "
-            "Add the identity of each point to the index."
-        )
-    if design.has("fold"):
-        return (
-            f"the log has {design.number('fold'):,} folds, each tested with another model. Take "
-            f"one of them: {design.take('fold')}; or use power, which plans repetitions of "
-            f"cross-validation."
-        )
-    if "fold" not in design.levels and design.has("source"):
-        return (
-            f"a log with sources and no folds leaves one source out at a time, with "
-            f"{design.number('source'):,} models. For the tasks of a benchmark ask for each: "
-            f"by='source'. If one model answered all points, say so with a fold: "
-            f"pandas.concat({{0: log}}, names=['fold'])."
-        )
-    if not design.has("repetition"):
-        return (
-            "the log has one repetition, which does not show how much answers to one point "
-            "differ. Expected two or more with labels of a level 'repetition'."
-        )
-    return None
-
-
-METHOD = LogMethod(
-    answers,
-    compute=compute,
-    check=check,
-    requires=repeated_answers,
-    needs="one test set whose points were evaluated twice or more",
-    target="standard error of the mean over points drawn as these were, with K answers to each",
-    guarantee="unbiased variances, for independent points and answers that are independent given "
-    "the point",
-    fits="1",
-    reference="Miller (2024), arXiv:2411.00640",
-    needs_losses=True,
-)

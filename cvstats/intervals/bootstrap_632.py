@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from cvstats.core.cautions import Caution
-from cvstats.core.columns import Columns
 from cvstats.core.results import Result, interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import checked_flag
@@ -23,19 +22,35 @@ from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import EFRON
 from cvstats.intervals._requirements import bootstrap_with_apparent_error
 from cvstats.log.bootstrap import Rates, no_information_of, resamples
-from cvstats.log.log import Log, Losses, Table
+from cvstats.log.log import Log
 from cvstats.options import Missing
 
 
+@IntervalMethod(
+    check=lambda options: checked_flag("plus", options["plus"]),
+    requires=bootstrap_with_apparent_error,
+    needs="bootstrap samples with the losses of their points out of bag, and the fit on the sample "
+    "itself (levels 'repetition', 'point' and 'count')",
+    target="expected risk",
+    guarantee="heuristic: the standard error is that of bootstrap_oob, in proportion; .632 is "
+    "far too small for models that fit their training data perfectly",
+    fits="B + 1",
+    reference=EFRON,
+    needs_losses=True,
+    for_differences=False,
+    made_for=("count",),
+    recognized_by="bootstrap samples, and the fit on the sample itself (repetition 0)",
+    takes_metrics=False,
+)
 def bootstrap_632(
-    losses: Losses,
+    log: Log,
     *,
     plus: bool = True,
     no_information: Rates | None = None,
     monte_carlo: MonteCarlo = "kept",
     alpha: float = 0.05,
     missing: Missing = "raise",
-) -> Table:
+) -> Result:
     r""".632+ bootstrap: out-of-bag error, corrected for its smaller training samples.
 
     The target is the expected risk at n points. The estimate is a weighted mean of two errors: the
@@ -132,25 +147,9 @@ def bootstrap_632(
     >>> print(result.attrs["cautions"]["bounded"])
     The standard error, or the overfitting rate, was put at the end of its possible range. ...
     """
-    return METHOD(
-        losses, plus=plus, no_information=no_information, monte_carlo=monte_carlo, alpha=alpha,
-        missing=missing,
-    )  # fmt: skip
-
-
-def compute(
-    log: Log,
-    losses: Columns | None,
-    *,
-    plus: bool,
-    no_information: Rates | None,
-    monte_carlo: str,
-    alpha: float,
-) -> Result:
-    """Weigh apparent and out-of-bag error; the standard error is that of Err1, in proportion.
-
-    The proportion makes sense for errors, which are positive, and is left out for others.
-    """
+    # Weigh apparent and out-of-bag error; the standard error is that of Err1, in proportion.
+    #
+    # The proportion makes sense for errors, which are positive, and is left out for others.
     rates = None
     if plus:
         rates = no_information_of(
@@ -161,7 +160,7 @@ def compute(
     own: list[float] = []
 
     def columns() -> Iterator[FloatArray | None]:
-        for values in log.columns(losses):
+        for values in log.columns():
             own.append(np.nan if values is None else apparent_error(data, values))
             yield None if values is None else data.losses(values)
 
@@ -187,23 +186,3 @@ def compute(
         extra=extra,
         caution=caution, attrs={"correction": correction, "monte_carlo": monte_carlo},
     )  # fmt: skip
-
-
-METHOD = IntervalMethod(
-    bootstrap_632,
-    compute=compute,
-    check=lambda options: checked_flag("plus", options["plus"]),
-    requires=bootstrap_with_apparent_error,
-    needs="bootstrap samples with the losses of their points out of bag, and the fit on the sample "
-    "itself (levels 'repetition', 'point' and 'count')",
-    target="expected risk",
-    guarantee="heuristic: the standard error is that of bootstrap_oob, in proportion; .632 is "
-    "far too small for models that fit their training data perfectly",
-    fits="B + 1",
-    reference=EFRON,
-    needs_losses=True,
-    for_differences=False,
-    made_for=("count",),
-    recognized_by="bootstrap samples, and the fit on the sample itself (repetition 0)",
-    takes_metrics=False,
-)

@@ -4,25 +4,37 @@ from __future__ import annotations
 
 import numpy as np
 
-from cvstats.core.columns import Columns
 from cvstats.core.results import Result, interval
 from cvstats.intervals._bootstrap import MonteCarlo, estimate_out_of_bag
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import EFRON
 from cvstats.intervals._requirements import bootstrap_samples
 from cvstats.log.bootstrap import resamples
-from cvstats.log.log import Log, Losses, Table
+from cvstats.log.log import Log
 from cvstats.options import Missing
 
 
+@IntervalMethod(
+    requires=bootstrap_samples,
+    needs="bootstrap samples with the losses of their points out of bag (levels 'repetition', "
+    "'point' and 'count')",
+    target="expected risk of training on a bootstrap sample, about 0.632 n different points",
+    guarantee="heuristic",
+    fits="B",
+    reference=EFRON,
+    needs_losses=True,
+    made_for=("count",),
+    recognized_by="bootstrap samples, without the fit on the sample itself",
+    takes_metrics=False,
+)
 def bootstrap_oob(
-    losses: Losses,
+    log: Log,
     *,
     monte_carlo: MonteCarlo = "kept",
     alpha: float = 0.05,
     by: str | None = None,
     missing: Missing = "raise",
-) -> Table:
+) -> Result:
     r"""Leave-one-out bootstrap: the error of points that a bootstrap sample does not contain.
 
     The target is the expected risk of a model trained on a bootstrap sample, which holds about
@@ -111,14 +123,10 @@ def bootstrap_oob(
     model
     mean      0.386  0.108            0.04
     """
-    return METHOD(losses, monte_carlo=monte_carlo, alpha=alpha, by=by, missing=missing)
-
-
-def compute(log: Log, losses: Columns | None, *, monte_carlo: str, alpha: float) -> Result:
-    """Estimate the out-of-bag error and its variance."""
+    # Estimate the out-of-bag error and its variance.
     (data,) = resamples(log.design)
     data.check_draws()
-    columns = (None if v is None else data.losses(v) for v in log.columns(losses))
+    columns = (None if v is None else data.losses(v) for v in log.columns())
     found = estimate_out_of_bag(data.bags, columns, monte_carlo=monte_carlo)
     fits, points = data.bags.counts.shape
     return interval(
@@ -128,20 +136,3 @@ def compute(log: Log, losses: Columns | None, *, monte_carlo: str, alpha: float)
         },
         caution=found.caution, attrs={"monte_carlo": monte_carlo},
     )  # fmt: skip
-
-
-METHOD = IntervalMethod(
-    bootstrap_oob,
-    compute=compute,
-    requires=bootstrap_samples,
-    needs="bootstrap samples with the losses of their points out of bag (levels 'repetition', "
-    "'point' and 'count')",
-    target="expected risk of training on a bootstrap sample, about 0.632 n different points",
-    guarantee="heuristic",
-    fits="B",
-    reference=EFRON,
-    needs_losses=True,
-    made_for=("count",),
-    recognized_by="bootstrap samples, without the fit on the sample itself",
-    takes_metrics=False,
-)

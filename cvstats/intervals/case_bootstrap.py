@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvstats.core.cautions import Caution
-from cvstats.core.columns import Columns
 from cvstats.core.design import Design
 from cvstats.core.results import Result
 from cvstats.core.types import FloatArray
@@ -27,6 +26,63 @@ JIANG = (
 )
 
 
+MADE = "cvstats.plans.case_bootstrap makes such a log."
+
+
+def case_bootstrap_samples(design: Design) -> str | None:
+    """Ask for bootstrap samples in each of which every point drawn was left out once."""
+    if (words := one_sample(design, MADE)) is not None:
+        return words
+    groups, found = tally(design)
+    if found[groups[:, 1] != own_fit(design), 0].any():
+        return (
+            f"the log has evaluations out of bag (count 0). Expected each point of a bootstrap "
+            f"sample to be tested by a model that was trained without its copies. Out-of-bag "
+            f"losses are what bootstrap_oob is for; {MADE}"
+        )
+    return None
+
+
+def summarize_errors(log: Log, *, leave_one_out: FloatArray | None, alpha: float) -> Result:
+    """Take percentiles of the errors of the samples; ``leave_one_out`` has a mean a column."""
+    drawn = draws(log.design)
+    theta = np.stack(
+        [
+            np.full(drawn.fits, np.nan)
+            if values is None
+            else mean_of_draws(drawn.fit, drawn.count, values[drawn.rows])
+            for values in log.columns()
+        ],
+        axis=1,
+    )
+    mean = theta[0] + (theta - theta[0]).mean(axis=0)
+    estimate = mean if leave_one_out is None else leave_one_out
+    extra: dict[str, FloatArray | float] = {"n_points": drawn.points}
+    extra |= {"n_repetitions": drawn.fits}
+    if leave_one_out is not None:
+        extra = {"bias": mean - estimate, **extra}
+    return percentile_interval(
+        "case_bootstrap", estimate, theta, shift=estimate - mean, alpha=alpha, extra=extra,
+        caution=np.full(theta.shape[1], 0 if drawn.whole else Caution.OTHER_DRAWS, dtype=np.int64),
+        attrs={"correction": "none" if leave_one_out is None else "leave-one-out"},
+    )  # fmt: skip
+
+
+@IntervalMethod(
+    prepare=without_undrawn,
+    requires=case_bootstrap_samples,
+    needs="bootstrap samples whose points were left out in turn, with all their copies (levels "
+    "'repetition', 'point' and 'count')",
+    target="expected risk",
+    guarantee="heuristic",
+    fits="about 0.632 n B; n more with leave_one_out",
+    reference=JIANG,
+    needs_losses=True,
+    for_differences=False,
+    made_for=("count",),
+    recognized_by="bootstrap samples whose own points were left out in turn",
+    takes_metrics=False,
+).computed_by(summarize_errors)
 def case_bootstrap(
     losses: Losses,
     *,
@@ -116,72 +172,10 @@ def case_bootstrap(
     model
     mean      0.369  0.175  0.641  0.022
     """
-    METHOD.check_options({"alpha": alpha})
+    record = case_bootstrap.record
+    record.check_options({"alpha": alpha})
     log = read(losses, missing=missing)
     if leave_one_out is None:
-        return log.label(answer_cells(log, partial(METHOD.run, alpha=alpha)))
+        return log.label(answer_cells(log, partial(record.run, alpha=alpha)))
     means = leave_one_out_means(log, leave_one_out, missing)
-    return log.label(METHOD.run(log, leave_one_out=means, alpha=alpha))
-
-
-def compute(
-    log: Log, losses: Columns | None, *, leave_one_out: FloatArray | None, alpha: float
-) -> Result:
-    """Take percentiles of the errors of the samples; ``leave_one_out`` has a mean a column."""
-    drawn = draws(log.design)
-    theta = np.stack(
-        [
-            np.full(drawn.fits, np.nan)
-            if values is None
-            else mean_of_draws(drawn.fit, drawn.count, values[drawn.rows])
-            for values in log.columns(losses)
-        ],
-        axis=1,
-    )
-    mean = theta[0] + (theta - theta[0]).mean(axis=0)
-    estimate = mean if leave_one_out is None else leave_one_out
-    extra: dict[str, FloatArray | float] = {"n_points": drawn.points}
-    extra |= {"n_repetitions": drawn.fits}
-    if leave_one_out is not None:
-        extra = {"bias": mean - estimate, **extra}
-    return percentile_interval(
-        "case_bootstrap", estimate, theta, shift=estimate - mean, alpha=alpha, extra=extra,
-        caution=np.full(theta.shape[1], 0 if drawn.whole else Caution.OTHER_DRAWS, dtype=np.int64),
-        attrs={"correction": "none" if leave_one_out is None else "leave-one-out"},
-    )  # fmt: skip
-
-
-MADE = "cvstats.plans.case_bootstrap makes such a log."
-
-
-def case_bootstrap_samples(design: Design) -> str | None:
-    """Ask for bootstrap samples in each of which every point drawn was left out once."""
-    if (words := one_sample(design, MADE)) is not None:
-        return words
-    groups, found = tally(design)
-    if found[groups[:, 1] != own_fit(design), 0].any():
-        return (
-            f"the log has evaluations out of bag (count 0). Expected each point of a bootstrap "
-            f"sample to be tested by a model that was trained without its copies. Out-of-bag "
-            f"losses are what bootstrap_oob is for; {MADE}"
-        )
-    return None
-
-
-METHOD = IntervalMethod(
-    case_bootstrap,
-    compute=compute,
-    prepare=without_undrawn,
-    requires=case_bootstrap_samples,
-    needs="bootstrap samples whose points were left out in turn, with all their copies (levels "
-    "'repetition', 'point' and 'count')",
-    target="expected risk",
-    guarantee="heuristic",
-    fits="about 0.632 n B; n more with leave_one_out",
-    reference=JIANG,
-    needs_losses=True,
-    for_differences=False,
-    made_for=("count",),
-    recognized_by="bootstrap samples whose own points were left out in turn",
-    takes_metrics=False,
-)
+    return log.label(record.run(log, leave_one_out=means, alpha=alpha))

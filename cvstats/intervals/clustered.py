@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
 from cvstats.core.cautions import Caution
-from cvstats.core.columns import Columns
 from cvstats.core.design import Design
 from cvstats.core.folds import find_across_folds
 from cvstats.core.results import Result, interval
@@ -26,22 +25,72 @@ from cvstats.intervals._groups import (
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import groups
 from cvstats.intervals._two_ways import compute_two_ways, two_ways
-from cvstats.log.log import Log, Losses, Table
+from cvstats.log.log import Log
 from cvstats.options import Missing
 
 TOO_NARROW = 0.9
 """A share of CR1's own target below which clusters count as too unequal for it."""
 
 
+def check_parts(options: Mapping[str, Any]) -> None:
+    """Refuse parts of one cluster each."""
+    by, per = options["by"], options.get("per")
+    if per is not None:
+        checked_level("per", per)
+        names = by if isinstance(by, (tuple, list)) else (by,)
+        for name in names:
+            checked_level("by", name)
+        if per in names:
+            raise LogError(
+                f"per={per!r} leaves one cluster in each part. "
+                f"Expected another level than by={by!r}."
+            )
+
+
+def one_or_two_ways(design: Design, by: str | Sequence[str] = "source") -> str | None:
+    """Ask for two groups or more of one level, or of two."""
+    return groups(design, by) if isinstance(by, str) else two_ways(design, *by)
+
+
+def weigh_groups(count: FloatArray, correction: str = "CR2") -> tuple[FloatArray, FloatArray]:
+    """Compute the shares of the clusters, and what their ``m_c - mu`` is multiplied by.
+
+    The squares of these products add up to the variance.
+    """
+    v, g = count / count.sum(), len(count)
+    if correction == "CR2":
+        return v, v / np.sqrt(1 - v)
+    if correction == "CR1":  # Liang and Zeger (1986), times G / (G - 1)
+        return v, v * np.sqrt(g / (g - 1))
+    # the jackknife: without cluster c the mean moves by v_c (mu - m_c) / (1 - v_c)
+    return v, v * np.sqrt((g - 1) / g) / (1 - v)
+
+
+@IntervalMethod(
+    requires=one_or_two_ways,
+    needs="a level that names independent groups (source), two groups or more; or two such levels",
+    target=NEW_GROUPS,
+    guarantee=INDEPENDENT,
+    difference_guarantee=f"{INDEPENDENT}, {OF_FOLDS}",
+    fits="as the log has",
+    reference="Bell and McCaffrey (2002), Survey Methodology 28(2), 169-181; "
+    "Liang and Zeger (1986), Biometrika 73(1), 13-22, doi:10.1093/biomet/73.1.13",
+    check=check_parts,
+    level_option="by",
+    takes_two_levels=True,
+    group_option="per",
+    of_groups=True,
+    weigh_groups=weigh_groups,
+)
 def clustered(
-    losses: Losses,
+    log: Log,
     *,
     by: str | Sequence[str] = "source",
     correction: Literal["CR2", "CR1", "CR3"] = "CR2",
     alpha: float = 0.05,
     per: str | None = None,
     missing: Missing = "raise",
-) -> Table:
+) -> Result:
     r"""Cluster-robust interval: groups of points, not points, are what was sampled.
 
     The target is the mean loss over points of groups drawn as these were, and the estimate is the
@@ -187,41 +236,10 @@ def clustered(
     model
     net       0.335  0.183  0.487  8.709
     """
-    check_parts(by, per)
-    return METHOD(losses, by=by, correction=correction, alpha=alpha, per=per, missing=missing)
-
-
-def check_parts(by: object, per: object) -> None:
-    """Refuse parts of one cluster each."""
-    if per is not None:
-        checked_level("per", per)
-        names = by if isinstance(by, (tuple, list)) else (by,)
-        for name in names:
-            checked_level("by", name)
-        if per in names:
-            raise LogError(
-                f"per={per!r} leaves one cluster in each part. "
-                f"Expected another level than by={by!r}."
-            )
-
-
-def one_or_two_ways(design: Design, by: str | Sequence[str] = "source") -> str | None:
-    """Ask for two groups or more of one level, or of two."""
-    return groups(design, by) if isinstance(by, str) else two_ways(design, *by)
-
-
-def compute(
-    log: Log,
-    losses: Columns | None,
-    *,
-    by: str | Sequence[str],
-    correction: str,
-    alpha: float,
-) -> Result:
-    """Take the clusters for independent: each has one mean, over all evaluations of its points."""
+    # Take the clusters for independent: each has one mean, over all evaluations of its points.
     if not isinstance(by, str):
-        return compute_two_ways(log, losses, (by[0], by[1]), correction, alpha)
-    cells = log.moments((by,), losses)
+        return compute_two_ways(log, (by[0], by[1]), correction, alpha)
+    cells = log.moments((by,))
     points = count_points(log, by, cells, "clustered")
     g = len(cells.count)
     v, scale = weigh_groups(cells.count, correction)
@@ -240,20 +258,6 @@ def compute(
         extra={"df": df, "n_points": int(points.sum()), "n_clusters": g, **size_range(points)},
         caution=int(caution), attrs={"by": by, "correction": correction},
     )  # fmt: skip
-
-
-def weigh_groups(count: FloatArray, correction: str = "CR2") -> tuple[FloatArray, FloatArray]:
-    """Compute the shares of the clusters, and what their ``m_c - mu`` is multiplied by.
-
-    The squares of these products add up to the variance.
-    """
-    v, g = count / count.sum(), len(count)
-    if correction == "CR2":
-        return v, v / np.sqrt(1 - v)
-    if correction == "CR1":  # Liang and Zeger (1986), times G / (G - 1)
-        return v, v * np.sqrt(g / (g - 1))
-    # the jackknife: without cluster c the mean moves by v_c (mu - m_c) / (1 - v_c)
-    return v, v * np.sqrt((g - 1) / g) / (1 - v)
 
 
 def degrees_of_freedom(v: FloatArray, correction: str) -> float:
@@ -276,22 +280,3 @@ def expected_cr1_ratio(v: FloatArray) -> float:
     """
     s2 = float((v**2).sum())
     return len(v) / (len(v) - 1) * (1 + s2 - 2 * float((v**3).sum()) / s2)
-
-
-METHOD = IntervalMethod(
-    clustered,
-    compute=compute,
-    requires=one_or_two_ways,
-    needs="a level that names independent groups (source), two groups or more; or two such levels",
-    target=NEW_GROUPS,
-    guarantee=INDEPENDENT,
-    difference_guarantee=f"{INDEPENDENT}, {OF_FOLDS}",
-    fits="as the log has",
-    reference="Bell and McCaffrey (2002), Survey Methodology 28(2), 169-181; "
-    "Liang and Zeger (1986), Biometrika 73(1), 13-22, doi:10.1093/biomet/73.1.13",
-    level_option="by",
-    takes_two_levels=True,
-    group_option="per",
-    of_groups=True,
-    weigh_groups=weigh_groups,
-)

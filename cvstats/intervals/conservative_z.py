@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from cvstats.core.cautions import Caution
-from cvstats.core.columns import Columns
 from cvstats.core.design import Design
 from cvstats.core.folds import count_cells, repetition_level
 from cvstats.core.results import Result, interval
@@ -13,13 +12,47 @@ from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import NADEAU
 from cvstats.intervals._requirements import read_sample_numbers, sampled
 from cvstats.intervals._splits import count_points, read_samples
-from cvstats.log.log import Log, Losses, Table
+from cvstats.log.log import Log
 from cvstats.options import Missing
 
 
+def halves(design: Design) -> str | None:
+    """Ask for random splits of the data and of both halves of every division."""
+    made = "cvstats.plans.paired_subsampling makes such a log."
+    if (words := sampled(design, made)) is not None:
+        return words
+    codes, _ = count_cells(design, ("sample", "repetition", "fold"))
+    if len(np.unique(codes[:, :2], axis=0)) < len(codes):
+        return (
+            "its splits have several folds (level 'fold'), as replace-one cross-validation has. "
+            f"Expected one test set in each repetition of a sample; {made}"
+        )
+    numbers = (read_sample_numbers(design) or set()) - {0}
+    lone = sorted(s for s in numbers if (s + 1 if s % 2 else s - 1) not in numbers)
+    if lone or not numbers:
+        found = f"sample {lone[0]} has no partner" if lone else "no halves (samples 1, 2, …)"
+        return f"the log has {found}. Samples 2r - 1 and 2r are the halves of division r; {made}"
+    return None
+
+
+@IntervalMethod(
+    requires=halves,
+    needs="random splits of the data and of the halves of one or more divisions (levels 'sample' "
+    "and 'repetition')",
+    target="expected risk of models trained on sets of this size",
+    guarantee="conservative in expectation, if the estimate varies no less with training sets of "
+    "less than half the points, whose variance it is: not where the error rises with the points",
+    fits="J (2R + 1) for J splits and R divisions",
+    reference=NADEAU,
+    takes_scores=True,
+    takes_means=True,
+    made_for=("sample",),
+    recognized_by="random splits of the data and of its halves (level 'sample')",
+    takes_metrics="averaged",
+)
 def conservative_z(
-    losses: Losses, *, alpha: float = 0.05, by: str | None = None, missing: Missing = "raise"
-) -> Table:
+    log: Log, *, alpha: float = 0.05, by: str | None = None, missing: Missing = "raise"
+) -> Result:
     r"""Conservative Z interval, from random splits of the data and of pairs of halves.
 
     The target is the expected risk of models trained on sets of this size. The estimate is the mean
@@ -91,16 +124,11 @@ def conservative_z(
     model
     DummyRegressor      0.98  -0.04    2.0  0.52  skewed
     """
-    return METHOD(losses, alpha=alpha, by=by, missing=missing)
-
-
-def compute(log: Log, losses: Columns | None, *, alpha: float) -> Result:
-    """Average the squared differences between the means of the two halves of a division.
-
-    Nadeau and Bengio (2003): the halves 2r - 1 and 2r of division r share no point, so half
-    the squared difference of their means estimates the variance of either without bias.
-    """
-    cells = log.moments(("sample", *repetition_level(log.design)), losses)
+    # Average the squared differences between the means of the two halves of a division.
+    #
+    # Nadeau and Bengio (2003): the halves 2r - 1 and 2r of division r share no point, so half
+    # the squared difference of their means estimates the variance of either without bias.
+    cells = log.moments(("sample", *repetition_level(log.design)))
     samples = read_samples(log, cells)
     overlap = halves_overlap(log.design)
     which, group = np.unique(samples, return_inverse=True)
@@ -129,25 +157,6 @@ def compute(log: Log, losses: Columns | None, *, alpha: float) -> Result:
     )  # fmt: skip
 
 
-def halves(design: Design) -> str | None:
-    """Ask for random splits of the data and of both halves of every division."""
-    made = "cvstats.plans.paired_subsampling makes such a log."
-    if (words := sampled(design, made)) is not None:
-        return words
-    codes, _ = count_cells(design, ("sample", "repetition", "fold"))
-    if len(np.unique(codes[:, :2], axis=0)) < len(codes):
-        return (
-            "its splits have several folds (level 'fold'), as replace-one cross-validation has. "
-            f"Expected one test set in each repetition of a sample; {made}"
-        )
-    numbers = (read_sample_numbers(design) or set()) - {0}
-    lone = sorted(s for s in numbers if (s + 1 if s % 2 else s - 1) not in numbers)
-    if lone or not numbers:
-        found = f"sample {lone[0]} has no partner" if lone else "no halves (samples 1, 2, …)"
-        return f"the log has {found}. Samples 2r - 1 and 2r are the halves of division r; {made}"
-    return None
-
-
 def halves_overlap(design: Design) -> bool:
     """Whether a point is tested in both halves of a division, which should share none."""
     if "point" not in design.levels or not len(design.levels["point"].labels):
@@ -160,22 +169,3 @@ def halves_overlap(design: Design) -> bool:
     points = codes[number > 0, 1:]
     division = (number[number > 0] + 1) // 2
     return len(np.unique(np.column_stack([division, points]), axis=0)) < len(points)
-
-
-METHOD = IntervalMethod(
-    conservative_z,
-    compute=compute,
-    requires=halves,
-    needs="random splits of the data and of the halves of one or more divisions (levels 'sample' "
-    "and 'repetition')",
-    target="expected risk of models trained on sets of this size",
-    guarantee="conservative in expectation, if the estimate varies no less with training sets of "
-    "less than half the points, whose variance it is: not where the error rises with the points",
-    fits="J (2R + 1) for J splits and R divisions",
-    reference=NADEAU,
-    takes_scores=True,
-    takes_means=True,
-    made_for=("sample",),
-    recognized_by="random splits of the data and of its halves (level 'sample')",
-    takes_metrics="averaged",
-)

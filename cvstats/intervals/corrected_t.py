@@ -10,7 +10,6 @@ import numpy as np
 
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Moments, mean_and_squares
-from cvstats.core.columns import Columns
 from cvstats.core.design import LEVELS
 from cvstats.core.folds import is_partition, split_levels
 from cvstats.core.results import Result, interval
@@ -21,7 +20,7 @@ from cvstats.intervals._references import BOUCKAERT, NADEAU
 from cvstats.intervals._requirements import several_splits
 from cvstats.intervals._splits import count_points, sort_cells
 from cvstats.log.groups import Groups, Part
-from cvstats.log.log import Log, Losses, Table
+from cvstats.log.log import Log
 from cvstats.options import Missing
 
 NOTED = "n_train"
@@ -41,14 +40,40 @@ class SizesByLabel(Protocol):
 TrainSize: TypeAlias = float | Sequence[float] | Mapping[Hashable, float] | SizesByLabel | None
 
 
+def check_train_size(train_size: object) -> None:
+    """Refuse what cannot be a number of points, or one for each split."""
+    if isinstance(train_size, Real) and is_number(train_size):
+        check_sizes(np.array([float(train_size)]))
+        return
+    several = is_several(train_size) or has_labels(train_size)
+    if train_size is not None and not several:
+        raise LogError(
+            f"train_size={train_size!r} is not known. Expected a number of points, or one for "
+            f"each split."
+        )
+
+
+@IntervalMethod(
+    check=lambda options: check_train_size(options["train_size"]),
+    requires=several_splits,
+    needs="two random splits or more, or a (repeated) K-fold partition",
+    target="expected risk of models trained on sets of this size",
+    guarantee="heuristic: takes the correlation of two test sets to be the test share; too narrow "
+    "for random splits of unstable learners",
+    fits="1 for each split, K for each repetition",
+    reference=f"{NADEAU}; for repeated folds {BOUCKAERT}",
+    plan="subsampling",
+    takes_scores=True,
+    takes_metrics="averaged",
+)
 def corrected_t(
-    losses: Losses,
+    log: Log,
     *,
     train_size: TrainSize = None,
     alpha: float = 0.05,
     by: str | None = None,
     missing: Missing = "raise",
-) -> Table:
+) -> Result:
     r"""Corrected resampled t interval, from random splits or the folds of cross-validation.
 
     The target is the expected risk of models trained on sets of this size. The estimate is the
@@ -129,22 +154,17 @@ def corrected_t(
     model
     ridge    3007.0  2592.0  3423.0  209.0  99
     """
-    return METHOD(losses, train_size=train_size, alpha=alpha, by=by, missing=missing)
-
-
-def compute(log: Log, losses: Columns | None, *, train_size: TrainSize, alpha: float) -> Result:
-    """Correct the variance of the means of the test sets for what the training sets share.
-
-    Nadeau and Bengio (2003), the corrected resampled t; over the folds of several partitions
-    it is that of Bouckaert and Frank (2004). Unequal splits: the ratio is averaged over them.
-    """
-    by = split_levels(log.design)
-    cells = log.moments(by, losses)
+    # Correct the variance of the means of the test sets for what the training sets share.
+    #
+    # Nadeau and Bengio (2003), the corrected resampled t; over the folds of several partitions
+    # it is that of Bouckaert and Frank (2004). Unequal splits: the ratio is averaged over them.
+    splits = split_levels(log.design)
+    cells = log.moments(splits)
     tested, trained = find_sizes(log, cells, train_size)
     j = len(cells.count)
     estimate, squares = mean_and_squares(cells.mean)
     ratio = float(np.mean(tested / trained))
-    caution = Caution.SOURCES_AS_FOLDS if "source" in by else Caution(0)
+    caution = Caution.SOURCES_AS_FOLDS if "source" in splits else Caution(0)
     if j < FEW_SPLITS:
         caution |= Caution.FEW_SPLITS
     return interval(
@@ -182,19 +202,6 @@ def find_sizes(log: Log, found: Moments, train_size: TrainSize) -> tuple[FloatAr
 def has_labels(train_size: object) -> TypeGuard[SizesByLabel]:
     """Whether training sizes come with labels."""
     return hasattr(train_size, "items")
-
-
-def check_train_size(train_size: object) -> None:
-    """Refuse what cannot be a number of points, or one for each split."""
-    if isinstance(train_size, Real) and is_number(train_size):
-        check_sizes(np.array([float(train_size)]))
-        return
-    several = is_several(train_size) or has_labels(train_size)
-    if train_size is not None and not several:
-        raise LogError(
-            f"train_size={train_size!r} is not known. Expected a number of points, or one for "
-            f"each split."
-        )
 
 
 def find_train_sizes(log: Log, found: Moments, train_size: TrainSize) -> FloatArray:
@@ -306,20 +313,3 @@ def check_sizes(sizes: FloatArray) -> FloatArray:
             f"on, 1 or more; a share of the points is not enough."
         )
     return sizes
-
-
-METHOD = IntervalMethod(
-    corrected_t,
-    compute=compute,
-    check=lambda options: check_train_size(options["train_size"]),
-    requires=several_splits,
-    needs="two random splits or more, or a (repeated) K-fold partition",
-    target="expected risk of models trained on sets of this size",
-    guarantee="heuristic: takes the correlation of two test sets to be the test share; too narrow "
-    "for random splits of unstable learners",
-    fits="1 for each split, K for each repetition",
-    reference=f"{NADEAU}; for repeated folds {BOUCKAERT}",
-    plan="subsampling",
-    takes_scores=True,
-    takes_metrics="averaged",
-)

@@ -4,19 +4,30 @@ from __future__ import annotations
 
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import mean_and_squares
-from cvstats.core.columns import Columns
 from cvstats.core.folds import fold_levels
 from cvstats.core.results import Result, interval
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import BAYLE
 from cvstats.intervals._requirements import several_folds
-from cvstats.log.log import Log, Losses, Table
+from cvstats.log.log import Log
 from cvstats.options import Missing
 
 
+@IntervalMethod(
+    requires=several_folds,
+    needs="a K-fold partition with at least two folds",
+    target="claimed expected risk",
+    guarantee="none: dependent fold means are taken for independent ones",
+    fits="K for each repetition",
+    reference=BAYLE,
+    plan="k_fold",
+    takes_means=True,
+    claims_too_much=True,
+    takes_metrics="averaged",
+)
 def cv_t(
-    losses: Losses, *, alpha: float = 0.05, by: str | None = None, missing: Missing = "raise"
-) -> Table:
+    log: Log, *, alpha: float = 0.05, by: str | None = None, missing: Missing = "raise"
+) -> Result:
     r"""Interval that treats fold means as independent, kept for comparison.
 
     The claimed target is the expected risk. The estimate is the mean of the K fold means, its
@@ -79,12 +90,8 @@ def cv_t(
     model
     ridge    3026.6  2597.8  3455.5  189.6   9  dependent folds
     """
-    return METHOD(losses, alpha=alpha, by=by, missing=missing)
-
-
-def compute(log: Log, losses: Columns | None, *, alpha: float) -> Result:
-    """Take all fold means for independent."""
-    cells = log.moments(fold_levels(log.design), losses)
+    # Take all fold means for independent.
+    cells = log.moments(fold_levels(log.design))
     n_repetitions = log.design.number("repetition")
     k = len(cells.count)
     estimate, squares = mean_and_squares(cells.mean)
@@ -96,19 +103,3 @@ def compute(log: Log, losses: Columns | None, *, alpha: float) -> Result:
         },
         caution=Caution.NAIVE_FOLDS,
     )  # fmt: skip
-
-
-METHOD = IntervalMethod(
-    cv_t,
-    compute=compute,
-    requires=several_folds,
-    needs="a K-fold partition with at least two folds",
-    target="claimed expected risk",
-    guarantee="none: dependent fold means are taken for independent ones",
-    fits="K for each repetition",
-    reference=BAYLE,
-    plan="k_fold",
-    takes_means=True,
-    claims_too_much=True,
-    takes_metrics="averaged",
-)

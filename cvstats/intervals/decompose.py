@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvstats.core.cautions import Caution
-from cvstats.core.columns import Columns
 from cvstats.core.folds import fold_level, fold_levels
 from cvstats.core.results import Result
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, is_several
-from cvstats.intervals import find_method
 from cvstats.intervals._groups import repeated_levels
 from cvstats.intervals._independent_logs import (
     check_logs,
@@ -34,6 +32,7 @@ from cvstats.intervals._variance_components import (
     estimate_components,
     split_repetitions,
 )
+from cvstats.intervals.out_of_source import out_of_source
 from cvstats.large.lazy import later
 from cvstats.log.groups import stack
 from cvstats.log.log import Log, Losses, Table
@@ -42,6 +41,45 @@ from cvstats.log.stacking import Axis
 from cvstats.options import Missing, check_numbers
 
 
+def compute_components(
+    log: Log,
+    *,
+    rho: float | None,
+    gamma: float | None,
+    independent: None,
+    fold_weights: str,
+) -> Result:
+    """Average the estimates over the repetitions."""
+    cells = log.moments(fold_levels(log.design))
+    parts = [estimate_components(part, fold_weights) for part in split_repetitions(cells)]
+    columns: dict[str, NDArray[Any]] = {**average_columns([part.to_columns() for part in parts])}
+    caution = np.zeros(len(parts[0].mean), dtype=np.int64)
+    if rho is not None or gamma is not None:
+        spread = np.mean([part.spread for part in parts], axis=0)
+        columns |= assume_gamma(columns, spread, rho, gamma)
+        caution |= Caution.ASSUMED_GAMMA
+    caution[np.isnan(parts[0].mean)] = Caution.NO_LOSSES
+    size = np.ones(len(parts[0].mean), dtype=np.int64)
+    columns |= {
+        "n_points": parts[0].points * size,
+        "n_folds": parts[0].folds * size,
+        "n_repetitions": len(parts) * size,
+    }
+    words = "; ".join(f"{name}: {BIASES[name]}" for name in ESTIMATORS)
+    return Result("decompose", columns, caution, {"fold_weights": fold_weights, "bias": words})
+
+
+@LogMethod(
+    requires=several_folds,
+    needs="a K-fold partition with at least two folds, or several repetitions of it",
+    target="components of the variance of one repetition's mean loss",
+    guarantee="unbiased for the differences of components; the components themselves cannot be "
+    "estimated from one log",
+    fits="K for each repetition",
+    reference=BENGIO,
+    plan="repeated_k_fold",
+    takes_metrics="averaged",
+).computed_by(compute_components)
 def decompose(
     losses: Losses,
     *,
@@ -157,7 +195,7 @@ def decompose(
         check_numbers("gamma", gamma)
     if rho is not None and gamma is not None:
         raise LogError("rho and gamma say the same in two ways. Expected one of them.")
-    METHOD.check_options({"fold_weights": fold_weights})
+    decompose.record.check_options({"fold_weights": fold_weights})
     if independent is not None:
         named = {"rho": rho, "gamma": gamma, "by": by}
         if (other := next((name for name in named if named[name] is not None), None)) is not None:
@@ -173,7 +211,9 @@ def decompose(
 
     def run(log: Log) -> Result:
         parts = [
-            METHOD.run(log, rho=value, gamma=gamma, fold_weights=fold_weights, independent=None)
+            decompose.record.run(
+                log, rho=value, gamma=gamma, fold_weights=fold_weights, independent=None
+            )
             for value in values
         ]
         return stack(parts)
@@ -181,49 +221,23 @@ def decompose(
     return apply_method(losses, run, by=by, missing=missing, axis=axis)
 
 
-def compute(
-    log: Log,
-    losses: Columns | None,
-    *,
-    rho: float | None,
-    gamma: float | None,
-    independent: None,
-    fold_weights: str,
-) -> Result:
-    """Average the estimates over the repetitions."""
-    cells = log.moments(fold_levels(log.design), losses)
-    parts = [estimate_components(part, fold_weights) for part in split_repetitions(cells)]
-    columns: dict[str, NDArray[Any]] = {**average_columns([part.to_columns() for part in parts])}
-    caution = np.zeros(len(parts[0].mean), dtype=np.int64)
-    if rho is not None or gamma is not None:
-        spread = np.mean([part.spread for part in parts], axis=0)
-        columns |= assume_gamma(columns, spread, rho, gamma)
-        caution |= Caution.ASSUMED_GAMMA
-    caution[np.isnan(parts[0].mean)] = Caution.NO_LOSSES
-    size = np.ones(len(parts[0].mean), dtype=np.int64)
-    columns |= {
-        "n_points": parts[0].points * size,
-        "n_folds": parts[0].folds * size,
-        "n_repetitions": len(parts) * size,
-    }
-    words = "; ".join(f"{name}: {BIASES[name]}" for name in ESTIMATORS)
-    return Result("decompose", columns, caution, {"fold_weights": fold_weights, "bias": words})
-
-
 def decompose_independent(
     losses: Losses, independent: str, fold_weights: str, missing: str
 ) -> Table:
     """Estimate all components from logs of independent data sets."""
     groups = read_independent_logs(losses, independent, missing)
-    check_logs(METHOD, groups, f"decompose needs {METHOD.needs} in each independent log")
-    out_of_source = find_method("out_of_source")
-    if all(out_of_source.problem(part.design) is None for part in groups.parts()):
+    check_logs(
+        decompose.record,
+        groups,
+        f"decompose needs {decompose.record.needs} in each independent log",
+    )
+    if all(out_of_source.record.problem(part.design) is None for part in groups.parts()):
         result = decompose_source_logs(moments_by_source(groups), fold_weights)
     else:
         fold = fold_level(groups.design) or "source"
         logs = [part.moments(repeated_levels(part, fold)) for part in groups.parts()]
         result = decompose_logs(logs, fold_weights)
-    return groups.log.label(METHOD.add_facts(result))
+    return groups.log.label(decompose.record.add_facts(result))
 
 
 def read_rho(rho: object) -> tuple[list[float | None], Axis | None]:
@@ -264,18 +278,3 @@ def assume_gamma(
         "gamma": value,
         "theta": found["theta_minus_gamma"] + value,
     }
-
-
-METHOD = LogMethod(
-    decompose,
-    compute=compute,
-    requires=several_folds,
-    needs="a K-fold partition with at least two folds, or several repetitions of it",
-    target="components of the variance of one repetition's mean loss",
-    guarantee="unbiased for the differences of components; the components themselves cannot be "
-    "estimated from one log",
-    fits="K for each repetition",
-    reference=BENGIO,
-    plan="repeated_k_fold",
-    takes_metrics="averaged",
-)

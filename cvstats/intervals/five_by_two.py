@@ -10,7 +10,6 @@ from scipy import special
 
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import mean_and_squares
-from cvstats.core.columns import Columns
 from cvstats.core.design import Design
 from cvstats.core.folds import count_cells, covers_all_points
 from cvstats.core.results import Result, interval
@@ -19,7 +18,7 @@ from cvstats.errors import place
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import single_dataset
 from cvstats.intervals._splits import count_points, sort_cells
-from cvstats.log.log import Log, Losses, Table
+from cvstats.log.log import Log
 from cvstats.options import Missing
 
 DIETTERICH = (
@@ -28,14 +27,48 @@ DIETTERICH = (
 ALPAYDIN = "Alpaydin (1999), Neural Computation 11(8), 1885-1892, doi:10.1162/089976699300016007"
 
 
+def five_times_two_folds(design: Design) -> str | None:
+    """Ask for five repetitions, each of two folds that hold every point."""
+    if (words := single_dataset(design)) is not None:
+        return words
+    made = "cvstats.plans.five_by_two makes such a log."
+    for level in ("repetition", "fold"):
+        if level not in design.levels:
+            return f"the log has no level {level!r}. Add it to the index; {made}"
+    codes, _ = count_cells(design, ("repetition", "fold"))
+    folds = np.unique(codes[:, 0], return_counts=True)[1]
+    if len(folds) != 5 or np.any(folds != 2):
+        least, most = folds.min(), folds.max()
+        number = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+        return (
+            f"the log has {len(folds):,} {'repetition' if len(folds) == 1 else 'repetitions'} "
+            f"of {number} folds; {made}"
+        )
+    if not covers_all_points(design):
+        return f"the two folds of a repetition leave out some points. Expected two halves; {made}"
+    return None
+
+
+@IntervalMethod(
+    requires=five_times_two_folds,
+    needs="five repetitions of two folds",
+    target="expected risk at half the points",
+    guarantee="heuristic, in simple cases conservative",
+    fits="10",
+    reference=f"{DIETTERICH}; for test='f' {ALPAYDIN}",
+    plan="five_by_two",
+    takes_scores=True,
+    takes_means=True,
+    takes_metrics="averaged",
+)
 def five_by_two(
-    losses: Losses,
+    log: Log,
     *,
     test: Literal["t", "f"] = "t",
     alpha: float = 0.05,
     by: str | None = None,
     missing: Missing = "raise",
-) -> Table:
+) -> Result:
     r"""Interval from five repetitions of twofold cross-validation.
 
     The target is the expected risk at half the points. The variance is that of the two fold means
@@ -117,12 +150,8 @@ def five_by_two(
     model
     DummyRegressor      0.76   0.45   1.06 NaN      26.04      0.0  skewed
     """
-    return METHOD(losses, test=test, alpha=alpha, by=by, missing=missing)
-
-
-def compute(log: Log, losses: Columns | None, *, test: str, alpha: float) -> Result:
-    """Compare the two folds of each repetition; the first one is that whose labels sort first."""
-    cells = log.moments(("repetition", "fold"), losses)
+    # Compare the two folds of each repetition; the first one is that whose labels sort first.
+    cells = log.moments(("repetition", "fold"))
     order = sort_cells(cells)
     first = {
         level: labels[code]
@@ -178,41 +207,3 @@ def invert_f(
     flags[missing] = int(Caution.NO_LOSSES)
     facts: dict[str, str | float | int] = {"alpha": alpha, "alternative": "two-sided", **attrs}
     return Result("five_by_two", columns, flags.astype(np.int64), facts)
-
-
-def five_times_two_folds(design: Design) -> str | None:
-    """Ask for five repetitions, each of two folds that hold every point."""
-    if (words := single_dataset(design)) is not None:
-        return words
-    made = "cvstats.plans.five_by_two makes such a log."
-    for level in ("repetition", "fold"):
-        if level not in design.levels:
-            return f"the log has no level {level!r}. Add it to the index; {made}"
-    codes, _ = count_cells(design, ("repetition", "fold"))
-    folds = np.unique(codes[:, 0], return_counts=True)[1]
-    if len(folds) != 5 or np.any(folds != 2):
-        least, most = folds.min(), folds.max()
-        number = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-        return (
-            f"the log has {len(folds):,} {'repetition' if len(folds) == 1 else 'repetitions'} "
-            f"of {number} folds; {made}"
-        )
-    if not covers_all_points(design):
-        return f"the two folds of a repetition leave out some points. Expected two halves; {made}"
-    return None
-
-
-METHOD = IntervalMethod(
-    five_by_two,
-    compute=compute,
-    requires=five_times_two_folds,
-    needs="five repetitions of two folds",
-    target="expected risk at half the points",
-    guarantee="heuristic, in simple cases conservative",
-    fits="10",
-    reference=f"{DIETTERICH}; for test='f' {ALPAYDIN}",
-    plan="five_by_two",
-    takes_scores=True,
-    takes_means=True,
-    takes_metrics="averaged",
-)

@@ -16,7 +16,6 @@ from scipy import special
 
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Moments
-from cvstats.core.columns import Columns
 from cvstats.core.design import Design
 from cvstats.core.results import Result, interval
 from cvstats.core.types import FloatArray
@@ -24,7 +23,7 @@ from cvstats.errors import LogError, listed, spelled
 from cvstats.intervals._groups import count_points, repeated_levels
 from cvstats.intervals._method import LogMethod
 from cvstats.intervals._requirements import groups, partition
-from cvstats.log.log import Log, Losses, Table
+from cvstats.log.log import Log
 from cvstats.options import Missing
 
 FEWEST_ROOT = 60.0
@@ -37,14 +36,32 @@ STEPS = 200
 """Newton steps at most; each at least doubles a tau^2 that is far too small."""
 
 
+def requirement(design: Design, by: str = "source") -> str | None:
+    """Ask for two groups or more, and for each point to be tested in every repetition."""
+    return groups(design, by) or partition(design)
+
+
+@LogMethod(
+    requires=requirement,
+    needs="a level that names independent groups (source), two groups or more",
+    target="standard deviation and mean of the expected losses of groups drawn as these were",
+    guarantee="exact as the points of each group grow, for groups that differ normally; with "
+    "variance='pooled', if they vary alike",
+    fits="as the log has",
+    reference="Welch (1951), doi:10.1093/biomet/38.3-4.330; Hartung and Knapp (2001), "
+    "doi:10.1002/sim.791; Cochran (1954), doi:10.2307/3001666; DerSimonian and Laird (1986), "
+    "doi:10.1016/0197-2456(86)90046-2; Viechtbauer (2007), doi:10.1002/sim.2514",
+    level_option="by",
+    takes_metrics="averaged",
+)
 def heterogeneity(
-    losses: Losses,
+    log: Log,
     *,
     by: str = "source",
     variance: Literal["own", "pooled"] = "own",
     alpha: float = 0.05,
     missing: Missing = "raise",
-) -> Table:
+) -> Result:
     r"""Test whether groups differ by more than their points explain, and measure by how much.
 
     The targets are the standard deviation tau and the mean of the expected losses of groups drawn
@@ -140,12 +157,8 @@ def heterogeneity(
     model
     naive_bayes  359.272  0.969  0.027      0.019      0.048
     """
-    return METHOD(losses, by=by, variance=variance, alpha=alpha, missing=missing)
-
-
-def compute(log: Log, losses: Columns | None, *, by: str, variance: str, alpha: float) -> Result:
-    """Test and measure how the groups differ, repetitions averaged."""
-    cells = log.moments(repeated_levels(log, by), losses)
+    # Test and measure how the groups differ, repetitions averaged.
+    cells = log.moments(repeated_levels(log, by))
     merged = cells.over((by,))
     n = count_points(log, by, merged, "heterogeneity").astype(np.float64)[:, None]
     parts = cells.groups("repetition") if "repetition" in cells.levels else [cells]
@@ -169,9 +182,9 @@ def compute(log: Log, losses: Columns | None, *, by: str, variance: str, alpha: 
         "tau": np.sqrt(np.maximum(raw, 0.0)),
     }  # fmt: skip
     columns |= {"tau_lower": lower, "tau_upper": upper, "n_groups": np.full(width, n_groups)}
-    missing = np.isnan(y).any(axis=0)
+    empty = np.isnan(y).any(axis=0)
     for name in ("i2", "tau_lower", "tau_upper"):
-        columns[name] = np.where(missing, np.nan, columns[name])
+        columns[name] = np.where(empty, np.nan, columns[name])
     fewest = FEWEST_ROOT * np.sqrt(n_groups) if variance == "own" else FEWEST_POOLED
     doubt = Caution.FEW_POINTS if n.min() < fewest else Caution(0)
     mean, squared = hartung_knapp(y, squared_errors(parts, "pooled"))
@@ -283,25 +296,3 @@ def squared_errors(parts: list[Moments], variance: str) -> FloatArray:
 def join_groups(part: Moments, cells: list[int]) -> str:
     """Name the first of some groups."""
     return listed([spelled(part.labels[0][part.codes[cell, 0]]) for cell in cells])
-
-
-def requirement(design: Design, by: str = "source") -> str | None:
-    """Ask for two groups or more, and for each point to be tested in every repetition."""
-    return groups(design, by) or partition(design)
-
-
-METHOD = LogMethod(
-    heterogeneity,
-    compute=compute,
-    requires=requirement,
-    needs="a level that names independent groups (source), two groups or more",
-    target="standard deviation and mean of the expected losses of groups drawn as these were",
-    guarantee="exact as the points of each group grow, for groups that differ normally; with "
-    "variance='pooled', if they vary alike",
-    fits="as the log has",
-    reference="Welch (1951), doi:10.1093/biomet/38.3-4.330; Hartung and Knapp (2001), "
-    "doi:10.1002/sim.791; Cochran (1954), doi:10.2307/3001666; DerSimonian and Laird (1986), "
-    "doi:10.1016/0197-2456(86)90046-2; Viechtbauer (2007), doi:10.1002/sim.2514",
-    level_option="by",
-    takes_metrics="averaged",
-)

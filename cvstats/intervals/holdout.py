@@ -6,7 +6,6 @@ from typing import Literal
 
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Moments
-from cvstats.core.columns import Columns
 from cvstats.core.design import Design
 from cvstats.core.folds import repetition_level
 from cvstats.core.results import Result
@@ -25,12 +24,43 @@ from cvstats.intervals._proportions import (
 from cvstats.intervals._references import NADEAU
 from cvstats.intervals._requirements import partition, single_dataset
 from cvstats.intervals._skewness import hall_limits, measure_skewness, skewness_of_means
-from cvstats.log.log import Log, Losses, Table
+from cvstats.log.log import Log
 from cvstats.options import Missing
 
 
+def one_test_set(design: Design) -> str | None:
+    """Ask for one test set, perhaps several times over."""
+    if (words := single_dataset(design)) is not None:
+        return words
+    if design.has("fold"):
+        return (
+            f"the log has {design.number('fold'):,} folds, each tested with another model. Take "
+            f"one of them: {design.take('fold')}; or use wald for all of them."
+        )
+    if "fold" not in design.levels and design.has("source"):
+        return (
+            f"a log with sources and no folds leaves one source out at a time, with "
+            f"{design.number('source'):,} models. Use out_of_source or wald, or by='source' for "
+            f"one of them at a time. If one model was tested on all of them, say so with a fold: "
+            f"pandas.concat({{0: log}}, names=['fold'])."
+        )
+    return partition(design)
+
+
+@IntervalMethod(
+    requires=one_test_set,
+    needs="one test set",
+    target="risk of the trained model on new points, drawn as the test points were",
+    guarantee="exact as the test set grows, for independent test points",
+    fits="1",
+    reference=NADEAU,
+    plan="holdout",
+    needs_points=True,
+    check=check_bounds,
+    reads_losses=lambda options: options["interval"] in BOUNDED,
+)
 def holdout(
-    losses: Losses,
+    log: Log,
     *,
     interval: Literal[
         "wald", "t", "hall", "wilson", "clopper-pearson", "betting", "bernstein"
@@ -39,7 +69,7 @@ def holdout(
     alpha: float = 0.05,
     by: str | None = None,
     missing: Missing = "raise",
-) -> Table:
+) -> Result:
     r"""Interval for the risk of one trained model, from one test set.
 
     The target is the mean loss that this very model would have over points drawn as the test
@@ -145,28 +175,15 @@ def holdout(
     model
     tree        0.4  0.2016  0.6188  0.07
     """
-    return METHOD(
-        losses, interval=interval, bounds=bounds, alpha=alpha, by=by, missing=missing
-    )  # fmt: skip
-
-
-def compute(
-    log: Log,
-    losses: Columns | None,
-    *,
-    interval: str,
-    bounds: tuple[float, float] | None,
-    alpha: float,
-) -> Result:
-    """Average several repetitions point by point, then take the points for a sample."""
+    # Average several repetitions point by point, then take the points for a sample.
     repetitions = log.design.number("repetition")
     points = None
     if repetitions > 1:
         names = [name for name in ("source", "point") if name in log.design.levels]
-        points = log.moments(names, losses)
+        points = log.moments(names)
         cell = points.once().over(())
     else:
-        cell = log.moments((), losses)
+        cell = log.moments(())
     proportion = interval in PROPORTIONS
     if proportion and repetitions > 1:
         raise LogError(
@@ -188,53 +205,18 @@ def compute(
     if interval == "hall":
         return hall_limits(
             result,
-            measure_skewness(log, losses, cell)
-            if points is None
-            else skewness_of_means(log, points),
+            measure_skewness(log, cell) if points is None else skewness_of_means(log, points),
         )
     if bounds is not None:
         return bounded_limits(result, log, points, bounds)
     if proportion:
         return proportion_limits(result, log.zero_one(), interval)
-    return result if losses is not None else flag_few_errors(result, find_zero_one(log, cell))
+    return (
+        result if log.differences is not None else flag_few_errors(result, find_zero_one(log, cell))
+    )
 
 
 def find_zero_one(log: Log, cell: Moments) -> MaskArray:
     """Find the columns whose losses are 0 or 1, also where points are averaged over repetitions."""
     repeated = repetition_level(log.design)
     return (log.moments(repeated) if repeated else cell).zero_one()
-
-
-def one_test_set(design: Design) -> str | None:
-    """Ask for one test set, perhaps several times over."""
-    if (words := single_dataset(design)) is not None:
-        return words
-    if design.has("fold"):
-        return (
-            f"the log has {design.number('fold'):,} folds, each tested with another model. Take "
-            f"one of them: {design.take('fold')}; or use wald for all of them."
-        )
-    if "fold" not in design.levels and design.has("source"):
-        return (
-            f"a log with sources and no folds leaves one source out at a time, with "
-            f"{design.number('source'):,} models. Use out_of_source or wald, or by='source' for "
-            f"one of them at a time. If one model was tested on all of them, say so with a fold: "
-            f"pandas.concat({{0: log}}, names=['fold'])."
-        )
-    return partition(design)
-
-
-METHOD = IntervalMethod(
-    holdout,
-    compute=compute,
-    requires=one_test_set,
-    needs="one test set",
-    target="risk of the trained model on new points, drawn as the test points were",
-    guarantee="exact as the test set grows, for independent test points",
-    fits="1",
-    reference=NADEAU,
-    plan="holdout",
-    needs_points=True,
-    check=check_bounds,
-    reads_losses=lambda options: options["interval"] in BOUNDED,
-)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from cvstats.core.cautions import Caution
-from cvstats.core.columns import Columns
 from cvstats.core.results import Result
 from cvstats.core.types import FloatArray
 from cvstats.intervals._bootstrap import (
@@ -22,21 +21,34 @@ from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import NOMA
 from cvstats.intervals._requirements import bootstrap_with_apparent_error
 from cvstats.log.bootstrap import Rates, Resample, no_information_of, resamples
-from cvstats.log.log import Log, Losses, Table
+from cvstats.log.log import Log
 from cvstats.options import Missing
 
 OPTIMISTIC = 0.85
 """Share of the corrected error below which apparent errors spread too little."""
 
 
+@IntervalMethod(
+    requires=bootstrap_with_apparent_error,
+    needs="bootstrap samples with the losses of their points in and out of bag, and the fit on the "
+    "sample itself (levels 'repetition', 'point' and 'count')",
+    target="expected risk",
+    guarantee="heuristic: the spread is that of apparent errors, and none for models that fit "
+    "their training data perfectly",
+    fits="B + 1",
+    reference=NOMA,
+    needs_losses=True,
+    for_differences=False,
+    takes_metrics=False,
+)
 def location_shifted(
-    losses: Losses,
+    log: Log,
     *,
     correction: Correction = "632+",
     no_information: Rates | None = None,
     alpha: float = 0.05,
     missing: Missing = "raise",
-) -> Table:
+) -> Result:
     r"""Location-shifted bootstrap: quantiles of apparent errors, moved to the corrected error.
 
     The target is the expected risk, and the estimate the apparent error of the model fitted to the
@@ -118,20 +130,7 @@ def location_shifted(
     model
     mean      0.333  0.162  0.508
     """
-    return METHOD(
-        losses, correction=correction, no_information=no_information, alpha=alpha, missing=missing
-    )  # fmt: skip
-
-
-def compute(
-    log: Log,
-    losses: Columns | None,
-    *,
-    correction: str,
-    no_information: Rates | None,
-    alpha: float,
-) -> Result:
-    """Take percentiles of the apparent errors of the bootstrap fits, moved by the correction."""
+    # Take percentiles of the apparent errors of the bootstrap fits, moved by the correction.
     rates = None
     if correction == "632+":
         rates = no_information_of(
@@ -145,7 +144,7 @@ def compute(
         own = weighted_means(one.bags, one.losses(values))
         return (*error(one, values), *own.tolist())
 
-    found = measure_samples(log, losses, [data], measure, 2 + len(data.fits))[:, 0]
+    found = measure_samples(log, [data], measure, 2 + len(data.fits))[:, 0]
     apparent, second, own = found[0], found[1], found[2:]
     made = correct_by(correction, apparent, second, rates)
     extra: dict[str, FloatArray | float] = {"apparent": apparent}
@@ -161,20 +160,3 @@ def compute(
         "location_shifted", made.estimate, own, shift=made.estimate - apparent, alpha=alpha,
         extra=extra, caution=caution, attrs={"correction": correction},
     )  # fmt: skip
-
-
-METHOD = IntervalMethod(
-    location_shifted,
-    compute=compute,
-    requires=bootstrap_with_apparent_error,
-    needs="bootstrap samples with the losses of their points in and out of bag, and the fit on the "
-    "sample itself (levels 'repetition', 'point' and 'count')",
-    target="expected risk",
-    guarantee="heuristic: the spread is that of apparent errors, and none for models that fit "
-    "their training data perfectly",
-    fits="B + 1",
-    reference=NOMA,
-    needs_losses=True,
-    for_differences=False,
-    takes_metrics=False,
-)

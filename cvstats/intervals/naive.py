@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from cvstats.core.cautions import Caution
-from cvstats.core.columns import Columns
 from cvstats.core.folds import count_folds, repetition_level
 from cvstats.core.results import Result, interval
 from cvstats.errors import LogError
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import BATES
 from cvstats.intervals._requirements import partition
-from cvstats.log.log import Log, Losses, Table
+from cvstats.log.log import Log
 from cvstats.options import Missing
 
 
+@IntervalMethod(
+    requires=partition,
+    needs="a K-fold partition",
+    target="claimed expected risk",
+    guarantee="none: dependent losses are taken for independent ones",
+    fits="K for each repetition",
+    reference=BATES,
+    plan="k_fold",
+    claims_too_much=True,
+)
 def naive(
-    losses: Losses, *, alpha: float = 0.05, by: str | None = None, missing: Missing = "raise"
-) -> Table:
+    log: Log, *, alpha: float = 0.05, by: str | None = None, missing: Missing = "raise"
+) -> Result:
     r"""Interval that treats all losses as independent, as many reports do; kept for comparison.
 
     The claimed target is the expected risk. The estimate is the mean of all losses, and its
@@ -80,12 +89,8 @@ def naive(
     model
     ridge    3006.2  2890.5  3121.8  59.0  dependence ignored
     """
-    return METHOD(losses, alpha=alpha, by=by, missing=missing)
-
-
-def compute(log: Log, losses: Columns | None, *, alpha: float) -> Result:
-    """Take all losses for independent: ``sd / sqrt(number of losses)``."""
-    cells = log.moments(repetition_level(log.design), losses)
+    # Take all losses for independent: ``sd / sqrt(number of losses)``.
+    cells = log.moments(repetition_level(log.design))
     whole = cells.over(())
     n = whole.count[0]
     if n < 2:
@@ -98,17 +103,3 @@ def compute(log: Log, losses: Columns | None, *, alpha: float) -> Result:
         },
         caution=Caution.NAIVE_POINTS,
     )  # fmt: skip
-
-
-METHOD = IntervalMethod(
-    naive,
-    compute=compute,
-    requires=partition,
-    needs="a K-fold partition",
-    target="claimed expected risk",
-    guarantee="none: dependent losses are taken for independent ones",
-    fits="K for each repetition",
-    reference=BATES,
-    plan="k_fold",
-    claims_too_much=True,
-)

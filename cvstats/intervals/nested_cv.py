@@ -13,14 +13,13 @@ import numpy as np
 
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Moments
-from cvstats.core.columns import Columns
 from cvstats.core.design import Design
 from cvstats.core.folds import count_cells, covers_all_points, repetition_level
 from cvstats.core.results import Result, interval
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import BATES
-from cvstats.log.log import Log, Losses, Table
+from cvstats.log.log import Log
 from cvstats.options import Missing
 
 ENOUGH = 25
@@ -29,14 +28,63 @@ ENOUGH = 25
 FEW_POINTS = 30
 
 
+def nested_folds(design: Design) -> str | None:
+    """Ask for outer and inner evaluations of every pair of folds."""
+    made = "cvstats.plans.nested_cv makes such a log."
+    for level, what in {
+        "outer": "the fold held out besides the one tested",
+        "fold": "the fold tested",
+    }.items():
+        if level not in design.levels:
+            return f"the log has no level {level!r} ({what}). Add it to the index; {made}"
+    names = {label: code for code, label in enumerate(design.levels["fold"].labels)}
+    codes, counts = count_cells(design, ("repetition", "outer", "fold"))
+    labels = list(design.levels["outer"].labels)
+    same = np.array([names.get(labels[outer], -1) == fold for _, outer, fold in codes.tolist()])
+    folds = {tuple(row) for row in codes[same][:, :2].tolist()}
+    per = np.unique(codes[same][:, 0], return_counts=True)[1]
+    k = int(per.max(initial=0))
+    if k < 3:
+        return (
+            f"a repetition has {k} outer folds, evaluations with outer == fold. Expected three "
+            f"or more, called alike in both levels; {made}"
+        )
+    pairs = np.unique(codes[:, :2], axis=0)
+    inner = np.unique(codes[~same][:, :2], axis=0, return_counts=True)[1]
+    complete = len(folds) == len(pairs) == len(inner) and np.all(inner == k - 1)
+    if not complete or np.any(per != k):
+        return (
+            f"evaluations are left out: each of {k} outer folds needs its own fold and the "
+            f"{k - 1} others, tested by models that saw neither; {made}"
+        )
+    if not covers_all_points(design):
+        return "its repetitions and outer folds do not all test the same points; " + made
+    if counts[same].min() < 2:
+        return "a fold has one point. Expected two or more in each fold; " + made
+    return None
+
+
+@IntervalMethod(
+    requires=nested_folds,
+    needs="K-fold cross-validation in which each fold's training folds are cross-validated again "
+    "(levels 'outer' and 'fold')",
+    target="risk of the model fitted to all data; also taken for the expected risk",
+    guarantee="heuristic: an estimated mean squared error about that risk, kept within a range; "
+    "the bias is that of an error that falls like 1/m",
+    fits="K (K + 1) / 2 for each repetition",
+    reference=BATES,
+    made_for=("outer",),
+    recognized_by="folds held out while the others are cross-validated (level 'outer')",
+    takes_metrics="averaged",
+)
 def nested_cv(
-    losses: Losses,
+    log: Log,
     *,
     bias_correction: Literal["paper", "code"] | None = "paper",
     alpha: float = 0.05,
     by: str | None = None,
     missing: Missing = "raise",
-) -> Table:
+) -> Result:
     r"""Nested cross-validation of Bates, Hastie and Tibshirani.
 
     The target is the risk of the model fitted to all data. Each fold is held out while the K - 1
@@ -125,16 +173,8 @@ def nested_cv(
     model
     DummyRegressor      0.91   0.28   1.53     0.92    0.91
     """
-    return METHOD(
-        losses, bias_correction=bias_correction, alpha=alpha, by=by, missing=missing
-    )  # fmt: skip
-
-
-def compute(
-    log: Log, losses: Columns | None, *, bias_correction: str | None, alpha: float
-) -> Result:
-    """Estimate the mean squared error from what outer and inner folds say of one another."""
-    cells = log.moments((*repetition_level(log.design), "outer", "fold"), losses)
+    # Estimate the mean squared error from what outer and inner folds say of one another.
+    cells = log.moments((*repetition_level(log.design), "outer", "fold"))
     at_outer, at_fold = cells.levels.index("outer"), cells.levels.index("fold")
     place_of = {label: code for code, label in enumerate(cells.labels[at_fold])}
     held = np.array([place_of.get(label, -1) for label in cells.labels[at_outer]])
@@ -147,8 +187,8 @@ def compute(
     n_repetitions = log.design.number("repetition")
     factor = correction_factor(bias_correction, n_folds)
     outer, inner = select_cells(cells, is_outer), select_cells(cells, ~is_outer)
-    by = tuple(level for level in cells.levels if level != "fold")
-    e_out, e_in = outer.over(by), inner.over(by)  # the same repetitions and folds, in order
+    pairs = tuple(level for level in cells.levels if level != "fold")
+    e_out, e_in = outer.over(pairs), inner.over(pairs)  # the same repetitions and folds, in order
     n_j = e_out.count[:, None]
     a = (e_in.mean - e_out.mean) ** 2  # Algorithm 1
     b = e_out.m2 / ((n_j - 1) * n_j)
@@ -195,56 +235,3 @@ def count_folds_of_first(found: Moments, level: int) -> int:
     at = found.levels.index("repetition")
     first = found.codes[:, at] == found.codes[0, at]
     return len(np.unique(found.codes[first, level]))
-
-
-def nested_folds(design: Design) -> str | None:
-    """Ask for outer and inner evaluations of every pair of folds."""
-    made = "cvstats.plans.nested_cv makes such a log."
-    for level, what in {
-        "outer": "the fold held out besides the one tested",
-        "fold": "the fold tested",
-    }.items():
-        if level not in design.levels:
-            return f"the log has no level {level!r} ({what}). Add it to the index; {made}"
-    names = {label: code for code, label in enumerate(design.levels["fold"].labels)}
-    codes, counts = count_cells(design, ("repetition", "outer", "fold"))
-    labels = list(design.levels["outer"].labels)
-    same = np.array([names.get(labels[outer], -1) == fold for _, outer, fold in codes.tolist()])
-    folds = {tuple(row) for row in codes[same][:, :2].tolist()}
-    per = np.unique(codes[same][:, 0], return_counts=True)[1]
-    k = int(per.max(initial=0))
-    if k < 3:
-        return (
-            f"a repetition has {k} outer folds, evaluations with outer == fold. Expected three "
-            f"or more, called alike in both levels; {made}"
-        )
-    pairs = np.unique(codes[:, :2], axis=0)
-    inner = np.unique(codes[~same][:, :2], axis=0, return_counts=True)[1]
-    complete = len(folds) == len(pairs) == len(inner) and np.all(inner == k - 1)
-    if not complete or np.any(per != k):
-        return (
-            f"evaluations are left out: each of {k} outer folds needs its own fold and the "
-            f"{k - 1} others, tested by models that saw neither; {made}"
-        )
-    if not covers_all_points(design):
-        return "its repetitions and outer folds do not all test the same points; " + made
-    if counts[same].min() < 2:
-        return "a fold has one point. Expected two or more in each fold; " + made
-    return None
-
-
-METHOD = IntervalMethod(
-    nested_cv,
-    compute=compute,
-    requires=nested_folds,
-    needs="K-fold cross-validation in which each fold's training folds are cross-validated again "
-    "(levels 'outer' and 'fold')",
-    target="risk of the model fitted to all data; also taken for the expected risk",
-    guarantee="heuristic: an estimated mean squared error about that risk, kept within a range; "
-    "the bias is that of an error that falls like 1/m",
-    fits="K (K + 1) / 2 for each repetition",
-    reference=BATES,
-    made_for=("outer",),
-    recognized_by="folds held out while the others are cross-validated (level 'outer')",
-    takes_metrics="averaged",
-)

@@ -11,7 +11,6 @@ from scipy import fft
 
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import mean_and_squares
-from cvstats.core.columns import Columns
 from cvstats.core.design import Design
 from cvstats.core.results import Result, interval
 from cvstats.core.threads import block_bounds, ordered_map
@@ -21,7 +20,7 @@ from cvstats.intervals._differences import RELATIVELY_STABLE
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import partition, single_dataset
 from cvstats.log.checks import Times, find_odd_time, order_times
-from cvstats.log.log import Log, Losses, Table
+from cvstats.log.log import Log
 from cvstats.options import Missing, whole_number
 
 FEWEST = 4
@@ -37,8 +36,62 @@ ALIKE = 0.1, 2.326
 """A correlation of neighbours above this, in itself and in standard errors, is taken for real."""
 
 
+def check(options: Mapping[str, Any]) -> None:
+    """Refuse numbers of steps that are none, and options that contradict each other."""
+    estimator, horizon, lags = (options[name] for name in ("estimator", "horizon", "lags"))
+    if horizon is not None:
+        whole_number("horizon", horizon, 1)
+    if lags is not None:
+        whole_number("lags", lags, 0)
+    if horizon is not None and estimator == "ewc":
+        raise LogError(
+            f"horizon={horizon!r} and estimator='ewc' ask for two variances. Expected one of them: "
+            f"equal-weighted cosines suit every horizon."
+        )
+    if lags is not None and (horizon is not None or estimator != "newey-west"):
+        raise LogError(
+            f"lags={lags!r} belongs to Newey-West without a horizon. Expected "
+            f"estimator='newey-west' beside it, and no horizon=."
+        )
+
+
+def points_in_time(design: Design) -> str | None:
+    """Ask for points whose labels are times, each tested once in every repetition."""
+    if (words := single_dataset(design)) is not None:
+        return words
+    if "point" not in design.levels:
+        return (
+            "the log has no level 'point', and the order of rows means nothing. Add the time of "
+            "each evaluation to the index, as in cvstats.as_log(frame, point='date'), or rename a "
+            "dimension: array.rename(time='point')."
+        )
+    odd = find_odd_time(design.levels["point"].labels)
+    if odd is not None:
+        return (
+            f"the label {odd} of its level 'point' is not a time as the others are. Expected dates "
+            f"(2024-01-31) or numbers that count steps, for all points: cvstats.as_log(frame, "
+            f"point='date')."
+        )
+    return partition(design)
+
+
+@IntervalMethod(
+    check=check,
+    requires=points_in_time,
+    needs="points that are times",
+    target="long-run mean loss of the models trained, at times that go on as these did",
+    guarantee="exact as times grow, for stationary losses whose dependence dies away",
+    difference_guarantee="exact as times grow, for stationary losses whose dependence dies away, "
+    f"and, where models were trained in folds, {RELATIVELY_STABLE}",
+    fits="as the log has",
+    reference="Lazarus, Lewis, Stock and Watson (2018), Journal of Business & Economic Statistics "
+    "36(4), 541-559, doi:10.1080/07350015.2018.1506926; Diebold and Mariano (1995), "
+    "doi:10.1080/07350015.1995.10524599",
+    needs_losses=True,
+    takes_lazy_losses=True,
+)
 def ordered(
-    losses: Losses,
+    log: Log,
     *,
     estimator: Literal["ewc", "newey-west"] | None = None,
     horizon: int | None = None,
@@ -46,7 +99,7 @@ def ordered(
     alpha: float = 0.05,
     by: str | None = None,
     missing: Missing = "raise",
-) -> Table:
+) -> Result:
     r"""Interval for the mean loss over time, where losses of neighbouring times may be alike.
 
     The target is the long-run mean loss of models such as those tested, at times that go on as
@@ -165,29 +218,43 @@ def ordered(
     model
     model     1.007  0.946  1.067  0.031  serial dependence
     """
-    return METHOD(
-        losses, estimator=estimator, horizon=horizon, lags=lags, alpha=alpha, by=by,
-        missing=missing,
+    # Average each time, and take the variance of the mean from its neighbours.
+    log = log.rows()
+    times = order_times(log.design)
+    n = times.number
+    weights = choose_weights(n, estimator, horizon, lags)
+    series = average_times(log, times)
+    most = len(weights.lags) - 1
+    gamma, cosines = measure_series(series, most if most and horizon is None else most + 1, weights)
+    flags = np.zeros(len(series.mean), dtype=np.int64)
+    if weights.cosines:
+        variance = cosines
+        alike = is_persistent(gamma, n, weights.cosines)
+    else:
+        twice = np.where(np.arange(most + 1) > 0, 2, 1) * weights.lags
+        variance = twice @ gamma[: most + 1] / n
+        if horizon is None:
+            alike = is_persistent(gamma, n, n / (2 * (weights.lags**2).sum() - 1))
+        else:
+            alike = outlasts_horizon(gamma, n)
+            negative = (variance <= 0) & (gamma[0] > 0)
+            flags[negative] |= np.int64(Caution.HORIZON_NOT_USED)
+            variance = np.where(
+                negative, gamma[0] / n / harvey(n, 1), variance / harvey(n, horizon)
+            )
+    flags[alike] |= np.int64(Caution.STRONG_DEPENDENCE)
+    flags |= np.int64(Caution(0) if times.regular else Caution.GAPS_IN_TIME)
+    if n < FEW and weights.df is None:
+        flags |= np.int64(Caution.FEW_POINTS)
+    extra: dict[str, float] = {} if weights.df is None else {"df": weights.df}
+    extra |= {"n_times": n, "n_points": log.design.splits().points or n}
+    extra |= {"n_cosines": weights.cosines} if weights.cosines else {"n_lags": most}
+    attrs = {"estimator": weights.name} | ({} if horizon is None else {"horizon": horizon})
+    result = interval(
+        "ordered", series.mean, variance, origin=series.origin, alpha=alpha, df=weights.df,
+        extra=extra, caution=flags, attrs=attrs,
     )  # fmt: skip
-
-
-def check(options: Mapping[str, Any]) -> None:
-    """Refuse numbers of steps that are none, and options that contradict each other."""
-    estimator, horizon, lags = (options[name] for name in ("estimator", "horizon", "lags"))
-    if horizon is not None:
-        whole_number("horizon", horizon, 1)
-    if lags is not None:
-        whole_number("lags", lags, 0)
-    if horizon is not None and estimator == "ewc":
-        raise LogError(
-            f"horizon={horizon!r} and estimator='ewc' ask for two variances. Expected one of them: "
-            f"equal-weighted cosines suit every horizon."
-        )
-    if lags is not None and (horizon is not None or estimator != "newey-west"):
-        raise LogError(
-            f"lags={lags!r} belongs to Newey-West without a horizon. Expected "
-            f"estimator='newey-west' beside it, and no horizon=."
-        )
+    return replace(result, allows_for=ALLOWED)
 
 
 class Weights(NamedTuple):
@@ -232,54 +299,6 @@ def choose_weights(n: int, estimator: str | None, horizon: int | None, lags: int
     weights = np.ones(lags + 1) if flat else 1 - np.arange(lags + 1) / (lags + 1)
     name = "diebold-mariano" if flat else "newey-west"
     return Weights(name, 0, weights, None if horizon is None else n - 1)
-
-
-def compute(
-    log: Log,
-    losses: Columns | None,
-    *,
-    estimator: str | None,
-    horizon: int | None,
-    lags: int | None,
-    alpha: float,
-) -> Result:
-    """Average each time, and take the variance of the mean from its neighbours."""
-    log = log if log.cells is None else log.cells.rows()
-    times = order_times(log.design)
-    n = times.number
-    weights = choose_weights(n, estimator, horizon, lags)
-    series = average_times(log, losses, times)
-    most = len(weights.lags) - 1
-    gamma, cosines = measure_series(series, most if most and horizon is None else most + 1, weights)
-    flags = np.zeros(len(series.mean), dtype=np.int64)
-    if weights.cosines:
-        variance = cosines
-        alike = is_persistent(gamma, n, weights.cosines)
-    else:
-        twice = np.where(np.arange(most + 1) > 0, 2, 1) * weights.lags
-        variance = twice @ gamma[: most + 1] / n
-        if horizon is None:
-            alike = is_persistent(gamma, n, n / (2 * (weights.lags**2).sum() - 1))
-        else:
-            alike = outlasts_horizon(gamma, n)
-            negative = (variance <= 0) & (gamma[0] > 0)
-            flags[negative] |= np.int64(Caution.HORIZON_NOT_USED)
-            variance = np.where(
-                negative, gamma[0] / n / harvey(n, 1), variance / harvey(n, horizon)
-            )
-    flags[alike] |= np.int64(Caution.STRONG_DEPENDENCE)
-    flags |= np.int64(Caution(0) if times.regular else Caution.GAPS_IN_TIME)
-    if n < FEW and weights.df is None:
-        flags |= np.int64(Caution.FEW_POINTS)
-    extra: dict[str, float] = {} if weights.df is None else {"df": weights.df}
-    extra |= {"n_times": n, "n_points": log.design.splits().points or n}
-    extra |= {"n_cosines": weights.cosines} if weights.cosines else {"n_lags": most}
-    attrs = {"estimator": weights.name} | ({} if horizon is None else {"horizon": horizon})
-    result = interval(
-        "ordered", series.mean, variance, origin=series.origin, alpha=alpha, df=weights.df,
-        extra=extra, caution=flags, attrs=attrs,
-    )  # fmt: skip
-    return replace(result, allows_for=ALLOWED)
 
 
 def harvey(n: int, horizon: int) -> float:
@@ -333,10 +352,10 @@ class MeansByTime:
     n: int
 
 
-def average_times(log: Log, losses: Columns | None, times: Times) -> MeansByTime:
+def average_times(log: Log, times: Times) -> MeansByTime:
     """Average all that was evaluated at one time; what was evaluated once is read as it is."""
     if len(times.place) > times.number:
-        cells = log.moments(("point",), losses)
+        cells = log.moments(("point",))
         mean, _ = mean_and_squares(cells.mean)
 
         def take_means(columns: slice) -> FloatArray:
@@ -344,8 +363,8 @@ def average_times(log: Log, losses: Columns | None, times: Times) -> MeansByTime
             return apart
 
         return MeansByTime(mean, cells.origin, take_means, times.number)
-    whole, design = log.moments((), losses), log.design
-    chosen = log.panels if losses is None else losses
+    whole, design = log.moments(()), log.design
+    chosen = log.values
     rows = np.arange(design.size) if design.present is None else np.flatnonzero(design.present)
     rows = rows[np.argsort(times.place)]
 
@@ -391,43 +410,5 @@ def measure_series(
 # --- the log --------------------------------------------------------------------------------------
 
 
-def points_in_time(design: Design) -> str | None:
-    """Ask for points whose labels are times, each tested once in every repetition."""
-    if (words := single_dataset(design)) is not None:
-        return words
-    if "point" not in design.levels:
-        return (
-            "the log has no level 'point', and the order of rows means nothing. Add the time of "
-            "each evaluation to the index, as in cvstats.as_log(frame, point='date'), or rename a "
-            "dimension: array.rename(time='point')."
-        )
-    odd = find_odd_time(design.levels["point"].labels)
-    if odd is not None:
-        return (
-            f"the label {odd} of its level 'point' is not a time as the others are. Expected dates "
-            f"(2024-01-31) or numbers that count steps, for all points: cvstats.as_log(frame, "
-            f"point='date')."
-        )
-    return partition(design)
-
-
 ALLOWED = Caution.SERIAL_DEPENDENCE | Caution.SOURCES_IGNORED
 """Series that have something in common, and neighbours that have, are what this is for."""
-
-METHOD = IntervalMethod(
-    ordered,
-    compute=compute,
-    check=check,
-    requires=points_in_time,
-    needs="points that are times",
-    target="long-run mean loss of the models trained, at times that go on as these did",
-    guarantee="exact as times grow, for stationary losses whose dependence dies away",
-    difference_guarantee="exact as times grow, for stationary losses whose dependence dies away, "
-    f"and, where models were trained in folds, {RELATIVELY_STABLE}",
-    fits="as the log has",
-    reference="Lazarus, Lewis, Stock and Watson (2018), Journal of Business & Economic Statistics "
-    "36(4), 541-559, doi:10.1080/07350015.2018.1506926; Diebold and Mariano (1995), "
-    "doi:10.1080/07350015.1995.10524599",
-    needs_losses=True,
-    takes_lazy_losses=True,
-)

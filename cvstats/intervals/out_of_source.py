@@ -16,7 +16,6 @@ import numpy as np
 
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Moments, mean_and_squares
-from cvstats.core.columns import Columns
 from cvstats.core.results import Result
 from cvstats.core.results import interval as symmetric_interval
 from cvstats.core.types import FloatArray
@@ -31,7 +30,7 @@ from cvstats.intervals._groups import (
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import GERAS
 from cvstats.intervals._requirements import one_source_out
-from cvstats.log.log import Log, Losses, Table
+from cvstats.log.log import Log
 from cvstats.options import Missing
 
 TARGETS = {
@@ -67,8 +66,31 @@ FEW_SOURCES = 30
 FEW_POINTS = 30
 
 
+def weigh_groups(count: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Weigh all sources alike, whatever their sizes; their variance is that of a sample mean."""
+    k = len(count)
+    return np.full(k, 1 / k), np.full(k, 1 / np.sqrt(k * (k - 1)))
+
+
+@IntervalMethod(
+    requires=one_source_out,
+    needs="a log that leaves one source out at a time (level 'source'; no 'fold', or folds that "
+    "are sources)",
+    target="mean over new sources of the expected loss, the loss on one new source (interval=), or "
+    "the mean loss on these sources (target=)",
+    guarantee="exact for new sources as sources grow, if they are drawn independently; heuristic "
+    "for these sources",
+    difference_guarantee="exact for new sources as sources grow, if they are drawn independently, "
+    f"and {RELATIVELY_STABLE}",
+    fits="one for each source",
+    reference=GERAS,
+    plan="leave_one_source_out",
+    of_groups=True,
+    weigh_groups=weigh_groups,
+    takes_metrics="averaged",
+)
 def out_of_source(
-    losses: Losses,
+    log: Log,
     *,
     interval: Literal["mean", "prediction"] = "mean",
     target: Literal["new_source", "these_sources"] | None = None,
@@ -76,7 +98,7 @@ def out_of_source(
     alpha: float = 0.05,
     by: str | None = None,
     missing: Missing = "raise",
-) -> Table:
+) -> Result:
     r"""Interval for the error on new sources, on one of them, or on the sources at hand.
 
     Each of K sources (subjects, sites, months) was tested by a model trained on the others. The
@@ -189,17 +211,7 @@ def out_of_source(
     model
     naive_bayes     0.175  0.171  0.179  0.002  sources as folds
     """
-    return METHOD(
-        losses, interval=interval, target=target, variance=variance, alpha=alpha, by=by,
-        missing=missing,
-    )  # fmt: skip
-
-
-def compute(
-    log: Log, losses: Columns | None, *, interval: str, target: str | None, variance: str | None,
-    alpha: float,
-) -> Result:  # fmt: skip
-    """Take the source means for a sample, or estimate (7)."""
+    # Take the source means for a sample, or estimate (7).
     fixed = log.fixed_sources
     if target is None:
         target = "these_sources" if fixed and interval == "mean" else "new_source"
@@ -213,9 +225,9 @@ def compute(
             f"variance={variance!r} is for target='these_sources': for a new source the variance "
             f"of the source means is used. Pass both, or leave variance out."
         )
-    cells = log.moments(repeated_levels(log, "source"), losses)
+    cells = log.moments(repeated_levels(log, "source"))
     if fixed and "repetition" in cells.levels and "point" in log.design.levels:
-        cells = average_answers(log, losses)
+        cells = average_answers(log)
     part, points = average_sources(cells)
     k = len(part.count)
     estimate, squares = mean_and_squares(part.mean)
@@ -252,33 +264,6 @@ def compute(
     )  # fmt: skip
 
 
-def average_answers(log: Log, losses: Columns | None) -> Moments:
+def average_answers(log: Log) -> Moments:
     """Average the repeated answers to each point, which then counts once in its source."""
-    return log.moments(("source", "point"), losses).once().over(("source",))
-
-
-def weigh_groups(count: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Weigh all sources alike, whatever their sizes; their variance is that of a sample mean."""
-    k = len(count)
-    return np.full(k, 1 / k), np.full(k, 1 / np.sqrt(k * (k - 1)))
-
-
-METHOD = IntervalMethod(
-    out_of_source,
-    compute=compute,
-    requires=one_source_out,
-    needs="a log that leaves one source out at a time (level 'source'; no 'fold', or folds that "
-    "are sources)",
-    target="mean over new sources of the expected loss, the loss on one new source (interval=), or "
-    "the mean loss on these sources (target=)",
-    guarantee="exact for new sources as sources grow, if they are drawn independently; heuristic "
-    "for these sources",
-    difference_guarantee="exact for new sources as sources grow, if they are drawn independently, "
-    f"and {RELATIVELY_STABLE}",
-    fits="one for each source",
-    reference=GERAS,
-    plan="leave_one_source_out",
-    of_groups=True,
-    weigh_groups=weigh_groups,
-    takes_metrics="averaged",
-)
+    return log.moments(("source", "point")).once().over(("source",))

@@ -8,7 +8,6 @@ from typing import Any, Literal
 import numpy as np
 
 from cvstats.core.cautions import Caution
-from cvstats.core.columns import Columns
 from cvstats.core.design import Design
 from cvstats.core.folds import fold_levels
 from cvstats.core.results import Result, interval
@@ -22,12 +21,53 @@ from cvstats.intervals._variance_components import (
     estimate_components,
     refuse_single_points,
 )
-from cvstats.log.log import Log, Losses, Table
+from cvstats.log.log import Log
 from cvstats.options import Missing, check_numbers
 
 
+def check_bias(options: Mapping[str, Any]) -> None:
+    """Refuse a bias that is not three numbers, or one beside an estimator's name."""
+    bias, estimator = options["bias"], options["estimator"]
+    if bias is None:
+        return
+    check_numbers("bias", bias, several=True)
+    if len(bias) != 3:
+        raise LogError(
+            f"bias={bias!r} has {len(bias)} numbers. Expected three, the coefficients of "
+            f"sigma^2, omega and gamma, such as bias=(0, 1, -2) for theta_5."
+        )
+    if estimator != "theta_5":
+        raise LogError(
+            f"estimator={estimator!r} and bias={bias!r} both choose the estimator. Expected one "
+            f"of them. The bias of each estimator by name is in attrs['bias']."
+        )
+
+
+def one_partition(design: Design) -> str | None:
+    """Ask for a single partition with at least two folds."""
+    if (words := several_folds(design)) is not None:
+        return words
+    if design.has("repetition"):
+        return (
+            f"the log has {design.number('repetition'):,} repetitions. Take one of them: "
+            f"{design.take('repetition')}; or use wald, which allows for repetitions."
+        )
+    return None
+
+
+@IntervalMethod(
+    check=check_bias,
+    requires=one_partition,
+    needs="one K-fold partition with at least two folds",
+    target="expected risk of models trained on sets of this size",
+    guarantee="heuristic: the variance estimator has the bias that its name states",
+    fits="K",
+    reference=GERAS,
+    plan="k_fold",
+    takes_metrics="averaged",
+)
 def quadratic(
-    losses: Losses,
+    log: Log,
     *,
     estimator: Literal["theta_1", "theta_2", "theta_3", "theta_4", "theta_5"] = "theta_5",
     bias: Sequence[float] | None = None,
@@ -35,7 +75,7 @@ def quadratic(
     alpha: float = 0.05,
     by: str | None = None,
     missing: Missing = "raise",
-) -> Table:
+) -> Result:
     r"""Interval from a quadratic estimator of the variance of a cross-validated mean.
 
     The target is the expected risk of models trained on sets of this size. Losses have variance
@@ -114,23 +154,8 @@ def quadratic(
     >>> bool(abs(by_name.loc["ridge", "se"] - by_bias.loc["ridge", "se"]) < 1e-9)
     True
     """
-    return METHOD(
-        losses, estimator=estimator, bias=bias, fold_weights=fold_weights, alpha=alpha, by=by,
-        missing=missing,
-    )  # fmt: skip
-
-
-def compute(
-    log: Log,
-    losses: Columns | None,
-    *,
-    estimator: str,
-    bias: Sequence[float] | None,
-    fold_weights: str,
-    alpha: float,
-) -> Result:
-    """Estimate theta by name or by the bias that was asked for."""
-    cells = log.moments(fold_levels(log.design)[-1:], losses)
+    # Estimate theta by name or by the bias that was asked for.
+    cells = log.moments(fold_levels(log.design)[-1:])
     part = estimate_components(cells, fold_weights)
     single = part.points == part.folds
     caution = np.zeros(len(part.mean), dtype=np.int64)
@@ -161,24 +186,6 @@ def compute(
     )  # fmt: skip
 
 
-def check_bias(options: Mapping[str, Any]) -> None:
-    """Refuse a bias that is not three numbers, or one beside an estimator's name."""
-    bias, estimator = options["bias"], options["estimator"]
-    if bias is None:
-        return
-    check_numbers("bias", bias, several=True)
-    if len(bias) != 3:
-        raise LogError(
-            f"bias={bias!r} has {len(bias)} numbers. Expected three, the coefficients of "
-            f"sigma^2, omega and gamma, such as bias=(0, 1, -2) for theta_5."
-        )
-    if estimator != "theta_5":
-        raise LogError(
-            f"estimator={estimator!r} and bias={bias!r} both choose the estimator. Expected one "
-            f"of them. The bias of each estimator by name is in attrs['bias']."
-        )
-
-
 def format_bias(bias: Sequence[float]) -> str:
     """Put a bias in words: ``0.5 sigma^2 - omega - 0.5 gamma``."""
     words = ""
@@ -189,30 +196,3 @@ def format_bias(bias: Sequence[float]) -> str:
             sign = ("-" if number < 0 else "") if not words else ("- " if number < 0 else "+ ")
             words += f"{' ' if words else ''}{sign}{size}{name}"
     return words
-
-
-def one_partition(design: Design) -> str | None:
-    """Ask for a single partition with at least two folds."""
-    if (words := several_folds(design)) is not None:
-        return words
-    if design.has("repetition"):
-        return (
-            f"the log has {design.number('repetition'):,} repetitions. Take one of them: "
-            f"{design.take('repetition')}; or use wald, which allows for repetitions."
-        )
-    return None
-
-
-METHOD = IntervalMethod(
-    quadratic,
-    compute=compute,
-    check=check_bias,
-    requires=one_partition,
-    needs="one K-fold partition with at least two folds",
-    target="expected risk of models trained on sets of this size",
-    guarantee="heuristic: the variance estimator has the bias that its name states",
-    fits="K",
-    reference=GERAS,
-    plan="k_fold",
-    takes_metrics="averaged",
-)

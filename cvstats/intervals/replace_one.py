@@ -7,25 +7,70 @@ from typing import Literal
 import numpy as np
 
 from cvstats.core.cautions import Caution
-from cvstats.core.columns import Columns
 from cvstats.core.design import Design
 from cvstats.core.folds import count_cells, fewest_folds
 from cvstats.core.results import Result, interval
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import read_sample_numbers, sampled
 from cvstats.intervals._splits import read_samples
-from cvstats.log.log import Log, Losses, Table
+from cvstats.log.log import Log
 from cvstats.options import Missing
 
 
+def replaced_points(design: Design) -> str | None:
+    """Ask for cross-validation of the data, of a half and of that half with each point replaced."""
+    made = "cvstats.plans.replace_one makes such a log."
+    if (words := sampled(design, made)) is not None:
+        return words
+    codes, _ = count_cells(design, ("sample", "repetition", "fold"))
+    pairs, folds = np.unique(codes[:, :2], axis=0, return_counts=True)
+    if "fold" not in design.levels or folds.min() < 2:
+        return f"the log has no folds in some sample (level 'fold'). Expected two or more; {made}"
+    _, points = count_cells(design, ("sample", "repetition"))
+    data = np.array([design.levels["sample"].labels[code] == 0 for code in pairs[:, 0]])
+    n = design.splits().points or int(points[data].max())  # of which a sample may lack some
+    h = int(points[~data].max(initial=0))
+    runs = read_sample_numbers(design)
+    if h != n // 2 or runs != set(range(h + 2)):
+        return (
+            f"the log has {len(runs or ()):,} samples, of {n:,} and {h:,} points. Expected 0 (the "
+            f"data), 1 (a half of {n // 2:,} points) and 1 + l (the half with its l-th point "
+            f"replaced) for every point of the half, {n // 2 + 2:,} in all; {made}"
+        )
+    repetitions = len(np.unique(codes[:, 1]))
+    if len(pairs) != len(runs) * repetitions or np.any(points != np.where(data, n, h)):
+        return (
+            f"some points are left out in some repetition of some sample, where {n:,} points of "
+            f"the data and {h:,} of each half were expected (missing='drop' leaves out more than "
+            f"this method can do without); {made}"
+        )
+    return None
+
+
+@IntervalMethod(
+    requires=replaced_points,
+    needs="cross-validation of the data, of a half, and of the half with each point replaced in "
+    "turn (levels 'sample' and 'fold')",
+    target="expected risk of models trained on sets of this size",
+    guarantee="exact as the points grow for one partition, if the learner is stable in second "
+    "order; no theorem for several",
+    difference_guarantee="exact as the points grow for one partition, if the difference of the "
+    "losses is stable in second order beside its own variance, which fails where both models "
+    "approach one limit; no theorem for several",
+    fits="2K + (n // 2)(K - 1) for each repetition",
+    reference="Austern and Zhou (2020), Asymptotics of cross-validation, arXiv:2001.11111",
+    made_for=("sample", "fold"),
+    recognized_by="cross-validation of a half with one point replaced at a time",
+    takes_metrics="averaged",
+)
 def replace_one(
-    losses: Losses,
+    log: Log,
     *,
     constant: Literal["efron-stein", "printed"] = "efron-stein",
     alpha: float = 0.05,
     by: str | None = None,
     missing: Missing = "raise",
-) -> Table:
+) -> Result:
     r"""Replace-one cross-validation: a variance that includes the chance of the training data.
 
     The target is the expected risk of models trained on sets of this size. The estimate is the mean
@@ -94,17 +139,12 @@ def replace_one(
     model
     DummyRegressor      1.04   0.37   1.71  0.34  skewed
     """
-    return METHOD(losses, constant=constant, alpha=alpha, by=by, missing=missing)
-
-
-def compute(log: Log, losses: Columns | None, *, constant: str, alpha: float) -> Result:
-    """Sum how far the error of the half moves as each of its points is replaced.
-
-    Sample 0 is the data, 1 the half, and each further one the half with one point replaced.
-    Every run has the same points in each repetition, so its pooled mean is the mean of its
-    repetitions.
-    """
-    cells = log.moments(("sample",), losses)
+    # Sum how far the error of the half moves as each of its points is replaced.
+    #
+    # Sample 0 is the data, 1 the half, and each further one the half with one point replaced.
+    # Every run has the same points in each repetition, so its pooled mean is the mean of its
+    # repetitions.
+    cells = log.moments(("sample",))
     samples = read_samples(log, cells)
     n_repetitions = log.design.number("repetition")
     n_points = int(cells.count[samples == 0][0]) // n_repetitions
@@ -112,7 +152,7 @@ def compute(log: Log, losses: Columns | None, *, constant: str, alpha: float) ->
     total = ((mean[2:] - mean[1]) ** 2).sum(axis=0)
     # sigma^2 / n, with sigma^2 = (n / 4) total; the printed formula has n / 2
     variance = total / (4 if constant == "efron-stein" else 2)
-    attrs = {"constant": constant}
+    attrs: dict[str, str] = {"constant": constant}
     if constant == "printed":
         attrs["guarantee"] = "conservative: twice the variance that is right as the points grow"
     return interval(
@@ -123,53 +163,3 @@ def compute(log: Log, losses: Columns | None, *, constant: str, alpha: float) ->
         },
         attrs=attrs, caution=Caution.FEW_POINTS if n_points < 30 else 0,
     )  # fmt: skip
-
-
-def replaced_points(design: Design) -> str | None:
-    """Ask for cross-validation of the data, of a half and of that half with each point replaced."""
-    made = "cvstats.plans.replace_one makes such a log."
-    if (words := sampled(design, made)) is not None:
-        return words
-    codes, _ = count_cells(design, ("sample", "repetition", "fold"))
-    pairs, folds = np.unique(codes[:, :2], axis=0, return_counts=True)
-    if "fold" not in design.levels or folds.min() < 2:
-        return f"the log has no folds in some sample (level 'fold'). Expected two or more; {made}"
-    _, points = count_cells(design, ("sample", "repetition"))
-    data = np.array([design.levels["sample"].labels[code] == 0 for code in pairs[:, 0]])
-    n = design.splits().points or int(points[data].max())  # of which a sample may lack some
-    h = int(points[~data].max(initial=0))
-    runs = read_sample_numbers(design)
-    if h != n // 2 or runs != set(range(h + 2)):
-        return (
-            f"the log has {len(runs or ()):,} samples, of {n:,} and {h:,} points. Expected 0 (the "
-            f"data), 1 (a half of {n // 2:,} points) and 1 + l (the half with its l-th point "
-            f"replaced) for every point of the half, {n // 2 + 2:,} in all; {made}"
-        )
-    repetitions = len(np.unique(codes[:, 1]))
-    if len(pairs) != len(runs) * repetitions or np.any(points != np.where(data, n, h)):
-        return (
-            f"some points are left out in some repetition of some sample, where {n:,} points of "
-            f"the data and {h:,} of each half were expected (missing='drop' leaves out more than "
-            f"this method can do without); {made}"
-        )
-    return None
-
-
-METHOD = IntervalMethod(
-    replace_one,
-    compute=compute,
-    requires=replaced_points,
-    needs="cross-validation of the data, of a half, and of the half with each point replaced in "
-    "turn (levels 'sample' and 'fold')",
-    target="expected risk of models trained on sets of this size",
-    guarantee="exact as the points grow for one partition, if the learner is stable in second "
-    "order; no theorem for several",
-    difference_guarantee="exact as the points grow for one partition, if the difference of the "
-    "losses is stable in second order beside its own variance, which fails where both models "
-    "approach one limit; no theorem for several",
-    fits="2K + (n // 2)(K - 1) for each repetition",
-    reference="Austern and Zhou (2020), Asymptotics of cross-validation, arXiv:2001.11111",
-    made_for=("sample", "fold"),
-    recognized_by="cross-validation of a half with one point replaced at a time",
-    takes_metrics="averaged",
-)

@@ -12,16 +12,16 @@ from cvstats.core.cautions import Caution
 from cvstats.core.design import LEVELS, Design
 from cvstats.core.results import Result
 from cvstats.core.types import IntArray
-from cvstats.intervals import find_method
 from cvstats.intervals._independent_logs import (
     by_source,
     check_logs,
     moments_by_source,
     read_independent_logs,
 )
-from cvstats.intervals._method import Method
+from cvstats.intervals._method import Comparison
 from cvstats.intervals._references import GERAS
 from cvstats.intervals._requirements import one_source_out
+from cvstats.intervals.out_of_source import out_of_source
 from cvstats.large.lazy import later
 from cvstats.log.groups import Groups
 from cvstats.log.log import Losses, Table
@@ -30,6 +30,27 @@ from cvstats.log.stacking import label_stacked
 from cvstats.options import Missing
 
 
+def several_logs(design: Design) -> str | None:
+    """Ask for a level besides those of one log, and for logs that leave sources out."""
+    others = [name for name in design.levels if name not in LEVELS and design.number(name) > 1]
+    if not others:
+        return (
+            "this is one log. Put several of independent data sets below each other, told apart "
+            "by a level of their own: pandas.concat(logs, names=['dataset'])."
+        )
+    return one_source_out(design)
+
+
+@Comparison(
+    requires=several_logs,
+    needs="two independent logs or more, each leaving out the same sources one at a time",
+    target="variances and covariances of losses, by source",
+    guarantee="unbiased for independent logs of one design",
+    fits="one for each source and log",
+    reference=GERAS,
+    lazy=False,
+    takes_metrics="averaged",
+)
 def source_components(
     losses: Losses, *, independent: str = "dataset", missing: Missing = "raise"
 ) -> Table:
@@ -110,15 +131,15 @@ def source_components(
         return answer
     groups = read_independent_logs(losses, independent, missing)
     check_logs(
-        find_method("out_of_source"), groups,
+        out_of_source.record, groups,
         "source_components needs logs that leave one source out at a time",
     )  # fmt: skip
-    result = compute(groups)
+    result = estimate_by_source(groups)
     names = Groups(groups.log, "source").labels
     return label_stacked(groups.log, [("source", names), ("other", names)], result)
 
 
-def compute(groups: Groups) -> Result:
+def estimate_by_source(groups: Groups) -> Result:
     """Estimate the components: a row for each pair of sources."""
     each = by_source(moments_by_source(groups))
     k, width = each.omega.shape
@@ -135,28 +156,4 @@ def compute(groups: Groups) -> Result:
     caution = np.where(
         np.isnan(columns["covariance"]), np.int64(Caution.NO_LOSSES), np.int64(0)
     )  # fmt: skip
-    return METHOD.add_facts(Result("source_components", columns, caution))
-
-
-def several_logs(design: Design) -> str | None:
-    """Ask for a level besides those of one log, and for logs that leave sources out."""
-    others = [name for name in design.levels if name not in LEVELS and design.number(name) > 1]
-    if not others:
-        return (
-            "this is one log. Put several of independent data sets below each other, told apart "
-            "by a level of their own: pandas.concat(logs, names=['dataset'])."
-        )
-    return one_source_out(design)
-
-
-METHOD = Method(
-    source_components,
-    requires=several_logs,
-    needs="two independent logs or more, each leaving out the same sources one at a time",
-    target="variances and covariances of losses, by source",
-    guarantee="unbiased for independent logs of one design",
-    fits="one for each source and log",
-    reference=GERAS,
-    lazy=False,
-    takes_metrics="averaged",
-)
+    return source_components.record.add_facts(Result("source_components", columns, caution))

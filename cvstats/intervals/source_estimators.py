@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import mean_and_squares
-from cvstats.core.columns import Columns
 from cvstats.core.results import Result
 from cvstats.errors import LogError, listed, looked_up, nearest, spelled
 from cvstats.intervals._groups import (
@@ -22,7 +21,7 @@ from cvstats.intervals._groups import (
 from cvstats.intervals._method import LogMethod
 from cvstats.intervals._references import GERAS
 from cvstats.intervals._requirements import one_source_out
-from cvstats.log.log import Log, Losses, Table
+from cvstats.log.log import Log
 from cvstats.options import Missing
 
 BIASES = {
@@ -37,13 +36,34 @@ BIASES = {
 variance, and kl runs over pairs of different sources."""
 
 
+def check_pair(options: Mapping[str, Any]) -> None:
+    """Refuse a second source without a first one, or one source twice."""
+    source, other = options["source"], options["other"]
+    if source is None and other is not None:
+        raise LogError("other names the second source of a pair. Expected source with it.")
+    pair = [name for name in (source, other) if isinstance(name, Hashable)]
+    if source is not None and len(pair) > len(set(pair)):
+        raise LogError(f"source and other are both {source!r}. Expected two different sources.")
+
+
+@LogMethod(
+    check=check_pair,
+    requires=one_source_out,
+    needs="a log that leaves one source out at a time (level 'source'; no 'fold', or folds that "
+    "are sources)",
+    target="variance of the mean over these sources, from one data set to another",
+    guarantee="none: each estimator has the bias that its name states",
+    fits="one for each source",
+    reference=GERAS,
+    takes_metrics="averaged",
+)
 def source_estimators(
-    losses: Losses,
+    log: Log,
     *,
     source: Hashable = None,
     other: Hashable = None,
     missing: Missing = "raise",
-) -> Table:
+) -> Result:
     r"""All estimators of the variance of the mean over these sources, for study.
 
     The target is theta, the variance over data sets from the same K sources of the mean of the
@@ -118,16 +138,11 @@ def source_estimators(
     theta_a                 2.1
     theta_b                 4.2
     """
-    return METHOD(losses, source=source, other=other, missing=missing)
-
-
-def compute(log: Log, losses: Columns | None, *, source: Hashable, other: Hashable) -> Result:
-    """Estimate (7) in all ways of Geras and Sutton.
-
-    Products of means are taken about the estimate: their differences would otherwise lose
-    digits.
-    """
-    cells = log.moments(repeated_levels(log, "source"), losses)
+    # Estimate (7) in all ways of Geras and Sutton.
+    #
+    # Products of means are taken about the estimate: their differences would otherwise lose
+    # digits.
+    cells = log.moments(repeated_levels(log, "source"))
     codes = [None if name is None else find_source(log, name) for name in (source, other)]
     part, points = average_sources(cells)
     k = len(part.count)
@@ -169,28 +184,3 @@ def find_source(log: Log, name: Hashable) -> int:
             f"{nearest(name, names)}"
         )
     return code
-
-
-def check_pair(options: Mapping[str, Any]) -> None:
-    """Refuse a second source without a first one, or one source twice."""
-    source, other = options["source"], options["other"]
-    if source is None and other is not None:
-        raise LogError("other names the second source of a pair. Expected source with it.")
-    pair = [name for name in (source, other) if isinstance(name, Hashable)]
-    if source is not None and len(pair) > len(set(pair)):
-        raise LogError(f"source and other are both {source!r}. Expected two different sources.")
-
-
-METHOD = LogMethod(
-    source_estimators,
-    compute=compute,
-    check=check_pair,
-    requires=one_source_out,
-    needs="a log that leaves one source out at a time (level 'source'; no 'fold', or folds that "
-    "are sources)",
-    target="variance of the mean over these sources, from one data set to another",
-    guarantee="none: each estimator has the bias that its name states",
-    fits="one for each source",
-    reference=GERAS,
-    takes_metrics="averaged",
-)

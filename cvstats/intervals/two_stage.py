@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from cvstats.core.cautions import Caution
-from cvstats.core.columns import Columns
 from cvstats.core.design import Design
 from cvstats.core.results import Result
 from cvstats.core.types import FloatArray
@@ -24,18 +23,62 @@ from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import NOMA
 from cvstats.intervals._requirements import levels_of_counts, used
 from cvstats.log.bootstrap import Rates, code_of, no_information_of, resamples, tally
-from cvstats.log.log import Log, Losses, Table
+from cvstats.log.log import Log
 from cvstats.options import Missing
 
 
+def two_stage_samples(design: Design) -> str | None:
+    """Ask for bootstrap samples, and the fit itself, of the data and of outer samples."""
+    names = ("sample", "repetition", "point", "count")
+    if (words := levels_of_counts(design, names, MADE)) is not None:
+        return words
+    if code_of(design, "sample", 0) is None or design.number("sample") < 3:
+        shown = listed(map(spelled, used(design, "sample")))
+        return (
+            f"its level 'sample' has the labels {shown}. Expected 0 for the data and two outer "
+            f"samples or more; {MADE}"
+        )
+    groups, found = tally(design)
+    own = groups[:, 1] == code_of(design, "repetition", 0)
+    labels = design.levels["sample"].labels
+    for code in np.unique(groups[:, 0]).tolist():
+        mine = groups[:, 0] == code
+        if not (mine & own).any() or found[mine & own, 0].any():
+            return (
+                f"sample {spelled(labels[code])} has no repetition 0. Expected the fit on each "
+                f"outer sample itself, with counts of 1 and above (how often each point was "
+                f"drawn); {MADE}"
+            )
+        if not found[mine & ~own, 0].any():
+            return (
+                f"sample {spelled(labels[code])} has no evaluation out of bag (count 0). Expected "
+                f"bootstrap samples of each outer sample; {MADE}"
+            )
+    return None
+
+
+@IntervalMethod(
+    requires=two_stage_samples,
+    needs="bootstrap samples of the data and of resampled data sets, with the fit on each of them "
+    "itself (levels 'sample', 'repetition', 'point' and 'count')",
+    target="expected risk",
+    guarantee="heuristic; 'harrell' fails for models that fit their training data perfectly",
+    fits="(B_outer + 1) (B_inner + 1)",
+    reference=NOMA,
+    needs_losses=True,
+    for_differences=False,
+    made_for=("sample", "count"),
+    recognized_by="bootstrap samples of bootstrap samples (levels 'sample' and 'count')",
+    takes_metrics=False,
+)
 def two_stage(
-    losses: Losses,
+    log: Log,
     *,
     correction: Correction = "632+",
     no_information: Rates | None = None,
     alpha: float = 0.05,
     missing: Missing = "raise",
-) -> Table:
+) -> Result:
     """Two-stage bootstrap: the corrected error, computed anew from resampled data sets.
 
     The target is the expected risk. Each outer sample s is treated as the data: a fit on itself
@@ -113,20 +156,7 @@ def two_stage(
     model
     mean      0.354  0.199  0.555 NaN  never out of bag
     """
-    return METHOD(
-        losses, correction=correction, no_information=no_information, alpha=alpha, missing=missing
-    )  # fmt: skip
-
-
-def compute(
-    log: Log,
-    losses: Columns | None,
-    *,
-    correction: str,
-    no_information: Rates | None,
-    alpha: float,
-) -> Result:
-    """Take percentiles of the corrected error, computed anew from each outer sample."""
+    # Take percentiles of the corrected error, computed anew from each outer sample.
     data = resamples(log.design)
     rates = None
     if correction == "632+":
@@ -134,7 +164,7 @@ def compute(
             log, no_information, method="two_stage", samples=[one.label for one in data],
             without="correction='632' or correction='harrell'",
         )  # fmt: skip
-    apparent, second = measure_samples(log, losses, data, measure_of(correction), 2)
+    apparent, second = measure_samples(log, data, measure_of(correction), 2)
     made = correct_by(correction, apparent, second, rates)
     outer = np.array([one.label != 0 for one in data])
     caution = np.full(apparent.shape[1], never_out_caution(data, correction), dtype=np.int64)
@@ -154,51 +184,3 @@ def compute(
 
 
 MADE = "cvstats.plans.two_stage makes such a log."
-
-
-def two_stage_samples(design: Design) -> str | None:
-    """Ask for bootstrap samples, and the fit itself, of the data and of outer samples."""
-    names = ("sample", "repetition", "point", "count")
-    if (words := levels_of_counts(design, names, MADE)) is not None:
-        return words
-    if code_of(design, "sample", 0) is None or design.number("sample") < 3:
-        shown = listed(map(spelled, used(design, "sample")))
-        return (
-            f"its level 'sample' has the labels {shown}. Expected 0 for the data and two outer "
-            f"samples or more; {MADE}"
-        )
-    groups, found = tally(design)
-    own = groups[:, 1] == code_of(design, "repetition", 0)
-    labels = design.levels["sample"].labels
-    for code in np.unique(groups[:, 0]).tolist():
-        mine = groups[:, 0] == code
-        if not (mine & own).any() or found[mine & own, 0].any():
-            return (
-                f"sample {spelled(labels[code])} has no repetition 0. Expected the fit on each "
-                f"outer sample itself, with counts of 1 and above (how often each point was "
-                f"drawn); {MADE}"
-            )
-        if not found[mine & ~own, 0].any():
-            return (
-                f"sample {spelled(labels[code])} has no evaluation out of bag (count 0). Expected "
-                f"bootstrap samples of each outer sample; {MADE}"
-            )
-    return None
-
-
-METHOD = IntervalMethod(
-    two_stage,
-    compute=compute,
-    requires=two_stage_samples,
-    needs="bootstrap samples of the data and of resampled data sets, with the fit on each of them "
-    "itself (levels 'sample', 'repetition', 'point' and 'count')",
-    target="expected risk",
-    guarantee="heuristic; 'harrell' fails for models that fit their training data perfectly",
-    fits="(B_outer + 1) (B_inner + 1)",
-    reference=NOMA,
-    needs_losses=True,
-    for_differences=False,
-    made_for=("sample", "count"),
-    recognized_by="bootstrap samples of bootstrap samples (levels 'sample' and 'count')",
-    takes_metrics=False,
-)

@@ -8,7 +8,6 @@ import numpy as np
 
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Moments
-from cvstats.core.columns import Columns
 from cvstats.core.folds import count_folds, fold_level, fold_levels, repetition_level
 from cvstats.core.results import Result, rescale_limits
 from cvstats.core.results import interval as symmetric_interval
@@ -21,15 +20,89 @@ from cvstats.intervals._references import BAYLE
 from cvstats.intervals._requirements import partition
 from cvstats.intervals._skewness import hall_limits, measure_skewness
 from cvstats.log.groups import Groups
-from cvstats.log.log import Log, Losses, Table
+from cvstats.log.log import Log
 from cvstats.options import Alternative, Missing
 
 DISAGREEMENT = 1 / 2
 """Standard errors by which the means of repetitions may differ where a learner is stable."""
 
 
+def compute_groups(
+    groups: Groups,
+    *,
+    interval: str,
+    variance: str,
+    fold_weights: str,
+    scale: str,
+    alternative: str,
+    alpha: float,
+) -> Result | None:
+    """Compute the intervals of all groups from one pass, one below the other."""
+    levels, fold = groups.design.levels, fold_level(groups.design)
+    if interval == "hall":
+        return None  # the skewness of each group needs its single losses
+    if any(level in levels for level in ("sample", "outer", "count")) or not groups.whole_splits():
+        return None
+    if groups.design.metric and fold_weights == "equal":
+        return None
+    refuse_scale(groups.log, scale, interval)
+    repeated = repetition_level(groups.design)
+    by = (*repeated, *((fold,) if fold is not None else ()))
+    folded = (variance, fold_weights) != ("all-pairs", "size")
+    cells = groups.log.moments(groups.first(by if folded else repeated))
+    splits = cells.over(tuple(dict.fromkeys((groups.name, *repeated))))
+    if (cells if variance == "within-fold" else splits).count.min() < 2:
+        return None
+    n_folds = count_folds_of_groups(groups, by)
+    caution = np.where(n_folds == 1, np.int64(Caution.ONE_FOLD), np.int64(0))
+    if "fold" not in levels:
+        caution[n_folds > 1] = np.int64(Caution.SOURCES_AS_FOLDS)
+    starts = find_first_cells(splits, 1)
+    repetitions = np.diff(starts, append=len(splits.count))
+    each = variance_of_splits(cells, splits.levels, variance, fold_weights)
+    variances = np.add.reduceat(each, starts) / repetitions[:, None]
+    n_points = splits.count[starts].astype(np.int64)
+    caution |= np.where(n_points < 30, np.int64(Caution.FEW_POINTS), np.int64(0))
+    mean = cells.over(cells.levels[:1]).mean
+    unstable = measure_disagreement(splits, starts) > DISAGREEMENT
+    if groups.log.fixed_sources:  # nothing was trained on the tasks of a benchmark
+        unstable[:] = False
+
+    def spread(numbers: IntArray) -> IntArray:
+        return np.repeat(numbers, mean.shape[1])
+
+    result = symmetric_interval(
+        "wald", mean.reshape(-1), variances.reshape(-1), origin=np.tile(cells.origin, len(mean)),
+        alpha=alpha, alternative=alternative,
+        extra={
+            "n_points": spread(n_points), "n_folds": spread(n_folds),
+            "n_repetitions": spread(repetitions),
+        },
+        caution=spread(caution) | np.where(unstable.reshape(-1), np.int64(Caution.UNSTABLE), 0),
+        attrs={"interval": interval, "variance": variance, "fold_weights": fold_weights},
+    )  # fmt: skip
+    zero_one = np.logical_and.reduceat(splits.zero_one_cells(), starts).reshape(-1)
+    if interval != "wald":
+        return proportion_limits(result, zero_one, interval)
+    if scale == "identity":
+        return flag_few_errors(result, zero_one)
+    return rescale_limits(result, scale)
+
+
+@IntervalMethod(
+    compute_groups=compute_groups,
+    requires=partition,
+    needs="a K-fold partition, leave-one-out, or several repetitions of it",
+    target="average test error of the models trained in this cross-validation",
+    guarantee="exact as the points grow, if the learner is stable; no promise about the risk at "
+    "the full sample size",
+    difference_guarantee=f"exact as the points grow, {RELATIVELY_STABLE}",
+    fits="K for each repetition",
+    reference=BAYLE,
+    plan="k_fold",
+)
 def wald(
-    losses: Losses,
+    log: Log,
     *,
     interval: Literal["wald", "hall", "wilson", "clopper-pearson"] = "wald",
     variance: Literal["all-pairs", "within-fold"] = "all-pairs",
@@ -39,7 +112,7 @@ def wald(
     alpha: float = 0.05,
     by: str | None = None,
     missing: Missing = "raise",
-) -> Table:
+) -> Result:
     r"""Wald interval for the cross-validated test error.
 
     The target is the average test error of the models that this cross-validation trained, R_n: the
@@ -147,32 +220,13 @@ def wald(
     ridge            3006.2  2640.4  3371.9  186.6
     random_forest    3188.0  2807.1  3568.9  194.3
     """
-    return METHOD(
-        losses, interval=interval, variance=variance, fold_weights=fold_weights, scale=scale,
-        alternative=alternative, alpha=alpha, by=by, missing=missing,
-    )  # fmt: skip
-
-
-def compute(
-    log: Log,
-    losses: Columns | None,
-    *,
-    interval: str,
-    variance: str,
-    fold_weights: str,
-    scale: str,
-    alternative: str,
-    alpha: float,
-) -> Result:
-    """Average the variances of the repetitions, divided by the points and never by more.
-
-    This is form B of the theory page. All-pairs weighted by size needs no folds.
-    """
-    by = repetition_level(log.design)
-    cells = log.moments(
-        by if (variance, fold_weights) == ("all-pairs", "size") else fold_levels(log.design), losses
-    )
-    splits = cells.over(by)
+    # Average the variances of the repetitions, divided by the points and never by more.
+    #
+    # This is form B of the theory page. All-pairs weighted by size needs no folds.
+    repeated = repetition_level(log.design)
+    folded = (variance, fold_weights) != ("all-pairs", "size")
+    cells = log.moments(fold_levels(log.design) if folded else repeated)
+    splits = cells.over(repeated)
     n_points, n_folds = int(splits.count[0]), count_folds(log.design)
     if n_points < 2:
         raise LogError("wald needs at least two points and this log has 1.")
@@ -183,12 +237,12 @@ def compute(
         caution |= Caution.SOURCES_AS_FOLDS
     refuse_scale(log, scale, interval)
     if log.design.metric == "average" and fold_weights == "equal":
-        estimate, variances = average_folds(cells, by, variance)
+        estimate, variances = average_folds(cells, repeated, variance)
     else:
         estimate = cells.over(()).mean[0]
-        variances = variance_of_splits(cells, by, variance, fold_weights)
+        variances = variance_of_splits(cells, repeated, variance, fold_weights)
     flags = np.full(variances.shape[1], int(caution), dtype=np.int64)
-    if not is_difference(log, losses) and not log.fixed_sources:
+    if not is_difference(log) and not log.fixed_sources:
         flags[measure_disagreement(splits, np.array([0]))[0] > DISAGREEMENT] |= Caution.UNSTABLE
     result = symmetric_interval(
         "wald", estimate, variances.mean(axis=0), origin=cells.origin, alpha=alpha,
@@ -198,10 +252,10 @@ def compute(
         attrs={"interval": interval, "variance": variance, "fold_weights": fold_weights},
     )  # fmt: skip
     if interval == "hall":
-        return hall_limits(result, measure_skewness(log, losses, splits))
+        return hall_limits(result, measure_skewness(log, splits))
     if interval != "wald":
         return proportion_limits(result, log.zero_one(), interval)
-    if losses is None and scale == "identity":
+    if log.differences is None and scale == "identity":
         return flag_few_errors(result, cells.zero_one())
     return rescale_limits(result, scale)
 
@@ -301,68 +355,6 @@ def find_first_cells(cells: Moments, levels: int) -> IntArray:
     return np.concatenate([[0], np.flatnonzero(new) + 1]).astype(np.int64)
 
 
-def compute_groups(
-    groups: Groups,
-    *,
-    interval: str,
-    variance: str,
-    fold_weights: str,
-    scale: str,
-    alternative: str,
-    alpha: float,
-) -> Result | None:
-    """Compute the intervals of all groups from one pass, one below the other."""
-    levels, fold = groups.design.levels, fold_level(groups.design)
-    if interval == "hall":
-        return None  # the skewness of each group needs its single losses
-    if any(level in levels for level in ("sample", "outer", "count")) or not groups.whole_splits():
-        return None
-    if groups.design.metric and fold_weights == "equal":
-        return None
-    refuse_scale(groups.log, scale, interval)
-    repeated = repetition_level(groups.design)
-    by = (*repeated, *((fold,) if fold is not None else ()))
-    folded = (variance, fold_weights) != ("all-pairs", "size")
-    cells = groups.log.moments(groups.first(by if folded else repeated))
-    splits = cells.over(tuple(dict.fromkeys((groups.name, *repeated))))
-    if (cells if variance == "within-fold" else splits).count.min() < 2:
-        return None
-    n_folds = count_folds_of_groups(groups, by)
-    caution = np.where(n_folds == 1, np.int64(Caution.ONE_FOLD), np.int64(0))
-    if "fold" not in levels:
-        caution[n_folds > 1] = np.int64(Caution.SOURCES_AS_FOLDS)
-    starts = find_first_cells(splits, 1)
-    repetitions = np.diff(starts, append=len(splits.count))
-    each = variance_of_splits(cells, splits.levels, variance, fold_weights)
-    variances = np.add.reduceat(each, starts) / repetitions[:, None]
-    n_points = splits.count[starts].astype(np.int64)
-    caution |= np.where(n_points < 30, np.int64(Caution.FEW_POINTS), np.int64(0))
-    mean = cells.over(cells.levels[:1]).mean
-    unstable = measure_disagreement(splits, starts) > DISAGREEMENT
-    if groups.log.fixed_sources:  # nothing was trained on the tasks of a benchmark
-        unstable[:] = False
-
-    def spread(numbers: IntArray) -> IntArray:
-        return np.repeat(numbers, mean.shape[1])
-
-    result = symmetric_interval(
-        "wald", mean.reshape(-1), variances.reshape(-1), origin=np.tile(cells.origin, len(mean)),
-        alpha=alpha, alternative=alternative,
-        extra={
-            "n_points": spread(n_points), "n_folds": spread(n_folds),
-            "n_repetitions": spread(repetitions),
-        },
-        caution=spread(caution) | np.where(unstable.reshape(-1), np.int64(Caution.UNSTABLE), 0),
-        attrs={"interval": interval, "variance": variance, "fold_weights": fold_weights},
-    )  # fmt: skip
-    zero_one = np.logical_and.reduceat(splits.zero_one_cells(), starts).reshape(-1)
-    if interval != "wald":
-        return proportion_limits(result, zero_one, interval)
-    if scale == "identity":
-        return flag_few_errors(result, zero_one)
-    return rescale_limits(result, scale)
-
-
 def count_folds_of_groups(groups: Groups, by: tuple[str, ...]) -> IntArray:
     """Count the folds in the first repetition of each group; 1 where nothing names folds."""
     if by in ((), ("repetition",)):
@@ -373,19 +365,3 @@ def count_folds_of_groups(groups: Groups, by: tuple[str, ...]) -> IntArray:
         return cells
     first = np.repeat(cut.codes[starts, 0], cells)
     return np.add.reduceat((cut.codes[:, 0] == first).astype(np.int64), starts)
-
-
-METHOD = IntervalMethod(
-    wald,
-    compute=compute,
-    compute_groups=compute_groups,
-    requires=partition,
-    needs="a K-fold partition, leave-one-out, or several repetitions of it",
-    target="average test error of the models trained in this cross-validation",
-    guarantee="exact as the points grow, if the learner is stable; no promise about the risk at "
-    "the full sample size",
-    difference_guarantee=f"exact as the points grow, {RELATIVELY_STABLE}",
-    fits="K for each repetition",
-    reference=BAYLE,
-    plan="k_fold",
-)

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvstats.core.cautions import Caution
-from cvstats.core.columns import Columns
 from cvstats.core.folds import find_across_folds
 from cvstats.core.results import Result
 from cvstats.core.threads import block_bounds
@@ -18,7 +17,7 @@ from cvstats.intervals._groups import INDEPENDENT, NEW_GROUPS, OF_FOLDS, count_p
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import groups
 from cvstats.intervals.clustered import check_parts
-from cvstats.log.log import Log, Losses, Table
+from cvstats.log.log import Log
 from cvstats.options import Missing, Rng, check_rng, seed_of, whole_number
 
 ENUMERATED = 12
@@ -37,8 +36,29 @@ STEPS = 48
 """How often a limit is halved in: to the digits that a float has."""
 
 
+def check(options: Mapping[str, Any]) -> None:
+    """Refuse what is not a number of draws, or not a seed, and parts of one cluster each."""
+    check_parts(options)
+    whole_number("n_draws", options["n_draws"], 99)
+    check_rng(options["rng"])
+
+
+@IntervalMethod(
+    check=check,
+    requires=groups,
+    needs="a level that names independent groups (source), two groups or more",
+    target=NEW_GROUPS,
+    guarantee=INDEPENDENT,
+    difference_guarantee=f"{INDEPENDENT}, {OF_FOLDS}",
+    fits="as the log has",
+    reference="Cameron, Gelbach and Miller (2008), Review of Economics and Statistics 90(3), "
+    "414-427, doi:10.1162/rest.90.3.414",
+    level_option="by",
+    group_option="per",
+    of_groups=True,
+)
 def wild_cluster(
-    losses: Losses,
+    log: Log,
     *,
     by: str = "source",
     n_draws: int = 9_999,
@@ -46,7 +66,7 @@ def wild_cluster(
     alpha: float = 0.05,
     per: str | None = None,
     missing: Missing = "raise",
-) -> Table:
+) -> Result:
     r"""Wild cluster bootstrap-t interval: the means that a test by random signs does not reject.
 
     The target is the same as for `clustered`, the mean loss over points of groups drawn as these
@@ -131,23 +151,8 @@ def wild_cluster(
     model
     naive_bayes     0.175  0.157  0.194
     """
-    check_parts(by, per)
-    return METHOD(
-        losses, by=by, n_draws=n_draws, rng=rng, alpha=alpha, per=per, missing=missing
-    )  # fmt: skip
-
-
-def check(options: Mapping[str, Any]) -> None:
-    """Refuse what is not a number of draws, or not a seed."""
-    whole_number("n_draws", options["n_draws"], 99)
-    check_rng(options["rng"])
-
-
-def compute(
-    log: Log, losses: Columns | None, *, by: str, n_draws: int, rng: Rng, alpha: float
-) -> Result:
-    """Invert the test: from the sums of the clusters about their mean, and their sizes."""
-    cells = log.moments((by,), losses)
+    # Invert the test: from the sums of the clusters about their mean, and their sizes.
+    cells = log.moments((by,))
     points = count_points(log, by, cells, "wild_cluster")
     mean = cells.over(()).mean[0]
     sums = cells.count[:, None] * np.nan_to_num(cells.mean - mean)
@@ -161,17 +166,17 @@ def compute(
         test = SignTest(sums[:, tile], cells.count, n_draws, seed)
         p[tile] = test.p_values(-estimate[tile])
         reach[:, tile] = [test.find_reach(side, alpha) for side in (-1.0, 1.0)]
-    missing = np.isnan(mean)
+    empty = np.isnan(mean)
     error = np.sqrt((sums**2).sum(axis=0)) / cells.count.sum()
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = np.where((error == 0) & (estimate == 0), 0.0, estimate / error)
     columns: dict[str, NDArray[Any]] = {
         "estimate": estimate,
-        "lower": np.where(missing, np.nan, estimate - reach[0]),
-        "upper": np.where(missing, np.nan, estimate + reach[1]),
+        "lower": np.where(empty, np.nan, estimate - reach[0]),
+        "upper": np.where(empty, np.nan, estimate + reach[1]),
         "se": np.full(width, np.nan),
         "statistic": statistic,
-        "p_value": np.where(missing, np.nan, p),
+        "p_value": np.where(empty, np.nan, p),
     }
     counts = {"n_points": int(points.sum()), "n_clusters": g, **size_range(points)}
     columns |= {name: np.full(width, number) for name, number in counts.items()}
@@ -180,7 +185,7 @@ def compute(
         caution |= Caution.SOURCES_ACROSS_FOLDS
     flags = np.full(width, np.int64(caution))
     flags[error == 0] |= np.int64(Caution.ZERO_VARIANCE)
-    flags[missing] = np.int64(Caution.NO_LOSSES)
+    flags[empty] = np.int64(Caution.NO_LOSSES)
     attrs: dict[str, str | float | int] = {"alpha": alpha, "alternative": "two-sided", "by": by}
     attrs |= {"n_draws": 1 << g} if seed is None else {"n_draws": n_draws, "seed": seed}
     return Result("wild_cluster", columns, flags, attrs)
@@ -264,21 +269,3 @@ class SignTest:
             enough = rejects(middle)
             low, high = np.where(enough, low, middle), np.where(enough, middle, high)
         return np.where(bounded, low * self.error, np.inf)
-
-
-METHOD = IntervalMethod(
-    wild_cluster,
-    compute=compute,
-    check=check,
-    requires=groups,
-    needs="a level that names independent groups (source), two groups or more",
-    target=NEW_GROUPS,
-    guarantee=INDEPENDENT,
-    difference_guarantee=f"{INDEPENDENT}, {OF_FOLDS}",
-    fits="as the log has",
-    reference="Cameron, Gelbach and Miller (2008), Review of Economics and Statistics 90(3), "
-    "414-427, doi:10.1162/rest.90.3.414",
-    level_option="by",
-    group_option="per",
-    of_groups=True,
-)

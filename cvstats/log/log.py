@@ -261,6 +261,8 @@ class Log:
         design is then that of the whole log, and `answer_cells` asks the cells of each pattern.
     some_cells : bool
         Whether it holds some of the carried cells of a log, in all of which a model may be masked.
+    differences : Columns, optional
+        Differences between the columns, which methods are then applied to in their place.
     """
 
     design: Design
@@ -276,6 +278,12 @@ class Log:
     lazy: LazyArray | None = None
     gaps: Gaps | None = None
     some_cells: bool = False
+    differences: Columns | None = None
+
+    @property
+    def values(self) -> Columns:
+        """The columns that methods are applied to: the losses, or differences between them."""
+        return self.panels if self.differences is None else self.differences
 
     @property
     def planned(self) -> Design:
@@ -301,6 +309,7 @@ class Log:
         """Compute moments by some levels, of the losses or of differences between them."""
         self._refuse_gaps()
         levels = self.design.grouped(by)
+        losses = self.differences if losses is None else losses
         if self.cells is not None:
             return self._group(self.cells.moments(levels, losses))
         chosen = losses if losses is not None else self.panels
@@ -319,6 +328,7 @@ class Log:
     def columns(self, losses: Columns | None = None) -> Iterator[FloatArray | None]:
         """Give the columns whole, one at a time, their losses finite; None for a masked cell."""
         self._refuse_gaps()
+        losses = self.differences if losses is None else losses
         if self.cells is not None:
             yield from self.cells.rows().columns(losses)
             return
@@ -335,6 +345,12 @@ class Log:
                 if not finite:
                     self._refuse(np.arange(chosen.width) == j, chosen)
             yield values
+
+    def rows(self) -> Log:
+        """Give the log row by row, where its cells lead to rows."""
+        return (
+            self if self.cells is None else replace(self.cells.rows(), differences=self.differences)
+        )
 
     @property
     def in_memory(self) -> bool:

@@ -6,7 +6,6 @@ behind. The same plots are methods of the accessor, as in ``losses.cvci.plot.for
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from cvstats.plot.forest import forest
 from cvstats.plot.map import map
 from cvstats.plot.sources import sources
 from cvstats.plot.stability import stability
+from cvstats.registry import describe_method
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,10 +38,6 @@ __all__ = [
 ]
 
 
-LOSSES_ENTRY = re.compile(r"^    losses : .*\n(?:^        .*\n)+", re.MULTILINE)
-"""What a docstring says about the first parameter, which a method does not have."""
-
-
 def as_method(draw: Callable[..., Axes]) -> Callable[..., Axes]:
     """Make a method of a plot: the log is that of the object."""
 
@@ -49,7 +45,7 @@ def as_method(draw: Callable[..., Axes]) -> Callable[..., Axes]:
     def method(self: Plots, *args: Any, **options: Any) -> Axes:
         return draw(self._losses, *args, **options)
 
-    method.__doc__ = LOSSES_ENTRY.sub("", draw.__doc__ or "", count=1)
+    method.__doc__ = describe_method(draw)
     return method
 
 

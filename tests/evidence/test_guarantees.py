@@ -7,7 +7,7 @@ from math import sqrt
 import pytest
 
 from cvstats.evidence import read_figures
-from cvstats.registry import list_methods
+from cvstats.intervals import list_methods
 
 STUDY = read_figures()
 GUARANTEES = {method.name: method.guarantee for method in list_methods()}

@@ -67,7 +67,7 @@ def test_a_refusal_is_counted(tmp_path):
 
 
 def test_every_interval_and_comparison_is_asked_of_two_populations():
-    from cvstats.registry import list_methods
+    from cvstats.intervals import list_methods
 
     asked = {}
     for cell in designs.list_cells():

@@ -10,7 +10,7 @@ import pytest
 
 import cvstats
 from cvstats import LogError
-from cvstats.registry import list_methods
+from cvstats.intervals import list_methods
 
 
 def frame(n: int = 60, folds: int = 3, seed: int = 0) -> pd.DataFrame:
