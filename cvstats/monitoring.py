@@ -22,6 +22,7 @@ from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError
 from cvstats.intervals import find_method
 from cvstats.log.log import Losses
+from cvstats.log.plain import from_plain, to_plain
 from cvstats.log.read import read
 from cvstats.options import Missing, check_alpha, check_choices, find_choices
 from cvstats.streaming import Moments
@@ -244,7 +245,7 @@ class Monitor:
             "decided": None if self._decided is None else self._decided.tolist(),
             "stopped_at": None if self._stopped_at is None else self._stopped_at.tolist(),
         }
-        notes = replace(moments.notes, shared={**moments.notes.shared, NOTE: note})
+        notes = replace(moments.notes, shared={**moments.notes.shared, NOTE: to_plain(note)})
         replace(moments, notes=notes).save(path)
 
     @classmethod
@@ -268,7 +269,7 @@ class Monitor:
         """
         moments = Moments.load(path)
         shared = dict(moments.notes.shared)
-        note = shared.pop(NOTE, None)
+        note = from_plain(shared.pop(NOTE, None))
         if note is None:
             raise LogError(
                 f"{os.fspath(path)!r} holds moments and no monitor. Expected a file of "

@@ -10,9 +10,8 @@ from typing import Any
 from cvstats.errors import LogError
 from cvstats.io import scan
 from cvstats.large import lazy
-from cvstats.large.batch_files import load, save
 from cvstats.large.lazy import has_lazy_losses, moments_of_array
-from cvstats.large.moments import CellMoments, summarize
+from cvstats.large.moments import CellMoments, load, save, summarize
 from cvstats.log.log import Losses
 from cvstats.log.read import is_dask_frame
 from cvstats.options import Missing

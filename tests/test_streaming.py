@@ -257,11 +257,32 @@ def test_what_is_no_file_of_moments(tmp_path):
     for name in ("frame", "numbers.npz"):
         with pytest.raises(LogError, match="does not hold moments"):
             Moments.load(tmp_path / name)
-    for labels in ([object(), object()], [1, "1"], [frozenset("a"), frozenset("b")]):
+    for labels in ([object(), object()], [frozenset("a"), frozenset("b")], [1, "1"]):
         odd = pd.Series([1.0, 2.0], index=pd.Index(labels, name="fold", tupleize_cols=False))
-        with pytest.raises(LogError, match="cannot be written"):
-            Moments.of_log(odd).save(tmp_path / "odd")
-    assert not (tmp_path / "odd").exists()
+        moments = Moments.of_log(odd)
+        if labels == [1, "1"]:
+            moments.save(tmp_path / "odd")
+            assert Moments.load(tmp_path / "odd").cells.labels == moments.cells.labels
+            continue
+        with pytest.raises(LogError, match=r"of 'fold' has the type .*cannot be written") as told:
+            moments.save(tmp_path / "odd")
+        assert "As text: losses = losses.rename(index=str, level='fold')" in str(told.value)
+        assert not (tmp_path / "odd").exists()
+
+
+def test_a_full_disk_leaves_the_file_as_it_was(tmp_path, monkeypatch):
+    path, moments = tmp_path / "moments.npz", Moments.of_log(sourced())
+    moments.save(path)
+
+    def fill(file, **arrays):
+        file.write(b"half a file")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", fill)
+    with pytest.raises(LogError, match=r"'moments.npz' could not be written: No space left"):
+        moments.save(path)
+    assert [file.name for file in tmp_path.iterdir()] == ["moments.npz"]
+    pd.testing.assert_frame_equal(Moments.load(path).wald(), moments.wald())
 
 
 def test_times_with_zones_are_read_as_they_were(tmp_path):

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import datetime
-import json
-import math
-import os
-import shutil
-import tempfile
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Mapping
 from os import PathLike
 from pathlib import Path
 from pkgutil import resolve_name
@@ -24,6 +17,7 @@ from cvstats.errors import LogError, spelled
 from cvstats.io.paths import SUFFIXES, is_store, one_line, shortened
 from cvstats.io.text import VERSION, Columns, Header, SavedColumns
 from cvstats.io.tidy import index_of, numbered
+from cvstats.log.plain import Note, from_plain, pack, replacing, to_plain, unpack
 
 TABLES = {
     "csv": ("text:write_csv", "text:open_csv"),
@@ -153,36 +147,6 @@ def kind_to_write(path: Path) -> str:
     return kind
 
 
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Name a file, or a directory, beside another one, and let it take its place once complete."""
-    target = Path(os.path.realpath(path))  # a link goes on pointing where it does
-    if target.exists() and not target.is_file() and not target.is_dir():
-        yield target  # a device, such as /dev/stdout, has nothing to lose
-        return
-    with tempfile.TemporaryDirectory(
-        prefix=".cvstats-", dir=target.parent, ignore_cleanup_errors=True
-    ) as folder:
-        new = Path(folder) / target.name
-        yield new
-        if target.is_dir():
-            swap(new, target, Path(folder) / "old")
-            return
-        if target.exists():
-            shutil.copymode(target, new)
-        os.replace(new, target)
-
-
-def swap(new: Path, target: Path, old: Path) -> None:
-    """Put a directory in the place of another one, which cannot be done in a single step."""
-    os.rename(target, old)
-    try:
-        os.rename(new, target)
-    except OSError:
-        os.rename(old, target)
-        raise
-
-
 def unwritable_text(columns: Columns, other: str) -> str:
     """Word which text no file, or not this kind of file, can hold; empty if there is none."""
     for name, values in columns.items():
@@ -218,170 +182,6 @@ def load_saved(path: Path, kind: str) -> Any:
 
 ARRAY = "losses"
 """The name of the variable of a DataArray."""
-
-Note = dict[str, Any]
-"""What a column was before it became plain: its ``kind`` and ``dtype``."""
-
-ISO: dict[str, Any] = {"s": pd.Timestamp, "a": datetime.date, "e": datetime.datetime}
-
-
-# --- one value ------------------------------------------------------------------------------------
-
-
-def to_plain(value: Any, what: str = "a label", way: str = "") -> Any:
-    """Turn a value into what JSON can hold; a dict with one key ``~…`` marks the others.
-
-    ``way`` is the last sentence of an error.
-    """
-    if isinstance(value, np.generic):
-        value = value.item() if value.dtype.kind in "biufU" else pd.Timestamp(str(value))
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else {"~f": str(value)}
-    if value is pd.NaT or value is pd.NA:
-        return {"~m": str(value)}
-    if isinstance(value, (list, tuple)):
-        inner = [to_plain(item, what, way) for item in value]
-        return inner if isinstance(value, list) else {"~t": inner}
-    if isinstance(value, Mapping):
-        if all(isinstance(key, str) and not key.startswith("~") for key in value):
-            return {key: to_plain(item, what, way) for key, item in value.items()}
-        return {"~d": [[to_plain(k, what, way), to_plain(v, what, way)] for k, v in value.items()]}
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biufU":
-        return {"~n": [str(value.dtype), list(value.shape), to_plain(value.ravel().tolist())]}
-    for tag, kind in ISO.items():
-        if type(value) is kind:
-            return {f"~{tag}": value.isoformat()}
-    raise LogError(
-        f"{what} has the type {type(value).__name__}, which cannot be written to a file. Expected "
-        f"numbers, text, dates, and lists or tuples of these.{way}"
-    )
-
-
-def from_plain(value: Any) -> Any:
-    """Undo `to_plain`."""
-    if isinstance(value, list):
-        return [from_plain(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    key: str
-    inner: Any
-    key, inner = next(iter(value.items()), ("", None))
-    if len(value) != 1 or not key.startswith("~"):
-        return {name: from_plain(item) for name, item in value.items()}
-    match key[1:]:
-        case "f":
-            return float(inner)
-        case "t":
-            return tuple(from_plain(item) for item in inner)
-        case "d":
-            return {from_plain(name): from_plain(item) for name, item in inner}
-        case "m":
-            return pd.NA if inner == "<NA>" else pd.NaT
-        case "n":
-            dtype, shape, values = inner
-            return np.array(from_plain(values), dtype=dtype).reshape(shape)
-        case "s":
-            return pd.Timestamp(inner)
-        case "a":
-            return datetime.date.fromisoformat(inner)
-        case "e":
-            return datetime.datetime.fromisoformat(inner)
-    raise LogError(f"the mark {key!r} is not known. It may be of a later version of cvstats.")
-
-
-# --- one column -----------------------------------------------------------------------------------
-
-
-def pack(values: Any, what: str, text: str = "") -> tuple[np.ndarray[Any, Any], Note]:
-    """Turn a column into numbers, times without a zone, or text; and note what it was.
-
-    ``text`` is what to type to turn labels into text, if they cannot be written.
-    """
-    dtype = values.dtype
-    way = f" As text: {text}" if text else ""
-    if isinstance(dtype, pd.SparseDtype):
-        return pack(np.asarray(values), what, text)
-    if isinstance(dtype, pd.CategoricalDtype):
-        labels, note = pack(dtype.categories, what, text)
-        codes = np.asarray(pd.Categorical(values).codes)
-        categories = {"labels": [to_plain(label) for label in labels.tolist()], **note}
-        if labels.dtype.kind in "mM":
-            categories["labels"] = labels.astype(np.int64).tolist()
-        note = {"kind": "category", "ordered": bool(dtype.ordered), "of": categories}
-        if note["of"]["kind"] == "text" and (codes >= 0).all():
-            return labels[codes], {**note, "written": "text"}
-        return codes.astype(np.int32), note
-    if isinstance(dtype, pd.DatetimeTZDtype):
-        times = pd.DatetimeIndex(values)
-        zone = zone_name(times, what)
-        plain = np.asarray(times.tz_convert("UTC").tz_localize(None))
-        return plain, {"kind": "time", "dtype": str(plain.dtype), "zone": zone}
-    if isinstance(dtype, np.dtype) and (dtype.kind in "mM" or (
-        dtype.kind in "biuf" and dtype.itemsize <= 8
-    )):  # fmt: skip
-        native = dtype.newbyteorder("=")
-        return np.asarray(values).astype(native, copy=False), {
-            "kind": "plain",
-            "dtype": str(native),
-        }
-    strange = isinstance(dtype, np.dtype) and dtype.kind not in "OUT"
-    if strange or isinstance(dtype, (pd.PeriodDtype, pd.IntervalDtype)):
-        raise LogError(
-            f"{what} has the type {dtype}, which cannot be written to a file. Expected real "
-            f"numbers, text or dates.{way}"
-        )
-    objects = np.asarray(pd.Index(values, tupleize_cols=False).astype(object), dtype=object)
-    name = dtype.str if isinstance(dtype, np.dtype) and dtype.kind != "O" else str(dtype)
-    if all(type(value) is str for value in objects):
-        return objects, {"kind": "text", "dtype": name}
-    written = [json.dumps(to_plain(value, f"a value of {what}", way)) for value in objects]
-    return np.array(written, dtype=object), {"kind": "json", "dtype": name}
-
-
-def zone_name(times: pd.DatetimeIndex, what: str) -> str:
-    """Name a time zone, if it can be found again by its name."""
-    name = str(times.tz)
-    try:
-        found = times.tz_convert(name)
-        if found.tz_localize(None).equals(times.tz_localize(None)):
-            return name
-    except (LookupError, ValueError, TypeError, OSError):
-        pass
-    raise LogError(
-        f"{what} has the time zone {times.tz!r}, which cannot be found again by its name. Expected "
-        f"a named zone: times.tz_convert('Europe/Paris')."
-    )
-
-
-def unpack(values: Any, note: Note) -> Any:
-    """Undo `pack`: an array, an Index, or for categories a Categorical."""
-    kind = note["kind"]
-    if kind == "category":
-        inner = note["of"]
-        labels = np.empty(len(inner["labels"]), dtype=object)
-        labels[:] = from_plain(inner["labels"])
-        categories = pd.Index(unpack(labels, inner), tupleize_cols=False)
-        if note.get("written") == "text":
-            values = pd.Index(labels).get_indexer(pd.Index(values, dtype=object))
-            if (values < 0).any():
-                raise LogError("a column holds a label that is not a category of it.")
-        codes = np.asarray(values).astype(np.int64)
-        return pd.Categorical.from_codes(codes, categories, ordered=bool(note["ordered"]))
-    if kind == "plain":
-        return np.asarray(values).astype(note["dtype"])
-    if kind == "time":
-        times = pd.DatetimeIndex(np.asarray(values).astype(note["dtype"]))
-        return times.tz_localize("UTC").tz_convert(note["zone"])
-    if kind not in ("text", "json"):
-        raise LogError(f"the kind {str(kind)[:40]!r} is not known. Expected a saved log.")
-    objects = np.asarray(values, dtype=object)
-    if kind == "json":
-        items = [from_plain(json.loads(value)) for value in objects]
-        objects = np.empty(len(items), dtype=object)
-        objects[:] = items
-    return pd.Index(objects, dtype=note["dtype"], tupleize_cols=False)
 
 
 # --- pandas ---------------------------------------------------------------------------------------

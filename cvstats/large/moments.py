@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import os
+import zipfile
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
 from operator import add, and_
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Moments
 from cvstats.core.columns import Differences
 from cvstats.core.design import LEVELS, CellIndex, Design
 from cvstats.core.types import IntArray
-from cvstats.errors import LogError, listed, place
+from cvstats.errors import LogError, NoSuchFile, listed, place
 from cvstats.large.cells import (
     Cells,
     canonical,
@@ -31,6 +37,7 @@ from cvstats.large.cells import (
 from cvstats.log.align import aligned
 from cvstats.log.log import Labels, Log, hide_losses
 from cvstats.log.pandas import FrameLabels
+from cvstats.log.plain import from_plain, pack_labels, replacing, to_plain, unpack_labels
 from cvstats.log.read import read, unread
 from cvstats.log.sketches import PointSketch, Prints, as_index, hash_evaluations
 from cvstats.log.xarray import ArrayLabels, units_of
@@ -59,7 +66,7 @@ SAMPLED = (
 
 @dataclass(frozen=True)
 class SharedAttrs:
-    """The attrs in which all batches agree, and the names of the others.
+    """The attrs in which all batches agree, as JSON, and the names of the others.
 
     ``n_train`` is one of them: `cvstats.corrected_t` reads the training sizes there.
     """
@@ -69,47 +76,24 @@ class SharedAttrs:
 
     @classmethod
     def of(cls, attrs: Mapping[Any, Any]) -> SharedAttrs:
-        """Keep text, numbers, and lists or mappings of these."""
+        """Keep what a file can hold: text, numbers, dates, and lists or mappings of these."""
         plain = {}
         for name, value in attrs.items():
-            try:
-                plain[str(name)] = to_plain(value)
-            except TypeError:
-                continue  # what a file could not hold
+            with suppress(LogError):
+                plain[str(name)] = to_plain(
+                    value.to_dict() if isinstance(value, pd.Series) else value
+                )
         return cls(plain)
 
     def __and__(self, other: SharedAttrs) -> SharedAttrs:
         """Keep what is equal in both, and note the names of the rest."""
-        names = dict.fromkeys((*self.shared, *other.shared))
         equal = {
-            name: self.shared[name]
-            for name in names
-            if name in self.shared
-            and name in other.shared
-            and repr(self.shared[name]) == repr(other.shared[name])
+            name: value
+            for name, value in self.shared.items()
+            if name in other.shared and repr(value) == repr(other.shared[name])
         }
-        rest = (name for name in names if name not in equal)
+        rest = (name for name in (*self.shared, *other.shared) if name not in equal)
         return SharedAttrs(equal, tuple(dict.fromkeys((*self.mixed, *other.mixed, *rest))))
-
-
-def to_plain(value: Any) -> Any:
-    """Turn a value into text, numbers, lists and mappings of these."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, str | bool | int | float):
-        return value
-    if isinstance(value, pd.Series):
-        value = value.to_dict()
-    if isinstance(value, Mapping):
-        return {to_key(key): to_plain(entry) for key, entry in value.items()}
-    if isinstance(value, Sequence | np.ndarray):
-        return [to_plain(entry) for entry in value]
-    raise TypeError(type(value).__name__)
-
-
-def to_key(key: Any) -> Any:
-    """Turn a key into text, a number, or a tuple of these."""
-    return tuple(map(to_key, key)) if isinstance(key, tuple) else to_plain(key)
 
 
 # --- cells by label -------------------------------------------------------------------------------
@@ -189,6 +173,11 @@ def append(parts: Parts, more: Parts) -> Parts:
     return tuple(kept)
 
 
+def merge(parts: Parts) -> LabeledCells:
+    """Add up parts, the smallest first."""
+    return reduce(add, reversed(parts))
+
+
 def find_cells(whole: Moments, part: Moments) -> IntArray:
     """Find the cells of a part among those of a sum that holds it."""
     codes = np.empty_like(part.codes)
@@ -257,7 +246,7 @@ class CellMoments:
     @cached_property
     def table(self) -> LabeledCells:
         """The cells of all batches."""
-        return reduce(add, reversed(self.parts))
+        return merge(self.parts)
 
     @property
     def cells(self) -> Moments:
@@ -282,7 +271,7 @@ class CellMoments:
     @property
     def attrs(self) -> dict[Hashable, Any]:
         """The attrs in which all batches agree, such as ``n_train``."""
-        return {str(name): value for name, value in self.notes.shared.items()}
+        return {name: from_plain(value) for name, value in self.notes.shared.items()}
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -348,7 +337,7 @@ class CellMoments:
         width = table.cells.mean.shape[1]
         bare, cells = table.counts().cells, table.cells.pick(np.arange(models.size))
         gaps = table.cells.pick(np.arange(models.size, width)) if self.pairs else None
-        planned = reduce(add, reversed(self.planned)).in_order() if self.planned else None
+        planned = merge(self.planned).in_order() if self.planned else None
         source = Cells(cells, WORDS, partial(point_counts, bare, table.prints), models, gaps)
         return Log(
             table.design(self.pointed), hide_losses(models.size, WORDS), self.labels, attrs,
@@ -640,3 +629,151 @@ def check_same_points(
                 f"the models were not evaluated on the same points: {name!r} and {other!r} have "
                 f"{how} at {where}. Expected every model on every evaluation."
             )
+
+
+# --- one file -------------------------------------------------------------------------------------
+
+FORMAT = "cvstats moments 1"
+
+FACTS = ("pairs", "pointed", "batches", "dropped", "within", "doubt")
+"""Fields that are plain values."""
+
+NUMBERS = ("codes", "count", "mean", "m2", "origin")
+
+
+def save(part: CellMoments, path: str | os.PathLike[str]) -> None:
+    """Write moments to a file of numpy: arrays and a head in JSON, nothing pickled."""
+    head: dict[str, Any] = {
+        "format": FORMAT,
+        "labels": pack_columns(part.labels),
+        "notes": [part.notes.shared, part.notes.mixed],
+        "sketch": None if part.sketch is None else part.sketch.limit,
+        **{name: getattr(part, name) for name in FACTS},
+    }
+    arrays: dict[str, Any] = {}
+    for name, parts in (("cells", part.parts), ("planned", part.planned)):
+        if parts:
+            table = merge(parts)
+            levels = zip(table.cells.levels, table.cells.labels, strict=True)
+            head[name] = {level: pack_names(labels, level) for level, labels in levels}
+            arrays |= {f"{name}_{number}": getattr(table.cells, number) for number in NUMBERS}
+            if table.prints is not None:
+                arrays[f"{name}_prints"] = table.prints
+    if part.sketch is not None:
+        arrays["hashes"] = part.sketch.hashes
+    arrays["head"] = np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)
+    target = checked_path(path)
+    try:
+        with replacing(target) as beside, beside.open("wb") as file:
+            np.savez(file, **arrays)
+    except OSError as error:
+        raise LogError(
+            f"{target.name!r} could not be written: {error.strerror or error}. Expected a path "
+            f"where one may write."
+        ) from None
+
+
+def load(kind: type[M], path: str | os.PathLike[str]) -> M:
+    """Read moments from a file of `save`."""
+    source = checked_path(path)
+    if not source.is_file():
+        raise NoSuchFile(f"there is no file {os.fspath(path)!r}. Expected one of Moments.save.")
+    try:
+        with zipfile.ZipFile(source) as archive:
+            unpacked = sum(entry.file_size for entry in archive.infolist())
+        if unpacked > source.stat().st_size:
+            raise ValueError("compressed")
+        with np.load(source, allow_pickle=False) as file:
+            arrays = dict(file)
+        head = json.loads(arrays["head"].tobytes())
+        if head["format"] != FORMAT:
+            raise ValueError(head["format"])
+        cells, *planned = (
+            unpack_cells(arrays, name, head[name]) for name in ("cells", "planned") if name in head
+        )
+        shared, mixed = head["notes"]
+        sketch = None
+        if head["sketch"] is not None:
+            sketch = PointSketch(arrays["hashes"], head["sketch"])
+        facts = {name: head[name] for name in FACTS} | {"doubt": Caution(head["doubt"])}
+        return kind(
+            (cells,), unpack_columns(head["labels"]), planned=tuple(planned), sketch=sketch,
+            notes=SharedAttrs(shared, tuple(mixed)), **facts,
+        )  # fmt: skip
+    except Exception as error:  # a file of anything else fails in any way
+        raise LogError(
+            f"{os.fspath(path)!r} does not hold moments, or is damaged. Expected a file that "
+            f"Moments.save of this version of cvstats wrote."
+        ) from error
+
+
+def checked_path(path: object) -> Path:
+    """Refuse what is not a path."""
+    if not isinstance(path, str | os.PathLike):
+        raise LogError(
+            f"{path!r} is not a path. Expected the name of a file, as in "
+            f"Moments.load('moments.npz')."
+        )
+    return Path(os.fsdecode(path))
+
+
+def unpack_cells(arrays: Mapping[str, Any], name: str, labels: Mapping[str, Any]) -> LabeledCells:
+    """Put cells together again, if their arrays fit together."""
+    names = tuple(tuple(unpack_labels(written)) for written in labels.values())
+    found = Moments(tuple(labels), names, *(arrays[f"{name}_{number}"] for number in NUMBERS))
+    cells, columns = found.mean.shape
+    shapes = [(cells, len(names)), (cells,), (cells, columns), (cells, columns), (columns,)]
+    if [getattr(found, number).shape for number in NUMBERS] != shapes:
+        raise ValueError("shapes")
+    if (found.codes < 0).any() or (found.codes >= list(map(len, names))).any():
+        raise ValueError("codes")
+    return LabeledCells(found, arrays.get(f"{name}_prints"))
+
+
+def pack_names(names: Any, what: Hashable) -> dict[str, Any]:
+    """Write labels, or names of models, as JSON."""
+    text = f"losses = losses.rename(index=str, level={what!r})"
+    return pack_labels(as_index(names), repr(what), text)
+
+
+def pack_columns(labels: Labels) -> dict[str, Any]:
+    """Write the names of models and of carried dimensions as JSON."""
+    models = pack_names(labels.models, "model")
+    if isinstance(labels, FrameLabels):
+        axis = labels.columns_axis
+        return {"models": models, "names": None if axis is None else to_plain(list(axis.names))}
+    if not isinstance(labels, ArrayLabels):
+        raise TypeError(f"no way to write labels of {type(labels).__name__}")
+    coords = []
+    for name, coord in labels.coords.items():
+        array = coord if isinstance(coord, xr.DataArray) else xr.DataArray(coord[1], dims=coord[0])
+        if isinstance(array.indexes.get(name), pd.MultiIndex):
+            raise LogError(
+                f"the coordinate {name!r} has several levels, which a file of moments does not "
+                f"hold. Expected plain coordinates. Type log.reset_index({name!r}) first."
+            )
+        values = pack_names(array.values.reshape(-1), name)
+        coords.append([name, array.dims, array.shape, values, SharedAttrs.of(array.attrs).shared])
+    rest = {name: getattr(labels, name) for name in ("dims", "sizes", "model_dim", "units")}
+    return {"models": models, "coords": coords, **rest}
+
+
+def unpack_columns(written: Mapping[str, Any]) -> Labels:
+    """Undo `pack_columns`."""
+    models = list(unpack_labels(written["models"]))
+    if "coords" not in written:
+        names = from_plain(written["names"])
+        if names is None:
+            return FrameLabels(models, None)
+        if len(names) > 1:
+            return FrameLabels(models, pd.MultiIndex.from_tuples(models, names=names))
+        return FrameLabels(models, pd.Index(models, name=names[0], tupleize_cols=False))
+    coords = {
+        name: (dims, np.asarray(unpack_labels(values)).reshape(shape), from_plain(attrs))
+        for name, dims, shape, values, attrs in written["coords"]
+    }
+    placed = xr.Dataset(coords=coords).coords
+    return ArrayLabels(
+        models, tuple(written["dims"]), {name: placed[name] for name in coords},
+        tuple(written["sizes"]), written["model_dim"], written["units"],
+    )  # fmt: skip

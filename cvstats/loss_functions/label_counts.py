@@ -259,7 +259,7 @@ def moments_of_counts(
         m2 = np.concatenate([m2, squares], axis=1)
     models = list(counted.models)
     axis = None if counted.single else pd.Index(models, tupleize_cols=False)
-    notes = SharedAttrs.of({**part.notes.shared, **facts})
+    notes = SharedAttrs.of({**part.attrs, **facts})
     found = replace(cells, mean=mean, m2=m2, origin=np.zeros(mean.shape[1]))
     return replace(
         part, parts=(replace(part.table, cells=found),), labels=FrameLabels(models, axis),

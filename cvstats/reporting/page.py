@@ -11,8 +11,8 @@ from typing import overload
 
 from cvstats.errors import LogError, install_command
 from cvstats.formatting import printable
-from cvstats.io.save import replacing
 from cvstats.log.log import Losses
+from cvstats.log.plain import replacing
 from cvstats.log.read import read
 from cvstats.options import Missing, check_alpha, whole_number
 from cvstats.reporting.content import Figure, Settings, describe_computation, make_report
