@@ -4,8 +4,26 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import settings
 
 # On a build machine the same examples come each time; elsewhere new ones are sought.
-settings.register_profile("cvstats", deadline=None, derandomize="CI" in os.environ)
-settings.load_profile("cvstats")
+COMMON = {"deadline": None, "derandomize": "CI" in os.environ}
+settings.register_profile("quick", max_examples=10, **COMMON)
+settings.register_profile("thorough", max_examples=100, **COMMON)
+
+
+def is_thorough(config):
+    """Whether ``-m slow`` was asked for, which runs the tests of drawn examples too."""
+    return config.option.markexpr == "slow"
+
+
+def pytest_configure(config):
+    settings.load_profile("thorough" if is_thorough(config) else "quick")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    for item in items:
+        if is_thorough(config) and hasattr(getattr(item, "obj", None), "hypothesis"):
+            item.add_marker("slow")

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from rows import only_row
 from strategies import close
@@ -19,7 +18,6 @@ GOLDEN = json.loads((REFERENCE / "golden.json").read_text(encoding="utf-8"))
 ALPHAS = st.sampled_from([0.05, 0.1, 0.32, 0.001])
 WEIGHTS = {"size": "pooled", "equal": "macro"}
 LIMITS = ["estimate", "se", "lower", "upper"]
-some = settings(max_examples=40, deadline=None)
 
 
 def frame_log(table, losses):

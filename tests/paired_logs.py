@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pandas as pd
 import xarray as xr
-from hypothesis import settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -17,7 +16,6 @@ MARGINS = st.one_of(
     st.tuples(st.floats(-20, 0), st.floats(0.01, 20)),
     st.floats(-5, 20).map(lambda high: (-math.inf, high)),
 )
-some = settings(max_examples=40, deadline=None)
 
 
 def models(n=60, k=4, names=("ridge", "forest", "boost"), repetitions=1, dtype=float, rng=None):

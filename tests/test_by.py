@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 from grouped_logs import log_of, random_rows
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rows import only_row, with_counts
 from strategies import ARRAYS, frames
@@ -33,8 +33,6 @@ METHODS = {
     "wild_cluster": lambda log, by=None: cvstats.wild_cluster(log, by="block", per=by),
     "out_of_source": partial(cvstats.out_of_source, target="these_sources"),
 }
-
-some = settings(max_examples=20, deadline=None)
 
 
 def label_of(frame, by):
@@ -65,7 +63,6 @@ def one_by_one(method, frame, by):
 
 @pytest.mark.parametrize("name", METHODS)
 @given(data=st.data())
-@some
 def test_by_is_asking_each_part(name, data):
     kinds = ("k-fold", "repeated k-fold", "holdout")
     _, frame = data.draw(frames(kinds=kinds, labels=("integers", "strings"), dtypes=("float64",)))

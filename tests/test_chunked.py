@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import oracle
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cvstats.core import columns, comoments, reduce, small_logs
@@ -16,8 +16,6 @@ from cvstats.core import threads as blocks
 from cvstats.core.columns import Differences, LossColumns, binary_columns
 from cvstats.core.design import Design, Level
 from cvstats.core.reduce import compute_moments
-
-some = settings(max_examples=40, deadline=None)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -218,7 +216,6 @@ def test_any_size_of_block(small, block, width):
             nearly(found, wanted[kind, by])
 
 
-@some
 @given(st.integers(0, 2**32 - 1), st.integers(2, 40), st.sampled_from([0.0, 1e6]))
 def test_the_order_of_rows_changes_nothing(seed, n, offset):
     rng = np.random.default_rng(seed)
@@ -236,7 +233,6 @@ def test_the_order_of_rows_changes_nothing(seed, n, offset):
     nearly(*found, tolerance=tolerance)
 
 
-@some
 @given(st.integers(0, 2**32 - 1), st.integers(2, 9), st.sampled_from([1, 3, 18]))
 def test_whole_blocks_may_change_places(seed, blocks, width):
     """To the last bit: what the blocks say is merged in an order of its own."""
@@ -257,7 +253,6 @@ def test_whole_blocks_may_change_places(seed, blocks, width):
         same_bits(*found)
 
 
-@some
 @given(st.integers(0, 2**32 - 1), st.integers(5, 60))
 def test_cells_far_apart_lose_no_digits(seed, n):
     """One shift for a whole block will not do where its cells lie far from each other."""

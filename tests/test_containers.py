@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import (
     ARRAYS,
@@ -71,7 +71,6 @@ def log_and_call(kinds=tuple(CALLS)):
 # --- one log, many shapes -----------------------------------------------------------------------
 
 
-@settings(max_examples=50)
 @given(log_and_call())
 def test_xarray_says_what_pandas_says(drawn):
     frame, call = drawn
@@ -110,7 +109,6 @@ def with_unused_labels(frame):
     return sliced
 
 
-@settings(max_examples=50)
 @given(log_and_call(), st.randoms(use_true_random=False), st.sampled_from(list(LABELS)))
 def test_order_and_labels_change_nothing(drawn, random, kind):
     frame, call = drawn
@@ -133,7 +131,6 @@ def test_order_and_labels_change_nothing(drawn, random, kind):
     assert_same(interval(turned, call), expected, frame)
 
 
-@settings(max_examples=12)
 @given(frames(kinds=("k-fold", "repeated k-fold"), models=(2, 3), dtypes=("float64", "uint8")))
 def test_comparisons_and_differences_agree(drawn):
     _, frame = drawn
@@ -154,7 +151,6 @@ def test_comparisons_and_differences_agree(drawn):
             assert_same(interval(found, ("wald", {})), interval(gaps, ("wald", {})), frame)
 
 
-@settings(max_examples=12)
 @given(frames(kinds=("k-fold", "repeated k-fold"), models=(2, 2)), st.randoms())
 def test_two_logs_are_paired_by_label(drawn, random):
     _, frame = drawn

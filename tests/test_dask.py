@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rows import without_second_look
 from slow_block import slowly
@@ -123,7 +123,6 @@ def test_lazy_as_in_memory(name):
 CHUNKS = {"repetition": REPETITIONS, "point": POINTS, "lat": LAT, "lon": LON, "model": MODELS}
 
 
-@settings(max_examples=10, deadline=None)
 @given(st.fixed_dictionaries({dim: st.integers(1, size) for dim, size in CHUNKS.items()}),
        st.permutations(list(CHUNKS)))  # fmt: skip
 def test_any_chunking(chunks, dims):

@@ -106,7 +106,7 @@ OF_LOSSES = ("cautions", "test", "reference")
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@settings(max_examples=2, deadline=None)
+@settings(max_examples=2)
 @given(st.data())
 def test_any_chunking_of_any_layout(layout, data):
     array, lazy = chunked(LAYOUTS[layout](frame()), data)

@@ -7,14 +7,12 @@ from fractions import Fraction
 import numpy as np
 import oracle
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import close, logs, losses, shuffled
 
 from cvstats.core.cells import Moments, pool
 from cvstats.log.read import read
-
-some = settings(max_examples=40, deadline=None)
 
 
 def cells(found, column=0):
@@ -54,7 +52,6 @@ def check(found, rows, by):
 LOGS = logs(sizes=(1, 5), folds=(1, 4), repetitions=(1, 3))
 
 
-@some
 @given(LOGS)
 def test_of_a_log(rows):
     log = read(shuffled(rows))
@@ -62,7 +59,6 @@ def test_of_a_log(rows):
         check(log.moments(by), rows, by)
 
 
-@some
 @given(st.integers(1, 12).flatmap(losses), st.data())
 def test_of_values(values, data):
     names = st.sampled_from(["b", "a", 3, ("x", 1)])
@@ -75,7 +71,6 @@ def test_of_values(values, data):
     np.testing.assert_array_equal(table.location[:, 1], found.location[:, 0])
 
 
-@some
 @given(LOGS)
 def test_over_and_groups(rows):
     fine = read(shuffled(rows)).moments(("repetition", "fold", "point"))
@@ -91,7 +86,6 @@ def test_over_and_groups(rows):
         check(part.over(("fold",)), own, ("fold",))
 
 
-@some
 @given(LOGS, st.data())
 def test_any_split_of_a_log_adds_up(rows, data):
     parts = data.draw(st.lists(st.integers(0, 3), min_size=len(rows), max_size=len(rows)))
@@ -104,7 +98,6 @@ def test_any_split_of_a_log_adds_up(rows, data):
     same(whole, read(shuffled(rows)).moments(("repetition", "fold")), rows)
 
 
-@some
 @given(st.lists(st.integers(1, 6).flatmap(losses), min_size=3, max_size=3), st.data())
 def test_addition_is_associative_and_commutative(columns, data):
     names = st.sampled_from("abc")
@@ -150,7 +143,6 @@ def test_equal_losses_have_no_spread_however_they_are_merged():
     assert cells(whole)[("x",)] == (13, 0.1, 0.0)
 
 
-@some
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=5), st.data())
 def test_pool(sizes, data):
     """Blocks that miss a cell count for nothing; a cell that all miss stays at zero."""

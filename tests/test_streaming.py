@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 import simulate
 import xarray as xr
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rows import only_row, without_second_look
 from strategies import ARRAYS, frames, indexed
@@ -23,8 +23,6 @@ from cvstats import LogError, Moments
 from cvstats.core.cautions import Caution
 from cvstats.large.moments import LabeledCells
 from cvstats.log.sketches import hashes_of
-
-some = settings(max_examples=40, deadline=None)
 
 ALL = {
     "wald": lambda log: cvstats.wald(log),
@@ -94,7 +92,6 @@ def outcome(call, log):
         return error
 
 
-@some
 @given(frames(dtypes=("float64", "float32", "int64")), st.data())
 def test_any_batches_in_any_order(kind_frame, data):
     kind, frame = kind_frame
@@ -215,7 +212,6 @@ def test_arrays(kind):
 WRITTEN = ("integers", "floats", "strings", "dates", "periods", "tuples", "categories")
 
 
-@some
 @given(frames(labels=WRITTEN))
 def test_save_and_load(tmp_path_factory, kind_frame):
     _, frame = kind_frame

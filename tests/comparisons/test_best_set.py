@@ -7,7 +7,7 @@ import oracle_many
 import pandas as pd
 import pytest
 import xarray as xr
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -148,7 +148,6 @@ def test_one_model():
         assert (np.squeeze(table["lower_rank"]), np.squeeze(table["upper_rank"])) == (1, 1)
 
 
-@settings(max_examples=20, deadline=None)
 @given(st.integers(3, 6), st.integers(0, 10_000), st.sampled_from([0.01, 0.05, 0.2]))
 def test_ranks_by_their_definition(m, seed, alpha):
     rng = np.random.default_rng(seed)

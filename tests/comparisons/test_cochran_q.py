@@ -8,13 +8,12 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from paired_logs import some, wrong_answers
+from paired_logs import wrong_answers
 from scipy import stats
 
 FRAME = wrong_answers()
 
 
-@some
 @given(st.integers(2, 5).flatmap(
     lambda m: st.lists(st.lists(st.integers(0, 1), min_size=m, max_size=m), min_size=2, max_size=40)
 ))  # fmt: skip

@@ -13,7 +13,7 @@ import pytest
 import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
-from paired_logs import ALTERNATIVES, as_array, models, some
+from paired_logs import ALTERNATIVES, as_array, models
 from rows import only_row
 from strategies import close, logs, shuffled
 
@@ -34,7 +34,6 @@ FRAME = models()
 # --- two logs -------------------------------------------------------------------------------------
 
 
-@some
 @given(logs(sizes=(2, 4), repetitions=(1, 2)), st.integers(0, 99), st.data())
 def test_two_logs_in_any_order(rows, seed, data):
     draw = st.lists(st.integers(-40, 40), min_size=len(rows), max_size=len(rows))

@@ -11,7 +11,7 @@ import pytest
 import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
-from paired_logs import MARGINS, equivalent_models, some
+from paired_logs import MARGINS, equivalent_models
 from scipy import stats
 from strategies import logs, shuffled
 
@@ -22,7 +22,6 @@ RNG = np.random.default_rng(41)
 FRAME = equivalent_models()
 
 
-@some
 @given(logs(sizes=(3, 6), folds=(2, 4)), st.integers(0, 99), MARGINS)
 def test_two_one_sided_tests_as_in_the_oracle(rows, seed, margin):
     low, high = margin

@@ -9,7 +9,7 @@ import oracle_many
 import pandas as pd
 import pytest
 import xarray as xr
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rows import only_row
 from scipy import stats
@@ -17,7 +17,6 @@ from scipy import stats
 import cvstats
 from cvstats.errors import LogError
 
-some = settings(max_examples=40, deadline=None)
 RNG = np.random.default_rng(47)
 
 # Table 6 of Demsar (2006): areas under the curve of four variants of C4.5 on fourteen data sets.
@@ -54,7 +53,6 @@ def test_the_example_of_demsar():
         assert (far == (pairs["p_value"] < alpha)).all()
 
 
-@some
 @given(TABLES)
 def test_against_the_formulas(rows):
     frame = pd.DataFrame(rows, dtype=float).rename_axis("source")

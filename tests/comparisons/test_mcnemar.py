@@ -11,7 +11,7 @@ import pytest
 import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
-from paired_logs import some, wrong_answers
+from paired_logs import wrong_answers
 from rows import only_row
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
@@ -27,7 +27,6 @@ FRAME = wrong_answers()
 PAIRED = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=2, max_size=70)
 
 
-@some
 @given(PAIRED)
 def test_every_table_as_enumerated(rows):
     a, b = (pd.Series(side, dtype=float).rename_axis("point") for side in zip(*rows, strict=True))

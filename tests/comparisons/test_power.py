@@ -8,7 +8,7 @@ import oracle_many
 import pandas as pd
 import pytest
 import xarray as xr
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rows import only_row
 from scipy import stats
@@ -17,7 +17,6 @@ from sklearn.dummy import DummyRegressor
 import cvstats
 from cvstats.errors import LogError
 
-some = settings(max_examples=40, deadline=None)
 RNG = np.random.default_rng(53)
 SIGNS = {"two-sided": 1, "less": -1, "greater": 1}
 
@@ -37,7 +36,6 @@ def models(n=60, k=5, names="abc", repetitions=1, noise=1.0):
 FRAME = models()
 
 
-@some
 @given(st.floats(0.01, 3), st.sampled_from([0.01, 0.05, 0.2]), st.sampled_from([*SIGNS]))
 def test_power_as_in_the_oracle(size, alpha, alternative):
     for effect in (size, -size):

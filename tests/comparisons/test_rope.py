@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from paired_logs import MARGINS, equivalent_models, some
+from paired_logs import MARGINS, equivalent_models
 from rows import only_row
 from scipy import stats
 
@@ -18,7 +18,6 @@ FRAME = equivalent_models()
 SHARES = ["p_better", "p_equivalent", "p_worse"]
 
 
-@some
 @given(st.integers(2, 6), st.integers(1, 3), st.integers(0, 999), MARGINS)
 def test_posterior_as_in_the_oracle(k, repetitions, seed, margin):
     rng = np.random.default_rng(seed)

@@ -11,7 +11,7 @@ import numpy as np
 import oracle_bootstrap as slow
 import pandas as pd
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from rows import only_row
 from strategies import close, losses
@@ -24,7 +24,6 @@ R = json.loads((Path(__file__).parents[1] / "reference" / "r_bootstrap.json").re
 NAMES = ["sample", "repetition", "point", "count"]
 METHODS = ("bootstrap_oob", "bootstrap_632", "case_bootstrap", "location_shifted", "two_stage")
 ALPHAS = st.sampled_from([0.05, 0.1, 0.32, 0.001])
-some = settings(max_examples=60)
 
 
 # --- logs -----------------------------------------------------------------------------------------
@@ -132,7 +131,6 @@ def slow_spread(rows):
     return max(values) - min(values)
 
 
-@some
 @given(rows=bootstraps(), alpha=ALPHAS, removed=st.booleans())
 def test_bootstrap_oob_is_the_oracle(rows, alpha, removed):
     assume(out_enough(rows))
@@ -146,7 +144,6 @@ def test_bootstrap_oob_is_the_oracle(rows, alpha, removed):
     )
 
 
-@some
 @given(rows=bootstraps(), alpha=ALPHAS, gamma=st.sampled_from([None, -3, 0, 0.5, 2, 1e5]))
 def test_bootstrap_632_is_the_oracle(rows, alpha, gamma):
     assume(out_enough(rows))
@@ -162,7 +159,6 @@ def test_bootstrap_632_is_the_oracle(rows, alpha, gamma):
     assert close(only_row(ours)["out_of_bag"], exact.extra["out_of_bag"], rows)
 
 
-@some
 @given(rows=bootstraps("case"), alpha=ALPHAS, corrected=st.booleans(), data=st.data())
 def test_case_bootstrap_is_the_oracle(rows, alpha, corrected, data):
     assume(any(row.count > 1 for row in rows) and len({row.point for row in rows}) > 1)
@@ -180,7 +176,6 @@ def test_case_bootstrap_is_the_oracle(rows, alpha, corrected, data):
 CORRECTIONS = st.sampled_from(["632+", "632", "harrell"])
 
 
-@some
 @given(
     rows=bootstraps(), alpha=ALPHAS, correction=CORRECTIONS, gamma=st.sampled_from([-3, 0.5, 99])
 )
@@ -192,7 +187,6 @@ def test_location_shifted_is_the_oracle(rows, alpha, correction, gamma):
     same(ours, exact, [*rows, slow.Loss(Fraction(gamma), 0, 0, 0)])
 
 
-@settings(max_examples=25)
 @given(rows=bootstraps("two_stage"), alpha=ALPHAS, correction=CORRECTIONS, data=st.data())
 def test_two_stage_is_the_oracle(rows, alpha, correction, data):
     assume(out_enough(rows, 1))

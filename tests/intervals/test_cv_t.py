@@ -6,7 +6,6 @@ import oracle
 from fold_logs import (
     ALPHAS,
     agrees,
-    some,
 )
 from hypothesis import given
 from rows import only_row
@@ -15,7 +14,6 @@ from strategies import logs, shuffled
 import cvstats
 
 
-@some
 @given(logs(folds=(2, 5), repetitions=(1, 3)), ALPHAS)
 def test_naive_and_cv_t(rows, alpha):
     agrees(cvstats.naive(shuffled(rows), alpha=alpha), oracle.naive(rows, alpha), rows)

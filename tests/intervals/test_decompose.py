@@ -7,7 +7,6 @@ import pytest
 from fold_logs import (
     WEIGHTS,
     golden,
-    some,
     top_of,
 )
 from hypothesis import given
@@ -18,7 +17,6 @@ from strategies import close, logs, shuffled
 import cvstats
 
 
-@some
 @given(
     logs(sizes=(2, 4), folds=(2, 4), repetitions=(1, 3)),
     st.sampled_from([0, 0.1, 0.7]),

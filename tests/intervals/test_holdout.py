@@ -11,7 +11,6 @@ from fold_logs import (
     LIMITS,
     agrees,
     golden,
-    some,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +20,6 @@ from strategies import logs, series
 import cvstats
 
 
-@some
 @given(st.data(), st.sampled_from(["wald", "t"]), ALPHAS)
 def test_holdout(data, interval, alpha):
     rows = data.draw(logs(sizes=(2, 14), folds=(1, 1), repetitions=(1, 3)))
@@ -30,7 +28,6 @@ def test_holdout(data, interval, alpha):
     agrees(cvstats.holdout(log, interval=interval, alpha=alpha), exact, rows)
 
 
-@some
 @given(logs(sizes=(2, 30), folds=(1, 1), zero_one=True), ALPHAS)
 def test_holdout_of_proportions(rows, alpha):
     log = series(rows, levels=("point",))

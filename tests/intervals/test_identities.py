@@ -9,7 +9,7 @@ import numpy as np
 import oracle
 import pandas as pd
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from rows import only_row
 from strategies import close, logs, losses, series, shuffled, spread
@@ -17,7 +17,6 @@ from strategies import close, logs, losses, series, shuffled, spread
 import cvstats
 from cvstats.errors import LogError
 
-some = settings(max_examples=40, deadline=None)
 WEIGHTS = ["size", "equal"]
 
 
@@ -34,7 +33,6 @@ def variance(result):
 # --- one number under several names ---------------------------------------------------------------
 
 
-@some
 @given(logs(folds=(2, 5)))
 def test_naive_is_wald_with_another_divisor(rows):
     n = len(rows)
@@ -45,7 +43,6 @@ def test_naive_is_wald_with_another_divisor(rows):
     assert only_row(naive)["estimate"] == only_row(wald)["estimate"]
 
 
-@some
 @given(logs(sizes=(2, 5)))
 def test_within_fold_never_exceeds_its_sum(rows):
     """Total = within + between: all-pairs N SE^2 = mean m2 + spread of the fold means."""
@@ -58,7 +55,6 @@ def test_within_fold_never_exceeds_its_sum(rows):
     assert close(variance(ours), (between + within) / n**2, rows, 2)
 
 
-@some
 @given(balanced())
 def test_balanced(rows):
     log = shuffled(rows)
@@ -85,7 +81,6 @@ def test_balanced(rows):
     assert only_row(parts)["theta_2"] == pytest.approx(two, abs=1e-13 * spread(rows) ** 2)
 
 
-@some
 @given(logs(sizes=(2, 5), folds=(2, 5)))
 def test_unequal(rows):
     log = shuffled(rows)
@@ -99,7 +94,6 @@ def test_unequal(rows):
         assert only_row(three)[name] == pytest.approx(only_row(t)[name], rel=1e-13)
 
 
-@some
 @given(logs(sizes=(2, 5), folds=(2, 5)), st.sampled_from(WEIGHTS))
 def test_a_name_and_its_bias(rows, fold_weights):
     log = shuffled(rows)
@@ -118,7 +112,6 @@ def test_a_name_and_its_bias(rows, fold_weights):
         ), name
 
 
-@some
 @given(logs(sizes=(2, 4), folds=(2, 5)), st.sampled_from(WEIGHTS))
 def test_the_floor_replaces_negative_estimates_only(rows, fold_weights):
     log = shuffled(rows)
@@ -133,7 +126,6 @@ def test_the_floor_replaces_negative_estimates_only(rows, fold_weights):
         assert only_row(ours)["se"] == math.sqrt(used)
 
 
-@some
 @given(
     st.integers(2, 6).flatmap(lambda m: st.tuples(st.integers(2, 7), losses(m))),
     st.sampled_from(WEIGHTS),
@@ -149,7 +141,6 @@ def test_equal_fold_means_give_theta_3_of_zero(shape, fold_weights):
     assert "clamped" not in only_row(ours)["caution"]
 
 
-@some
 @given(logs(sizes=(2, 4), folds=(2, 4), repetitions=(2, 3)))
 def test_one_repetition_many_times_changes_nothing(rows):
     rows = [row for row in rows if row.repetition == 0]
@@ -166,7 +157,6 @@ def test_one_repetition_many_times_changes_nothing(rows):
     assert close(only_row(cvstats.holdout(held))["se"], only_row(cvstats.naive(one))["se"], rows)
 
 
-@some
 @given(logs(folds=(2, 4), repetitions=(2, 3)))
 def test_form_b_is_conservative(rows):
     by_point = math.sqrt(oracle.wald_by_point(rows))
@@ -176,7 +166,6 @@ def test_form_b_is_conservative(rows):
 # --- interval and test ----------------------------------------------------------------------------
 
 
-@some
 @given(
     st.integers(2, 20).flatmap(losses),
     st.sampled_from(["two-sided", "less", "greater"]),

@@ -12,7 +12,6 @@ from fold_logs import (
     golden,
     printed,
     quantile_of,
-    some,
     top_of,
 )
 from hypothesis import given
@@ -44,7 +43,6 @@ def test_golden_theta(fold_weights):
         assert only_row(by_bias)["variance_raw"] == printed(wanted["theta_1 by its bias"], decimals)
 
 
-@some
 @given(logs(sizes=(2, 4), folds=(2, 5)), st.sampled_from(list(WEIGHTS)), ALPHAS)
 def test_quadratic_by_name(rows, fold_weights, alpha):
     weights = WEIGHTS[fold_weights]
@@ -71,7 +69,6 @@ def test_quadratic_by_name(rows, fold_weights, alpha):
         assert only_row(ours).get("df") == exact.df
 
 
-@some
 @given(
     logs(sizes=(2, 4), folds=(2, 5)),
     st.sampled_from(list(WEIGHTS)),

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import simulate
 import xarray as xr
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from resampled_logs import CALLS, example
 from rows import only_row
@@ -25,7 +25,6 @@ R_CASES = json.loads(
 )
 FIRST = ["estimate", "se", "lower", "upper"]
 ALPHAS = st.sampled_from([0.05, 0.1, 0.32, 0.001])
-some = settings(max_examples=40)
 
 
 # --- logs -----------------------------------------------------------------------------------------
@@ -122,7 +121,6 @@ def test_agrees_with_r(capsys):
 # --- the oracle -----------------------------------------------------------------------------------
 
 
-@some
 @given(st.data(), ALPHAS)
 def test_corrected_t_of_splits(data, alpha):
     rows = data.draw(logs("corrected_t"))
@@ -140,7 +138,6 @@ def test_corrected_t_of_splits(data, alpha):
     agrees(one, slow.corrected_t(rows, [7] * len(sizes), alpha), rows, quantile_of(exact))
 
 
-@some
 @given(logs("folds"), ALPHAS)
 def test_corrected_t_of_folds(rows, alpha):
     by = ("repetition", "fold")
@@ -153,7 +150,6 @@ def test_corrected_t_of_folds(rows, alpha):
     agrees(ours, other, rows, quantile_of(other))
 
 
-@some
 @given(logs("conservative_z"), ALPHAS)
 def test_conservative_z(rows, alpha):
     exact = slow.conservative_z(rows, alpha)
@@ -162,7 +158,6 @@ def test_conservative_z(rows, alpha):
     assert only_row(ours)["n_divisions"] == exact.extra["n_divisions"]
 
 
-@some
 @given(logs("five_by_two"), ALPHAS)
 def test_five_by_two(rows, alpha):
     log = series(rows, ["repetition", "fold", "point"])
@@ -195,7 +190,6 @@ def test_five_by_two(rows, alpha):
         assert only_row(ours)["p_value"] == pytest.approx(f.p_value, rel=1e-5)
 
 
-@some
 @given(logs("nested_cv"), st.sampled_from(["paper", "code", None]), ALPHAS)
 def test_nested_cv(rows, bias_correction, alpha):
     log = series(rows, ["repetition", "outer", "fold", "point"])
@@ -211,7 +205,6 @@ def test_nested_cv(rows, bias_correction, alpha):
         assert ("bounded" in only_row(ours)["caution"]) == (exact.variance != wanted)
 
 
-@some
 @given(logs("replace_one"), st.sampled_from(["efron-stein", "printed"]), ALPHAS)
 def test_replace_one(rows, constant, alpha):
     log = series(rows, ["sample", "repetition", "fold", "point"])

@@ -15,7 +15,6 @@ from fold_logs import (
     frame_log,
     golden,
     printed,
-    some,
 )
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -78,7 +77,6 @@ def test_agrees_with_r(capsys):
             print(f"  {label:<26} {apart:.1e}")
 
 
-@some
 @given(
     logs(sizes=(2, 5), repetitions=(1, 3)),
     st.sampled_from(["all-pairs", "within-fold"]),
@@ -99,7 +97,6 @@ def test_wald(rows, variance, fold_weights, alternative, alpha):
     assert only_row(ours)["n_folds"] == len({row.fold for row in rows})
 
 
-@some
 @given(logs(sizes=(1, 5), repetitions=(1, 3)))
 def test_all_pairs_with_folds_of_one_point(rows):
     assume(len(rows) > 1 and len({row.point for row in rows}) > 1)
@@ -109,7 +106,6 @@ def test_all_pairs_with_folds_of_one_point(rows):
     agrees(cvstats.naive(shuffled(rows)), oracle.naive(rows), rows)
 
 
-@some
 @given(st.integers(2, 14).flatmap(losses), ALPHAS)
 def test_leave_one_out(values, alpha):
     rows = oracle.log(values, fold=range(len(values)))

@@ -113,7 +113,7 @@ def test_shipped_logs_give_the_same_interval_to_the_last_bit(tmp_path, suffix, n
 ANY = st.characters(codec="utf-8", exclude_characters="\0" if pd.__version__ < "3" else "")
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     names=st.lists(st.text(ANY, max_size=6), min_size=1, max_size=4, unique=True),
     texts=st.lists(st.text(ANY, max_size=8), min_size=1, max_size=5, unique=True),

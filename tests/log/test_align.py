@@ -41,7 +41,7 @@ LAYOUTS = {"by point": lambda log: log, "dense": dense, "stacked": stacked}
 
 @pytest.mark.parametrize("lazy", [False, True])
 @pytest.mark.parametrize("layout", LAYOUTS)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(st.data())
 def test_any_order_of_dimensions(layout, lazy, data):
     one = LAYOUTS[layout](a_map())
