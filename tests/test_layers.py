@@ -1,12 +1,14 @@
 """Who may import whom, checked on the syntax trees of the package.
 
 A part is a module or a subpackage directly under ``cvstats/``. It imports only parts with a lower
-number, so no change in one part can break what lies below it.
+number in the table of ``docs/architecture.md``, so no change in one part can break what lies below
+it; and no modules of a part import each other in a circle.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -14,29 +16,15 @@ from pathlib import Path
 
 import pytest
 
+PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
+ROW = re.compile(r"^\| (\d+) \| ([^|]+) \|", re.MULTILINE)
 LAYERS = {
-    "errors": 0,
-    "options": 1,
-    "registry": 1,
-    "datasets": 1,
-    "evidence": 3,
-    "core": 2,
-    "log": 3,
-    "large": 4,
-    "metrics": 3,
-    "plans": 3,
-    "loss_functions": 5,
-    "intervals": 5,
-    "io": 6,
-    "comparisons": 6,
-    "evaluation": 6,
-    **dict.fromkeys(("describe", "formatting", "judging", "scores", "recommend", "streaming"), 8),
-    **dict.fromkeys(("diagnostics", "label_counts", "monitoring"), 9),
-    "plot": 10,
-    "reporting": 11,
-    **dict.fromkeys(("accessor", "cli"), 12),
-    "__init__": 13,
+    name.rstrip("/"): int(number)
+    for number, names in ROW.findall(PAGE.read_text(encoding="utf-8"))
+    for name in re.findall(r"`([\w/]+)`", names)
 }
+"""The number of each part, from the table of the documentation, which is the only one."""
+
 CONTAINERS = {"dask", "pandas", "xarray"}
 PURE = {"comparisons", "core", "errors", "intervals", "metrics", "options"}
 KERNELS_MAY = {"numba", "numpy", *sys.stdlib_module_names}
@@ -84,7 +72,7 @@ def violations(root: Path) -> list[str]:
         parts = path.relative_to(root).with_suffix("").parts
         part, file = parts[0], path.relative_to(root).as_posix()
         if part not in LAYERS:
-            found.append(f"{file}: {part} has no layer, give it one in {Path(__file__).name}")
+            found.append(f"{file}: {part} has no layer, give it one in {PAGE.name}")
             continue
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for name, at_load in imports(tree, [root.name, *parts[:-1]]):
@@ -103,11 +91,75 @@ def violations(root: Path) -> list[str]:
     return list(dict.fromkeys(found))  # one line for several names from one module
 
 
-def test_parts_import_only_downwards() -> None:
+def circles(root: Path) -> list[list[str]]:
+    """List the modules of each circle of imports, those for type checkers among them."""
+    files = {
+        ".".join(path.relative_to(root.parent).with_suffix("").parts): path
+        for path in sorted(root.rglob("*.py"))
+    }
+    targets: dict[str, list[str]] = {}
+    for module, path in files.items():
+        names = imports(ast.parse(path.read_text(encoding="utf-8")), module.split(".")[:-1])
+        # An import names a module, or a thing out of one.
+        found = (next((x for x in (name, name.rpartition(".")[0]) if x in files), None)
+                 for name, _ in names)  # fmt: skip
+        targets[module] = [name for name in dict.fromkeys(found) if name]
+
+    def reached(module: str) -> set[str]:
+        seen: set[str] = set()
+        todo = [module]
+        while todo:
+            new = [name for name in targets[todo.pop()] if name not in seen]
+            seen.update(new)
+            todo += new
+        return seen
+
+    below = {module: reached(module) for module in targets}
+    found = {
+        tuple(sorted(name for name in below[module] if module in below[name]))
+        for module in targets if module in below[module]
+    }  # fmt: skip
+    return [list(circle) for circle in sorted(found)]
+
+
+def package() -> Path:
     spec = find_spec("cvstats")
     assert spec is not None
     assert spec.origin is not None
-    assert violations(Path(spec.origin).parent) == []
+    return Path(spec.origin).parent
+
+
+def test_parts_import_only_downwards() -> None:
+    assert violations(package()) == []
+
+
+def test_every_part_of_the_table_is_there() -> None:
+    assert LAYERS.keys() == {
+        path.stem for path in package().iterdir() if path.suffix == ".py" or path.is_dir()
+    } - {"__pycache__"}
+
+
+OLD_CIRCLE = {f"cvstats.log.{name}" for name in ("gaps", "log", "metrics", "pandas", "xarray")}
+"""One of types only, to be opened with the log's own fields."""
+
+
+def test_no_modules_import_each_other() -> None:
+    assert [circle for circle in circles(package()) if not set(circle) <= OLD_CIRCLE] == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from cvstats.core import moments",
+        "if TYPE_CHECKING:\n    from ..core.moments import Moments",
+        "def f():\n    import cvstats.core.moments",
+    ],
+)
+def test_a_circle_is_found(tmp_path: Path, source: str) -> None:
+    root = good_tree(tmp_path)
+    assert circles(root) == []
+    (root / "core" / "design.py").write_text(source, encoding="utf-8")
+    assert circles(root) == [["cvstats.core.design", "cvstats.core.moments"]]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,302 @@
+"""Change one expression at a time and see whether a test fails: a sample of such changes.
+
+::
+
+    python -m tools.mutation --sample 200 --seed 7
+    python -m tools.mutation --sample 50 --only cvstats/intervals --minutes 10
+
+Everything happens in a copy of the tree. First the tests run once with coverage, which tells the
+lines that each of them runs; that record is kept with ``--record`` and used again by later runs on
+the same code. Then, for each change in a line that some test runs, these tests run until one
+fails, the quick ones first. A change that no test notices within ``--patience`` seconds
+counts as survived; one that makes them hang counts as killed. The last line says how many of the
+changes were killed, with an interval for the share.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import random
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from coverage.numbits import numbits_to_nums
+from scipy.stats import binomtest
+
+ROOT = Path(__file__).parents[1]
+COPIED = ("cvstats", "tests", "tools", "docs", "evidence", "benchmarks")
+PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:doctest"]
+TESTS = ["tests", "-m", "not slow and not process", "--ignore=tests/benchmarks",
+         "--ignore=tests/evidence"]  # fmt: skip
+
+OTHER = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult, ast.Pow: ast.Mult, ast.MatMult: ast.Mult,
+    ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.And: ast.Or, ast.Or: ast.And,
+}  # fmt: skip
+"""What takes the place of an operator."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One expression of a file, and what is written in its place."""
+
+    file: str
+    line: int
+    start: int  # in bytes of the file
+    stop: int
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.before}  ->  {self.after}"
+
+
+# --- changes --------------------------------------------------------------------------------------
+
+
+def without_types(tree: ast.AST) -> Iterator[ast.AST]:
+    """Walk the nodes that do something: no annotations, docstrings or blocks for type checkers."""
+    for name, value in ast.iter_fields(tree):
+        if name in ("annotation", "returns", "decorator_list", "type_params"):
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if not isinstance(child, ast.AST) or is_of_types(child):
+                continue
+            yield child
+            yield from without_types(child)
+
+
+def is_of_types(node: ast.AST) -> bool:
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        return True
+    if isinstance(node, ast.If):
+        return "TYPE_CHECKING" in ast.unparse(node.test)
+    called = isinstance(node, ast.Call) and ast.unparse(node.func)
+    return called in ("cast", "TypeVar", "NewType") or isinstance(node, ast.Import | ast.ImportFrom)
+
+
+def is_alias(node: ast.stmt) -> bool:
+    """Whether a statement gives a type a name: ``Losses = Series | DataFrame``."""
+    return isinstance(node, ast.Assign) and bool(
+        re.fullmatch(r"[A-Z][A-Za-z]*[a-z]\w*", ast.unparse(node.targets[0]))
+    )
+
+
+def changes_of(node: ast.AST) -> Iterator[tuple[ast.AST, ast.expr | None]]:
+    """Yield the expressions to replace, and what takes their place."""
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in OTHER:
+        yield node, ast.Compare(node.left, [OTHER[type(node.ops[0])]()], node.comparators)
+    elif isinstance(node, ast.BinOp) and type(node.op) in OTHER:
+        if not any(isinstance(side, ast.Constant | ast.JoinedStr) and not is_number(side)
+                   for side in (node.left, node.right)):  # fmt: skip
+            yield node, ast.BinOp(node.left, OTHER[type(node.op)](), node.right)
+    elif isinstance(node, ast.BoolOp):
+        yield node, ast.BoolOp(OTHER[type(node.op)](), node.values)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub):
+        yield node, node.operand
+    elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
+        yield node, ast.Constant(not node.value)
+    elif isinstance(node, ast.Constant) and is_number(node):
+        yield node, ast.Constant(node.value + 1)
+    elif isinstance(node, ast.Return) and node.value is not None:
+        if not (isinstance(node.value, ast.Constant) and node.value.value is None):
+            yield node.value, ast.Constant(None)
+    elif isinstance(node, ast.If | ast.IfExp | ast.While) and isinstance(
+        node.test, ast.Name | ast.Attribute | ast.Call | ast.NamedExpr
+    ):
+        yield node.test, ast.UnaryOp(ast.Not(), node.test)
+
+
+def is_number(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, int | float)
+        and not isinstance(node.value, bool)
+    )
+
+
+def mutants_of(path: Path, root: Path) -> Iterator[Mutant]:
+    """Yield the changes of single expressions of a file."""
+    source = path.read_bytes()
+    starts = [0]
+    for line in source.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    tree = ast.parse(source)
+    tree.body = [node for node in tree.body if not is_alias(node)]
+    seen = set()
+    for node in without_types(tree):
+        for old, new in changes_of(node):
+            start = starts[old.lineno - 1] + old.col_offset
+            stop = starts[old.end_lineno - 1] + old.end_col_offset
+            before = source[start:stop].decode()
+            after = f"({ast.unparse(new)})"
+            if "\n" not in before and (start, stop, after) not in seen:
+                seen.add((start, stop, after))
+                name = path.relative_to(root).as_posix()
+                yield Mutant(name, old.lineno, start, stop, before, after)
+
+
+# --- the record of what runs which lines ----------------------------------------------------------
+
+
+def run_with_record(tree: Path, record: Path) -> None:
+    """Run all tests once, and note the lines that each runs and how long it takes."""
+    settings = tree / "mutation.ini"
+    settings.write_text(f"[run]\nsource_pkgs = cvstats\ndata_file = {record}\n")
+    command = [*PYTEST, *TESTS, "--cov", f"--cov-config={settings}", "--cov-context=test",
+               "--cov-report=", "--durations=0", "--durations-min=0.01"]  # fmt: skip
+    done = subprocess.run(
+        command, cwd=tree, env=environment(tree), capture_output=True, text=True, check=False
+    )
+    print(done.stdout.splitlines()[-1])
+    if done.returncode:
+        sys.exit(f"the tests fail before anything is changed:\n{done.stdout[-3000:]}")
+    times = re.findall(r"^([\d.]+)s call +(\S+)", done.stdout, re.MULTILINE)
+    record.with_suffix(".times").write_text("".join(f"{t} {name}\n" for t, name in times))
+
+
+class Record:
+    """Which tests run which lines, and how long each takes."""
+
+    def __init__(self, path: Path) -> None:
+        self.tests: dict[tuple[str, int], set[str]] = {}
+        with sqlite3.connect(path) as data:
+            rows = data.execute(
+                "select file.path, context.context, line_bits.numbits from line_bits "
+                "join file on file.id = file_id join context on context.id = context_id"
+            )
+            for file, context, bits in rows:
+                name = file[file.rindex("/cvstats/") + 1 :]
+                test, _, _ = context.rpartition("|")
+                for line in numbits_to_nums(bits) if test else ():
+                    self.tests.setdefault((name, line), set()).add(test)
+        lines = path.with_suffix(".times").read_text().splitlines()
+        self.times = {name: float(time) for time, _, name in (x.partition(" ") for x in lines)}
+
+    def tests_of(self, mutant: Mutant, most: int, patience: float) -> list[str]:
+        """The quickest tests of its line: one of each file, then one more of each, and so on."""
+        found = sorted(self.tests.get((mutant.file, mutant.line), ()), key=self.time_of)
+        by_file: dict[str, list[str]] = {}
+        for test in found:
+            by_file.setdefault(test.split("::")[0], []).append(test)
+        chosen, spent = [], 0.0
+        turns = max(map(len, by_file.values()), default=0)
+        for turn in range(turns):
+            for tests in by_file.values():
+                if turn < len(tests) and len(chosen) < most and spent < patience:
+                    chosen.append(tests[turn])
+                    spent += self.time_of(tests[turn])
+        return chosen
+
+    def time_of(self, test: str) -> float:
+        return self.times.get(test, 0.01)
+
+
+# --- trying ---------------------------------------------------------------------------------------
+
+
+def environment(tree: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(tree), "CVSTATS_THREADS": "2", "CI": "1",
+            "NUMBA_CACHE_DIR": str(tree / "numba"), "PYTHONDONTWRITEBYTECODE": "1"}  # fmt: skip
+
+
+def copy_tree(to: Path) -> Path:
+    for name in COPIED:
+        shutil.copytree(ROOT / name, to / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for path in ROOT.iterdir():
+        if path.is_file():
+            shutil.copy(path, to)
+    return to
+
+
+def survives(mutant: Mutant, tree: Path, tests: list[str], patience: float) -> bool:
+    """Whether no test notices the change."""
+    path = tree / mutant.file
+    source = path.read_bytes()
+    path.write_bytes(source[: mutant.start] + mutant.after.encode() + source[mutant.stop :])
+    chosen = tree / "chosen.txt"
+    chosen.write_text("\n".join(tests))
+    try:
+        done = subprocess.run(
+            [*PYTEST, "-x", f"@{chosen}"], cwd=tree, env=environment(tree),
+            timeout=3 * patience + 60, capture_output=True, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return False
+    finally:
+        path.write_bytes(source)
+    return done.returncode == 0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sample", type=int, default=200, help="how many changes to try")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", nargs="*", default=["cvstats"], help="files or folders to change")
+    parser.add_argument("--record", type=Path, help="keep what runs which lines, or use it again")
+    parser.add_argument("--minutes", type=float, default=60, help="begin nothing after this time")
+    parser.add_argument("--patience", type=float, default=40, help="seconds of tests for a change")
+    parser.add_argument("--most", type=int, default=150, help="tests for a change")
+    parser.add_argument("--jobs", type=int, default=2)
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        trees = [copy_tree(Path(folder) / str(job)) for job in range(chosen.jobs)]
+        path = (chosen.record or Path(folder) / "record").absolute()
+        if not path.exists():
+            run_with_record(trees[0], path)
+        record = Record(path)
+        files = sorted(
+            file for only in chosen.only for file in
+            ([ROOT / only] if only.endswith(".py") else (ROOT / only).rglob("*.py"))
+        )  # fmt: skip
+        known = [m for file in files for m in mutants_of(file, ROOT) if record.tests_of(m, 1, 1)]
+        sample = random.Random(chosen.seed).sample(known, min(chosen.sample, len(known)))
+        print(f"{len(known):,} changes in lines that tests run; {len(sample)} of them are tried")
+        report(sample, trees, record, chosen)
+
+
+def report(
+    sample: list[Mutant], trees: list[Path], record: Record, chosen: argparse.Namespace
+) -> None:
+    """Try each change, and print those that survived."""
+    end = time.monotonic() + 60 * chosen.minutes
+    free = list(trees)
+
+    def attempt(mutant: Mutant) -> bool | None:
+        if time.monotonic() > end:
+            return None
+        tree = free.pop()
+        try:
+            tests = record.tests_of(mutant, chosen.most, chosen.patience)
+            return survives(mutant, tree, tests, chosen.patience)
+        finally:
+            free.append(tree)
+
+    tried, killed = 0, 0
+    with ThreadPoolExecutor(len(trees)) as pool:
+        for mutant, survived in zip(sample, pool.map(attempt, sample), strict=True):
+            if survived is not None:
+                tried += 1
+                killed += not survived
+                if survived:
+                    print(f"survived: {mutant}", flush=True)
+    low, high = binomtest(killed, tried).proportion_ci(method="wilson") if tried else (0, 1)
+    print(f"killed {killed} of {tried} ({killed / max(tried, 1):.1%}, 95% {low:.1%} to {high:.1%})")
+
+
+if __name__ == "__main__":
+    main()
