@@ -99,6 +99,36 @@ def test_losses_too_small_to_be_squared_are_refused():
     assert (log * 0 + 1e-200).cvci.moments()["var"].eq(0).all()  # the same everywhere
 
 
+COMPARISONS = {
+    "compare": {},
+    "max-t": {"adjust": "max-t", "rng": 0},
+    "corrected_t": {"method": "corrected_t"},
+    "union": {"method": "union"},
+    "equivalence": {"margin": 0.1},
+    "rope": {"margin": 0.1},
+    "power": {"effect": 0.1},
+    "best_set": {"rng": 0},
+    "winner": {},
+}
+
+
+@pytest.mark.parametrize("case", COMPARISONS)
+def test_comparisons_refuse_what_the_methods_of_one_model_refuse(case):
+    options = COMPARISONS[case]
+    name = "compare" if case in ("max-t", "corrected_t", "union") else case
+    index = pd.MultiIndex.from_arrays([np.arange(40) % 5, range(40)], names=["fold", "point"])
+    log = pd.DataFrame(np.random.default_rng(1).gamma(2.0, size=(40, 3)), index, list("abc"))
+    compared = getattr(cvstats, name)
+    for scale in (1e-160, 1e-200):
+        unit = {k: v * scale if k in ("margin", "effect") else v for k, v in options.items()}
+        with pytest.raises(LogError, match="too small to be squared.* Multiply them by"):
+            compared(log * scale, **unit)
+    whole = (log * 100).astype(np.int64) + 2**60
+    with pytest.raises(LogError, match=r"whole numbers above 2\^53.* Subtract a constant first"):
+        compared(whole, **options)
+    compared((log * 100).astype(np.int64), **options)
+
+
 def test_whole_numbers_too_large_for_floats_are_refused():
     index = pd.MultiIndex.from_arrays([np.arange(40) % 5, range(40)], names=["fold", "point"])
     for log in (

@@ -317,8 +317,7 @@ class Log:
         bad = ~(np.isfinite(found.mean).all(axis=0) & np.isfinite(found.m2).all(axis=0))
         if bad.any():
             self._refuse(bad, chosen)
-        if losses is None:
-            self._refuse_digits_lost(found)
+        self._refuse_digits_lost(found, chosen)
         return self._group(found)
 
     def _group(self, found: Moments) -> Moments:
@@ -404,21 +403,30 @@ class Log:
             if not gone[pair].any():
                 raise too_large(" or ".join(map(self.name, pair)))
 
-    def _refuse_digits_lost(self, found: Moments) -> None:
+    def _refuse_digits_lost(self, found: Moments, losses: Columns) -> None:
         """Refuse losses whose squares are no longer numbers, and integers that no float holds."""
-        largest = np.abs(found.location).max(axis=0, initial=0.0)
+        every = np.arange(losses.width)
+        sides: tuple[IntArray, ...] = (every,)
+        largest = size = np.abs(found.location).max(axis=0, initial=0.0)
+        if isinstance(losses, Differences):
+            sides = losses.left, losses.right
+            row = 0 if self.design.present is None else int(self.design.present.argmax())
+            first = np.abs(self.panels.some(np.arange(self.panels.width), row, row + 1)[:, 0])
+            size = np.maximum(first[losses.left], first[losses.right])
         tiny = (largest > 0) & (largest < LEAST) & (found.m2.sum(axis=0) < LEAST**2)
         for j in np.flatnonzero(tiny).tolist():
-            values = self.panels.column(j, 0, self.design.size)
+            values = losses.column(j, 0, self.design.size)
             here = values if self.design.present is None else values[self.design.present]
             if here.min() < here.max():
+                names = " or ".join(self.name(int(side[j])) for side in sides)
                 raise LogError(
-                    f"the losses of {self.name(j)} are too small to be squared. Expected numbers "
+                    f"the losses of {names} are too small to be squared. Expected numbers "
                     f"above {LEAST:g}. Multiply them by a constant."
                 )
-        for j in np.flatnonzero(largest >= 2.0**53).tolist():
-            if self.panels.find(j)[0].dtype.kind in "iu":
-                raise too_many_digits(self.name(j))
+        for j in np.flatnonzero(size >= 2.0**53).tolist():
+            for side in sides:
+                if self.panels.find(int(side[j]))[0].dtype.kind in "iu":
+                    raise too_many_digits(self.name(int(side[j])))
 
     def _refuse_empty(self, masked: MaskArray) -> None:
         """Refuse a model without any loss beside one that has some: it is not a masked cell."""
