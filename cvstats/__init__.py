@@ -51,9 +51,11 @@ if TYPE_CHECKING:
     from cvstats.formatting import to_latex as to_latex
     from cvstats.formatting import to_markdown as to_markdown
     from cvstats.intervals.answers import answers as answers
-    from cvstats.intervals.bootstrap_632 import bootstrap_632 as bootstrap_632
-    from cvstats.intervals.bootstrap_oob import bootstrap_oob as bootstrap_oob
-    from cvstats.intervals.case_bootstrap import case_bootstrap as case_bootstrap
+    from cvstats.intervals.bootstrap import bootstrap_632 as bootstrap_632
+    from cvstats.intervals.bootstrap import bootstrap_oob as bootstrap_oob
+    from cvstats.intervals.bootstrap import case_bootstrap as case_bootstrap
+    from cvstats.intervals.bootstrap import location_shifted as location_shifted
+    from cvstats.intervals.bootstrap import two_stage as two_stage
     from cvstats.intervals.clustered import clustered as clustered
     from cvstats.intervals.conservative_z import conservative_z as conservative_z
     from cvstats.intervals.corrected_t import corrected_t as corrected_t
@@ -62,7 +64,6 @@ if TYPE_CHECKING:
     from cvstats.intervals.five_by_two import five_by_two as five_by_two
     from cvstats.intervals.heterogeneity import heterogeneity as heterogeneity
     from cvstats.intervals.holdout import holdout as holdout
-    from cvstats.intervals.location_shifted import location_shifted as location_shifted
     from cvstats.intervals.naive import naive as naive
     from cvstats.intervals.nested_cv import nested_cv as nested_cv
     from cvstats.intervals.ordered import ordered as ordered
@@ -71,7 +72,6 @@ if TYPE_CHECKING:
     from cvstats.intervals.replace_one import replace_one as replace_one
     from cvstats.intervals.source_components import source_components as source_components
     from cvstats.intervals.source_estimators import source_estimators as source_estimators
-    from cvstats.intervals.two_stage import two_stage as two_stage
     from cvstats.intervals.wald import wald as wald
     from cvstats.intervals.wild_cluster import wild_cluster as wild_cluster
     from cvstats.io.read import read_log as read_log

@@ -16,23 +16,23 @@ from typing import Any
 from cvstats.errors import nearest
 
 INTERVALS = {
-    "bootstrap_632": "cvstats.intervals.bootstrap_632",
-    "bootstrap_oob": "cvstats.intervals.bootstrap_oob",
-    "case_bootstrap": "cvstats.intervals.case_bootstrap",
+    "bootstrap_632": "cvstats.intervals.bootstrap",
+    "bootstrap_oob": "cvstats.intervals.bootstrap",
+    "case_bootstrap": "cvstats.intervals.bootstrap",
     "clustered": "cvstats.intervals.clustered",
     "conservative_z": "cvstats.intervals.conservative_z",
     "corrected_t": "cvstats.intervals.corrected_t",
     "cv_t": "cvstats.intervals.cv_t",
     "five_by_two": "cvstats.intervals.five_by_two",
     "holdout": "cvstats.intervals.holdout",
-    "location_shifted": "cvstats.intervals.location_shifted",
+    "location_shifted": "cvstats.intervals.bootstrap",
     "naive": "cvstats.intervals.naive",
     "nested_cv": "cvstats.intervals.nested_cv",
     "ordered": "cvstats.intervals.ordered",
     "out_of_source": "cvstats.intervals.out_of_source",
     "quadratic": "cvstats.intervals.quadratic",
     "replace_one": "cvstats.intervals.replace_one",
-    "two_stage": "cvstats.intervals.two_stage",
+    "two_stage": "cvstats.intervals.bootstrap",
     "wald": "cvstats.intervals.wald",
     "wild_cluster": "cvstats.intervals.wild_cluster",
 }

@@ -12,8 +12,3 @@ BENGIO = "Bengio and Grandvalet (2004), JMLR 5, 1089-1105"
 RELATIVE_STABILITY = "Bayle, Janson and Mackey (2025), arXiv:2508.04409"
 NADEAU = "Nadeau and Bengio (2003), Machine Learning 52, 239-281, doi:10.1023/A:1024068626366"
 BOUCKAERT = "Bouckaert and Frank (2004), PAKDD, LNCS 3056, 3-12, doi:10.1007/978-3-540-24775-3_3"
-EFRON = "Efron and Tibshirani (1997), JASA 92(438), 548-560, doi:10.1080/01621459.1997.10474007"
-NOMA = (
-    "Noma, Shinozaki, Iba, Teramukai and Furukawa (2021), Statistics in Medicine 40(26), "
-    "5691-5701, doi:10.1002/sim.9148"
-)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-
 import numpy as np
 
 from cvstats.core.design import Design
@@ -16,7 +14,6 @@ from cvstats.core.folds import (
     split_levels,
 )
 from cvstats.errors import listed, spelled
-from cvstats.log.bootstrap import code_of, counts_and_odd, own_fit, tally
 
 # --- folds, splits and test sets ----------------------------------------------------------------
 
@@ -206,83 +203,3 @@ def sampled(design: Design, made: str) -> str | None:
             f"Number the samples; {made}"
         )
     return None
-
-
-# --- bootstrap samples -------------------------------------------------------------------------
-
-MADE = "cvstats.plans.bootstrap makes such a log."
-
-
-MEANING = {
-    "sample": "the outer sample that was resampled, 0 for the data itself",
-    "repetition": "the bootstrap sample",
-    "point": "the identity of each data point",
-    "count": "how often the point was in the sample that the model was trained on",
-}
-
-
-def levels_of_counts(design: Design, names: tuple[str, ...], made: str) -> str | None:
-    """Ask for some levels, and for whole numbers in ``count``."""
-    for name in names:
-        if name not in design.levels:
-            return f"the log has no level {name!r} ({MEANING[name]}). Add it to the index; {made}"
-    if design.has("outer"):
-        return f"the log holds nested cross-validation (level 'outer'); {made}"
-    if odd := counts_and_odd(design)[1]:
-        return (
-            f"its level 'count' has the label {listed(map(spelled, odd))}. Expected whole numbers, "
-            f"0 for out of bag; {made}"
-        )
-    return None
-
-
-def one_sample(design: Design, made: str) -> str | None:
-    """Ask for several bootstrap samples of one data set."""
-    if (words := levels_of_counts(design, ("repetition", "point", "count"), made)) is not None:
-        return words
-    if design.has("sample"):
-        return (
-            f"the log holds {design.number('sample'):,} resampled data sets (level 'sample'). "
-            f"Take one of them, 0 being the data: {design.take('sample')}; or use "
-            f"interval(losses), which uses all of them."
-        )
-    samples = design.number("repetition") - (own_fit(design) is not None)
-    if samples < 2:
-        return f"the log has {samples} bootstrap sample{'s'[: samples != 1]}. {made}"
-    return None
-
-
-def bootstrap_samples(design: Design) -> str | None:
-    """Ask for bootstrap samples whose out-of-bag points were evaluated."""
-    if (words := one_sample(design, MADE)) is not None:
-        return words
-    groups, found = tally(design)
-    if not found[groups[:, 1] != own_fit(design), 0].any():
-        return (
-            f"the log has no evaluation out of bag (count 0). A log of case cross-validation "
-            f"is what case_bootstrap is for; {MADE}"
-        )
-    return None
-
-
-def bootstrap_with_apparent_error(design: Design) -> str | None:
-    """Ask for the same and for the fit on the sample itself."""
-    if (words := bootstrap_samples(design)) is not None:
-        return words
-    if own_fit(design) is None:
-        found = (
-            "no repetition 0"
-            if code_of(design, "repetition", 0) is None
-            else "a bootstrap sample as repetition 0 (some of its counts are 0)"
-        )
-        return (
-            f"the log has {found}. Expected repetition 0 to be the fit on the sample itself, for "
-            f"the apparent error, and bootstrap samples from 1 on; {MADE}"
-        )
-    return None
-
-
-def used(design: Design, level: str) -> list[Hashable]:
-    """List the labels of a level that occur."""
-    codes = design.codes_of(design.cell_table((level,)))[:, 0].tolist()
-    return [design.levels[level].labels[code] for code in codes]

@@ -17,7 +17,7 @@ from rows import only_row
 from strategies import close, losses
 
 import cvstats
-from cvstats.intervals._bootstrap import correct_errors, estimate_out_of_bag
+from cvstats.intervals.bootstrap import correct_errors, estimate_out_of_bag
 from cvstats.log.bootstrap import BootstrapCounts
 
 R = json.loads((Path(__file__).parents[1] / "reference" / "r_bootstrap.json").read_text("utf-8"))
