@@ -73,7 +73,7 @@ def table_of_metrics() -> str:
     """Write the table of all metrics that `losses` takes."""
     lines = ["| `loss=` | metric | predictions | better | folds | options |", "|---" * 6 + "|"]
     for metric in METRICS.values():
-        options = ", ".join(f"`{name}`" for name in metric.takes)
+        options = ", ".join(f"`{name}`" for name in metric.options)
         folds = {"average": "averaged", "pool": "pooled"}[metric.folds]
         cells = [f"`{metric.name}`", metric.words, READS[metric.reads], metric.better, folds]
         lines.append(f"| {' | '.join([*cells, options])} |")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +13,9 @@ from rows import only_row
 
 import cvstats
 from cvstats.errors import LogError
+from cvstats.loss_functions import TAKES
+from cvstats.loss_functions.predictions import LossKeywords
+from cvstats.metrics import METRICS
 
 MODELS = ["ridge", "forest"]
 
@@ -280,3 +286,27 @@ def test_predictions_are_no_losses_and_the_words_say_what_is():
         cvstats.as_log(table)
     log = cvstats.read_log(table, truth="y_true", prediction="y_pred", loss="squared_error")
     assert log.tolist() == [1.0, 0.0]
+
+
+# --- options of single losses and metrics ---------------------------------------------------------
+
+
+def test_losses_shows_few_options_and_names_those_of_each_loss():
+    assert len(inspect.signature(cvstats.losses).parameters) <= 12
+    others = (cvstats.losses.__doc__ or "").split("Other Parameters")[1].split("Returns")[0]
+    for option in LossKeywords.__annotations__:
+        assert f"    {option} : " in others
+        users = [metric for metric in METRICS.values() if metric.uses(option)]
+        assert users or any(option in options for options in TAKES.values()), option
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("quantil", "an unexpected keyword argument 'quantil'. Perhaps you meant 'quantile'."),
+        ("zzzzzz", "an unexpected keyword argument 'zzzzzz'."),
+    ],
+)
+def test_an_option_that_no_loss_has(option, words):
+    with pytest.raises(TypeError, match=re.escape(f"losses() got {words}") + "$"):
+        cvstats.losses(pd.DataFrame({"y_true": [1.0], "y_pred": [1.0]}), **{option: 1})

@@ -21,7 +21,6 @@ from cvstats.loss_functions import (
     join_metrics,
     loss_name,
     losses,
-    takes_option,
 )
 from cvstats.metrics import METRICS
 from cvstats.plans import BoundPlan, Fit
@@ -287,7 +286,7 @@ def options_of(loss: Loss, spec: ScoringSpec, given: Mapping[str, Any]) -> dict[
     if metric is None:
         own = {name: given[name] for name in TAKES_GIVEN.get(str(loss), ())}
     else:
-        own = {name: given[name] for name in ("folds", "average") if takes_option(metric, name)}
+        own = {name: given[name] for name in ("folds", "average") if metric.uses(name)}
     if response_of(loss) != "predict":
         several = len(spec.classes) > 2
         return own | ({"classes": spec.classes} if several else {"positive": spec.classes[1]})

@@ -1,6 +1,6 @@
 """Losses of logged predictions: of single points, and of metrics that are not means of these."""
 
-from cvstats.loss_functions.metric_logs import ACCURACY, takes_option
+from cvstats.loss_functions.metric_logs import ACCURACY
 from cvstats.loss_functions.pointwise import (
     LOSSES,
     TAKES,
@@ -35,6 +35,5 @@ __all__ = [
     "losses",
     "pointwise",
     "single",
-    "takes_option",
     "unknown_loss",
 ]

@@ -34,7 +34,6 @@ from cvstats.loss_functions.metric_logs import (
     both,
     cell_names,
     codes_of,
-    flat_columns,
     metric_facts,
     metric_options,
     numbers,
@@ -43,7 +42,7 @@ from cvstats.loss_functions.metric_logs import (
     undefined,
     with_positive,
 )
-from cvstats.loss_functions.pointwise import LOSSES, LossOptions, loss_name, which_label
+from cvstats.loss_functions.pointwise import LOSSES, flat_columns, loss_name, which_label
 from cvstats.metrics import METRICS, CellNotes, UndefinedMetricError, influence_of_counts
 
 WEIGHT = "the weight"
@@ -334,9 +333,9 @@ def count_request(counted: CountedColumns, loss: object, asked: Mapping[str, Any
                 "Leave it out."
             )
         positive = counted.labels[counted.positive]
-    options = LossOptions(threshold=counted.threshold, positive=positive)
-    more = {name: value for name, value in asked.items() if name != "positive"}
-    return MetricRequest(metric, weight=counted.weight, options=options, **more)
+    own = {"threshold": counted.threshold, "positive": positive, "weight": counted.weight}
+    given = {name: value for name, value in {**asked, **own}.items() if value is not None}
+    return MetricRequest(metric, given)
 
 
 def count_classes(counted: CountedColumns, request: MetricRequest) -> Labelling:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any, overload
 
 import numpy as np
@@ -21,9 +21,13 @@ from cvstats.log.xarray import level_dims, levels_along
 from cvstats.loss_functions.pointwise import (
     LossOptions,
     Values,
+    broadcast,
+    flat_columns,
+    flattened,
     floats,
     known,
     loss_name,
+    map_columns,
     pointwise,
     probabilities,
     signs,
@@ -45,93 +49,72 @@ Columns = Mapping[Hashable, Sequence[Hashable]]
 Mask = NDArray[np.bool_] | None
 """Where something is; None where it is everywhere."""
 
-OPTIONS = (
-    "average", "multi_class", "beta", "weights", "zero_division", "ddof", "class_shares", "event",
-    "reference", "base", "labels",
-)  # fmt: skip
-"""Options that some metrics look at."""
-
-
-def takes_option(metric: Metric, option: str) -> bool:
-    """Whether a metric looks at an option."""
-    if option in metric.takes or option in ("folds", "by", "weight", "strata", "shares"):
-        return True
-    if metric.reads == "losses":  # the loss of points may look at these
-        return option in ("quantile", "threshold", "classes", "positive", "base")
-    if option in ("labels", "threshold"):
-        return metric.reads == "labels" or (option == "threshold" and metric.reads == "sets")
-    if option == "classes":
-        return metric.reads == "any" or "multi_class" in metric.takes
-    return option == "positive" and metric.reads in ("labels", "scores")
+FURTHER = ("weight", "strata", "event", "reference")
+"""Options that name a column."""
 
 
 @dataclass(frozen=True)
 class MetricRequest:
-    """The metric that a caller asks for, with its options as in `cvstats.losses`."""
+    """The metric that a caller asks for, with the options of `cvstats.losses` that were given."""
 
     metric: Metric
-    folds: str | None = None
-    by: Sequence[Hashable] = ()
-    weight: Hashable = None
-    strata: Hashable = None
-    shares: Mapping[Hashable, float] | None = None
-    labels: Sequence[Hashable] | None = None
-    average: str | None = None
-    multi_class: str | None = None
-    beta: float | None = None
-    weights: str | None = None
-    zero_division: float | None = None
-    ddof: int | None = None
-    class_shares: str | None = None
-    event: Hashable = None
-    reference: Hashable = None
-    base: str | Callable[[Any, Any], Any] | None = None
-    options: LossOptions = field(default_factory=LossOptions)
+    asked: Mapping[str, Any]
+
+    def __getitem__(self, option: str) -> Any:
+        """Get an option, or None where it was not given."""
+        return self.asked.get(option)
 
     def __post_init__(self) -> None:
         """Refuse options that the metric does not look at, or that make no sense."""
-        for option in (*OPTIONS, *(each.name for each in fields(LossOptions))):
-            own = self if option in OPTIONS else self.options
-            if getattr(own, option) is not None and not takes_option(self.metric, option):
-                others = [m.name for m in METRICS.values() if takes_option(m, option)]
+        for option in self.asked:
+            if not self.metric.uses(option):
+                others = [m.name for m in METRICS.values() if m.uses(option)]
                 raise LogError(
                     f"{self.metric.words} does not use {option}=. Expected it with loss="
                     f"{' or '.join(map(repr, others))} only. Leave it out."
                 )
         for option in ("ddof", "zero_division"):
-            if getattr(self, option) not in (None, 0, 1):
-                got = getattr(self, option)
-                raise LogError(f"{option}={got!r} is not known. Expected 0 or 1.")
-        if self.metric.reads == "sets" and self.average != "micro":
+            if self[option] not in (None, 0, 1):
+                raise LogError(f"{option}={self[option]!r} is not known. Expected 0 or 1.")
+        if self.metric.reads == "sets" and self["average"] != "micro":
             raise LogError(
-                f"average={self.average!r} is not there for a truth of several columns. Expected "
-                f"average='micro'."
+                f"average={self['average']!r} is not there for a truth of several columns. "
+                f"Expected average='micro'."
             )
-        if self.class_shares is not None and self.options.classes is not None:
+        if self["class_shares"] is not None and self["classes"] is not None:
             raise LogError("class_shares= is for two classes. Leave it out, or leave out classes=.")
-        if self.shares is not None and self.strata is None:
+        if self["shares"] is not None and self["strata"] is None:
             raise LogError("shares= are those of strata. Expected strata= with it.")
-        if self.beta is not None and not (is_number(self.beta) and self.beta > 0):
-            raise LogError(f"beta={self.beta!r} is not a weight. Expected a number above 0.")
-        cut = self.options.threshold
+        beta, cut = self["beta"], self["threshold"]
+        if beta is not None and not (is_number(beta) and beta > 0):
+            raise LogError(f"beta={beta!r} is not a weight. Expected a number above 0.")
         if cut is not None and not is_number(cut):
             raise LogError(f"threshold={cut!r} is not a number. Expected one, such as 0.5.")
-        if "reference" in self.metric.takes and self.reference is None:
+        if "reference" in self.metric.takes and self["reference"] is None:
             raise LogError(
                 f"{self.metric.words} compares with a reference. Expected the column of its "
                 f"predictions: reference='mean_model'."
             )
 
     @property
-    def pools(self) -> bool:
-        """Whether one value is computed over all folds."""
-        return (self.folds or self.metric.folds) == "pool"
+    def options(self) -> LossOptions:
+        """The options of losses of points."""
+        return LossOptions.of(self.asked)
 
     @property
-    def columns(self) -> list[Hashable]:
-        """The columns besides truth and predictions."""
-        every = (self.weight, self.strata, self.event, self.reference)
-        return [name for name in every if name is not None]
+    def by(self) -> Sequence[Hashable]:
+        """The levels for each of whose labels there is a value."""
+        return self["by"] or ()
+
+    @property
+    def pools(self) -> bool:
+        """Whether one value is computed over all folds."""
+        return (self["folds"] or self.metric.folds) == "pool"
+
+    @property
+    def further(self) -> dict[str, Hashable]:
+        """The columns besides truth and predictions, by what they are for."""
+        return {name: self.asked[name] for name in FURTHER if name in self.asked}
 
 
 def mean_loss(loss: Any, options: LossOptions) -> Metric:
@@ -170,39 +153,128 @@ def metric_log(
     request: MetricRequest,
 ) -> tuple[dict[Hashable, Any], dict[str, Any]]:
     """Make the pseudo-losses of each model, and the facts that have to stay with them."""
+    arrays = arrays_of(predictions, truth, models, request)
+    classes = find_classes(arrays, truth, models, request)
     notes: list[CellNotes] = []
     if isinstance(predictions, pd.DataFrame):
         missing = [name for name in request.by if name not in predictions.index.names]
         if missing:
             predictions = predictions.set_index(missing, append=True)
-        design = design_of(predictions.index)
-        cells = cell_names(design, request)
-        arrays = {name: flat_columns(predictions[name]) for name in needed(truth, models, request)}
-        classes = find_classes(arrays, truth, models, request)
-        work = partial(of_rows, design, cells, request, classes, notes, find_rows(design, cells))
-        values: dict[Hashable, Any] = {}
-        for model, columns in models.items():
-            found = work(model, *(arrays[name] for name in [*truth, *columns, *request.columns]))
+        run = MetricRun(design_of(predictions.index), request, classes, notes)
+    values: dict[Hashable, Any] = {}
+    for model, columns in models.items():
+        names = [*truth, *columns, *request.further.values()]
+        if isinstance(predictions, xr.Dataset):
+            run, dims = run_of_arrays(predictions, names, request, classes, notes)
+            work = partial(each_carried, partial(run.losses, model), len(dims))
+            values[model] = map_columns(predictions, names, work, dims)
+        else:
+            found = run.losses(model, *(arrays[name] for name in names))
             values[model] = pd.Series(found, index=predictions.index, copy=False)
-    else:
-        values, cells, classes = of_dataset(predictions, truth, models, request, notes)
-    return values, metric_facts(request, cells, classes, notes)
+    return values, metric_facts(request, run.cells, classes, notes)
 
 
-def needed(truth: Sequence[Hashable], models: Columns, request: MetricRequest) -> list[Hashable]:
-    """List the columns that are read, each once."""
-    return list(
-        dict.fromkeys([*truth, *(c for cs in models.values() for c in cs), *request.columns])
-    )
+def arrays_of(
+    predictions: pd.DataFrame | xr.Dataset, truth: Sequence[Hashable], models: Columns,
+    request: MetricRequest,
+) -> dict[Hashable, Values]:  # fmt: skip
+    """Lay all columns out flat, once for all models; those of dask hold nothing yet."""
+    every = [*truth, *(c for cs in models.values() for c in cs), *request.further.values()]
+    if isinstance(predictions, pd.DataFrame):
+        return {name: flat_columns(predictions[name]) for name in dict.fromkeys(every)}
+    if all(predictions[name].chunks is None for name in every):
+        return {name: flattened(predictions[name].values) for name in dict.fromkeys(every)}
+    threshold = request["threshold"]
+    if request.metric.reads == "labels" and not request["labels"] and threshold is None:
+        raise LogError(
+            f"these predictions are lazy (dask), and {request.metric.words} needs to know all "
+            f"labels. Expected labels=[…] with them."
+        )
+    return dict.fromkeys(every, np.array([]))
 
 
-def flat_columns(column: pd.Series) -> Any:
-    """Turn a column into an array of numbers where it holds numbers, else of objects."""
-    if pd.api.types.is_numeric_dtype(column.dtype) and not isinstance(column.dtype, np.dtype):
-        return column.to_numpy(dtype=np.float64, na_value=np.nan)
-    if isinstance(column.dtype, np.dtype) and column.dtype != object:
-        return column.to_numpy()
-    return column.astype(object).where(column.notna(), None).to_numpy()
+def run_of_arrays(
+    predictions: xr.Dataset, names: Sequence[Hashable], request: MetricRequest,
+    classes: Labelling, notes: list[CellNotes],
+) -> tuple[MetricRun, tuple[Hashable, ...]]:  # fmt: skip
+    """Find the evaluations of some variables, and the dimensions along which they lie."""
+    parts, whole = broadcast(predictions, names)
+    dims = level_dims(whole)
+    split = [d for d in dims for p in parts if p.chunks and len(p.chunksizes[d]) > 1]
+    if split:
+        raise LogError(
+            f"the predictions lie in several chunks along {split[0]!r}, and "
+            f"{request.metric.words} needs whole cells. Expected one chunk. Type "
+            f"predictions.chunk({{{split[0]!r}: -1}})."
+        )
+    design = Design(levels_along(whole, dims), int(np.prod([whole.sizes[d] for d in dims])))
+    return MetricRun(design, request, classes, notes), dims
+
+
+def each_carried(work: Callable[..., FloatArray], levels: int, *parts: Values) -> FloatArray:
+    """Apply a function of columns to each carried cell; ``levels`` dimensions come last."""
+    shape = parts[0].shape
+    carried = int(np.prod(shape[: len(shape) - levels]))
+    tables = [np.asarray(part).reshape(carried, -1) for part in parts]
+    out = np.full(tables[0].shape, np.nan)
+    for at in range(len(out)):
+        columns = [table[at] for table in tables]
+        if not (columns[1].dtype.kind == "f" and np.isnan(columns[1]).all()):
+            out[at] = work(*columns)
+    return out.reshape(shape)
+
+
+@dataclass(frozen=True, eq=False)
+class MetricRun:
+    """The computation of the pseudo-losses of all models that have the same evaluations."""
+
+    design: Design
+    request: MetricRequest
+    classes: Labelling
+    notes: list[CellNotes] = field(default_factory=list)
+
+    @cached_property
+    def cells(self) -> tuple[str, ...]:
+        """The levels whose combinations are the cells."""
+        return cell_names(self.design, self.request)
+
+    @cached_property
+    def rows(self) -> list[Rows]:
+        """The rows of each cell, once for all models."""
+        self.design.cell_table(self.cells)
+        return rows_of_cells(partial(self.design.cells, self.cells), self.design.size)
+
+    def losses(self, model: Hashable, *columns: Values) -> FloatArray:
+        """Compute the pseudo-losses of a model, from truth, predictions and the further columns."""
+        request, classes = self.request, self.classes
+        own = columns[: len(columns) - len(request.further)]
+        more = dict(zip(request.further, columns[len(own) :], strict=True))
+        truth, guess = own[0], own[1]
+        if request.metric.reads == "sets":
+            labels = len(own) // 2
+            truth, guess = np.column_stack(own[:labels]), np.column_stack(own[labels:])
+        elif request["classes"] is not None:
+            guess = np.column_stack(own[1:])
+        points = encode(truth, guess, request, classes, more)
+        points = replace(points, **weights_and_strata(points, request, more, self.design))
+        asked = metric_options(request, classes)
+        if request["class_shares"] == "log":
+            here = slice(None) if points.there is None else points.there
+            weight = None if points.weight is None else points.weight[here]
+            counts = np.bincount(points.truth[here], weight, minlength=2)
+            asked = replace(asked, class_shares=counts / counts.sum())
+        ddof = 1 if request["ddof"] is None else request["ddof"]
+        refuse = partial(self.undefined, model)
+        losses, noticed = pseudo_losses(request.metric, points, self.rows, asked, refuse, ddof)
+        self.notes.append(noticed)
+        return losses
+
+    def undefined(self, model: Hashable, row: int, why: str) -> LogError:
+        """Word the error for the cell of a row in which the metric has no value."""
+        levels = {name: self.design.levels[name] for name in self.cells}
+        where = {n: level.labels[int(level.block(row, row + 1)[0])] for n, level in levels.items()}
+        folded = fold_level(self.design) is not None
+        return undefined(self.request, model, self.classes, where, folded, why)
 
 
 def cell_names(design: Design, request: MetricRequest) -> tuple[str, ...]:
@@ -224,70 +296,14 @@ def cell_names(design: Design, request: MetricRequest) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(str, names)))
 
 
-def find_rows(design: Design, names: tuple[str, ...]) -> list[Rows]:
-    """Find the rows of each cell, once for all models."""
-    design.cell_table(names)
-    return rows_of_cells(partial(design.cells, names), design.size)
-
-
-def of_rows(
-    design: Design,
-    cells: tuple[str, ...],
-    request: MetricRequest,
-    classes: Labelling,
-    notes: list[CellNotes],
-    rows: Sequence[Rows],
-    model: Hashable,
-    *columns: Values,
-) -> FloatArray:
-    """Compute the pseudo-losses of one model, from its columns and the further ones."""
-    more = dict(
-        zip(named_columns(request), columns[len(columns) - len(request.columns) :], strict=True)
-    )
-    own = columns[: len(columns) - len(request.columns)]
-    truth, guess = own[0], own[1]
-    if request.metric.reads == "sets":
-        labels = len(own) // 2
-        truth, guess = np.column_stack(own[:labels]), np.column_stack(own[labels:])
-    elif request.options.classes is not None:
-        guess = np.column_stack(own[1:])
-    points = encode(truth, guess, request, classes, more)
-    points = replace(points, **weights_and_strata(points, request, more, design))
-
-    def refuse(row: int, why: str) -> LogError:
-        where = {}
-        for name in cells:
-            level = design.levels[name]
-            where[name] = level.labels[int(level.block(row, row + 1)[0])]
-        folded = fold_level(design) is not None
-        return undefined(request, model, classes, where, folded, why)
-
-    asked = metric_options(request, classes)
-    if request.class_shares == "log":
-        here = slice(None) if points.there is None else points.there
-        weight = None if points.weight is None else points.weight[here]
-        counts = np.bincount(points.truth[here], weight, minlength=2)
-        asked = replace(asked, class_shares=counts / counts.sum())
-    ddof = 1 if request.ddof is None else request.ddof
-    losses, noticed = pseudo_losses(request.metric, points, rows, asked, refuse, ddof)
-    notes.append(noticed)
-    return losses
-
-
 def metric_options(request: MetricRequest, classes: Labelling) -> MetricOptions:
     """Make the options of a metric, with their defaults."""
     return MetricOptions(
         labels=len(classes.labels), positive=classes.positive, average=classes.average,
-        multi_class=request.multi_class or "ovr",
-        beta=1.0 if request.beta is None else float(request.beta), weights=request.weights,
-        zero_division=request.zero_division,
+        multi_class=request["multi_class"] or "ovr",
+        beta=1.0 if request["beta"] is None else float(request["beta"]), weights=request["weights"],
+        zero_division=request["zero_division"],
     )  # fmt: skip
-
-
-def named_columns(request: MetricRequest) -> list[str]:
-    """Name the further columns by what they are for."""
-    every = ("weight", "strata", "event", "reference")
-    return [name for name in every if getattr(request, name) is not None]
 
 
 def undefined(
@@ -344,7 +360,7 @@ def encode(
             first, there = codes_of_two(truth, options)
         there = both(there, present(second))
     elif reads == "losses":
-        base = request.base or "squared_error"
+        base = request["base"] or "squared_error"
         first = pointwise(truth, guess, base, options)
         second = first
         if "reference" in more:
@@ -448,7 +464,7 @@ def find_classes(
         labels = list(options.classes)
         if len(set(labels)) < len(labels):
             raise LogError(f"classes={labels!r} holds a label twice. Expected each class once.")
-        average = request.average or "macro"
+        average = request["average"] or "macro"
         checked_choice("average", average, ("macro", "weighted"))
         return Labelling(labels, 0, average)
     if reads == "scores" or (reads == "labels" and options.threshold is not None):
@@ -456,8 +472,8 @@ def find_classes(
         return Labelling(["the negative class", "the positive class"], 1, "binary")
     if reads != "labels":
         return Labelling([], 0, "binary")
-    if request.labels is not None:
-        labels = [c.item() if isinstance(c, np.generic) else c for c in request.labels]
+    if request["labels"] is not None:
+        labels = [c.item() if isinstance(c, np.generic) else c for c in request["labels"]]
         if len(set(labels)) < max(2, len(labels)):
             raise LogError(f"labels={labels!r} are not classes. Expected two labels or more.")
     else:
@@ -469,7 +485,7 @@ def find_classes(
 
 def refuse_average(request: MetricRequest) -> None:
     """Refuse options for several classes where there is one score for each point."""
-    if request.average is not None or request.multi_class is not None:
+    if request["average"] is not None or request["multi_class"] is not None:
         raise LogError(
             f"average= and multi_class= are for several classes, and {request.metric.words} "
             f"is asked of one score for each point. Leave them out, or pass classes= with a "
@@ -517,7 +533,7 @@ def refuse_probabilities(
 
 def with_positive(labels: list[Any], request: MetricRequest) -> Labelling:
     """Decide between one positive class and an average over classes."""
-    positive, average = request.options.positive, request.average
+    positive, average = request.options.positive, request["average"]
     if "average" not in request.metric.takes:
         if positive is not None:
             raise LogError(
@@ -563,104 +579,30 @@ def weights_and_strata(
             )
         found["weight"] = weight
     if "strata" in more:
+        strata, shares = request["strata"], request["shares"]
         codes, labels = pd.factorize(more["strata"])
         wrong = np.flatnonzero(both(points.there, codes < 0))
         if len(wrong):
             raise LogError(
                 f"there is no stratum at {design.format_labels(int(wrong[0]))}. Expected a label "
-                f"of {request.strata!r} for every point."
+                f"of {strata!r} for every point."
             )
         found["stratum"] = np.maximum(codes, 0)
-        if request.shares is not None:
-            lack = [label for label in labels if label not in request.shares]
+        if shares is not None:
+            lack = [label for label in labels if label not in shares]
             if lack:
                 raise LogError(
                     f"shares= has none for the stratum {lack[0]!r}. Expected a share for each of "
                     f"{listed(map(repr, labels))}."
                 )
-            absent = [label for label, s in request.shares.items() if s and label not in labels]
+            absent = [label for label, s in shares.items() if s and label not in labels]
             if absent:
                 raise LogError(
                     f"the stratum {absent[0]!r} has a share and no points. Expected points of "
                     f"every stratum. Leave it out, or merge strata."
                 )
-            found["shares"] = np.array([float(request.shares[label]) for label in labels])
+            found["shares"] = np.array([float(shares[label]) for label in labels])
     return found
-
-
-# --- arrays ---------------------------------------------------------------------------------------
-
-
-def of_dataset(
-    predictions: xr.Dataset,
-    truth: Sequence[Hashable],
-    models: Columns,
-    request: MetricRequest,
-    notes: list[CellNotes],
-) -> tuple[dict[Hashable, Any], tuple[str, ...], Labelling]:
-    """Compute the pseudo-losses of variables, for each cell of the carried dimensions."""
-    lazy = any(predictions[name].chunks is not None for name in needed(truth, models, request))
-    if lazy and request.metric.reads == "labels" and not (
-        request.labels or request.options.threshold is not None
-    ):  # fmt: skip
-        raise LogError(
-            f"these predictions are lazy (dask), and {request.metric.words} needs to know all "
-            f"labels. Expected labels=[…] with them."
-        )
-    arrays = {} if lazy else {
-        name: objects_of(predictions[name]) for name in needed(truth, models, request)
-    }  # fmt: skip
-    if lazy:
-        arrays = dict.fromkeys([*truth, *(c for cs in models.values() for c in cs)], np.array([]))
-    classes = find_classes(arrays, truth, models, request)
-    values: dict[Hashable, Any] = {}
-    cells: tuple[str, ...] = ()
-    for model, columns in models.items():
-        names = [*truth, *columns, *request.columns]
-        parts = xr.broadcast(*(predictions[name] for name in names))
-        first = parts[len(truth)]
-        coords = xr.merge([part.coords.to_dataset() for part in parts], compat="override")
-        whole = first.assign_coords(coords.coords)
-        dims = level_dims(whole)
-        split = [d for d in dims for p in parts if p.chunks and len(p.chunksizes[d]) > 1]
-        if split:
-            raise LogError(
-                f"the predictions lie in several chunks along {split[0]!r}, and "
-                f"{request.metric.words} needs whole cells. Expected one chunk. Type "
-                f"predictions.chunk({{{split[0]!r}: -1}})."
-            )
-        design = Design(levels_along(whole, dims), int(np.prod([whole.sizes[d] for d in dims])))
-        cells = cell_names(design, request)
-        rows = find_rows(design, cells)
-        work = partial(of_rows, design, cells, request, classes, notes, rows, model)
-        found = xr.apply_ufunc(
-            partial(side_by_side, work, len(dims)), *parts, input_core_dims=[dims] * len(parts),
-            output_core_dims=[dims], dask="parallelized", output_dtypes=[np.float64],
-        )  # fmt: skip
-        values[model] = found.transpose(*first.dims).assign_coords(coords.coords)
-    return values, cells, classes
-
-
-def objects_of(array: xr.DataArray) -> Any:
-    """Take the values flat, with None for whatever marks a missing object."""
-    values = array.values.reshape(-1)
-    if values.dtype == object:
-        values = values.copy()
-        values[pd.isna(values)] = None
-    return values
-
-
-def side_by_side(work: Callable[..., FloatArray], levels: int, *parts: Any) -> FloatArray:
-    """Apply a function of columns to each carried cell; ``levels`` dimensions come last."""
-    shape = parts[0].shape
-    carried = shape[: len(shape) - levels]
-    tables = [np.asarray(part).reshape(int(np.prod(carried)), -1) for part in parts]
-    out = np.full(tables[0].shape, np.nan)
-    for at in range(len(out)):
-        columns = [table[at] for table in tables]
-        if not all(column.dtype.kind == "f" and np.isnan(column).all() for column in columns[1:2]):
-            out[at] = work(*columns)
-    return out.reshape(shape)
 
 
 # --- facts ----------------------------------------------------------------------------------------
@@ -693,8 +635,8 @@ def metric_facts(
     if "average" in metric.takes and classes.average != "binary":
         facts["average"] = classes.average
     for name in ("weight", "strata", "class_shares"):
-        if getattr(request, name) is not None:
-            facts[name] = getattr(request, name)
+        if request[name] is not None:
+            facts[name] = request[name]
     if metric.biased_by_fold and not request.pools and len(cells):
         facts["biased_by_fold"] = True
     rarest = [note.rarest for note in notes if note.rarest is not None]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from numbers import Real
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 from numpy.typing import NDArray
 
 from cvstats.core.types import FloatArray
@@ -28,6 +30,11 @@ class LossOptions:
     classes: Sequence[Hashable] | None = None
     positive: Hashable = None
     clip: float | None = None
+
+    @classmethod
+    def of(cls, asked: Mapping[str, Any]) -> LossOptions:
+        """Choose these out of the options that were given."""
+        return cls(**{each.name: asked.get(each.name) for each in fields(cls)})
 
 
 # --- one loss for each point ----------------------------------------------------------------------
@@ -185,7 +192,8 @@ def pointwise(
     """One loss for each point, by name or by a function of one's own."""
     if callable(loss):
         checked_loss(loss, options)
-        values = floats(np.asarray(loss(read_only(truth), read_only(prediction))), "loss")
+        # It may return what it was given.
+        values = floats(np.array(loss(read_only(truth), read_only(prediction))), "loss")
         if values.shape != truth.shape:
             raise LogError(
                 f"the loss function returned the shape {values.shape} for {len(truth):,} points. "
@@ -412,3 +420,58 @@ def one_hot(
         )
     there = known(truth)
     return hot * there[:, None], (p * hot).sum(axis=1) * there
+
+
+# --- columns of any container ---------------------------------------------------------------------
+
+
+def flat_columns(column: pd.Series) -> Any:
+    """Turn a column into an array of numbers where it holds numbers, else of objects."""
+    if pd.api.types.is_numeric_dtype(column.dtype) and not isinstance(column.dtype, np.dtype):
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    if isinstance(column.dtype, np.dtype) and column.dtype != object:
+        return column.to_numpy()
+    return column.astype(object).where(column.notna(), None).to_numpy()
+
+
+def flattened(array: Values) -> Any:
+    """Lay an array out as one column, with None for whatever marks a missing object."""
+    values = array.reshape(-1)
+    if values.dtype == object:
+        values = values.copy()
+        values[pd.isna(values)] = None
+    return values
+
+
+def broadcast(
+    predictions: xr.Dataset, names: Sequence[Hashable]
+) -> tuple[tuple[xr.DataArray, ...], xr.DataArray]:
+    """Broadcast variables against each other; also the first with the coordinates of all."""
+    parts = xr.broadcast(*(predictions[name] for name in names))
+    coords = xr.merge([part.coords.to_dataset() for part in parts], compat="override").coords
+    return parts, parts[0].assign_coords(coords)
+
+
+def map_columns(
+    predictions: pd.DataFrame | xr.Dataset, names: Sequence[Hashable],
+    work: Callable[..., FloatArray], dims: Sequence[Hashable] | None = None,
+) -> Any:  # fmt: skip
+    """Apply a function of flat columns to columns of a frame, or to variables of a dataset.
+
+    With ``dims`` it is given arrays, in which these dimensions come last.
+    """
+    if isinstance(predictions, pd.DataFrame):
+        columns = [flat_columns(predictions[name]) for name in names]
+        return pd.Series(work(*columns), index=predictions.index, copy=False)
+    parts, whole = broadcast(predictions, names)
+
+    def of_blocks(*blocks: Values) -> FloatArray:
+        return work(*map(flattened, blocks)).reshape(blocks[0].shape)
+
+    core = [] if dims is None else list(dims)
+    found: xr.DataArray = xr.apply_ufunc(
+        of_blocks if dims is None else work, *xr.unify_chunks(*parts),
+        input_core_dims=[core] * len(parts), output_core_dims=[core], dask="parallelized",
+        output_dtypes=[np.float64],
+    )  # fmt: skip
+    return whole.copy(data=found.transpose(*whole.dims).data)

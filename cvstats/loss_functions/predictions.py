@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from inspect import signature
+from typing import Any, Literal, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 import pandas as pd
@@ -18,10 +19,8 @@ from cvstats.log.read import is_dask_frame
 from cvstats.loss_functions.metric_logs import (
     ACCURACY,
     MetricRequest,
-    flat_columns,
     mean_loss,
     metric_log,
-    takes_option,
 )
 from cvstats.loss_functions.pointwise import (
     TAKES,
@@ -30,6 +29,7 @@ from cvstats.loss_functions.pointwise import (
     brier_kind,
     checked_loss,
     loss_name,
+    map_columns,
     pointwise,
 )
 from cvstats.metrics import F1_OF_SETS, METRICS, metric_of
@@ -41,35 +41,41 @@ Columns: TypeAlias = (
 Loss: TypeAlias = str | Callable[[Any, Any], Any]
 
 
+class LossKeywords(TypedDict, total=False):
+    """The options that belong to single losses and metrics."""
+
+    quantile: float | None
+    threshold: float | None
+    clip: float | None
+    strata: Hashable
+    shares: Mapping[Hashable, float] | None
+    labels: Sequence[Hashable] | None
+    average: Literal["binary", "macro", "weighted", "micro"] | None
+    multi_class: Literal["ovr", "ovo"] | None
+    beta: float | None
+    weights: Literal["linear", "quadratic"] | None
+    zero_division: float | None
+    ddof: int | None
+    class_shares: Literal["cell", "log"] | None
+    event: Hashable
+    reference: Hashable
+    base: Loss | None
+
+
 def losses(
     predictions: pd.DataFrame | xr.Dataset,
     truth: Hashable | list[Hashable] = "y_true",
     prediction: Columns = "y_pred",
     loss: Loss | Sequence[Loss] = "squared_error",
     *,
-    quantile: float | None = None,
-    threshold: float | None = None,
     classes: Sequence[Hashable] | None = None,
     positive: Hashable = None,
-    clip: float | None = None,
     metric: Callable[..., float] | None = None,
     higher_is_better: bool = True,
     folds: Literal["average", "pool"] | None = None,
     by: Hashable | Sequence[Hashable] | None = None,
     weight: Hashable = None,
-    strata: Hashable = None,
-    shares: Mapping[Hashable, float] | None = None,
-    labels: Sequence[Hashable] | None = None,
-    average: Literal["binary", "macro", "weighted", "micro"] | None = None,
-    multi_class: Literal["ovr", "ovo"] | None = None,
-    beta: float | None = None,
-    weights: Literal["linear", "quadratic"] | None = None,
-    zero_division: float | None = None,
-    ddof: int | None = None,
-    class_shares: Literal["cell", "log"] | None = None,
-    event: Hashable = None,
-    reference: Hashable = None,
-    base: Loss | None = None,
+    **options: Unpack[LossKeywords],
 ) -> Any:
     """Turn logged predictions into a loss log.
 
@@ -101,35 +107,41 @@ def losses(
         ``kendall_a``, ``ordered_gini``, ``concordance`` (C index), ``somers_d``; against a
         reference ``skill`` and ``relative_error``. A list gives a log with the level (dimension)
         ``metric``.
-    quantile : float, optional
-        For ``pinball``, the level of the predicted quantile.
-    threshold : float, optional
-        For ``zero_one`` and metrics of labels, where probabilities are predicted: from where on
-        the positive class is predicted.
     classes : sequence, optional
         For ``log_loss``, ``brier`` and ``auc`` of a probability for each class: the labels, in
         the order of the columns.
     positive : hashable, optional
         For one probability or score, and for metrics of one class: its label, if the truth is not
         0 and 1.
-    clip : float, optional
-        For ``log_loss``, the least probability that counts as given to what happened: with
-        ``clip=1e-6`` no loss is above 13.8. Without it a probability of 0 has an infinite loss.
     metric : callable, optional
-        Instead of ``loss``, a metric of one's own: ``(truth, prediction, weight) -> float``, or
+        Instead of ``loss``, a custom metric: ``(truth, prediction, weight) -> float``, or
         without weights. It is called about twice for each point.
     higher_is_better : bool, optional
         For ``metric``, whether larger values are better.
     folds : {"average", "pool"}, optional
         For metrics, whether each fold has its own value, and these are averaged, or all folds of
-        a repetition have one. By default averaged for scores, ranks and functions of your own,
+        a repetition have one. By default averaged for scores, ranks and custom functions,
         pooled for metrics of labels and numbers.
     by : hashable or sequence, optional
         For metrics, levels (columns, coordinates) for each of whose labels there is a value.
     weight : hashable, optional
         The column of weights of the points, of which only ratios matter.
+    **options
+        The options of the loss or metric, below. Each is refused where it is not used.
+
+    Other Parameters
+    ----------------
+    quantile : float, optional
+        For ``pinball``, the level of the predicted quantile.
+    threshold : float, optional
+        For ``zero_one`` and metrics of labels, where probabilities are predicted: from where on
+        the positive class is predicted.
+    clip : float, optional
+        For ``log_loss``, the lower bound applied to the predicted probability of the observed
+        class: with ``clip=1e-6`` no loss is above 13.8. Without it a probability of 0 has an
+        infinite loss.
     strata : hashable, optional
-        The column of the strata from which the points were sampled.
+        With ``weight`` or alone, the column of the strata from which the points were sampled.
     shares : mapping, optional
         The known share of each stratum, to which weights are adjusted (post-stratification).
     labels : sequence, optional
@@ -148,7 +160,7 @@ def losses(
     ddof : {0, 1}, optional
         For ``auc``, whether the degrees of freedom of each class are counted (the default).
     class_shares : {"cell", "log"}, optional
-        For ``auc``, whether the influence takes the shares of the classes in the cell (the
+        For ``auc``, whether the influence uses the shares of the classes in the cell (the
         default), or those in the whole log, as the R package cvAUC does.
     event : hashable, optional
         For ``concordance``, the column that is 1 where the time is that of an event, 0 where it
@@ -200,7 +212,8 @@ def losses(
     >>> auc.attrs["loss"], float(auc["naive_bayes"].mean().round(5))
     ('1 - auc', 0.35199)
     """
-    check_choices(locals(), find_choices(losses))
+    refuse_unknown(options)
+    check_choices({**options, "folds": folds}, find_choices(losses) | find_choices(LossKeywords))
     lazy = is_dask_frame(predictions)
     if not lazy and not isinstance(predictions, (pd.DataFrame, xr.Dataset)):
         raise LogError(
@@ -213,14 +226,13 @@ def losses(
         raise LogError(f"classes={classes!r} is not a list. Expected the label of each column.")
     if classes is not None:  # they may be an array, such as the classes_ of a classifier
         classes = [c.item() if isinstance(c, np.generic) else c for c in classes]
-    asked: dict[str, Any] = {
-        "quantile": quantile, "threshold": threshold, "classes": classes, "positive": positive,
-        "clip": clip, "folds": folds, "by": by, "weight": weight, "strata": strata,
-        "shares": shares, "labels": labels, "average": average, "multi_class": multi_class,
-        "beta": beta, "weights": weights, "zero_division": zero_division, "ddof": ddof,
-        "class_shares": class_shares, "event": event, "reference": reference, "base": base,
+    levels: Any = by
+    by = None if by is None else [levels] if single(levels) else list(levels)
+    given = {
+        "classes": classes, "positive": positive, "folds": folds, "by": by, "weight": weight,
+        **options,
     }  # fmt: skip
-    asked = {name: value for name, value in asked.items() if value is not None}
+    asked: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if isinstance(loss, Sequence) and not isinstance(loss, str):
         return several_losses(predictions, truth, prediction, loss, asked)
     if (
@@ -229,48 +241,50 @@ def losses(
         and isinstance(predictions, pd.DataFrame)
     ):
         prediction, asked = take_noted(predictions, loss, asked)
-        classes = asked.get("classes")
-    own = asked.keys() & {"quantile", "threshold", "classes", "positive", "clip"}
-    options = LossOptions(**{name: asked[name] for name in own})
+    request = metric_request(loss, metric, higher_is_better, asked, truth)
     truths = list(truth) if isinstance(truth, list) else [truth]
-    columns_of_each = truths if isinstance(truth, list) else classes
-    request = metric_request(loss, metric, higher_is_better, asked, options, truth)
+    columns_of_each = truths if isinstance(truth, list) else asked.get("classes")
     chosen = models(prediction, columns_of_each)
     needed = [*truths, *(name for names in chosen.values() for name in names)]
-    further = [*request.columns, *request.by] if request is not None else []
+    further = [] if request is None else [*request.further.values(), *request.by]
     inside = list(predictions.index.names) if isinstance(predictions, pd.DataFrame) else []
     require_columns(predictions, [*needed, *(name for name in further if name not in inside)])
+    of_points: Any = "zero_one" if loss == "accuracy" else loss
     if lazy and request is not None:
         raise LogError(
             f"this is a frame of dask, and {request.metric.words} needs whole cells in one place. "
             f"Expected a frame in memory. Type predictions.compute()."
         )
     if lazy:
-        pointwise_loss: Any = "zero_one" if loss == "accuracy" else loss
-        ask = partial(
-            losses, truth=truth, prediction=prediction, loss=pointwise_loss, quantile=quantile,
-            threshold=threshold, classes=classes, positive=positive, clip=clip,
-        )  # fmt: skip
+        ask = partial(losses, truth=truth, prediction=prediction, loss=of_points, **asked)
         return mapped(predictions, ask, needed, [*map(str, chosen)])
     if isinstance(predictions, pd.DataFrame):
         predictions = set_level_index(predictions, [*needed, *further])
-    values: dict[Hashable, Any] = {}
-    named: dict[Any, Any]
     if request is not None:
         values, named = metric_log(predictions, truths, chosen, request)
     else:
-        of_points = "zero_one" if loss == "accuracy" else loss
-        named = {"loss": loss_name(loss), **brier_kind(loss, classes)}
-        if loss == "accuracy":
-            named = dict(ACCURACY)
-        for model, columns in chosen.items():
-            if isinstance(predictions, pd.DataFrame):
-                values[model] = of_frame(predictions, truths[0], columns, of_points, options)
-            else:
-                values[model] = of_dataset(predictions, truths[0], columns, of_points, options)
+        work = partial(of_points_alone, of_points, LossOptions.of(asked))
+        values = {
+            model: map_columns(predictions, [*columns, truths[0]], work)
+            for model, columns in chosen.items()
+        }
+        plain = isinstance(loss, str) or isinstance(predictions, pd.DataFrame)
+        kind: Mapping[Any, Any] = brier_kind(loss, asked.get("classes"))
+        kind = ACCURACY if loss == "accuracy" else kind
+        named = {"loss": loss_name(loss) if plain else "loss", **kind}
     several = columns_of_each is None and not single(prediction)
     one = not several and not isinstance(prediction, Mapping)
     return put_together(predictions, values, named, one)
+
+
+def refuse_unknown(options: Iterable[str]) -> None:
+    """Refuse an option that no loss and no metric has."""
+    known = [*LossKeywords.__annotations__, *signature(losses).parameters]
+    for name in options:
+        if name not in known:
+            raise TypeError(
+                f"losses() got an unexpected keyword argument {name!r}.{nearest(name, known)}"
+            )
 
 
 PREDICTION = "y_pred"
@@ -306,29 +320,17 @@ def take_noted(
     return PREDICTION, asked
 
 
-FOR_METRICS = (
-    "folds", "by", "weight", "strata", "shares", "labels", "average", "multi_class", "beta",
-    "weights", "zero_division", "ddof", "class_shares", "event", "reference", "base",
-)  # fmt: skip
-"""Options that no loss of points looks at."""
-
-
 def metric_request(
-    loss: Any, metric: Any, higher_is_better: bool,
-    asked: Mapping[str, Any], options: LossOptions, truth: Any,
-) -> MetricRequest | None:  # fmt: skip
+    loss: Any, metric: Any, higher_is_better: bool, asked: Mapping[str, Any], truth: Any
+) -> MetricRequest | None:
     """Find the metric that is asked for; None where it is a loss of points."""
-    more = {name: value for name, value in asked.items() if name in FOR_METRICS}
-    if "by" in more:
-        more["by"] = [more["by"]] if single(more["by"]) else list(more["by"])
-    sampled = "weight" in more or "strata" in more
     if isinstance(truth, list):
         if loss != "f1" or metric is not None:
             raise LogError(
                 f"truth={truth!r} is a list of columns, and loss={loss_name(loss)!r} reads one. "
                 f"A list is for several labels of each point: loss='f1' with average='micro'."
             )
-        return MetricRequest(F1_OF_SETS, options=options, **more)
+        return MetricRequest(F1_OF_SETS, asked)
     if metric is not None:
         if not callable(metric):
             name = metric if isinstance(metric, str) else "auc"
@@ -337,16 +339,18 @@ def metric_request(
                 f"float. Name a metric as in loss={name!r}."
             )
         better: Literal["larger", "smaller"] = "larger" if higher_is_better else "smaller"
-        return MetricRequest(metric_of(metric, better), options=options, **more)
+        return MetricRequest(metric_of(metric, better), asked)
+    sampled = "weight" in asked or "strata" in asked
     if isinstance(loss, str) and loss in METRICS and (loss != "accuracy" or sampled):
-        return MetricRequest(METRICS[loss], options=options, **more)
+        return MetricRequest(METRICS[loss], asked)
+    options = LossOptions.of(asked)
     checked_loss("zero_one" if loss == "accuracy" else loss, options)
     if sampled:
-        return MetricRequest(mean_loss(loss, options), options=options, **{"base": loss, **more})
-    if more:
+        return MetricRequest(mean_loss(loss, options), {"base": loss, **asked})
+    if more := [name for name in asked if not hasattr(options, name)]:
         raise LogError(
-            f"loss={loss_name(loss)!r} is a mean over points, and does not use "
-            f"{next(iter(more))}=. Expected it with a metric, such as loss='f1'. Leave it out."
+            f"loss={loss_name(loss)!r} is a mean over points, and does not use {more[0]}=. "
+            f"Expected it with a metric, such as loss='f1'. Leave it out."
         )
     return None
 
@@ -358,23 +362,23 @@ def put_together(
     one: bool,
 ) -> Any:
     """Make one container of the losses of all models, with the facts about them."""
+    table: Any
     if isinstance(predictions, xr.Dataset):
         facts = {str(name): fact for name, fact in named.items()} if "metric" in named else {}
-        for name, array in values.items():
-            long_name = {"long_name": named["loss"]} if facts else {}
-            values[name] = array.assign_attrs({**facts, **long_name})
-        if one:
-            ((name, only),) = values.items()
-            return only.rename(name)
-        return xr.Dataset(values, attrs=facts)
-    if one:
-        ((name, only),) = values.items()
-        only = only.rename(name)
+        rest = facts or {name: fact for name, fact in named.items() if name != "loss"}
+        for array in values.values():
+            array.attrs = {**rest, "long_name": named["loss"]}
+        table = xr.Dataset(values, attrs=facts)
+    else:
+        table = pd.DataFrame(values, copy=False)
+        table.attrs = dict(named)
+    if not one:
+        return table
+    ((name, only),) = values.items()
+    only = only.rename(name)
+    if isinstance(predictions, pd.DataFrame):
         only.attrs = dict(named)
-        return only
-    table = pd.DataFrame(values, copy=False)
-    table.attrs = dict(named)
-    return table
+    return only
 
 
 def several_losses(
@@ -423,7 +427,7 @@ def join_metrics(logs: Mapping[str, Any]) -> Any:
 def looks_at(loss: Loss, option: str, asked: Collection[str]) -> bool:
     """Whether a loss or a metric looks at one of the options that are asked for."""
     if isinstance(loss, str) and loss in METRICS and loss != "accuracy":
-        return takes_option(METRICS[loss], option)
+        return METRICS[loss].uses(option)
     of_points = "zero_one" if loss == "accuracy" else loss
     if of_points == "zero_one" and option == "positive":
         return "threshold" in asked  # labels are compared without it
@@ -490,56 +494,8 @@ def models(prediction: Any, classes: Sequence[Hashable] | None) -> dict[Hashable
     return chosen
 
 
-def of_frame(
-    predictions: pd.DataFrame,
-    truth: Hashable,
-    columns: list[Hashable],
-    loss: str | Callable[[Any, Any], Any],
-    options: LossOptions,
-) -> pd.Series:
-    """Compute the losses of one model in a frame."""
-    y = flat_columns(predictions[truth])
-    parts = [flat_columns(predictions[column]) for column in columns]
-    guess = parts[0] if options.classes is None else np.column_stack(parts)
-    values = pointwise(y, guess, loss, options)
-    # A function of the user's own may return what it was given.
-    return pd.Series(values, index=predictions.index, copy=callable(loss))
-
-
-def of_dataset(
-    predictions: xr.Dataset,
-    truth: Hashable,
-    columns: list[Hashable],
-    loss: str | Callable[[Any, Any], Any],
-    options: LossOptions,
-) -> xr.DataArray:
-    """Compute the losses of one model in a dataset; truth is broadcast to the predictions."""
-    parts = xr.broadcast(*(predictions[column] for column in columns), predictions[truth])
-    *guesses, y = (part.transpose(*parts[0].dims) for part in parts)
-
-    def work(truth: Values, *parts: Values) -> FloatArray:
-        flat = [flattened(part) for part in parts]
-        guess = flat[0] if options.classes is None else np.column_stack(flat)
-        return pointwise(flattened(truth), guess, loss, options).reshape(truth.shape)
-
-    # The truth may have dimensions that the predictions lack, and coordinates along these.
-    result = guesses[0].assign_coords(y.coords)
-    if any(part.chunks is not None for part in parts):
-        computed = xr.apply_ufunc(
-            work, *xr.unify_chunks(y, *guesses), dask="parallelized", output_dtypes=[np.float64]
-        )
-        result = result.copy(data=computed.data)
-    else:
-        result = result.copy(data=work(y.values, *(guess.values for guess in guesses)))
-    named = loss if isinstance(loss, str) else "loss"
-    result.attrs = {"long_name": named, **brier_kind(loss, options.classes)}
-    return result
-
-
-def flattened(array: Values) -> Any:
-    """Lay an array out as one column, with None for whatever marks a missing object."""
-    values = array.reshape(-1)
-    if values.dtype == object:
-        values = values.copy()
-        values[pd.isna(values)] = None
-    return values
+def of_points_alone(loss: Any, options: LossOptions, *columns: Values) -> FloatArray:
+    """Compute the losses of points from the columns of predictions, and the truth after them."""
+    *guesses, truth = columns
+    guess = guesses[0] if options.classes is None else np.column_stack(guesses)
+    return pointwise(truth, guess, loss, options)

@@ -62,6 +62,14 @@ class MetricOptions:
     class_shares: FloatArray | None = None
 
 
+OPTIONS_OF: dict[str, tuple[str, ...]] = {
+    "labels": ("labels", "positive", "threshold"), "sets": ("threshold",), "scores": ("positive",),
+    "losses": ("base", "quantile", "threshold", "classes", "positive"), "any": ("classes",),
+    "numbers": (), "times": (),
+}  # fmt: skip
+"""The options of all metrics that read the same."""
+
+
 @dataclass(frozen=True, eq=False)
 class Metric:
     """The facts about one metric.
@@ -86,7 +94,7 @@ class Metric:
     better : {"larger", "smaller"}
         Which values are better.
     takes : tuple of str
-        The options that it looks at.
+        Its own options, besides those of all metrics that read the same.
     biased_by_fold : bool
         Whether its value on few points is biased, so that the mean over small folds is.
     scales_classes : bool
@@ -104,6 +112,16 @@ class Metric:
     takes: tuple[str, ...] = ()
     biased_by_fold: bool = False
     scales_classes: bool = False
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options that it uses, besides those of all metrics."""
+        classes = ("classes",) if "multi_class" in self.takes else ()
+        return (*self.takes, *classes, *OPTIONS_OF[self.reads])
+
+    def uses(self, option: str) -> bool:
+        """Whether it uses an option."""
+        return option in self.options or option in ("folds", "by", "weight", "strata", "shares")
 
     @property
     def orientation(self) -> str:

@@ -120,10 +120,10 @@ METRICS = [
         SIGNED,
     ),
     Metric("wmape", "weighted MAPE", "numbers", wmape, FROM_ZERO, better="smaller"),
-    Metric("skill", "skill", "losses", skill, UP_TO_ONE, takes=("reference", "base")),
+    Metric("skill", "skill", "losses", skill, UP_TO_ONE, takes=("reference",)),
     Metric(
         "relative_error", "relative error", "losses", relative_error, FROM_ZERO, better="smaller",
-        takes=("reference", "base"),
+        takes=("reference",),
     ),
 ]  # fmt: skip
 
