@@ -9,8 +9,9 @@ from typing import Any
 from cvstats.core.folds import count_folds, fold_level
 from cvstats.core.suggestions import renaming, unused
 from cvstats.errors import LogError, listed, nearest
-from cvstats.large import lazy
-from cvstats.large.lazy import is_lazy, later, lazy_table
+from cvstats.large import frames
+from cvstats.large.frames import later
+from cvstats.large.lazy import SpreadCells, is_lazy, lazy_table
 from cvstats.log.gaps import answer_cells
 from cvstats.log.log import Log, Losses
 from cvstats.log.metrics import cuts_cells, facts_of_metric, refuse_parts_of_cells
@@ -110,7 +111,7 @@ def moments_with_gaps(log: Log, by: tuple[str, ...]) -> Any:
     """Compute the moments of carried cells that miss different evaluations."""
     labels = [(name, list(log.design.levels[name].labels)) for name in by]
     shape = tuple(len(names) for _, names in labels)
-    result = answer_cells(log, lazy.SpreadCells(by, shape))
+    result = answer_cells(log, SpreadCells(by, shape))
     table: Any = label_stacked(log, labels, result)
     table = table.drop_vars("caution")
     table.attrs = moments_attrs(log)
@@ -126,7 +127,7 @@ def list_levels(by: Any) -> tuple[Any, ...]:
 def describe_log(losses: Losses) -> str:
     """Say in one line what was understood of a log, or why it is none; never an error."""
     if is_dask_frame(losses):
-        return f"<cvci: {lazy.describe(losses)}>"
+        return f"<cvci: {frames.describe(losses)}>"
     try:
         log = read(losses)
     except LogError as error:

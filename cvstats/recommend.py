@@ -15,7 +15,8 @@ from cvstats.intervals._method import IntervalMethod, Method
 from cvstats.intervals._proportions import SOME_WILSON, take_wilson
 from cvstats.intervals._recommend import recommend_method, suggest_study
 from cvstats.large.cells import Cells
-from cvstats.large.lazy import is_lazy, later, lazily
+from cvstats.large.frames import later
+from cvstats.large.lazy import is_lazy, lazily
 from cvstats.log.gaps import answer_cells
 from cvstats.log.log import Log, Losses, Table
 from cvstats.log.read import is_dask_frame, read

@@ -9,7 +9,7 @@ from typing import Any
 
 from cvstats.errors import LogError
 from cvstats.io import scan
-from cvstats.large import lazy
+from cvstats.large import frames
 from cvstats.large.lazy import has_lazy_losses, moments_of_array
 from cvstats.large.moments import CellMoments, load, save, summarize
 from cvstats.log.log import Losses
@@ -318,6 +318,6 @@ def scan_dask(
         "sample": sample, "outer": outer, "repetition": repetition, "fold": fold,
         "source": source, "point": point,
     }  # fmt: skip
-    return lazy.scan_dask(
+    return frames.scan_dask(
         Moments, frame, loss, asked, model=model, by=by, pairs=pairs, missing=missing
     )

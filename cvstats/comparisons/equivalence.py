@@ -39,7 +39,8 @@ from cvstats.errors import LogError, NotGiven, is_number
 from cvstats.intervals._differences import OF_INTERVAL
 from cvstats.intervals._method import Comparison
 from cvstats.intervals._references import RELATIVE_STABILITY
-from cvstats.large.lazy import has_lazy_losses, later
+from cvstats.large.frames import later
+from cvstats.large.lazy import has_lazy_losses
 from cvstats.log.log import Log, Losses
 from cvstats.log.read import is_dask_frame
 from cvstats.options import Missing

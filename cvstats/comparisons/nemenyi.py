@@ -20,7 +20,7 @@ from cvstats.core.cautions import Caution
 from cvstats.core.results import Result
 from cvstats.core.types import FloatArray
 from cvstats.intervals._method import Comparison
-from cvstats.large.lazy import later
+from cvstats.large.frames import later
 from cvstats.log.log import Losses
 from cvstats.log.read import is_dask_frame
 from cvstats.options import Missing

@@ -40,7 +40,7 @@ from cvstats.errors import LogError, NotGiven
 from cvstats.intervals._differences import RELATIVELY_STABLE
 from cvstats.intervals._method import Comparison
 from cvstats.intervals._proportions import clopper_pearson
-from cvstats.large.lazy import later
+from cvstats.large.frames import later
 from cvstats.log.log import Log, Losses
 from cvstats.log.read import is_dask_frame
 from cvstats.options import Alternative, Missing, check_numbers, whole_number

@@ -22,7 +22,7 @@ from cvstats.intervals._groups import flag_ignored_sources
 from cvstats.intervals._method import Comparison
 from cvstats.intervals._requirements import several_splits
 from cvstats.intervals.corrected_t import TrainSize, check_train_size, find_sizes
-from cvstats.large.lazy import later
+from cvstats.large.frames import later
 from cvstats.log.log import Log, Losses
 from cvstats.log.read import is_dask_frame
 from cvstats.options import Missing, check_numbers

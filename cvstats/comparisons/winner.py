@@ -42,7 +42,7 @@ from cvstats.errors import LogError, checked_choice
 from cvstats.intervals import find_method, interval_names
 from cvstats.intervals._method import Comparison
 from cvstats.intervals._proportions import OF_NORMAL_LIMITS, find_proportions, wilson
-from cvstats.large.lazy import later
+from cvstats.large.frames import later
 from cvstats.large.subsets import take_flagged
 from cvstats.log.gaps import answer_cells
 from cvstats.log.log import Log, Losses, Table

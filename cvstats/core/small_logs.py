@@ -37,9 +37,9 @@ def combine(cells: NDArray[np.int32], codes: Sequence[Codes], sizes: Sequence[in
 def count_rows(cells: Codes, counts: Codes, first: Codes) -> None:
     """Count the rows of each cell, and find the first of them; both tables come zeroed."""
     here = np.flatnonzero(cells >= 0)
-    used, begin, number = np.unique(cells[here], return_index=True, return_counts=True)
-    counts[used] = number
-    first[used] = here[begin]
+    counts[:] = np.bincount(cells[here], minlength=len(counts))
+    last_to_first = here[::-1]  # of several rows of a cell, the last that is put down stays
+    first[cells[last_to_first]] = last_to_first
 
 
 def mark_seen(

@@ -38,7 +38,8 @@ from cvstats.errors import LogError, check_two_levels, checked_level
 from cvstats.intervals._differences import find_unstable, is_difference
 from cvstats.intervals._groups import add_doubt, flag_ignored_sources
 from cvstats.intervals._references import RELATIVE_STABILITY
-from cvstats.large.lazy import is_lazy, later, lazily
+from cvstats.large.frames import later
+from cvstats.large.lazy import is_lazy, lazily
 from cvstats.log.checks import find_doubts, find_doubts_of_groups
 from cvstats.log.gaps import answer_cells
 from cvstats.log.groups import Groups, answer_groups

@@ -33,7 +33,7 @@ from cvstats.intervals._variance_components import (
     split_repetitions,
 )
 from cvstats.intervals.out_of_source import out_of_source
-from cvstats.large.lazy import later
+from cvstats.large.frames import later
 from cvstats.log.groups import stack
 from cvstats.log.log import Log, Losses, Table
 from cvstats.log.read import is_dask_frame

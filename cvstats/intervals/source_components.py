@@ -22,7 +22,7 @@ from cvstats.intervals._method import Comparison
 from cvstats.intervals._references import GERAS
 from cvstats.intervals._requirements import one_source_out
 from cvstats.intervals.out_of_source import out_of_source
-from cvstats.large.lazy import later
+from cvstats.large.frames import later
 from cvstats.log.groups import Groups
 from cvstats.log.log import Losses, Table
 from cvstats.log.read import is_dask_frame

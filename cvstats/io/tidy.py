@@ -27,7 +27,7 @@ from cvstats.errors import (
 )
 from cvstats.io.paths import raise_as_log_error
 from cvstats.io.text import TextOptions
-from cvstats.large import lazy
+from cvstats.large import frames
 from cvstats.log.columns import (
     TableColumns,
     find_columns,
@@ -121,7 +121,7 @@ def as_log(
         "source": source, "point": point, "count": count,
     }  # fmt: skip
     if is_dask_frame(frame):
-        log: pd.DataFrame = lazy.relabelled(frame, loss, model, named)
+        log: pd.DataFrame = frames.relabelled(frame, loss, model, named)
         return log
     if not isinstance(frame, pd.DataFrame):
         raise not_a_table(frame)

@@ -121,11 +121,13 @@ def laid_out(
         return design_of(log, dims, levels, panels, dense), panels, None
     whole = beside(logs)
     carried = tuple(dim for dim in whole.dims if dim not in dims)
-    layout = Layout(levels, dims, tuple(whole.sizes[dim] for dim in dims), TAKING)
+    shape = tuple(whole.sizes[dim] for dim in dims)
     nan_tells = whole.dtype.kind == "f" and (dense or any(map(lacks_labels, levels.items())))
-    lazy = LazyArray(whole.transpose(*dims, *carried), dims, layout, nan_tells)
+    present = assume_evaluated(dims, shape, levels) if nan_tells else None
+    lazy = LazyArray(whole.transpose(*dims, *carried), dims, nan_tells)
     width = math.prod(whole.sizes[dim] for dim in carried)
-    return lazy.design(), hide_losses(width, LAZY), lazy
+    design = Design(levels, math.prod(shape), present, taking=TAKING)
+    return design, hide_losses(width, LAZY), lazy
 
 
 def beside(logs: Sequence[xr.DataArray]) -> xr.DataArray:
@@ -262,65 +264,6 @@ ONE_OF = ("fold", "source")
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
-    """How evaluations lie along the dimensions of an array, each with or without a loss."""
-
-    levels: Mapping[str, Level]
-    dims: tuple[Hashable, ...]
-    shape: tuple[int, ...]
-    taking: str
-
-    def codes(self, name: str, rows: IntArray) -> NDArray[Any]:
-        """Take the codes of one level at some rows of the flattened array."""
-        stored = self.levels[name].codes
-        if not isinstance(stored, GridCodes):
-            return stored[rows]
-        at = np.unravel_index(rows, stored.shape)
-        if stored.base is None:
-            return at[stored.axes[0]].astype(np.int32)
-        return stored.base[tuple(at[axis] for axis in stored.axes)]
-
-    def design_at(self, rows: IntArray) -> Design:
-        """Make the design of the evaluations at some rows of the flattened array."""
-        levels = {
-            name: Level(level.labels, self.codes(name, rows))
-            for name, level in self.levels.items()
-        }  # fmt: skip
-        return Design(levels, len(rows), taking=self.taking)
-
-    def design(self) -> Design:
-        """Make the design of an array that holds an evaluation everywhere."""
-        return Design(self.levels, math.prod(self.shape), taking=self.taking)
-
-    def assumed_rows(self) -> IntArray:
-        """Guess what was evaluated: every point once in each repetition, in a fold and a source.
-
-        Only shapes and names of results come of it, and what a method asks of the levels alone.
-        """
-        spread = [at for at, dim in enumerate(self.dims) if dim in ONE_OF]
-        free = [at for at, dim in enumerate(self.dims) if dim not in (*ONE_OF, *SPLIT)]
-        if not free:  # nothing to spread
-            spread = []
-        fixed = [at for at in range(len(self.dims)) if at not in spread]
-        sizes = tuple(self.shape[at] for at in fixed)
-        where = np.unravel_index(np.arange(math.prod(sizes)), sizes)
-        places: dict[int, Any] = dict(zip(fixed, where, strict=True))
-        number = np.zeros(math.prod(sizes), dtype=np.int64)
-        for at in free:
-            number = number * self.shape[at] + places[at]
-        points = max(1, math.prod(self.shape[at] for at in free))
-        for i, at in enumerate(spread):  # one label goes round, the other one after the other
-            size = self.shape[at]
-            places[at] = number % size if i == 0 else number * size // points
-        every = [places[at] for at in range(len(self.dims))]
-        rows = np.sort(np.ravel_multi_index(every, self.shape).astype(np.int64))
-        for name in self.levels:
-            if name in LEVELS:
-                rows = rows[self.codes(name, rows) >= 0]
-        return rows
-
-
-@dataclass(frozen=True, eq=False)
 class LazyArray:
     """Losses that are still to be computed, evaluations before carried cells.
 
@@ -330,7 +273,6 @@ class LazyArray:
 
     array: xr.DataArray
     dims: tuple[Hashable, ...]
-    layout: Layout
     nan_tells: bool
     drop: bool = False
 
@@ -339,10 +281,32 @@ class LazyArray:
         """Whether what was evaluated is known when the losses are, and not before."""
         return self.nan_tells or self.drop
 
-    def design(self) -> Design:
-        """Make the design, as far as it is known."""
-        layout = self.layout
-        return layout.design_at(layout.assumed_rows()) if self.nan_tells else layout.design()
+
+def assume_evaluated(
+    dims: tuple[Hashable, ...], shape: tuple[int, ...], levels: Mapping[str, Level]
+) -> NDArray[np.bool_]:
+    """Guess what was evaluated: every point once in each repetition, in a fold and a source.
+
+    Only shapes and names of results come of it, and what a method asks of the levels alone.
+    """
+    size = math.prod(shape)
+    free = [at for at, dim in enumerate(dims) if dim not in (*ONE_OF, *SPLIT)]
+    where, here = np.indices(shape, sparse=True), np.ones(shape, dtype=bool)
+    if free:
+        points = math.prod(shape[at] for at in free)
+        number = np.ravel_multi_index(
+            np.ix_(*(range(shape[at]) for at in free)), [shape[at] for at in free]
+        )
+        number = np.expand_dims(number, [at for at in range(len(dims)) if at not in free])
+        spread = [at for at, dim in enumerate(dims) if dim in ONE_OF]
+        for i, at in enumerate(spread):  # one label goes round, the other one after the other
+            label = number % shape[at] if i == 0 else number * shape[at] // max(1, points)
+            here &= where[at] == label
+    here = here.reshape(-1)
+    for name, level in levels.items():
+        if name in LEVELS and lacks_labels((name, level)):
+            here &= level.block(0, size) >= 0
+    return here
 
 
 def lacks_labels(level: tuple[str, Level]) -> bool:
@@ -350,6 +314,15 @@ def lacks_labels(level: tuple[str, Level]) -> bool:
     name, (stored) = level[0], level[1].codes
     base = stored.base if isinstance(stored, GridCodes) else np.asarray(stored)
     return name in LEVELS and base is not None and int(base.min(initial=0)) < 0
+
+
+def refuse_unlabelled(design: Design, present: NDArray[np.bool_]) -> None:
+    """Refuse evaluations that lack a label."""
+    for name, level in design.levels.items():
+        if name in LEVELS and lacks_labels((name, level)):
+            lost = np.flatnonzero(present & (level.block(0, design.size) < 0))
+            if len(lost):
+                raise unlabelled(name, design.format_labels(int(lost[0])))
 
 
 def unlabelled(name: str, where: str) -> LogError:

@@ -13,7 +13,7 @@ import xarray as xr
 
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, listed, nearest
-from cvstats.large.lazy import mapped
+from cvstats.large.frames import mapped
 from cvstats.log.columns import set_level_index
 from cvstats.log.read import is_dask_frame
 from cvstats.loss_functions.metric_logs import (

@@ -17,7 +17,7 @@ from cvstats.diagnostics import CHECKS, Examination, names_a_score
 from cvstats.errors import LogError
 from cvstats.formatting import count_decimals, printable, result_frame
 from cvstats.intervals.out_of_source import FIXED_TARGET
-from cvstats.large.lazy import later
+from cvstats.large.frames import later
 from cvstats.log.log import Losses
 from cvstats.log.metrics import lost_metrics
 from cvstats.log.read import is_dask_frame
