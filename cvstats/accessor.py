@@ -43,13 +43,13 @@ class CVAccessor:
         self._losses = losses
 
     def __repr__(self) -> str:
-        """Say what was understood of the log."""
+        """Summarize the log in one line."""
         from cvstats.describe import describe_log
 
-        return describe_log(self._losses)
+        return f"<cvci: {describe_log(self._losses)}>"
 
     def _repr_html_(self) -> str:
-        """Say what was understood of the log, as the first section of the report does."""
+        """Describe the log as the first section of the report does."""
         from cvstats import reporting
 
         return reporting.fragment(self._losses)

@@ -125,13 +125,17 @@ def list_levels(by: Any) -> tuple[Any, ...]:
 
 
 def describe_log(losses: Losses) -> str:
-    """Say in one line what was understood of a log, or why it is none; never an error."""
+    """Summarize a log in one line, or the reason why it cannot be read; never an error."""
     if is_dask_frame(losses):
-        return f"<cvci: {frames.describe(losses)}>"
+        return frames.describe(losses)
     try:
-        log = read(losses)
+        return summarize_log(read(losses))
     except LogError as error:
-        return f"<cvci: {error}>"
+        return str(error)
+
+
+def summarize_log(log: Log) -> str:
+    """Summarize a log in one line: points, resampling, models."""
     design = log.design
     points = design.splits().points
     one = "score" if design.scores else "loss"
@@ -150,10 +154,10 @@ def describe_log(losses: Losses) -> str:
     if (cells := log.panels.width // len(log.labels.models)) > 1:
         parts.append(count(cells, "cell"))
     guesses = [
-        f"; level {name!r} is not used, and may name the {level}s: {renaming(design, name, level)}"
+        f"; level {name!r} is not used, and may hold the {level}s: {renaming(design, name, level)}"
         for name, level in unused(design).items()
     ]
-    return f"<cvci: {', '.join(parts)}{''.join(guesses)}>"
+    return f"{', '.join(parts)}{''.join(guesses)}"
 
 
 def count(number: int, name: str) -> str:

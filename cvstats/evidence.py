@@ -33,7 +33,7 @@ def read_figures() -> dict[str, Any]:
 def describe_measured(
     method: str, design: Design, *, binary: bool | None, wilson: bool = False
 ) -> str:
-    """Say how often a method was right in populations like a log.
+    """Describe how often a method was right in simulated populations like a log.
 
     Nothing where none was drawn, and for logs of scores or without the identity of points.
 
@@ -64,15 +64,15 @@ def describe_measured(
     at = int(np.argmax(wrong))
     worst = title_of(rows[at]["population"])
     if rows[0].get("power") is not None:
-        what, shares = "tests at 5% called equal models different", wrong
+        what, shares = "tests at 5% rejected equality of equally good models", wrong
     else:
-        what, shares = "95% intervals held the truth", [1 - share for share in wrong]
+        what, shares = "95% intervals contained the true value", [1 - share for share in wrong]
     middle, end = (f"{100 * share:.0f}%" for share in (np.median(shares), shares[at]))
     if len(rows) == 1:
-        return f"{what} {end} of the time in a simulated population of {over} points: {worst}"
+        return f"in a simulated population (n = {over}), {what} in {end} of runs: {worst}"
     return (
-        f"{what} {middle} of the time in the median of {len(rows):,} simulated populations of "
-        f"{over} points, and {end} in the worst: {worst}"
+        f"in {len(rows):,} simulated populations (n = {over}), {what} in {middle} of runs (median) "
+        f"and in {end} in the worst case ({worst})"
     )
 
 

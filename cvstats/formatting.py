@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Hashable, Sequence
 from math import floor, log10
 from typing import Any, Literal, TypeAlias
-from unicodedata import category
 
 import numpy as np
 import pandas as pd
@@ -316,7 +315,7 @@ def format_value(value: Any, column: str, decimals: int | None, digits: Digits) 
 def printable(text: str) -> str:
     """Replace what no page or picture can show: control characters and halves of characters."""
     text = re.sub(r"[\t\n\r\x0b\x0c]", " ", text)
-    return "".join("\N{REPLACEMENT CHARACTER}" if category(c) in ("Cc", "Cs") else c for c in text)
+    return re.sub(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", text)
 
 
 def escape_markdown(text: str) -> str:

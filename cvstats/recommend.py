@@ -51,7 +51,7 @@ def methods(losses: Losses) -> pd.DataFrame:
     See Also
     --------
     cvstats.interval : The interval that the log calls for.
-    cvstats.diagnose : Reasons to doubt the log.
+    cvstats.diagnose : Problems of the log, and what to do about them.
 
     Notes
     -----
@@ -81,10 +81,7 @@ def methods(losses: Losses) -> pd.DataFrame:
         answer: pd.DataFrame = later(losses, methods)
         return answer
     log = read(losses)
-    found = [
-        (method, method.problem(log.design) or find_problem_of_losses(method, log))
-        for method in list_methods()
-    ]
+    found = [(method, find_problem(method, log)) for method in list_methods()]
     binary = find_binary(log)
     rows = []
     for method, words in sorted(found, key=rank_method):
@@ -125,8 +122,10 @@ def rank_method(found: tuple[Method, str | None]) -> tuple[bool, bool, bool, str
     return words is not None, claims, not method.is_interval, method.name
 
 
-def find_problem_of_losses(method: Method, log: Log) -> str | None:
-    """Say what a method asks of the losses themselves, beyond the design."""
+def find_problem(method: Method, log: Log) -> str | None:
+    """Find what a log lacks for a method, in its design or its losses; None if it applies."""
+    if (words := method.problem(log.design)) is not None:
+        return words
     if not log.in_memory and (words := find_problem_of_cells(method, log)):
         return words
     models = len(log.labels.models)
@@ -188,8 +187,8 @@ def interval(
     Returns
     -------
     DataFrame or Dataset
-        The result of the method, with ``attrs["reason"]``, why it was this one and how often it
-        held the truth in simulated populations like this log, and
+        The result of the method, with ``attrs["reason"]``, why it was chosen and how often its
+        intervals contained the true value in simulated populations like this log, and
         ``attrs["suggestion"]``, what a large comparison of the methods recommends for so many
         independent points; empty for groups and for language models, which it did not study. A
         suggestion is never followed: it takes another log.

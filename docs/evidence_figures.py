@@ -144,7 +144,7 @@ def draw_coverage_and_width(table, columns=4):
     figure.supxlabel(
         "mean width, as a multiple of the width that the true spread would give", fontsize=9
     )
-    figure.supylabel("95% intervals that held the truth [%]", fontsize=9)
+    figure.supylabel("95% intervals that contained the true value [%]", fontsize=9)
     handles = {}
     for ax in panels:
         handles |= dict(zip(*ax.get_legend_handles_labels()[::-1], strict=True))

@@ -84,7 +84,7 @@ def table_of_checks() -> str:
     """Write the table of all checks of `diagnose`, from their declarations and docstrings."""
     lines = ["| code | what | the number | reported | what to do | label |", "|---" * 6 + "|"]
     for check in CHECKS.values():
-        words = " ".join((check.look.__doc__ or "").split()).removesuffix(".")
+        words = " ".join((check.find.__doc__ or "").split()).removesuffix(".")
         number, _, limit = words.removeprefix("Report ").partition(". Limit: ")
         if number.startswith("that "):
             number, limit = "none", f"if {number.removeprefix('that ')}"

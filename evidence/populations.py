@@ -391,7 +391,7 @@ _LIST = [
                "squared", EXACT, partial(label_share, rate=0.2)),
     Population("ridge", "Ridge regression on 5 features with normal noise", "squared", MATRIX,
                partial(linear, features=5, signal=2.0, penalty=1.0)),
-    Population("ridge t3", "Ridge regression, t3 noise: squared errors have no variance",
+    Population("ridge t3", "Ridge regression, t3 noise: the squared error has infinite variance",
                "squared", MATRIX,
                partial(linear, features=5, signal=2.0, penalty=1.0, heavy=True)),
     Population("least squares 30", "Least squares on 30 features: overfits small samples",

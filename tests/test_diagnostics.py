@@ -201,13 +201,13 @@ FEW_ERRORS = pd.Series(np.r_[np.ones(4), np.zeros(196)], k_fold(200).index)
 CASES = {
     "CVS001": (pd.concat([SOUND, SOUND]), None, "appears twice"),
     "CVS002": (missing(), 2, "2 losses are missing or infinite"),
-    "CVS003": (incomplete(), 1 / 300, "tests 299 of the 300 points only"),
+    "CVS003": (incomplete(), 1 / 300, "tests only 299 of the 300 points"),
     "CVS004": (SOUND.droplevel(["fold", "point"]), None, "no level 'point'"),
     "CVS005": (with_outlier(), None, "of the sum of squares"),
     "CVS006": (k_fold(2000, losses=np.random.default_rng(1).pareto(1.2, 2000)), None, "power law"),
-    "CVS007": (with_outlier(), None, "and there are 300"),
+    "CVS007": (with_outlier(), None, "but there are only 300"),
     "CVS008": (k_fold(25, 5), 25, "only 25 points"),
-    "CVS009": (FEW_ERRORS, 4, "4 points only"),
+    "CVS009": (FEW_ERRORS, 4, "at only 4 points"),
     "CVS010": (SOUND * 0 + 2, 2, "every loss is 2"),
     "CVS011": (-SOUND, 1, "are these scores?"),
     "CVS012": (unequal_folds(), 2.1, "largest fold has 21 points and the smallest 10"),
@@ -217,20 +217,20 @@ CASES = {
     "CVS016": (splits(6), 6, "only 6 random splits"),
     "CVS017": (disagreeing(), None, "standard errors"),
     "CVS018": (drifting(), None, "drifts over the repetitions"),
-    "CVS019": (TWINS, 1, "same as that of a"),
+    "CVS019": (TWINS, 1, "identical to that of a"),
     "CVS020": (by_source(12, folds=5), 12, "12 of 12 sources occur in several folds"),
     "CVS021": (
         SOUND.rename_axis(index={"fold": "cv_fold"}),
         10,
-        "it may name the folds: if so, type log.rename_axis(index={'cv_fold': 'fold'})",
+        "It may hold the folds: if so, type log.rename_axis(index={'cv_fold': 'fold'})",
     ),
-    "CVS022": (1 - FEW_ERRORS, 0.98, "are these scores? Lower is better here, and"),
+    "CVS022": (1 - FEW_ERRORS, 0.98, "are these scores? A smaller loss is better, so"),
     "CVS023": (SOUND.groupby(["repetition", "fold"]).mean(), 50, "one loss for each of 50 splits"),
     "CVS024": (differing(), None, "of a minus b differ by"),
     "CVS025": (bootstrap_log(19), 19, "only 19 bootstrap samples"),
     "CVS026": (bootstrap_log(120), 0, "training points is 0% of that out of bag"),
-    "CVS027": (dated(0.6), None, "losses of neighbouring dates have a correlation of 0."),
-    "CVS028": (stored_twice(), None, "the very same losses as one other of their fold"),
+    "CVS027": (dated(0.6), None, "losses of neighboring dates have a correlation of 0."),
+    "CVS028": (stored_twice(), None, "exactly the same losses as one other of their fold"),
     "CVS029": (near_models(6), 6, "6 models are within two standard errors of this one, the best"),
 }
 
@@ -263,7 +263,7 @@ def test_every_code_has_a_case_and_a_row_in_the_guide():
     )
     for check in CHECKS.values():
         assert check.advice in checks
-        assert check.look.__doc__.startswith("Report ")
+        assert check.find.__doc__.startswith("Report ")
         assert check.label == "" or f"`{check.label}`" in cautions
     guide = (DOCS / "guide" / "diagnostics.md").read_text("utf-8")
     assert "_checks.md" in guide
@@ -401,7 +401,7 @@ def test_hits_are_told_by_all_models_and_scores_by_their_names():
     errors = pd.DataFrame({"good": 1.0 - hits["good"], "chance": 1.0 * hits["bad"]})
     assert "CVS022" not in found(errors).index
     for name in ("accuracy", "Test_AUC", "R2", "roc auc", "hits"):
-        assert found(k_fold().rename(name)).loc["CVS022", "finding"][:15] == "losses with the"
+        assert found(k_fold().rename(name)).loc["CVS022", "finding"][:15] == "losses named li"
     for name in ("brier_score", "scored", "loss", 3, None):
         assert "CVS022" not in found(k_fold().rename(name)).index
     assert "CVS022" not in found(-k_fold().abs().rename("accuracy")).index

@@ -48,11 +48,10 @@ def test_the_reason_of_an_interval():
         "wald", 120, lambda name: KIND[name] not in ("zero_one", "score")
         and DESIGN[name] in ("points", "repeated answers"),
     )  # fmt: skip
-    assert measured.startswith(
-        f"95% intervals held the truth {100 * np.median(shares):.0f}% of the time in the median of "
-        f"{len(shares)} simulated populations of "
-    )
-    assert f" points, and {100 * min(shares):.0f}% in the worst: " in measured
+    assert measured.startswith(f"in {len(shares)} simulated populations (n = ")
+    middle, worst = 100 * np.median(shares), 100 * min(shares)
+    words = f"95% intervals contained the true value in {middle:.0f}% of runs (median) and in "
+    assert f"{words}{worst:.0f}% in the worst case (" in measured
 
 
 def test_losses_of_0_and_1_are_those_of_wilsons_limits():
@@ -62,14 +61,15 @@ def test_losses_of_0_and_1_are_those_of_wilsons_limits():
         "wald", 1000, lambda name: KIND[name] == "zero_one" and DESIGN[name] == "points",
         {"interval": "wilson"},
     )  # fmt: skip
-    assert f"held the truth {100 * np.median(shares):.0f}% of the time in the median" in reason
+    words = f"contained the true value in {100 * np.median(shares):.0f}% of runs (median)"
+    assert words in reason
     assert f"{len(shares)} simulated populations" in reason
 
 
 def test_groups_are_measured_on_groups():
     reason = normal(300, sources=30).cvci.interval().attrs["reason"]
     shares = shares_near("clustered", 300, lambda name: DESIGN[name] in ("groups", "sources"))
-    assert f"{100 * min(shares):.0f}% in the worst" in reason
+    assert f"{100 * min(shares):.0f}% in the worst case" in reason
 
 
 def test_a_lazy_array_does_not_know_its_losses():
@@ -82,14 +82,14 @@ def test_a_lazy_array_does_not_know_its_losses():
         "wald", 100, lambda name: KIND[name] != "score"
         and DESIGN[name] in ("points", "repeated answers"),
     )  # fmt: skip
-    assert f"in the median of {len(shares)} simulated populations" in reason
+    assert f"in {len(shares)} simulated populations (n = " in reason
 
 
 def test_the_table_of_methods():
     log = pd.DataFrame({"a": normal(100), "b": normal(100) + 0.1})
     table = log.cvci.methods()
-    assert table.loc["nested_cv", "measured"].startswith("95% intervals held the truth ")
-    assert table.loc["compare", "measured"].startswith("tests at 5% called equal models different")
+    assert "95% intervals contained the true value in " in table.loc["nested_cv", "measured"]
+    assert "tests at 5% rejected equality of equally good" in table.loc["compare", "measured"]
     assert table.loc["decompose", "measured"] == ""
     assert "ordered" not in table.loc["holdout", "measured"]
     assert "autocorrelation" in table.loc["ordered", "measured"]
@@ -102,7 +102,7 @@ def test_a_metric_is_measured_on_metrics():
          "point": range(200)}
     ).set_index(["fold", "point"])  # fmt: skip
     log = cvstats.losses(predictions, truth="y", prediction="p", loss="auc")
-    assert "in a simulated population of" in log.cvci.interval().attrs["reason"]
+    assert "in a simulated population (n = " in log.cvci.interval().attrs["reason"]
 
 
 @pytest.mark.parametrize("part", ["intervals", "comparisons"])

@@ -61,7 +61,7 @@ def test_intervals_doubt_a_level_that_is_not_used(name):
     assert WORDS not in cvstats.wald(log, by=name)["caution"].iloc[0]
     said = log.cvci.diagnose().set_index("code").loc["CVS021", "finding"]
     assert f"level {name!r} has 10 labels and is not used" in said
-    assert f"level {name!r} is not used, and may name the" in repr(log.cvci)
+    assert f"level {name!r} is not used, and may hold the" in repr(log.cvci)
 
 
 def test_the_level_by_its_name_is_what_was_meant():

@@ -19,6 +19,7 @@ from cvstats.comparisons.best_set import best_set as rank_models
 from cvstats.comparisons.compare import compare as compare_models
 from cvstats.comparisons.equivalence import equivalence as test_equivalence
 from cvstats.comparisons.power import power as plan_power
+from cvstats.describe import describe_log
 from cvstats.diagnostics import diagnose as diagnose_log
 from cvstats.errors import LogError
 from cvstats.intervals import find_method, interval_names
@@ -382,8 +383,9 @@ def report(
         title = f"Report on {title_of([file, *more])}"
     if missing == "drop" and isinstance(log, (pd.Series, pd.DataFrame)):
         note_dropped(int(pd.DataFrame(log).isna().any(axis=1).sum()))
-    settings = reporting.Settings(alpha, seed, missing)
-    written = reporting.write_report(log, output, title, settings, typed)
+    written = reporting.write_report(
+        log, output, title=title, alpha=alpha, seed=seed, missing=missing, call=typed
+    )
     show(f"wrote {written}")
 
 
@@ -490,7 +492,7 @@ def convert(
     check_output(output, [file])
     log = read_files([file], reading, missing)
     save_log(log, output)
-    show(f"wrote {output}: {reporting.summarize(log)}")
+    show(f"wrote {output}: {describe_log(log)}")
 
 
 @app.command

@@ -89,6 +89,8 @@ def has_lazy_losses(*logs: object) -> bool:
             arrays.append(log)
         elif isinstance(log, xr.Dataset):
             arrays.extend(log.data_vars.values())
+        elif isinstance(log, Log) and is_lazy(log):
+            return True
     return any(array.chunks is not None for array in arrays)
 
 

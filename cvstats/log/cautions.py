@@ -1,4 +1,4 @@
-"""What to doubt about a result, as labels, whatever the container."""
+"""The cautions of a result as labels, for every container."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cvstats.log.pandas import NAMELESS
 
 
 def cautions(result: pd.Series | pd.DataFrame | xr.Dataset) -> Any:
-    """List what is to be doubted about each row or cell of a result, as labels.
+    """Return the cautions of each row or cell of a result, as labels.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def cautions(result: pd.Series | pd.DataFrame | xr.Dataset) -> Any:
     tree    few points
     Name: caution, dtype: str
     >>> result.attrs["cautions"]["few points"]  # doctest: +ELLIPSIS
-    'There are fewer than 30 points, or few in a group: the normal approximation is rough. ...'
+    'There are fewer than 30 points, in total or in some group, so the normal approximation is ...'
     """
     if isinstance(result, pd.Series) and "cautions" in result.attrs:
         name = NAMELESS if result.name is None else result.name

@@ -31,7 +31,7 @@ def read(
     Parameters
     ----------
     losses : pandas.Series, pandas.DataFrame, xarray.DataArray or xarray.Dataset
-        The log.
+        The log; or one that was read before, as `LogFacts` holds it.
     missing : {"raise", "drop"}
         What to do where a loss is NaN.
     by : str, optional
@@ -57,8 +57,9 @@ def read(
         raise empty
     crossed = tuple(name for name in levels if name not in LEVELS) if len(levels) > 1 else ()
     also = crossed if by is None else (by,)
-    log = unread(losses, also)
-    log = replace(log, noted=attrs_of_log(losses))
+    log = losses if isinstance(losses, Log) else unread(losses, also)
+    if log is not losses:
+        log = replace(log, noted=attrs_of_log(losses))
     if log.noted.get("holds") == "scores":
         log = replace(log, design=replace(log.design, scores=True))
     if folds := folds_of_metric(log.noted):

@@ -10,14 +10,9 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from cvstats.plot.best_set import best_set
-from cvstats.plot.comparison import comparison
-from cvstats.plot.decomposition import decomposition
-from cvstats.plot.folds import folds
-from cvstats.plot.forest import forest
+from cvstats.plot.comparison import best_set, comparison
+from cvstats.plot.intervals import decomposition, folds, forest, sources, stability
 from cvstats.plot.map import map
-from cvstats.plot.sources import sources
-from cvstats.plot.stability import stability
 from cvstats.registry import describe_method
 
 if TYPE_CHECKING:

@@ -1,31 +1,25 @@
-"""Differences between models: intervals about zero, or a matrix of all pairs."""
+"""Differences between models, pair by pair, and their ranks."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable
+from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 
+from cvstats.comparisons.best_set import best_set as compute_best_set
 from cvstats.comparisons.compare import compare
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, checked_choice
+from cvstats.facts import LogFacts
 from cvstats.formatting import format_cells
 from cvstats.log.log import Losses
 from cvstats.options import Missing, Rng
-from cvstats.plot._labels import (
-    add_bar,
-    describe_evidence,
-    describe_level,
-    describe_loss,
-    label_x,
-    legend_above,
-    set_numbers,
-    shorten_names,
-)
-from cvstats.plot._style import (
+from cvstats.plot._axes import (
     COLOURS,
     DIVERGING,
     GREY,
@@ -33,18 +27,27 @@ from cvstats.plot._style import (
     LINE,
     MOST_ROWS,
     TALLEST,
+    add_bar,
     canvas,
     check_rows,
     column_width,
+    describe_evidence,
+    describe_level,
+    describe_loss,
+    describe_name,
     font_size,
-    is_score,
     label_step,
+    label_x,
+    legend_above,
     letters_across,
-    require_memory,
+    read_facts,
     result_rows,
     row_height,
+    set_numbers,
+    set_tick_labels,
+    shorten_names,
 )
-from cvstats.plot.forest import draw_intervals
+from cvstats.plot.intervals import draw_intervals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -124,15 +127,14 @@ def comparison(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['gradient_boosting\n− ridge', 'random_forest\n− ridge']
     """
-    require_memory(losses)
+    facts = read_facts(losses, missing)
     checked_choice("kind", kind, (*KINDS, None))
-    table = result_rows(
-        compare(
-            losses, other, reference=reference, method=method, adjust=adjust, alpha=alpha, rng=rng,
-            missing=missing,
-        ),
-        losses,
+    options: dict[str, Any] = {"reference": reference, "method": method, "adjust": adjust}
+    options |= {"alpha": alpha, "rng": rng}
+    found = facts.apply(compare, **options) if other is None else (
+        compare(losses, other, missing=missing, **options)
     )  # fmt: skip
+    table = result_rows(found, facts)
     n = len({*table["model"], *table["other"]})
     all_pairs = other is None and reference is None and len(table) == n * (n - 1) // 2
     if kind == "matrix" and not all_pairs:
@@ -143,17 +145,17 @@ def comparison(
     if kind is None:
         kind = "matrix" if all_pairs and len(table) > MANY else "intervals"
     if kind == "intervals":
-        table = table.sort_values("difference", kind="stable", ascending=not is_score(losses))
+        table = table.sort_values("difference", kind="stable", ascending=not facts.is_score)
         table = table.reset_index(drop=True)
     p = table["p_adjusted" if "p_adjusted" in table else "p_value"].to_numpy(dtype=float)
     clear = p < alpha
     if kind == "matrix":
-        return draw_matrix(table, clear, losses, alpha, adjust, ax)
-    return draw_rows(table, clear, losses, alpha, adjust, ax)
+        return draw_matrix(table, clear, facts, alpha, adjust, ax)
+    return draw_rows(table, clear, facts, alpha, adjust, ax)
 
 
 def draw_rows(
-    table: pd.DataFrame, clear: MaskArray, losses: Losses, alpha: float, adjust: str | None,
+    table: pd.DataFrame, clear: MaskArray, facts: LogFacts, alpha: float, adjust: str | None,
     ax: Axes | None,
 ) -> Axes:  # fmt: skip
     """Draw a row for each pair."""
@@ -173,9 +175,9 @@ def draw_rows(
             )  # fmt: skip
     name_pairs(ax, list(table["model"]), list(table["other"]))
     ax.set_ylim(len(table) - 0.4, -0.6)
-    what = describe_loss(losses, "difference in ")
+    what = describe_loss(facts, "difference in ")
     # The level does not get a line of its own.
-    better = "first is better →" if is_score(losses) else "← first is better"
+    better = "first is better →" if facts.is_score else "← first is better"
     set_numbers(ax, f"{what},\N{NO-BREAK SPACE}{describe_level(alpha)}", better)
     legend_above(ax)
     return ax
@@ -200,7 +202,7 @@ def name_pairs(ax: Axes, first: list[str], second: list[str]) -> None:
 
 
 def draw_matrix(
-    table: pd.DataFrame, clear: MaskArray, losses: Losses, alpha: float, adjust: str | None,
+    table: pd.DataFrame, clear: MaskArray, facts: LogFacts, alpha: float, adjust: str | None,
     ax: Axes | None,
 ) -> Axes:  # fmt: skip
     """Draw a square for each pair, and its mirror image with the other sign."""
@@ -214,7 +216,7 @@ def draw_matrix(
     found = table["difference"].to_numpy(dtype=float)
     values[i, j], values[j, i] = found, -found
     order = np.argsort(np.nanmean(values, axis=1), kind="stable")  # of the means, the least first
-    if is_score(losses):
+    if facts.is_score:
         order = order[::-1]
     models, values = [models[at] for at in order], values[np.ix_(order, order)]
     i, j = np.argsort(order)[i], np.argsort(order)[j]
@@ -222,10 +224,10 @@ def draw_matrix(
     ax, side = square_canvas(models, ax)
     edges = np.arange(len(models) + 1) - 0.5
     image = ax.pcolormesh(
-        edges, edges, values, cmap=DIVERGING[is_score(losses)], vmin=-most, vmax=most
+        edges, edges, values, cmap=DIVERGING[facts.is_score], vmin=-most, vmax=most
     )
     ax.set_ylim(len(models) - 0.5, -0.5)
-    add_bar(ax, image, describe_loss(losses, "row − column, "), int(0.9 * side[1] / 5))
+    add_bar(ax, image, describe_loss(facts, "row − column, "), int(0.9 * side[1] / 5))
     texts = format_cells(table)["difference"].to_list()
     wide, high = (length / len(models) for length in side)
     if max(map(len, texts)) * 5.6 + 2 <= wide and high > 10:
@@ -294,3 +296,109 @@ def square_canvas(models: list[str], ax: Axes | None) -> tuple[Axes, tuple[float
     ax.set_yticks(range(number)[some], names[some])
     ax.set_xticks(range(number)[some], names[some], rotation=90)
     return ax, side
+
+
+def best_set(
+    losses: Losses,
+    *,
+    alpha: float = 0.05,
+    center: Literal["fold", "global"] = "fold",
+    n_draws: int = 10_000,
+    rng: Rng = None,
+    missing: Missing = "raise",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the ranks between which each model lies, and which models may be the best.
+
+    The target is the set of models with the smallest error, and the rank of each, see
+    `cvstats.best_set`.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        A test set or a K-fold partition of several models.
+    alpha, center, n_draws, rng, missing : optional
+        As in `cvstats.best_set`.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        A row for each model at y = 0, 1, 2, … downwards, the best estimate first: a line
+        from ``lower_rank`` to ``upper_rank``, a mark at the rank of its mean loss, full and
+        blue for the models in the set.
+
+    Raises
+    ------
+    LogError
+        If there is one model, the log does not suit `cvstats.best_set`, or there are carried
+        dimensions.
+
+    Notes
+    -----
+    All rank intervals hold at once at level ``1 - alpha``. A model whose rank interval begins
+    at 1 may still be out of the set, whose test is the sharper one.
+
+    References
+    ----------
+    Lei (2020), JASA 115(532), 1978-1997, doi:10.1080/01621459.2019.1672556.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> from matplotlib.figure import Figure
+    >>> log = cvstats.datasets.load("flights")
+    >>> losses = cvstats.losses(log, prediction=log.attrs["models"], loss="brier")
+    >>> ax = cvstats.plot.best_set(losses, rng=0, ax=Figure().subplots())
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['gradient_boosting', 'logistic_regression', 'naive_bayes']
+    """
+    facts = read_facts(losses, missing)
+    found = facts.apply(compute_best_set, alpha=alpha, center=center, n_draws=n_draws, rng=rng)
+    table = result_rows(found, facts)
+    if isinstance(found, xr.Dataset) and len(found.sizes) > 1:
+        raise LogError("ranks are drawn for one cell at a time. Choose one, as in log.sel(lead=1).")
+    if len(table) < 2:
+        raise LogError("the log has one model. Expected two or more to rank.")
+    check_rows(len(table), "models")
+    upwards = not facts.is_score
+    table = table.sort_values("estimate", kind="stable", ascending=upwards).reset_index(drop=True)
+    ax = canvas(ax, len(table))
+    at = np.arange(len(table))
+    inside = table["in_set"].to_numpy(dtype=bool)
+    own = table["estimate"].rank(method="min", ascending=upwards).to_numpy()
+    for here, colour, filled, label in (
+        (inside, COLOURS[0], True, "possibly best"),
+        (~inside, GREY, False, "excluded"),
+    ):
+        if here.any():
+            ends = table.loc[here, ["lower_rank", "upper_rank"]].to_numpy(dtype=float)
+            ax.hlines(at[here], ends[:, 0], ends[:, 1], colors=colour, linewidth=1.8)
+            ax.plot(
+                own[here], at[here], linestyle="none", marker="o", markersize=6, color=colour,
+                markerfacecolor=colour if filled else "white", label=label,
+            )  # fmt: skip
+    set_tick_labels(ax, "y", list(table["model"]))
+    ax.set_ylim(len(table) - 0.5, -0.5)
+    aside = max(0.4, 0.025 * len(table))  # no mark is on the frame
+    ax.set_xlim(1 - aside, len(table) + aside)
+    ax.set_xticks(choose_ticks(len(table), letters_across(ax, 0.5) // 3))
+    label_x(
+        ax,
+        f"rank by {describe_name(facts)}, 1\N{NO-BREAK SPACE}is\N{NO-BREAK SPACE}best",
+        f"({describe_level(alpha)}, simultaneous)",
+    )
+    legend_above(ax)
+    return ax
+
+
+def choose_ticks(last: int, most: int) -> list[int]:
+    """Choose ranks to write below the axis: the first always, then even steps."""
+    step = next(
+        step
+        for power in count()
+        for step in (10**power, 2 * 10**power, 5 * 10**power)
+        if (last - 1) / step < most
+    )
+    return list(range(1, last + 1, step)) if step < 5 else [1, *range(step, last + 1, step)]

@@ -13,9 +13,12 @@ from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, checked_choice, listed
 from cvstats.log.log import Losses
 from cvstats.options import Missing
-from cvstats.plot._labels import (
+from cvstats.plot._axes import (
+    DIVERGING,
     MEAN,
     add_bar,
+    canvas,
+    column_width,
     describe_evidence,
     describe_level,
     describe_loss,
@@ -23,16 +26,10 @@ from cvstats.plot._labels import (
     label_x,
     label_y,
     legend_above,
-    set_tick_labels,
-)
-from cvstats.plot._style import (
-    DIVERGING,
-    canvas,
-    column_width,
-    is_score,
     letters_down,
-    require_memory,
+    read_facts,
     row_height,
+    set_tick_labels,
     show_direction,
 )
 from cvstats.recommend import interval
@@ -129,30 +126,33 @@ def map(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('lon', 'lat')
     """
-    require_memory(losses)
+    facts = read_facts(losses, missing)
     checked_choice("show", show, (*SHOWN, None))
-    if not isinstance(losses, (xr.DataArray, xr.Dataset)):
+    if not isinstance(facts.losses, (xr.DataArray, xr.Dataset)):
         raise LogError(
-            f"a {type(losses).__name__} has no grid of cells. Expected an array of xarray with two "
-            f"carried dimensions, as in log.to_xarray()."
+            f"a {type(facts.losses).__name__} has no grid of cells. Expected an array of xarray "
+            f"with two carried dimensions, as in log.to_xarray()."
         )
-    several = isinstance(losses, xr.Dataset) or "model" in losses.dims
+    several = isinstance(facts.losses, xr.Dataset) or "model" in facts.losses.dims
     if show is None:
         show = "difference" if other is not None or several else "half-width"
     if show == "difference":
-        result = compare(losses, other, method=method, adjust=adjust, alpha=alpha, missing=missing)
+        options: dict[str, Any] = {"method": method, "adjust": adjust, "alpha": alpha}
+        result = facts.apply(compare, **options) if other is None else (
+            compare(losses, other, missing=missing, **options)
+        )  # fmt: skip
     else:
         refuse_other(other, show)
-        result = interval(losses, method=method, alpha=alpha, missing=missing)
-    found = arrange(show_direction(result.compute(), losses), x, y)
+        result = facts.apply(interval, method=method, alpha=alpha)
+    found = arrange(show_direction(result.compute(), facts), x, y)
     if show == "half-width":
         values = (found["upper"] - found["lower"]) / 2
-        words = f"half-width of the {describe_level(alpha)} interval, {describe_loss(losses)}"
+        words = f"half-width of the {describe_level(alpha)} interval, {describe_loss(facts)}"
     else:
         values = found[show]
-        words = describe_loss(losses, MEAN if show == "estimate" else "difference in ")
+        words = describe_loss(facts, MEAN if show == "estimate" else "difference in ")
     ax = canvas(ax, float(np.clip(14 * values.shape[0] / values.shape[1], 6, 20)))
-    image = draw_cells(ax, values, symmetric=show == "difference", turned=is_score(losses))
+    image = draw_cells(ax, values, symmetric=show == "difference", turned=facts.is_score)
     dots: list[Any] = []
     if show == "difference":
         p = found["p_adjusted" if "p_adjusted" in found else "p_value"]

@@ -1,4 +1,4 @@
-"""What the report says, section by section, before it becomes a page."""
+"""What the report contains, section by section, with its tables and pictures."""
 
 from __future__ import annotations
 
@@ -9,30 +9,43 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 
 from cvstats import plot
-from cvstats.core.design import Design
-from cvstats.core.folds import is_resampled
-from cvstats.diagnostics import diagnose
+from cvstats.core.types import FloatArray, MaskArray
+from cvstats.diagnostics import list_findings
 from cvstats.errors import LogError
+from cvstats.facts import LogFacts
 from cvstats.formatting import count_decimals, format_cells, name_rows, result_frame
 from cvstats.intervals.decompose import decompose
 from cvstats.intervals.heterogeneity import heterogeneity
-from cvstats.log.log import Losses
-from cvstats.log.read import read
-from cvstats.options import Missing
-from cvstats.plot._style import facts_of
-from cvstats.plot.sources import group_interval
+from cvstats.plot._axes import (
+    COLOURS,
+    GREY,
+    add_bar,
+    font_size,
+    label_x,
+    label_y,
+    legend_above,
+    letters_down,
+    set_numbers,
+)
+from cvstats.plot.intervals import RHO, group_interval
+from cvstats.plot.map import draw_cells, draw_dots, edges_of, name_axes, places_of
 from cvstats.recommend import interval, methods
-from cvstats.reporting.evidence import Evidence
-from cvstats.reporting.pictures import draw_lines, draw_map, draw_ranking, most_often_best
-from cvstats.reporting.verdict import level_of, scale_of_cell, summarize_evidence
-from cvstats.reporting.wording import describe_target
-from cvstats.scores import turned
+from cvstats.reporting.evidence import Cell, Evidence
+from cvstats.reporting.sentences import (
+    Scale,
+    describe_target,
+    level_of,
+    scale_of_cell,
+    summarize_evidence,
+)
+from cvstats.scores import score, turned
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,7 +67,7 @@ HEADS = {
     "se": "std. error",
     "p_value": "p",
     "p_adjusted": "adj. p",
-    "in_set": "may be best",
+    "in_set": "possibly best",
     "lower_rank": "best rank",
     "upper_rank": "worst rank",
     "tau": "std. deviation",
@@ -104,7 +117,7 @@ class Section:
 
     @property
     def columns(self) -> list[list[Grid | Figure]]:
-        """What is beside each other: all tables and all pictures, or each picture by itself."""
+        """What is side by side: all tables and all pictures, or each picture by itself."""
         tables: list[Grid | Figure] = []
         pictures: list[Grid | Figure] = []
         for part in self.parts:
@@ -120,21 +133,12 @@ class Section:
         return [part for part in self.parts if isinstance(part, Grid) and part.wide]
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What the user of the report may choose."""
-
-    alpha: float
-    seed: int
-    missing: Missing
-
-
 @dataclass
 class Report:
-    """The verdict, the sections, and what the appendix says about how they were made."""
+    """The summary, the sections, and what the appendix needs."""
 
     sentences: tuple[str, ...]
-    doubts: list[str]
+    cautions: list[str]
     sections: list[Section] = field(default_factory=list)
     references: list[str] = field(default_factory=list)
     refusals: list[tuple[str, str]] = field(default_factory=list)
@@ -151,7 +155,7 @@ class Report:
         return f"{what} of {names[0] if len(names) == 1 else f'{len(names):,} models'}"
 
     def note(self, attrs: dict[Any, Any]) -> None:
-        """Remember whom the method of a result comes from."""
+        """Note the reference of the method of a result."""
         if (words := str(attrs.get("reference", ""))) and words not in self.references:
             self.references.append(words)
 
@@ -168,19 +172,19 @@ class Report:
             section.parts.append(Figure(source, title, caption))
 
 
-def make_report(losses: Losses, settings: Settings) -> Report:
-    """Make the verdict and all sections that this log has anything to say for."""
-    evidence = Evidence(losses, settings.alpha, settings.seed, settings.missing)
+def make_report(facts: LogFacts, alpha: float, seed: int) -> Report:
+    """Make the summary and all sections that apply to this log."""
+    evidence = Evidence(facts, alpha, seed)
     try:
         verdict = summarize_evidence(evidence)
     except LogError as error:
-        words = "No interval answers for this log; the appendix has the reason."
+        words = "There is no interval for this log; see the appendix for the reason."
         report = Report((words,), [], refusals=[("Intervals", str(error))])
-        report.sections.append(of_diagnosis(losses))
+        report.sections.append(of_diagnosis(facts))
         return report
-    report = Report(verdict.sentences, list(verdict.doubts.values()), evidence=evidence)
-    report.sections += (s for s in make_sections(report, evidence, settings) if has_content(s))
-    reasons = {"comparison": "Comparison of the models", "best_set": "Models that may be the best"}
+    report = Report(verdict.sentences, list(verdict.cautions.values()), evidence=evidence)
+    report.sections += (s for s in make_sections(report, evidence) if has_content(s))
+    reasons = {"comparison": "Comparison of the models", "best_set": "Possibly best models"}
     report.refusals += [(reasons[name], words) for name, words in evidence.refusals.items()]
     return report
 
@@ -190,24 +194,23 @@ def has_content(section: Section) -> bool:
     return bool(section.paragraphs or section.parts or section.findings)
 
 
-def make_sections(report: Report, evidence: Evidence, settings: Settings) -> Iterator[Section]:
+def make_sections(report: Report, evidence: Evidence) -> Iterator[Section]:
     """Make the sections in the order in which they are read."""
-    losses, models = evidence.losses, len(evidence.models)
-    design = read(losses, missing=settings.missing).design
-    yield of_intervals(report, evidence, settings)
+    facts, models = evidence.facts, len(evidence.models)
+    yield of_intervals(report, evidence)
     if is_gridded(evidence):
         yield of_maps(report, evidence)
     elif models > 1 and evidence.all_pairs:
-        yield of_pairs(report, evidence, settings)
+        yield of_pairs(report, evidence)
         if models > 2:
-            yield of_candidates(report, evidence, settings)
+            yield of_candidates(report, evidence)
     elif models > 1:
         yield of_many(report, evidence)
     if not is_gridded(evidence):  # of many cells such tables and plots show nothing
-        if design.has("source"):
-            yield of_sources(report, evidence, settings, design)
-        yield of_scatter(report, losses, settings, design)
-    yield of_diagnosis(losses)
+        if facts.design.has("source"):
+            yield of_sources(report, evidence)
+        yield of_scatter(report, evidence)
+    yield of_diagnosis(facts)
 
 
 def is_gridded(evidence: Evidence) -> bool:
@@ -262,15 +265,15 @@ def draw_svg(draw: Callable[[Axes], Axes], height: float) -> str:
     return f"data:image/svg+xml;base64,{b64encode(file.getvalue()).decode()}"
 
 
-def of_intervals(report: Report, evidence: Evidence, settings: Settings) -> Section:
-    """Tell the error of each model, and what its interval covers."""
-    scale, facts = scale_of_cell(evidence, 0), evidence.facts
+def of_intervals(report: Report, evidence: Evidence) -> Section:
+    """Show the error of each model with its interval."""
+    scale, attrs = scale_of_cell(evidence, 0), evidence.attrs
     section = Section(
         "intervals", f"How {'high' if scale.larger else 'large'} is the {scale.name}?"
     )
-    report.note(facts)
+    report.note(attrs)
     level = level_of(evidence)
-    if left_out := facts.get("n_dropped"):
+    if left_out := attrs.get("n_dropped"):
         one = left_out == 1
         section.paragraphs.append(
             f"{left_out:,.0f} {'evaluation is' if one else 'evaluations are'} left out for all "
@@ -291,35 +294,34 @@ def of_intervals(report: Report, evidence: Evidence, settings: Settings) -> Sect
             section, partial(draw_ranking, evidence=evidence, scale=scale),
             title=f"{scale.name} of all {rows:,} models", height=4.5,
             caption=f"All {rows:,} models, the best at the top: the line is the {scale.name}, the "
-            f"band its {level} interval. Blue are the models that may be the best.",
+            f"band its {level} interval. Possibly best models are blue.",
         )  # fmt: skip
         return section
     report.draw(
-        section, partial(draw_intervals, evidence, settings),
+        section, partial(draw_intervals, evidence),
         title="Intervals of all models", height=min(8.0, 1.1 + 0.36 * rows),
-        caption="Dots are estimates, lines are intervals. Two models may differ although their "
-        "intervals overlap: look at their difference. The naive interval, in grey, counts every "
-        "loss as a new point; it is shown for comparison and guarantees nothing.",
+        caption="Dots are estimates, lines are intervals. Two models may differ significantly even "
+        "if their intervals overlap: see their difference. The naive interval, in gray, treats "
+        "every loss as an independent point; it is shown for comparison only.",
     )  # fmt: skip
     return section
 
 
-def find_naive(evidence: Evidence, settings: Settings) -> Any:
-    """Compute the interval that takes every loss for a new point; None where there is none."""
-    options: dict[str, Any] = {"alpha": settings.alpha, "missing": settings.missing}
+def find_naive(evidence: Evidence) -> Any:
+    """Compute the interval that treats every loss as independent; None if there is none."""
     try:
-        return interval(evidence.losses, method="naive", **options)
+        return evidence.facts.apply(interval, method="naive", alpha=evidence.alpha)
     except LogError:
         return None
 
 
-def draw_intervals(evidence: Evidence, settings: Settings, ax: Axes) -> Axes:
+def draw_intervals(evidence: Evidence, ax: Axes) -> Axes:
     """Draw the intervals of the table, and paler the naive ones."""
-    results = {str(evidence.facts["method"]): evidence.intervals}
-    naive = find_naive(evidence, settings)
+    results = {str(evidence.attrs["method"]): evidence.intervals}
+    naive = find_naive(evidence)
     if naive is not None:
         results["naive"] = naive
-    plot.forest(evidence.losses, methods=results, missing=settings.missing, ax=ax)
+    plot.forest(evidence.log, methods=results, ax=ax)
     for artist in (*ax.collections[1:], *ax.lines[1:]):  # those of the naive interval
         artist.set_alpha(PALE)
     return ax
@@ -351,7 +353,7 @@ def quantiles(evidence: Evidence) -> Grid:
 
 def of_maps(report: Report, evidence: Evidence) -> Section:
     """Draw the cells of a grid: one dimension as lines, two as maps."""
-    section = Section("cells", "Where is the error large, and where does which model lead?")
+    section = Section("cells", "Where is the error large, and which model is better where?")
     scale = scale_of_cell(evidence, 0)
     if len(evidence.models) == 1:
         section.title = "Where is the error large?"
@@ -362,7 +364,7 @@ def of_maps(report: Report, evidence: Evidence) -> Section:
         report.draw(
             section, partial(draw_lines, evidence=evidence, scale=scale),
             title=f"{scale.name} along {evidence.dims[0]}", height=3.0,
-            caption=f"Lines are estimates, bands {level} intervals of each cell by itself.",
+            caption=f"Lines are estimates, bands pointwise {level} intervals.",
         )  # fmt: skip
         return section
     slices = list(dict.fromkeys(labels[:-2] for labels in evidence.cells))
@@ -376,8 +378,7 @@ def of_maps(report: Report, evidence: Evidence) -> Section:
             )  # fmt: skip
     if len(slices) > MOST_MAPS:
         section.paragraphs.append(
-            f"Of {len(slices):,} maps the first {MOST_MAPS} are shown; the sentences above count "
-            f"all cells."
+            f"Only {MOST_MAPS} of {len(slices):,} maps are shown; the summary covers all cells."
         )
     return section
 
@@ -391,22 +392,22 @@ def maps_of(evidence: Evidence, name: str, level: str) -> list[tuple[str, str, s
         f"The {name} of {models[most_often_best(evidence)]}",
     )
     if len(models) == 1:
-        half = f"How far the {level} interval of each cell reaches to each side"
+        half = f"Half-width of the {level} interval of each cell"
         return [errors, ("half-width", "Map of the intervals", half)]
     if len(models) == 2 and evidence.pairs is not None:
         lead = (
-            f"How much better {models[0]} is than {models[1]}, blue, or worse, red. Dots are where "
-            f"the difference is beyond chance, after adjusting for {evidence.n_tests:,} "
-            f"comparisons; where many cells are small, only some have one"
+            f"Difference between {models[0]} and {models[1]}: blue if {models[0]} is better, red "
+            f"if worse. Dots mark cells where the difference is significant after adjusting for "
+            f"{evidence.n_tests:,} comparisons; on dense maps only some of them are dotted"
         )
         return [("lead", "Map of the difference", lead), errors]
-    best = "The best model of each cell; pale where it is tied with another one, or not compared"
+    best = "Best model of each cell; pale if it is not significantly better than every other"
     return [("best", "Map of the best model", best), errors]
 
 
 def of_many(report: Report, evidence: Evidence) -> Section:
-    """Compare many models with the best of them, and say which may be the best."""
-    section = Section("comparisons", "Which models may be the best?")
+    """Compare many models with the best of them, and list the possibly best ones."""
+    section = Section("comparisons", "Which models are possibly the best?")
     report.note(evidence.candidates.attrs)
     if evidence.pairs is None:
         return section
@@ -418,23 +419,22 @@ def of_many(report: Report, evidence: Evidence) -> Section:
             "difference": pairs.lead[0, best, order],
             "lower": pairs.lower[0, best, order],
             "upper": pairs.upper[0, best, order],
-            "may_be_best": evidence.tied[0, order],
+            "possibly_best": evidence.tied[0, order],
         },
         index=pd.Index([evidence.names[j] for j in order], name="model"),
     )
     sure = level_of(evidence)
     section.paragraphs.append(
-        f"The model that is truly best is among those that may be the best with a probability of "
-        f"about {sure}; more points would leave fewer of them. Each interval is for one difference "
-        f"by itself."
+        f"The set of possibly best models contains the best one with probability about {sure}; "
+        f"with more points it would be smaller. Intervals are not adjusted for several comparisons."
     )
-    caption = f"How far the next models are behind {evidence.names[best]}, with {sure} intervals"
+    caption = f"Differences from {evidence.names[best]}, with {sure} intervals"
     section.parts.append(grid(table, caption, [str(column) for column in table], most=TOP))
     return section
 
 
-def of_pairs(report: Report, evidence: Evidence, settings: Settings) -> Section:
-    """Tell how models differ, on the very same evaluations."""
+def of_pairs(report: Report, evidence: Evidence) -> Section:
+    """Describe the paired differences between models."""
     section = Section("comparisons", "Which model is better?")
     if evidence.comparison is None:
         return section
@@ -443,13 +443,13 @@ def of_pairs(report: Report, evidence: Evidence, settings: Settings) -> Section:
     report.note(table.attrs)
     adjusted = "p_adjusted" in frame
     name = "p_adjusted" if adjusted else "p_value"
-    clear, pairs = int((frame[name] < settings.alpha).sum()), len(frame)
+    clear, pairs = int((frame[name] < evidence.alpha).sum()), len(frame)
     larger = scale_of_cell(evidence, 0).larger
     side = "above" if larger else "below"
     section.paragraphs.append(
         f"Each row is the first model minus the second, on the same points: {side} zero, the "
-        f"first is better. {count_clear(clear, pairs)}"
-        + (" p-values are adjusted for the number of comparisons; the intervals are not."
+        f"first is better. {count_significant(clear, pairs, evidence.alpha, adjusted)}"
+        + (" The p-values are adjusted for multiple comparisons; the intervals are not."
            if adjusted else "")
     )  # fmt: skip
     numbers = ["difference", "lower", "upper", name]
@@ -457,13 +457,13 @@ def of_pairs(report: Report, evidence: Evidence, settings: Settings) -> Section:
     section.parts.append(grid(table, caption, numbers, best="difference", larger=larger))
     report.draw(
         section,
-        partial(plot.comparison, evidence.losses, alpha=settings.alpha, missing=settings.missing),
+        partial(plot.comparison, evidence.log, alpha=evidence.alpha),
         title="Differences between models", height=min(8.0, 1.3 + 0.5 * pairs)
         if pairs <= FEW_PAIRS
         else 4.2,
-        caption="Differences of all pairs; those that are beyond chance after adjusting for the "
+        caption="Differences of all pairs; those that are significant after adjusting for the "
         "number of comparisons are marked."
-        if pairs > 1 else "The difference, and zero, where neither model is better.",
+        if pairs > 1 else "The difference; zero means that neither model is better.",
     )  # fmt: skip
     return section
 
@@ -472,19 +472,21 @@ FEW_PAIRS = 10
 """More pairs are drawn as a matrix."""
 
 
-def count_clear(clear: int, pairs: int) -> str:
-    """Say in words how many differences are more than chance."""
+def count_significant(clear: int, pairs: int, alpha: float, adjusted: bool) -> str:
+    """Count the significant differences in a sentence."""
+    test = f"({'adjusted ' if adjusted else ''}p < {alpha:g})"
     if pairs == 1:
-        return f"The difference {'is more than chance' if clear else 'may be chance'}."
+        return f"The difference is {'' if clear else 'not '}statistically significant {test}."
     if not clear:
-        return f"All {pairs:,} differences may be chance."
+        return f"None of the {pairs:,} differences is statistically significant {test}."
     many = "All" if clear == pairs else f"{clear:,} of the"
-    return f"{many} {pairs:,} differences {'is' if clear == 1 else 'are'} more than chance."
+    verb = "is" if clear == 1 else "are"
+    return f"{many} {pairs:,} differences {verb} statistically significant {test}."
 
 
-def of_candidates(report: Report, evidence: Evidence, settings: Settings) -> Section:
-    """Tell which models may be the best."""
-    section = Section("best", "Which models may be the best?")
+def of_candidates(report: Report, evidence: Evidence) -> Section:
+    """List the possibly best models."""
+    section = Section("best", "Which models are possibly the best?")
     if evidence.candidates is None:
         return section
     table = shown(evidence, evidence.candidates)
@@ -492,50 +494,48 @@ def of_candidates(report: Report, evidence: Evidence, settings: Settings) -> Sec
     report.note(table.attrs)
     number = int(frame["in_set"].sum())
     larger = scale_of_cell(evidence, 0).larger
-    best = name_rows(frame[frame["in_set"]])[0]
-    found = f"Only {best} may be the best of {len(frame):,} models" if number == 1 else (
-        f"{number:,} of {len(frame):,} models may be the best"
-    )  # fmt: skip
+    found = f"{number:,} of {len(frame):,} models are possibly the best"
+    if number == 1:
+        best = name_rows(frame[frame["in_set"]])[0]
+        found = f"{best} is the only plausible best model among the {len(frame):,}"
     section.paragraphs.append(
-        f"{found}. Each model is compared with the best of the others only, so this set may leave "
-        f"out a model that is tied above. The model that is truly best is in the set with a "
-        f"probability of about {level_of(evidence)}."
+        f"{found}. The set contains the best model with probability about {level_of(evidence)}. "
+        f"This test compares each model only with its best rival, so it can exclude a model that "
+        f"does not differ significantly from the best in the pairwise table above."
     )
     numbers = ["estimate", "in_set", "lower_rank", "upper_rank", "p_value"]
     section.parts.append(
-        grid(table, "Models that may be the best", numbers, best="estimate", larger=larger)
+        grid(table, "Possibly best models", numbers, best="estimate", larger=larger)
     )
     report.draw(
         section,
-        partial(plot.best_set, evidence.losses, alpha=settings.alpha, rng=settings.seed,
-                missing=settings.missing),
+        partial(plot.best_set, evidence.log, alpha=evidence.alpha, rng=evidence.seed),
         title="Ranks of the models", height=min(8.0, 1.2 + 0.28 * len(frame)),
         caption="Each line reaches from the best to the worst rank that the model may have; the "
-        "mark is its rank in this log. Filled marks are models that may be the best.",
+        "mark is its rank in this log. Filled marks are possibly best models.",
     )  # fmt: skip
     return section
 
 
-def of_sources(report: Report, evidence: Evidence, settings: Settings, design: Design) -> Section:
-    """Tell how sources differ, and what to expect of a new one; tasks are what they are."""
-    losses, number = evidence.losses, design.number("source")
-    tasks = facts_of(losses).get("sources_are") == "fixed"
+def of_sources(report: Report, evidence: Evidence) -> Section:
+    """Describe how sources differ, and the interval for a new one; tasks are fixed."""
+    facts, number = evidence.facts, evidence.facts.design.number("source")
+    tasks = facts.attrs.get("sources_are") == "fixed"
     name = "task" if tasks else "source"
     section = Section("sources", f"How much do {name}s differ?")
-    options: dict[str, Any] = {"alpha": settings.alpha, "missing": settings.missing}
     if tasks:
         section.paragraphs.append(
-            f"The points come from {number:,} tasks, which have the same weight in every mean."
+            f"The points come from {number:,} tasks, which have equal weight in every mean."
         )
     elif not add_intervals_of_sources(report, section, evidence, number):
         return section
     models = max(1.0, 0.45 * len(evidence.models))
     report.draw(
         section,
-        partial(plot.sources, losses, **options),
+        partial(plot.sources, evidence.log, alpha=evidence.alpha),
         title=f"{capital(name)} by {name}", height=min(9.0, 1.2 + 0.25 * (number + 1) * models),
-        caption=f"One interval for each {name}, as if its points were independent. The last row, "
-        f"and the band, are the interval for all of them.",
+        caption=f"One interval for each {name}, treating its points as independent. The last row "
+        f"and the band are the interval over all of them.",
     )  # fmt: skip
     return section
 
@@ -543,18 +543,20 @@ def of_sources(report: Report, evidence: Evidence, settings: Settings, design: D
 def add_intervals_of_sources(
     report: Report, section: Section, evidence: Evidence, number: int
 ) -> bool:
-    """Add the intervals that count sources, and how much these differ; False without them."""
-    losses, level = evidence.losses, level_of(evidence)
-    options: dict[str, Any] = {"alpha": evidence.alpha, "missing": evidence.missing}
+    """Add the intervals with sources as the sampling unit, and how much these differ.
+
+    Returns False if there are none.
+    """
+    facts, level = evidence.facts, level_of(evidence)
     try:
-        row, result = group_interval(losses, **options)
+        row, result = group_interval(facts, alpha=evidence.alpha)
     except LogError as error:
         report.refusals.append(("Intervals of sources", str(error)))
         return False
     report.note(result.attrs)
     scale = scale_of_cell(evidence, 0)
     caption = f"{level} intervals for a {row}" if row == "new source" else (
-        f"{level} intervals that count sources, not points"
+        f"{level} intervals with sources, not points, as the sampling unit"
     )  # fmt: skip
     target = describe_target(str(result.attrs["target"]), scale)
     section.paragraphs.append(
@@ -564,26 +566,26 @@ def add_intervals_of_sources(
     turned_rows = shown(evidence, result)
     section.parts.append(grid(turned_rows, caption, numbers, best="estimate", larger=scale.larger))
     try:
-        spread = heterogeneity(losses, **options)
+        spread = facts.apply(heterogeneity, alpha=evidence.alpha)
     except LogError as error:
         report.refusals.append(("How much sources differ", str(error)))
     else:
         report.note(spread.attrs)
         words = (
-            f"Standard deviation between sources, its {level} interval, and the p-value of no "
-            f"difference"
+            f"Standard deviation between sources, its {level} interval, and the p-value of the "
+            f"test that sources do not differ"
         )
         section.parts.append(grid(spread, words, SPREAD))
     return True
 
 
-def of_scatter(report: Report, losses: Losses, settings: Settings, design: Design) -> Section:
+def of_scatter(report: Report, evidence: Evidence) -> Section:
     """Show folds and repetitions."""
     section = Section("scatter", "Folds and repetitions")
-    plain = not is_resampled(design)
-    if plain and (design.has("fold") or design.has("repetition")):
+    facts, design = evidence.facts, evidence.facts.design
+    if not facts.resampled and (design.has("fold") or design.has("repetition")):
         report.draw(
-            section, partial(plot.folds, losses, missing=settings.missing),
+            section, partial(plot.folds, evidence.log),
             title="Means of the folds", height=2.6,
             caption="The mean of each test set. Their scatter is not a standard error: folds "
             "share most of their training data, and repetitions share all data.",
@@ -591,27 +593,27 @@ def of_scatter(report: Report, losses: Losses, settings: Settings, design: Desig
     if design.has("repetition"):
         report.draw(
             section,
-            partial(plot.stability, losses, alpha=settings.alpha, missing=settings.missing),
+            partial(plot.stability, evidence.log, alpha=evidence.alpha),
             title="The interval of the first repetitions", height=2.6,
-            caption="Estimates and limits when only the first repetitions are used. Where the "
-            "curves are flat, more repetitions would change nothing.",
+            caption="Estimates and limits when only the first repetitions are used. If the curves "
+            "are flat, more repetitions would change nothing.",
         )  # fmt: skip
     return section
 
 
-def of_diagnosis(losses: Losses) -> Section:
-    """Tell what to doubt, and what to do about it."""
-    section = Section("diagnostics", "What to doubt")
-    found = diagnose(losses)
+def of_diagnosis(facts: LogFacts) -> Section:
+    """List the findings of `diagnose`, and what to do about each."""
+    section = Section("diagnostics", "Warnings and limitations")
+    found = list_findings(facts)
     if found.empty:
         section.paragraphs.append(
-            "The checks found nothing to doubt. That does not prove that all is well; the guide "
-            "says what they look at."
+            "The checks found no problems. This does not guarantee that there are none; the guide, "
+            "page Diagnostics, lists what they cover."
         )
         return section
     section.paragraphs.append(
-        f"{len(found)} {'finding' if len(found) == 1 else 'findings'}; the codes are explained in "
-        f"the guide, page Diagnostics."
+        f"{len(found)} {'finding' if len(found) == 1 else 'findings'}; see the guide, page "
+        f"Diagnostics, for the codes."
     )
     for (code, advice), rows in found.groupby(["code", "advice"], sort=False):
         words = [
@@ -624,20 +626,18 @@ def of_diagnosis(losses: Losses) -> Section:
     return section
 
 
-def describe_computation(
-    losses: Losses, report: Report, settings: Settings, call: str
-) -> dict[str, Any]:
+def describe_computation(facts: LogFacts, report: Report, call: str) -> dict[str, Any]:
     """Describe how everything was computed: call, versions, references, the other methods."""
     names = ("cvstats", "numpy", "scipy", "pandas", "xarray", "numba", "matplotlib")
     versions = [("Python", platform.python_version()), *((name, version(name)) for name in names)]
     made: dict[str, Any] = {
         "call": call, "versions": versions, "references": report.references,
         "refusals": report.refusals, "methods": None,
-        "variance": of_variance(report, losses, settings),
+        "variance": of_variance(report, facts),
         "method": [] if report.evidence is None else describe_method(report.evidence),
     }  # fmt: skip
     try:
-        table = methods(losses)
+        table = facts.apply(methods)
     except LogError:
         return made
     rows = [
@@ -645,7 +645,7 @@ def describe_computation(
         for name, row in table.iterrows()
     ]
     made["methods"] = Grid(
-        "Methods, and whether this log allows them", ["applies", "target, or what is missing"],
+        "Methods, and whether they apply to this log", ["applies", "target, or what is missing"],
         rows, [True, True], corner="method",
     )  # fmt: skip
     return made
@@ -653,9 +653,9 @@ def describe_computation(
 
 def describe_method(evidence: Evidence) -> list[tuple[str, str]]:
     """List which method made the intervals, and what it promises."""
-    facts = evidence.facts
+    facts = evidence.attrs
     rows = [
-        ("method", f"{facts['method']}, because this log is {facts['reason']}"),
+        ("method", f"{facts['method']}, because the log is {facts['reason']}"),
         ("target", facts["target"]),
         ("guarantee", facts["guarantee"]),
     ]
@@ -667,23 +667,23 @@ def describe_method(evidence: Evidence) -> list[tuple[str, str]]:
     return rows
 
 
-def of_variance(report: Report, losses: Losses, settings: Settings) -> Section:
-    """Show the parts of the variance, which rest on an assumption."""
-    section = Section("variance", "Parts of the variance")
+def of_variance(report: Report, facts: LogFacts) -> Section:
+    """Show the parts of the variance, which depend on an assumption."""
+    section, losses = Section("variance", "Parts of the variance"), cast(Any, facts)
     if report.evidence is not None and is_gridded(report.evidence):
         return section
     try:
-        parts = decompose(losses, missing=settings.missing)
+        parts = facts.apply(decompose, rho=list(RHO))
     except LogError:
         return section
     report.note(parts.attrs)
     report.draw(
         section,
-        partial(plot.decomposition, losses, missing=settings.missing),
+        partial(plot.decomposition, losses),
         title="Parts of the variance", height=min(12.0, 1.3 + 0.85 * len(result_frame(parts))),
-        caption="The variance of the mean if fold means had the correlation rho. The hatched part "
-        "is assumed, since no single log shows it; strokes are the sums, diamonds "
-        "the squared standard errors of wald.",
+        caption="The variance of the mean if fold means had correlation rho. The hatched part is "
+        "assumed, because no single log can estimate it; bars end at the strokes, diamonds are the "
+        "squared standard errors of wald.",
     )  # fmt: skip
     return section
 
@@ -691,3 +691,131 @@ def of_variance(report: Report, losses: Losses, settings: Settings) -> Section:
 def capital(text: str) -> str:
     """Begin with a capital."""
     return text[:1].upper() + text[1:]
+
+
+MOST_LINES = 5
+"""So many models are drawn along a dimension."""
+PALE = 0.35
+"""Opacity of what is tied."""
+
+
+def values_of(evidence: Evidence, scale: Scale) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Estimates and limits by cell and model, as scores where the losses were made from one."""
+    estimate, lower, upper = (
+        score(evidence.spread(name), scale.orientation) if scale.larger else evidence.spread(name)
+        for name in ("estimate", "lower", "upper")
+    )
+    return estimate, np.fmin(lower, upper), np.fmax(lower, upper)
+
+
+def draw_ranking(ax: Axes, evidence: Evidence, scale: Scale) -> Axes:
+    """Draw the intervals of many models below each other, the best at the top."""
+    estimate, lower, upper = (values[0] for values in values_of(evidence, scale))
+    order = np.argsort(evidence.estimate[0], kind="stable")
+    rank = np.arange(1, len(order) + 1)
+    ax.tick_params(labelsize=font_size(ax))
+    for here, colour, label in (
+        (evidence.tied[0][order], COLOURS[0], "possibly best"),
+        (~evidence.tied[0][order], GREY, "excluded"),
+    ):
+        ax.hlines(
+            rank[here], lower[order][here], upper[order][here], colors=colour,
+            linewidth=max(0.3, min(2.0, 180 / len(order))), alpha=PALE,
+        )  # fmt: skip
+        ax.plot(
+            estimate[order][here], rank[here], linestyle="none", marker=".", color=colour,
+            markersize=max(1.0, min(5.0, 600 / len(order))), label=label,
+        )  # fmt: skip
+    ax.set_ylim(len(order) + 0.5, 0.5)
+    legend_above(ax)
+    label_y(ax, "rank of the model")
+    set_numbers(ax, scale.name)
+    return ax
+
+
+def draw_lines(ax: Axes, evidence: Evidence, scale: Scale) -> Axes:
+    """Draw the error of each model along the one carried dimension."""
+    estimate, lower, upper = values_of(evidence, scale)
+    labels = [labels[0] for labels in evidence.cells]
+    at = positions(labels)
+    order = np.argsort(at)
+    ax.tick_params(labelsize=font_size(ax))
+    best = np.argsort(np.nanmean(evidence.estimate, axis=0), kind="stable")[:MOST_LINES]
+    for colour, j in zip(COLOURS, best, strict=False):
+        ax.fill_between(at[order], lower[order, j], upper[order, j], color=colour, alpha=0.2, lw=0)
+        ax.plot(at[order], estimate[order, j], color=colour, label=evidence.names[j])
+    if len(best) > 1:
+        legend_above(ax)
+    set_numbers(ax, scale.name, along="y")
+    label_x(ax, evidence.dims[0])
+    return ax
+
+
+def draw_map(ax: Axes, evidence: Evidence, scale: Scale, what: str, at: Cell) -> Axes:
+    """Draw the cells of the last two dimensions: errors, half-widths, leads or the best model."""
+    rows = [row for row, labels in enumerate(evidence.cells) if labels[:-2] == at]
+    values, mark = map_values(evidence, scale, what, np.array(rows))
+    index = pd.MultiIndex.from_tuples(
+        [evidence.cells[row][-2:] for row in rows], names=evidence.dims[-2:]
+    )
+    field, clear = (pd.Series(numbers, index).to_xarray() for numbers in (values, mark))
+    ax.tick_params(labelsize=font_size(ax))
+    if what == "best":
+        draw_categories(ax, evidence, field, clear.fillna(0).astype(bool))
+    else:
+        image = draw_cells(ax, field, symmetric=what == "lead", turned=True)
+        words = {"half-width": "half-width of the interval"}.get(what, what)
+        add_bar(ax, image, scale.name if what == "estimate" else words, letters_down(ax, 50))
+    if what == "lead":
+        draw_dots(ax, clear.fillna(0).astype(bool), "significant")
+    name_axes(ax, field)
+    return ax
+
+
+def map_values(
+    evidence: Evidence, scale: Scale, what: str, rows: Any
+) -> tuple[FloatArray, MaskArray]:
+    """Compute what a map shows in each cell, and where it is marked."""
+    best = evidence.best[rows]
+    alone = evidence.tied[rows].sum(axis=1) == 1
+    if what == "lead" and evidence.pairs is not None:
+        return evidence.pairs.lead[rows, 0, 1], evidence.pairs.p[rows, 0, 1] < evidence.alpha
+    if what == "best":
+        return best.astype(float), alone
+    model = most_often_best(evidence)
+    estimate, lower, upper = (values[rows, model] for values in values_of(evidence, scale))
+    return (estimate if what == "estimate" else (upper - lower) / 2), alone
+
+
+def most_often_best(evidence: Evidence) -> int:
+    """Find the model that is best in most cells."""
+    return int(np.bincount(evidence.best).argmax())
+
+
+def draw_categories(ax: Axes, evidence: Evidence, field: xr.DataArray, alone: xr.DataArray) -> None:
+    """Colour each cell by its best model, pale where that is tied; the last colour is any other."""
+    from matplotlib.colors import to_rgb
+    from matplotlib.patches import Patch
+
+    best = field.to_numpy()
+    wins = np.bincount(evidence.best, minlength=len(evidence.names))
+    order = [int(j) for j in np.argsort(-wins, kind="stable") if wins[j]]
+    known, others = order[: len(COLOURS) - 1], order[len(COLOURS) - 1 :]
+    colour = {j: COLOURS[k] for k, j in enumerate(known)} | dict.fromkeys(others, COLOURS[-1])
+    pixels = np.ones((*best.shape, 4))
+    for j, shade in colour.items():
+        pixels[best == j, :3] = to_rgb(shade)
+    pixels[..., 3] = np.where(alone, 1.0, PALE)
+    down, across = (edges_of(places_of(field[name])) for name in field.dims)
+    ax.pcolormesh(across, down, pixels, rasterized=True)
+    handles = [Patch(color=colour[j], label=evidence.names[j]) for j in known]
+    handles += [Patch(color=COLOURS[-1], label=f"{len(others):,} others")] if others else []
+    legend_above(ax, handles)
+
+
+def positions(labels: list[Any]) -> FloatArray:
+    """Place labels on an axis: numbers where they are, others one after the other."""
+    try:
+        return np.asarray(labels, dtype=float)
+    except (TypeError, ValueError):
+        return np.arange(len(labels), dtype=float)

@@ -1,4 +1,4 @@
-"""What a verdict rests on: the interval of each model and cell, and who is tied with the best."""
+"""The numbers of a summary: the interval of each model and cell, and which are tied."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from cvstats.comparisons.best_set import best_set
 from cvstats.comparisons.compare import compare
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError
+from cvstats.facts import LogFacts
 from cvstats.formatting import result_frame, write_labels
-from cvstats.log.log import Losses
-from cvstats.options import Missing
 from cvstats.recommend import interval
 
 Cell: TypeAlias = tuple[Hashable, ...]
@@ -50,33 +49,36 @@ class Pairs:
 class Evidence:
     """Intervals and comparisons of a log, each computed when first asked for, and once."""
 
-    losses: Losses
+    facts: LogFacts
     alpha: float
     seed: int
-    missing: Missing
     refusals: dict[str, str] = field(default_factory=dict)
     """What could not be computed, and the reason."""
+
+    @property
+    def log(self) -> Any:
+        """The log with its facts, as plots accept it."""
+        return self.facts
 
     # --- tables -----------------------------------------------------------------------------------
 
     @cached_property
     def intervals(self) -> Any:
-        """The interval that the log calls for."""
-        return in_memory(interval(self.losses, alpha=self.alpha, missing=self.missing))
+        """The recommended intervals."""
+        return self.facts.apply(interval, alpha=self.alpha)
 
     @cached_property
     def comparison(self) -> Any:
         """All pairs of models, or all against the best; None where there is no answer."""
-        options: dict[str, Any] = {"alpha": self.alpha, "missing": self.missing}
         if len(self.models) < 2:
             return None
         if self.all_pairs:
             number = len(self.models) * (len(self.models) - 1) // 2 * len(self.cells)
             if number > MOST_TESTS:
                 return self.refuse("comparison", f"{number:,} tests are more than anyone reads.")
-            return self.ask("comparison", compare, **options)
+            return self.ask("comparison", compare, alpha=self.alpha)
         first = self.models[int(self.best[0])]
-        return self.ask("comparison", compare, reference=first, adjust=None, **options)
+        return self.ask("comparison", compare, reference=first, adjust=None, alpha=self.alpha)
 
     @cached_property
     def candidates(self) -> Any:
@@ -85,18 +87,17 @@ class Evidence:
         if number < 2 or self.dims:
             return None
         draws = max(FEWEST_DRAWS, min(10_000, DRAWS // number**2))
-        options: dict[str, Any] = {"alpha": self.alpha, "missing": self.missing}
-        return self.ask("best_set", best_set, rng=self.seed, n_draws=draws, **options)
+        return self.ask("best_set", best_set, rng=self.seed, n_draws=draws, alpha=self.alpha)
 
     def ask(self, name: str, function: Callable[..., Any], **options: Any) -> Any:
-        """Ask for a result; remember the reason where there is none."""
+        """Compute a result; note the reason if there is none."""
         try:
-            return in_memory(function(self.losses, **options))
+            return self.facts.apply(function, **options)
         except LogError as error:
             return self.refuse(name, str(error))
 
     def refuse(self, name: str, reason: str) -> None:
-        """Remember why something was not computed."""
+        """Note why something was not computed."""
         self.refusals[name] = reason
 
     @cached_property
@@ -119,8 +120,8 @@ class Evidence:
         return table[table["estimate"].notna()]
 
     @cached_property
-    def facts(self) -> dict[Any, Any]:
-        """What the interval says about itself, counts included that are the same in all rows."""
+    def attrs(self) -> dict[Any, Any]:
+        """The attrs of the intervals, and the counts that are the same in all rows."""
         counts = self.frame[[name for name in self.frame if str(name).startswith("n_")]]
         same = [name for name in counts if counts[name].nunique() == 1]
         return {**{name: float(counts[name].iloc[0]) for name in same}, **self.intervals.attrs}
@@ -226,11 +227,6 @@ class Evidence:
             inside = result_frame(self.candidates)["in_set"].to_numpy(dtype=bool)
             worse &= ~inside
         return known & ~worse
-
-
-def in_memory(result: Any) -> Any:
-    """Compute a result that is lazy."""
-    return result.compute() if isinstance(result, xr.Dataset) else result
 
 
 Label = TypeVar("Label", bound=Hashable)

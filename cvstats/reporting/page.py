@@ -1,22 +1,27 @@
-"""The report as one page of HTML that needs nothing else."""
+"""The report as one page of HTML that needs nothing else, and its first section."""
 
 from __future__ import annotations
 
 from datetime import date
+from html import escape
 from importlib.resources import files
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 from typing import overload
 
+import pandas as pd
+import xarray as xr
+
+from cvstats.core.folds import count_folds, fold_level
+from cvstats.describe import summarize_log
 from cvstats.errors import LogError, install_command
-from cvstats.formatting import printable
-from cvstats.log.log import Losses
+from cvstats.facts import LogFacts
+from cvstats.formatting import printable, write_labels
+from cvstats.log.log import Log, Losses
 from cvstats.log.plain import replacing
-from cvstats.log.read import read
 from cvstats.options import Missing, check_alpha, whole_number
-from cvstats.reporting.content import Figure, Settings, describe_computation, make_report
-from cvstats.reporting.facts import facts, first_section, summarize
+from cvstats.reporting.content import Figure, Report, describe_computation, make_report
 
 PAGES = (".html", ".htm", "")
 """How the name of a page may end."""
@@ -113,19 +118,24 @@ def report(
     options += [f"seed={seed!r}"] if seed else []
     options += [f"missing={missing!r}"] if isinstance(missing, str) and missing != "raise" else []
     call = f"losses.cvci.report({', '.join(options)})"
-    check_alpha(alpha)
-    return write_report(losses, path, title, Settings(alpha, seed, missing), call)
+    return write_report(
+        losses, path, title=title, alpha=alpha, seed=seed, missing=missing, call=call
+    )
 
 
 def write_report(
     losses: Losses,
     path: str | PathLike[str] | None,
+    *,
     title: str | None,
-    settings: Settings,
+    alpha: float,
+    seed: int,
+    missing: Missing,
     call: str,
 ) -> str | Path:
     """Make the page and write it; ``call`` is what a user types to get it again."""
-    whole_number("seed", settings.seed, 0)
+    check_alpha(alpha)
+    whole_number("seed", seed, 0)
     if not (title is None or isinstance(title, str)):
         raise LogError(f"title={title!r} is not a title. Expected text.")
     for package in ("jinja2", "matplotlib"):
@@ -139,8 +149,9 @@ def write_report(
             f"cvstats.report(cvstats.read_log({str(losses)!r}), …)."
         )
     target = None if path is None else check_path(path)
-    read(losses, missing=settings.missing).moments(())  # names the first loss that is missing
-    page = render_page(losses, title, settings, call)
+    facts = LogFacts(losses, missing)
+    facts.log.moments(())  # names the first loss that is missing
+    page = render_page(facts, make_report(facts, alpha, seed), title, call)
     if target is None:
         return page
     try:
@@ -153,11 +164,10 @@ def write_report(
     return target
 
 
-def render_page(losses: Losses, title: str | None, settings: Settings, call: str) -> str:
+def render_page(facts: LogFacts, report: Report, title: str | None, call: str) -> str:
     """Fill the template."""
     import jinja2
 
-    made = make_report(losses, settings)
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
@@ -166,14 +176,12 @@ def render_page(losses: Losses, title: str | None, settings: Settings, call: str
     page: str = environment.from_string(
         templates.joinpath("report.html.j2").read_text(encoding="utf-8")
     ).render(
-        title=title or str(losses.attrs.get("title", made.title)),
-        line=summarize(losses),
+        title=title or str(facts.losses.attrs.get("title", report.title)),
+        line=summarize_log(facts.raw),
         style=templates.joinpath("report.css").read_text(encoding="utf-8"),
-        first=first_section(facts(losses), summarize(losses)),
-        sentences=made.sentences,
-        doubts=made.doubts,
-        sections=made.sections,
-        how=describe_computation(losses, made, settings, call),
+        first=write_first_section(facts),
+        report=report,
+        how=describe_computation(facts, report, call),
         today=date.today().isoformat(),
     )
     return "\n".join(map(printable, page.split("\n")))
@@ -197,3 +205,77 @@ def check_path(path: object) -> Path:
             f"{str(target.parent)!r}. Expected one that is there. Make it first."
         )
     return target
+
+
+MOST_NAMES = 12
+
+
+def list_facts(facts: LogFacts) -> list[tuple[str, str]]:
+    """List what a log is: models, points, how it was resampled, and what is missing."""
+    losses, log = facts.losses, facts.raw
+    design = log.design
+    attrs = dict(losses.attrs)
+    if isinstance(losses, xr.Dataset):
+        attrs = {**next(iter(losses.data_vars.values())).attrs, **attrs}
+    rows = [(key.replace("_", " "), str(attrs[key])) for key in ("title", "source") if key in attrs]
+    if "read_from" in attrs:
+        rows.append(("read from", str(attrs["read_from"])))
+    loss = attrs.get("long_name") or str(attrs.get("loss", "")).replace("_", " ")
+    if loss or attrs.get("units"):
+        units = f" in {attrs['units']}" if attrs.get("units") else ""
+        rows.append(("loss", f"{loss or 'loss'}{units}, smaller is better"))
+    models = pd.Index(list(log.labels.models), dtype=object, tupleize_cols=False)
+    (names,) = write_labels(models, lambda name: "(no name)" if name is None else str(name))
+    more = f", and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    rows.append((f"models ({len(names):,})", ", ".join(names[:MOST_NAMES]) + more))
+    points = design.splits().points
+    rows.append(("points", f"{points:,}" if points is not None else "not named in the log"))
+    sizes = design.splits().rows
+    rows.append(("evaluations of each model", f"{int(sizes.sum()):,}"))
+    for level in ("sample", "outer", "repetition"):
+        if design.has(level):
+            rows.append((f"{level}s", f"{design.number(level):,}"))
+    folds = count_folds(log.design)
+    if folds > 1 and not log.fixed_sources:
+        rows.append(("folds", f"{folds:,}{of_points(log)}"))
+    if design.has("source"):
+        tasks = log.fixed_sources
+        both = ", which are the folds" if fold_level(design) == "source" and not tasks else ""
+        rows.append(("tasks" if tasks else "sources", f"{design.number('source'):,}{both}"))
+    if design.has("count"):
+        rows.append(("count", "how often the point was in the training sample"))
+    cells = log.panels.width // max(1, len(names))
+    if cells > 1:
+        rows.append(("cells of each model", f"{cells:,}"))
+    rows.append(("missing losses", f"{sum(facts.n_missing.values()):,}"))
+    rows.append(("container", f"{type(losses).__module__.split('.')[0]} {type(losses).__name__}"))
+    return rows
+
+
+def of_points(log: Log) -> str:
+    """Describe the sizes of the folds."""
+    by = [name for name in ("repetition", fold_level(log.design)) if name is not None]
+    plan = log.design.cell_table(tuple(name for name in by if name in log.design.levels))
+    sizes = plan.total[plan.used]
+    least, most = int(sizes.min()), int(sizes.max())
+    return f" of {least:,} points" if least == most else f" of {least:,} to {most:,} points"
+
+
+def fragment(losses: Losses) -> str:
+    """Write the first section for a notebook; it needs no package and raises nothing."""
+    try:
+        return write_first_section(LogFacts(losses))
+    except LogError as error:
+        return f"<p><strong>not read as a loss log:</strong> {escape(printable(str(error)))}</p>"
+
+
+def write_first_section(facts: LogFacts) -> str:
+    """Write the facts of a log as a table with a caption, every name escaped."""
+    body = "\n".join(
+        f'<tr><th scope="row">{escape(name)}</th><td>{escape(printable(value))}</td></tr>'
+        for name, value in list_facts(facts)
+    )
+    return (
+        f'<table class="facts">\n<caption>The log: {escape(printable(summarize_log(facts.raw)))}'
+        f"</caption>\n<tbody>\n{body}\n</tbody>\n</table>"
+    )

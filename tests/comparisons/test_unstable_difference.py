@@ -94,7 +94,10 @@ def test_the_label_is_that_of_the_ratio():
 
 def test_the_sentence_leads_to_methods_that_do_not_need_it():
     words = NULL[PAIR].cvci.compare().attrs["cautions"][LABEL]
-    assert "an interval that counts points, such as that of wald, may be far too narrow" in words
+    assert (
+        "an interval that treats points as the sampling unit, such as wald's, may be far too narrow"
+        in words
+    )
     assert "corrected_t or nested_cv" in words
 
 

@@ -179,7 +179,7 @@ def test_empty_f_interval_and_its_neighbours():
     assert only_row(found)[["lower", "upper"]].isna().all()
     assert only_row(found)["estimate"] == pytest.approx(log.mean())
     assert only_row(found)["caution"] == "empty interval"
-    assert "No value agrees with the log" in found.attrs["cautions"]["empty interval"]
+    assert "No value is compatible with the log" in found.attrs["cautions"]["empty interval"]
     wide = cvstats.five_by_two(log, test="f", alpha=1e-9)
     assert only_row(wide)["lower"] < log.mean() < only_row(wide)["upper"]
     equal = cvstats.five_by_two(log * 0, test="f")

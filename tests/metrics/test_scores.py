@@ -155,7 +155,7 @@ def test_metrics_that_no_level_tells_apart_cannot_be_turned() -> None:
         cvstats.as_scores(one)
     words = log.xs("auc", level="metric").cvci.summary()
     assert "The mean loss of p is" in words.text
-    assert words.doubts["metric not named"].startswith(
+    assert words.cautions["metric not named"].startswith(
         "This is a part of a log of several metrics (auc and brier), and no label says of which."
     )
     assert words.advice["metric not named"] == (
@@ -174,7 +174,7 @@ def test_one_of_several_metrics_keeps_its_name_and_direction(container: Any) -> 
         else:
             one = several.sel(metric=name)
         assert one.cvci.summary().text == alone.cvci.summary().text
-        assert not one.cvci.summary().doubts.keys() - alone.cvci.summary().doubts.keys()
+        assert not one.cvci.summary().cautions.keys() - alone.cvci.summary().cautions.keys()
         found, expected = one.cvci.interval(), alone.cvci.interval()
         for fact in ("metric", "orientation"):
             assert found.attrs.get(fact) == expected.attrs.get(fact), fact

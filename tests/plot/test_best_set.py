@@ -23,4 +23,4 @@ def test_ranks(ax):
     np.testing.assert_array_equal(lower, table.loc[inside, "lower_rank"])
     np.testing.assert_array_equal(upper, table.loc[inside, "upper_rank"])
     np.testing.assert_array_equal(heights, np.flatnonzero(inside))
-    np.testing.assert_array_equal(marks(ax)["may be the best"].get_xdata(), heights + 1)
+    np.testing.assert_array_equal(marks(ax)["possibly best"].get_xdata(), heights + 1)

@@ -26,7 +26,7 @@ def test_bars_add_up_to_theta(ax, losses):
     heights = [bar.get_y() for bar in ax.containers[0]]
     order = np.argsort(heights)
     np.testing.assert_allclose(total[order], theta.to_numpy().reshape(-1), rtol=1e-9)
-    strokes = marks(ax)["θ, their sum"]
+    strokes = marks(ax)["θ, the total"]
     np.testing.assert_allclose(strokes.get_xdata(), total, rtol=1e-9)
     diamonds = marks(ax)["se² of wald"]
     expected = np.repeat(cvstats.wald(DIABETES)["se"] ** 2, 3)

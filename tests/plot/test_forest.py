@@ -18,7 +18,7 @@ from plotted import (
 
 import cvstats
 from cvstats import plot
-from cvstats.plot._style import GREY
+from cvstats.plot._axes import GREY
 
 DIABETES = logged("diabetes")
 FLIGHTS = logged("flights")

@@ -14,8 +14,8 @@ from plotted import in_view, legible, logged, many
 from cvstats import plot
 from cvstats.errors import LogError
 from cvstats.formatting import printable
-from cvstats.plot._labels import escape_math, scale_numbers, shorten_names
-from cvstats.plot.best_set import choose_ticks
+from cvstats.plot._axes import escape_math, scale_numbers, shorten_names
+from cvstats.plot.comparison import choose_ticks
 
 NAMED = "resnet50-imagenet-pretrained-lr0.{:03d}-wd0.0001-seed1-ema"
 TWO = [NAMED.format(1), NAMED.format(10)]
@@ -272,7 +272,7 @@ def test_the_last_row_keeps_its_name():
     months = logged("flights_by_month")
     ax = laid_out(plot.sources(months, ax=narrow(2.0)))
     shown = words(in_view(ax.yaxis))
-    assert shown[-1] == "mean of new sources"
+    assert shown[-1] == "new sources"
     assert len(shown) < 10
     legible(ax)
 

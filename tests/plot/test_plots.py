@@ -27,7 +27,7 @@ from plotted import (
 
 from cvstats import plot
 from cvstats.errors import LogError
-from cvstats.plot._style import COLOURS
+from cvstats.plot._axes import COLOURS
 
 DIABETES = logged("diabetes")
 FLIGHTS = logged("flights")
@@ -119,7 +119,7 @@ def test_what_cannot_be_drawn_is_told():
         (lambda: plot.folds(many()), "12 models or cells"),
         (lambda: plot.stability(FLIGHTS), "one repetition"),
         (lambda: plot.stability(DIABETES, method="best"), "method='best' is not known"),
-        (lambda: plot.sources(DIABETES), "no level 'source'"),
+        (lambda: plot.sources(DIABETES), "needs a level 'source' with at least two labels"),
         (lambda: plot.comparison(DIABETES, kind="net"), "kind='net' is not known"),
         (lambda: plot.comparison(DIABETES, reference="ridge", kind="matrix"), "all pairs"),
         (lambda: plot.best_set(DIABETES[["ridge"]]), "one model"),

@@ -29,7 +29,7 @@ def test_sources_and_a_new_one(ax):
     assert ax.lines[1].get_xdata()[0] == new["estimate"]
     box = ax.patches[0].get_extents().transformed(ax.transData.inverted())
     np.testing.assert_allclose([box.x0, box.x1], [new["lower"], new["upper"]])
-    assert named(ax.yaxis) == [*each.index, "mean of new sources"]
+    assert named(ax.yaxis) == [*each.index, "mean over new sources"]
     random = plot.sources(FLIGHTS["naive_bayes"], ax=Figure().subplots())
     assert named(random.yaxis)[-1] == "all (clustered)"
 
@@ -61,7 +61,7 @@ def test_any_number_of_sources_is_drawn(ax):
     np.testing.assert_allclose(np.sort(line.get_xdata()), np.sort(each["estimate"]))
     ranks = losses.mean(axis=1).groupby(level="source").mean().rank().to_numpy() - 1
     np.testing.assert_allclose(line.get_ydata(), ranks, atol=0.3)
-    assert named(ax.yaxis) == ["200 sources,\nbest first", "mean of new sources"]
+    assert named(ax.yaxis) == ["200 sources,\nbest first", "mean over new sources"]
     own = plot.sources(losses).figure
     assert own.get_figheight() < 12
     plt.close(own)

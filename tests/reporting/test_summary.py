@@ -1,4 +1,4 @@
-"""The verdict in sentences: who is best or tied, by how much, over what, and what to doubt."""
+"""The summary: which model is best, by how much, how sure, and its cautions."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from plotted import logged, many
 import cvstats
 from cvstats import cli
 from cvstats.errors import LogError
+from cvstats.facts import LogFacts
 from cvstats.reporting import Summary
-from cvstats.reporting.facts import facts
-from cvstats.reporting.wording import describe_basis, list_names, scale_of
+from cvstats.reporting.page import list_facts
+from cvstats.reporting.sentences import describe_basis, list_names, scale_of
 
 
 def pairs(shift=0.3, n=200, noise=0.3, models=2, levels=("fold", "point"), **attrs):
@@ -75,7 +76,7 @@ def test_the_better_of_two_models_has_its_lead_and_its_p_value():
         f"interval {-row['upper']:.3f} to {-row['lower']:.3f}, p < 0.001)."
     )
     assert "narrow" not in found.sentences[-1]
-    assert found.doubts == {}
+    assert found.cautions == {}
     assert len(found.sentences) == 3
 
 
@@ -83,9 +84,9 @@ def test_what_may_be_chance_is_tied():
     losses = pairs(0.005)
     assert cvstats.compare(losses)["p_value"].iloc[0] > 0.05
     words = " ".join(losses.cvci.summary().sentences)
-    assert "m0 and m1 are tied: m0 has the lower mean loss, but its lead of" in words
-    assert "may be chance" in words
-    assert words.endswith("; more points would narrow them.")
+    assert "m0 has a lower mean loss than m1, but its advantage of" in words
+    assert "is not statistically significant (" in words
+    assert words.endswith("; they would narrow with more test points.")
 
 
 def test_three_models_are_ranked_by_adjusted_p_values():
@@ -98,11 +99,15 @@ def test_three_models_are_ranked_by_adjusted_p_values():
         losses.cvci.summary()
         .sentences[0]
         .startswith(
-            f"{best}, with the lowest mean loss of 3 models, is tied with {other}: its lead over "
+            f"{best} has the lowest mean loss of 3 models, but is not significantly better than "
+            f"{other}: its advantage over "
         )
     )
     losses["m2"] = losses["m0"] + np.random.default_rng(4).normal(0.001, 0.3, len(losses))
-    assert "All 3 models are tied" in losses.cvci.summary().sentences[0]
+    assert (
+        "None of the 3 models is significantly worse than the best"
+        in losses.cvci.summary().sentences[0]
+    )
 
 
 @pytest.mark.parametrize("shift", np.linspace(0.01, 0.16, 6))
@@ -114,7 +119,7 @@ def test_best_and_tied_are_what_compare_finds(shift, models):
     own = table[(table["model"] == best) | (table["other"] == best)]
     p = own["p_adjusted" if "p_adjusted" in own else "p_value"]
     words = losses.cvci.summary().sentences[0]
-    assert ("tied" in words) == bool((p >= 0.05).any())
+    assert ("signific" in words) == bool((p >= 0.05).any())
     assert (f"{best} is " in words and "be chance" not in words) == bool((p < 0.05).all())
 
 
@@ -125,8 +130,8 @@ def test_many_models_are_those_that_may_be_the_best():
     close = [name for name, _ in versus.index[versus >= 0.05]]
     number = len({*kept.index[kept], *close, "model_0"})
     words = losses.cvci.summary().sentences[0]
-    assert words.startswith(f"{number} of 12 models may be the best")
-    assert "not allowing for the choice among 12 models" in words
+    assert words.startswith(f"{number} of 12 models are possibly the best")
+    assert "not adjusted for the choice among 12 models" in words
     losses["model_0"] -= 5
     assert losses.cvci.summary().sentences[0].startswith("model_0 is the best of 12 models")
 
@@ -139,7 +144,10 @@ def test_many_models_of_random_splits_are_compared_in_pairs():
     )
     losses = pd.DataFrame(rng.random((200, 11)), index, [f"m{k}" for k in range(11)])
     losses.attrs["n_train"] = 50
-    assert "All 11 models are tied" in losses.cvci.summary().sentences[0]
+    assert (
+        "None of the 11 models is significantly worse than the best"
+        in losses.cvci.summary().sentences[0]
+    )
     assert "measured on 20 splits of 57 points" in losses.cvci.summary().sentences[1]
 
 
@@ -173,13 +181,13 @@ def test_sources_are_the_sample_where_the_log_has_them():
     words = losses.cvci.summary()
     assert "measured on 200 points of 20 sources." in words.sentences[1]
     assert facts["target"] in words.sentences[2]
-    assert "few sources" in words.doubts
+    assert "few sources" in words.cautions
     whole = losses.set_index(losses.index.get_level_values("source") % 4, append=True)
     whole = whole.rename_axis(["source", "point", "fold"])
     assert cvstats.interval(whole).attrs["method"] == "clustered"
     assert "200 points of 20 sources" in whole.cvci.summary().sentences[1]
     tied = pairs(0.001, levels=("source", "point")).cvci.summary()
-    assert tied.sentences[2].endswith("; more sources would narrow them.")
+    assert tied.sentences[2].endswith("; they would narrow with more sources.")
 
 
 def test_designs_are_named():
@@ -220,7 +228,7 @@ def test_tasks_are_not_folds():
     assert repr(losses.cvci) == "<cvci: 200 points, 20 tasks, 2 models>"
     words = losses.cvci.summary().text
     assert "200 points of 20 tasks" in " ".join(words.split())
-    rows = dict(facts(losses))
+    rows = dict(list_facts(LogFacts(losses)))
     assert rows["tasks"] == "20"
     assert not {"folds", "sources"} & set(rows)
     del losses.attrs["sources_are"]
@@ -233,7 +241,7 @@ def test_a_lead_that_is_rounding_noise_is_a_draw():
     scores["b"] += 1e-15
     scores.attrs["holds"] = "scores"
     assert scores["a"].mean() != scores["b"].mean()
-    assert "a and b are tied: both have the same mean loss." in scores.cvci.summary().text
+    assert "a and b have the same mean loss." in scores.cvci.summary().text
 
 
 def test_a_draw_is_not_a_lead():
@@ -241,11 +249,13 @@ def test_a_draw_is_not_a_lead():
     two = pd.DataFrame({"a": one, "b": one.iloc[::-1].to_numpy()}, one.index)
     two.attrs = one.attrs
     first = two.cvci.summary().sentences[0]
-    assert first.startswith("a and b are tied: both have the same accuracy. The difference is 0")
+    assert first.startswith("a and b have the same accuracy. The difference is 0")
     three = two.assign(c=np.roll(two["a"], 1), d=1.0 * (np.arange(200) % 2))
     three.attrs = one.attrs
     words = three.cvci.summary().sentences[0]
-    assert words.startswith("a and b share the highest accuracy of 4 models; c may be as good.")
+    assert words.startswith(
+        "a and b share the highest accuracy of 4 models; c is not significantly worse."
+    )
     assert ". The difference is 0" in words
     two = two.assign(d=three["d"])
     two.attrs = one.attrs
@@ -279,15 +289,15 @@ def test_scores_in_the_place_of_losses_are_said_first():
     right = 1 - hits(180, 150)
     right.attrs = {}
     found = right.cvci.summary()
-    label, *_ = found.doubts
+    label, *_ = found.cautions
     assert label == "scores for losses"
-    assert found.doubts[label].startswith("Losses of 0 and 1 have the mean 0.9")
+    assert found.cautions[label].startswith("Losses of 0 and 1 have the mean 0.9")
     assert "higher_is_better=True" in found.advice[label]
-    assert "scores for losses" not in (1 - right).cvci.summary().doubts
+    assert "scores for losses" not in (1 - right).cvci.summary().cautions
     named = pairs(models=1).set_axis(["auc"], axis=1)
-    assert "losses with the name of a score" in str(named.cvci.summary()).lower()
+    assert "losses named like a score" in str(named.cvci.summary()).lower()
     lazy = xr.DataArray(1.0 * right["m0"].to_numpy(), dims="point").chunk(point=50)
-    assert "scores for losses" not in lazy.cvci.summary().doubts
+    assert "scores for losses" not in lazy.cvci.summary().cautions
 
 
 def test_cells_of_a_grid_are_counted():
@@ -301,14 +311,16 @@ def test_cells_of_a_grid_are_counted():
     assert 0 < worse < better
     first, second, third = log.cvci.summary().sentences
     assert first == (
-        f"m0 is better than m1 in {better} of 20 cells (lat and lon), worse in {worse} and tied in "
-        f"{20 - better - worse} (p ≥ 0.05 adjusted for 20 comparisons)."
+        f"m0 is better than m1 in {better} of 20 cells (lat and lon), worse in {worse} and not "
+        f"significantly different in {20 - better - worse} (p ≥ 0.05 adjusted for 20 comparisons)."
     )
     assert second.startswith("In the median cell the mean loss of m0 is 0.")
     assert second.endswith("each cell was measured on 60 points in 6-fold cross-validation.")
     assert third.startswith("The intervals are for")
     three = grid(3, shift=0.2).cvci.summary().sentences
-    assert three[0].startswith("Of 20 cells (lat and lon), models are best or tied with the best")
+    assert three[0].startswith(
+        "Among 20 cells (lat and lon), models that are best or not significantly worse than"
+    )
     assert three[1] == "Each cell was measured on 60 points in 6-fold cross-validation."
 
 
@@ -317,7 +329,8 @@ def test_all_cells_may_be_alike():
     assert first == "m0 is better than m1 in all 20 cells (lat and lon)."
     first = grid(shift=0.0).cvci.summary().sentences[0]
     assert first == (
-        "m0 and m1 are tied in all 20 cells (lat and lon); p ≥ 0.05 adjusted for 20 comparisons."
+        "m0 and m1 do not differ significantly in any of 20 cells (lat and lon); p ≥ 0.05 "
+        "adjusted for 20 comparisons."
     )
 
 
@@ -336,8 +349,11 @@ def test_masked_cells_are_left_out():
     words = log.cvci.summary()
     assert words.sentences[0] == "m0 is better than m1 in all 10 cells (lat and lon)."
     tied = grid(shift=0.0).where(lambda cells: cells["lat"] > 1).cvci.summary()
-    assert "tied in all 10 cells (lat and lon); p ≥ 0.05 adjusted for 10" in tied.sentences[0]
-    assert "no losses" not in words.doubts
+    assert (
+        "do not differ significantly in any of 10 cells (lat and lon); p ≥ 0.05 adjusted for 10"
+        in tied.sentences[0]
+    )
+    assert "no losses" not in words.cautions
 
 
 def test_a_few_cells_have_a_sentence_each():
@@ -352,7 +368,9 @@ def test_a_few_cells_have_a_sentence_each():
 def test_too_many_tests_are_not_made(monkeypatch):
     monkeypatch.setattr("cvstats.reporting.evidence.MOST_TESTS", 10)
     (first, last) = grid(3).cvci.summary().sentences
-    assert first.startswith("Of 20 cells (lat and lon) the lowest mean loss is that of m0 in 20")
+    assert first.startswith(
+        "Among 20 cells (lat and lon), the lowest mean loss is that of m0 in 20"
+    )
     assert "were not compared" in first
     assert last.startswith("The intervals are for")
 
@@ -398,7 +416,7 @@ def test_doubts_are_the_cautions_of_intervals_and_comparison():
         *cvstats.interval(losses).attrs["cautions"],
         *cvstats.compare(losses).attrs["cautions"],
     }
-    assert set(found.doubts) == labels
+    assert set(found.cautions) == labels
     assert "few points" in labels
     assert "Caution, few points: There are fewer than 30 points" in str(found)
     assert max(map(len, str(found).splitlines())) <= 88

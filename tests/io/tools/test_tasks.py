@@ -348,4 +348,4 @@ def test_several_answers_to_a_question_count_once():
     more = pd.concat([wrong, wrong.rename(lambda r: r + 4, level="repetition")])
     more.attrs = wrong.attrs
     assert not more.cvci.compare()["caution"].str.contains("unstable").any()
-    assert "more points would narrow them" in " ".join(wrong.cvci.summary().text.split())
+    assert "they would narrow with more test points" in " ".join(wrong.cvci.summary().text.split())

@@ -1,0 +1,204 @@
+"""One examination of a log, which `interval`, `diagnose`, `summary`, report and plots share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from cvstats.core.design import Design
+from cvstats.core.folds import count_folds, fold_level, is_resampled
+from cvstats.core.types import FloatArray
+from cvstats.errors import LogError
+from cvstats.intervals._recommend import recommend_method
+from cvstats.log.checks import Shapes, measure_shapes, tabulate
+from cvstats.log.log import Log, Losses
+from cvstats.log.metrics import attrs_of_log, lost_metrics
+from cvstats.log.read import read
+
+LARGE = 1_000_000
+"""Up to this many losses are held in one table, rows by columns."""
+
+SCORES = ("1 - score", "-score")
+"""Orientations of losses that were made from a score."""
+
+UNNAMED = ("loss", "long_name", "metric", "metrics")
+"""Attrs of a log of several metrics that do not describe the one it holds."""
+
+
+class LogFacts:
+    """The facts of a log; each is computed when first needed, and the log is read once.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        The log.
+    missing : {"raise", "drop"}
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+    """
+
+    def __init__(self, losses: Losses, missing: str = "raise") -> None:
+        self.losses = losses
+        self.missing = missing
+        self._results: dict[tuple[object, str], Any] = {}
+
+    def apply(self, function: Callable[..., Any], **options: Any) -> Any:
+        """Apply a function of cvstats to the log that was read, once for the same options."""
+        key = (function, repr(sorted(options.items())))
+        if key not in self._results:
+            result = function(self.log, **options)
+            self._results[key] = result.compute() if isinstance(result, xr.Dataset) else result
+        return self._results[key]
+
+    # --- the log ----------------------------------------------------------------------------------
+
+    @cached_property
+    def raw(self) -> Log:
+        """The log with its missing losses."""
+        return read(self.losses)
+
+    @cached_property
+    def log(self) -> Log:
+        """The log as methods use it."""
+        return self.raw if self.missing == "raise" else read(self.raw, missing=self.missing)
+
+    @cached_property
+    def read_error(self) -> str:
+        """Why the log cannot be read; empty if it can."""
+        try:
+            self.raw  # noqa: B018
+        except LogError as error:
+            return str(error)
+        return ""
+
+    @cached_property
+    def error(self) -> str:
+        """Why no method can use the log; empty if one can."""
+        try:
+            self.means  # noqa: B018
+        except LogError as error:
+            return str(error)
+        return ""
+
+    @cached_property
+    def n_missing(self) -> dict[str, int]:
+        """The number of missing and infinite losses of each model that has some.
+
+        Those of carried cells without any loss are not counted.
+        """
+        log, present = self.raw, self.raw.design.present
+        masked = set(log.masked().tolist())
+        found = {}
+        for model in range(len(log.labels.models)):
+            total = 0
+            for j in log.labels.columns(model).tolist():
+                if j not in masked:
+                    bad = ~np.isfinite(log.panels.column(j, 0, log.design.size))
+                    total += int(np.count_nonzero(bad if present is None else bad[present]))
+            if total:
+                found[self.name_model(model)] = total
+        return found
+
+    def drop_missing(self) -> LogFacts:
+        """Return the facts of the log without its missing losses."""
+        if self.missing == "drop" or self.read_error or not self.n_missing:
+            return self
+        facts = LogFacts(self.losses, "drop")
+        facts.raw, facts.n_missing = self.raw, self.n_missing
+        return facts
+
+    def name_model(self, model: int) -> str:
+        """Return the name of a model; empty for a single model without a name."""
+        name = self.raw.labels.models[model]
+        return "" if name is None else str(name)
+
+    # --- the design -------------------------------------------------------------------------------
+
+    @property
+    def design(self) -> Design:
+        """Which evaluation each row is."""
+        return self.log.design
+
+    @cached_property
+    def resampled(self) -> bool:
+        """Whether the log holds fits to other samples than the data."""
+        return is_resampled(self.design)
+
+    @cached_property
+    def n_folds(self) -> int:
+        """Number of folds in a repetition; 1 for logs of resampled data."""
+        return 1 if self.resampled else count_folds(self.design)
+
+    @cached_property
+    def by_source(self) -> bool:
+        """Whether the folds are the sources."""
+        return fold_level(self.design) == "source"
+
+    @cached_property
+    def n_points(self) -> int:
+        """Number of points, or of losses if points have no names."""
+        return self.design.splits().points or self.design.size
+
+    @cached_property
+    def recommended(self) -> tuple[str, str]:
+        """The method that the design calls for, and the reason."""
+        return recommend_method(self.log)
+
+    # --- the losses -------------------------------------------------------------------------------
+
+    @cached_property
+    def means(self) -> FloatArray:
+        """Mean loss of each column; NaN for an empty cell."""
+        means: FloatArray = self.log.moments(()).location[0]
+        return means
+
+    @cached_property
+    def table(self) -> FloatArray | None:
+        """The losses, rows by columns; None for many, for scores, and for those of a metric."""
+        log, design = self.log, self.design
+        large = design.size * log.panels.width > LARGE
+        return None if large or design.scores or design.metric else tabulate(log, None)
+
+    @cached_property
+    def shapes(self) -> Shapes:
+        """The distribution of the losses in each column."""
+        present = self.design.present
+        found = np.full((self.log.panels.width, len(Shapes._fields)), np.nan)
+        for j, column in enumerate(self.log.columns()):
+            if column is not None:
+                found[j] = measure_shapes(column if present is None else column[present])
+        return Shapes(*found.T)
+
+    # --- what the numbers are ---------------------------------------------------------------------
+
+    @cached_property
+    def attrs(self) -> dict[Any, Any]:
+        """The attrs of the log, those of the first variable of a Dataset included.
+
+        Of several metrics they describe the one that the log holds; if no label names it, neither
+        its name nor its direction is known.
+        """
+        variables = list(getattr(self.losses, "data_vars", {}).values())
+        attrs = {**(variables[0].attrs if variables else {}), **attrs_of_log(self.losses)}
+        if self.lost_metrics:
+            return {name: fact for name, fact in attrs.items() if name not in UNNAMED}
+        return attrs
+
+    @cached_property
+    def lost_metrics(self) -> list[Hashable]:
+        """The metrics of which the log holds one, if no label names it."""
+        return lost_metrics(self.losses)
+
+    @cached_property
+    def is_score(self) -> bool:
+        """Whether the losses were made from one score, of which more is better."""
+        named = isinstance(self.attrs.get("metric"), str)
+        return named and self.attrs.get("orientation") in SCORES
+
+
+def examine(losses: Losses | LogFacts, missing: str = "raise") -> LogFacts:
+    """Return the facts of a log; those of a log that was examined before are kept."""
+    return losses if isinstance(losses, LogFacts) else LogFacts(losses, missing)

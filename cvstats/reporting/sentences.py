@@ -1,0 +1,607 @@
+"""The summary of a log in sentences, and numbers and designs in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from html import escape
+from math import inf
+from textwrap import fill
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cvstats.core.cautions import Caution
+from cvstats.diagnostics import CHECKS, names_a_score
+from cvstats.errors import LogError
+from cvstats.facts import LogFacts
+from cvstats.formatting import count_decimals, format_value, printable, result_frame
+from cvstats.intervals.out_of_source import FIXED_TARGET
+from cvstats.large.frames import later
+from cvstats.log.log import Losses
+from cvstats.log.read import is_dask_frame
+from cvstats.metrics import METRICS
+from cvstats.options import Missing, check_alpha, whole_number
+from cvstats.reporting.evidence import Evidence
+from cvstats.scores import score
+
+NAMES = {
+    "1 - accuracy": "error rate",
+    "absolute error": "mean absolute error",
+    "brier": "Brier score",
+    "loss": "mean loss",
+    "percentage error": "mean percentage error",
+    "squared error": "mean squared error",
+    "zero one": "error rate",
+}
+"""What the mean of a loss is called, where it is not "mean" and the name of the loss."""
+
+SHORT = {"acc": "accuracy", "acc_norm": "normalized accuracy", "em": "exact match"}
+"""Names of scores in the logs of benchmarks, in words."""
+
+SHARES = ("accuracy", "balanced accuracy", "error rate", "exact match", "normalized accuracy")
+"""Shares of points, written in percent."""
+
+SHARE, ANY = (0.0, 1.0), (-inf, inf)
+"""What a share, and any number, may be."""
+
+LOSS_WORDS = ("mean loss", "expected loss", "expected risk", "test error", "risk", "loss")
+"""What targets call what is estimated; the longest come first."""
+
+NAMED = 4
+"""So many names are listed; of more, the others are counted."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The loss of a log, or the score that it was made from: name, units and direction."""
+
+    name: str
+    orientation: str = "error"
+    units: str = ""
+    bounds: tuple[float, float] = (-inf, inf)
+    """No value is outside of these, and no interval for one is written as if it might be."""
+
+    @property
+    def larger(self) -> bool:
+        """Whether larger values are better."""
+        return self.orientation != "error"
+
+    @property
+    def percent(self) -> bool:
+        """Whether values are shares, written in percent."""
+        return is_share(self.name)
+
+    @property
+    def unit_words(self) -> str:
+        """The units with a space before them, to be put after a number."""
+        return f" {self.units}" if self.units else ""
+
+    def value(self, loss: float, decimals: int) -> str:
+        """Write the value that belongs to a mean loss."""
+        shown = score(loss, self.orientation) if self.larger else loss
+        return self._write(shown, decimals) + ("%" if self.percent else "")
+
+    def difference(self, value: float, decimals: int) -> str:
+        """Write a difference of two values."""
+        text = self._write(value, decimals)
+        return f"{text} percentage points" if self.percent else text
+
+    def range(self, lower: float, upper: float, decimals: int, *, of_values: bool) -> str:
+        """Write limits: of values, from which the loss is turned, or of a difference."""
+        if of_values and self.larger:
+            lower, upper = (score(limit, self.orientation) for limit in (upper, lower))
+        if of_values:
+            lower, upper = max(lower, self.bounds[0]), min(upper, self.bounds[1])
+        ends = [self._write(limit, decimals) for limit in (lower, upper)]
+        return " to ".join(f"{end}%" for end in ends) if self.percent and of_values else (
+            " to ".join(ends)
+        )  # fmt: skip
+
+    def _write(self, number: float, decimals: int) -> str:
+        if self.percent:
+            number, decimals = 100 * number, max(0, decimals - 2)
+        return format_value(number + 0.0, "estimate", decimals, "auto").replace("-", "−")
+
+
+def is_share(words: str) -> bool:
+    """Whether a score, or each of several, is a share of points."""
+    return set(words.split(" or ")) <= set(SHARES)
+
+
+def bounds_of(words: str) -> tuple[float, float]:
+    """Say between which numbers the values of a score or a loss lie, as far as its name shows."""
+    return SHARE if is_share(words) else ANY
+
+
+def scale_of(noted: Mapping[Any, Any], facts: Mapping[Any, Any]) -> Scale:
+    """Read off the attrs of a log and of its result what the numbers are."""
+    named = {**facts, **noted}
+    metric, orientation = named.get("metric"), named.get("orientation")
+    units = str(named.get("units", ""))
+    units = "" if units in ("1", "None") else units
+    if isinstance(metric, str) and orientation is not None:
+        if metric in METRICS:
+            return Scale(METRICS[metric].words, str(orientation), units, METRICS[metric].range)
+        words = " or ".join(
+            SHORT.get(name, name.replace("_", " ")) for name in metric.split(" or ")
+        )
+        return Scale(words, str(orientation), units, bounds_of(words))
+    loss = str(named.get("long_name") or named.get("loss") or "loss").replace("_", " ")
+    for start, turned in (("1 - ", "1 - score"), ("-", "-score")):
+        if loss.startswith(start) and len(loss) > len(start):
+            words = loss.removeprefix(start)
+            return Scale(words, turned, units, bounds_of(words))
+    known = NAMES.get(loss) or (loss if loss.endswith((" score", " rate")) else f"mean {loss}")
+    words = known.removeprefix("mean ") if loss.startswith("mean ") else known
+    return Scale(words, "error", units, bounds_of(words))
+
+
+def describe_basis(facts: Mapping[Any, Any]) -> str:
+    """Describe what was evaluated, by the counts in the attrs of a result."""
+    whole = {name: facts[name] for name in facts if isinstance(facts[name], (int, float))}
+    points = f"{whole['n_points']:,.0f} points" if "n_points" in whole else ""
+    times = int(whole.get("n_repetitions", 1))
+    again = f"{times:,} repetitions of " if times > 1 else ""
+    method = facts.get("method")
+    groups = whole.get("n_sources", whole.get("n_clusters"))
+    if groups is not None:
+        tasks = facts.get("sources_are") == "fixed"
+        return f"{points} of {groups:,.0f} {'tasks' if tasks else 'sources'}"
+    if facts.get("holds") == "scores" and "n_splits" in whole:
+        size = whole.get("n_test", 1.0)  # 1 where only their share of the points is known
+        each = f" of {'' if size == int(size) else 'about '}{size:,.0f} points" * (size > 1)
+        return f"{whole['n_splits']:,.0f} test sets{each}"
+    if method == "holdout":
+        return f"one test set of {points}" + (f", evaluated {times:,} times" if times > 1 else "")
+    if method == "wald" and points and "n_folds" in whole:
+        alone = whole["n_folds"] == whole["n_points"]
+        what = "leave-one-out" if alone else f"{whole['n_folds']:,.0f}-fold"
+        return f"{points} in {again}{what} cross-validation"
+    if "n_splits" in whole and "n_divisions" not in whole:
+        return f"{whole['n_splits']:,.0f} splits" + (f" of {points}" if points else "")
+    reason = str(facts.get("reason", "")).partition(";")[0].partition(":")[0]
+    return f"{points} ({reason})" if points and reason else points or reason
+
+
+def describe_target(target: str, scale: Scale) -> str:
+    """Describe the target: of a score by its name, of a loss without "risk"."""
+    if not scale.larger:
+        return target.replace("risk", "error")
+    words = next((words for words in LOSS_WORDS if words in target), None)
+    return target if words is None else target.replace(words, scale.name)
+
+
+def p_words(p: float) -> str:
+    """Write a p-value for a sentence."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
+
+
+def join_words(words: Sequence[str]) -> str:
+    """Join words by commas, and the last one by "and"."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
+def list_names(names: Sequence[str]) -> str:
+    """List some names, and count the others."""
+    if len(names) <= NAMED:
+        return join_words(names)
+    return join_words([*names[: NAMED - 1], f"{len(names) - NAMED + 1:,} more"])
+
+
+SCORES = "CVS022"
+"""The check that finds scores in the place of losses."""
+
+FEW_CELLS = 3
+"""Up to so many cells have a sentence each."""
+WIDTH = 88
+
+
+@dataclass(frozen=True, repr=False)
+class Summary:
+    """At most three sentences about a log, and its cautions.
+
+    Parameters
+    ----------
+    sentences : tuple of str
+        Which model is best or tied, by how much, how large the error is, and over what.
+    cautions : mapping
+        The label of each caution that occurs, and its sentence.
+    advice : mapping
+        The same labels, and what to do.
+    """
+
+    sentences: tuple[str, ...]
+    cautions: Mapping[str, str] = field(default_factory=dict)
+    advice: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """The sentences alone, as a paragraph."""
+        return fill(printable(" ".join(self.sentences)), WIDTH, break_on_hyphens=False)
+
+    def __str__(self) -> str:
+        """Write the sentences as a paragraph, and below it a paragraph for each caution."""
+        cautions = (
+            f"Caution, {label}: {sentence} {self.advice[label]}"
+            for label, sentence in self.cautions.items()
+        )
+        return "\n".join([self.text, *(fill(words, WIDTH) for words in cautions)])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """Write the sentences as a paragraph of HTML, and the cautions as a list."""
+        text = f"<p>{escape(printable(' '.join(self.sentences)))}</p>"
+        cautions = "".join(
+            f"<li>{escape(f'{sentence} {self.advice[label]}')}</li>"
+            for label, sentence in self.cautions.items()
+        )
+        return f"{text}<ul>{cautions}</ul>" if cautions else text
+
+
+def summary(
+    losses: Losses, *, alpha: float = 0.05, seed: int = 0, missing: Missing = "raise"
+) -> Any:
+    """Summarize a log in at most three sentences: which model is best, by how much, how sure.
+
+    The target is that of the interval that `interval` recommends for this log; the last sentence
+    names it. A model is called better than another if ``p_adjusted < alpha`` in `compare` of all
+    pairs with its default options, and not significantly different otherwise.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        Any loss log.
+    alpha : float, optional
+        One minus the level of intervals and tests.
+    seed : int, optional
+        The seed of the draws of `best_set`, where there are more than ten models.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    Summary
+        ``sentences``, ``cautions`` (those that occur, by label) and ``advice``; it prints as
+        a paragraph and is HTML in a notebook. Of a frame of dask it is delayed.
+
+    Raises
+    ------
+    LogError
+        If there is no interval for this log. If there is one but no comparison, the sentences
+        state that the models were not compared.
+
+    Notes
+    -----
+    With more than ten models, the possibly best ones are determined in place of all pairs: the
+    models of `best_set`, and those whose difference from the smallest mean loss is not significant
+    at level alpha by itself. Carried cells, such as those of a map, are counted, and up to three
+    are described; p-values are then adjusted for all pairs in all cells. If losses were made from
+    a score, the sentences are about the score, and larger is better. Numbers are rounded to two
+    digits of the smallest standard error, ``10^-d``.
+
+    References
+    ----------
+    Holm (1979), Scandinavian Journal of Statistics 6(2), 65-70.
+    Lei (2020), JASA 115(532), 1978-1997, doi:10.1080/01621459.2019.1672556.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("diabetes")
+    >>> losses = cvstats.losses(log, prediction=["ridge", "random_forest"])
+    >>> losses.cvci.summary()
+    ridge has a lower mean squared error than random_forest, but its advantage of 182 is not
+    statistically significant (95% interval −21 to 385, p = 0.079). The mean squared error
+    of ridge is 3,006 (95% interval 2,640 to 3,372), measured on 442 points in 10
+    repetitions of 10-fold cross-validation. The intervals are for the average test error of
+    the models trained in this cross-validation; they would narrow with more test points.
+    """
+    check_alpha(alpha)
+    whole_number("seed", seed, 0)
+    if is_dask_frame(losses):
+        ask = partial(summary, alpha=alpha, seed=seed)
+        return later(losses, ask, pairs=True, missing=missing)
+    return summarize_evidence(Evidence(LogFacts(losses, missing), alpha, seed))
+
+
+def summarize_evidence(evidence: Evidence) -> Summary:
+    """Write the sentences of a summary, and gather its cautions."""
+    cells, models = len(evidence.cells), len(evidence.models)
+    if not cells:
+        sentences = ["No cell of this log holds any loss."]
+    elif cells == 1:
+        sentences = describe_cell(evidence, 0, "")
+    elif models > 1 and cells <= FEW_CELLS:
+        sentences = [
+            describe_cell(evidence, at, f"At {name}, ")[0]
+            for at, name in enumerate(evidence.cell_names())
+        ]
+    elif models > 1:
+        sentences = describe_winners(evidence)
+    else:
+        sentences = describe_range(evidence)
+    if cells and len(sentences) < 3:
+        sentences += describe_scope(evidence)
+    cautions = list_cautions(evidence)
+    label, scores = CHECKS[SCORES].title.lower(), find_scores(evidence)
+    said, advised = ({label: scores}, {label: CHECKS[SCORES].advice}) if scores else ({}, {})
+    if lost := evidence.facts.lost_metrics:
+        said["metric not named"] = (
+            f"This is part of a log of several metrics ({join_words([*map(str, lost)])}), and "
+            f"no label shows which one it is."
+        )
+        advised["metric not named"] = (
+            f"Keep the level: log.xs({lost[0]!r}, level='metric', drop_level=False)."
+        )
+    return Summary(
+        tuple(sentences[:3]),
+        said | {caution.label: caution.sentence for caution in cautions},
+        advised | {caution.label: caution.advice for caution in cautions},
+    )
+
+
+def find_scores(evidence: Evidence) -> str:
+    """Describe losses that look like scores, which are better when larger; empty if not.
+
+    Only numbers above 1/2, and models with the name of a score, are worth another pass.
+    """
+    if not (evidence.estimate > 0.5).all() and not any(map(names_a_score, evidence.models)):
+        return ""
+    try:
+        found = list(CHECKS[SCORES].find(evidence.facts.drop_missing()))
+    except LogError:  # not in memory
+        return ""
+    return f"{found[0].words[:1].upper()}{found[0].words[1:]}." if found else ""
+
+
+def list_cautions(evidence: Evidence) -> list[Caution]:
+    """List the cautions of the intervals and of the comparison."""
+    tables = [result_frame(evidence.intervals)]
+    if evidence.comparison is not None:
+        tables.append(result_frame(evidence.comparison))
+    found = {label for table in tables for label in table.attrs.get("cautions", {})}
+    masked = Caution.NO_LOSSES.label  # that is seen
+    return [caution for caution in Caution if caution.label in found - {masked}]
+
+
+def describe_cell(evidence: Evidence, cell: int, before: str) -> list[str]:
+    """Describe the verdict of one cell, and then the error of its best model."""
+    scale = scale_of_cell(evidence, cell)
+    best = int(evidence.best[cell])
+    name = evidence.names[best]
+    lower, upper = (evidence.spread(side)[cell, best] for side in ("lower", "upper"))
+    row = {"estimate": evidence.estimate[cell, best], "lower": lower, "upper": upper}
+    decimals = count_decimals(pd.DataFrame({**row, "se": [evidence.spread("se")[cell, best]]}))
+    value = scale.value(evidence.estimate[cell, best], decimals)
+    limits = ""
+    if not np.isnan(lower + upper):
+        ends = scale.range(lower, upper, decimals, of_values=True)
+        limits = f" ({level_of(evidence)} interval {ends})"
+    basis = describe_basis(facts_of_basis(evidence))
+    error = f"the {scale.name} of {name} is {value}{scale.unit_words}{limits}, measured on {basis}."
+    if len(evidence.models) == 1:
+        return [capitalize(before + error)]
+    return [capitalize(before + describe_lead(evidence, cell, scale)), capitalize(error)]
+
+
+def describe_lead(evidence: Evidence, cell: int, scale: Scale) -> str:
+    """Write which model is best, by how much, and how sure this is."""
+    models, best = len(evidence.models), int(evidence.best[cell])
+    name = evidence.names[best]
+    most, more = ("highest", "higher") if scale.larger else ("lowest", "lower")
+    pairs = evidence.pairs
+    if pairs is None:
+        return (
+            f"{name} has the {most} {scale.name} of {models:,} models, which were not compared, so "
+            f"the difference may be due to chance."
+        )
+    order = np.argsort(evidence.estimate[cell], kind="stable")
+    others = [int(j) for j in order if j != best and not np.isnan(evidence.estimate[cell, j])]
+    tied = [j for j in others if evidence.tied[cell, j]]
+    rival = (tied or others)[0]
+    decimals = count_decimals(result_frame(evidence.comparison))
+    lead = scale.difference(pairs.lead[cell, best, rival], decimals) + scale.unit_words
+    limits = scale.range(
+        pairs.lower[cell, best, rival], pairs.upper[cell, best, rival], decimals, of_values=False
+    )
+    sure = f"({level_of(evidence)} interval {limits}{describe_p(evidence, cell, best, rival)})"
+    other = evidence.names[rival]
+    noise = 1e-12 * np.nanmax(np.abs(evidence.estimate[cell]))
+    if abs(pairs.lead[cell, best, rival]) <= noise:
+        return describe_draw(
+            evidence, cell, scale, rival, tied, f"The difference is {lead} {sure}."
+        )
+    if not tied and models == 2:
+        return f"{name} is better than {other}: its {scale.name} is {more} by {lead} {sure}."
+    if not tied:
+        return (
+            f"{name} is the best of {models:,} models: its {scale.name} is {more} than that of "
+            f"{other}, the next, by {lead} {sure}."
+        )
+    if models == 2:
+        who = f"{name} has a {more} {scale.name} than {other}"
+    elif not evidence.all_pairs:
+        which = f" ({list_names([evidence.names[j] for j in [best, *tied]])})"
+        who = (
+            f"{len(tied) + 1:,} of {models:,} models are possibly the best"
+            f"{which if len(tied) < NAMED else ''}: {name} has the {most} {scale.name}"
+        )
+    elif len(tied) == models - 1:
+        who = (
+            f"None of the {models:,} models is significantly worse than the best: {name} has the "
+            f"{most} {scale.name}"
+        )
+    else:
+        names = list_names([evidence.names[j] for j in tied])
+        who = (
+            f"{name} has the {most} {scale.name} of {models:,} models, but is not significantly "
+            f"better than {names}"
+        )
+        return (
+            f"{who}: its advantage over {other} of {lead} is not statistically significant {sure}."
+        )
+    over = "" if models == 2 else f" over {other}"
+    return f"{who}, but its advantage{over} of {lead} is not statistically significant {sure}."
+
+
+def describe_draw(
+    evidence: Evidence, cell: int, scale: Scale, rival: int, tied: list[int], sure: str
+) -> str:
+    """Describe two best models of the same error, and list others that are not clearly worse."""
+    models, best = len(evidence.models), int(evidence.best[cell])
+    most = "highest" if scale.larger else "lowest"
+    who = f"{evidence.names[best]} and {evidence.names[rival]}"
+    if models == 2:
+        return f"{who} have the same {scale.name}. {sure}"
+    others = [evidence.names[j] for j in tied if j != rival]
+    rest = (
+        f"; {list_names(others)} {'is' if len(others) == 1 else 'are'} not significantly worse"
+        if others
+        else ""
+    )
+    return f"{who} share the {most} {scale.name} of {models:,} models{rest}. {sure}"
+
+
+def describe_p(evidence: Evidence, cell: int, best: int, rival: int) -> str:
+    """Write the p-value of a difference, and what it is adjusted for."""
+    pairs = evidence.pairs
+    if not evidence.all_pairs:
+        return f", not adjusted for the choice among {len(evidence.models):,} models"
+    if pairs is None or np.isnan(pairs.p[cell, best, rival]):
+        return ""
+    tests = evidence.n_tests
+    words = p_words(float(pairs.p[cell, best, rival]))
+    return f", {words}" + (f" adjusted for {tests:,} comparisons" if tests > 1 else "")
+
+
+def describe_winners(evidence: Evidence) -> list[str]:
+    """Count the cells in which models are best or not significantly worse."""
+    count, where = len(evidence.cells), f"{len(evidence.cells):,} cells ({cells_of(evidence)})"
+    wins = np.bincount(evidence.best, minlength=len(evidence.models))
+    names = evidence.names
+    most = "highest" if scale_of_cell(evidence, 0).larger else "lowest"
+    name = scale_of_cell(evidence, 0).name
+    if evidence.pairs is None:
+        order = np.argsort(-wins, kind="stable")
+        words = [f"{names[j]} in {wins[j]:,}" for j in order if wins[j]]
+        return [
+            f"Among {where}, the {most} {name} is that of {list_names(words)}; the models were not "
+            f"compared, so the differences may be due to chance."
+        ]
+    alone = evidence.tied.sum(axis=1) == 1
+    clear = np.bincount(evidence.best[alone], minlength=len(names))
+    chance = f"p ≥ {evidence.alpha:g} adjusted for {evidence.n_tests:,} comparisons"
+    basis = f"each cell was measured on {describe_basis(facts_of_basis(evidence))}"
+    if len(names) == 2:
+        one, two = (int(j) for j in np.argsort(-clear, kind="stable"))
+        lead = describe_median_lead(evidence, one, two)
+        if not clear.any():
+            return [
+                f"{names[one]} and {names[two]} do not differ significantly in any of {where}; "
+                f"{chance}.",
+                f"{lead}; {basis}.",
+            ]
+        counts = [f"worse in {clear[two]:,}"] if clear[two] else []
+        counts += (
+            [f"not significantly different in {count - clear.sum():,} ({chance})"]
+            if clear.sum() < count
+            else []
+        )
+        which = f"all {where}" if clear[one] == count else f"{clear[one]:,} of {where}"
+        first = f"{names[one]} is better than {names[two]} in {which}"
+        return [f"{', '.join([first, *counts[:-1]])} and {counts[-1]}." if counts else f"{first}.",
+                f"{lead}; {basis}."]  # fmt: skip
+    best_or_tied = evidence.tied.sum(axis=0)
+    order = np.argsort(-best_or_tied, kind="stable")
+    words = [
+        f"{names[j]} in {best_or_tied[j]:,}" + (f" (alone in {clear[j]:,})" if clear[j] else "")
+        for j in order
+        if best_or_tied[j]
+    ]
+    return [
+        capitalize(
+            f"among {where}, models that are best or not significantly worse than the best "
+            f"({chance}): {list_names(words)}."
+        ),
+        f"E{basis[1:]}.",
+    ]
+
+
+def describe_median_lead(evidence: Evidence, one: int, two: int) -> str:
+    """Describe by how much a model is better in the median cell."""
+    scale, pairs = scale_of_cell(evidence, 0), evidence.pairs
+    middle = 0.0 if pairs is None else float(np.nanmedian(pairs.lead[:, one, two]))
+    decimals = count_decimals(result_frame(evidence.comparison))
+    size = scale.difference(abs(middle), decimals) + scale.unit_words
+    more = "higher" if scale.larger == (middle > 0) else "lower"
+    return (
+        f"In the median cell the {scale.name} of {evidence.names[one]} is {size} {more} than that "
+        f"of {evidence.names[two]}"
+    )
+
+
+def describe_range(evidence: Evidence) -> list[str]:
+    """Describe the errors of one model in many cells."""
+    scale, estimate = scale_of_cell(evidence, 0), evidence.estimate[:, 0]
+    decimals = count_decimals(evidence.frame)
+    ends = sorted((float(np.min(estimate)), float(np.max(estimate))), reverse=scale.larger)
+    low, high = (scale.value(end, decimals) for end in ends)
+    middle = scale.value(float(np.median(estimate)), decimals)
+    half = (evidence.spread("upper") - evidence.spread("lower"))[:, 0] / 2
+    width = scale.difference(float(np.nanmedian(half)), decimals)
+    return [
+        capitalize(
+            f"the {scale.name} of {evidence.names[0]} is from {low} to {high}{scale.unit_words} in "
+            f"{len(estimate):,} cells ({cells_of(evidence)}), and {middle} in the median cell."
+        ),
+        f"The {level_of(evidence)} interval of the median cell is ±{width}; each "
+        f"cell was measured on {describe_basis(facts_of_basis(evidence))}.",
+    ]
+
+
+def describe_scope(evidence: Evidence) -> list[str]:
+    """Name the target of the intervals, and what would narrow those of similar models."""
+    several = len(evidence.models) > 1 or len(evidence.cells) > 1
+    what = "The intervals are" if several else "The interval is"
+    groups = {"n_sources", "n_clusters"} & set(evidence.attrs)
+    drawn = evidence.attrs.get("target") != FIXED_TARGET
+    unit = "sources" if groups and drawn else "test points"
+    tied = several and bool((evidence.tied.sum(axis=1) > 1).any())
+    more = f"; they would narrow with more {unit}" if tied and len(evidence.models) > 1 else ""
+    target = describe_target(str(evidence.attrs["target"]), scale_of_cell(evidence, 0))
+    return [f"{what} for the {target}{more}."]
+
+
+def facts_of_basis(evidence: Evidence) -> dict[Any, Any]:
+    """Gather what the result and the log say about what was evaluated."""
+    noted = evidence.facts.attrs
+    return {**evidence.attrs, "holds": noted.get("holds"), "sources_are": noted.get("sources_are")}
+
+
+def scale_of_cell(evidence: Evidence, cell: int) -> Scale:
+    """Find out what the numbers of a cell are: each cell may be of another metric."""
+    noted = evidence.facts.attrs
+    several = noted.get("metrics")
+    if isinstance(several, Mapping) and "metric" in evidence.dims:
+        label = evidence.cells[cell][evidence.dims.index("metric")]
+        return scale_of(several.get(label, {}), {})
+    return scale_of(noted, {} if evidence.facts.lost_metrics else evidence.attrs)
+
+
+def cells_of(evidence: Evidence) -> str:
+    """Name the dimensions of the cells."""
+    return join_words(evidence.dims)
+
+
+def level_of(evidence: Evidence) -> str:
+    """Write the level of the intervals."""
+    return f"{100 * (1 - evidence.alpha):g}%"
+
+
+def capitalize(text: str) -> str:
+    """Begin a sentence with a capital, unless it begins with the name of a model."""
+    return text[:1].upper() + text[1:] if text.startswith(("the ", "of ", "among ")) else text
