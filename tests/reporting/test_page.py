@@ -371,7 +371,7 @@ def test_slices_of_a_grid_and_a_grid_of_one_dimension():
     assert "Map of the difference at lead=a" in text
     line = log.isel(lat=0, lon=0, drop=True).isel(lead=[0, 1, 2, 3] * 4)
     line = cvstats.report(line.assign_coords(lead=np.arange(16)))
-    assert "bands 95% intervals" in line
+    assert "bands pointwise 95% intervals" in line
     alone = cvstats.report(log.isel(lat=0, lon=0, model=0, drop=True))
     assert '<th scope="col">lead</th>' in alone
     assert row_of(alone, "a")
