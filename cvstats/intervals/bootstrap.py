@@ -26,14 +26,14 @@ from cvstats.log.bootstrap import (
     BootstrapCounts,
     Rates,
     Resample,
+    apparent_fit,
     code_of,
+    count_draws,
     counts_and_odd,
     draws,
     leave_one_out_means,
     no_information_of,
-    own_fit,
     resamples,
-    tally,
     without_undrawn,
 )
 from cvstats.log.gaps import answer_cells
@@ -108,7 +108,7 @@ def one_sample(design: Design, made: str) -> str | None:
             f"Take one of them, 0 being the data: {design.take('sample')}; or use "
             f"interval(losses), which uses all of them."
         )
-    samples = design.number("repetition") - (own_fit(design) is not None)
+    samples = design.number("repetition") - (apparent_fit(design) is not None)
     if samples < 2:
         return f"the log has {samples} bootstrap sample{'s'[: samples != 1]}. {made}"
     return None
@@ -118,8 +118,8 @@ def bootstrap_samples(design: Design) -> str | None:
     """Ask for bootstrap samples whose out-of-bag points were evaluated."""
     if (words := one_sample(design, MADE)) is not None:
         return words
-    groups, found = tally(design)
-    if not found[groups[:, 1] != own_fit(design), 0].any():
+    groups, found = count_draws(design)
+    if not found[groups[:, 1] != apparent_fit(design), 0].any():
         return (
             f"the log has no evaluation out of bag (count 0). A log of case cross-validation "
             f"is what case_bootstrap is for; {MADE}"
@@ -131,7 +131,7 @@ def bootstrap_with_apparent_error(design: Design) -> str | None:
     """Ask for the same and for the fit on the sample itself."""
     if (words := bootstrap_samples(design)) is not None:
         return words
-    if own_fit(design) is None:
+    if apparent_fit(design) is None:
         found = (
             "no repetition 0"
             if code_of(design, "repetition", 0) is None
@@ -148,8 +148,8 @@ def case_bootstrap_samples(design: Design) -> str | None:
     """Ask for bootstrap samples in each of which every point drawn was left out once."""
     if (words := one_sample(design, MADE_OF_CASES)) is not None:
         return words
-    groups, found = tally(design)
-    if found[groups[:, 1] != own_fit(design), 0].any():
+    groups, found = count_draws(design)
+    if found[groups[:, 1] != apparent_fit(design), 0].any():
         return (
             f"the log has evaluations out of bag (count 0). Expected each point of a bootstrap "
             f"sample to be tested by a model that was trained without its copies. Out-of-bag "
@@ -170,7 +170,7 @@ def two_stage_samples(design: Design) -> str | None:
             f"its level 'sample' has the labels {shown}. Expected 0 for the data and two outer "
             f"samples or more; {MADE_OF_SAMPLES}"
         )
-    groups, found = tally(design)
+    groups, found = count_draws(design)
     own = groups[:, 1] == code_of(design, "repetition", 0)
     labels = design.levels["sample"].labels
     for code in np.unique(groups[:, 0]).tolist():
@@ -209,15 +209,15 @@ def point_means(bags: BootstrapCounts, losses: FloatArray) -> tuple[float, Float
     not read. Points (0 where never out of bag) and fits are taken about the overall mean.
     """
     n = bags.counts.shape[1]
-    origin = float(losses[bags.first])
+    origin = float(losses[bags.first_out])
     sums, fits = np.zeros(n), np.empty(len(bags.counts))
     for slab in bags.slabs:
-        apart = np.where(bags.out(slab), losses[slab] - origin, 0.0)
+        apart = np.where(bags.out_of_bag(slab), losses[slab] - origin, 0.0)
         sums += apart.sum(axis=0)
         fits[slab] = apart.sum(axis=1)
-    used = bags.times > 0
+    used = bags.times_out > 0
     point = np.zeros(n)
-    np.divide(sums, bags.times, out=point, where=used)
+    np.divide(sums, bags.times_out, out=point, where=used)
     level = point[used].mean()
     point[used] -= level
     return origin + level, point, fits / n - level * bags.share
@@ -238,7 +238,7 @@ def estimate_out_of_bag(
     The noise is the part of it that a finite number of samples adds: the variance that each
     ``D_i`` has if counts and ``q_b`` of a sample are independent.
     """
-    n, used = bags.counts.shape[1], bags.times > 0
+    n, used = bags.counts.shape[1], bags.times_out > 0
     if used.sum() < 2:
         raise LogError(
             f"{used.sum()} of the {n:,} points is out of bag in some sample. Expected two or "
@@ -250,7 +250,7 @@ def estimate_out_of_bag(
     if monte_carlo == "kept":
         fits += error[:, None] * bags.share  # as printed: their mean level is noise, no signal
     products, squares = bags.covary(fits)
-    point, times = point[:, used], bags.times[used]
+    point, times = point[:, used], bags.times_out[used]
     derivative = (2 + 1 / (n - 1)) * point / n + products[:, used] / times
     scale = n / used.sum()
     variance = scale * (derivative**2).sum(axis=1)
@@ -370,9 +370,9 @@ def percentile_interval(
 
 def apparent_error(data: Resample, values: FloatArray) -> float:
     """Mean loss of the fit on a data set itself, weighted by how often each point is in it."""
-    if data.own is None:
+    if data.apparent is None:
         return np.nan
-    return float(weighted_means(data.own, data.own_losses(values))[0])
+    return float(weighted_means(data.apparent, data.apparent_losses(values))[0])
 
 
 def measure_samples(log: Log, data: Sequence[Resample], measure: Measure, width: int) -> FloatArray:
@@ -389,10 +389,10 @@ def measure_of(correction: str) -> Measure:
 
     def error(data: Resample, values: FloatArray) -> tuple[float, ...]:
         apparent, losses = apparent_error(data, values), data.losses(values)
-        if correction != "harrell" or data.own is None:
+        if correction != "harrell" or data.apparent is None:
             return apparent, out_of_bag_error(data.bags, losses)
         own = weighted_means(data.bags, losses)
-        whole = weighted_means(data.bags, losses, data.own.counts)
+        whole = weighted_means(data.bags, losses, data.apparent.counts)
         return apparent, subtract_optimism(apparent, own, whole)
 
     return error
@@ -416,7 +416,7 @@ def overfitting_caution(apparent: FloatArray, error: FloatArray, least: float) -
 
 def never_out_caution(data: Sequence[Resample], correction: str) -> int:
     """Caution where some point of some data set is in all of its samples."""
-    if correction == "harrell" or all((one.bags.times > 0).all() for one in data):
+    if correction == "harrell" or all((one.bags.times_out > 0).all() for one in data):
         return 0
     return int(Caution.NEVER_OUT_OF_BAG)
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
 from numbers import Real
 from typing import Any, TypeAlias, TypeVar, cast
@@ -33,7 +33,7 @@ SLAB = 1 << 17
 
 @dataclass(frozen=True, eq=False)
 class BootstrapCounts:
-    """Who is in the samples of the fits of one data set.
+    """Which points are in the samples of the fits of one data set.
 
     Parameters
     ----------
@@ -53,36 +53,36 @@ class BootstrapCounts:
         step = max(1, SLAB // max(points, 1))
         return (slice(start, start + step) for start in range(0, fits, step))
 
-    def out(self, slab: slice) -> MaskArray:
-        """Tell which evaluations of some fits are out of bag."""
+    def out_of_bag(self, slab: slice) -> MaskArray:
+        """Find which evaluations of some fits are out of bag."""
         out: MaskArray = self.counts[slab] == 0
         return out if self.here is None else out & self.here[slab]
 
     @cached_property
-    def times(self) -> FloatArray:
+    def times_out(self) -> FloatArray:
         """How many fits have each point out of bag."""
         total = np.zeros(self.counts.shape[1])
         for slab in self.slabs:
-            total += self.out(slab).sum(axis=0)
+            total += self.out_of_bag(slab).sum(axis=0)
         return total
 
     @cached_property
     def share(self) -> FloatArray:
         """Share of the points that each fit has out of bag."""
-        return np.concatenate([self.out(slab).mean(axis=1) for slab in self.slabs])
+        return np.concatenate([self.out_of_bag(slab).mean(axis=1) for slab in self.slabs])
 
     @cached_property
-    def usual(self) -> FloatArray:
+    def mean_counts(self) -> FloatArray:
         """Mean count of each point."""
-        usual: FloatArray = self.counts.mean(axis=0)
-        return usual
+        mean_counts: FloatArray = self.counts.mean(axis=0)
+        return mean_counts
 
     @cached_property
-    def first(self) -> tuple[int, int]:
+    def first_out(self) -> tuple[int, int]:
         """Find an evaluation that is out of bag."""
-        point = int((self.times > 0).argmax())
+        point = int((self.times_out > 0).argmax())
         for slab in self.slabs:
-            fits = np.flatnonzero(self.out(slab)[:, point])
+            fits = np.flatnonzero(self.out_of_bag(slab)[:, point])
             if len(fits):
                 return slab.start + int(fits[0]), point
         raise LogError("no point is out of bag. Expected evaluations of count 0.")
@@ -97,7 +97,7 @@ class BootstrapCounts:
         products = np.zeros((len(fits), self.counts.shape[1]))
         squares = np.zeros_like(products)
         for slab in self.slabs:
-            drawn = self.counts[slab] - self.usual
+            drawn = self.counts[slab] - self.mean_counts
             products += apart[:, slab] @ drawn
             squares += apart[:, slab] ** 2 @ np.square(drawn, out=drawn)
         return products, squares
@@ -134,7 +134,7 @@ def code_of(design: Design, level: str, label: Hashable) -> int | None:
     return None
 
 
-def remembered(design: Design, what: Hashable, make: Callable[[], T]) -> T:
+def cached(design: Design, what: Hashable, make: Callable[[], T]) -> T:
     """Look up what was found out about this index, if its labels are still the same.
 
     What a design remembers goes by the codes of an index, which may get other labels.
@@ -147,24 +147,23 @@ def remembered(design: Design, what: Hashable, make: Callable[[], T]) -> T:
     return cast(T, found)
 
 
-def tally(design: Design) -> tuple[IntArray, IntArray]:
-    """Tell, for each (sample, repetition), its codes and the rows of count 0, 1 and above."""
-    return remembered(design, "tally", partial(tallied, design))
+def count_draws(design: Design) -> tuple[IntArray, IntArray]:
+    """Count, for each (sample, repetition), the rows of count 0, 1 and above; with its codes."""
+
+    def make() -> tuple[IntArray, IntArray]:
+        numbers = counts_of(design)
+        codes, rows = count_cells(design, ("sample", "repetition", "count"))
+        key = codes[:, 0] * (codes[:, 1].max(initial=0) + 1) + codes[:, 1]
+        _, first, group = np.unique(key, return_index=True, return_inverse=True)
+        found = np.zeros((len(first), 3), dtype=np.int64)
+        if numbers is not None:
+            np.add.at(found, (group, np.minimum(numbers[codes[:, 2]], 2)), rows)
+        return codes[first, :2], found
+
+    return cached(design, "count_draws", make)
 
 
-def tallied(design: Design) -> tuple[IntArray, IntArray]:
-    """Count them."""
-    numbers = counts_of(design)
-    codes, rows = count_cells(design, ("sample", "repetition", "count"))
-    key = codes[:, 0] * (codes[:, 1].max(initial=0) + 1) + codes[:, 1]
-    _, first, group = np.unique(key, return_index=True, return_inverse=True)
-    found = np.zeros((len(first), 3), dtype=np.int64)
-    if numbers is not None:
-        np.add.at(found, (group, np.minimum(numbers[codes[:, 2]], 2)), rows)
-    return codes[first, :2], found
-
-
-def own_fit(design: Design) -> int | None:
+def apparent_fit(design: Design) -> int | None:
     """Find repetition 0, the fit on the sample itself; None where there is none.
 
     Counts of 0 beside others show that it is a bootstrap sample like the rest; and so do
@@ -173,7 +172,7 @@ def own_fit(design: Design) -> int | None:
     code = code_of(design, "repetition", 0)
     if code is None:
         return None
-    groups, found = tally(design)
+    groups, found = count_draws(design)
     mine = found[groups[:, 1] == code]
     drawn = np.any((mine[:, 0] > 0) & (mine[:, 1:].sum(axis=1) > 0))
     again = mine[:, 2].any() and not found[:, 0].any()
@@ -194,9 +193,9 @@ class Resample:
         The counts of the bootstrap fits.
     rows : array of int, shape (fits, points), or slice
         The row of each loss; a slice where they lie in this order.
-    own : BootstrapCounts, optional
+    apparent : BootstrapCounts, optional
         The one fit on the data set itself; its counts are the weights of the points.
-    own_rows : the same, shape (1, points), optional
+    apparent_rows : the same, shape (1, points), optional
         The rows of its losses.
     """
 
@@ -204,16 +203,16 @@ class Resample:
     fits: Sequence[Hashable]
     bags: BootstrapCounts
     rows: IntArray | slice
-    own: BootstrapCounts | None
-    own_rows: IntArray | slice | None
+    apparent: BootstrapCounts | None
+    apparent_rows: IntArray | slice | None
 
     def losses(self, values: FloatArray) -> FloatArray:
         """Lay out a column of losses, fits by points."""
         return values[self.rows].reshape(self.bags.counts.shape)
 
-    def own_losses(self, values: FloatArray) -> FloatArray:
+    def apparent_losses(self, values: FloatArray) -> FloatArray:
         """Lay out the losses of the fit on the data set itself, one row."""
-        return values[self.own_rows].reshape(1, -1)
+        return values[self.apparent_rows].reshape(1, -1)
 
     def check_draws(self) -> None:
         """Refuse samples that are not n draws from n points: their counts show who is missing."""
@@ -231,7 +230,7 @@ class Resample:
 
 
 @dataclass(frozen=True, eq=False)
-class Numbered:
+class Codes:
     """The labels of a level that occur, in their own order where they have one."""
 
     codes: IntArray
@@ -239,7 +238,7 @@ class Numbered:
     number: NDArray[Any]
 
     @classmethod
-    def of(cls, design: Design, level: str) -> Numbered:
+    def of(cls, design: Design, level: str) -> Codes:
         """Give each a number from 0 on, and -1 to all others."""
         if level not in design.levels:
             return cls(np.zeros(1, dtype=np.int64), [0], np.zeros(design.size, dtype=np.int8))
@@ -289,9 +288,9 @@ def resamples(design: Design) -> list[Resample]:
 
     def make() -> list[Resample]:
         rows = Rows.of(design)
-        return [laid_out(rows, s, part) for s, part in enumerate(rows.by_sample())]
+        return [to_resample(rows, s, part) for s, part in enumerate(rows.by_sample())]
 
-    return remembered(design, "resamples", make)
+    return cached(design, "resamples", make)
 
 
 @dataclass(frozen=True, eq=False)
@@ -340,16 +339,16 @@ def draws(design: Design) -> Draws:
         whole = bool((total == total[0]).all() and total[0] >= n)
         return Draws(number, rows.count[order], order, int(occurring.sum()), n, whole)
 
-    return remembered(design, "draws", make)
+    return cached(design, "draws", make)
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
     """The rows of a log by sample, fit and point, in the order of these."""
 
-    sample: Numbered
-    fit: Numbered
-    point: Numbered
+    sample: Codes
+    fit: Codes
+    point: Codes
     count: NDArray[Any]
     here: MaskArray | None
     order: IntArray | slice
@@ -364,7 +363,7 @@ class Rows:
         largest = int(numbers.max(initial=0))
         table = np.append(np.maximum(numbers, 0), 0).astype(np.min_scalar_type(largest))
         codes = design.levels["count"].block(0, design.size)
-        sample, fit, point = (Numbered.of(design, x) for x in ("sample", "repetition", "point"))
+        sample, fit, point = (Codes.of(design, x) for x in ("sample", "repetition", "point"))
         here = design.present
         rows: IntArray | slice = slice(0, design.size)
         known = [codes, sample.number, fit.number, point.number]
@@ -373,14 +372,14 @@ class Rows:
             for part in known:
                 usable &= part >= 0
             rows = np.flatnonzero(usable)
-        key = keyed(sample, fit, point)
+        key = ravel_codes(sample, fit, point)
         if not np.all(np.diff(key[rows]) > 0):
-            rows = by_key(rows, key)
+            rows = argsort_by(rows, key)
             mine = rows if here is None else rows[here[rows]]
             if np.any(np.diff(key[mine]) == 0):  # the points of each source have their own names
-                point = scoped(design, point, here)
-                rows = by_key(rows[point.number[rows] >= 0], keyed(sample, fit, point))
-        own = own_number(design, fit, len(sample) > 1)
+                point = nest_points_in_sources(design, point, here)
+                rows = argsort_by(rows[point.number[rows] >= 0], ravel_codes(sample, fit, point))
+        own = apparent_number(design, fit, len(sample) > 1)
         return cls(sample, fit, point, table[codes], here, rows, own)
 
     def by_sample(self) -> list[IntArray | slice]:
@@ -395,7 +394,7 @@ class Rows:
         return [self.order[start:stop] for start, stop in spans]
 
 
-def keyed(sample: Numbered, fit: Numbered, point: Numbered) -> IntArray:
+def ravel_codes(sample: Codes, fit: Codes, point: Codes) -> IntArray:
     """Make one number of the three."""
     key = sample.number.astype(np.int64)
     for level in (fit, point):
@@ -404,37 +403,37 @@ def keyed(sample: Numbered, fit: Numbered, point: Numbered) -> IntArray:
     return key
 
 
-def by_key(rows: IntArray | slice, key: IntArray) -> IntArray:
+def argsort_by(rows: IntArray | slice, key: IntArray) -> IntArray:
     """Sort rows by their keys."""
     order = np.argsort(key[rows], kind="stable")
     return order + rows.start if isinstance(rows, slice) else rows[order]
 
 
-def own_number(design: Design, fit: Numbered, several: bool) -> int:
+def apparent_number(design: Design, fit: Codes, several: bool) -> int:
     """Find the number of repetition 0, if it is the fit on the data themselves; else -1."""
     if several:
         return next((b for b in range(len(fit)) if fit.label(b) == 0), -1)
-    code = own_fit(design)
+    code = apparent_fit(design)
     return -1 if code is None else int(np.flatnonzero(fit.codes == code)[0])
 
 
-def scoped(design: Design, point: Numbered, here: MaskArray | None) -> Numbered:
+def nest_points_in_sources(design: Design, point: Codes, here: MaskArray | None) -> Codes:
     """Tell apart points of one name in different sources."""
-    source = Numbered.of(design, "source")
+    source = Codes.of(design, "source")
     pair = source.number.astype(np.int64) * len(point) + point.number
     known = (source.number >= 0) & (point.number >= 0)
     used = np.unique(pair[known if here is None else known & here])
     number = np.minimum(np.searchsorted(used, pair), len(used) - 1)
     number[~known | (used[number] != pair)] = -1
-    return Numbered(point.codes[used % len(point)], point.labels, number)
+    return Codes(point.codes[used % len(point)], point.labels, number)
 
 
-def laid_out(rows: Rows, s: int, part: IntArray | slice) -> Resample:
+def to_resample(rows: Rows, s: int, part: IntArray | slice) -> Resample:
     """Lay out one data set from its rows."""
     here = None if rows.here is None or rows.here[part].all() else rows.here[part]
     fit, point = rows.fit.number[part], rows.point.number[part]
-    fits = occurring(fit, here, len(rows.fit))
-    points = occurring(point, here, len(rows.point))
+    fits = unique_codes(fit, here, len(rows.fit))
+    points = unique_codes(point, here, len(rows.point))
     where = np.arange(part.start, part.stop) if isinstance(part, slice) else part
     tested = None
     if here is None and len(where) == len(fits) * len(points):  # sorted: nothing is missing
@@ -442,11 +441,14 @@ def laid_out(rows: Rows, s: int, part: IntArray | slice) -> Resample:
     else:
         table = np.full((len(fits), len(points)), -1)
         for some in (slice(None),) if here is None else (~here, here):  # losses go before gaps
-            b, i = placed(fits, fit[some], rows.fit), placed(points, point[some], rows.point)
+            b, i = (
+                get_indexer(fits, fit[some], rows.fit),
+                get_indexer(points, point[some], rows.point),
+            )
             known = (b >= 0) & (i >= 0)
             table[b[known], i[known]] = where[some][known]
         if (table < 0).any():
-            raise missing_rows(rows, fits, points, table < 0)
+            raise missing_rows_error(rows, fits, points, table < 0)
         tested = None if rows.here is None else rows.here[table]
     counts = rows.count[part].reshape(table.shape) if tested is None else rows.count[table]
     mine = np.flatnonzero(fits == rows.own)
@@ -462,12 +464,12 @@ def laid_out(rows: Rows, s: int, part: IntArray | slice) -> Resample:
     )
 
 
-def occurring(number: NDArray[Any], here: MaskArray | None, size: int) -> IntArray:
+def unique_codes(number: NDArray[Any], here: MaskArray | None, size: int) -> IntArray:
     """Find the numbers that occur among the evaluations."""
     return np.flatnonzero(np.bincount(number if here is None else number[here], minlength=size))
 
 
-def placed(among: IntArray, number: NDArray[Any], level: Numbered) -> IntArray:
+def get_indexer(among: IntArray, number: NDArray[Any], level: Codes) -> IntArray:
     """Find the place of each number of a level in a sorted list; -1 where it is not there."""
     place_of = np.full(len(level) + 1, -1)
     place_of[among] = np.arange(len(among))
@@ -475,7 +477,7 @@ def placed(among: IntArray, number: NDArray[Any], level: Numbered) -> IntArray:
     return found
 
 
-def missing_rows(rows: Rows, fits: IntArray, points: IntArray, gaps: MaskArray) -> LogError:
+def missing_rows_error(rows: Rows, fits: IntArray, points: IntArray, gaps: MaskArray) -> LogError:
     """Name the points that have no row in some repetition."""
     b, i = np.nonzero(gaps)
     where = [
@@ -538,10 +540,10 @@ def by_model(log: Log, rates: Any) -> FloatArray:
     if isinstance(rates, xr.DataArray):
         return of_array(log, rates)
     if isinstance(rates, Real) or np.ndim(rates) == 0 and not is_mapping(rates):
-        return np.full(width, number(rates))
+        return np.full(width, to_float(rates))
     if is_mapping(rates) and models == [None] and len(rates) == 1:
-        return spread(log, [number(value) for _, value in rates.items()])
-    return spread(log, each(rates, models, "model"))
+        return repeat_by_model(log, [to_float(value) for _, value in rates.items()])
+    return repeat_by_model(log, rates_by_label(rates, models, "model"))
 
 
 def by_sample(log: Log, rates: Any, samples: list[Hashable]) -> FloatArray:
@@ -555,9 +557,9 @@ def by_sample(log: Log, rates: Any, samples: list[Hashable]) -> FloatArray:
     if is_mapping(rates) and any(np.ndim(v) or is_mapping(v) for _, v in rates.items()):
         missing = [model for model in models if model not in rates]
         if missing:
-            raise missing_labels("model", missing, list(dict(rates.items())))
-        parts = [each(rates[model], samples, "sample") for model in models]
-        return np.stack([spread(log, row) for row in np.stack(parts, axis=1)])
+            raise missing_labels_error("model", missing, list(dict(rates.items())))
+        parts = [rates_by_label(rates[model], samples, "sample") for model in models]
+        return np.stack([repeat_by_model(log, row) for row in np.stack(parts, axis=1)])
     if not is_mapping(rates) and np.ndim(rates) == 2:
         table = np.asarray(rates, dtype=np.float64)
         if table.shape != (len(samples), len(models)):
@@ -565,13 +567,15 @@ def by_sample(log: Log, rates: Any, samples: list[Hashable]) -> FloatArray:
                 f"no_information has the shape {table.shape}. Expected {len(samples):,} samples "
                 f"by {len(models):,} models."
             )
-        return np.stack([spread(log, row) for row in table])
+        return np.stack([repeat_by_model(log, row) for row in table])
     if len(models) > 1:
         raise LogError(
             f"no_information has one number for each sample and the log has {len(models):,} "
             f"models. Expected as much for each model: no_information={{{models[0]!r}: […], …}}."
         )
-    return np.stack([spread(log, [value]) for value in each(rates, samples, "sample")])
+    return np.stack(
+        [repeat_by_model(log, [value]) for value in rates_by_label(rates, samples, "sample")]
+    )
 
 
 def is_mapping(rates: Any) -> bool:
@@ -579,14 +583,14 @@ def is_mapping(rates: Any) -> bool:
     return isinstance(rates, (Mapping, pd.Series, pd.DataFrame))
 
 
-def each(rates: Any, labels: list[Hashable], what: str) -> FloatArray:
+def rates_by_label(rates: Any, labels: list[Hashable], what: str) -> FloatArray:
     """Put numbers in the order of labels: by label, or as they stand."""
     if is_mapping(rates):
         missing = [label for label in labels if label not in rates]
         if missing:
-            raise missing_labels(what, missing, list(dict(rates.items())))
-        return np.array([number(rates[label]) for label in labels])
-    values = [number(value) for value in np.asarray(rates).tolist()]
+            raise missing_labels_error(what, missing, list(dict(rates.items())))
+        return np.array([to_float(rates[label]) for label in labels])
+    values = [to_float(value) for value in np.asarray(rates).tolist()]
     if len(values) != len(labels):
         raise LogError(
             f"no_information holds {len(values):,} numbers and the log has {len(labels):,} "
@@ -595,7 +599,7 @@ def each(rates: Any, labels: list[Hashable], what: str) -> FloatArray:
     return np.array(values)
 
 
-def missing_labels(what: str, missing: list[Hashable], known: list[Hashable]) -> LogError:
+def missing_labels_error(what: str, missing: list[Hashable], known: list[Hashable]) -> LogError:
     """Name the labels that have no number."""
     return LogError(
         f"no_information has no number for {what} {listed(map(spelled, missing))}; it has them for "
@@ -603,14 +607,14 @@ def missing_labels(what: str, missing: list[Hashable], known: list[Hashable]) ->
     )
 
 
-def number(value: Any) -> float:
+def to_float(value: Any) -> float:
     """Read one number."""
     if not is_number(value) or not math.isfinite(value):
         raise LogError(f"no_information holds {value!r}. Expected a finite number.")
     return float(value)
 
 
-def spread(log: Log, values: Sequence[float] | FloatArray) -> FloatArray:
+def repeat_by_model(log: Log, values: Sequence[float] | FloatArray) -> FloatArray:
     """Give every column (carried cell) of a model the model's number."""
     found = np.empty(log.panels.width)
     for model, value in enumerate(values):
