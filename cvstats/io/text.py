@@ -6,8 +6,10 @@ import codecs
 import csv
 import json
 import re
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
@@ -256,17 +258,44 @@ def as_text(columns: Columns) -> Columns:
     }  # fmt: skip
 
 
+def checksum(blocks: Iterable[bytes]) -> int:
+    """Compute the CRC-32 of text, however its lines end: version control may rewrite that."""
+    found = 0
+    for block in blocks:
+        found = zlib.crc32(block.replace(b"\r", b""), found)
+    return found
+
+
+def checked(columns: Columns, header: Header, rows: str) -> Header:
+    """Note in the header how many rows there are, and their checksum."""
+    n_rows = len(next(iter(columns.values())))
+    return {**header, "rows": n_rows, "checksum": checksum([rows.encode()])}
+
+
+def check_whole(path: Path, header: Header) -> None:
+    """Refuse a log whose rows are not those that were saved; older files have no checksum."""
+    with path.open("rb") as file:
+        file.readline()
+        found = checksum(iter(partial(file.read, 1 << 20), b""))
+    if found != header.get("checksum", found):
+        raise LogError(
+            f"{path.name} was cut off or changed since save_log wrote its {header['rows']:,} rows: "
+            f"they do not match the checksum in its first line. Expected the whole file. Copy or "
+            f"save it again; if the change is meant, delete the first line and name the columns."
+        )
+
+
 def write_csv(columns: Columns, header: Header, path: Path) -> None:
     """Write the header as a line of comment, and a CSV file below it."""
-    table = pd.DataFrame(as_text(columns))
     # A bare carriage return would be read as the end of a row: quote any text.
     text = any(values.dtype == object for values in columns.values())
+    rows = pd.DataFrame(as_text(columns)).to_csv(
+        index=False, lineterminator="\n",
+        quoting=csv.QUOTE_NONNUMERIC if text else csv.QUOTE_MINIMAL,
+    )  # fmt: skip
     with path.open("w", encoding="utf-8", newline="") as file:
-        file.write(MARK + json.dumps(header) + "\n")
-        table.to_csv(
-            file, index=False, lineterminator="\n",
-            quoting=csv.QUOTE_NONNUMERIC if text else csv.QUOTE_MINIMAL,
-        )  # fmt: skip
+        file.write(MARK + json.dumps(checked(columns, header, rows)) + "\n")
+        file.write(rows)
 
 
 def open_csv(path: Path) -> SavedColumns | None:
@@ -277,6 +306,7 @@ def open_csv(path: Path) -> SavedColumns | None:
     if not first.startswith(MARK.encode()):
         return None
     header = parse_header(first[len(MARK) :].decode(), path.name)
+    check_whole(path, header)
     notes = [*header["index"], *header["columns"]]
     kinds = {note["field"]: np.dtype(stored_type(note)) for note in notes}
     floats = {name: dtype for name, dtype in kinds.items() if dtype.kind == "f"}
@@ -300,10 +330,11 @@ def stored_type(note: Mapping[str, Any]) -> str:
 def write_jsonl(columns: Columns, header: Header, path: Path) -> None:
     """Write the header, and an object for each row."""
     lists = [list(map(finite, values.tolist())) for values in as_text(columns).values()]
+    objects = (dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True))
+    rows = "".join(json.dumps(row) + "\n" for row in objects)
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(json.dumps({"cvstats": header}) + "\n")
-        for row in zip(*lists, strict=True):
-            file.write(json.dumps(dict(zip(columns, row, strict=True))) + "\n")
+        file.write(json.dumps({"cvstats": checked(columns, header, rows)}) + "\n")
+        file.write(rows)
 
 
 def finite(value: Any) -> Any:
@@ -320,6 +351,7 @@ def open_jsonl(path: Path) -> SavedColumns | None:
     if "cvstats" not in first:
         return None
     header = parse_header(json.dumps(first["cvstats"]), path.name)
+    check_whole(path, header)
     every = list(rows)
 
     def read(name: str) -> np.ndarray[Any, Any]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 
+import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
@@ -163,3 +165,44 @@ def test_columns_of_several_levels(tmp_path):
     exec(words.partition(" Type ")[2].removesuffix("."), {"log": log})
     cvstats.save_log(log, tmp_path / "log.csv")
     assert list(cvstats.read_log(tmp_path / "log.csv")) == ["a/1", "a/2"]
+
+
+# --- cut off or changed ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_a_file_that_was_cut_off_is_refused_wherever_it_was_cut(tmp_path, suffix):
+    path = tmp_path / f"log.{suffix}"
+    values = np.random.default_rng(1).normal(size=12)
+    cvstats.save_log(pd.Series(values, index=pd.RangeIndex(12, name="point"), name="a"), path)
+    whole = path.read_bytes()
+    for size in range(whole.index(b"\n") + 1, len(whole)):
+        path.write_bytes(whole[:size])
+        with pytest.raises(LogError):
+            cvstats.read_log(path)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_a_changed_number_is_refused_and_other_line_ends_are_not(tmp_path, suffix):
+    path = tmp_path / f"log.{suffix}"
+    cvstats.save_log(LOG, path)
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b"\n", b"\r\n"))
+    assert cvstats.read_log(path).equals(LOG)
+    path.write_bytes(whole.replace(b"2.0", b"3.0"))
+    with pytest.raises(LogError, match="changed since save_log wrote its 2 rows") as caught:
+        cvstats.read_log(path)
+    assert str(caught.value) == (
+        f"log.{suffix} was cut off or changed since save_log wrote its 2 rows: they do not match "
+        f"the checksum in its first line. Expected the whole file. Copy or save it again; if the "
+        f"change is meant, delete the first line and name the columns."
+    )
+
+
+def test_a_file_of_an_older_version_has_no_checksum(tmp_path):
+    path = tmp_path / "log.csv"
+    cvstats.save_log(LOG, path)
+    first, _, rows = path.read_text("utf-8").partition("\n")
+    path.write_text(re.sub(r', "rows": 2, "checksum": \d+', "", first) + "\n" + rows, "utf-8")
+    assert "checksum" not in path.read_text("utf-8")
+    assert cvstats.read_log(path).equals(LOG)
