@@ -35,16 +35,17 @@ if TYPE_CHECKING:
     from cvstats import plans as plans
     from cvstats import plot as plot
     from cvstats.comparisons.best_set import best_set as best_set
-    from cvstats.comparisons.cochran_q import cochran_q as cochran_q
     from cvstats.comparisons.compare import compare as compare
-    from cvstats.comparisons.difference import difference as difference
+    from cvstats.comparisons.compare import difference as difference
     from cvstats.comparisons.equivalence import equivalence as equivalence
-    from cvstats.comparisons.friedman import friedman as friedman
-    from cvstats.comparisons.mcnemar import mcnemar as mcnemar
-    from cvstats.comparisons.nemenyi import nemenyi as nemenyi
+    from cvstats.comparisons.equivalence import rope as rope
     from cvstats.comparisons.power import power as power
-    from cvstats.comparisons.rope import rope as rope
+    from cvstats.comparisons.prediction_powered import prediction_powered as prediction_powered
+    from cvstats.comparisons.ranks import friedman as friedman
+    from cvstats.comparisons.ranks import nemenyi as nemenyi
     from cvstats.comparisons.winner import winner as winner
+    from cvstats.comparisons.zero_one import cochran_q as cochran_q
+    from cvstats.comparisons.zero_one import mcnemar as mcnemar
     from cvstats.describe import moments as moments
     from cvstats.diagnostics import diagnose as diagnose
     from cvstats.evaluation import evaluate as evaluate
@@ -78,7 +79,6 @@ if TYPE_CHECKING:
     from cvstats.io.read import read_predictions as read_predictions
     from cvstats.io.save import save_log as save_log
     from cvstats.io.tidy import as_log as as_log
-    from cvstats.judging import prediction_powered as prediction_powered
     from cvstats.label_counts import LabelCounts as LabelCounts
     from cvstats.label_counts import scan_predictions as scan_predictions
     from cvstats.log.cautions import cautions as cautions

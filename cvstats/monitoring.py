@@ -13,8 +13,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cvstats.comparisons._adjust import adjust_tests
-from cvstats.comparisons._anytime import FEWEST, check_anytime, compute_anytime
 from cvstats.comparisons._pairs import check_method_options, choose_pairs, compare_pairs
+from cvstats.comparisons.anytime import FEWEST, check_anytime, compute_anytime
 from cvstats.comparisons.equivalence import Margin, check_margin
 from cvstats.core.cautions import Caution
 from cvstats.core.results import Result

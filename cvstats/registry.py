@@ -45,15 +45,15 @@ STATISTICS = {
 }
 COMPARISONS = {
     "best_set": "cvstats.comparisons.best_set",
-    "cochran_q": "cvstats.comparisons.cochran_q",
+    "cochran_q": "cvstats.comparisons.zero_one",
     "compare": "cvstats.comparisons.compare",
-    "difference": "cvstats.comparisons.difference",
+    "difference": "cvstats.comparisons.compare",
     "equivalence": "cvstats.comparisons.equivalence",
-    "friedman": "cvstats.comparisons.friedman",
-    "mcnemar": "cvstats.comparisons.mcnemar",
-    "nemenyi": "cvstats.comparisons.nemenyi",
+    "friedman": "cvstats.comparisons.ranks",
+    "mcnemar": "cvstats.comparisons.zero_one",
+    "nemenyi": "cvstats.comparisons.ranks",
     "power": "cvstats.comparisons.power",
-    "rope": "cvstats.comparisons.rope",
+    "rope": "cvstats.comparisons.equivalence",
     "winner": "cvstats.comparisons.winner",
 }
 VIEWS = {
@@ -77,7 +77,7 @@ TOOLS = {
     "evaluate": "cvstats.evaluation",
     "losses": "cvstats.loss_functions",
     "monitor": "cvstats.monitoring",
-    "prediction_powered": "cvstats.judging",
+    "prediction_powered": "cvstats.comparisons.prediction_powered",
     "read_log": "cvstats.io.read",
     "read_predictions": "cvstats.io.read",
     "save_log": "cvstats.io.save",

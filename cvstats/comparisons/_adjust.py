@@ -1,14 +1,33 @@
-"""Many tests at once: p-values adjusted by Holm, or by Benjamini and Hochberg."""
+"""Many tests at once: Holm, Benjamini and Hochberg, and max-t.
+
+Max-t adjusts tests and intervals by the largest statistic of their joint distribution.
+
+The standard errors of all differences say what the covariance A of the models' means is, as far
+as differences can: ``se_ij^2 = A_ii + A_jj - 2 A_ij``. Draws g of N(0, A) then give the
+distribution of any maximum of ``(g_i - g_j) / se_ij`` (Hothorn, Bretz and Westfall 2008).
+
+The standard errors are estimates from n points. One statistic then follows Student's t with n - 1
+degrees of freedom rather than the normal distribution, which matters little for one and much for
+the largest of many. The largest of a draw is therefore taken to the scale of t: z becomes
+``t = F^-1(Phi(z))`` with F that t distribution, as if each statistic had been taken from t to z.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
+from scipy import special
 
+from cvstats.comparisons._pairs import confidence_limits, degrees_of_each, has_standard_errors
+from cvstats.core import kernels
+from cvstats.core.cautions import Caution
 from cvstats.core.results import Result
-from cvstats.core.types import FloatArray
+from cvstats.core.threads import block_bounds, ordered_map
+from cvstats.core.types import FloatArray, IntArray, MaskArray
+from cvstats.errors import LogError, is_number
+from cvstats.options import Alternative
 
 
 def adjust_p_values(p: FloatArray, adjust: str) -> FloatArray:
@@ -53,3 +72,356 @@ def add_adjusted(
         if name == "p_value":
             columns["p_adjusted"] = p_adjusted
     return replace(result, columns=columns, attrs={**result.attrs, **attrs})
+
+
+# --- max-t ----------------------------------------------------------------------------------------
+
+CHUNK = 1 << 16
+"""Numbers drawn at once: they stay in the processor's cache."""
+
+FEWEST = 64
+"""Draws made at once, at the least."""
+
+SKEW_ROOM = 2.5
+"""Cube of the critical value over the root of the points up to which skewness matters little."""
+
+NO_COVARIANCE = 1e-8
+"""Share of the largest eigenvalue below zero from which on no covariance has these variances."""
+
+ALIKE = 1e-8
+"""Share of the largest variance below which a variance is taken from the draws themselves."""
+
+
+def check_draws(n_draws: object, alpha: float) -> None:
+    """Refuse so few draws that no p-value could reach ``alpha``."""
+    if (
+        not is_number(n_draws)
+        or not isinstance(n_draws, (int, np.integer))
+        or alpha * (n_draws + 1) < 1
+    ):
+        raise LogError(
+            f"n_draws={n_draws!r} is too few. Expected a whole number of draws, at least "
+            f"{np.ceil(1 / alpha - 1e-9) - 1:,.0f} for alpha={alpha}; 10,000 is usual."
+        )
+
+
+def check_one_cell(cells: int) -> None:
+    """Refuse a single pair of models in many carried cells, which share no covariance."""
+    if cells > 1:
+        raise LogError(
+            f"adjust='max-t' allows for several pairs of models within each carried cell, and "
+            f"this log has one pair in each of {cells:,} cells. Use adjust='holm' or adjust='bh', "
+            f"which allow for all cells together."
+        )
+
+
+def no_common_covariance(asked: str, method: str, expected: str) -> LogError:
+    """Refuse standard errors that do not come from one covariance of all models."""
+    return LogError(
+        f"{asked} needs standard errors that come from one covariance of all models, and those of "
+        f"{method} with these options do not. Expected {expected}a method such as 'wald'."
+    )
+
+
+# --- tests and intervals --------------------------------------------------------------------------
+
+
+def adjust_max_t(
+    result: Result,
+    every_pair: Result,
+    pairs: tuple[IntArray, IntArray],
+    models: int,
+    *,
+    alternative: Alternative,
+    alpha: float,
+    n_draws: int,
+    seed: int,
+) -> Result:
+    """Adjust tests and intervals by the largest statistic, in each carried cell by itself.
+
+    ``every_pair`` is the interval of every two models (of both logs, where there are two), and
+    ``pairs`` the numbers of the two models of each difference in ``result``.
+    """
+    if not has_standard_errors(every_pair):
+        raise no_common_covariance("adjust='max-t'", every_pair.method, "adjust='holm' or ")
+    df = degrees_of_each(every_pair)
+    if isinstance(df, np.ndarray):
+        raise LogError(
+            f"adjust='max-t' needs one number of degrees of freedom for all differences, and here "
+            f"{every_pair.method} has another one for each. Expected adjust='holm'."
+        )
+    points = every_pair.columns["n_points"].flat[0] if "n_points" in every_pair.columns else None
+    left, right = pairs
+    cells = len(result.columns["se"]) // len(left)
+    variance = (every_pair.columns["se"] ** 2).reshape(-1, cells)
+    seen = ~np.isnan(every_pair.columns["estimate"]).reshape(-1, cells)
+    statistic = orient_statistics(result, alternative).reshape(len(left), cells)
+    p = np.full_like(statistic, np.nan)
+    bound = np.full(cells, np.nan)
+    doubt = np.zeros(cells, dtype=np.int64)
+    for c in np.flatnonzero(seen.any(axis=0)):
+        there = np.flatnonzero(pair_matrix(seen[:, c].astype(float), models).any(axis=0))
+        here = np.searchsorted(there, np.stack([left, right]))
+        known = np.flatnonzero(~np.isnan(statistic[:, c]))
+        squared = pair_matrix(variance[:, c], models)[np.ix_(there, there)]
+        largest = None if np.isnan(squared).any() else max_statistic_draws(
+            squared, *here[:, known], alternative=alternative, df=df, n_draws=n_draws, seed=seed
+        )  # fmt: skip
+        if largest is None:
+            raise no_common_covariance("adjust='max-t'", every_pair.method, "adjust='holm' or ")
+        if df is None and points is not None:
+            doubt[c] = doubt_few_points(critical_value(largest, alpha), points)
+            largest = student_quantile(largest, points - 1)
+        p[:, c] = max_t_p_values(statistic[:, c], largest)
+        bound[c] = critical_value(largest, alpha)
+    p[result.columns["p_value"].reshape(p.shape) == 1] = 1.0  # the same losses, whatever is drawn
+    columns = dict(result.columns)
+    reach = np.broadcast_to(np.where(np.isinf(bound), 0.0, bound), statistic.shape).reshape(-1)
+    columns["lower"], columns["upper"] = widen_limits(columns, reach, alternative)
+    attrs: dict[str, str | float | int] = {"adjust": "max-t", "n_draws": n_draws, "seed": seed}
+    caution = result.caution | np.where(np.isnan(statistic), 0, doubt).reshape(-1)
+    return add_adjusted(replace(result, columns=columns, caution=caution), p.reshape(-1), attrs)
+
+
+def doubt_few_points(critical: float, points: float) -> Caution:
+    """Doubt a maximum of so many statistics that their skewness matters with so few points.
+
+    At the critical value c the tail of a statistic is off by a factor of about
+    ``exp(skewness c^3 / (6 sqrt(n)))``. Without any variance c is infinite: nothing is in doubt.
+    """
+    few = np.isfinite(critical) and critical**3 > SKEW_ROOM * np.sqrt(points)
+    return Caution.MANY_MODELS if few else Caution(0)
+
+
+def pair_matrix(of_pairs: FloatArray, models: int) -> FloatArray:
+    """Arrange a number of each pair as models by models, with 0 on the diagonal."""
+    found = np.zeros((models, models))
+    above: tuple[IntArray, IntArray] = np.triu_indices(models, 1)
+    found[above] = of_pairs
+    return found + found.T
+
+
+def widen_limits(
+    columns: dict[str, FloatArray], reach: FloatArray, alternative: Alternative
+) -> tuple[FloatArray, FloatArray]:
+    """Reach further for all differences at once; an open side stays open."""
+    lower, upper = confidence_limits(columns["difference"], columns["se"], 0.0, 0.0)
+    far = reach * columns["se"]
+    down = np.full_like(lower, -np.inf) if alternative == "less" else lower - far
+    up = np.full_like(upper, np.inf) if alternative == "greater" else upper + far
+    missing = np.isnan(lower)
+    return np.where(missing, np.nan, down), np.where(missing, np.nan, up)
+
+
+# --- draws of the models' means -------------------------------------------------------------------
+
+
+def factor_covariance(squared: FloatArray) -> FloatArray | None:
+    """Factor the covariance of the models' means: ``A = L L'``.
+
+    ``squared`` holds the variances of all differences, models by models. A is the covariance
+    of the models less the one in their middle. Returns None if no covariance has these
+    variances, as may be where they were clamped or corrected one by one.
+    """
+    m = len(squared)
+    middle = int(squared.sum(axis=0).argmin())
+    rest = np.delete(np.arange(m), middle)
+    away = squared[rest, middle]
+    cov = (away[:, None] + away - squared[np.ix_(rest, rest)]) / 2
+    root = np.zeros((m, max(m - 1, 1)))
+    jitter = 4 * m * np.finfo(float).eps * float(away.max(initial=0.0))
+    for extra in (0.0, jitter):  # twins make the covariance singular
+        try:
+            root[rest] = np.linalg.cholesky(cov + extra * np.eye(m - 1))
+            return root
+        except np.linalg.LinAlgError:
+            continue
+    values, vectors = np.linalg.eigh(cov)
+    if values[0] < -NO_COVARIANCE * values[-1]:
+        return None
+    root[rest] = vectors * np.sqrt(np.maximum(values, 0.0))
+    return root
+
+
+def inverse_deviations(
+    root: FloatArray, squared: FloatArray, left: IntArray, right: IntArray
+) -> FloatArray:
+    """Invert the standard deviations of drawn differences; 0 where two models are one."""
+    variance = squared[left, right].copy()
+    close = np.flatnonzero((variance > 0) & (variance < ALIKE * squared.max(initial=0.0)))
+    if len(close):  # rounding in L may outweigh these: each must still be standard normal
+        variance[close] = ((root[left[close]] - root[right[close]]) ** 2).sum(axis=1)
+    with np.errstate(divide="ignore"):
+        found: FloatArray = np.where(variance > 0, 1 / np.sqrt(variance), 0.0)
+    return found
+
+
+def draw_means(
+    root: FloatArray, n_draws: int, seed: int, work: Callable[[FloatArray, int, int], None]
+) -> None:
+    """Pass draws of N(0, L L') to ``work``, models by draws, with the numbers of the draws.
+
+    Each chunk has its own random stream, so that neither threads nor carried cells change a
+    number.
+    """
+    chunks = block_bounds(n_draws, max(FEWEST, CHUNK // len(root)))
+
+    def one(c: int) -> None:
+        start, stop = chunks[c]
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(c,)))
+        work(root @ rng.standard_normal((root.shape[1], stop - start)), start, stop)
+
+    for _ in ordered_map(one, len(chunks)):
+        pass
+
+
+def studentize(largest: FloatArray, df: float | None, seed: int) -> FloatArray:
+    """Divide each draw by the root of its own chi-squared: from normal to Student's t."""
+    if df is None:
+        return largest
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0, 1)))
+    return largest / np.sqrt(rng.chisquare(df, len(largest)) / df)
+
+
+def student_quantile(z: FloatArray, df: float) -> FloatArray:
+    """Take normal quantiles to those of Student's t at the same probability.
+
+    Some versions of scipy return NaN and not infinity at a probability of 0.
+    """
+    tail = special.ndtr(-np.abs(z))
+    found: FloatArray = np.copysign(np.where(tail == 0, np.inf, special.stdtrit(df, tail)), z)
+    return found
+
+
+def normal_quantile(t: FloatArray, df: float) -> FloatArray:
+    """Take quantiles of Student's t to normal ones at the same probability.
+
+    Both take the lower tail, which keeps its digits; beyond 1e-300 the result is infinite.
+    """
+    found: FloatArray = np.copysign(special.ndtri(special.stdtr(df, -np.abs(t))), t)
+    return found
+
+
+def max_statistic_draws(
+    squared: FloatArray,
+    left: IntArray,
+    right: IntArray,
+    *,
+    alternative: str,
+    df: float | None,
+    n_draws: int,
+    seed: int,
+) -> FloatArray | None:
+    """Draw the largest statistic of some pairs under no difference.
+
+    Parameters
+    ----------
+    squared : array, shape (models, models)
+        Variances of all differences.
+    left, right : array of int, shape (pairs,)
+        The models of each pair.
+    alternative : {"two-sided", "less", "greater"}
+        What counts as large: either sign, the negative one, the positive one.
+    df : float or None
+        Degrees of freedom of the standard errors, which the pairs share.
+    n_draws, seed : int
+        How many draws, and where their random numbers start.
+
+    Returns
+    -------
+    array, shape (draws,), or None
+        ``-inf`` where no pair has a variance; None where no covariance has them.
+    """
+    root = factor_covariance(squared)
+    if root is None:
+        return None
+    scale = inverse_deviations(root, squared, left, right)
+    keep = scale > 0
+    if not keep.any():
+        return np.full(n_draws, -np.inf)
+    left, right, scale = left[keep], right[keep], scale[keep]
+    if alternative == "less":
+        scale = -scale
+    if len(np.unique(right)) < len(np.unique(left)):
+        left, right, scale = right, left, -scale  # fewer groups below
+    order = np.argsort(left, kind="stable")
+    heads, starts = np.unique(left[order], return_index=True)
+    others, times = np.split(right[order], starts[1:]), np.split(scale[order], starts[1:])
+    groups = list(zip(heads.tolist(), others, times, strict=True))
+    both_sides = alternative == "two-sided"
+    out = np.full(n_draws, -np.inf)
+
+    def work(g: FloatArray, start: int, stop: int) -> None:
+        for gaps in groups:
+            kernels.raise_to_gaps(g, *gaps, both_sides, out[start:stop])
+
+    draw_means(root, n_draws, seed, work)
+    return studentize(out, df, seed)
+
+
+def count_leads(
+    squared: FloatArray,
+    statistic: FloatArray,
+    *,
+    keep: MaskArray | None = None,
+    n_draws: int,
+    seed: int,
+) -> tuple[IntArray, FloatArray]:
+    """Count for each model the draws whose largest lead over others reaches a statistic.
+
+    The lead of model m over j is ``(g_m - g_j) / se_mj``; ``keep`` (models by models) says which
+    j count for m. All models share the draws. Also returns the largest lead
+    of any model over any other in each draw. Every pair must have a variance.
+    """
+    root = factor_covariance(squared)
+    if root is None:
+        raise ValueError("no covariance has these variances of differences")
+    m = len(squared)
+    scale = pair_matrix(inverse_deviations(root, squared, *np.triu_indices(m, 1)), m)
+    others = ~np.eye(m, dtype=bool)
+    counted = others if keep is None else others & keep
+
+    def gaps_among(chosen: MaskArray) -> list[tuple[int, IntArray, FloatArray]]:
+        return [(i, j, scale[i, j]) for i, j in enumerate(map(np.flatnonzero, chosen))]
+
+    own_gaps = gaps_among(counted)
+    other_gaps = [] if keep is None else gaps_among(others & ~counted)
+    reached = np.zeros((m, n_draws), dtype=bool)
+    most = np.empty(n_draws)
+
+    def work(g: FloatArray, start: int, stop: int) -> None:
+        best = np.full((m, stop - start), -np.inf)
+        for gaps, largest in zip(own_gaps, best, strict=True):
+            kernels.raise_to_gaps(g, *gaps, False, largest)
+        reached[:, start:stop] = best >= statistic[:, None]
+        most[start:stop] = best.max(axis=0)
+        for gaps in other_gaps:
+            kernels.raise_to_gaps(g, *gaps, False, most[start:stop])
+
+    draw_means(root, n_draws, seed, work)
+    return reached.sum(axis=1), most
+
+
+def max_t_p_values(statistic: FloatArray, largest: FloatArray) -> FloatArray:
+    """Adjust p-values: the share of draws with a largest statistic at least as large.
+
+    The log itself counts as one draw, so that no p-value is zero.
+    """
+    ordered = np.sort(largest)
+    below = np.searchsorted(ordered, statistic, side="left")
+    p = (1 + len(ordered) - below) / (len(ordered) + 1)
+    return np.where(np.isnan(statistic), np.nan, p)
+
+
+def critical_value(largest: FloatArray, alpha: float) -> float:
+    """Find the bound that a statistic must exceed for an adjusted p-value of at most alpha."""
+    rank = min(int(alpha * (len(largest) + 1) * (1 + 1e-12)), len(largest))
+    return float(np.sort(largest)[-rank])
+
+
+def orient_statistics(result: Result, alternative: str) -> FloatArray:
+    """Sign statistics so that large ones speak against no difference."""
+    statistic: FloatArray = result.columns["statistic"]
+    if alternative == "two-sided":
+        return np.abs(statistic)
+    return -statistic if alternative == "less" else statistic

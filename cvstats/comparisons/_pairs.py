@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import special
 
-from cvstats.comparisons import _union
 from cvstats.core.cautions import Caution
+from cvstats.core.cells import Moments
 from cvstats.core.columns import Differences, LossColumns
 from cvstats.core.design import Design, Level
 from cvstats.core.folds import count_folds, repetition_level
@@ -20,8 +20,10 @@ from cvstats.core.results import Result
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import MOST, LogError, checked_choice, listed, looked_up, nearest, unpaired
 from cvstats.intervals import find_method, interval_names
+from cvstats.intervals._method import WeighGroups
 from cvstats.intervals._proportions import BOUNDED, PROPORTIONS
 from cvstats.intervals._recommend import recommend_method
+from cvstats.intervals._references import RELATIVE_STABILITY
 from cvstats.large.lazy import compare_lazily, has_lazy_losses
 from cvstats.log.align import aligned, same_facts
 from cvstats.log.gaps import answer_cells, dropped
@@ -208,7 +210,7 @@ def check_method_options(
 
     ``each`` says that the method is for the intervals of both models and not for the difference.
     """
-    others = () if each else (_union.NAME, "tango")
+    others = () if each else (UNION, "tango")
     checked_choice("method", method, (*interval_names(for_differences=True), *others, None))
     if not (options is None or isinstance(options, Mapping)):
         raise LogError(
@@ -216,7 +218,7 @@ def check_method_options(
             f"method='wald', options={{'variance': 'within-fold'}}."
         )
     given = dict(options or {})
-    if method == _union.NAME:
+    if method == UNION:
         of_each = given.pop("method", None)
         return {"method": of_each, **check_method_options(of_each, given, each=True)}
     if not given:
@@ -255,7 +257,7 @@ def check_method_options(
 
 def levels_of_options(method: str | None, options: Mapping[str, Any]) -> tuple[str, ...]:
     """List the levels that the options of a method name."""
-    if method == _union.NAME:
+    if method == UNION:
         return levels_of_options(options["method"], options)
     if method is None or method == "tango":
         return ()
@@ -297,9 +299,9 @@ def difference_interval(
         base = find_method(chosen).run(points, means, alpha=alpha, **options)
         counts = np.full(differences.width, repetitions)
         base = replace(base, columns={**base.columns, "n_repetitions": counts})
-    elif chosen == _union.NAME:
+    elif chosen == UNION:
         of_each = {**options, "method": options["method"] or default_method(log)}
-        base = _union.compute(log, differences, alpha=alpha, **of_each)
+        base = compute_union(log, differences, alpha=alpha, **of_each)
     else:
         base = find_method(chosen).run(log, differences, alpha=alpha, **options)
     base = zero_rounding_noise(base, log, differences)
@@ -344,6 +346,82 @@ def confidence_limits(
         upper = np.where(np.isinf(up), np.inf, estimate + up * se)
     missing = np.isnan(se)
     return np.where(missing, np.nan, lower), np.where(missing, np.nan, upper)
+
+
+# --- the interval of a difference from those of both models ---------------------------------------
+
+UNION = "union"
+"""What `compare` calls it."""
+
+
+def compute_union(
+    log: Log, differences: Differences, *, method: str, alpha: float, **options: Any
+) -> Result:
+    """Subtract the limits of two intervals: ``[L1 - U2, U1 - L2]``.
+
+    Where these reach so many standard errors to both sides, the interval excludes 0 exactly where
+    ``p < alpha``, with ``p = 4 F(-|d| / (se1 + se2))``. Otherwise, as for the limits of
+    proportions, the p-value is NaN.
+    """
+    record = find_method(method)
+    each = record.run(log, alpha=alpha / 2, **options)
+    one, two = (
+        {name: values[side] for name, values in each.columns.items()}
+        for side in (differences.left, differences.right)
+    )
+    gap = one["estimate"] - two["estimate"]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistic = np.where(gap == 0, 0.0, gap / (one["se"] + two["se"]))
+    columns = {
+        "estimate": gap,
+        "lower": one["lower"] - two["upper"],
+        "upper": one["upper"] - two["lower"],
+        "se": np.full_like(gap, np.nan),
+        "statistic": statistic,
+        "p_value": np.where(
+            np.isnan(statistic) | (each.attrs.get("interval") in PROPORTIONS),
+            np.nan,
+            union_p_values(statistic, one.get("df")),
+        ),
+        **{name: values for name, values in one.items() if name.startswith("n_")},
+    }
+    caution: IntArray = each.caution[differences.left] | each.caution[differences.right]
+    attrs = {
+        **each.attrs,
+        "alpha": alpha,
+        "guarantee": "conservative: both intervals of one model cover together at least as often "
+        f"as their levels add up to, and of each holds: {each.attrs['guarantee']}",
+        "reference": f"{RELATIVE_STABILITY}; {each.attrs['reference']}",
+        "interval_of_each": method,
+    }
+    return Result(UNION, columns, caution, attrs)
+
+
+def union_p_values(statistic: FloatArray, df: FloatArray | None) -> FloatArray:
+    """Find the level at which the interval ends at 0, by the quantiles that both models share."""
+    away = -np.abs(statistic)
+    tail = special.ndtr(away) if df is None else special.stdtr(df, away)
+    return np.asarray(np.minimum(4 * tail, 1.0), dtype=np.float64)
+
+
+# --- groups ---------------------------------------------------------------------------------------
+
+
+def weights_of(method: str) -> WeighGroups:
+    """Find how an interval whose sample are groups weighs them."""
+    weigh = find_method(method).weigh_groups
+    assert weigh is not None  # the methods that are asked for have one
+    return weigh
+
+
+def group_residuals(cells: Moments, weigh: WeighGroups) -> tuple[FloatArray, FloatArray]:
+    """Scale what is left of the mean of each group: squares add to the variance of the mean.
+
+    ``cells`` are the groups. Also return the means over groups, weighted as the interval does.
+    """
+    share, scale = weigh(cells.count)
+    mean = share @ cells.mean
+    return scale[:, None] * (cells.mean - mean), cells.origin + mean
 
 
 # --- differences that are rounding ----------------------------------------------------------------

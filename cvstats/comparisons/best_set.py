@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from cvstats.comparisons._groups import group_residuals, task_residuals, weights_of
-from cvstats.comparisons._max_t import (
+from cvstats.comparisons._adjust import (
     check_draws,
     count_leads,
     critical_value,
@@ -30,8 +29,10 @@ from cvstats.comparisons._pairs import (
     ROUNDING,
     average_repetitions,
     default_method,
+    group_residuals,
     loss_magnitude,
     model_columns,
+    weights_of,
 )
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Moments
@@ -388,6 +389,20 @@ def check_screening(screening: object, alpha: float) -> None:
             f"screening={screening!r} is out of range. Expected None, or a level between 0 and "
             f"alpha={alpha}, such as 0.005."
         )
+
+
+def task_residuals(points: Moments) -> tuple[FloatArray, FloatArray]:
+    """Scale what is left of the mean of each task: squares add to the variance of the plain mean.
+
+    ``points`` are the answers to each point, averaged. The tasks are taken as they are, so that
+    the variance is ``K^-2 sum_k var_k / M_k``. Also return the means over tasks.
+    """
+    tasks = points.once().over(("source",))
+    of_point = np.searchsorted(tasks.codes[:, 0], points.codes[:, points.levels.index("source")])
+    size = tasks.count[of_point]
+    scale = 1 / (len(tasks.count) * np.sqrt(size * (size - 1)))
+    mean = tasks.mean.mean(axis=0)
+    return scale[:, None] * (points.mean - tasks.mean[of_point]), points.origin + mean
 
 
 # --- the test, from second moments ----------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Is one model better than another? Paired differences and their tests."""
+"""Is one model better than another? Paired differences, their tests and their log."""
 
 from __future__ import annotations
 
@@ -10,13 +10,19 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.comparisons._adjust import adjust_p_values, adjust_tests
-from cvstats.comparisons._anytime import check_anytime, compute_anytime
-from cvstats.comparisons._max_t import adjust_max_t, check_draws, check_one_cell
+from cvstats.comparisons._adjust import (
+    adjust_max_t,
+    adjust_p_values,
+    adjust_tests,
+    check_draws,
+    check_one_cell,
+)
 from cvstats.comparisons._pairs import (
     Options,
     any_log,
     check_method_options,
+    check_one_partner,
+    choose_pairs,
     compare_pairs,
     confidence_limits,
     degrees_of_each,
@@ -28,19 +34,21 @@ from cvstats.comparisons._pairs import (
     pair_all_models,
     reads_lazy_losses,
 )
-from cvstats.comparisons._zero_one import SOME_EXACT, apply_tests, find_discordance
+from cvstats.comparisons.anytime import check_anytime, compute_anytime
+from cvstats.comparisons.zero_one import SOME_EXACT, apply_tests, find_discordance
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences
 from cvstats.core.results import Result, half_widths
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
-from cvstats.intervals._differences import OF_INTERVAL
+from cvstats.intervals._differences import DIFFERENCES, OF_INTERVAL
 from cvstats.intervals._method import Comparison
 from cvstats.intervals._references import BAYLE, RELATIVE_STABILITY
 from cvstats.large.frames import later
 from cvstats.large.lazy import adjust_lazily, has_lazy_losses
+from cvstats.log.align import against, every_pair, facts_of_differences, subtracted
 from cvstats.log.log import Log, Losses
-from cvstats.log.read import is_dask_frame
+from cvstats.log.read import is_dask_frame, read
 from cvstats.options import Alternative, Missing, Rng, check_rng, seed_of, whole_number
 
 
@@ -255,7 +263,7 @@ def compare(
     lazy = has_lazy_losses(losses, other)
     across = adjust in ("holm", "bh")  # all carried cells together
     run = partial(
-        compute, method=method, options=given, alternative=alternative, alpha=alpha,
+        compute_comparison, method=method, options=given, alternative=alternative, alpha=alpha,
         adjust=None if across else adjust,
         n_draws=n_draws, seed=seed_of(rng) if adjust == "max-t" else 0, tightest_at=looked_at,
     )  # fmt: skip
@@ -279,7 +287,7 @@ DRAWS_OF_EXAMPLE = 999
 """Draws for the form of a lazy result, of which no number is kept."""
 
 
-def compute(
+def compute_comparison(
     log: Log,
     differences: Differences,
     *,
@@ -383,3 +391,80 @@ def keep_own_tests(base: Result, *, alternative: str) -> Result:
     caution[np.isnan(tests["p_value"]) & ~np.isnan(estimate)] |= np.int64(Caution.NO_TEST)
     attrs = {**base.attrs, "alternative": alternative}
     return Result(base.method, {"difference": estimate, **tests, **columns}, caution, attrs)
+
+
+# --- the log of differences -----------------------------------------------------------------------
+
+
+@Comparison(
+    requires=any_log,
+    needs="two or more models on the same evaluations",
+    target="the log of paired differences, itself a log",
+    guarantee="none by itself; the interval taken of it states what holds for differences",
+    fits="as the log has",
+    reference=f"{BAYLE}; {RELATIVE_STABILITY}",
+    models=2,
+    needs_losses=True,
+    takes_lazy_losses=True,
+)
+def difference(losses: Losses, other: Losses | None = None, *, reference: Hashable = None) -> Any:
+    """Take paired differences: the loss of the model minus the loss of the other.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        The losses of one model, or of several.
+    other : the same kind, optional
+        The losses of the other model on the same evaluations, in any order.
+    reference : hashable, optional
+        In place of ``other``, the name of one of several models: the others minus this one.
+        With neither, all pairs.
+
+    Returns
+    -------
+    Series, DataFrame, DataArray or Dataset
+        A loss log again, with the levels of ``losses``; negative where the model is better.
+        All pairs of a frame have columns ``(model, other)``, those of an array a dimension
+        ``pair``. Its ``attrs`` are those of the log, or those in which two logs agree: whether it
+        holds scores of splits, the training sizes, the metric and its direction.
+
+    Raises
+    ------
+    LogError
+        If the two logs differ in points or folds (the first that do are named) or in what they
+        hold (scores or losses, the metric, the loss, units), or there is only one model.
+
+    See Also
+    --------
+    cvstats.compare : The test of the same differences.
+    cvstats.heterogeneity : Whether a difference varies between groups.
+
+    Notes
+    -----
+    Every method that takes a log takes this one: its estimate is then the difference in
+    error. ``attrs["kind"]`` is ``"differences"``, and what an interval promises of it has the
+    condition that `compare` states. Losses of 0 and 1 have differences of -1, 0 and 1, so
+    intervals for proportions do not apply.
+
+    References
+    ----------
+    Bayle, Bayle, Janson and Mackey (2020), NeurIPS 33, arXiv:2007.12671, section 4.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("diabetes")
+    >>> losses = cvstats.losses(log, prediction=["ridge", "random_forest"])
+    >>> gap = losses["ridge"].cvci.difference(losses["random_forest"])
+    >>> float(gap.mean().round(1))
+    -181.8
+    """
+    check_one_partner(other, reference)
+    if other is not None:
+        gaps = subtracted(losses, other)
+    else:
+        choose_pairs(read(losses), reference)
+        gaps = every_pair(losses) if reference is None else against(losses, reference)
+        gaps.attrs = facts_of_differences(losses.attrs)
+    gaps.attrs = {**gaps.attrs, **DIFFERENCES}
+    return gaps

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from cvstats.comparisons._groups import variance_per_repetition
 from cvstats.comparisons._pairs import (
     Options,
     any_log,
@@ -20,11 +19,13 @@ from cvstats.comparisons._pairs import (
     compare_pairs,
     degrees_of_freedom,
     difference_interval,
+    group_residuals,
     has_standard_errors,
     levels_of_options,
     reads_lazy_losses,
+    weights_of,
 )
-from cvstats.comparisons._zero_one import (
+from cvstats.comparisons.zero_one import (
     Discordance,
     check_known,
     find_discordance,
@@ -38,6 +39,7 @@ from cvstats.core.results import Result, quantile
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, NotGiven
 from cvstats.intervals._differences import RELATIVELY_STABLE
+from cvstats.intervals._groups import squared_errors_of_sources
 from cvstats.intervals._method import Comparison
 from cvstats.intervals._proportions import clopper_pearson
 from cvstats.large.frames import later
@@ -606,3 +608,17 @@ def split_variance(
         return unknown, unknown
     noise = (once - averaged) * repetitions / (repetitions - 1)
     return once - noise, noise
+
+
+def variance_per_repetition(log: Log, differences: Differences, base: Result) -> FloatArray:
+    """Average over repetitions the variance that an interval has from one of them."""
+    if "df" not in base.columns:  # these sources, such as the tasks of a benchmark
+        tasks = squared_errors_of_sources(log.moments(("repetition", "source"), differences))
+        factor = 2 if base.attrs["variance"] == "theta_b" else 1
+        return np.asarray(factor * tasks.sum(axis=0) / len(tasks) ** 2)
+    options = {name: base.attrs[name] for name in ("correction",) if name in base.attrs}
+    weigh = partial(weights_of(base.method), **options)
+    level = str(base.attrs.get("by", "source"))
+    found = log.moments(("repetition", level), differences).groups("repetition")
+    each = [(group_residuals(cells, weigh)[0] ** 2).sum(axis=0) for cells in found]
+    return np.asarray(np.mean(each, axis=0))

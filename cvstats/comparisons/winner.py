@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from cvstats.comparisons._max_t import (
+from cvstats.comparisons._adjust import (
     check_draws,
     critical_value,
     doubt_few_points,
@@ -302,7 +302,7 @@ def draw_selections(
     mean : array, shape (models,)
         Mean losses, less the smallest one.
     df, n_draws, seed
-        As in `cvstats.comparisons._max_t.max_statistic_draws`.
+        As in `cvstats.comparisons._adjust.max_statistic_draws`.
 
     Returns
     -------

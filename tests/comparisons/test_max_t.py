@@ -12,7 +12,7 @@ import xarray as xr
 from scipy import stats
 
 import cvstats
-from cvstats.comparisons import _max_t as max_t
+from cvstats.comparisons import _adjust as max_t
 from cvstats.core.results import Result
 from cvstats.errors import LogError
 

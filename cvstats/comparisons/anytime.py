@@ -20,7 +20,7 @@ import numpy as np
 from scipy import special
 
 from cvstats.comparisons._pairs import default_method, difference_interval
-from cvstats.comparisons._zero_one import FEW
+from cvstats.comparisons.zero_one import FEW
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences
 from cvstats.core.folds import repetition_level

@@ -1,0 +1,368 @@
+"""Do many models differ over many data sets? The tests of Friedman and Nemenyi on their ranks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from cvstats.comparisons._pairs import model_columns, rounding_of_means
+from cvstats.core.cautions import Caution
+from cvstats.core.cells import Moments
+from cvstats.core.design import Design
+from cvstats.core.results import Result
+from cvstats.core.types import FloatArray, IntArray
+from cvstats.errors import LogError, checked_level, listed
+from cvstats.intervals._method import Comparison, Method
+from cvstats.intervals._requirements import single_dataset
+from cvstats.large.frames import later
+from cvstats.log.log import Log, Losses, Table
+from cvstats.log.read import is_dask_frame, read
+from cvstats.options import Missing
+
+DEMSAR = "Demsar (2006), JMLR 7, 1-30"
+
+
+def several_data_sets(design: Design, by: str) -> str | None:
+    """Ask for a level that names data sets, two or more."""
+    if (words := single_dataset(design)) is not None:
+        return words
+    if by not in design.levels:
+        return (
+            f"the log has no level {by!r}. Expected the level that tells data sets apart, as in "
+            f"by='dataset'; it has {listed(map(repr, design.levels)) or 'none'}."
+        )
+    if design.number(by) < 2:
+        return (
+            f"the log holds one label of {by!r}. Expected two data sets or more: name the level "
+            f"that tells them apart in by=."
+        )
+    return None
+
+
+def read_data_sets(
+    losses: Losses, by: str, missing: str, method: Method
+) -> tuple[Log, FloatArray, IntArray]:
+    """Rank the models on each data set: the log, ranks by data set and column, and the columns."""
+    checked_level("by", by)
+    log = replace(read(losses, missing=missing), used=(by,))
+    method.require(log.design, {"by": by})
+    columns = model_columns(log)
+    models = len(columns)
+    if models < method.models:
+        raise LogError(
+            f"the log holds {models} model{'s' if models > 1 else ''}. Expected three or more; "
+            f"for two, use compare."
+        )
+    return log, rank_models(log.moments((by,)), columns), columns
+
+
+def rank_models(cells: Moments, columns: IntArray) -> FloatArray:
+    """Rank models within each data set, 1 for the smallest mean loss.
+
+    ``columns`` are those of the models, models by carried cells. Where a model has no losses the
+    ranks are NaN. Models whose means are equal but for rounding share the mean of their ranks.
+    """
+    from scipy import stats
+
+    n = cells.count[:, None]
+    tiny = rounding_of_means(cells.location, np.sqrt(cells.m2) / n, n)
+    ranks = np.full(cells.mean.shape, np.nan)
+    for cell in columns.T:
+        means = cells.location[:, cell]
+        if not np.isnan(means).any():
+            order = means.argsort(axis=1)
+            apart = np.diff(np.take_along_axis(means, order, 1), prepend=-np.inf)
+            place = np.empty(means.shape)
+            steps = (apart > np.take_along_axis(tiny[:, cell], order, 1)).cumsum(axis=1)
+            np.put_along_axis(place, order, steps, 1)
+            ranks[:, cell] = stats.rankdata(place, axis=1)
+    return ranks
+
+
+def rank_error(n: int, k: int) -> float:
+    """Compute what turns a difference of mean ranks into a studentized range, by division."""
+    return float(np.sqrt(k * (k + 1) / (12 * n)))
+
+
+def critical_difference(n: int, k: int, alpha: float) -> float:
+    """Critical difference of the mean ranks of k models over n data sets (Nemenyi)."""
+    from scipy import stats
+
+    return float(stats.studentized_range.isf(alpha, k, np.inf)) * rank_error(n, k)
+
+
+# --- Friedman's test ------------------------------------------------------------------------------
+
+
+@Comparison(
+    requires=several_data_sets,
+    needs="a level that names data sets, two or more, and three models or more",
+    target="mean ranks of the models over data sets drawn as these were",
+    guarantee="exact as the data sets grow, if they are independent",
+    fits="as the log has",
+    reference=DEMSAR,
+    models=3,
+    takes_scores=True,
+    needs_pairs=False,
+    level_option="by",
+    takes_metrics="averaged",
+)
+def friedman(
+    losses: Losses,
+    *,
+    by: str = "source",
+    test: Literal["chi2", "f"] = "chi2",
+    alpha: float = 0.05,
+    missing: Missing = "raise",
+) -> Table:
+    r"""Test whether many models differ over many data sets, by their ranks.
+
+    Within each data set the models are ranked by mean loss (1 is best, ties share the mean of
+    their ranks). Friedman's statistic measures how far the mean ranks of the models are apart. The
+    target is the population from which the data *sets* were drawn, not that of points.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        A column for each of three models or more. Losses may be those of single points, or one
+        score for each data set; units may differ between data sets.
+    by : str, optional
+        The level whose labels are the data sets.
+    test : {"chi2", "f"}, optional
+        Friedman's chi-squared, corrected for ties, or the F statistic of Iman and Davenport
+        made of it, which is less conservative.
+    alpha : float, optional
+        One minus the level of the critical difference.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    DataFrame or Dataset
+        For each model ``mean_rank``; then numbers of all models together: ``statistic`` and
+        ``p_value`` of the test, ``critical_difference`` (mean ranks that are further apart
+        differ, by Nemenyi's test at ``alpha``), ``n_blocks`` (data sets); and ``caution``.
+
+    Raises
+    ------
+    LogError
+        If there are fewer than three models or two data sets, or no such level.
+
+    See Also
+    --------
+    cvstats.nemenyi : Which models differ.
+    cvstats.compare : Two models on one data set.
+    cvstats.cochran_q : Losses of 0 and 1 on one data set.
+
+    Notes
+    -----
+    With R_j the mean rank of model j of k over N data sets, and no ties, the statistic is
+
+    .. math::
+
+        \chi^2 = \frac{12 N}{k (k + 1)} \sum_j \left(R_j - \frac{k + 1}{2}\right)^2 .
+
+    The approximations need about ten data sets. With fewer than five the F test rejects too often
+    (equal models in 7% to 20% of cases at 5%), and ``caution`` says ``few data sets``; chi-squared
+    rejects too seldom. If all data sets rank the models alike, F is infinite, and its p-value is
+    the exact probability of that, ``1 / k!^(N - 1)`` without ties.
+
+    Models whose means are equal but for rounding tie, whatever the order of the rows.
+
+    Data sets are treated as independent, and nothing is assumed about their points. How surely
+    a model is better *within* a data set does not count, and ranks of a model depend on which
+    others are in the log. `nemenyi` says which models differ.
+
+    References
+    ----------
+    Demsar (2006), JMLR 7, 1-30.
+    Friedman (1937), doi:10.1080/01621459.1937.10503522.
+    Iman and Davenport (1980), doi:10.1080/03610928008827904.
+
+    Examples
+    --------
+    Months as data sets:
+
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("flights_by_month")
+    >>> losses = cvstats.losses(log, prediction=log.attrs["models"], loss="brier")
+    >>> table = losses.cvci.friedman(by="source")
+    >>> table[["mean_rank", "p_value"]].round(4)
+                         mean_rank  p_value
+    model
+    logistic_regression     1.6667   0.0004
+    gradient_boosting       1.4167   0.0004
+    naive_bayes             2.9167   0.0004
+    >>> round(table.attrs["critical_difference"], 4)
+    0.9568
+    """
+    if is_dask_frame(losses):
+        ask = partial(friedman, by=by, test=test, alpha=alpha)
+        answer: Table = later(losses, ask, levels=(by,), missing=missing)
+        return answer
+    log, ranks, columns = read_data_sets(losses, by, missing, friedman.record)
+    k, (n, width) = len(columns), ranks.shape
+    rank, statistic, p = ranks.mean(axis=0), np.full(width, np.nan), np.full(width, np.nan)
+    for cell in columns.T:
+        if not np.isnan(rank[cell]).any():
+            statistic[cell], p[cell] = compute_friedman(ranks[:, cell], test=test)
+    table: dict[str, NDArray[Any]] = {
+        "mean_rank": rank,
+        "statistic": statistic,
+        "p_value": p,
+        "critical_difference": np.full(width, critical_difference(n, k, alpha)),
+        "n_blocks": np.full(width, n),
+    }
+    few = Caution.FEW_DATA_SETS if test == "f" and n < FEWEST else 0
+    caution = np.where(np.isnan(rank), np.int64(Caution.NO_LOSSES), np.int64(few))
+    attrs: dict[str, Any] = {**friedman.record.facts(), "by": by, "test": test, "alpha": alpha}
+    return log.label(Result("friedman", table, caution, attrs))
+
+
+FEWEST = 5
+"""Data sets below which F is too often significant: at 5%, in 7% to 20% of equal models."""
+
+
+def compute_friedman(ranks: FloatArray, *, test: str) -> tuple[float, float]:
+    """Test whether the mean ranks differ by more than chance: the statistic and its p-value.
+
+    ``"chi2"`` is Friedman's statistic, corrected for ties; ``"f"`` that of Iman and Davenport,
+    which is less conservative. F is infinite where all data sets rank the models alike, of which
+    the probability is known: each has one order of k! (fewer with ties).
+    """
+    from scipy import stats
+
+    n, k = ranks.shape
+    deviations = ranks - (k + 1) / 2
+    spread = float((deviations**2).sum())
+    if spread == 0:  # all models tie on all data sets
+        return 0.0, 1.0
+    chi2 = (k - 1) * float((deviations.sum(axis=0) ** 2).sum()) / spread
+    if test == "chi2":
+        return chi2, float(stats.chi2.sf(chi2, k - 1))
+    if (ranks == ranks[0]).all():
+        ties = np.unique(ranks[0], return_counts=True)[1]
+        orders = special.factorial(k) / special.factorial(ties).prod()
+        return np.inf, float(orders ** (1 - n))
+    f = (n - 1) * chi2 / (n * (k - 1) - chi2)
+    return f, float(stats.f.sf(f, k - 1, (k - 1) * (n - 1)))
+
+
+# --- Nemenyi's test -------------------------------------------------------------------------------
+
+
+@Comparison(
+    requires=several_data_sets,
+    needs="a level that names data sets, two or more, and three models or more",
+    target="differences of mean ranks over data sets drawn as these were",
+    guarantee="exact as the data sets grow, if they are independent",
+    fits="as the log has",
+    reference=DEMSAR,
+    models=3,
+    takes_scores=True,
+    needs_pairs=False,
+    level_option="by",
+    takes_metrics="averaged",
+)
+def nemenyi(
+    losses: Losses, *, by: str = "source", alpha: float = 0.05, missing: Missing = "raise"
+) -> Any:
+    r"""Test which of many models differ over many data sets, by their mean ranks.
+
+    For each two models the difference of their mean ranks (as in `friedman`) is compared to the
+    studentized range, which allows for all pairs at once: a difference above the critical
+    difference is significant. The target is the population from which the data sets were drawn.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        A column for each of three models or more.
+    by : str, optional
+        The level whose labels are the data sets.
+    alpha : float, optional
+        One minus the level of the critical difference.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    DataFrame or Dataset
+        For each pair ``rank_difference`` (negative: the model is better), ``p_value``
+        (adjusted), ``critical_difference``, ``n_blocks`` and ``caution``; a frame is indexed by
+        ``(model, other)``, an array has a dimension ``pair``.
+
+    Raises
+    ------
+    LogError
+        If there are fewer than three models or two data sets, or no such level.
+
+    See Also
+    --------
+    cvstats.friedman : Whether any models differ.
+    cvstats.best_set : The best models on one data set.
+    cvstats.compare : Two models on one data set.
+
+    Notes
+    -----
+    With k models over N data sets, and q the quantile of the studentized range, the critical
+    difference is
+
+    .. math::
+
+        \mathrm{CD} = q \sqrt{\frac{k (k + 1)}{12 N}} .
+
+    The normal approximation of mean ranks needs about ten data sets and five models. With
+    few data sets no difference of ranks can be significant.
+
+    References
+    ----------
+    Demsar (2006), JMLR 7, 1-30.
+    Nemenyi (1963), Distribution-free multiple comparisons, Princeton University.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("flights_by_month")
+    >>> losses = cvstats.losses(log, prediction=log.attrs["models"], loss="brier")
+    >>> losses.cvci.nemenyi()[["rank_difference", "p_value"]].round(4)
+                                           rank_difference  p_value
+    model               other
+    logistic_regression gradient_boosting             0.25   0.8134
+                        naive_bayes                  -1.25   0.0062
+    gradient_boosting   naive_bayes                  -1.50   0.0007
+    """
+    if is_dask_frame(losses):
+        ask = partial(nemenyi, by=by, alpha=alpha)
+        return later(losses, ask, levels=(by,), missing=missing)
+    log, ranks, columns = read_data_sets(losses, by, missing, nemenyi.record)
+    k, n = len(columns), len(ranks)
+    rank = ranks.mean(axis=0)[columns]
+    left, right = np.triu_indices(k, 1)
+    gap = (rank[left] - rank[right]).reshape(-1)
+    table: dict[str, NDArray[Any]] = {
+        "rank_difference": gap,
+        "p_value": nemenyi_p_values(gap, n, k),
+        "critical_difference": np.full(gap.shape, critical_difference(n, k, alpha)),
+        "n_blocks": np.full(gap.shape, n),
+    }
+    caution = np.where(np.isnan(gap), np.int64(Caution.NO_LOSSES), np.int64(0))
+    attrs: dict[str, Any] = {**nemenyi.record.facts(), "by": by, "alpha": alpha}
+    pairs = list(combinations(log.labels.models, 2))
+    return log.label_pairs(pairs, Result("nemenyi", table, caution, attrs))
+
+
+def nemenyi_p_values(gap: FloatArray, n: int, k: int) -> FloatArray:
+    """Compute adjusted p-values of differences of mean ranks of k models on n data sets."""
+    from scipy import stats
+
+    known = ~np.isnan(gap)
+    p = np.full(gap.shape, np.nan)
+    p[known] = stats.studentized_range.sf(np.abs(gap[known]) / rank_error(n, k), k, np.inf)
+    clipped: FloatArray = np.clip(p, 0.0, 1.0)
+    return clipped

@@ -1,0 +1,572 @@
+"""Models whose losses are 0 and 1: McNemar's test, Cochran's Q, and Tango's score test.
+
+A difference of two such losses is -1, 0 or 1, and few points decide: those on which one model
+errs and the other does not. Where these are few, standard errors are rough or zero, and Tango's
+score test and the binomial test take the place of normal ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from cvstats.comparisons._adjust import adjust_tests
+from cvstats.comparisons._pairs import model_columns, pair_all_models, read_pairs
+from cvstats.core.cautions import Caution
+from cvstats.core.cells import Moments
+from cvstats.core.columns import Differences, binary_columns
+from cvstats.core.folds import repetition_level
+from cvstats.core.results import Result
+from cvstats.core.types import FloatArray, IntArray, MaskArray
+from cvstats.errors import LogError, checked_flag
+from cvstats.intervals._groups import flag_ignored_sources
+from cvstats.intervals._method import Comparison, Method
+from cvstats.intervals._proportions import binomial_p_values, score_statistic, tango_limits
+from cvstats.intervals._requirements import one_test_per_point
+from cvstats.log.gaps import answer_cells
+from cvstats.log.log import Log, Losses, Table
+from cvstats.log.read import read
+from cvstats.options import Missing
+
+FEW = 25
+"""Discordant points below which normal approximations are poor."""
+
+SLACK = 1e-4
+"""How far from a whole number a sum over the points may be that is one."""
+
+TANGO = (
+    "Tango (1998), Statistics in Medicine 17(8), 891-908, "
+    "doi:10.1002/(SICI)1097-0258(19980430)17:8<891::AID-SIM780>3.0.CO;2-B"
+)
+
+SOME_EXACT = "exact for losses of 0 and 1 with fewer than 25 discordant points, otherwise wald"
+"""The test of `compare` where pairs differ in it, or their losses are not computed yet."""
+
+SOME_SCORE = "tango for losses of 0 and 1, otherwise wald"
+"""The same of `equivalence`."""
+
+OF_POINTS = ("holdout", "wald", "tango")
+"""Intervals of differences whose sample are the points, each in every repetition."""
+
+
+@dataclass(frozen=True, eq=False)
+class Discordance:
+    """The points on which models disagree, a number for each pair.
+
+    Parameters
+    ----------
+    known : array of bool
+        Whether the losses of both models are 0 or 1; the counts of other pairs mean nothing.
+    n01, n10 : array
+        Points on which the other model alone errs, and on which the model alone does; averages
+        over repetitions.
+    n : float
+        Number of points.
+    repetitions : int
+        How often each point was evaluated.
+    averaged : bool
+        Whether the interval averages each point over the repetitions, which makes it shorter.
+    alone : bool
+        Whether these are all pairs, and no other carried cells are tested in their own way.
+    """
+
+    known: MaskArray
+    n01: FloatArray
+    n10: FloatArray
+    n: float
+    repetitions: int
+    averaged: bool
+    alone: bool
+
+    @property
+    def total(self) -> FloatArray:
+        """Number of points on which the models disagree."""
+        return self.n01 + self.n10
+
+    @property
+    def counted(self) -> MaskArray:
+        """Whether counts serve better than standard errors: not where many points are averaged."""
+        return self.few if self.averaged else self.known
+
+    @property
+    def few(self) -> MaskArray:
+        """Whether both losses are 0 or 1 and the models disagree on few points."""
+        return self.known & (self.total < FEW)
+
+
+def find_discordance(log: Log, differences: Differences, base: Result) -> Discordance | None:
+    """Count where the models of each pair disagree; None where points are not the sample.
+
+    The sums of the differences say at once that most losses are other ones. Where they may be 0
+    and 1, the losses themselves are looked at.
+    """
+    if base.attrs["interval_method"] not in OF_POINTS:
+        return None
+    n = float(log.design.splits().rows[0])
+    net, both = sum_differences(log, differences, base, n)
+    slack = SLACK + 1e-13 * n
+    whole = (np.abs(net - np.rint(net)) <= slack) & (np.abs(both - np.rint(both)) <= slack)
+    net, both = np.rint(net), np.rint(both)
+    known = np.logical_and.reduce(whole & (np.abs(net) <= both) & (both <= n), axis=0)
+    if known.any():
+        zero_one = log.zero_one()
+        known &= zero_one[differences.left] & zero_one[differences.right]
+    n01, n10 = (counts.mean(axis=0) for counts in split_discordant(net, both))
+    averaged = len(net) > 1 and base.method == "holdout"
+    return Discordance(known, n01, n10, n, len(net), averaged, not log.some_cells)
+
+
+def split_discordant(net: FloatArray, both: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Count where only the other errs, and where only the model.
+
+    Differences of 0/1 losses are -1, 0 or 1: their squares add up to ``both``, the discordant
+    points, and they themselves to ``net``: those where only the model errs, less the others.
+    """
+    return (both - net) / 2, (both + net) / 2
+
+
+def sum_differences(
+    log: Log, differences: Differences, base: Result, n: float
+) -> tuple[FloatArray, FloatArray]:
+    """Sum the differences and their squares: a row for each repetition.
+
+    Of one repetition the interval has them already: in its estimate and its standard error.
+    """
+    plain = ("all-pairs", "size", None)
+    attrs = base.attrs
+    if log.design.number("repetition") == 1 and (
+        attrs.get("variance") in plain and attrs.get("fold_weights") in plain
+    ):
+        mean, se = base.columns["estimate"][None], base.columns["se"][None]
+        return n * mean, (n if base.method == "wald" else n - 1) * n * se**2 + n * mean**2
+    cells = log.moments(repetition_level(log.design), differences)
+    return n * cells.location, cells.squares
+
+
+def apply_tests(
+    result: Result,
+    found: Discordance | None,
+    *,
+    method: str | None,
+    adjust: str | None,
+    alternative: str,
+    alpha: float,
+) -> Result:
+    """Test pairs of models with losses of 0 and 1 as `compare` does.
+
+    Simultaneous limits need one covariance of all models, so ``"max-t"`` keeps normal tests.
+    """
+    if found is None:
+        return result
+    if method == "tango":
+        result = score_tests(result, found, alternative=alternative, alpha=alpha)
+    elif method is None and adjust != "max-t" and found.repetitions == 1:
+        result = take_exact_tests(result, found, alternative=alternative, alpha=alpha)
+    return flag_few(result, found)
+
+
+def take_exact_tests(
+    result: Result, found: Discordance, *, alternative: str, alpha: float
+) -> Result:
+    """Put exact tests and Tango's limits in the place of normal ones, for few discordant points.
+
+    Points that are evaluated once are as many coins as models disagree on; averages over
+    repetitions are not, and keep the normal test. The limits reach to 0 where the exact test
+    finds no difference.
+    """
+    at = found.few
+    if not found.known.any():
+        return result
+    p = binomial_p_values(found.n10, found.n01, alternative)
+    lower, upper = tango_limits(found.n10, found.n01, found.n, alpha, alternative)
+    kept = p >= alpha
+    numbers = {
+        "lower": np.where(kept, np.minimum(lower, 0.0), lower),
+        "upper": np.where(kept, np.maximum(upper, 0.0), upper),
+        "statistic": score_statistic(found.n10, found.n01, found.n, 0.0),
+        "p_value": p,
+    }
+    words = "exact" if at.all() else SOME_EXACT if at.any() else "wald"
+    words = words if found.alone else SOME_EXACT
+    return replace_numbers(result, at, numbers, words)
+
+
+def score_tests(result: Result, found: Discordance, *, alternative: str, alpha: float) -> Result:
+    """Take Tango's limits, and his test of no difference, which is McNemar's."""
+    check_known(result, found)
+    lower, upper = tango_limits(found.n10, found.n01, found.n, alpha, alternative)
+    z = score_statistic(found.n10, found.n01, found.n, 0.0)
+    sides = {"two-sided": -np.abs(z), "less": z, "greater": -z}
+    p = special.ndtr(sides[alternative]) * (2 if alternative == "two-sided" else 1)
+    numbers = {"lower": lower, "upper": upper, "statistic": z, "p_value": p}
+    return replace_numbers(result, found.known, numbers, "tango")
+
+
+def score_equivalence(
+    result: Result, found: Discordance, *, margin: tuple[float, float], alpha: float
+) -> Result:
+    """Test by Tango's score, at each end of the margin, whether a difference lies within."""
+    if not found.counted.any():
+        return result
+    low, high = margin
+    # no difference of two shares lies beyond -1 or 1
+    above = score_statistic(found.n10, found.n01, found.n, max(low, -1.0))
+    under = score_statistic(found.n10, found.n01, found.n, min(high, 1.0))
+    p = np.maximum(
+        0.0 if low < -1 else special.ndtr(-above), 0.0 if high > 1 else special.ndtr(under)
+    )
+    lower, upper = tango_limits(found.n10, found.n01, found.n, 2 * alpha)
+    numbers = {"lower": lower, "upper": upper, "p_value": p, "equivalent": p < alpha}
+    words = "tango" if found.counted.all() and found.alone else SOME_SCORE
+    return replace_numbers(result, found.counted, numbers, words)
+
+
+def no_evidence(log: Log, differences: Differences, base: Result) -> MaskArray:
+    """Find pairs with losses of 0 and 1 whose standard error is zero, which shows nothing.
+
+    Two models agree on the points of a small log although they err on different ones beyond it.
+    """
+    at: MaskArray = base.columns["se"] == 0
+    if at.any():
+        zero_one = log.zero_one()
+        at = at & zero_one[differences.left] & zero_one[differences.right]
+    return at
+
+
+def check_known(result: Result, found: Discordance) -> None:
+    """Refuse pairs with losses other than 0 and 1, but for masked cells."""
+    if not (found.known | np.isnan(result.columns["difference"])).all():
+        raise LogError(
+            "method='tango' needs losses that are 0 or 1, and this log has other losses. For "
+            "these use method='wald'."
+        )
+
+
+def replace_numbers(result: Result, at: MaskArray, numbers: Mapping[str, Any], test: str) -> Result:
+    """Replace numbers of some pairs, and say by which test they were found."""
+    columns = dict(result.columns)
+    for name, values in numbers.items():
+        columns[name] = np.where(at, values, columns[name])
+    caution = np.where(at, result.caution & ~np.int64(Caution.ZERO_VARIANCE), result.caution)
+    attrs: dict[str, Any] = {**result.attrs, "test": test}
+    if test != "wald":
+        attrs["reference"] = f"{attrs['reference']}; {TANGO}"
+    return replace(result, columns=columns, caution=caution, attrs=attrs)
+
+
+def flag_few(result: Result, found: Discordance) -> Result:
+    """Flag pairs that disagree on few points."""
+    caution = result.caution.copy()
+    caution[found.few] |= np.int64(Caution.DISCORDANT_FEW)
+    return replace(result, caution=caution)
+
+
+# --- McNemar's test -------------------------------------------------------------------------------
+
+
+def find_other_loss(log: Log) -> str | None:
+    """Find a loss other than 0 and 1, and say where; carried cells may be masked."""
+    masked = log.masked()
+    if len(masked) == 0 and binary_columns(log.design, log.panels).all():
+        return None
+    for j in np.setdiff1d(np.arange(log.panels.width), masked).tolist():
+        values = log.panels.column(j, 0, log.design.size)
+        here = values if log.design.present is None else values[log.design.present]
+        odd = here[(here != 0) & (here != 1) & ~np.isnan(here)]  # NaN is named by its label later
+        if len(odd):
+            return (
+                f"{log.name(j)} holds {odd[0]:g}. Expected the zero-one loss: "
+                f"cvstats.losses(…, loss='zero_one'); for other losses, use compare."
+            )
+    return None
+
+
+@Comparison(
+    requires=one_test_per_point,
+    needs="losses of 0 and 1 of each point, evaluated once",
+    target="difference of the error rates of the models that were trained",
+    guarantee="given the models exact by the binomial test; by chi-squared, and over several "
+    "folds, as the discordant points grow",
+    fits="1 for a test set, K for folds",
+    reference="McNemar (1947), Psychometrika 12, 153-157, doi:10.1007/BF02295996",
+    models=2,
+    of_losses=find_other_loss,
+    needs_losses=True,
+    takes_metrics=False,
+)
+def mcnemar(
+    losses: Losses,
+    other: Losses | None = None,
+    *,
+    reference: Hashable = None,
+    test: Literal["exact", "chi2", "mid-p"] | None = None,
+    correction: bool = False,
+    adjust: Literal["holm", "bh"] | None = "holm",
+    missing: Missing = "raise",
+) -> Any:
+    r"""Test whether two models err equally often, from the points on which they disagree.
+
+    The target is the difference of the error rates of the models that were trained. If they
+    err equally often, each discordant point is as likely to be an error of one as of the
+    other.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        Losses of 0 and 1 of one model, or of several; each point evaluated once.
+    other : the same kind, optional
+        The losses of the other model on the same evaluations, in any order.
+    reference : hashable, optional
+        In place of ``other``, the name of one of several models, to which the others are
+        compared. With neither, all pairs are.
+    test : {"exact", "chi2", "mid-p"}, optional
+        The binomial test, McNemar's chi-squared with one degree of freedom, or the binomial
+        test that counts half of the observed table. Without it the exact test below 25
+        discordant points and chi-squared from there on.
+    correction : bool, optional
+        Whether chi-squared is corrected for continuity (Edwards), never beyond zero.
+    adjust : {"holm", "bh", None}, optional
+        How ``p_adjusted`` allows for several comparisons, of all pairs of models and carried
+        cells, as in `compare`.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    DataFrame or Dataset
+        ``n01`` (points with loss 0 of the model and 1 of the other: only the other errs),
+        ``n10`` (only the model errs), ``statistic`` (chi-squared; for the binomial tests the
+        smaller of the two counts), ``p_value`` (two-sided), with several comparisons
+        ``p_adjusted``, ``test``, ``n_points`` and ``caution``.
+
+    Raises
+    ------
+    LogError
+        If a loss is neither 0 nor 1, or points are evaluated more than once (repetitions).
+
+    See Also
+    --------
+    cvstats.compare : The difference itself, with its interval.
+    cvstats.cochran_q : More than two models at once.
+    cvstats.equivalence : Whether the difference is too small to matter.
+
+    Notes
+    -----
+    The binomial test is exact given the models, for one test set; chi-squared, which is taken
+    from 25 discordant points on, is exact as they grow. Over the folds of cross-validation the
+    counts are pooled: chi-squared is then the test of `compare` by `wald`, whose z satisfies
+
+    .. math::
+
+        z^2 = \frac{\chi^2}{1 - \chi^2 / n} .
+
+    Neither accounts for the luck of the training data. Models that never disagree have p = 1.
+
+    Some authors number the same cells by correct (1) and wrong (0), which swaps ``n01`` and
+    ``n10``.
+
+    References
+    ----------
+    McNemar (1947), doi:10.1007/BF02295996.
+    Dietterich (1998), doi:10.1162/089976698300017197.
+    Fagerland, Lydersen and Laake (2013), doi:10.1186/1471-2288-13-91.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("flights")
+    >>> late = (log[log.attrs["models"]] > 0.5).astype(float).assign(y_true=log["y_true"])
+    >>> losses = cvstats.losses(late, prediction=log.attrs["models"], loss="zero_one")
+    >>> table = losses.cvci.mcnemar(reference="gradient_boosting")
+    >>> table[["n01", "n10", "statistic", "p_adjusted", "test"]].round(4)
+                                           n01  n10  statistic  p_adjusted  test
+    model               other
+    logistic_regression gradient_boosting  105  114     0.3699      0.5431  chi2
+    naive_bayes         gradient_boosting  448  584    17.9225      0.0000  chi2
+    """
+    checked_flag("correction", correction)
+    log, pairs, differences = read_pairs(losses, other, reference, missing)
+    run = partial(count_and_test, test=test, correction=correction)
+    result = answer_cells(log, run, differences)
+    return log.label_pairs(pairs, adjust_tests(result, adjust))
+
+
+def count_and_test(
+    log: Log, differences: Differences, *, test: str | None, correction: bool
+) -> Result:
+    """Test pairs of models of a log that holds 0/1 losses of each point once."""
+    mcnemar.record.require(log.design)
+    check_binary(log, mcnemar.record)
+    result = compute_mcnemar(log.moments((), differences), test=test, correction=correction)
+    return flag_ignored_sources(result, log.design, of_means=False)
+
+
+def compute_mcnemar(cell: Moments, *, test: str | None, correction: bool) -> Result:
+    """Test from one cell of differences whether two models err equally often."""
+    n01, n10 = count_discordant(cell)
+    total = n01 + n10
+    few = total < FEW
+    exact = few if test is None else np.full(total.shape, test == "exact")
+    mid_p = np.full(total.shape, test == "mid-p")
+    least = np.minimum(n01, n10)
+    net = np.abs(n10 - n01)
+    if correction:
+        net = np.maximum(net - 1, 0)
+    chi2 = net**2 / np.maximum(total, 1)
+    p = special.chdtrc(1, chi2)
+    p = np.where(exact, binomial_p_values(n10, n01), p)
+    p = np.where(mid_p, binomial_p_values(n10, n01, mid=True), p)
+    missing = np.isnan(total)
+    caution = np.where(missing, np.int64(Caution.NO_LOSSES), np.int64(0))
+    caution[few & ~(exact | mid_p)] |= np.int64(Caution.DISCORDANT_FEW)
+    columns: dict[str, NDArray[Any]] = {
+        "n01": whole_counts(n01),
+        "n10": whole_counts(n10),
+        "statistic": np.where(exact | mid_p, least, chi2),
+        "p_value": np.where(missing, np.nan, p),
+        "test": np.where(exact, "exact", np.where(mid_p, "mid-p", "chi2")),
+        "n_points": np.full(total.shape, int(cell.count[0])),
+    }
+    return Result("mcnemar", columns, caution, mcnemar.record.facts())
+
+
+def count_discordant(cell: Moments) -> tuple[FloatArray, FloatArray]:
+    """Count from one cell of differences where only the other errs, and where only the model."""
+    total = cell.count[0] * cell.location[0]
+    return split_discordant(np.rint(total), np.rint(cell.squares[0]))
+
+
+def whole_counts(values: FloatArray) -> IntArray:
+    """Turn counts into whole numbers; 0 in a masked cell."""
+    return np.where(np.isnan(values), 0, values).astype(np.int64)
+
+
+def check_binary(log: Log, method: Method) -> None:
+    """Refuse losses other than 0 and 1."""
+    if (words := find_other_loss(log)) is not None:
+        raise LogError(f"{method.name} needs losses that are 0 or 1, and {words}")
+
+
+# --- Cochran's Q ----------------------------------------------------------------------------------
+
+
+@Comparison(
+    requires=one_test_per_point,
+    needs="losses of 0 and 1 of each point, evaluated once",
+    target="differences of the error rates of the models that were trained",
+    guarantee="exact as the points grow on which models disagree",
+    fits="1 for a test set, K for folds",
+    reference="Cochran (1950), Biometrika 37, 256-266, doi:10.1093/biomet/37.3-4.256",
+    models=2,
+    of_losses=find_other_loss,
+    needs_losses=True,
+    takes_metrics=False,
+)
+def cochran_q(losses: Losses, *, missing: Missing = "raise") -> Table:
+    r"""Test whether several models err equally often: Cochran's Q.
+
+    The target is the error rates of the models that were trained. Q measures, over all pairs of
+    models, how unequally the discordant points of a pair are divided between its two models. It is
+    compared with the chi-squared distribution of M - 1 degrees of freedom for M models. Of two
+    models it is McNemar's statistic.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        Losses of 0 and 1, a column for each of two models or more; each point evaluated once.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    DataFrame or Dataset
+        For each model ``estimate`` (its error rate); then numbers of all models together:
+        ``statistic`` (Q), ``df``, ``p_value``, ``n_points``; and ``caution``.
+
+    Raises
+    ------
+    LogError
+        If there is one model, a loss is neither 0 nor 1, or points are evaluated more than
+        once (repetitions).
+
+    See Also
+    --------
+    cvstats.mcnemar : Which models differ.
+    cvstats.compare : How much they differ, with intervals.
+    cvstats.friedman : Many models over many data sets.
+
+    Notes
+    -----
+    With b and c the discordant points of a pair, where only the one or only the other model errs,
+    summed over all pairs of the M models,
+
+    .. math::
+
+        Q = (M - 1)\, \frac{\sum (b - c)^2}{\sum (b + c)} .
+
+    Asymptotic in the points on which models disagree. It says that some models differ;
+    `mcnemar` with ``adjust="holm"`` says which. Models that never disagree have p = 1.
+
+    References
+    ----------
+    Cochran (1950), Biometrika 37, 256-266, doi:10.1093/biomet/37.3-4.256.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("flights")
+    >>> late = (log[log.attrs["models"]] > 0.5).astype(float).assign(y_true=log["y_true"])
+    >>> losses = cvstats.losses(late, prediction=log.attrs["models"], loss="zero_one")
+    >>> losses.cvci.cochran_q()[["estimate", "statistic", "p_value"]].round(4)
+                         estimate  statistic  p_value
+    model
+    logistic_regression    0.2356    31.1265      0.0
+    gradient_boosting      0.2352    31.1265      0.0
+    naive_bayes            0.2409    31.1265      0.0
+    """
+    log = read(losses, missing=missing)
+    return log.label(answer_cells(log, compare_error_rates))
+
+
+def compare_error_rates(log: Log) -> Result:
+    """Test whether the models of a log err equally often, in each carried cell."""
+    cochran_q.record.require(log.design)
+    columns = model_columns(log)
+    models = len(columns)
+    if models < 2:
+        raise LogError("the log holds one model. Expected two or more.")
+    check_binary(log, cochran_q.record)
+    estimate = log.moments(()).location[0]
+    cell = log.moments((), pair_all_models(log))
+    width = log.panels.width
+    statistic, p = np.empty(width), np.empty(width)
+    statistic[columns], p[columns] = compute_q(cell, models)
+    table = {
+        "estimate": estimate,
+        "statistic": statistic,
+        "df": np.full(width, models - 1),
+        "p_value": p,
+        "n_points": np.full(width, int(cell.count[0])),
+    }
+    caution = np.where(np.isnan(estimate), np.int64(Caution.NO_LOSSES), np.int64(0))
+    result = Result("cochran_q", table, caution, cochran_q.record.facts())
+    return flag_ignored_sources(result, log.design, of_means=False)
+
+
+def compute_q(cell: Moments, models: int) -> tuple[FloatArray, FloatArray]:
+    """Cochran's Q and its p-value, from the differences of all pairs of models.
+
+    With b and c the discordant points of a pair, ``Q = (M - 1) sum (b - c)^2 / sum (b + c)``:
+    of two models it is McNemar's statistic. Columns of ``cell`` are pairs by carried cells.
+    """
+    n01, n10 = (part.reshape(models * (models - 1) // 2, -1) for part in count_discordant(cell))
+    total = (n01 + n10).sum(axis=0)
+    q = (models - 1) * ((n10 - n01) ** 2).sum(axis=0) / np.maximum(total, 1)
+    p = np.where(np.isnan(q), np.nan, special.chdtrc(models - 1, q))
+    return q, p
