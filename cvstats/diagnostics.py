@@ -417,7 +417,7 @@ def unstable(facts: LogFacts) -> Iterator[Finding]:
     if facts.log.fixed_sources or not repeats_whole(facts):
         return
     rows = facts.log.moments(repetition_level(facts.design))
-    ratio = measure_disagreement(rows, np.array([0]))[0]
+    ratio = measure_disagreement(rows)[0]
     yield from report_worst(
         facts,
         ratio,
@@ -681,7 +681,8 @@ def best_of_many(facts: LogFacts) -> Iterator[Finding]:
     log = facts.log
     if facts.resampled or facts.table is None or len(log.labels.models) < NEAR:
         return
-    near, best = count_near_best(log, facts.means, facts.table)
+    n = log.design.splits().points or log.design.size
+    near, best = count_near_best(log, facts.means, facts.table, n)
     counts = np.full(log.panels.width, np.nan)
     counts[best] = near
     yield from report_worst(

@@ -87,7 +87,7 @@ def sorted_sum(terms: FloatArray) -> FloatArray:
     return total
 
 
-def find_runs(codes: IntArray) -> IntArray:
+def find_runs(codes: NDArray[np.signedinteger[Any]]) -> IntArray:
     """Find where each run of equal rows begins."""
     if not codes.shape[1]:
         return np.zeros(1, dtype=np.int64)

@@ -68,7 +68,11 @@ class GridCodes:
             whole = self.base
             return np.arange(rows.start, rows.stop) if whole is None else whole.reshape(-1)[rows]
         every = np.arange(rows.start, rows.stop)
-        at = [every // math.prod(self.shape[axis + 1 :]) % self.shape[axis] for axis in self.axes]
+        return self.take(every)
+
+    def take(self, rows: IntArray) -> NDArray[Any]:
+        """Make the codes of some rows, one by one."""
+        at = [rows // math.prod(self.shape[axis + 1 :]) % self.shape[axis] for axis in self.axes]
         return at[0] if self.base is None else self.base[tuple(at)]
 
 
@@ -82,6 +86,10 @@ class Level:
     def block(self, start: int, stop: int) -> NDArray[np.int32]:
         """Take the codes of some rows, read-only and of one type."""
         return readonly(self.codes[start:stop].astype(np.int32, copy=False))
+
+    def take(self, rows: IntArray) -> Level:
+        """Take the codes of some rows."""
+        return Level(self.labels, self.codes.take(rows))
 
 
 @dataclass(frozen=True, eq=False)

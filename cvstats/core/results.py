@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from cvstats.core.cautions import Caution
-from cvstats.core.types import FloatArray, IntArray
+from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, checked_choice
 
 ALTERNATIVES = ("two-sided", "less", "greater")
@@ -77,11 +77,18 @@ def separate_counts(
     return columns, counts
 
 
+def flag(caution: Caution, where: MaskArray) -> IntArray:
+    """Give a caution to the rows that deserve it."""
+    return np.where(where, np.int64(caution), np.int64(0))
+
+
 @overload
 def quantile(probability: float, df: float | None = None) -> float: ...
 @overload
-def quantile(probability: float, df: FloatArray) -> FloatArray: ...
-def quantile(probability: float, df: float | FloatArray | None = None) -> float | FloatArray:
+def quantile(probability: float, df: FloatArray | IntArray) -> FloatArray: ...
+def quantile(
+    probability: float, df: float | FloatArray | IntArray | None = None
+) -> float | FloatArray:
     """Quantile of Student's t, or of the standard normal distribution where ``df`` is None."""
     if df is None:
         return float(special.ndtri(float(probability)))  # also where alpha is a float32
@@ -93,10 +100,10 @@ def quantile(probability: float, df: float | FloatArray | None = None) -> float 
 def half_widths(alternative: str, alpha: float, df: float | None) -> tuple[float, float]: ...
 @overload
 def half_widths(
-    alternative: str, alpha: float, df: float | FloatArray | None
+    alternative: str, alpha: float, df: float | FloatArray | IntArray | None
 ) -> tuple[float | FloatArray, float | FloatArray]: ...
 def half_widths(
-    alternative: str, alpha: float, df: float | FloatArray | None
+    alternative: str, alpha: float, df: float | FloatArray | IntArray | None
 ) -> tuple[float | FloatArray, float | FloatArray]:
     """How many standard errors the interval reaches down and up; infinite on an open side.
 
@@ -117,7 +124,7 @@ def interval(
     *,
     origin: FloatArray | float,
     alpha: float,
-    df: float | FloatArray | None = None,
+    df: float | FloatArray | IntArray | None = None,
     alternative: str = "two-sided",
     extra: Mapping[str, FloatArray | IntArray | float] | None = None,
     caution: IntArray | int = 0,
@@ -125,32 +132,36 @@ def interval(
 ) -> Result:
     """Build an interval of estimate, standard error and critical value, with the usual cautions.
 
-    ``estimate`` is relative to ``origin``, the result is not. A negative ``variance`` gives NaN
+    ``estimate`` and ``variance`` have a row for each group of ``by=``, which the result puts one
+    after the other; without groups they may have columns only. ``estimate`` is relative to
+    ``origin``, the result is not. A negative ``variance`` gives NaN
     for the standard error and the limits; a zero one gives the point, never widened (methods that
     have a floor apply it before).
     """
-    negative = variance < 0
+    negative, missing = variance < 0, np.isnan(estimate)
     se = np.sqrt(np.where(negative, np.nan, variance))
     down, up = half_widths(alternative, alpha, df)
     with np.errstate(invalid="ignore"):  # an open side of a point
         lower, upper = estimate - down * se, estimate + up * se
+    lower = np.where(np.isinf(down), -np.inf, origin + lower)
+    upper = np.where(np.isinf(up), np.inf, origin + upper)
     columns = {
         "estimate": origin + estimate,
-        "lower": np.where(np.isinf(down), -np.inf, origin + lower),
-        "upper": np.where(np.isinf(up), np.inf, origin + upper),
+        "lower": np.where(missing | negative, np.nan, lower),
+        "upper": np.where(missing | negative, np.nan, upper),
         "se": se,
+        **(extra or {}),
     }
-    missing = np.isnan(estimate)
-    for bound in ("lower", "upper"):
-        columns[bound] = np.where(missing | negative, np.nan, columns[bound])
-    for name, value in (extra or {}).items():
-        columns[name] = np.broadcast_to(np.asarray(value), estimate.shape)
     flags = np.broadcast_to(np.asarray(caution, dtype=np.int64), estimate.shape).copy()
     flags[variance == 0] |= Caution.ZERO_VARIANCE
     flags[negative] |= Caution.NEGATIVE_VARIANCE
     flags[missing] = Caution.NO_LOSSES
+    rows = {
+        name: np.broadcast_to(np.asarray(values), estimate.shape).reshape(-1)
+        for name, values in columns.items()
+    }
     facts = {"alpha": alpha, "alternative": alternative, **(attrs or {})}
-    return Result(method, columns, flags, facts)
+    return Result(method, rows, flags.reshape(-1), facts)
 
 
 SCALES = ("identity", "logit", "log", "fisher-z")

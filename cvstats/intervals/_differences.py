@@ -12,8 +12,15 @@ import numpy as np
 
 from cvstats.core.cells import Moments
 from cvstats.core.columns import Columns
-from cvstats.core.folds import count_folds, covers_all_points, is_resampled, repetition_level
+from cvstats.core.design import Design
+from cvstats.core.folds import (
+    count_folds_by_group,
+    covers_all_points,
+    is_resampled,
+    repetition_level,
+)
 from cvstats.core.types import FloatArray, IntArray, MaskArray
+from cvstats.log.groups import DifferentGroups, ask_groups
 from cvstats.log.log import Log
 
 RELATIVELY_STABLE = (
@@ -47,14 +54,18 @@ def is_difference(log: Log) -> bool:
 
 def repeats_folds(log: Log) -> bool:
     """Whether the log is a cross-validation that was repeated often enough to compare."""
-    design = log.design
-    return (
-        not is_resampled(design)
-        and not log.fixed_sources  # the tasks of a benchmark: nothing was trained
-        and design.number("repetition") >= ENOUGH
-        and count_folds(log.planned) > 1
-        and covers_all_points(design)
-    )
+    if log.fixed_sources:  # the tasks of a benchmark: nothing was trained
+        return False
+    folded = count_folds_by_group(log.planned) > 1
+    if folded.any() != folded.all():
+        raise DifferentGroups("some groups lie in one fold.")
+    return bool(folded.all() and ask_groups(log, is_repeated))
+
+
+def is_repeated(design: Design) -> bool:
+    """Whether enough repetitions test the same points."""
+    enough = not is_resampled(design) and design.number("repetition") >= ENOUGH
+    return enough and covers_all_points(design)
 
 
 def find_unstable(log: Log, losses: Columns | None) -> MaskArray | None:
@@ -71,9 +82,9 @@ def repetition_ratio(repetitions: Moments) -> FloatArray:
 
     ``repetitions`` has a cell for each repetition. The ratio is 0 where nothing varies.
     """
-    n = repetitions.count.mean()
-    se = np.sqrt(repetitions.m2.mean(axis=0)) / n
-    return divide_spreads(repetitions.mean.std(axis=0, ddof=1), se)
+    se = np.sqrt(repetitions.average(repetitions.m2)) / repetitions.average(repetitions.count)
+    squares = repetitions.mean_and_squares()[1]
+    return divide_spreads(np.sqrt(squares / (repetitions.number() - 1)), se).reshape(-1)
 
 
 def divide_spreads(change: FloatArray, spread: FloatArray) -> FloatArray:

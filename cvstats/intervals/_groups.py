@@ -8,8 +8,8 @@ import numpy as np
 
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Moments
-from cvstats.core.design import Design
-from cvstats.core.folds import has_whole_sources, repetition_level
+from cvstats.core.design import SPLIT, Design
+from cvstats.core.folds import find_whole_sources, has_whole_sources, repetition_level, tally
 from cvstats.core.results import Result
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, listed, spelled
@@ -42,17 +42,26 @@ OF_FOLDS = f"and, where models were trained in folds, {RELATIVELY_STABLE}"
 
 def count_points(log: Log, by: str, cells: Moments, method: str) -> IntArray:
     """Count the points of each group, each of which must belong to one group in all repetitions."""
-    splits = log.design.splits()
-    if len(splits.rows) == 1:
+    design = log.design
+    splits = tally(design, *SPLIT)
+    if (splits.number() == 1).all():
         return cells.count.astype(np.int64)
-    counts, shared = log.count_points(by)
+    if design.by is None or log.cells is not None:
+        counts, shared = log.count_points(by)
+        counts = counts[cells.codes[:, -1]]
+    else:
+        names = ("source", "point") if design.facts.get("scoped") else ("point",)
+        points = tally(design, by, *names)
+        counts = points.within((by,)).number()[:, 0]
+        moved = points.over(names).number() < points.number()
+        shared = "a point appears in several of them" if moved.any() else None
     if shared is not None:
         raise LogError(
             f"{method} needs groups that share no point, and {shared}. Expected {by!r} to be the "
             f"same for a point in all repetitions. Name another level in by=, or take one "
             f"repetition: {log.design.take('repetition')}."
         )
-    return counts[cells.codes[:, 0]]
+    return counts
 
 
 def doubt_sources(design: Design, *, of_means: bool) -> Caution:
@@ -66,25 +75,27 @@ def doubt_sources(design: Design, *, of_means: bool) -> Caution:
     return Caution.SOURCES_IGNORED
 
 
-def add_doubt(caution: IntArray, doubt: IntArray | np.int64) -> IntArray:
-    """Add a doubt about sources, except where there is nothing or the folds are the sources."""
-    settled = np.int64(Caution.NO_LOSSES | Caution.SOURCES_AS_FOLDS)
-    return np.where(caution & settled, caution, caution | doubt)
-
-
 def flag_ignored_sources(result: Result, design: Design, *, of_means: bool) -> Result:
-    """Add to a result whether its method takes the points of one source for independent."""
-    doubt = np.int64(doubt_sources(design, of_means=of_means))
-    return replace(result, caution=add_doubt(result.caution, doubt)) if doubt else result
+    """Add to a result whether its method takes the points of one source for independent.
+
+    Not where there is nothing, or the folds are the sources.
+    """
+    if "source" not in design.levels:
+        return result
+    ignored = tally(design, "source").number() > 1
+    if of_means and ignored.any():
+        ignored &= ~find_whole_sources(design)
+    settled = (result.caution & np.int64(Caution.NO_LOSSES | Caution.SOURCES_AS_FOLDS)) != 0
+    each = np.repeat(ignored, len(settled) // len(ignored))
+    doubt = np.where(each & ~settled, np.int64(Caution.SOURCES_IGNORED), np.int64(0))
+    return replace(result, caution=result.caution | doubt)
 
 
 def average_sources(cells: Moments) -> tuple[Moments, FloatArray]:
     """Merge the repetitions of each source; also count the points in it."""
     merged = cells.over(("source",))
-    repetitions = 1
-    if "repetition" in cells.levels:
-        repetitions = len(np.unique(cells.codes[:, cells.levels.index("repetition")]))
-    return merged, merged.count / repetitions
+    repetitions = cells.over([name for name in cells.levels if name == "repetition"]).number()
+    return merged, merged.count / merged.repeat(repetitions)[:, 0]
 
 
 def squared_errors_of_sources(moments: Moments) -> FloatArray:
@@ -110,6 +121,10 @@ def squared_errors_of_sources(moments: Moments) -> FloatArray:
     return averaged
 
 
-def size_range(points: FloatArray | IntArray) -> dict[str, FloatArray | float]:
-    """Count the points of the smallest and of the largest source."""
-    return {"smallest": int(round(points.min())), "largest": int(round(points.max()))}
+def size_range(points: FloatArray | IntArray, groups: Moments) -> dict[str, IntArray]:
+    """Count the points of the smallest and of the largest source, or other group of points."""
+    ends = {"smallest": np.minimum, "largest": np.maximum}
+    return {
+        name: np.rint(end.reduceat(points, groups.starts)).astype(np.int64)[:, None]
+        for name, end in ends.items()
+    }

@@ -36,13 +36,13 @@ from cvstats.core.results import Result
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, check_two_levels, checked_level
 from cvstats.intervals._differences import find_unstable, is_difference
-from cvstats.intervals._groups import add_doubt, flag_ignored_sources
+from cvstats.intervals._groups import flag_ignored_sources
 from cvstats.intervals._references import RELATIVE_STABILITY
 from cvstats.large.frames import later
 from cvstats.large.lazy import is_lazy, lazily
-from cvstats.log.checks import find_doubts, find_doubts_of_groups
+from cvstats.log.checks import find_doubts
 from cvstats.log.gaps import answer_cells
-from cvstats.log.groups import Groups, answer_groups
+from cvstats.log.groups import DifferentGroups, Groups, answer_groups, list_kinds
 from cvstats.log.log import Log, Losses, Table
 from cvstats.log.read import is_dask_frame, read
 from cvstats.log.stacking import Axis, label_stacked
@@ -253,9 +253,6 @@ class LogMethod(Method):
 
     Parameters
     ----------
-    compute_groups : callable, optional
-        The formula for all groups of ``by=`` at once; returns None where some group has to be
-        computed by itself.
     check : callable, optional
         Takes the options by name and raises for those that the annotations do not rule out.
     prepare : callable, optional
@@ -270,12 +267,13 @@ class LogMethod(Method):
         Takes the sizes of the groups, and ``correction`` where that is an option; returns their
         shares in the mean, and factors that make the squares of their residuals add up to its
         variance.
+    groups_at_once : bool
+        Whether the formula computes all groups of ``by=`` at once, from moments of their cells.
     reads_losses : callable, optional
         Takes the options and says whether with these the formula needs single losses, also of a
         lazy array.
     """
 
-    compute_groups: Callable[..., Result | None] | None = None
     check: Callable[[Mapping[str, Any]], None] | None = None
     prepare: Callable[[Log], Log] | None = None
     group_option: str = "by"
@@ -283,6 +281,7 @@ class LogMethod(Method):
     of_groups: bool = False
     weigh_groups: WeighGroups | None = None
     reads_losses: Callable[[Mapping[str, Any]], bool] | None = None
+    groups_at_once: bool = False
     formula: Callable[..., Result] = field(init=False)
 
     def __call__(self, formula: Callable[Concatenate[Log, P], Result]) -> LogFunction[P, Table]:
@@ -333,19 +332,18 @@ class LogMethod(Method):
         options = {**self.defaults, **options}
         if differences is not None:
             log = replace(log, differences=differences)
+        grouped = log.design.by is not None
+        if grouped and not (self.groups_at_once and not self.reads_lazy_losses(options)):
+            raise DifferentGroups(f"{self.name} takes one group at a time.")
         if self.prepare is not None:
             log = self.prepare(log)
-        self.require(log.design, options)
+        for design in list_kinds(log):
+            self.require(design, options)
         return self.qualify(self.add_facts(self.formula(log, **options)), log)
 
     def qualify(self, result: Result, log: Log) -> Result:
         """Add what the log makes doubtful about a result: nothing, but for intervals."""
         return result
-
-    def run_groups(self, groups: Groups, **options: Any) -> Result | None:
-        """Compute all groups at once; None where some group has to be computed by itself."""
-        result = self.compute_groups(groups, **options) if self.compute_groups else None
-        return result and self.add_facts(result)
 
     def apply(self, losses: object, options: Mapping[str, Any]) -> Table:
         """Apply the method to a log in any container; ``options`` are those of the function."""
@@ -360,7 +358,6 @@ class LogMethod(Method):
         return apply_method(
             losses, partial(self.run, **options), by=by, missing=missing,
             level=options[self.level_option] if self.level_option else None,
-            run_groups=partial(self.run_groups, **options) if self.compute_groups else None,
             needs_losses=self.needs_losses, reads_losses=self.reads_lazy_losses(options),
         )  # fmt: skip
 
@@ -408,26 +405,6 @@ class IntervalMethod(LogMethod):
         of_means = self.takes_scores or self.takes_means
         return flag_ignored_sources(result, log.design, of_means=of_means)
 
-    def run_groups(self, groups: Groups, **options: Any) -> Result | None:
-        """Compute all groups at once; None where some group has to be computed by itself."""
-        of_differences = is_difference(groups.log)
-        if self.difference_guarantee and of_differences:
-            return None
-        result = super().run_groups(groups, **options)
-        if result is None:
-            return None
-        doubts = find_doubts_of_groups(
-            groups, result.columns["estimate"],
-            of_groups=self.of_groups, of_differences=of_differences,
-        )  # fmt: skip
-        result = add_flags(result, doubts)
-        if not groups.design.has("source") or groups.name == "source":
-            return result
-        several = np.diff(groups.cells(("source",)).starts) > 1
-        doubt = np.where(several, np.int64(Caution.SOURCES_IGNORED), np.int64(0))
-        each = np.repeat(doubt, len(result.caution) // len(doubt))
-        return replace(result, caution=add_doubt(result.caution, each))
-
     def qualify_difference(self, result: Result, unstable: MaskArray | None) -> Result:
         """State what is promised for differences, and mark those that are not stable.
 
@@ -459,21 +436,18 @@ def apply_method(
     level: str | Sequence[str] | None = None,
     missing: str = "raise",
     axis: Axis | None = None,
-    run_groups: Callable[[Groups], Result | None] | None = None,
     needs_losses: bool = False,
     reads_losses: bool = False,
 ) -> Table:
     """Read a log, run a method on it or on its part for each label of ``by``, and label the result.
 
     ``level`` is another level whose labels the method needs, or two of them, and ``axis`` names
-    what it stacks in its result. ``run_groups`` computes all parts together, or returns None if
-    some part has to be computed by itself. ``reads_losses`` says that a lazy array is computed
-    cell by cell.
+    what it stacks in its result. ``reads_losses`` says that a lazy array is computed cell by cell.
     """
     levels = () if level is None else (level,) if isinstance(level, str) else tuple(level)
     if is_dask_frame(losses) and not needs_losses:
         ask = partial(
-            apply_method, run=run, by=by, level=level, axis=axis, run_groups=run_groups
+            apply_method, run=run, by=by, level=level, axis=axis
         )  # fmt: skip
         answer: Table = later(losses, ask, levels=(by, *levels), missing=missing)
         return answer
@@ -490,7 +464,7 @@ def apply_method(
     else:
         labels = Groups(log, by).labels
         axes.insert(0, (by, labels))
-        result = answer_cells(log, partial(answer_groups, by, labels, run, run_groups))
+        result = answer_cells(log, partial(answer_groups, by, labels, run))
     return label_stacked(log, axes, result) if axes else log.label(result)
 
 

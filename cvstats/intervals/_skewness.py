@@ -61,18 +61,20 @@ def measure_skewness(log: Log, cells: Moments) -> FloatArray:
     log = log.rows()
     design, chosen = log.design, log.values
     table = design.cell_table(cells.levels)
-    mean = np.zeros((table.size, chosen.width))
+    mean, group = np.zeros((table.size, chosen.width)), np.zeros(table.size, dtype=np.int64)
     mean[table.used] = cells.location
+    group[table.used] = cells.repeat(np.arange(len(cells.starts))[:, None])[:, 0]
     at = design.cells(cells.levels, 0, design.size)
     here = np.flatnonzero(at >= 0)
-    third = np.empty(chosen.width)
+    third = np.empty((len(cells.starts), chosen.width))
     for start, stop in block_bounds(chosen.width, max(1, TABLE // max(1, design.size))):
         lines, column, row = chosen.lines(slice(start, stop), 0, design.size)
         part = lines[column : column + stop - start, row : row + design.size]
         apart = part[:, here] - mean[at[here], start:stop].T
-        third[start:stop] = (apart * apart * apart).sum(axis=1)
-    n = cells.count.sum()
-    return standardize_third(third / n, cells.m2.sum(axis=0) / n)
+        for j, line in enumerate(apart * apart * apart, start):
+            third[:, j] = np.bincount(group[at[here]], line, len(third))
+    n = cells.sum(cells.count)
+    return standardize_third(third / n, cells.sum(cells.m2) / n)
 
 
 def refuse_metric(log: Log) -> None:
@@ -87,12 +89,12 @@ def refuse_metric(log: Log) -> None:
 def skewness_of_means(log: Log, points: Moments) -> FloatArray:
     """Measure the skewness of the mean losses of points, all alike."""
     refuse_metric(log)
-    apart = points.mean - points.mean.mean(axis=0)
-    return standardize_third((apart**3).mean(axis=0), (apart**2).mean(axis=0))
+    apart = points.mean - points.repeat(points.average(points.mean))
+    return standardize_third(points.average(apart**3), points.average(apart**2))
 
 
 def standardize_third(third: FloatArray, variance: FloatArray) -> FloatArray:
-    """Divide third central moments by the cube of the standard deviation."""
+    """Divide third central moments by the cube of the standard deviation, group by group."""
     with np.errstate(divide="ignore", invalid="ignore"):
         found: FloatArray = np.where(variance == 0, 0.0, third / variance**1.5)
-    return found
+    return found.reshape(-1)

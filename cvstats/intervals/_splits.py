@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from cvstats.core.cells import Moments
-from cvstats.core.types import FloatArray, IntArray, Labels
+from cvstats.core.types import IntArray, Labels
+from cvstats.log.groups import points_by_group
 from cvstats.log.log import Log
 
 
@@ -22,8 +23,11 @@ def rank_labels(labels: Labels) -> IntArray:
 
 
 def sort_cells(found: Moments) -> IntArray:
-    """Sort cells by the labels of their levels, the first level first."""
-    keys = [rank_labels(labels)[found.codes[:, i]] for i, labels in enumerate(found.labels)]
+    """Sort the cells of each group by the labels of their levels, the first level first."""
+    keys = [
+        found.codes[:, i] if i < found.grouped else rank_labels(labels)[found.codes[:, i]]
+        for i, labels in enumerate(found.labels)
+    ]
     return np.lexsort(keys[::-1])
 
 
@@ -34,7 +38,7 @@ def read_samples(log: Log, found: Moments) -> IntArray:
     return np.array([int(labels[code]) for code in codes.tolist()], dtype=np.int64)
 
 
-def count_points(log: Log) -> dict[str, FloatArray | float]:
+def count_points(log: Log) -> dict[str, IntArray]:
     """Count the points, where the log names them."""
-    points = log.design.splits().points
+    points = points_by_group(log)
     return {} if points is None else {"n_points": points}

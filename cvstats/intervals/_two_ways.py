@@ -22,6 +22,7 @@ from cvstats.intervals._differences import is_difference
 from cvstats.intervals._groups import FEW_CLUSTERS, FEW_DF, OF_FOLDS
 from cvstats.intervals._references import RELATIVE_STABILITY
 from cvstats.intervals._requirements import no_level, single_dataset
+from cvstats.log.groups import DifferentGroups
 from cvstats.log.log import Log
 
 FEW_OF_ONE = 10
@@ -69,6 +70,8 @@ def count_labels(design: Design, name: str) -> int:
 
 def compute_two_ways(log: Log, names: tuple[str, str], correction: str, alpha: float) -> Result:
     """Compute the interval from mean squares in a crossed log, otherwise from sums of clusters."""
+    if log.design.by is not None:
+        raise DifferentGroups("two levels are taken for one group at a time.")
     if correction == "CR3":
         raise LogError(
             "correction='CR3' takes clusters of one level, and by= names two. Expected 'CR2', or "

@@ -8,10 +8,11 @@ from typing import Any, Literal
 import numpy as np
 
 from cvstats.core.cautions import Caution
+from cvstats.core.cells import Moments
 from cvstats.core.design import Design
-from cvstats.core.folds import find_across_folds
-from cvstats.core.results import Result, interval
-from cvstats.core.types import FloatArray
+from cvstats.core.folds import find_crossed
+from cvstats.core.results import Result, flag, interval
+from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_level
 from cvstats.intervals._groups import (
     FEW_CLUSTERS,
@@ -57,13 +58,18 @@ def weigh_groups(count: FloatArray, correction: str = "CR2") -> tuple[FloatArray
 
     The squares of these products add up to the variance.
     """
-    v, g = count / count.sum(), len(count)
+    v = count / count.sum()
+    return v, scale_groups(v, len(v), correction)
+
+
+def scale_groups(v: FloatArray, g: IntArray | int, correction: str) -> FloatArray:
+    """Compute what the deviation of a cluster of share ``v`` among ``g`` is multiplied by."""
     if correction == "CR2":
-        return v, v / np.sqrt(1 - v)
+        return v / np.sqrt(1 - v)
     if correction == "CR1":  # Liang and Zeger (1986), times G / (G - 1)
-        return v, v * np.sqrt(g / (g - 1))
+        return v * np.sqrt(g / (g - 1))
     # the jackknife: without cluster c the mean moves by v_c (mu - m_c) / (1 - v_c)
-    return v, v * np.sqrt((g - 1) / g) / (1 - v)
+    return v * np.sqrt((g - 1) / g) / (1 - v)
 
 
 @IntervalMethod(
@@ -81,6 +87,7 @@ def weigh_groups(count: FloatArray, correction: str = "CR2") -> tuple[FloatArray
     group_option="per",
     of_groups=True,
     weigh_groups=weigh_groups,
+    groups_at_once=True,
 )
 def clustered(
     log: Log,
@@ -240,43 +247,44 @@ def clustered(
     if not isinstance(by, str):
         return compute_two_ways(log, (by[0], by[1]), correction, alpha)
     cells = log.moments((by,))
-    points = count_points(log, by, cells, "clustered")
-    g = len(cells.count)
-    v, scale = weigh_groups(cells.count, correction)
-    mean = cells.over(()).mean[0]
-    squared = (scale[:, None] ** 2 * (cells.mean - mean) ** 2).sum(axis=0)
-    df = degrees_of_freedom(v, correction)
-    caution = Caution.FEW_CLUSTERS if g < FEW_CLUSTERS else Caution(0)
-    if df < FEW_DF:
-        caution |= Caution.VERY_FEW_CLUSTERS
-    if correction == "CR1" and expected_cr1_ratio(v) < TOO_NARROW:
-        caution |= Caution.UNEQUAL_CLUSTERS
-    if find_across_folds(log.design, by) is not None:
-        caution |= Caution.SOURCES_ACROSS_FOLDS
+    points, g = count_points(log, by, cells, "clustered"), cells.number()
+    mean, total = cells.over(()).mean, cells.repeat(cells.sum(cells.count))
+    v = cells.count[:, None] / total
+    apart = cells.mean - cells.repeat(mean)
+    squared = cells.sum((scale_groups(v, cells.repeat(g), correction) * apart) ** 2)
+    df = degrees_of_freedom(cells, v, correction)
+    caution = flag(Caution.FEW_CLUSTERS, g < FEW_CLUSTERS)
+    caution = caution | flag(Caution.VERY_FEW_CLUSTERS, df < FEW_DF)
+    if correction == "CR1":
+        caution |= flag(Caution.UNEQUAL_CLUSTERS, expected_cr1_ratio(v, cells) < TOO_NARROW)
+    caution = caution | flag(Caution.SOURCES_ACROSS_FOLDS, find_crossed(log.design, by))
     return interval(
         "clustered", mean, squared, origin=cells.origin, alpha=alpha, df=df,
-        extra={"df": df, "n_points": int(points.sum()), "n_clusters": g, **size_range(points)},
-        caution=int(caution), attrs={"by": by, "correction": correction},
+        extra={
+            "df": df, "n_points": cells.sum(points).astype(np.int64), "n_clusters": g,
+            **size_range(points, cells),
+        },
+        caution=caution, attrs={"by": by, "correction": correction},
     )  # fmt: skip
 
 
-def degrees_of_freedom(v: FloatArray, correction: str) -> float:
+def degrees_of_freedom(cells: Moments, v: FloatArray, correction: str) -> FloatArray | IntArray:
     """Compute those of Bell and McCaffrey (2002) for CR2; clusters minus one for the others.
 
     CR2 is a sum of squares, of which Satterthwaite's degrees of freedom are taken as if losses
     were independent and of one variance.
     """
     if correction != "CR2":
-        return len(v) - 1
+        return cells.number() - 1
     q = v**2 / (1 - v)
-    return float(1 / ((v**2).sum() + q.sum() ** 2 - (q**2).sum()))
+    return 1 / (cells.sum(v**2) + cells.sum(q) ** 2 - cells.sum(q**2))
 
 
-def expected_cr1_ratio(v: FloatArray) -> float:
+def expected_cr1_ratio(v: FloatArray, cells: Moments) -> FloatArray:
     """Divide the expectation of CR1 by its target, for cluster means of one variance.
 
     With independent means of variance one the target is ``S2 = sum v_c^2``, and the
     expectation ``G / (G - 1) sum v_c^2 (1 - 2 v_c + S2)``. It is 1 for equal clusters.
     """
-    s2 = float((v**2).sum())
-    return len(v) / (len(v) - 1) * (1 + s2 - 2 * float((v**3).sum()) / s2)
+    g, s2 = cells.number(), cells.sum(v**2)
+    return g / (g - 1) * (1 + s2 - 2 * cells.sum(v**3) / s2)

@@ -8,6 +8,7 @@ from cvstats.core.cautions import Caution
 from cvstats.core.design import Design
 from cvstats.core.folds import count_cells, repetition_level
 from cvstats.core.results import Result, interval
+from cvstats.core.types import IntArray
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import NADEAU
 from cvstats.intervals._requirements import read_sample_numbers, sampled
@@ -147,12 +148,12 @@ def conservative_z(
         caution |= Caution.OTHER_TEST_SIZE
     if overlap:
         caution |= Caution.HALVES_OVERLAP
-    extra = {
+    extra: dict[str, float | IntArray] = {
         "n_divisions": r, "n_splits": int(splits[which == 0][0]),
         "n_test": float(tested[which == 0][0]), **count_points(log),
     }  # fmt: skip
     return interval(
-        "conservative_z", means[which == 0][0], (apart**2).sum(axis=0) / (2 * r),
+        "conservative_z", means[which == 0], (apart**2).sum(axis=0, keepdims=True) / (2 * r),
         origin=cells.origin, alpha=alpha, extra=extra, caution=caution,
     )  # fmt: skip
 

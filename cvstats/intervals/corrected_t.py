@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import Moments, mean_and_squares
-from cvstats.core.design import LEVELS
-from cvstats.core.folds import is_partition, split_levels
-from cvstats.core.results import Result, interval
-from cvstats.core.types import FloatArray, IntArray
+from cvstats.core.cells import Moments
+from cvstats.core.design import LEVELS, CellIndex, Design
+from cvstats.core.folds import fold_levels, is_partition, split_levels, tally
+from cvstats.core.results import Result, flag, interval
+from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, is_number, is_several, listed, place
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import BOUCKAERT, NADEAU
 from cvstats.intervals._requirements import several_splits
 from cvstats.intervals._splits import count_points, sort_cells
-from cvstats.log.groups import Groups, Part
+from cvstats.log.groups import ask_groups
 from cvstats.log.log import Log
 from cvstats.options import Missing
 
@@ -65,6 +66,7 @@ def check_train_size(train_size: object) -> None:
     plan="subsampling",
     takes_scores=True,
     takes_metrics="averaged",
+    groups_at_once=True,
 )
 def corrected_t(
     log: Log,
@@ -158,23 +160,22 @@ def corrected_t(
     #
     # Nadeau and Bengio (2003), the corrected resampled t; over the folds of several partitions
     # it is that of Bouckaert and Frank (2004). Unequal splits: the ratio is averaged over them.
-    splits = split_levels(log.design)
+    splits = ask_groups(log, split_levels)
     cells = log.moments(splits)
     tested, trained = find_sizes(log, cells, train_size)
-    j = len(cells.count)
-    estimate, squares = mean_and_squares(cells.mean)
-    ratio = float(np.mean(tested / trained))
-    caution = Caution.SOURCES_AS_FOLDS if "source" in splits else Caution(0)
-    if j < FEW_SPLITS:
-        caution |= Caution.FEW_SPLITS
+    j = cells.number()
+    estimate, squares = cells.mean_and_squares()
+    caution = flag(Caution.FEW_SPLITS, j < FEW_SPLITS)
+    if "source" in splits:
+        caution = caution | np.int64(Caution.SOURCES_AS_FOLDS)
     return interval(
-        "corrected_t", estimate, (1 / j + ratio) * squares / (j - 1), origin=cells.origin,
-        alpha=alpha, df=j - 1,
+        "corrected_t", estimate, (1 / j + cells.average(tested / trained)) * squares / (j - 1),
+        origin=cells.origin, alpha=alpha, df=j - 1,
         extra={
-            "df": j - 1, "n_splits": j, "n_train": float(np.mean(trained)),
-            "n_test": float(np.mean(tested)), **count_points(log),
+            "df": j - 1, "n_splits": j, "n_train": cells.average(trained),
+            "n_test": cells.average(tested), **count_points(log),
         },
-        caution=int(caution),
+        caution=caution,
     )  # fmt: skip
 
 
@@ -191,7 +192,7 @@ def find_sizes(log: Log, found: Moments, train_size: TrainSize) -> tuple[FloatAr
             train_size = log.noted.get(NOTED)
         if tested is not None:
             count = np.full(len(count), float(tested))
-        elif train_size is not None or not is_partition(log.design):
+        elif train_size is not None or not ask_groups(log, is_partition):
             raise LogError(
                 "how many points are behind each score is not known, in training and in testing. "
                 "Expected both in read_log: read_log(…, format='scores', n_train=90, n_test=10)."
@@ -206,13 +207,14 @@ def has_labels(train_size: object) -> TypeGuard[SizesByLabel]:
 
 def find_train_sizes(log: Log, found: Moments, train_size: TrainSize) -> FloatArray:
     """Find how many points each model was trained on, or ask."""
-    count = len(found.count)
-    folded = found.levels not in ((), ("repetition",))
-    if train_size is None and folded and is_partition(log.planned):
-        return count_left_by_folds(log, found)
+    number = found.number()
+    folded = {*found.levels} & {*fold_levels(log.design)} - {"repetition"}
+    planned = replace(log, design=log.planned, complete=None)
+    if train_size is None and folded and ask_groups(planned, is_partition):
+        return count_left_by_folds(log.planned, found)
     if train_size is None:
         train_size = log.noted.get(NOTED)  # as evaluate leaves it
-        if train_size is None or (np.ndim(train_size) == 1 and len(train_size) != count):
+        if train_size is None or (np.ndim(train_size) == 1 and (number != len(train_size)).any()):
             raise LogError(
                 "corrected_t needs to know how many points each model was trained on, and a log "
                 "of random splits, or of folds with points left out, does not say. Pass it: "
@@ -220,63 +222,64 @@ def find_train_sizes(log: Log, found: Moments, train_size: TrainSize) -> FloatAr
             )
     check_train_size(train_size)  # the noted one, or one of compare's options
     if isinstance(train_size, Real):
-        return check_sizes(np.full(count, float(train_size)))
+        return check_sizes(np.full(len(found.count), float(train_size)))
     if has_labels(train_size):
         return check_sizes(sizes_by_label(found, dict(train_size.items())))
     return check_sizes(sizes_in_order(found, train_size))
 
 
-def count_left_by_folds(log: Log, found: Moments) -> FloatArray:
+def count_left_by_folds(planned: Design, found: Moments) -> FloatArray:
     """Count what each fold leaves of its repetition: the points that its model was trained on.
 
-    A part of a log may hold some points of each fold only, and so may a log of which evaluations
-    were left out; the models were trained on all.
+    A group may hold some points of each fold only, and so may a log of which evaluations were
+    left out; the models were trained on all that was ``planned``.
     """
-    codes, count = found.codes, found.count
-    here: IntArray = np.arange(len(count))
-    whole = log.complete
-    if isinstance(log.cells, Part) and share_models(log.cells.groups, found.levels):
-        whole = log.cells.groups.log.planned
-    if whole is not None:
-        plan = whole.cell_table(found.levels)
-        codes, count = whole.codes_of(plan), plan.total[plan.used].astype(np.float64)
-        keys, mine = (np.ravel_multi_index(part.T, plan.sizes) for part in (codes, found.codes))
-        here = np.asarray(np.searchsorted(keys, mine))
-    repetition = codes[:, 0] if found.levels[0] == "repetition" else np.zeros_like(codes[:, 0])
-    left: FloatArray = np.bincount(repetition, count)[repetition] - count
-    return left[here]
+    levels = [name for name in found.levels if name in fold_levels(planned)]
+    if planned.by is not None and share_models(planned, levels):
+        planned = replace(planned, by=None)
+    folds = tally(planned, *levels)
+    splits = folds.within([name for name in levels if name == "repetition"])
+    left = splits.repeat(splits.sum(splits.count))[:, 0] - splits.count
+    if len(left) == len(found.count):
+        return left
+    sizes = [len(planned.levels[name].labels) for name in splits.levels]
+    mine = [found.levels.index(name) for name in splits.levels]
+    place = CellIndex.numbered(sizes, splits.codes.T)[0].find(found.codes[:, mine].T)
+    return left[place]
 
 
-def share_models(groups: Groups, folds: tuple[str, ...]) -> bool:
-    """Whether the parts are points of one cross-validation, and no logs of their own.
+def share_models(design: Design, folds: Sequence[str]) -> bool:
+    """Whether the groups are points of one cross-validation, and no logs of their own.
 
     Raises
     ------
     LogError
         If that may be or not.
     """
-    if not groups.shared(folds) or groups.name in LEVELS:
-        return groups.shared(folds)
-    if "splits" not in groups.design.facts:
+    shared = len(tally(design, *folds).count) > len(tally(replace(design, by=None), *folds).count)
+    if not shared or design.by in LEVELS:
+        return shared
+    if "splits" not in design.facts:
         return False  # points come back under other labels: stacked logs
     raise LogError(
         f"corrected_t needs to know how many points each model was trained on, and each fold "
-        f"holds points of several labels of {groups.name!r}: it is unknown whether a model was "
+        f"holds points of several labels of {design.by!r}: it is unknown whether a model was "
         f"trained on all of these or on those of one label. Pass it: corrected_t(losses, "
-        f"by={groups.name!r}, train_size=90), one number for all splits or one for each."
+        f"by={design.by!r}, train_size=90), one number for all splits or one for each."
     )
 
 
 def sizes_by_label(found: Moments, sizes: Mapping[Any, Any]) -> FloatArray:
     """Look up the training size of each split by its labels."""
+    levels, labels = found.levels[found.grouped :], found.labels[found.grouped :]
     names = [
-        tuple(labels[code] for labels, code in zip(found.labels, codes, strict=True))
-        for codes in found.codes.tolist()
+        tuple(names[code] for names, code in zip(labels, codes, strict=True))
+        for codes in found.codes[:, found.grouped :].tolist()
     ]
     keys = [name[0] if len(name) == 1 else name for name in names]
     lost = [name for name, key in zip(names, keys, strict=True) if key not in sizes]
     if lost:
-        shown = [place(dict(zip(found.levels, name, strict=True))) for name in lost[:3]]
+        shown = [place(dict(zip(levels, name, strict=True))) for name in lost[:3]]
         raise LogError(
             f"train_size has no number for {listed(shown, len(lost))}. Expected one for each split."
         )
@@ -285,12 +288,13 @@ def sizes_by_label(found: Moments, sizes: Mapping[Any, Any]) -> FloatArray:
 
 def sizes_in_order(found: Moments, sizes: Any) -> FloatArray:
     """Hand training sizes out to the splits, in the order of their labels."""
-    if len(sizes) != len(found.count):
+    number = found.number()
+    if (number != len(sizes)).any():
         raise LogError(
-            f"train_size holds {len(sizes):,} numbers and the log has {len(found.count):,} "
+            f"train_size holds {len(sizes):,} numbers and the log has {number[0, 0]:,} "
             f"splits. Expected one number for all, or one for each, in the order of their labels."
         )
-    given = to_floats(sizes)
+    given = np.tile(to_floats(sizes), len(number))
     out = np.empty_like(given)
     out[sort_cells(found)] = given
     return out

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import mean_and_squares
-from cvstats.core.folds import fold_levels
+from cvstats.core.folds import fold_levels, repetition_level
 from cvstats.core.results import Result, interval
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import BAYLE
@@ -24,6 +25,7 @@ from cvstats.options import Missing
     takes_means=True,
     claims_too_much=True,
     takes_metrics="averaged",
+    groups_at_once=True,
 )
 def cv_t(
     log: Log, *, alpha: float = 0.05, by: str | None = None, missing: Missing = "raise"
@@ -92,14 +94,14 @@ def cv_t(
     """
     # Take all fold means for independent.
     cells = log.moments(fold_levels(log.design))
-    n_repetitions = log.design.number("repetition")
-    k = len(cells.count)
-    estimate, squares = mean_and_squares(cells.mean)
+    repetitions, k = cells.over(repetition_level(log.design)).number(), cells.number()
+    estimate, squares = cells.mean_and_squares()
+    n_points = (cells.sum(cells.count) // repetitions).astype(np.int64)
     return interval(
         "cv_t", estimate, squares / (k - 1) / k, origin=cells.origin, alpha=alpha, df=k - 1,
         extra={
-            "df": k - 1, "n_points": int(cells.count.sum()) // n_repetitions,
-            "n_folds": k // n_repetitions, "n_repetitions": n_repetitions,
+            "df": k - 1, "n_points": n_points, "n_folds": k // repetitions,
+            "n_repetitions": repetitions,
         },
         caution=Caution.NAIVE_FOLDS,
     )  # fmt: skip

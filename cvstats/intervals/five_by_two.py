@@ -9,11 +9,11 @@ import numpy as np
 from scipy import special
 
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import mean_and_squares
+from cvstats.core.cells import Moments
 from cvstats.core.design import Design
 from cvstats.core.folds import count_cells, covers_all_points
 from cvstats.core.results import Result, interval
-from cvstats.core.types import FloatArray
+from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import place
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import single_dataset
@@ -60,6 +60,7 @@ def five_times_two_folds(design: Design) -> str | None:
     takes_scores=True,
     takes_means=True,
     takes_metrics="averaged",
+    groups_at_once=True,
 )
 def five_by_two(
     log: Log,
@@ -158,52 +159,52 @@ def five_by_two(
         for level, labels, code in zip(
             cells.levels, cells.labels, cells.codes[order[0]].tolist(), strict=True
         )
+        if level in ("repetition", "fold")
     }
-    means = cells.mean[order].reshape(5, 2, -1)
+    means = cells.mean[order].reshape(-1, 5, 2, cells.mean.shape[1])
     counts = count_points(log) | {"n_folds": 2, "n_repetitions": 5}
-    noise = ((means[:, 0] - means[:, 1]) ** 2 / 2).sum(axis=0)  # sum of the s_r^2
+    noise = ((means[:, :, 0] - means[:, :, 1]) ** 2 / 2).sum(axis=1)  # sum of the s_r^2
     attrs = {"test": test, "first": place(first)}
     if test == "t":  # Dietterich (1998)
         return interval(
-            "five_by_two", means[0, 0], noise / 5, origin=cells.origin, alpha=alpha, df=5,
+            "five_by_two", means[:, 0, 0], noise / 5, origin=cells.origin, alpha=alpha, df=5,
             extra={"df": 5, **counts}, attrs=attrs,
         )  # fmt: skip
-    return invert_f(
-        means.reshape(10, -1), noise, origin=cells.origin, alpha=alpha, counts=counts, attrs=attrs
-    )
+    return invert_f(cells, noise, alpha=alpha, counts=counts, attrs=attrs)
 
 
 def invert_f(
-    means: FloatArray,
+    cells: Moments,
     noise: FloatArray,
     *,
-    origin: FloatArray,
     alpha: float,
-    counts: Mapping[str, FloatArray | float],
+    counts: Mapping[str, IntArray | int],
     attrs: Mapping[str, str],
 ) -> Result:
     """Invert the combined F test of Alpaydin (1999), which may reject every value."""
-    estimate, squares = mean_and_squares(means)
+    estimate, squares = cells.mean_and_squares()
     critical = float(special.fdtri(10, 5, 1 - alpha))
     radicand = (2 * critical * noise - squares) / 10
     empty = radicand < 0
-    reach = np.sqrt(np.where(empty, np.nan, radicand))
+    reach, total = np.sqrt(np.where(empty, np.nan, radicand)), cells.sum(cells.location**2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        f = ((origin + means) ** 2).sum(axis=0) / (2 * noise)
-    f = np.where((noise == 0) & (np.abs(origin + means).max(axis=0) == 0), 0.0, f)
+        f = np.where((noise == 0) & (total == 0), 0.0, total / (2 * noise))
     columns = {
-        "estimate": origin + estimate,
-        "lower": origin + (estimate - reach),
-        "upper": origin + (estimate + reach),
-        "se": np.full_like(estimate, np.nan),
+        "estimate": cells.origin + estimate,
+        "lower": cells.origin + (estimate - reach),
+        "upper": cells.origin + (estimate + reach),
+        "se": np.nan,
         "statistic": f,
         "p_value": np.asarray(special.fdtrc(10, 5, f), dtype=np.float64),
+        **counts,
     }
-    for name, value in counts.items():
-        columns[name] = np.broadcast_to(np.asarray(value), estimate.shape)
+    rows = {
+        name: np.broadcast_to(np.asarray(value), estimate.shape).reshape(-1)
+        for name, value in columns.items()
+    }
     missing = np.isnan(estimate)
     flags = np.where(empty & ~missing, int(Caution.EMPTY), 0)
     flags[(radicand == 0) & ~missing] |= int(Caution.ZERO_VARIANCE)
     flags[missing] = int(Caution.NO_LOSSES)
     facts: dict[str, str | float | int] = {"alpha": alpha, "alternative": "two-sided", **attrs}
-    return Result("five_by_two", columns, flags.astype(np.int64), facts)
+    return Result("five_by_two", rows, flags.astype(np.int64).reshape(-1), facts)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
+
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Moments
 from cvstats.core.design import Design
-from cvstats.core.folds import repetition_level
-from cvstats.core.results import Result
+from cvstats.core.folds import repetition_level, tally
+from cvstats.core.results import Result, flag
 from cvstats.core.results import interval as symmetric_interval
-from cvstats.core.types import FloatArray, MaskArray
+from cvstats.core.types import MaskArray
 from cvstats.errors import LogError
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._proportions import (
@@ -57,6 +59,7 @@ def one_test_set(design: Design) -> str | None:
     plan="holdout",
     needs_points=True,
     check=check_bounds,
+    groups_at_once=True,
     reads_losses=lambda options: options["interval"] in BOUNDED,
 )
 def holdout(
@@ -176,30 +179,29 @@ def holdout(
     tree        0.4  0.2016  0.6188  0.07
     """
     # Average several repetitions point by point, then take the points for a sample.
-    repetitions = log.design.number("repetition")
-    points = None
-    if repetitions > 1:
+    repetitions, points = tally(log.design, "repetition").number(), None
+    several = int(repetitions.max())
+    if several > 1:
         names = [name for name in ("source", "point") if name in log.design.levels]
         points = log.moments(names)
         cell = points.once().over(())
     else:
         cell = log.moments(())
     proportion = interval in PROPORTIONS
-    if proportion and repetitions > 1:
+    if proportion and several > 1:
         raise LogError(
             f"interval={interval!r} needs losses that are 0 or 1, once for each point, and this "
-            f"log has {repetitions} repetitions. Use interval='wald' or interval='t'."
+            f"log has {several} repetitions. Use interval='wald' or interval='t'."
         )
-    n = cell.count[0]
-    if n < 2:
-        raise LogError(f"holdout needs at least two points and this log has {n:.0f}.")
+    n = cell.count[:, None].astype(np.int64)
+    if n.min() < 2:
+        raise LogError(f"holdout needs at least two points and this log has {n.min()}.")
     df = n - 1 if interval == "t" else None
-    extra: dict[str, FloatArray | float] = {} if df is None else {"df": df}
+    extra = {} if df is None else {"df": df.astype(np.float64)}
     result = symmetric_interval(
-        "holdout", cell.mean[0], cell.m2[0] / ((n - 1) * n), origin=cell.origin, alpha=alpha,
-        df=df,
-        extra=extra | {"n_points": int(n), "n_repetitions": repetitions},
-        caution=Caution.FEW_POINTS if n < 30 and interval in ("wald", "hall") else 0,
+        "holdout", cell.mean, cell.m2 / ((n - 1) * n), origin=cell.origin, alpha=alpha, df=df,
+        extra={**extra, "n_points": n, "n_repetitions": repetitions},
+        caution=flag(Caution.FEW_POINTS, (n < 30) & (interval in ("wald", "hall"))),
         attrs={"interval": interval},
     )  # fmt: skip
     if interval == "hall":

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from cvstats.core.cautions import Caution
-from cvstats.core.folds import count_folds, repetition_level
+from cvstats.core.folds import count_folds_by_group, repetition_level
 from cvstats.core.results import Result, interval
 from cvstats.errors import LogError
 from cvstats.intervals._method import IntervalMethod
@@ -22,6 +24,7 @@ from cvstats.options import Missing
     reference=BATES,
     plan="k_fold",
     claims_too_much=True,
+    groups_at_once=True,
 )
 def naive(
     log: Log, *, alpha: float = 0.05, by: str | None = None, missing: Missing = "raise"
@@ -92,14 +95,14 @@ def naive(
     # Take all losses for independent: ``sd / sqrt(number of losses)``.
     cells = log.moments(repetition_level(log.design))
     whole = cells.over(())
-    n = whole.count[0]
-    if n < 2:
-        raise LogError(f"naive needs at least two losses and this log has {n:.0f}.")
+    n, repetitions = whole.count[:, None], cells.number()
+    if n.min() < 2:
+        raise LogError(f"naive needs at least two losses and this log has {n.min():.0f}.")
     return interval(
-        "naive", whole.mean[0], whole.m2[0] / ((n - 1) * n), origin=whole.origin, alpha=alpha,
+        "naive", whole.mean, whole.m2 / ((n - 1) * n), origin=whole.origin, alpha=alpha,
         extra={
-            "n_points": int(n) // len(cells.count), "n_folds": count_folds(log.design),
-            "n_repetitions": len(cells.count),
+            "n_points": (n // repetitions).astype(np.int64),
+            "n_folds": count_folds_by_group(log.design), "n_repetitions": repetitions,
         },
         caution=Caution.NAIVE_POINTS,
     )  # fmt: skip

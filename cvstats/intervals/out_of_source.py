@@ -15,8 +15,8 @@ from typing import Literal
 import numpy as np
 
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import Moments, mean_and_squares
-from cvstats.core.results import Result
+from cvstats.core.cells import Moments
+from cvstats.core.results import Result, flag
 from cvstats.core.results import interval as symmetric_interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
@@ -87,6 +87,7 @@ def weigh_groups(count: FloatArray) -> tuple[FloatArray, FloatArray]:
     plan="leave_one_source_out",
     of_groups=True,
     weigh_groups=weigh_groups,
+    groups_at_once=True,
     takes_metrics="averaged",
 )
 def out_of_source(
@@ -229,11 +230,9 @@ def out_of_source(
     if fixed and "repetition" in cells.levels and "point" in log.design.levels:
         cells = average_answers(log)
     part, points = average_sources(cells)
-    k = len(part.count)
-    estimate, squares = mean_and_squares(part.mean)
-    n = int(round(points.sum()))
+    estimate, squares = part.mean_and_squares()
+    k, n = part.number(), np.rint(part.sum(points)).astype(np.int64)
     df = None
-    caution = Caution(0)
     attrs: dict[str, str | float | int] = {
         "target": TARGETS[target], "guarantee": GUARANTEES[target],
     }  # fmt: skip
@@ -244,23 +243,23 @@ def out_of_source(
             squared = spread * (1 + 1 / k)
             attrs |= {"target": PREDICTION_TARGET, "guarantee": PREDICTION_GUARANTEE}
         attrs["interval"] = interval
-        caution |= Caution.FEW_SOURCES if k < FEW_SOURCES else Caution(0)
+        caution = flag(Caution.FEW_SOURCES, k < FEW_SOURCES)
     else:
-        squared = squared_errors_of_sources(cells).sum(axis=0) / k**2  # (11)
+        squared = part.sum(squared_errors_of_sources(cells)) / k**2  # (11)
         variance = variance or ("theta_a" if fixed else "theta_b")
         squared = squared if variance == "theta_a" else 2 * squared  # (12)
-        caution |= Caution.FEW_POINTS if n < FEW_POINTS else 0
+        caution = flag(Caution.FEW_POINTS, n < FEW_POINTS)
         attrs |= {"variance": variance}
         if fixed:
             attrs |= {"target": FIXED_TARGET, "guarantee": FIXED_GUARANTEE}
         else:
-            caution |= Caution.SOURCES_AS_FOLDS
+            caution = caution | np.int64(Caution.SOURCES_AS_FOLDS)
             attrs |= {"bias": BIASES[variance]}
-    extra: dict[str, FloatArray | float] = {} if df is None else {"df": df}
+    extra = {} if df is None else {"df": df}
     return symmetric_interval(
         "out_of_source", estimate, squared, origin=cells.origin, alpha=alpha, df=df,
-        extra=extra | {"n_points": n, "n_sources": k, **size_range(points)},
-        caution=int(caution), attrs=attrs,
+        extra=extra | {"n_points": n, "n_sources": k, **size_range(points, part)},
+        caution=caution, attrs=attrs,
     )  # fmt: skip
 
 

@@ -163,7 +163,8 @@ def source_estimators(
     columns["theta_a"] = noise.sum(axis=0) / k**2
     columns["theta_b"] = 2 * columns["theta_a"]
     width = np.ones(len(mean), dtype=np.int64)
-    counts = {"n_points": int(round(points.sum())), "n_sources": k, **size_range(points)}
+    sizes = {name: size.item() for name, size in size_range(points, part).items()}
+    counts = {"n_points": int(round(points.sum())), "n_sources": k, **sizes}
     words = "; ".join(f"{name}: {BIASES[name]}" for name in columns)
     caution = np.where(np.isnan(mean), np.int64(Caution.NO_LOSSES), np.int64(0))
     if source is not None:

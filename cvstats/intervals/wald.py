@@ -8,10 +8,14 @@ import numpy as np
 
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Moments
-from cvstats.core.folds import count_folds, fold_level, fold_levels, repetition_level
-from cvstats.core.results import Result, rescale_limits
+from cvstats.core.folds import (
+    count_folds_by_group,
+    fold_levels,
+    repetition_level,
+)
+from cvstats.core.results import Result, flag, rescale_limits
 from cvstats.core.results import interval as symmetric_interval
-from cvstats.core.types import FloatArray, IntArray
+from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.intervals._differences import RELATIVELY_STABLE, is_difference
 from cvstats.intervals._method import IntervalMethod
@@ -19,7 +23,6 @@ from cvstats.intervals._proportions import flag_few_errors, proportion_limits
 from cvstats.intervals._references import BAYLE
 from cvstats.intervals._requirements import partition
 from cvstats.intervals._skewness import hall_limits, measure_skewness
-from cvstats.log.groups import Groups
 from cvstats.log.log import Log
 from cvstats.options import Alternative, Missing
 
@@ -27,70 +30,7 @@ DISAGREEMENT = 1 / 2
 """Standard errors by which the means of repetitions may differ where a learner is stable."""
 
 
-def compute_groups(
-    groups: Groups,
-    *,
-    interval: str,
-    variance: str,
-    fold_weights: str,
-    scale: str,
-    alternative: str,
-    alpha: float,
-) -> Result | None:
-    """Compute the intervals of all groups from one pass, one below the other."""
-    levels, fold = groups.design.levels, fold_level(groups.design)
-    if interval == "hall":
-        return None  # the skewness of each group needs its single losses
-    if any(level in levels for level in ("sample", "outer", "count")) or not groups.whole_splits():
-        return None
-    if groups.design.metric and fold_weights == "equal":
-        return None
-    refuse_scale(groups.log, scale, interval)
-    repeated = repetition_level(groups.design)
-    by = (*repeated, *((fold,) if fold is not None else ()))
-    folded = (variance, fold_weights) != ("all-pairs", "size")
-    cells = groups.log.moments(groups.first(by if folded else repeated))
-    splits = cells.over(tuple(dict.fromkeys((groups.name, *repeated))))
-    if (cells if variance == "within-fold" else splits).count.min() < 2:
-        return None
-    n_folds = count_folds_of_groups(groups, by)
-    caution = np.where(n_folds == 1, np.int64(Caution.ONE_FOLD), np.int64(0))
-    if "fold" not in levels:
-        caution[n_folds > 1] = np.int64(Caution.SOURCES_AS_FOLDS)
-    starts = find_first_cells(splits, 1)
-    repetitions = np.diff(starts, append=len(splits.count))
-    each = variance_of_splits(cells, splits.levels, variance, fold_weights)
-    variances = np.add.reduceat(each, starts) / repetitions[:, None]
-    n_points = splits.count[starts].astype(np.int64)
-    caution |= np.where(n_points < 30, np.int64(Caution.FEW_POINTS), np.int64(0))
-    mean = cells.over(cells.levels[:1]).mean
-    unstable = measure_disagreement(splits, starts) > DISAGREEMENT
-    if groups.log.fixed_sources:  # nothing was trained on the tasks of a benchmark
-        unstable[:] = False
-
-    def spread(numbers: IntArray) -> IntArray:
-        return np.repeat(numbers, mean.shape[1])
-
-    result = symmetric_interval(
-        "wald", mean.reshape(-1), variances.reshape(-1), origin=np.tile(cells.origin, len(mean)),
-        alpha=alpha, alternative=alternative,
-        extra={
-            "n_points": spread(n_points), "n_folds": spread(n_folds),
-            "n_repetitions": spread(repetitions),
-        },
-        caution=spread(caution) | np.where(unstable.reshape(-1), np.int64(Caution.UNSTABLE), 0),
-        attrs={"interval": interval, "variance": variance, "fold_weights": fold_weights},
-    )  # fmt: skip
-    zero_one = np.logical_and.reduceat(splits.zero_one_cells(), starts).reshape(-1)
-    if interval != "wald":
-        return proportion_limits(result, zero_one, interval)
-    if scale == "identity":
-        return flag_few_errors(result, zero_one)
-    return rescale_limits(result, scale)
-
-
 @IntervalMethod(
-    compute_groups=compute_groups,
     requires=partition,
     needs="a K-fold partition, leave-one-out, or several repetitions of it",
     target="average test error of the models trained in this cross-validation",
@@ -100,6 +40,7 @@ def compute_groups(
     fits="K for each repetition",
     reference=BAYLE,
     plan="k_fold",
+    groups_at_once=True,
 )
 def wald(
     log: Log,
@@ -227,28 +168,28 @@ def wald(
     folded = (variance, fold_weights) != ("all-pairs", "size")
     cells = log.moments(fold_levels(log.design) if folded else repeated)
     splits = cells.over(repeated)
-    n_points, n_folds = int(splits.count[0]), count_folds(log.design)
-    if n_points < 2:
+    n_points, n_folds = splits.first(splits.count), count_folds_by_group(log.design)
+    if n_points.min() < 2:
         raise LogError("wald needs at least two points and this log has 1.")
-    caution = Caution.FEW_POINTS if n_points < 30 else Caution(0)
-    if n_folds == 1:
-        caution |= Caution.ONE_FOLD
-    elif "fold" not in log.design.levels:
-        caution |= Caution.SOURCES_AS_FOLDS
+    caution = flag(Caution.FEW_POINTS, n_points < 30) | flag(Caution.ONE_FOLD, n_folds == 1)
+    if "fold" not in log.design.levels:
+        caution = caution | flag(Caution.SOURCES_AS_FOLDS, n_folds > 1)
     refuse_scale(log, scale, interval)
     if log.design.metric == "average" and fold_weights == "equal":
         estimate, variances = average_folds(cells, repeated, variance)
     else:
-        estimate = cells.over(()).mean[0]
+        estimate = cells.over(()).mean
         variances = variance_of_splits(cells, repeated, variance, fold_weights)
-    flags = np.full(variances.shape[1], int(caution), dtype=np.int64)
     if not is_difference(log) and not log.fixed_sources:
-        flags[measure_disagreement(splits, np.array([0]))[0] > DISAGREEMENT] |= Caution.UNSTABLE
+        caution = caution | flag(Caution.UNSTABLE, measure_disagreement(splits) > DISAGREEMENT)
     result = symmetric_interval(
-        "wald", estimate, variances.mean(axis=0), origin=cells.origin, alpha=alpha,
+        "wald", estimate, splits.average(variances), origin=cells.origin, alpha=alpha,
         alternative=alternative,
-        extra={"n_points": n_points, "n_folds": n_folds, "n_repetitions": len(splits.count)},
-        caution=flags,
+        extra={
+            "n_points": n_points.astype(np.int64), "n_folds": n_folds,
+            "n_repetitions": splits.number(),
+        },
+        caution=caution,
         attrs={"interval": interval, "variance": variance, "fold_weights": fold_weights},
     )  # fmt: skip
     if interval == "hall":
@@ -290,30 +231,26 @@ def average_folds(
     With weights 1/K the variance is ``sum_k K^-2 sigma_k^2 / n_k``; for all-pairs the sigma^2 are
     one for all folds, about the mean of the folds.
     """
-    starts = find_first_cells(cells, len(splits))
-    at = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(cells.count)))
-    k, n_k = np.bincount(at).astype(np.float64)[:, None], cells.count[:, None]
-    means = np.add.reduceat(cells.mean, starts) / k
-    reach = 1 / (k[at] ** 2 * n_k)
+    parts = cells.within(splits)
+    k, n_k = parts.number(), parts.count[:, None]
+    means, reach = parts.average(parts.mean), 1 / (parts.repeat(k) ** 2 * n_k)
     if variance == "within-fold":
-        variances = np.add.reduceat(reach * cells.m2 / (n_k - 1), starts)
+        variances = parts.sum(reach * parts.m2 / (n_k - 1))
     else:
-        apart = cells.m2 / n_k + (cells.mean - means[at]) ** 2
-        variances = np.add.reduceat(reach, starts) * np.add.reduceat(apart, starts) / k
-    return means.mean(axis=0), variances
+        apart = parts.m2 / n_k + (parts.mean - parts.repeat(means)) ** 2
+        variances = parts.sum(reach) * parts.sum(apart) / k
+    return cells.over(splits).average(means), variances
 
 
-def measure_disagreement(splits: Moments, starts: IntArray) -> FloatArray:
+def measure_disagreement(splits: Moments) -> FloatArray:
     """Divide the standard deviation of repetition means by their all-pairs standard error.
 
-    A row for each run of repetitions that begins at one of ``starts``; 0 for fewer than three.
+    A row for each group; 0 for fewer than three repetitions.
     """
-    repetitions = np.diff(starts, append=len(splits.count))
-    number = repetitions[:, None]
-    mean = np.add.reduceat(splits.mean, starts) / number
-    apart = splits.mean - np.repeat(mean, repetitions, axis=0)
-    spread = np.add.reduceat(apart**2, starts) / np.maximum(1, number - 1)
-    variance = np.add.reduceat(splits.m2 / splits.count[:, None] ** 2, starts) / number
+    number = splits.number()
+    apart = splits.mean - splits.repeat(splits.average(splits.mean))
+    spread = splits.sum(apart**2) / np.maximum(1, number - 1)
+    variance = splits.average(splits.m2 / splits.count[:, None] ** 2)
     usable = (number >= 3) & (variance > 0)
     ratio: FloatArray = np.sqrt(np.where(usable, spread, 0) / np.where(usable, variance, 1))
     return ratio
@@ -324,44 +261,18 @@ def variance_of_splits(
 ) -> FloatArray:
     """Variance of the mean loss of each split: a row for each, a number for each column.
 
-    ``splits`` are the first levels of ``cells``, which are sorted by them; none for one split.
+    ``splits`` are the levels whose labels tell splits apart.
     """
-    starts = find_first_cells(cells, len(splits))
-    whole = cells.over(splits)
-    at = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(cells.count)))
-    n_k, n = cells.count[:, None], whole.count[at][:, None]
-    share = n_k / n if fold_weights == "size" else 1 / np.bincount(at)[at][:, None]
+    parts, whole = cells.within(splits), cells.over(splits)
+    n_k, n = parts.count[:, None], parts.repeat(whole.count[:, None])
+    share = n_k / n if fold_weights == "size" else 1 / parts.repeat(parts.number())
     if variance == "within-fold":
-        if cells.count.min() < 2:
+        if n_k.min() < 2:
             raise LogError(
                 "variance='within-fold' needs at least two points in each fold, and this log "
                 "has folds of one point (leave-one-out?). Use variance='all-pairs'."
             )
         # Bayle et al., sigma_in
-        terms = share / (n_k - 1) / n * cells.m2
-    else:
-        apart = cells.mean - (whole.mean[at] if len(starts) > 1 else whole.mean)
-        # Bayle et al., sigma_out
-        terms = share / n * (cells.m2 / n_k + apart**2)
-    variances: FloatArray = (
-        terms.sum(axis=0)[None] if len(starts) == 1 else np.add.reduceat(terms, starts)
-    )
-    return variances
-
-
-def find_first_cells(cells: Moments, levels: int) -> IntArray:
-    """Find where a new label of the first levels begins among sorted cells."""
-    new = np.any(np.diff(cells.codes[:, :levels], axis=0) != 0, axis=1)
-    return np.concatenate([[0], np.flatnonzero(new) + 1]).astype(np.int64)
-
-
-def count_folds_of_groups(groups: Groups, by: tuple[str, ...]) -> IntArray:
-    """Count the folds in the first repetition of each group; 1 where nothing names folds."""
-    if by in ((), ("repetition",)):
-        return np.ones(len(groups.codes), dtype=np.int64)
-    cut = groups.cells(by)
-    starts, cells = cut.starts[:-1], np.diff(cut.starts)
-    if "repetition" not in by:
-        return cells
-    first = np.repeat(cut.codes[starts, 0], cells)
-    return np.add.reduceat((cut.codes[:, 0] == first).astype(np.int64), starts)
+        return parts.sum(share / (n_k - 1) / n * parts.m2)
+    # Bayle et al., sigma_out
+    return parts.sum(share / n * (parts.m2 / n_k + (parts.mean - parts.repeat(whole.mean)) ** 2))

@@ -178,7 +178,8 @@ def wild_cluster(
         "statistic": statistic,
         "p_value": np.where(empty, np.nan, p),
     }
-    counts = {"n_points": int(points.sum()), "n_clusters": g, **size_range(points)}
+    sizes = {name: size.item() for name, size in size_range(points, cells).items()}
+    counts = {"n_points": int(points.sum()), "n_clusters": g, **sizes}
     columns |= {name: np.full(width, number) for name, number in counts.items()}
     caution = Caution.VERY_FEW_CLUSTERS if g < FEW_SIGNS else Caution(0)
     if find_across_folds(log.design, by) is not None:

@@ -839,7 +839,7 @@ def run_on_groups(by: str, labels: Sequence[Hashable], run: Run, log: Log) -> Re
             f"{listed([spelled(name) for name in found])}. Take these alone, as in "
             f"log.sel({by}=[…]), or load the log: log.compute()."
         )
-    return answer_groups(by, found, run, None, log)
+    return answer_groups(by, found, run, log)
 
 
 def label_along(

@@ -17,12 +17,18 @@ import numpy as np
 import pandas as pd
 
 from cvstats.core.cautions import Caution
+from cvstats.core.cells import find_runs
 from cvstats.core.columns import Columns, Differences
 from cvstats.core.design import Design
-from cvstats.core.folds import fold_levels, has_one_loss_per_split, is_resampled
+from cvstats.core.folds import (
+    find_single_losses,
+    fold_levels,
+    is_resampled,
+    repetition_level,
+)
 from cvstats.core.types import FloatArray, IntArray, Labels, MaskArray
 from cvstats.errors import spelled
-from cvstats.log.groups import Groups, Part
+from cvstats.log.groups import points_by_group
 from cvstats.log.log import Log
 from cvstats.log.sketches import as_index
 
@@ -59,56 +65,50 @@ def find_doubts(
     """Find what is doubtful about the interval of each column, as bits of `Caution`.
 
     ``losses`` are differences between the columns of the log, or None for its own losses, and
-    ``estimate`` is the number that the interval is about. Where groups are the sample
-    (``of_groups``), what points have in common is accounted for. Differences of models
-    (``of_differences``) have no best one. Pseudo-losses of a metric are not looked at.
+    ``estimate`` is the number that the interval is about, one group of ``by=`` after the other.
+    Where groups of points are the sample (``of_groups``), what these have in common is accounted
+    for. Differences of models (``of_differences``) have no best one. Pseudo-losses of a metric are
+    not looked at.
     """
     flags = np.zeros(len(estimate), dtype=np.int64)
-    width = (log.panels if losses is None else losses).width
-    rows = rows_at_hand(log, width) if losses is None or log.in_memory else None
-    design = log.design
-    if rows is None or design.scores or design.metric or has_one_loss_per_split(design):
+    width, design = (log.panels if losses is None else losses).width, log.design
+    small = log.in_memory and design.size * width <= LIMIT and len(estimate) <= FEW_GROUPS * width
+    if not small or design.scores or design.metric or (single := find_single_losses(design)).all():
         return flags
-    values = tabulate(rows, losses)
-    flags |= mark_shapes(measure_shapes(values), design.splits().points or design.size)
-    if of_groups or is_resampled(design):
-        return flags
-    serial = measure_serial(rows.design, values)
-    if serial is not None:
-        flags[is_serial(*serial)] |= Caution.SERIAL_DEPENDENCE
-    twins = find_twins(rows, values if losses is None else tabulate(rows, None))
-    if twins is not None and twins.found:
-        flags |= Caution.DUPLICATED_POINTS
-    if not of_differences and len(log.labels.models) >= NEAR:
-        flags[is_selected(log, estimate, values)] |= Caution.SELECTED
+    values, points = tabulate(log, losses), points_by_group(log)
+    every = values if losses is None else None
+    alone = not (of_groups or is_resampled(design))
+    dated = alone and is_dated(design)
+    for at, rows in enumerate(rows_by_group(design)):
+        if single.any() and single[at, 0]:
+            continue
+        part = values[rows]
+        n = len(part) if points is None else int(points[at, 0])
+        here = flags[at * width : (at + 1) * width]
+        here |= mark_shapes(measure_shapes(part), n)
+        serial = measure_serial(design, values, rows) if dated else None
+        if serial is not None:
+            here[is_serial(*serial)] |= Caution.SERIAL_DEPENDENCE
+        if not alone:
+            continue
+        every = tabulate(log, None) if every is None else every
+        twins = find_twins(log, every, rows)
+        if twins is not None and twins.found:
+            here |= Caution.DUPLICATED_POINTS
+        if not of_differences and len(log.labels.models) >= NEAR:
+            near, best = count_near_best(log, estimate[at * width : (at + 1) * width], part, n)
+            here[best[near >= NEAR]] |= Caution.SELECTED
     return flags
 
 
-def find_doubts_of_groups(
-    groups: Groups, estimate: FloatArray, *, of_groups: bool, of_differences: bool
-) -> IntArray:
-    """Find the doubts about the intervals of all groups, one group below the other."""
-    parts = estimate.reshape(len(groups.codes), -1)
-    if not is_small(groups.log, parts.shape[1]) or len(groups.codes) > FEW_GROUPS:
-        return np.zeros(len(estimate), dtype=np.int64)
-    return np.concatenate([
-        find_doubts(part, None, mean, of_groups=of_groups, of_differences=of_differences)
-        for part, mean in zip(groups.parts(), parts, strict=True)
-    ])  # fmt: skip
-
-
-def is_small(log: Log, width: int) -> bool:
-    """Whether the losses are in memory, and few enough to be looked at once more."""
-    return log.in_memory and log.design.size * width <= LIMIT
-
-
-def rows_at_hand(log: Log, width: int) -> Log | None:
-    """Take the log row by row where that is cheap; None where it is not."""
-    if isinstance(log.cells, Part):
-        groups = log.cells.groups
-        few = len(groups.codes) <= FEW_GROUPS
-        return log.cells.rows() if few and is_small(groups.log, width) else None
-    return log if is_small(log, width) else None
+def rows_by_group(design: Design) -> list[Any]:
+    """List the evaluations of each group of ``by=``, in the order of the log."""
+    if design.by is None:
+        return [slice(None)]
+    codes = design.levels[design.by].block(0, design.size)
+    codes = codes if design.present is None else codes[design.present]
+    order = np.argsort(codes, kind="stable")
+    return np.split(order, find_runs(codes[order, None])[1:])
 
 
 def tabulate(log: Log, losses: Columns | None) -> FloatArray:
@@ -135,21 +135,29 @@ def mark_shapes(shapes: Shapes, n_points: int) -> IntArray:
 # --- the order of the points ----------------------------------------------------------------------
 
 
-def measure_serial(design: Design, values: FloatArray) -> tuple[FloatArray, int] | None:
+def is_dated(design: Design) -> bool:
+    """Whether the labels of points are dates or times."""
+    level = design.levels.get("point")
+    return level is not None and len(level.labels) > 0 and is_date(level.labels[0])
+
+
+def measure_serial(
+    design: Design, values: FloatArray, rows: Any = slice(None)
+) -> tuple[FloatArray, int] | None:
     """Measure how alike the losses of neighbouring dates are; None where points are not dated.
 
     Returns the correlation of neighbours for each column, and the number of neighbours. Each
     point is averaged over its repetitions first. With sources, each source is a series.
     """
-    level = design.levels.get("point")
-    if level is None or not len(level.labels) or not is_date(level.labels[0]):
+    if not is_dated(design):
         return None
     present = slice(None) if design.present is None else design.present
+    level = design.levels["point"]
     order = rank_labels(level.labels)
-    time = order[level.block(0, design.size)[present]]
-    series = np.zeros_like(time)
+    time = order[level.block(0, design.size)[present][rows]]
+    series, values = np.zeros_like(time), values[rows]
     if design.has("source"):
-        series = design.levels["source"].block(0, design.size)[present].astype(np.int64)
+        series = design.levels["source"].block(0, design.size)[present][rows].astype(np.int64)
     keys, at, count = np.unique(series * len(order) + time, return_inverse=True, return_counts=True)
     means = group_means(values, at.reshape(-1), count)
     which = keys // len(order)
@@ -210,30 +218,28 @@ class Twins:
         return self.paired >= LEAST and self.share >= 0.05 and self.elsewhere <= self.paired / 10
 
 
-def find_twins(log: Log, values: FloatArray) -> Twins | None:
-    """Look for points that are stored twice; None where the log cannot show them.
+def find_twins(log: Log, values: FloatArray, rows: Any = slice(None)) -> Twins | None:
+    """Look for points that are stored twice, among some evaluations; None where none can show.
 
     Two copies of a point have the same loss wherever one model tested both, that is in their
     common folds, and differ elsewhere. One column of one repetition is not enough evidence, and
     losses of 0 and 1 are none.
     """
-    design = log.design
+    design, values = log.design, values[rows]
     values = values[:, ~np.isnan(values).any(axis=0)]
-    if not values.size or values.shape[1] * design.number("repetition") < 2:
+    if not values.size or values.shape[1] < 2 and not design.has("repetition"):
         return None
-    present = slice(None) if design.present is None else design.present
-    by, size = fold_levels(design), design.size
+    repetition = cell_numbers(design, repetition_level(design))[rows]
+    if values.shape[1] < 2 and (repetition == repetition[0]).all():
+        return None
     telling = ~((values == 0) | (values == 1)).all(axis=1)
-    rows = np.flatnonzero(telling)[find_ties(values[telling, 0])]
+    tied = np.flatnonzero(telling)[find_ties(values[telling, 0])]
     total = int(np.count_nonzero(telling))
-    if len(rows) < LEAST:
+    if len(tied) < LEAST:
         return Twins(0, 0, total)
-    cell = repetition = np.zeros(len(rows), dtype=np.int64)
-    if by:
-        cell = design.cells(by, 0, size)[present][rows].astype(np.int64)
-    if "repetition" in by:
-        repetition = design.cells(("repetition",), 0, size)[present][rows].astype(np.int64)
-    keys = np.column_stack([repetition, values[rows] + 0.0])
+    cell, repetition = cell_numbers(design, fold_levels(design))[rows][tied], repetition[tied]
+    values = values[tied]
+    keys = np.column_stack([repetition, values + 0.0])
     order = np.lexsort(keys.T[::-1])
     new = np.concatenate([[True], (np.diff(keys[order], axis=0) != 0).any(axis=1)])
     starts = np.flatnonzero(new)
@@ -241,6 +247,13 @@ def find_twins(log: Log, values: FloatArray) -> Twins | None:
     pairs = starts[sizes == 2]
     paired = 2 * int(np.count_nonzero(cell[order][pairs] == cell[order][pairs + 1]))
     return Twins(paired, int(sizes[sizes > 1].sum()) - paired, total)
+
+
+def cell_numbers(design: Design, by: tuple[str, ...]) -> IntArray:
+    """Find the cell of each evaluation, by some levels."""
+    design.cell_table(by)
+    found = design.cells(by, 0, design.size).astype(np.int64)
+    return found if design.present is None else found[design.present]
 
 
 def find_ties(values: FloatArray) -> IntArray:
@@ -257,25 +270,18 @@ def find_ties(values: FloatArray) -> IntArray:
 # --- the best of many -----------------------------------------------------------------------------
 
 
-def is_selected(log: Log, estimate: FloatArray, values: FloatArray) -> IntArray:
-    """Find the columns of the models with the smallest error where many others are near."""
-    near, best = count_near_best(log, estimate, values)
-    return best[near >= NEAR]
-
-
 def count_near_best(
-    log: Log, estimate: FloatArray, values: FloatArray
+    log: Log, estimate: FloatArray, values: FloatArray, n: int
 ) -> tuple[IntArray, IntArray]:
     """Count the models within two standard errors of the smallest error, itself included.
 
     Returns a number for each carried cell, and the column of its best model. The standard error
-    is that of the paired difference, with as many points as there are.
+    is that of the paired difference of ``n`` points.
     """
     models = len(log.labels.models)
     columns = np.stack([log.labels.columns(model) for model in range(models)])
     found = np.where(np.isnan(estimate), np.inf, estimate)[columns]
     best = columns[found.argmin(axis=0), np.arange(columns.shape[1])]
-    n = log.design.splits().points or log.design.size
     near = np.empty(columns.shape[1], dtype=np.int64)
     for cell, one in enumerate(best.tolist()):
         apart = values[:, columns[:, cell]] - values[:, [one]]

@@ -1,8 +1,8 @@
-"""The parts of a log, one for each label of a level (``by=``), from one pass over its losses.
+"""The groups of a log, one for each label of a level (``by=``).
 
-A part is a log whose cells are a slice of those of the whole log: moments are computed once, keyed
-by the level first, and cut. Its losses are gathered only if a method needs them one by one. So a
-method that works on a log works on each of its parts.
+Moments and counts are keyed by the level first, so that a method computes all groups at once. A
+group is taken out, row by row, for methods that read single losses, and for the message of one
+that has no answer.
 """
 
 from __future__ import annotations
@@ -15,10 +15,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cvstats.core.cautions import Caution
 from cvstats.core.cells import Moments
 from cvstats.core.columns import Columns, LossColumns
-from cvstats.core.design import LEVELS, SPLIT, Design, Level, SplitSizes
+from cvstats.core.design import LEVELS, SPLIT, Design, SplitSizes
+from cvstats.core.folds import (
+    find_crossed,
+    find_single_losses,
+    find_whole_sources,
+    fold_level,
+    fold_levels,
+    repetition_level,
+    tally,
+)
 from cvstats.core.results import Result
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, listed, nearest, spelled
@@ -27,6 +35,9 @@ from cvstats.log.log import HiddenTable, Log, hide_losses
 Run = Callable[[Log], Result]
 
 WORDS = "This is a part of a log, of which only cells are at hand. Expected the whole log."
+
+ALIKE = 6
+"""Groups of so many repetitions or folds, or more, are alike in what methods ask of a log."""
 
 
 def within_levels(design: Design, names: Sequence[object]) -> Design:
@@ -48,36 +59,30 @@ def within_levels(design: Design, names: Sequence[object]) -> Design:
 
 
 @dataclass(frozen=True, eq=False)
-class CellSlices:
-    """The cells of some levels, sorted by part: where each part starts, and the cells."""
+class GroupOfCells:
+    """What answers for one group of a log whose losses are not at hand."""
 
-    starts: IntArray
-    codes: IntArray
-    counts: IntArray
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """What answers for one part of a log: slices of the cells of the whole."""
-
-    groups: Groups
-    at: int
+    log: Log
+    by: str
+    code: int
 
     def moments(self, by: Sequence[str], losses: Columns | None) -> Moments:
-        """Cut the moments of the part out of those of the whole log."""
-        return self.groups.cut_moments(self.at, tuple(by), losses)
+        """Take the cells of the group."""
+        found = self.log.moments(tuple(dict.fromkeys((self.by, *by))), losses)
+        rows = np.flatnonzero(found.codes[:, 0] == self.code)
+        return found.take(rows).over(by)
 
     def count_points(self, level: str) -> tuple[IntArray, str | None]:
-        """Count the distinct points of the part under each label of a level."""
+        """Refuse: there are no points."""
         return self.rows().count_points(level)
 
     def rows(self) -> Log:
-        """Gather the rows of the part."""
-        return self.groups.gather(self.at)
+        """Refuse: there are no rows."""
+        raise LogError(WORDS)
 
 
 class Groups:
-    """A log and the level whose labels are its parts.
+    """A log and the level whose labels are its groups.
 
     Parameters
     ----------
@@ -90,153 +95,126 @@ class Groups:
     def __init__(self, log: Log, name: str) -> None:
         self.log, self.name, self.design = log, name, log.design
         self.codes = self.design.codes_of(self.design.cell_table((name,)))[:, 0]
-        self._cells: dict[tuple[str, ...], CellSlices] = {}
-        self._moments: dict[Any, tuple[Moments, IntArray, Columns | None]] = {}
 
     @property
     def labels(self) -> list[Hashable]:
-        """The labels that occur, in the order of the parts."""
+        """The labels that occur, in the order of the groups."""
         labels = self.design.levels[self.name].labels
         if isinstance(labels, pd.Index):
             return list(labels.take(self.codes))
         return [labels[code] for code in self.codes.tolist()]
 
+    def together(self) -> Log:
+        """Give the log whose moments and counts are those of each group."""
+        return replace(self.log, design=replace(self.design, by=self.name))
+
     def parts(self) -> Iterator[Log]:
-        """Go through the parts; those of bootstrap and other samples are gathered row by row."""
-        if "count" in self.design.levels or "sample" in self.design.levels:
-            return (self.gather(at) for at in range(len(self.codes)))
+        """Go through the groups, each a log of its own."""
         return (self.part(at) for at in range(len(self.codes)))
 
     def part(self, at: int) -> Log:
-        """Look at the log as if it held the rows of one part only."""
-        known = (*LEVELS, *self.log.used)
-        by = tuple(name for name in self.design.levels if name in known and name != "point")
-        cells, design = self.cells(by), self.design
-        here = slice(cells.starts[at], cells.starts[at + 1])
+        """Take the rows of a group, in their order in the log."""
+        design = self.take(self.design, self._rows(at))
+        whole = self.log.complete
+        if whole is not None:
+            code = whole.levels[self.name].block(0, whole.size)
+            whole = self.take(whole, np.flatnonzero(code == self.codes[at]))
+        log = replace(self.log, design=design, complete=whole)
+        if self.log.cells is not None:
+            cells = GroupOfCells(self.log, self.name, int(self.codes[at]))
+            design.facts["splits"] = self._splits(at)
+            return replace(log, cells=cells, panels=hide_losses(log.panels.width, WORDS))
+        rows = self._rows(at)
+        panels = LossColumns(tuple(table[rows] for table in log.panels.tables))
+        apart: Any = log.differences
+        if apart is not None:
+            apart = replace(apart, losses=panels)
+        return replace(log, panels=panels, differences=apart)
+
+    def take(self, design: Design, rows: IntArray) -> Design:
+        """Take some rows of a design."""
         levels = {
-            name: Level(design.levels[name].labels, cells.codes[here, i])
-            for i, name in enumerate(by)
+            name: level if isinstance(level.codes, HiddenTable) else level.take(rows)
+            for name, level in design.levels.items()
         }
-        if "point" in design.levels:
-            hidden: Any = HiddenTable((0,), WORDS)
-            levels["point"] = Level(design.levels["point"].labels, hidden)
-        counts = cells.counts[here]
-        part = Design(
-            levels, len(counts), facts={"splits": self.splits(at)}, taking=design.taking,
-            scores=design.scores, metric=design.metric, weights=counts,
-        )  # fmt: skip
-        panels = hide_losses(self.log.panels.width, WORDS)
+        present = None if design.present is None else design.present[rows]
         return replace(
-            self.log, design=part, panels=panels, complete=self.planned(at), cells=Part(self, at)
-        )
-
-    def planned(self, at: int) -> Design | None:
-        """Give the design of a part before evaluations were left out, if some were."""
-        whole = self._before_gaps
-        if whole is None:
-            return None
-        return whole.part(int(np.searchsorted(whole.codes, self.codes[at]))).design
-
-    @cached_property
-    def _before_gaps(self) -> Groups | None:
-        if self.log.complete is None:
-            return None
-        return Groups(replace(self.log, design=self.log.complete, complete=None), self.name)
-
-    def first(self, by: tuple[str, ...]) -> tuple[str, ...]:
-        """Put the level of the parts before all others."""
-        return (self.name, *(level for level in by if level != self.name))
-
-    def starts(self, codes: IntArray) -> IntArray:
-        """Find where each part starts among cells that are sorted by part; and their end."""
-        return np.append(np.searchsorted(codes, self.codes), len(codes))
-
-    def cells(self, by: tuple[str, ...]) -> CellSlices:
-        """Find the cells of some levels, sorted by part."""
-        if by not in self._cells:
-            levels = self.first(by)
-            plan = self.design.cell_table(levels)
-            codes = self.design.codes_of(plan)
-            columns = [levels.index(level) for level in by]
-            starts = self.starts(codes[:, 0])
-            self._cells[by] = CellSlices(starts, codes[:, columns], plan.total[plan.used])
-        return self._cells[by]
-
-    def shared(self, by: tuple[str, ...]) -> bool:
-        """Whether some cell of these levels has rows in several parts."""
-        return len(self.cells(by).counts) > len(self.design.cell_table(by).used)
-
-    def whole_splits(self) -> bool:
-        """Whether every split of every part tests all points of the part."""
-        cells = self._split_cells
-        if len(cells.counts) == len(self.codes):
-            return True  # one split in each part
-        if "point" not in self.design.levels:
-            return False
-        points = np.repeat(self.log.count_points(self.name)[0][self.codes], np.diff(cells.starts))
-        return bool((cells.counts == points).all())
-
-    @property
-    def _split_cells(self) -> CellSlices:
-        return self.cells(tuple(level for level in SPLIT if level in self.design.levels))
-
-    def splits(self, at: int) -> SplitSizes:
-        """Count the rows of each split of a part, and its points."""
-        cells = self._split_cells
-        rows = cells.counts[cells.starts[at] : cells.starts[at + 1]]
-        if len(rows) == 1:
-            return SplitSizes(rows, int(rows[0]))
-        if "point" not in self.design.levels:
-            return SplitSizes(rows, None)
-        return SplitSizes(rows, int(self.log.count_points(self.name)[0][self.codes[at]]))
-
-    def cut_moments(self, at: int, by: tuple[str, ...], losses: Columns | None) -> Moments:
-        """Cut the moments of a part out of those of the whole, which are computed once."""
-        levels = self.first(by)
-        key = (levels, id(losses) if losses is not None else None)
-        if key not in self._moments:
-            whole = self.log.moments(levels, losses)
-            # Keep the losses too: the number of an object may be used again when it is gone.
-            self._moments[key] = whole, self.starts(whole.codes[:, 0]), losses
-        whole, starts, _ = self._moments[key]
-        here = slice(starts[at], starts[at + 1])
-        keep = [levels.index(level) for level in by]
-        return Moments(
-            by, tuple(whole.labels[i] for i in keep), whole.codes[here][:, keep],
-            whole.count[here], whole.mean[here], whole.m2[here], whole.origin,
+            design, levels=levels, size=len(rows), facts={}, within=(),
+            present=None if present is None or present.all() else present,
+            weights=None if design.weights is None else design.weights[rows],
         )  # fmt: skip
+
+    def _rows(self, at: int) -> IntArray:
+        order, starts = self._sorted_rows
+        return order[starts[at] : starts[at + 1]]
 
     @cached_property
     def _sorted_rows(self) -> tuple[IntArray, IntArray]:
-        codes = self.design.levels[self.name].block(0, self.design.size).astype(np.int64)
+        codes: Any = self.design.levels[self.name].codes[0 : self.design.size]
         if self.design.present is not None:
-            codes[~self.design.present] = -1
-        order = np.argsort(codes, kind="stable")
-        return order, self.starts(codes[order])
+            codes = np.where(self.design.present, codes, -1)
+        order = np.argsort(codes, kind="stable")  # by radix, as labels are mostly few
+        return order, np.append(np.searchsorted(codes[order], self.codes), len(order))
 
-    def gather(self, at: int) -> Log:
-        """Take the rows of a part, in their order in the log."""
-        if self.log.cells is not None:
-            return self.log.cells.rows()
-        order, starts = self._sorted_rows
-        rows, design = order[starts[at] : starts[at + 1]], self.design
-        levels = {
-            name: Level(level.labels, take_codes(level, rows))
-            for name, level in design.levels.items()
-        }
-        part = Design(
-            levels, len(rows), taking=design.taking, scores=design.scores, metric=design.metric
-        )  # fmt: skip
-        panels = LossColumns(tuple(table[rows] for table in self.log.panels.tables))
-        return replace(self.log, design=part, panels=panels)
+    def _splits(self, at: int) -> SplitSizes:
+        """Count the rows of each split of a group, and its points."""
+        design = self.together().design
+        cells = tally(design, *SPLIT)
+        rows = cells.count[cells.codes[:, 0] == self.codes[at]].astype(np.int64)
+        if len(rows) == 1:
+            return SplitSizes(rows, int(rows[0]))
+        points = points_by_group(self.together())
+        return SplitSizes(rows, None if points is None else int(points[at, 0]))
+
+    def kinds(self) -> list[int]:
+        """Find groups that stand for all: what a method asks of a log is alike in the others.
+
+        Remembered. Groups of bootstrap and other samples are taken for different ones.
+        """
+        key = ("kinds", self.name, tuple(self.log.used))
+        if key not in self.design.facts:
+            found = np.unique(self._features(), axis=0, return_index=True)[1]
+            self.design.facts[key] = sorted(found.tolist())
+        kinds: list[int] = self.design.facts[key]
+        return kinds
+
+    def _features(self) -> IntArray:
+        """Gather what methods ask of a log: a row for each group."""
+        design = self.together().design
+        if any(level in design.levels for level in ("sample", "outer", "count")):
+            return np.arange(len(self.codes))[:, None]
+        repeated, points = repetition_level(design), points_by_group(self.together())
+        splits, folds = tally(design, "repetition"), tally(design, *fold_levels(design))
+        least, most = (
+            end.reduceat(splits.count, splits.starts) for end in (np.minimum, np.maximum)
+        )
+        each = folds.within(repeated).number()[:, 0]
+        found = [
+            np.minimum(splits.number()[:, 0], ALIKE), least == most, most > 1,
+            np.zeros(len(least)) if points is None else points[:, 0] > least,
+            np.minimum(np.minimum.reduceat(each, splits.starts), ALIKE),
+            np.minimum(np.maximum.reduceat(each, splits.starts), ALIKE),
+            find_single_losses(design),
+        ]  # fmt: skip
+        names = {*design.levels}.intersection((*LEVELS, *self.log.used)) - {"point", self.name}
+        for name in sorted(names):
+            found.append(tally(design, name).number()[:, 0] > 1)
+            if name not in ("repetition", "fold"):
+                found.append(find_crossed(design, name))
+        if "source" in design.levels and fold_level(design) == "fold":
+            by = fold_levels(design)
+            several = tally(design, *by, "source").within(by).number() > 1
+            found += [folds.sum(several) > 0, find_whole_sources(design)]
+        table = [np.broadcast_to(part.reshape(-1), len(self.codes)) for part in found]
+        return np.stack(table, axis=1).astype(np.int64)
 
     def answers(self, run: Run) -> Result:
-        """Ask each part the same, and concatenate the answers.
+        """Run a method on one group after the other, and concatenate the answers.
 
         Raises
         ------
         LogError
-            If some part cannot answer; the first of them are named.
+            If some group has no answer; the first of them are named.
         """
         results: list[Result] = []
         failed: dict[Hashable, str] = {}
@@ -246,7 +224,7 @@ class Groups:
             except LogError as error:
                 failed[label] = str(error)
         if not results and len(set(failed.values())) == 1:
-            raise LogError(next(iter(failed.values())))  # not about the parts, but the question
+            raise LogError(next(iter(failed.values())))  # not about the groups, but the question
         if failed:
             label, words = next(iter(failed.items()))
             names = listed([spelled(name) for name in failed])
@@ -258,41 +236,65 @@ class Groups:
         return stack(results)
 
 
-def answer_groups(
-    by: str,
-    labels: Sequence[Hashable],
-    run: Run,
-    run_groups: Callable[[Groups], Result | None] | None,
-    log: Log,
-) -> Result:
-    """Run a method on the part of a log for each label of a level, of which all must be there."""
+def points_by_group(log: Log) -> IntArray | None:
+    """Count the points of each group: a row for each; None where that is unknown."""
+    design = log.design
+    if design.by is None:
+        points = design.splits().points
+        return None if points is None else np.array([[points]])
+    splits = tally(design, *SPLIT)
+    if (splits.number() == 1).all():
+        return splits.count.astype(np.int64)[:, None]
+    if "point" not in design.levels:
+        return None
+    counts: IntArray = log.count_points(design.by)[0][splits.first(splits.codes[:, 0])]
+    return counts
+
+
+def list_kinds(log: Log) -> list[Design]:
+    """Give the design of a log, or those of groups that stand for all: see `Groups.kinds`."""
+    if log.design.by is None:
+        return [log.design]
+    groups = Groups(replace(log, design=replace(log.design, by=None)), log.design.by)
+    return [groups.part(at).design for at in groups.kinds()]
+
+
+def ask_groups(log: Log, question: Callable[[Design], Any]) -> Any:
+    """Ask about the design of a log; about the groups of one, which all give one answer.
+
+    Raises
+    ------
+    DifferentGroups
+        If they do not: each of them can be asked alone.
+    """
+    first, *others = map(question, list_kinds(log))
+    if any(other != first for other in others):
+        raise DifferentGroups("the groups are logs of different kinds.")
+    return first
+
+
+class DifferentGroups(LogError):
+    """The groups of a log cannot be computed together, but one after the other."""
+
+
+def answer_groups(by: str, labels: Sequence[Hashable], run: Run, log: Log) -> Result:
+    """Run a method on the group of each label of a level, of which all must be there.
+
+    On all groups at once; one after the other if it takes single ones. Where there is no answer,
+    each is asked alone too, so that the message names it.
+    """
     groups = Groups(log, by)
     there = set(groups.labels)
     gone = [label for label in labels if label not in there]
     if gone:
         raise LogError(f"no evaluation of {by}={spelled(gone[0])} is left.")
-    together = run_groups(groups) if run_groups is not None else None
-    return without_one_fold(groups.answers(run) if together is None else together)
-
-
-def without_one_fold(result: Result) -> Result:
-    """Leave out that a group lies in one fold, where all groups do: that is what was asked for."""
-    one, none = np.int64(Caution.ONE_FOLD), np.int64(Caution.NO_LOSSES)
-    if ((result.caution & (one | none)) == 0).any():
-        return result
-    return replace(result, caution=result.caution & ~one)
-
-
-def take_codes(level: Level, rows: IntArray) -> IntArray:
-    """Take the codes of a level at some rows."""
-    codes: Any = level.codes
-    if isinstance(codes, np.ndarray):
-        taken = codes[rows]
-    else:
-        at = np.unravel_index(rows, codes.shape)
-        axes = tuple(at[axis] for axis in codes.axes)
-        taken = axes[0] if codes.base is None else codes.base[axes]
-    return np.asarray(taken, dtype=np.int64)
+    try:
+        return run(groups.together())
+    except DifferentGroups:
+        return groups.answers(run)
+    except LogError:
+        groups.answers(run)
+        raise
 
 
 def stack(results: Sequence[Result]) -> Result:

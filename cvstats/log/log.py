@@ -288,7 +288,7 @@ class Log:
     @property
     def planned(self) -> Design:
         """The design before evaluations were left out, which says what kind of log this is."""
-        return self.complete or self.design
+        return self.design if self.complete is None else replace(self.complete, by=self.design.by)
 
     @property
     def shape(self) -> ResultLabels:
