@@ -1,0 +1,120 @@
+"""The variance of a difference of refitted models: by loops, by identities and by simulation."""
+
+import numpy as np
+import pytest
+
+from cvstats.core.refits import (
+    Partitions,
+    measure_likeness,
+    measure_refits,
+    widen_one_partition,
+)
+
+
+def partitions(rng, n, k, repetitions):
+    """Random partitions of n points into k folds, and the (repetitions, n) fold numbers."""
+    folds = np.array([rng.permutation(n) % k for _ in range(repetitions)])
+    rows = np.repeat(np.arange(repetitions), n)
+    numbered = folds + k * np.arange(repetitions)[:, None]
+    return Partitions(rows, numbered.reshape(-1), np.tile(np.arange(n), repetitions)), folds
+
+
+@pytest.mark.parametrize(("n", "k", "repetitions"), [(20, 5, 2), (23, 4, 3), (11, 11, 4)])
+def test_parts_by_loops(n, k, repetitions):
+    rng = np.random.default_rng(n)
+    cut, folds = partitions(rng, n, k, repetitions)
+    d = rng.standard_normal((repetitions, n)) + 3.0
+    found = measure_refits(d.reshape(-1), cut)
+    residual = d - d.mean(axis=0)
+    products = 0.0
+    for r in range(repetitions):
+        for i in range(n):
+            for j in range(n):
+                if i != j and folds[r, i] == folds[r, j]:
+                    products += residual[r, i] * residual[r, j]
+    refits = d.var(axis=0, ddof=1).mean() / n
+    sizes = [np.bincount(fold) / n for fold in folds]
+    n_folds = repetitions / sum((size**2).sum() for size in sizes)
+    assert found.mean == pytest.approx(d.mean())
+    assert found.points == pytest.approx(d.var(axis=1).mean() / n)
+    assert found.refits == pytest.approx(refits)
+    assert found.mutual == pytest.approx(
+        products * repetitions / (repetitions - 1) ** 2 / n**2, abs=1e-15
+    )
+    assert found.n_folds == pytest.approx(n_folds)
+    assert found.noise == pytest.approx(refits * np.sqrt(2 / (repetitions * n_folds)))
+
+
+def test_rows_in_any_order():
+    rng = np.random.default_rng(4)
+    cut, _ = partitions(rng, 30, 5, 3)
+    d = rng.standard_normal(90)
+    order = rng.permutation(90)
+    moved = Partitions(cut.repetition[order], cut.fold[order], cut.point[order])
+    one, two = measure_refits(d, cut), measure_refits(d[order], moved)
+    assert two.total == pytest.approx(one.total, rel=1e-12)
+    assert two.matters == one.matters
+
+
+def test_mutual_training_alone_doubles_the_variance():
+    """With d_ir the sum of h_ij over its training set, C estimates (1 - 1/K) (V - s)."""
+    rng = np.random.default_rng(1)
+    n, k, repetitions = 80, 4, 60
+    mutual, expected = [], []
+    for _ in range(40):
+        u = rng.standard_normal((n, 3))
+        effect = u @ u.T
+        np.fill_diagonal(effect, 0)
+        cut, folds = partitions(rng, n, k, repetitions)
+        apart = folds[:, :, None] != folds[:, None, :]
+        d = (apart * effect).sum(axis=2) / (n * (1 - 1 / k))
+        found = measure_refits(d.reshape(-1), cut)
+        mutual.append(found.mutual)
+        expected.append((1 - 1 / k) * (d.mean(axis=1).var(ddof=1) - found.refits))
+        assert found.matters
+    assert np.mean(mutual) == pytest.approx(np.mean(expected), rel=0.1)
+
+
+def test_fresh_randomness_adds_little():
+    rng = np.random.default_rng(2)
+    flagged = 0
+    for _ in range(200):
+        cut, _ = partitions(rng, 50, 5, 5)
+        d = np.tile(rng.standard_normal(50), 5) + rng.standard_normal(250)
+        found = measure_refits(d, cut)
+        assert found.points <= found.total <= found.points + found.n_folds * found.refits
+        flagged += found.matters
+    assert flagged < 30
+
+
+def test_equal_partitions_are_found():
+    cut, folds = partitions(np.random.default_rng(3), 12, 3, 2)
+    again = np.concatenate([folds[0], (folds[0] + 1) % 3 + 3])
+    assert not cut.are_equal()
+    assert Partitions(cut.repetition, again, cut.point).are_equal()
+
+
+def test_likeness_of_one_partition():
+    rng = np.random.default_rng(5)
+    a = rng.standard_normal(40) ** 2
+    b = a + 0.1 * rng.standard_normal(40)
+    expected = 40 * (a - b).var() / ((a**2).mean() + (b**2).mean())
+    assert measure_likeness(a, b) == pytest.approx(expected)
+    assert measure_likeness(np.zeros(3), np.zeros(3)) == 0
+
+
+def test_one_partition_takes_the_wider_interval():
+    rng = np.random.default_rng(6)
+    fold = np.arange(40) % 5
+    d = rng.standard_normal(40)
+    se, df = widen_one_partition(d, fold, 0.05)
+    assert df in (4.0, np.inf)
+    shifted = d + 5.0 * fold  # fold means far apart: their t interval is the wider one
+    se, df = widen_one_partition(shifted, fold, 0.05)
+    means = np.array([shifted[fold == k].mean() for k in range(5)])
+    assert df == 4
+    assert se == pytest.approx(np.sqrt((1 / 5 + 8 / 32) * means.var(ddof=1)))
+    centred = d - np.bincount(fold, d)[fold] / 8  # fold means equal: twice the variance
+    se, df = widen_one_partition(centred, fold, 0.05)
+    assert df == np.inf
+    assert se == pytest.approx(np.sqrt(2 * centred.var() / 40))
