@@ -31,6 +31,7 @@ INTERVALS = {
     "ordered": "cvstats.intervals.ordered",
     "out_of_source": "cvstats.intervals.out_of_source",
     "quadratic": "cvstats.intervals.quadratic",
+    "refit_corrected": "cvstats.intervals.refit_corrected",
     "replace_one": "cvstats.intervals.replace_one",
     "two_stage": "cvstats.intervals.bootstrap",
     "wald": "cvstats.intervals.wald",

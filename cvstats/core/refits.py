@@ -106,7 +106,7 @@ class RefitVariance:
 
 
 def measure_refits(differences: FloatArray, partitions: Partitions) -> RefitVariance:
-    """Measure the parts of the variance from two or more different partitions of the same points."""
+    """Measure the parts of the variance from different partitions of the same points."""
     r, n, k = partitions.n_repetitions, partitions.n_points, partitions.n_folds
     mean = np.bincount(partitions.repetition, differences) / n
     apart = differences - mean[partitions.repetition]
@@ -142,7 +142,7 @@ def measure_likeness(one: FloatArray, two: FloatArray) -> float:
 def widen_one_partition(
     differences: FloatArray, fold: IntArray, alpha: float
 ) -> tuple[float, float]:
-    """Standard error and degrees of freedom for two models that one partition hardly separates.
+    """Compute standard error and degrees of freedom for two models that one partition finds alike.
 
     The wider of two intervals: with twice the variance of independent points, which is what mutual
     training adds at most, and the corrected t interval of the fold means.

@@ -1,0 +1,129 @@
+"""Differences of refitted models: containers, refusals, and coverage where wald fails."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cvstats
+from cvstats.core.refits import Partitions, measure_refits
+
+
+def repeated_log(n=40, k=4, repetitions=3, seed=0, models="ab"):
+    """Losses of models in repeated cross-validation, rows in random order."""
+    rng = np.random.default_rng(seed)
+    folds = np.concatenate([rng.permutation(n) % k for _ in range(repetitions)])
+    index = pd.MultiIndex.from_arrays(
+        [np.repeat(np.arange(repetitions), n), folds, np.tile(np.arange(n), repetitions)],
+        names=["repetition", "fold", "point"],
+    )
+    values = rng.standard_normal((len(index), len(models))) ** 2 + 1.0
+    return pd.DataFrame(values, index, list(models)).sample(frac=1, random_state=seed)
+
+
+def expected(log):
+    """Mean, standard error and label of the difference of the first two models."""
+    repetition, fold, point = (log.index.get_level_values(name) for name in log.index.names)
+    cut = Partitions(
+        repetition.to_numpy(), (repetition * (fold.max() + 1) + fold).to_numpy(), point.to_numpy()
+    )
+    found = measure_refits((log.iloc[:, 0] - log.iloc[:, 1]).to_numpy(), cut)
+    return found.mean, np.sqrt(found.total)
+
+
+def test_the_same_from_losses_and_from_differences():
+    log = repeated_log()
+    mean, se = expected(log)
+    ours = log.cvci.compare(method="refit_corrected").iloc[0]
+    assert ours["difference"] == pytest.approx(mean, rel=1e-12)
+    assert ours["se"] == pytest.approx(se, rel=1e-12)
+    theirs = log.cvci.difference().cvci.refit_corrected().iloc[0]
+    assert theirs["lower"] == pytest.approx(ours["lower"], rel=1e-12)
+    assert theirs["upper"] == pytest.approx(ours["upper"], rel=1e-12)
+
+
+def test_far_from_zero():
+    log = repeated_log() * 2.0**-10
+    near, far = (each.cvci.compare(method="refit_corrected") for each in (log, log + 2.0**20))
+    assert far["se"].iloc[0] == pytest.approx(near["se"].iloc[0], rel=1e-6)
+
+
+@pytest.mark.parametrize("chunks", [None, {}, {"point": 7}])
+def test_arrays_and_chunks(chunks):
+    log = repeated_log(models="abc")
+    array = log.stack().to_xarray().rename(level_3="model")
+    array = array.max("fold").assign_coords(fold=log["a"].reset_index("fold")["fold"].to_xarray())
+    if chunks is not None:
+        array = array.chunk(chunks)
+    wanted = log.cvci.compare(method="refit_corrected")
+    found = array.cvci.compare(method="refit_corrected").compute()
+    for name in ("difference", "se", "p_adjusted"):
+        np.testing.assert_allclose(found[name], wanted[name], rtol=1e-12)
+
+
+def test_for_each_label():
+    parts = {"x": repeated_log(seed=1), "y": repeated_log(seed=2, n=36)}
+    each = {site: part.cvci.difference() for site, part in parts.items()}
+    log = pd.concat(each, names=["site"])
+    log.attrs = each["x"].attrs
+    found = log.cvci.refit_corrected(by="site")
+    for site, part in parts.items():
+        assert found.loc[site, "se"].iloc[0] == pytest.approx(expected(part)[1], rel=1e-12)
+
+
+def test_one_partition():
+    log = repeated_log(n=60, repetitions=1)
+    wald = log.cvci.compare(method="wald").iloc[0]
+    near = log.assign(b=log["a"] + 0.01 * log["b"])
+    wider = near.cvci.compare(method="refit_corrected").iloc[0]
+    narrow = near.cvci.compare(method="wald").iloc[0]
+    assert wider["se"] >= np.sqrt(2) * narrow["se"] * (1 - 1e-12) or wider["df"] == 3
+    assert wider["upper"] - wider["lower"] >= np.sqrt(2) * (narrow["upper"] - narrow["lower"])
+    apart = (log - log.mean()).assign(b=lambda log: 30 * log["b"])
+    assert apart.cvci.compare(method="refit_corrected")["se"].iloc[0] == pytest.approx(
+        apart.cvci.compare(method="wald")["se"].iloc[0]
+    )
+    assert wald["se"] > 0
+
+
+def test_refusals():
+    log = repeated_log()
+    with pytest.raises(cvstats.LogError, match=r"these are losses of single models\. Use wald"):
+        log.cvci.refit_corrected()
+    same = log[log.index.get_level_values("repetition") == 0]
+    same = pd.concat([same, same.rename(index={0: 1}, level="repetition")])
+    with pytest.raises(cvstats.LogError, match="divide the points into the same folds"):
+        same.cvci.compare(method="refit_corrected")
+    one = repeated_log(repetitions=1)
+    with pytest.raises(cvstats.LogError, match=r"compare\(method='refit_corrected'\)"):
+        one.cvci.difference().cvci.refit_corrected()
+    with pytest.raises(cvstats.LogError, match="one fold"):
+        log.droplevel("fold").cvci.compare(method="refit_corrected")
+    with pytest.raises(cvstats.LogError, match="random splits"):
+        log.iloc[5:].cvci.compare(method="refit_corrected")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("repetitions", [3, 10])
+def test_coverage_of_nearly_equal_models(repetitions):
+    """Predicting zero or the training mean of noise: wald covers about three quarters."""
+    rng = np.random.default_rng(repetitions)
+    n, k, runs = 100, 10, 500
+    covered = np.zeros(2)
+    for _ in range(runs):
+        y = rng.standard_normal(n)
+        parts, risks = [], []
+        for repetition in range(repetitions):
+            fold = rng.permutation(n) % k
+            mean = np.array([y[fold != each].mean() for each in range(k)])
+            parts.append(pd.DataFrame(
+                {"zero": y**2, "mean": (y - mean[fold]) ** 2},
+                pd.MultiIndex.from_arrays([np.full(n, repetition), fold, np.arange(n)],
+                                          names=["repetition", "fold", "point"]),
+            ))  # fmt: skip
+            risks.append(-(mean**2).mean())
+        log, target = pd.concat(parts), np.mean(risks)
+        for at, method in enumerate(("wald", "refit_corrected")):
+            row = log.cvci.compare(method=method).iloc[0]
+            covered[at] += row["lower"] <= target <= row["upper"]
+    assert covered[0] / runs < 0.85
+    assert covered[1] / runs > 0.93
