@@ -189,14 +189,15 @@ PAIRED = {"compare", "difference", "equivalence", "rope", "mcnemar", "power"}
 GROUPED = {
     "holdout", "wald", "naive", "cv_t", "quadratic", "decompose", "corrected_t", "conservative_z",
     "five_by_two", "nested_cv", "replace_one", "bootstrap_oob", "out_of_source", "ordered",
-    "answers",
+    "answers", "refit_corrected",
 }  # fmt: skip
 CLUSTERED = {"clustered", "wild_cluster"}
 """Both answer for each label of a level: these with ``per=``, the others with ``by=``."""
 
 COMPARED = (
     ("holdout", "one set", {}), ("wald", "k-fold", {"variance": "within-fold"}),
-    ("naive", "k-fold", {}), ("cv_t", "repeated", {}), ("quadratic", "k-fold", {}),
+    ("naive", "k-fold", {}), ("cv_t", "repeated", {}),
+    ("refit_corrected", "repeated", {}), ("quadratic", "k-fold", {}),
     ("corrected_t", "repeated", {}), ("corrected_t", "splits", {"train_size": 20}),
     ("conservative_z", "halves", {}), ("five_by_two", "five by two", {}),
     ("five_by_two", "five by two", {"test": "f"}), ("nested_cv", "nested", {}),
@@ -238,6 +239,7 @@ def cases():
     yield Case("quadratic", "k-fold", {"estimator": "theta_1"}, far=False)
     yield Case("quadratic", "k-fold", {"fold_weights": "equal"})
     yield Case("quadratic", "k-fold", {"bias": (1.0, 0.5, 0.0)}, far=False)
+    yield from each("refit_corrected", ["repeated"])
     yield from each("corrected_t", ["repeated", "k-fold"])
     yield from each("corrected_t", ["splits"], {"train_size": 20, "missing": "drop"})
     yield from each("conservative_z", ["halves"])

@@ -18,7 +18,6 @@ from cvstats.core.refits import (
 from cvstats.core.results import Result, interval
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError
-from cvstats.intervals._differences import is_difference
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._references import BAYLE
 from cvstats.intervals._requirements import several_folds
@@ -66,8 +65,8 @@ def refit_corrected(
     Parameters
     ----------
     losses : Series, DataFrame, DataArray or Dataset
-        Differences of losses from `difference`, in K-fold cross-validation with the level
-        ``point``, best repeated with other partitions of the same points. Any unit.
+        Differences of losses from `difference`, or losses, in K-fold cross-validation with the
+        level ``point``, repeated with other partitions of the same points. Any unit.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     by : str, optional
@@ -86,8 +85,8 @@ def refit_corrected(
     Raises
     ------
     LogError
-        If these are losses and not differences; if all repetitions have the same partition; or of
-        one partition, if the losses of both models are not at hand, as `compare` has them.
+        If all repetitions have the same partition; or if there is one repetition, except in
+        `compare`, which has the losses of both models.
 
     See Also
     --------
@@ -132,12 +131,6 @@ def refit_corrected(
     model other
     ridge gradient_boosting    -143.0 -406.0  119.0
     """
-    if not is_difference(log):
-        raise LogError(
-            "refit_corrected is for the differences of two models, and these are losses of single "
-            "models. Use wald for these; or compare the models: "
-            "losses.cvci.compare(method='refit_corrected')."
-        )
     log = log.rows()
     design = log.design
     here = slice(None) if design.present is None else design.present
@@ -194,9 +187,9 @@ def one_partition(
     """Compute standard error and degrees of freedom of a difference from one partition."""
     if not isinstance(log.differences, Differences):
         raise LogError(
-            "one partition shows whether two models are nearly alike only beside the losses of "
-            "both, and this is a log of differences. Expected several repetitions, or the losses: "
-            "losses.cvci.compare(method='refit_corrected')."
+            "refit_corrected needs two or more repetitions with different folds, or the losses of "
+            "two models, as in losses.cvci.compare(method='refit_corrected'). This log has one "
+            "repetition. Repeat the cross-validation, or use wald."
         )
     here = slice(None) if log.design.present is None else log.design.present
     one, two = (

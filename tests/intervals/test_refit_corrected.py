@@ -87,8 +87,6 @@ def test_one_partition():
 
 def test_refusals():
     log = repeated_log()
-    with pytest.raises(cvstats.LogError, match=r"these are losses of single models\. Use wald"):
-        log.cvci.refit_corrected()
     same = log[log.index.get_level_values("repetition") == 0]
     same = pd.concat([same, same.rename(index={0: 1}, level="repetition")])
     with pytest.raises(cvstats.LogError, match="divide the points into the same folds"):
