@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from cvstats.intervals.ordered import ordered as ordered
     from cvstats.intervals.out_of_source import out_of_source as out_of_source
     from cvstats.intervals.quadratic import quadratic as quadratic
+    from cvstats.intervals.refit_corrected import refit_corrected as refit_corrected
     from cvstats.intervals.replace_one import replace_one as replace_one
     from cvstats.intervals.source_components import source_components as source_components
     from cvstats.intervals.source_estimators import source_estimators as source_estimators
