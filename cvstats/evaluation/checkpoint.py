@@ -6,6 +6,8 @@ import os
 import pickle
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
 from importlib import import_module
 from importlib.metadata import version
 from io import BytesIO
@@ -14,14 +16,78 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
+
+from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError
 from cvstats.evaluation.fit import fit_and_score
 
+DIGEST = 32
+"""The bytes of a SHA-256."""
 PLAIN = (str, bytes, int, float, complex, type(None))
 """Types of constants whose text is their value."""
 
 
-def cache_in(folder: str | PathLike[str]) -> Any:
+Scored = tuple[FloatArray, float | None]
+"""What `fit_and_score` returns: losses, and the no-information rate of an apparent fit."""
+
+
+@dataclass(frozen=True)
+class FitCache:
+    """Calls `fit_and_score`, unless its result is in a folder.
+
+    A result is a file of numbers behind their SHA-256, so that reading one can execute nothing,
+    and a file that is damaged, or that another fit was written to, is computed again.
+
+    Parameters
+    ----------
+    folder : path
+        Where the results are.
+    """
+
+    folder: Path
+
+    def __call__(
+        self, key: str, train: IntArray, points: IntArray, apparent: bool, *question: Any
+    ) -> Scored:
+        """Read the result of a fit, or compute and write it."""
+        about = repr((key, len(train), apparent)).encode()
+        rows = (np.asarray(part, dtype="<i8").tobytes() for part in (train, points))
+        path = self.folder / f"{sha256(about + b''.join(rows)).hexdigest()}.fit"
+        found = read_result(path)
+        if found is None:
+            found = fit_and_score(key, train, points, apparent, *question)
+            write_result(path, *found)
+        return found
+
+
+def digest_of(path: Path, numbers: bytes) -> bytes:
+    """Hash the numbers of a file together with its name, which stands for the fit."""
+    return sha256(path.stem.encode() + numbers).digest()
+
+
+def read_result(path: Path) -> Scored | None:
+    """Read the result of a fit; None where there is none, or it is damaged."""
+    if not path.exists():
+        return None
+    whole = path.read_bytes()
+    digest, numbers = whole[:DIGEST], whole[DIGEST:]
+    if digest != digest_of(path, numbers):
+        return None
+    has_rate, rate, *_ = values = np.frombuffer(numbers, dtype="<f8")
+    return values[2:].astype(np.float64), float(rate) if has_rate else None
+
+
+def write_result(path: Path, losses: FloatArray, rate: float | None) -> None:
+    """Write the result of a fit, whole or not at all."""
+    values = np.concatenate([[rate is not None, rate or 0.0], losses.reshape(-1)])
+    numbers = values.astype("<f8").tobytes()
+    new = path.with_suffix(f".{os.getpid()}")
+    new.write_bytes(digest_of(path, numbers) + numbers)
+    os.replace(new, path)
+
+
+def cache_in(folder: str | PathLike[str]) -> FitCache:
     """Make a version of `fit_and_score` that keeps its results in a folder.
 
     Raises
@@ -39,15 +105,11 @@ def cache_in(folder: str | PathLike[str]) -> Any:
         path.mkdir(parents=True, exist_ok=True)
         if not os.access(path, os.W_OK):
             raise PermissionError("permission denied")
-        memory = import_module("joblib").Memory(path, verbose=0)
-        cached = memory.cache(fit_and_score, ignore=["estimator", "data", "spec"])
-        # The first call writes the source of the function down: before there are other processes.
-        cached.check_call_in_cache("", None, None, False, None, None, None)
     except OSError as error:
         raise LogError(
             f"checkpoint={str(path)!r} cannot be written: {error.strerror or error}. {expected}"
         ) from error
-    return cached
+    return FitCache(path.resolve())
 
 
 def fingerprint(name: str, value: Any) -> str:

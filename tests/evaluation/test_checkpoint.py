@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import cvstats
 from cvstats import LogError, plans
-from cvstats.evaluation.checkpoint import fingerprint
+from cvstats.evaluation.checkpoint import fingerprint, read_result
 
 X, Y = (part.iloc[:60] for part in load_diabetes(return_X_y=True, as_frame=True))
 PLAN = plans.bootstrap(30, rng=1)
@@ -60,7 +61,7 @@ def uninterrupted():
 
 def kept(folder):
     """The results that a folder holds, by their paths."""
-    return {path: path.read_bytes() for path in Path(folder).rglob("output.pkl")}
+    return {path: path.read_bytes() for path in Path(folder).rglob("*.fit")}
 
 
 def same(one, two):
@@ -137,6 +138,39 @@ def test_a_damaged_result_is_computed_again(tmp_path, uninterrupted):
     damaged = sorted(kept(tmp_path))[5]
     damaged.write_bytes(damaged.read_bytes()[:70])
     same(run(checkpoint=tmp_path), uninterrupted)
+
+
+def test_every_flipped_bit_is_noticed(tmp_path):
+    options = {"estimators": {"a": Ridge()}, "plan": plans.bootstrap(1, rng=1)}
+    log = run(**options, checkpoint=tmp_path)
+    for path, whole in kept(tmp_path).items():
+        for bit in range(0, 8 * len(whole), 7):
+            damaged = bytearray(whole)
+            damaged[bit // 8] ^= 1 << bit % 8
+            path.write_bytes(damaged)
+            assert read_result(path) is None
+        path.write_bytes(whole)
+        assert read_result(path) is not None
+    one, two = list(kept(tmp_path).items())[:2]
+    two[0].write_bytes(one[1])  # whole, and of another fit
+    same(run(**options, checkpoint=tmp_path), log)
+
+
+class Planted:
+    """Executes something when it is unpickled."""
+
+    def __reduce__(self):
+        return FITS.append, (1,)
+
+
+def test_nothing_that_lies_in_the_folder_is_executed(tmp_path):
+    options = {"estimators": {"a": Ridge()}, "plan": plans.k_fold(2, rng=1)}
+    log = run(**options, checkpoint=tmp_path)
+    FITS.clear()
+    for path in kept(tmp_path):
+        path.write_bytes(pickle.dumps(Planted()))
+    same(run(**options, checkpoint=tmp_path), log)
+    assert not FITS
 
 
 def odd_loss(truth, guess):
