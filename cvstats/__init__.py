@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from cvstats.comparisons.compare import difference as difference
     from cvstats.comparisons.equivalence import equivalence as equivalence
     from cvstats.comparisons.equivalence import rope as rope
+    from cvstats.comparisons.monitor import Monitor as Monitor
+    from cvstats.comparisons.monitor import monitor as monitor
     from cvstats.comparisons.power import power as power
     from cvstats.comparisons.prediction_powered import prediction_powered as prediction_powered
     from cvstats.comparisons.ranks import friedman as friedman
@@ -79,21 +81,19 @@ if TYPE_CHECKING:
     from cvstats.io.read import read_log as read_log
     from cvstats.io.read import read_predictions as read_predictions
     from cvstats.io.save import save_log as save_log
+    from cvstats.io.scan import scan_dask as scan_dask
+    from cvstats.io.scan import scan_parquet as scan_parquet
+    from cvstats.io.scan import scan_predictions as scan_predictions
     from cvstats.io.tidy import as_log as as_log
-    from cvstats.label_counts import LabelCounts as LabelCounts
-    from cvstats.label_counts import scan_predictions as scan_predictions
+    from cvstats.large.moments import Moments as Moments
     from cvstats.log.cautions import cautions as cautions
     from cvstats.loss_functions import losses as losses
-    from cvstats.monitoring import Monitor as Monitor
-    from cvstats.monitoring import monitor as monitor
+    from cvstats.loss_functions.label_counts import LabelCounts as LabelCounts
     from cvstats.recommend import interval as interval
     from cvstats.recommend import methods as methods
     from cvstats.reporting import report as report
     from cvstats.reporting import summary as summary
     from cvstats.scores import as_scores as as_scores
-    from cvstats.streaming import Moments as Moments
-    from cvstats.streaming import scan_dask as scan_dask
-    from cvstats.streaming import scan_parquet as scan_parquet
 
 __version__ = _version("cvstats")
 

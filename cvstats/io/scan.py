@@ -1,4 +1,4 @@
-"""Parquet files of any length: a batch of rows at a time."""
+"""Logs that are too long for memory: a batch of rows at a time."""
 
 from __future__ import annotations
 
@@ -7,21 +7,39 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from cvstats.core.design import LEVELS
 from cvstats.errors import LogError
 from cvstats.io.arrow import ParquetFile, list_files
 from cvstats.io.paths import import_extra
-from cvstats.large.moments import CellMoments
-from cvstats.large.scanning import Parts, added, check_stacked, columns_of, part_of, whole_of
+from cvstats.large import frames
+from cvstats.large.moments import Moments
+from cvstats.large.scanning import (
+    Batch,
+    Parts,
+    added,
+    check_stacked,
+    columns_of,
+    levels_of,
+    part_of,
+    whole_of,
+)
 from cvstats.log.columns import TableColumns
 from cvstats.loss_functions import LOSSES, losses
+from cvstats.loss_functions.label_counts import (
+    LabelCounts,
+    count_batch,
+    count_columns,
+    encode_batch,
+)
 from cvstats.metrics import METRICS
+from cvstats.options import Missing
 
-K = TypeVar("K", bound=CellMoments)
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 BATCH = 1 << 20
 """Rows that are read together."""
@@ -31,31 +49,96 @@ PLAIN = {"float", "double", *(f"{sign}int{size}" for sign in ("", "u") for size 
 
 
 def scan_parquet(
-    kind: type[K],
-    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-    loss: Any,
-    asked: Mapping[str, str | None],
+    path: Paths,
     *,
-    truth: str | None,
-    prediction: str | Sequence[str] | None,
-    model: str | None,
-    by: str | Sequence[str] | None,
-    pairs: bool,
-    missing: str,
-    batch_size: int,
-    progress: Callable[[int], object] | None,
-) -> K:
-    """Read a file, all files of a folder, or several of these, a batch of rows at a time."""
-    total: Parts[K] = {}
-    if predicted := truth is not None or prediction is not None:
+    loss: str | Sequence[str] | Callable[[Any, Any], Any] = "loss",
+    truth: str | None = None,
+    prediction: str | Sequence[str] | None = None,
+    model: str | None = None,
+    sample: str | None = None,
+    outer: str | None = None,
+    repetition: str | None = None,
+    fold: str | None = None,
+    source: str | None = None,
+    point: str | None = None,
+    by: str | Sequence[str] | None = None,
+    pairs: bool = False,
+    missing: Missing = "raise",
+    batch_size: int = BATCH,
+    progress: Callable[[int], object] | None = None,
+) -> Moments:
+    """Compute the moments of a Parquet log of any length, a batch of rows at a time.
+
+    Parameters
+    ----------
+    path : str, path, or several of them
+        A Parquet file, or a folder of them: a row for each evaluation. Or a list of these, or a
+        pattern such as ``"logs/2024-*.parquet"`` (``**`` stands for any folders).
+    loss : str, sequence of str or callable, optional
+        The column of losses; a list where each model has a column of its own. With ``truth`` and
+        ``prediction``, the loss of points to be computed of them, such as ``squared_error``, or a
+        function of two arrays, as in `cvstats.losses`.
+    truth, prediction : str or sequence of str, optional
+        The columns of the truth and of the predictions; a list for several models.
+    model : str, optional
+        The column that names the model, where the models are stacked; a column
+        called ``model`` is found by itself. Their points are compared by sums of hashes, and
+        there are no ``pairs``.
+    sample, outer, repetition, fold, source, point : str, optional
+        The column of each level. One that bears the level's own name is found by itself.
+    by, pairs, missing : optional
+        As of `Moments.of_log`; ``by`` may name any column.
+    batch_size : int, optional
+        Rows that are read together. Memory grows with it, and with the row groups of the file,
+        and not with the log.
+    progress : callable, optional
+        Called with the number of rows after each batch, as ``tqdm(total=rows).update`` is.
+
+    Returns
+    -------
+    Moments
+        To be asked for intervals, added to others, or saved.
+
+    Raises
+    ------
+    LogError
+        If a column is missing, some batch is not a loss log, or the loss is not one of points.
+    ImportError
+        If pyarrow is not installed (extra ``io``).
+
+    Notes
+    -----
+    Each batch is checked by itself; see `Moments` for what is checked across them.
+
+    References
+    ----------
+    Chan, Golub and LeVeque (1983), The American Statistician 37(3), 242-247,
+    doi:10.1080/00031305.1983.10483115.
+
+    Examples
+    --------
+    >>> import cvstats, pathlib, tempfile
+    >>> log = cvstats.datasets.load("diabetes")
+    >>> losses = cvstats.losses(log, prediction="ridge")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "log.parquet")
+    ...     losses.rename("loss").reset_index().to_parquet(file)
+    ...     moments = cvstats.scan_parquet(file, batch_size=1000)
+    >>> float(moments.wald().loc["loss", "estimate"].round())
+    3006.0
+    """
+    asked = {name: value for name, value in locals().items() if name in LEVELS}
+    predicted = truth is not None or prediction is not None
+    if predicted:
         check_predicted(loss, truth, prediction)
 
     def find(known: list[str]) -> TableColumns:
-        values = loss if prediction is None else prediction
+        values: Any = loss if prediction is None else prediction
         columns = columns_of(known, values, asked, by, model, truth)
         check_stacked(columns, pairs, missing)
         return columns
 
+    total: Parts = {}
     for batch, columns in scan_tables(path, find, batch_size, progress):
         attrs: Mapping[Hashable, Any] = {}
         if predicted:
@@ -64,8 +147,165 @@ def scan_parquet(
             computed = losses(frame, truth, list(models), loss)
             batch |= dict(computed.items())
             columns, attrs = replace(columns, values=models), computed.attrs
-        total = added([total, part_of(kind, batch, columns, by, pairs, missing, attrs)])
+        part = part_of(batch, columns, by, pairs, missing, attrs)
+        total = added([total, part])
     return whole_of(total)
+
+
+def scan_predictions(
+    path: Paths,
+    *,
+    truth: str = "y_true",
+    prediction: str | Sequence[str] | Mapping[str, str] = "y_pred",
+    labels: Sequence[Hashable] = (0, 1),
+    threshold: float | None = None,
+    positive: Hashable = None,
+    weight: str | None = None,
+    sample: str | None = None,
+    outer: str | None = None,
+    repetition: str | None = None,
+    fold: str | None = None,
+    source: str | None = None,
+    point: str | None = None,
+    by: str | Sequence[str] | None = None,
+    pairs: bool = False,
+    missing: Missing = "raise",
+    batch_size: int = BATCH,
+    progress: Callable[[int], object] | None = None,
+) -> LabelCounts:
+    """Count the labels in Parquet files of any length, a batch of rows at a time.
+
+    Parameters
+    ----------
+    path : str, path, or several of them
+        Files with a row for each evaluation, as for `cvstats.scan_parquet`.
+    truth, prediction, labels, threshold, positive, weight : optional
+        As of `LabelCounts.of_predictions`.
+    sample, outer, repetition, fold, source, point : str, optional
+        The column of each level. One that bears the level's own name is found by itself.
+    by, pairs, missing : optional
+        As of `LabelCounts.of_predictions`.
+    batch_size, progress : optional
+        As of `cvstats.scan_parquet`.
+
+    Returns
+    -------
+    LabelCounts
+        To be asked for the moments of any metric of labels.
+
+    Raises
+    ------
+    LogError
+        If a column is missing, or some batch is not a log.
+    ImportError
+        If pyarrow is not installed (extra ``io``).
+
+    Notes
+    -----
+    A CSV file of any length is counted in the same way:
+    ``sum(LabelCounts.of_predictions(part) for part in pandas.read_csv(path, chunksize=10**6))``.
+
+    References
+    ----------
+    Chan, Golub and LeVeque (1983), The American Statistician 37(3), 242-247,
+    doi:10.1080/00031305.1983.10483115.
+
+    Examples
+    --------
+    >>> import cvstats, pathlib, tempfile
+    >>> log = cvstats.datasets.load("flights").reset_index()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "predictions.parquet")
+    ...     log.to_parquet(file)
+    ...     counts = cvstats.scan_predictions(file, prediction="naive_bayes", threshold=0.5)
+    >>> cvstats.as_scores(counts.moments("matthews").wald())[["estimate", "se"]].round(3)
+                 estimate     se
+    model
+    naive_bayes       0.1  0.008
+    """
+    asked = {name: value for name, value in locals().items() if name in LEVELS}
+    counted = count_columns(
+        truth, prediction, labels=labels, threshold=threshold, positive=positive, weight=weight,
+        pairs=pairs,
+    )  # fmt: skip
+
+    def find(known: list[str]) -> TableColumns:
+        return columns_of(known, [str(name) for name in counted.columns], asked, by)
+
+    total: LabelCounts | None = None
+    for table, columns in scan_tables(path, find, batch_size, progress):
+        if len(table[columns.names[0]]):
+            codes = Batch(levels_of(table, columns), encode_batch(table, counted), single=False)
+            found = LabelCounts(count_batch(codes, counted, by, missing), counted)
+            total = found if total is None else total + found
+    if total is None:
+        raise LogError("the files hold no rows. Expected at least one evaluation.")
+    return total
+
+
+def scan_dask(
+    frame: Any,
+    *,
+    loss: str | Sequence[str] = "loss",
+    model: str | None = None,
+    sample: str | None = None,
+    outer: str | None = None,
+    repetition: str | None = None,
+    fold: str | None = None,
+    source: str | None = None,
+    point: str | None = None,
+    by: str | Sequence[str] | None = None,
+    pairs: bool = False,
+    missing: Missing = "raise",
+) -> Any:
+    """Make delayed moments of a dask DataFrame: of each partition, and a tree of sums.
+
+    Parameters
+    ----------
+    frame : dask.dataframe.DataFrame
+        A row for each evaluation, as of ``dask.dataframe.read_parquet``. Folds and points may
+        be in any partition, and labels need not be known.
+    loss, model, sample, outer, repetition, fold, source, point, by, pairs, missing : optional
+        As of `scan_parquet` of a file of losses.
+
+    Returns
+    -------
+    dask.delayed.Delayed
+        Of `Moments`: ``scan_dask(frame).compute()`` gives them, and methods may be called
+        before, as in ``scan_dask(frame).wald().compute()``. Methods of one object that are
+        computed together read the frame once.
+
+    Raises
+    ------
+    LogError
+        If a column is missing; when computed, if some partition is not a loss log.
+    ImportError
+        If dask is not installed (extra ``dask``).
+
+    Notes
+    -----
+    Each partition is checked by itself; see `Moments` for what is checked across them.
+
+    References
+    ----------
+    Chan, Golub and LeVeque (1983), The American Statistician 37(3), 242-247,
+    doi:10.1080/00031305.1983.10483115.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("diabetes")
+    >>> losses = cvstats.losses(log, prediction="ridge").rename("loss").reset_index()
+    >>> import dask.dataframe  # doctest: +SKIP
+    >>> frame = dask.dataframe.from_pandas(losses, npartitions=4)  # doctest: +SKIP
+    >>> cvstats.scan_dask(frame).wald().compute()["estimate"].round()  # doctest: +SKIP
+    3006.0
+    """
+    asked = {name: value for name, value in locals().items() if name in LEVELS}
+    return frames.scan_dask(frame, loss, asked, model=model, by=by, pairs=pairs, missing=missing)
+
+
+# --- reading --------------------------------------------------------------------------------------
 
 
 def check_predicted(loss: Any, truth: str | None, prediction: str | Sequence[str] | None) -> None:
@@ -86,7 +326,7 @@ def check_predicted(loss: Any, truth: str | None, prediction: str | Sequence[str
 
 
 def scan_tables(
-    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    path: Paths,
     find: Callable[[list[str]], TableColumns],
     batch_size: int,
     progress: Callable[[int], object] | None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,10 +11,8 @@ import pandas as pd
 from cvstats.core.design import LEVELS
 from cvstats.errors import LogError, listed
 from cvstats.large.lazy import SPLIT_EVERY, import_dask
-from cvstats.large.moments import CellMoments
+from cvstats.large.moments import Moments
 from cvstats.large.scanning import added, check_stacked, columns_of, part_of, whole_of
-
-M = TypeVar("M", bound=CellMoments)
 
 NUMBERS = (
     "Expected columns named as the levels (repetition, fold, source, point) and a column of "
@@ -43,7 +41,6 @@ def models_of(frame: Any, levels: Sequence[str]) -> list[str]:
 
 
 def scan_dask(
-    kind: type[M],
     frame: Any,
     loss: str | Sequence[str],
     asked: Mapping[str, str | None],
@@ -64,8 +61,7 @@ def scan_dask(
     check_stacked(columns, pairs, missing)
     work, add = delayed(part_of, pure=True), delayed(added, pure=True)
     parts = [
-        work(kind, part, columns, by, pairs, missing, {})
-        for part in frame[columns.names].to_delayed()
+        work(part, columns, by, pairs, missing, {}) for part in frame[columns.names].to_delayed()
     ]
     while len(parts) > 1:
         parts = [add(parts[at : at + SPLIT_EVERY]) for at in range(0, len(parts), SPLIT_EVERY)]
@@ -74,7 +70,7 @@ def scan_dask(
 
 def later(
     losses: Any,
-    ask: Callable[[CellMoments], Any],
+    ask: Callable[[Moments], Any],
     *,
     other: object = None,
     levels: Sequence[str | None] = (),
@@ -122,7 +118,7 @@ def later(
             + ("With a column 'model', expected one of losses. " if stacked else "") + NUMBERS
         )  # fmt: skip
     kept = scan_dask(
-        CellMoments, frame, found[0] if single or stacked else found, dict.fromkeys(LEVELS),
+        frame, found[0] if single or stacked else found, dict.fromkeys(LEVELS),
         model="model" if stacked else None, by=(*own, *more) if more else None, pairs=pairs,
         missing=missing,
     )  # fmt: skip

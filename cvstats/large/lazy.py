@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -29,7 +29,6 @@ from cvstats.core.results import Result, separate_counts
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, install_command, listed, spelled
 from cvstats.large.cells import Cells, cell_levels, design_of_cells
-from cvstats.large.moments import CellMoments, assembled, every_pair, levels_of, read_batch
 from cvstats.log.align import aligned, same_facts
 from cvstats.log.gaps import NOTHING_LEFT, answer_cells, find_gaps, keep_design
 from cvstats.log.groups import Groups, answer_groups
@@ -49,7 +48,6 @@ from cvstats.log.read import read
 from cvstats.log.stacking import Axis
 from cvstats.log.xarray import IN_LOSS_UNITS, ArrayLabels, LazyArray, file_attrs, refuse_unlabelled
 
-M = TypeVar("M", bound=CellMoments)
 Run = Callable[[Log], Result]
 PairRun = Callable[[Log, Differences], Result]
 Pairs = tuple[tuple[int, ...], tuple[int, ...]]
@@ -1060,16 +1058,12 @@ class SpreadCells:
         return Result("moments", {"count": count, "mean": mean, "var": variance}, nothing)
 
 
-def moments_of_array(
-    kind: type[M], losses: Any, by: str | Sequence[str] | None, pairs: bool, missing: str
-) -> M:
-    """Compute the moments of a lazy array chunk by chunk, and of the differences of models."""
-    log, within = read_batch(losses, by, missing)
-    levels, lazy = levels_of(log, by), lazy_array(log)
-    chosen = NO_PAIRS
-    if pairs:
-        every_pair(log, len(log.design.cell_table(levels).used))
-        chosen = as_pairs(*np.triu_indices(len(log.labels.models), 1))
+def compute_cells(
+    log: Log, levels: tuple[str, ...], pairs: bool
+) -> tuple[Log, Moments, Moments | None]:
+    """Compute the cells of a lazy log chunk by chunk, and those of the differences of models."""
+    lazy = lazy_array(log)
+    chosen = as_pairs(*np.triu_indices(len(log.labels.models), 1)) if pairs else NO_PAIRS
     masked = find_masked(lazy) if lazy.drop else None
     cells = LazyCells.of(log, lazy, KnownCells.of(log.design, levels), chosen, masked)
     blocks = cells.sums.to_delayed(optimize_graph=False).ravel().tolist()
@@ -1101,12 +1095,13 @@ def moments_of_array(
             put_block(
                 gaps, (slice(None), *(one for i, one in enumerate(here) if i != axis)), part.gaps
             )
-    return assembled(
-        kind, log, known.design, columns_of_table(known.cells, table),
+    complete = None if known.complete is None else known.complete.design
+    attrs = {"n_dropped": known.dropped} if lazy.drop else {}
+    return (
+        replace(log, design=known.design, complete=complete, attrs=attrs),
+        columns_of_table(known.cells, table),
         columns_of_table(known.cells, gaps) if pairs else None,
-        known.dropped if lazy.drop else None, within,
-        None if known.complete is None else known.complete.design,
-    )  # fmt: skip
+    )
 
 
 def put_block(table: FloatArray, here: tuple[slice, ...], part: Moments) -> None:

@@ -9,20 +9,21 @@ from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
+from itertools import repeat
 from operator import add, and_
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import Moments
+from cvstats.core.cells import Moments as CellTable
 from cvstats.core.columns import Differences
 from cvstats.core.design import LEVELS, CellIndex, Design
 from cvstats.core.types import IntArray
-from cvstats.errors import LogError, NoSuchFile, listed, place
+from cvstats.errors import LogError, NoSuchFile, listed, place, unpaired
 from cvstats.large.cells import (
     Cells,
     canonical,
@@ -34,15 +35,16 @@ from cvstats.large.cells import (
     split_sizes,
     turn_signs,
 )
+from cvstats.large.lazy import compute_cells, is_lazy
 from cvstats.log.align import aligned
-from cvstats.log.log import Labels, Log, hide_losses
+from cvstats.log.log import Labels, Log, Losses, hide_losses
 from cvstats.log.pandas import FrameLabels
 from cvstats.log.plain import from_plain, pack_labels, replacing, to_plain, unpack_labels
-from cvstats.log.read import read, unread
+from cvstats.log.read import is_dask_frame, read, unread
 from cvstats.log.sketches import PointSketch, Prints, as_index, hash_evaluations
 from cvstats.log.xarray import ArrayLabels, units_of
-
-M = TypeVar("M", bound="CellMoments")
+from cvstats.options import Missing
+from cvstats.registry import add_methods
 
 MOST_GAPS = 1 << 26
 """Numbers that the differences of all pairs may take, at the most."""
@@ -59,6 +61,14 @@ SAMPLED = (
     f"{WITHIN}, and across them a sample of {{:,}} evaluations: a batch that was added twice is "
     f"found, and a few evaluations that appear in two batches may not be"
 )
+
+
+FORMAT = "cvstats moments 1"
+
+FACTS = ("pairs", "pointed", "batches", "dropped", "within", "doubt")
+"""Fields that are plain values."""
+
+NUMBERS = ("codes", "count", "mean", "m2", "origin")
 
 
 # --- attrs ----------------------------------------------------------------------------------------
@@ -105,14 +115,14 @@ class LabeledCells:
 
     Parameters
     ----------
-    cells : Moments
+    cells : CellTable
         A cell for each combination of labels; a column for each model (and carried cell), then one
         for each pair of models.
     prints : array of uint64, shape (cells,), optional
         Sums of the hashes of the points of each cell.
     """
 
-    cells: Moments
+    cells: CellTable
     prints: Prints | None
 
     def __add__(self, other: LabeledCells) -> LabeledCells:
@@ -178,7 +188,7 @@ def merge(parts: Parts) -> LabeledCells:
     return reduce(add, reversed(parts))
 
 
-def find_cells(whole: Moments, part: Moments) -> IntArray:
+def find_cells(whole: CellTable, part: CellTable) -> IntArray:
     """Find the cells of a part among those of a sum that holds it."""
     codes = np.empty_like(part.codes)
     for i, labels in enumerate(whole.labels):
@@ -188,7 +198,7 @@ def find_cells(whole: Moments, part: Moments) -> IntArray:
     return CellIndex.numbered(list(map(len, whole.labels)), whole.codes.T)[0].find(codes.T)
 
 
-def drop_unused_labels(found: Moments) -> Moments:
+def drop_unused_labels(found: CellTable) -> CellTable:
     """Keep the labels that occur, and nothing of the log's own index."""
     labels, codes = [], np.empty_like(found.codes)
     for i, names in enumerate(found.labels):
@@ -200,48 +210,226 @@ def drop_unused_labels(found: Moments) -> Moments:
 # --- moments of batches ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class CellMoments:
-    """The moments of the cells of a log, in place of its losses.
+@dataclass(frozen=True, eq=False, repr=False)
+class Moments:
+    """Counts, means and squared deviations of the cells of a log, in place of the log.
 
-    Parameters
+    Make them of a batch by `of_log`, add batches by ``+``, keep them in a file, and ask them
+    what you would ask the log: for monitoring, for logs spread over machines, and for logs that
+    fit into no memory. All functions of `cvstats` that need no more than cells take them, as in
+    ``cvstats.wald(moments)``; those that need losses one by one refuse in words.
+
+    Notes
+    -----
+    Labels and their number need not be known before, and the order of batches does not matter but
+    for rounding: standard errors agree to about 14 digits, however far from zero the losses are.
+    Models are matched by name.
+    Each batch is checked as any log is. Across batches it is checked that all repetitions test
+    the same points, by sums of hashes of their labels, and that no evaluation appears in two
+    batches, by the hashes of the evaluations: of all up to 65,536, and of so many in a longer log.
+    There a batch that was added twice is found, and a few evaluations may not be. Nothing is
+    known again where points have no names. ``attrs["checked"]`` of a result says what was done.
+    What the ``attrs`` of all batches say is kept, such as ``n_train`` and ``units``; where they
+    differ, ``attrs["mixed"]`` of a result names them. Losses in different units are refused.
+
+    References
     ----------
-    parts : tuple of LabeledCells
-        What was added up so far, in parts of decreasing size.
-    labels : Labels
-        The names of the models and of the carried cells.
-    pairs : bool
-        Whether the differences of all pairs of models are among the columns.
-    pointed : bool
-        Whether the log names its points.
-    batches : int
-        How many batches have been added up.
-    dropped : int, optional
-        How many evaluations were left out because some model missed them.
-    notes : SharedAttrs
-        The attrs of all batches.
-    within : str
-        A level without which an evaluation would appear several times: these are several logs.
-    doubt : Caution
-        What was doubtful about the levels of the log, of which not all are kept.
-    sketch : PointSketch, optional
-        Some of the evaluations, so that those of two batches are known again.
-    planned : tuple of LabeledCells
-        The counts of cells before evaluations were left out, which are those that models were
-        trained on; empty if none were.
+    Chan, Golub and LeVeque (1983), The American Statistician 37(3), 242-247,
+    doi:10.1080/00031305.1983.10483115.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("diabetes")
+    >>> losses = cvstats.losses(log, prediction=["ridge", "random_forest"])
+    >>> morning, evening = losses.iloc[:1000], losses.iloc[1000:]
+    >>> both = cvstats.Moments.of_log(morning) + cvstats.Moments.of_log(evening)
+    >>> both
+    <Moments of 4,420 evaluations in 100 cells by 'repetition', 'fold'; 2 models>
+    >>> both.wald().round(0)
+                   estimate   lower   upper     se caution
+    model
+    ridge            3006.0  2640.0  3372.0  187.0
+    random_forest    3188.0  2807.0  3569.0  194.0
     """
 
-    parts: Parts
+    parts: Parts  # of decreasing size
     labels: Labels = FrameLabels((), None)  # for a call that should have been Moments.of_log
-    pairs: bool = False
-    pointed: bool = False
+    pairs: bool = False  # whether differences of all pairs of models are among the columns
+    pointed: bool = False  # whether the log names its points
     batches: int = 1
-    dropped: int | None = None
+    dropped: int | None = None  # evaluations that were left out because some model missed them
     notes: SharedAttrs = field(default_factory=SharedAttrs)
-    within: str = ""
-    doubt: Caution = Caution(0)
+    within: str = ""  # a level without which an evaluation would appear several times
+    doubt: Caution = Caution(0)  # what was doubtful about levels that are not kept
     sketch: PointSketch | None = None
-    planned: Parts = ()
+    planned: Parts = ()  # counts before evaluations were left out, if any were: what was trained on
+
+    if TYPE_CHECKING:  # what `add_methods` gives the class
+
+        def _method(*args: Any, **options: Any) -> Any: ...
+
+        (answers, best_set, bootstrap_632, bootstrap_oob, case_bootstrap, clustered, cochran_q,
+         compare, conservative_z, corrected_t, cv_t, decompose, difference, equivalence,
+         five_by_two, friedman, heterogeneity, holdout, interval, location_shifted, mcnemar,
+         methods, moments, naive, nemenyi, nested_cv, ordered, out_of_source, power, quadratic,
+         refit_corrected, replace_one, rope, source_components, source_estimators, summary,
+         two_stage, wald, wild_cluster, winner) = repeat(_method)  # fmt: skip
+
+    def __post_init__(self) -> None:
+        """Refuse what was to go to `of_log`."""
+        if not isinstance(self.parts, tuple):
+            raise LogError(
+                f"Moments of a {type(self.parts).__name__} are not made so. Expected a loss log, "
+                f"for cvstats.Moments.of_log(log), or a file, for cvstats.Moments.load(path)."
+            )
+
+    @classmethod
+    def of_log(
+        cls,
+        losses: Losses,
+        *,
+        by: str | Sequence[str] | None = None,
+        pairs: bool = False,
+        missing: Missing = "raise",
+    ) -> Moments:
+        """Compute the moments of a batch, or of a whole log.
+
+        Parameters
+        ----------
+        losses : Series, DataFrame, DataArray or Dataset
+            A loss log, or some rows of one. A lazy array (dask) is computed chunk by chunk.
+        by : str or sequence of str, optional
+            The levels whose labels tell cells apart; without it ``sample``, ``outer``,
+            ``repetition``, ``fold`` and ``source`` as the log has them. Fewer cells answer
+            fewer questions; other levels of the index may be among them.
+        pairs : bool, optional
+            Whether to keep the moments of the differences of all pairs of models too, which
+            `compare` needs. They take models^2 / 2 numbers for each cell.
+        missing : {"raise", "drop"}, optional
+            Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+        Returns
+        -------
+        Moments
+            A cell for each combination of labels that occurs.
+
+        Raises
+        ------
+        LogError
+            If the batch is not a loss log, or a bootstrap log.
+
+        Examples
+        --------
+        >>> import cvstats
+        >>> log = cvstats.datasets.load("flights")
+        >>> losses = cvstats.losses(log, prediction="naive_bayes", loss="brier")
+        >>> cvstats.Moments.of_log(losses, by="fold")
+        <Moments of 24,000 evaluations in 12 cells by 'fold'; 1 model>
+        """
+        if is_dask_frame(losses):
+            raise LogError(
+                "this is a frame of dask. Expected cvstats.scan_dask(frame, loss=…), whose "
+                ".compute() gives the moments."
+            )
+        return summarize(losses, by, pairs, missing)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the moments to one small file, which is there whole or not at all.
+
+        Arrays and text in numpy's ``.npz``, nothing pickled. What `load` reads is the same to the
+        last bit. The labels of a level are text, numbers, dates, or tuples of these.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to write; a file that is there is replaced.
+
+        Raises
+        ------
+        LogError
+            If ``path`` is not a path, labels are of another type, or the file cannot be written.
+        """
+        head: dict[str, Any] = {
+            "format": FORMAT,
+            "labels": pack_columns(self.labels),
+            "notes": [self.notes.shared, self.notes.mixed],
+            "sketch": None if self.sketch is None else self.sketch.limit,
+            **{name: getattr(self, name) for name in FACTS},
+        }
+        arrays: dict[str, Any] = {}
+        for name, parts in (("cells", self.parts), ("planned", self.planned)):
+            if parts:
+                table = merge(parts)
+                levels = zip(table.cells.levels, table.cells.labels, strict=True)
+                head[name] = {level: pack_names(labels, level) for level, labels in levels}
+                arrays |= {f"{name}_{number}": getattr(table.cells, number) for number in NUMBERS}
+                if table.prints is not None:
+                    arrays[f"{name}_prints"] = table.prints
+        if self.sketch is not None:
+            arrays["hashes"] = self.sketch.hashes
+        arrays["head"] = np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)
+        target = checked_path(path)
+        try:
+            with replacing(target) as beside, beside.open("wb") as file:
+                np.savez(file, **arrays)
+        except OSError as error:
+            raise LogError(
+                f"{target.name!r} could not be written: {error.strerror or error}. Expected a path "
+                f"where one may write."
+            ) from None
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Moments:
+        """Read what `save` wrote.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+
+        Returns
+        -------
+        Moments
+            The same numbers, to the last bit.
+
+        Raises
+        ------
+        LogError
+            If there is no such file, or it is damaged, or holds something else.
+        """
+        source = checked_path(path)
+        if not source.is_file():
+            raise NoSuchFile(f"there is no file {os.fspath(path)!r}. Expected one of Moments.save.")
+        try:
+            with zipfile.ZipFile(source) as archive:
+                unpacked = sum(entry.file_size for entry in archive.infolist())
+            if unpacked > source.stat().st_size:
+                raise ValueError("compressed")
+            with np.load(source, allow_pickle=False) as file:
+                arrays = dict(file)
+            head = json.loads(arrays["head"].tobytes())
+            if head["format"] != FORMAT:
+                raise ValueError(head["format"])
+            cells, *planned = (
+                unpack_cells(arrays, name, head[name])
+                for name in ("cells", "planned")
+                if name in head
+            )
+            shared, mixed = head["notes"]
+            sketch = None
+            if head["sketch"] is not None:
+                sketch = PointSketch(arrays["hashes"], head["sketch"])
+            facts = {name: head[name] for name in FACTS} | {"doubt": Caution(head["doubt"])}
+            return cls(
+                (cells,), unpack_columns(head["labels"]), planned=tuple(planned), sketch=sketch,
+                notes=SharedAttrs(shared, tuple(mixed)), **facts,
+            )  # fmt: skip
+        except Exception as error:  # a file of anything else fails in any way
+            raise LogError(
+                f"{os.fspath(path)!r} does not hold moments, or is damaged. Expected a file that "
+                f"Moments.save of this version of cvstats wrote."
+            ) from error
 
     @cached_property
     def table(self) -> LabeledCells:
@@ -249,7 +437,7 @@ class CellMoments:
         return merge(self.parts)
 
     @property
-    def cells(self) -> Moments:
+    def cells(self) -> CellTable:
         """The cells of all batches, with a column for each model (and carried cell)."""
         return self.table.cells.pick(np.arange(model_columns(self.labels).size))
 
@@ -292,9 +480,9 @@ class CellMoments:
             f"{len(self.models):,} model{'s' if len(self.models) > 1 else ''}{pairs}>"
         )
 
-    def __add__(self: M, other: CellMoments) -> M:
+    def __add__(self, other: Moments) -> Moments:
         """Add another batch of the same log: models are matched by name, cells by label."""
-        if not isinstance(other, CellMoments):
+        if not isinstance(other, Moments):
             return NotImplemented
         check_same_kind(self, other)
         columns = match_columns(self, other)
@@ -319,7 +507,7 @@ class CellMoments:
         """Count the cells with what was left out."""
         return self.planned or tuple(part.counts() for part in self.parts)
 
-    def __radd__(self: M, other: object) -> M:
+    def __radd__(self, other: object) -> Moments:
         """Let ``sum`` start from its 0."""
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
@@ -355,8 +543,11 @@ class CellMoments:
         return SAMPLED.format(number, len(self.sketch.hashes))
 
 
+add_methods(Moments, without=("diagnose", "report"))
+
+
 @unread.register
-def _(losses: CellMoments, also: tuple[object, ...] = ()) -> Log:
+def _(losses: Moments, also: tuple[object, ...] = ()) -> Log:
     if losses.within and losses.within not in also:
         raise LogError(
             f"the same evaluation appears in several logs, which the level {losses.within!r} "
@@ -367,18 +558,16 @@ def _(losses: CellMoments, also: tuple[object, ...] = ()) -> Log:
 
 
 @aligned.register
-def _(one: CellMoments, two: Any) -> Any:
+def _(one: Moments, two: Any) -> Any:
     raise LogError(
         "the moments of two logs cannot be paired: what the models share is gone. Expected the "
         "moments of one frame with a column for each model, made with pairs=True."
     )
 
 
-def summarize(
-    kind: type[M], losses: object, by: str | Sequence[str] | None, pairs: bool, missing: str
-) -> M:
+def summarize(losses: object, by: str | Sequence[str] | None, pairs: bool, missing: str) -> Moments:
     """Compute the moments of one batch."""
-    if isinstance(losses, CellMoments):
+    if isinstance(losses, Moments):
         raise LogError("these are moments already. Expected a loss log.")
     log, within = read_batch(losses, by, missing)
     if log.design.scores:
@@ -387,38 +576,30 @@ def summarize(
             "points. Expected losses. Ask the log itself: it is short."
         )
     levels = levels_of(log, by)
+    if pairs:
+        check_pairs(log, levels)
+    if is_lazy(log):
+        return assemble(*compute_cells(log, levels, pairs), within)
     log.design.check_labels(levels)
-    cells = log.moments(levels)
-    gaps = log.moments(levels, every_pair(log, len(cells.count))) if pairs else None
-    return assembled(
-        kind, log, log.design, cells, gaps, log.attrs.get("n_dropped"), within, log.complete
-    )
+    gaps = log.moments(levels, every_pair(log)) if pairs else None
+    return assemble(log, log.moments(levels), gaps, within)
 
 
-def assembled(
-    kind: type[M],
-    log: Log,
-    design: Design,
-    cells: Moments,
-    gaps: Moments | None,
-    dropped: int | None,
-    within: str,
-    complete: Design | None,
-) -> M:
+def assemble(log: Log, cells: CellTable, gaps: CellTable | None, within: str) -> Moments:
     """Put the moments of one batch together with what is known of its log."""
     levels = cells.levels
+    prints, sketch = hash_evaluations(log.design, levels)
     if gaps is not None:
         cells = beside(cells, gaps)
-    prints, sketch = hash_evaluations(design, levels)
-    return kind(
+    return Moments(
         (LabeledCells(drop_unused_labels(cells), prints),), log.labels, gaps is not None,
-        "point" in design.levels, 1, dropped, SharedAttrs.of(log.noted), within,
-        replace(log, used=levels).doubts() & Caution.UNUSED_LEVEL, sketch,
-        () if complete is None else (count_cells(complete, levels),),
+        "point" in log.design.levels, 1, log.attrs.get("n_dropped"), SharedAttrs.of(log.noted),
+        within, replace(log, used=levels).doubts() & Caution.UNUSED_LEVEL, sketch,
+        () if log.complete is None else (count_cells(log.complete, levels),),
     )  # fmt: skip
 
 
-def beside(*parts: Moments) -> Moments:
+def beside(*parts: CellTable) -> CellTable:
     """Put the columns of the same cells side by side."""
     return replace(
         parts[0],
@@ -434,7 +615,7 @@ def count_cells(design: Design, levels: tuple[str, ...]) -> LabeledCells:
     labels = tuple(design.levels[name].labels for name in levels)
     count = table.total[table.used].astype(np.float64)
     nothing = np.zeros((len(count), 0))
-    cells = Moments(levels, labels, design.codes_of(table), count, nothing, nothing, np.zeros(0))
+    cells = CellTable(levels, labels, design.codes_of(table), count, nothing, nothing, np.zeros(0))
     return LabeledCells(drop_unused_labels(cells), hash_evaluations(design, levels)[0])
 
 
@@ -463,27 +644,33 @@ def levels_of(log: Log, by: str | Sequence[str] | None) -> tuple[str, ...]:
     return names
 
 
-def every_pair(log: Log, cells: int) -> Differences:
-    """Pair all models with each other, in each carried cell."""
-    columns = model_columns(log.labels)
-    if len(columns) < 2:
+def check_pairs(log: Log, levels: tuple[str, ...]) -> None:
+    """Refuse pairs of one model, and of too many."""
+    models, carried = model_columns(log.labels).shape
+    if models < 2:
         raise LogError(
             "pairs=True asks for what models share, and the log holds one model. Expected two "
             "or more: a frame with a column for each model."
         )
-    left, right = np.triu_indices(len(columns), 1)
-    if cells * len(left) * columns.shape[1] > MOST_GAPS:
+    number = len(log.design.cell_table(levels).used) * carried * models * (models - 1) // 2
+    if number > MOST_GAPS:
         raise LogError(
-            f"pairs=True would keep {cells * len(left) * columns.shape[1]:,} differences. "
-            f"Expected at most {MOST_GAPS:,}. Compare fewer models, or fewer levels: by='fold'."
+            f"pairs=True would keep {number:,} differences. Expected at most {MOST_GAPS:,}. "
+            f"Compare fewer models, or fewer levels: by='fold'."
         )
+
+
+def every_pair(log: Log) -> Differences:
+    """Pair all models with each other, in each carried cell."""
+    columns = model_columns(log.labels)
+    left, right = np.triu_indices(len(columns), 1)
     return Differences(log.panels, columns[left].reshape(-1), columns[right].reshape(-1))
 
 
 # --- what two batches have in common --------------------------------------------------------------
 
 
-def check_same_kind(one: CellMoments, two: CellMoments) -> None:
+def check_same_kind(one: Moments, two: Moments) -> None:
     """Refuse batches of other levels, with and without pairs, or in other units."""
     if set(one.levels) != set(two.levels) or one.pointed != two.pointed:
         mine, yours = (
@@ -511,7 +698,7 @@ def check_same_kind(one: CellMoments, two: CellMoments) -> None:
         )
 
 
-def check_same_masks(labels: Labels, one: Moments, two: Moments) -> None:
+def check_same_masks(labels: Labels, one: CellTable, two: CellTable) -> None:
     """Refuse a carried cell that has losses in one batch and none in the other."""
     mine, yours = (np.isnan(found.mean).any(axis=0) for found in (one, two))
     apart = np.flatnonzero(mine != yours)
@@ -561,7 +748,7 @@ def check_same_grid(one: ArrayLabels, two: ArrayLabels) -> None:
             )
 
 
-def match_columns(one: CellMoments, two: CellMoments) -> tuple[IntArray, IntArray]:
+def match_columns(one: Moments, two: Moments) -> tuple[IntArray, IntArray]:
     """Find the columns of one batch in another, and the signs of differences there."""
     models, own = match_models(one.labels, two.labels), model_columns(two.labels)
     columns = np.empty(own.size, dtype=np.int64)
@@ -575,7 +762,7 @@ def match_columns(one: CellMoments, two: CellMoments) -> tuple[IntArray, IntArra
     return columns, signs
 
 
-def concat_models(parts: Mapping[Hashable, M]) -> M:
+def concat_models(parts: Mapping[Hashable, Moments]) -> Moments:
     """Make a column of each model, if all were evaluated on the same points.
 
     Raises
@@ -585,13 +772,20 @@ def concat_models(parts: Mapping[Hashable, M]) -> M:
     """
     every = list(parts)
     names = [every[at] for at in canonical(every).tolist()]
-    first, *others = names
-    points = {name: points_by_cell(parts[name]) for name in names}
-    for name in others:
-        check_same_points(first, points[first], name, points[name], parts[first].levels)
     tables = [parts[name].table.in_order() for name in names]
+    first, *others = (points_by_cell(table) for table in tables)
+    for name, found in zip(names[1:], others, strict=True):
+        for cell in (*first, *found):
+            (mine, _), (yours, _) = both = first.get(cell, (0, 0)), found.get(cell, (0, 0))
+            if both[0] != both[1]:
+                where = place(dict(zip(parts[name].levels, cell, strict=True))) or "the log"
+                how = "other points" if mine == yours else f"{mine:,} and {yours:,} points"
+                raise unpaired(
+                    f"{names[0]!r} and {name!r} have {how} at {where}. Expected every model on "
+                    f"every evaluation."
+                )
     return replace(
-        parts[first],
+        parts[names[0]],
         parts=(replace(tables[0], cells=beside(*(table.cells for table in tables))),),
         labels=FrameLabels(names, pd.Index(names, name="model", tupleize_cols=False)),
         batches=max(part.batches for part in parts.values()),
@@ -599,13 +793,8 @@ def concat_models(parts: Mapping[Hashable, M]) -> M:
     )
 
 
-PointsByCell = dict[tuple[Any, ...], tuple[int, int]]
-"""For each cell, by its labels, the number of its points and the sum of their hashes."""
-
-
-def points_by_cell(part: CellMoments) -> PointsByCell:
-    """Count and hash the points of each cell, in the order of the labels."""
-    table = part.table.in_order()
+def points_by_cell(table: LabeledCells) -> dict[tuple[Any, ...], tuple[int, int]]:
+    """Map the labels of each cell to the number of its points and the sum of their hashes."""
     cells, prints = table.cells, table.prints
     if prints is None:
         prints = np.zeros(len(cells.count), dtype=np.uint64)
@@ -616,95 +805,7 @@ def points_by_cell(part: CellMoments) -> PointsByCell:
     }
 
 
-def check_same_points(
-    name: Hashable, one: PointsByCell, other: Hashable, two: PointsByCell, levels: Sequence[str]
-) -> None:
-    """Refuse two models that were not evaluated on the same points, by the first cell."""
-    for cell in (*one, *two):
-        mine, yours = one.get(cell, (0, 0)), two.get(cell, (0, 0))
-        if mine != yours:
-            where = place(dict(zip(levels, cell, strict=True))) or "the log"
-            how = "other points" if mine[0] == yours[0] else f"{mine[0]:,} and {yours[0]:,} points"
-            raise LogError(
-                f"the models were not evaluated on the same points: {name!r} and {other!r} have "
-                f"{how} at {where}. Expected every model on every evaluation."
-            )
-
-
-# --- one file -------------------------------------------------------------------------------------
-
-FORMAT = "cvstats moments 1"
-
-FACTS = ("pairs", "pointed", "batches", "dropped", "within", "doubt")
-"""Fields that are plain values."""
-
-NUMBERS = ("codes", "count", "mean", "m2", "origin")
-
-
-def save(part: CellMoments, path: str | os.PathLike[str]) -> None:
-    """Write moments to a file of numpy: arrays and a head in JSON, nothing pickled."""
-    head: dict[str, Any] = {
-        "format": FORMAT,
-        "labels": pack_columns(part.labels),
-        "notes": [part.notes.shared, part.notes.mixed],
-        "sketch": None if part.sketch is None else part.sketch.limit,
-        **{name: getattr(part, name) for name in FACTS},
-    }
-    arrays: dict[str, Any] = {}
-    for name, parts in (("cells", part.parts), ("planned", part.planned)):
-        if parts:
-            table = merge(parts)
-            levels = zip(table.cells.levels, table.cells.labels, strict=True)
-            head[name] = {level: pack_names(labels, level) for level, labels in levels}
-            arrays |= {f"{name}_{number}": getattr(table.cells, number) for number in NUMBERS}
-            if table.prints is not None:
-                arrays[f"{name}_prints"] = table.prints
-    if part.sketch is not None:
-        arrays["hashes"] = part.sketch.hashes
-    arrays["head"] = np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)
-    target = checked_path(path)
-    try:
-        with replacing(target) as beside, beside.open("wb") as file:
-            np.savez(file, **arrays)
-    except OSError as error:
-        raise LogError(
-            f"{target.name!r} could not be written: {error.strerror or error}. Expected a path "
-            f"where one may write."
-        ) from None
-
-
-def load(kind: type[M], path: str | os.PathLike[str]) -> M:
-    """Read moments from a file of `save`."""
-    source = checked_path(path)
-    if not source.is_file():
-        raise NoSuchFile(f"there is no file {os.fspath(path)!r}. Expected one of Moments.save.")
-    try:
-        with zipfile.ZipFile(source) as archive:
-            unpacked = sum(entry.file_size for entry in archive.infolist())
-        if unpacked > source.stat().st_size:
-            raise ValueError("compressed")
-        with np.load(source, allow_pickle=False) as file:
-            arrays = dict(file)
-        head = json.loads(arrays["head"].tobytes())
-        if head["format"] != FORMAT:
-            raise ValueError(head["format"])
-        cells, *planned = (
-            unpack_cells(arrays, name, head[name]) for name in ("cells", "planned") if name in head
-        )
-        shared, mixed = head["notes"]
-        sketch = None
-        if head["sketch"] is not None:
-            sketch = PointSketch(arrays["hashes"], head["sketch"])
-        facts = {name: head[name] for name in FACTS} | {"doubt": Caution(head["doubt"])}
-        return kind(
-            (cells,), unpack_columns(head["labels"]), planned=tuple(planned), sketch=sketch,
-            notes=SharedAttrs(shared, tuple(mixed)), **facts,
-        )  # fmt: skip
-    except Exception as error:  # a file of anything else fails in any way
-        raise LogError(
-            f"{os.fspath(path)!r} does not hold moments, or is damaged. Expected a file that "
-            f"Moments.save of this version of cvstats wrote."
-        ) from error
+# --- a file of moments ----------------------------------------------------------------------------
 
 
 def checked_path(path: object) -> Path:
@@ -720,7 +821,7 @@ def checked_path(path: object) -> Path:
 def unpack_cells(arrays: Mapping[str, Any], name: str, labels: Mapping[str, Any]) -> LabeledCells:
     """Put cells together again, if their arrays fit together."""
     names = tuple(tuple(unpack_labels(written)) for written in labels.values())
-    found = Moments(tuple(labels), names, *(arrays[f"{name}_{number}"] for number in NUMBERS))
+    found = CellTable(tuple(labels), names, *(arrays[f"{name}_{number}"] for number in NUMBERS))
     cells, columns = found.mean.shape
     shapes = [(cells, len(names)), (cells,), (cells, columns), (cells, columns), (columns,)]
     if [getattr(found, number).shape for number in NUMBERS] != shapes:
@@ -745,15 +846,14 @@ def pack_columns(labels: Labels) -> dict[str, Any]:
     if not isinstance(labels, ArrayLabels):
         raise TypeError(f"no way to write labels of {type(labels).__name__}")
     coords = []
-    for name, coord in labels.coords.items():
-        array = coord if isinstance(coord, xr.DataArray) else xr.DataArray(coord[1], dims=coord[0])
-        if isinstance(array.indexes.get(name), pd.MultiIndex):
+    for name, coord in xr.Dataset(coords=labels.coords).coords.items():
+        if isinstance(coord.indexes.get(name), pd.MultiIndex):
             raise LogError(
                 f"the coordinate {name!r} has several levels, which a file of moments does not "
                 f"hold. Expected plain coordinates. Type log.reset_index({name!r}) first."
             )
-        values = pack_names(array.values.reshape(-1), name)
-        coords.append([name, array.dims, array.shape, values, SharedAttrs.of(array.attrs).shared])
+        attrs = SharedAttrs.of(coord.attrs).shared
+        coords.append([name, coord.dims, to_plain(coord.values, repr(name)), attrs])
     rest = {name: getattr(labels, name) for name in ("dims", "sizes", "model_dim", "units")}
     return {"models": models, "coords": coords, **rest}
 
@@ -769,8 +869,8 @@ def unpack_columns(written: Mapping[str, Any]) -> Labels:
             return FrameLabels(models, pd.MultiIndex.from_tuples(models, names=names))
         return FrameLabels(models, pd.Index(models, name=names[0], tupleize_cols=False))
     coords = {
-        name: (dims, np.asarray(unpack_labels(values)).reshape(shape), from_plain(attrs))
-        for name, dims, shape, values, attrs in written["coords"]
+        name: (dims, from_plain(values), from_plain(attrs))
+        for name, dims, values, attrs in written["coords"]
     }
     placed = xr.Dataset(coords=coords).coords
     return ArrayLabels(

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,15 +15,13 @@ from cvstats.core.columns import LossColumns
 from cvstats.core.design import Design, Level
 from cvstats.core.types import Labels
 from cvstats.errors import LogError
-from cvstats.large.moments import CellMoments, concat_models, summarize
+from cvstats.large.moments import Moments, concat_models, summarize
 from cvstats.log.columns import TableColumns, find_columns, no_levels
 from cvstats.log.log import Log
 from cvstats.log.pandas import FrameLabels, numbers
 from cvstats.log.read import unread
 
-K = TypeVar("K", bound=CellMoments)
-
-Parts = dict[Hashable, K]
+Parts = dict[Hashable, Moments]
 """Moments of some rows: of each model that occurs in them, or under None of all columns."""
 
 
@@ -138,14 +136,13 @@ def check_stacked(columns: TableColumns, pairs: bool, missing: str) -> None:
 
 
 def part_of(
-    kind: type[K],
     table: Mapping[str, Any],
     columns: TableColumns,
     by: str | Sequence[str] | None,
     pairs: bool,
     missing: str,
     attrs: Mapping[Hashable, Any],
-) -> Parts[K]:
+) -> Parts:
     """Compute the moments of some rows; nothing where there are none.
 
     ``attrs`` are facts about the losses, such as their name.
@@ -153,7 +150,7 @@ def part_of(
     if len(table[columns.names[0]]) == 0:
         return {}
     if columns.model is None:
-        return {None: summarize(kind, batch_of(table, columns, attrs), by, pairs, missing)}
+        return {None: summarize(batch_of(table, columns, attrs), by, pairs, missing)}
     names = level_of(table[columns.model])
     codes = names.block(0, len(table[columns.model]))
     if codes.min() < 0:
@@ -165,20 +162,20 @@ def part_of(
         rows = codes == code
         own = {name: table[name][rows] for name in columns.names}
         batch = batch_of(own, columns, attrs)
-        parts[names.labels[code]] = summarize(kind, batch, by, False, missing)
+        parts[names.labels[code]] = summarize(batch, by, False, missing)
     return parts
 
 
-def added(parts: Iterable[Parts[K]]) -> Parts[K]:
+def added(parts: Iterable[Parts]) -> Parts:
     """Add up what is there, model by model."""
-    known: dict[Hashable, list[K]] = {}
+    known: dict[Hashable, list[Moments]] = {}
     for part in parts:
         for name, kept in part.items():
             known.setdefault(name, []).append(kept)
     return {name: reduce(add, each) for name, each in known.items()}
 
 
-def whole_of(parts: Parts[K]) -> K:
+def whole_of(parts: Parts) -> Moments:
     """Take all that was added up: of a table without rows there is nothing."""
     if not parts:
         raise LogError("the log is empty. Expected at least one loss.")

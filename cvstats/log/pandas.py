@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 import zlib
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from functools import lru_cache
 from typing import Any
@@ -381,3 +381,14 @@ def body(result: Result, index: pd.Index, attrs: Attrs) -> pd.DataFrame:
     table.columns = text_index((*result.columns, "caution")).view()
     table.attrs = copied(attrs)
     return table
+
+
+def names_of_frame(losses: object) -> list[Hashable] | None:
+    """Name the levels of the index of a DataFrame; None of anything else."""
+    return list(losses.index.names) if isinstance(losses, pd.DataFrame) else None
+
+
+def add_levels(frame: pd.DataFrame, levels: Mapping[str, Any]) -> pd.DataFrame:
+    """Add levels to the index of a frame."""
+    more = [pd.Index(labels, name=name) for name, labels in levels.items()]
+    return frame.set_index(more, append=True) if more else frame

@@ -44,8 +44,9 @@ def to_plain(value: Any, what: str = "a label", way: str = "") -> Any:
         if all(isinstance(key, str) and not key.startswith("~") for key in value):
             return {key: to_plain(item, what, way) for key, item in value.items()}
         return {"~d": [[to_plain(k, what, way), to_plain(v, what, way)] for k, v in value.items()]}
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biufU":
-        return {"~n": [str(value.dtype), list(value.shape), to_plain(value.ravel().tolist())]}
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufUmMO":
+        numbers = value.view(np.int64) if value.dtype.kind in "mM" else value
+        return {"~n": [value.dtype.str, value.shape, to_plain(numbers.ravel().tolist(), what, way)]}
     for tag, kind in ISO.items():
         if type(value) is kind:
             return {f"~{tag}": value.isoformat()}
@@ -76,8 +77,10 @@ def from_plain(value: Any) -> Any:
         case "m":
             return pd.NA if inner == "<NA>" else pd.NaT
         case "n":
-            dtype, shape, values = inner
-            return np.array(from_plain(values), dtype=dtype).reshape(shape)
+            dtype, shape, written = np.dtype(inner[0]), inner[1], from_plain(inner[2])
+            values = np.empty(len(written), dtype=np.int64 if dtype.kind in "mM" else dtype)
+            values[:] = written
+            return values.view(dtype).reshape(shape)
         case "s":
             return pd.Timestamp(inner)
         case "a":

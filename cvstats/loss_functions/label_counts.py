@@ -8,23 +8,24 @@ two models together, the variance of their difference.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from cvstats.core.cells import Moments
+from cvstats.core.cells import Moments as CellTable
 from cvstats.core.design import CellIndex
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, is_number, listed
 from cvstats.large.moments import (
-    CellMoments,
+    Moments,
     SharedAttrs,
-    assembled,
+    assemble,
     levels_of,
     read_batch,
 )
+from cvstats.log.columns import set_level_index
 from cvstats.log.log import Log
 from cvstats.log.pandas import FrameLabels
 from cvstats.loss_functions.metric_logs import (
@@ -43,10 +44,196 @@ from cvstats.loss_functions.metric_logs import (
     with_positive,
 )
 from cvstats.loss_functions.pointwise import LOSSES, flat_columns, loss_name, which_label
+from cvstats.loss_functions.predictions import Columns, models, require_columns, single
 from cvstats.metrics import METRICS, CellNotes, UndefinedMetricError, influence_of_counts
+from cvstats.options import Missing, check_choices, find_choices
 
 WEIGHT = "the weight"
 """The name of the column of weights among those of the models, in messages too."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelCounts:
+    """How often each truth met each predicted label, in each cell of a log.
+
+    Make them of a batch of predictions by `of_predictions`, or of Parquet files by
+    `cvstats.scan_predictions`; add batches by ``+``; and ask them for the moments of any metric of
+    labels, which have all methods of a log that need no losses one by one. Memory grows with the
+    cells and the labels, and not with the predictions.
+
+    Notes
+    -----
+    The influence of a point on accuracy, precision, recall, F1, Matthews correlation, kappa and
+    the like depends on its truth and its predicted label alone. So these counts hold the metric of
+    each cell, averaged or pooled over folds, and its variance: the interval is that of the log in
+    memory, to rounding. AUC, average precision and other metrics of ranks need all scores of a cell
+    at once, and are refused. Across batches the same is checked as for `Moments`.
+
+    References
+    ----------
+    Chan, Golub and LeVeque (1983), The American Statistician 37(3), 242-247,
+    doi:10.1080/00031305.1983.10483115.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("flights")
+    >>> both = [log.iloc[:9000], log.iloc[9000:]]
+    >>> counts = sum(
+    ...     cvstats.LabelCounts.of_predictions(part, prediction="naive_bayes", threshold=0.5)
+    ...     for part in both
+    ... )
+    >>> counts
+    <LabelCounts of 24,000 evaluations in 144 cells by 'fold', 'source'; 1 model, 2 labels>
+    >>> cvstats.as_scores(counts.moments("f1").wald())[["estimate", "lower", "upper"]].round(3)
+                 estimate  lower  upper
+    model
+    naive_bayes     0.135  0.124  0.146
+    """
+
+    part: Moments
+    counted: CountedColumns
+
+    @classmethod
+    def of_predictions(
+        cls,
+        predictions: pd.DataFrame,
+        truth: Hashable = "y_true",
+        prediction: Columns = "y_pred",
+        *,
+        labels: Sequence[Hashable] = (0, 1),
+        threshold: float | None = None,
+        positive: Hashable = None,
+        weight: Hashable = None,
+        by: str | Sequence[str] | None = None,
+        pairs: bool = False,
+        missing: Missing = "raise",
+    ) -> LabelCounts:
+        """Count the labels of a batch, or of a whole log.
+
+        Parameters
+        ----------
+        predictions : DataFrame
+            Truth and predicted labels as columns, with the levels of a loss log, as for
+            `cvstats.losses`.
+        truth : hashable, optional
+            The column of the truth.
+        prediction : hashable, sequence or mapping, optional
+            The column of predictions; for several models a list of columns, or a mapping from the
+            model's name to its column.
+        labels : sequence, optional
+            All labels: a batch need not hold each of them.
+        threshold : float, optional
+            Where probabilities of one of two labels are predicted: from where on it is predicted.
+        positive : hashable, optional
+            With ``threshold``, of which label the probabilities are, if these are not 0 and 1.
+        weight : hashable, optional
+            The column of weights of the points, of which only ratios matter.
+        by : str or sequence of str, optional
+            The levels whose labels tell cells apart, as of `Moments.of_log`.
+        pairs : bool, optional
+            Whether to count the labels of each two models together, which `compare` needs.
+        missing : {"raise", "drop"}, optional
+            Whether a missing truth or prediction is an error, or leaves the evaluation out for all
+            models.
+
+        Returns
+        -------
+        LabelCounts
+            Counts for each cell that occurs.
+
+        Raises
+        ------
+        LogError
+            If a column is missing, a label is not among ``labels``, or the batch is not a log.
+        """
+        if not isinstance(predictions, pd.DataFrame):
+            raise LogError(
+                f"a {type(predictions).__name__} holds no columns of predictions. Expected a "
+                f"DataFrame. Count it part by part: sum(map(LabelCounts.of_predictions, parts))."
+            )
+        counted = count_columns(
+            truth, prediction, labels=labels, threshold=threshold, positive=positive,
+            weight=weight, pairs=pairs,
+        )  # fmt: skip
+        require_columns(predictions, counted.columns)
+        frame = set_level_index(predictions, counted.columns)
+        more = () if by is None else (by,) if isinstance(by, str) else by
+        beside = [name for name in more if name not in frame.index.names]
+        require_columns(frame, beside)
+        if beside:
+            frame = frame.set_index(beside, append=True)
+        codes = pd.DataFrame(encode_batch(frame, counted), index=frame.index)
+        codes.attrs = predictions.attrs
+        return cls(count_batch(codes, counted, by, missing), counted)
+
+    def moments(
+        self,
+        loss: str,
+        *,
+        folds: Literal["average", "pool"] | None = None,
+        by: str | Sequence[str] | None = None,
+        average: Literal["binary", "macro", "weighted", "micro"] | None = None,
+        positive: Hashable = None,
+        beta: float | None = None,
+        weights: Literal["linear", "quadratic"] | None = None,
+        zero_division: float | None = None,
+    ) -> Moments:
+        """Compute the moments of a metric of labels.
+
+        Parameters
+        ----------
+        loss : str
+            The metric: ``accuracy``, ``precision``, ``recall``, ``specificity``, ``npv``, ``f1``,
+            ``fbeta``, ``jaccard``, ``balanced_accuracy``, ``g_mean``, ``matthews`` or ``kappa``.
+        folds, by, average, positive, beta, weights, zero_division : optional
+            As of `cvstats.losses`; ``by`` names levels of the counts.
+
+        Returns
+        -------
+        Moments
+            To be asked for intervals and, with ``pairs=True``, for comparisons.
+
+        Raises
+        ------
+        LogError
+            If counts do not hold the metric, or it has no value in a cell.
+        """
+        check_choices(locals(), find_choices(LabelCounts.moments))
+        asked: dict[str, Any] = {
+            "folds": folds, "average": average, "positive": positive, "beta": beta,
+            "weights": weights, "zero_division": zero_division,
+            "by": () if by is None else (by,) if isinstance(by, str) else tuple(by),
+        }  # fmt: skip
+        return moments_of_counts(self.part, self.counted, loss, asked)
+
+    def __add__(self, other: LabelCounts) -> LabelCounts:
+        """Add the counts of another batch."""
+        if not isinstance(other, LabelCounts):
+            return NotImplemented
+        for field in fields(CountedColumns):
+            mine, yours = getattr(self.counted, field.name), getattr(other.counted, field.name)
+            if mine != yours:
+                raise LogError(
+                    f"the batches were counted with {field.name}={mine!r} and {yours!r}. Expected "
+                    f"the same in each batch."
+                )
+        return LabelCounts(self.part + other.part, self.counted)
+
+    def __radd__(self, other: object) -> LabelCounts:
+        """Let ``sum`` start from its 0."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def __repr__(self) -> str:
+        """Describe what was counted."""
+        m, k = len(self.counted.models), len(self.counted.labels)
+        pairs = ", with pairs" if self.counted.pairs else ""
+        return (
+            f"<LabelCounts of {self.part.n_losses:,} evaluations in "
+            f"{len(self.part.cells.count):,} cells by "
+            f"{', '.join(map(repr, self.part.levels)) or 'nothing'}; {m:,} "
+            f"model{'s' if m > 1 else ''}, {k:,} labels{pairs}>"
+        )
 
 
 @dataclass(frozen=True)
@@ -120,6 +307,25 @@ class CountedColumns:
         return [(a, b) for a in range(m) for b in range(a + 1, m)] if self.pairs else []
 
 
+def count_columns(truth: Hashable, prediction: Any, **options: Any) -> CountedColumns:
+    """Gather what is to be counted."""
+    labels, threshold = options.pop("labels"), options["threshold"]
+    if single(labels):
+        raise LogError(f"labels={labels!r} is not a list. Expected all labels, such as [0, 1].")
+    labels, positive = tuple(labels), options.pop("positive")
+    if threshold is None and positive is not None:
+        raise LogError(
+            "positive= is for probabilities here. Expected threshold= with it. For predicted "
+            "labels name it later: counts.moments('f1', positive=…)."
+        )
+    one = single(prediction)
+    columns = {name: names[0] for name, names in models(prediction, None).items()}
+    counted = CountedColumns(truth, columns, one, labels, **options)
+    if threshold is None:
+        return counted
+    return replace(counted, positive=positive_number(labels, positive))
+
+
 def positive_number(labels: Sequence[Hashable], positive: Hashable) -> int:
     """Find which of two labels a probability is of."""
     if positive is None and set(labels) in ({0, 1}, {-1, 1}):
@@ -167,7 +373,7 @@ def encode_batch(
 
 def count_batch(
     codes: object, counted: CountedColumns, by: str | Sequence[str] | None, missing: str
-) -> CellMoments:
+) -> Moments:
     """Count the combinations in each cell of a log of their numbers.
 
     The counts are kept as the means of their indicators, which add up over batches as those of
@@ -179,14 +385,11 @@ def count_batch(
     table = log.design.cell_table(levels)
     count = table.total[table.used].astype(np.float64)
     mean = count_combinations(log, levels, counted) / count[:, None]
-    cells = Moments(
+    cells = CellTable(
         levels, tuple(log.design.levels[name].labels for name in levels),
         log.design.codes_of(table), count, mean, np.zeros_like(mean), np.zeros(mean.shape[1]),
     )  # fmt: skip
-    found = assembled(
-        CellMoments, log, log.design, cells, None, log.attrs.get("n_dropped"), within,
-        log.complete,
-    )  # fmt: skip
+    found = assemble(log, cells, None, within)
     return replace(found, labels=FrameLabels(range(mean.shape[1]), None))
 
 
@@ -228,8 +431,8 @@ def whole(column: FloatArray | None) -> FloatArray:
 
 
 def moments_of_counts(
-    part: CellMoments, counted: CountedColumns, loss: str, asked: Mapping[str, Any]
-) -> CellMoments:
+    part: Moments, counted: CountedColumns, loss: str, asked: Mapping[str, Any]
+) -> Moments:
     """Compute the moments of the pseudo-losses that the log of these predictions would have.
 
     A point of weight w has the loss ``level + w slope``, where the level is that of its cell and
@@ -267,7 +470,7 @@ def moments_of_counts(
 
 
 def levels_and_slopes(
-    part: CellMoments, counted: CountedColumns, request: MetricRequest, planes: FloatArray
+    part: Moments, counted: CountedColumns, request: MetricRequest, planes: FloatArray
 ) -> tuple[FloatArray, FloatArray, dict[str, Any]]:
     """Compute the metric of each cell that has one, and the influence of each combination."""
     cells, k, m = part.cells, len(counted.labels), len(counted.models)

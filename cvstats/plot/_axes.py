@@ -17,7 +17,7 @@ from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, install_command, is_several
 from cvstats.facts import LogFacts, examine
 from cvstats.formatting import printable, result_frame, write_labels
-from cvstats.large.moments import CellMoments
+from cvstats.large.moments import Moments
 from cvstats.log.log import Losses
 from cvstats.log.read import is_dask_frame
 from cvstats.metrics import METRICS
@@ -170,7 +170,7 @@ def name_single(losses: Losses) -> str | None:
         return None
     if "model" in getattr(losses, "dims", ()):
         return None
-    if isinstance(losses, CellMoments) and len(losses.models) > 1:
+    if isinstance(losses, Moments) and len(losses.models) > 1:
         return None
     return "" if losses.name is None else str(losses.name)
 

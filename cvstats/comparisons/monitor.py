@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from cvstats.comparisons._adjust import adjust_tests
@@ -21,11 +20,12 @@ from cvstats.core.results import Result
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError
 from cvstats.intervals import find_method
+from cvstats.large.moments import Moments
 from cvstats.log.log import Losses
+from cvstats.log.pandas import add_levels, names_of_frame
 from cvstats.log.plain import from_plain, to_plain
 from cvstats.log.read import read
 from cvstats.options import Missing, check_alpha, check_choices, find_choices
-from cvstats.streaming import Moments
 
 Path = str | os.PathLike[str]
 
@@ -174,24 +174,24 @@ class Monitor:
         )  # fmt: skip
         return compare_pairs(self.moments, None, self._reference, "raise", run, finish=self._decide)
 
-    def _summarize(self, losses: Losses, missing: Missing) -> Moments:
+    def _summarize(self, losses: Any, missing: Missing) -> Moments:
         """Compute what is kept of a batch; each point of several repetitions is a source.
 
         Models that stay the same make one test set of all sources, which a level ``fold`` says.
         """
-        if isinstance(losses, pd.DataFrame):
-            levels = list(losses.index.names)
-            if "source" not in levels:
+        names = names_of_frame(losses)
+        if names is not None:
+            if "source" not in names:
                 design = read(losses, missing=missing).design
                 if design.number("repetition") > 1:
                     find_method("holdout").require(design)  # each point in every repetition
                     self._repeated = True
+            levels: dict[str, Any] = {}
             if self._repeated:
-                points = losses.index.get_level_values("point").rename("source")
-                losses = losses.set_index(points, append=True)
-            if "fold" not in levels and (self._repeated or "source" in levels):
-                one = pd.Index(np.zeros(len(losses), dtype=np.int64), name="fold")
-                losses = losses.set_index(one, append=True)
+                levels["source"] = losses.index.get_level_values("point")
+            if "fold" not in names and (self._repeated or "source" in names):
+                levels["fold"] = np.zeros(len(losses), dtype=np.int64)
+            losses = add_levels(losses, levels)
         return Moments.of_log(losses, pairs=True, missing=missing)
 
     def _decide(self, result: Result) -> Result:
