@@ -21,7 +21,7 @@ from cvstats.core.results import Result
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, checked_level, listed, spelled
 from cvstats.intervals._method import Method
-from cvstats.intervals._variance_components import (
+from cvstats.intervals.quadratic import (
     Components,
     average_columns,
     estimate_components,

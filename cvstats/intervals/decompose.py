@@ -25,14 +25,14 @@ from cvstats.intervals._independent_logs import (
 from cvstats.intervals._method import LogMethod, apply_method
 from cvstats.intervals._references import BENGIO
 from cvstats.intervals._requirements import several_folds
-from cvstats.intervals._variance_components import (
+from cvstats.intervals.out_of_source import out_of_source
+from cvstats.intervals.quadratic import (
     BIASES,
     ESTIMATORS,
     average_columns,
     estimate_components,
     split_repetitions,
 )
-from cvstats.intervals.out_of_source import out_of_source
 from cvstats.large.frames import later
 from cvstats.log.groups import stack
 from cvstats.log.log import Log, Losses, Table
