@@ -93,7 +93,7 @@ TOOLS = {
 
 def find_function(name: str) -> Any:
     """Import a public function by its name."""
-    return vars(import_module({**FUNCTIONS, **TOOLS}[name]))[name]
+    return vars(import_module(FUNCTIONS.get(name) or TOOLS[name]))[name]
 
 
 # --- the same as methods --------------------------------------------------------------------------

@@ -11,9 +11,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import cvstats
+from cvstats import registry
 from cvstats.accessor import CVAccessor
 
 AT_ONCE = {"LogError", "accessor", "errors"}
@@ -154,6 +156,21 @@ def test_a_wrong_name_is_answered_with_a_near_one(name, hint):
     with pytest.raises(AttributeError) as raised:
         getattr(cvstats, name)
     assert str(raised.value) == f"module 'cvstats' has no attribute {name!r}.{hint}"
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_file_that_is_broken_breaks_its_own_method_only(monkeypatch, tmp_path):
+    (tmp_path / "cvstats_broken.py").write_text("def shiny(log:\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    for names in (registry.INTERVALS, registry.FUNCTIONS):
+        monkeypatch.setitem(names, "shiny", "cvstats_broken")
+    log = pd.Series([0.5, 1.0, 2.5, 4.0], pd.RangeIndex(4, name="point"))
+    assert cvstats.interval(log).attrs["method"] == "holdout"
+    with pytest.warns(UserWarning, match=r"cvstats\.shiny cannot be imported: SyntaxError"):
+        table = cvstats.methods(log)
+    assert table.loc["holdout", "applies"]
+    with pytest.raises(SyntaxError):
+        registry.find_function("shiny")
 
 
 # --- methods of the accessor ----------------------------------------------------------------------

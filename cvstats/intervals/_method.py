@@ -24,7 +24,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial, wraps
+from functools import cache, cached_property, partial, wraps
 from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -499,12 +499,13 @@ def list_methods() -> list[Method]:
     return load_methods([*INTERVALS, *STATISTICS, *COMPARISONS])
 
 
-def interval_names(*, for_differences: bool = False, of_groups: bool = False) -> list[str]:
+@cache
+def interval_names(*, for_differences: bool = False, of_groups: bool = False) -> tuple[str, ...]:
     """List the methods that return intervals; those for differences, or for groups, alone."""
     if not (for_differences or of_groups):
-        return list(INTERVALS)
-    return [
+        return tuple(INTERVALS)
+    return tuple(
         method.name
         for method in load_methods(INTERVALS)
         if (method.for_differences or not for_differences) and (method.of_groups or not of_groups)
-    ]
+    )
