@@ -62,11 +62,11 @@ if TYPE_CHECKING:
     from cvstats.intervals.clustered import clustered as clustered
     from cvstats.intervals.conservative_z import conservative_z as conservative_z
     from cvstats.intervals.corrected_t import corrected_t as corrected_t
-    from cvstats.intervals.cv_t import cv_t as cv_t
     from cvstats.intervals.decompose import decompose as decompose
     from cvstats.intervals.five_by_two import five_by_two as five_by_two
     from cvstats.intervals.heterogeneity import heterogeneity as heterogeneity
     from cvstats.intervals.holdout import holdout as holdout
+    from cvstats.intervals.naive import cv_t as cv_t
     from cvstats.intervals.naive import naive as naive
     from cvstats.intervals.nested_cv import nested_cv as nested_cv
     from cvstats.intervals.ordered import ordered as ordered
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from cvstats.intervals.refit_corrected import refit_corrected as refit_corrected
     from cvstats.intervals.replace_one import replace_one as replace_one
     from cvstats.intervals.source_components import source_components as source_components
-    from cvstats.intervals.source_estimators import source_estimators as source_estimators
+    from cvstats.intervals.source_components import source_estimators as source_estimators
     from cvstats.intervals.wald import wald as wald
     from cvstats.intervals.wild_cluster import wild_cluster as wild_cluster
     from cvstats.io.read import read_log as read_log

@@ -30,7 +30,7 @@ from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, plainly
 from cvstats.facts import LogFacts
 from cvstats.intervals import find_method, interval_names
-from cvstats.intervals._differences import LARGEST_RATIO, repeats_folds, repetition_ratio
+from cvstats.intervals._stability import LARGEST_RATIO, repeats_folds, repetition_ratio
 from cvstats.intervals.bootstrap import INTERPOLATES, apparent_error, out_of_bag_error
 from cvstats.intervals.corrected_t import FEW_SPLITS
 from cvstats.intervals.out_of_source import FEW_SOURCES

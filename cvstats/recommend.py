@@ -11,8 +11,8 @@ from cvstats.core.results import Result
 from cvstats.errors import LogError, checked_choice
 from cvstats.evidence import describe_measured
 from cvstats.intervals import find_method, interval_names, list_methods
+from cvstats.intervals._limits import SOME_WILSON, take_wilson
 from cvstats.intervals._method import IntervalMethod, Method
-from cvstats.intervals._proportions import SOME_WILSON, take_wilson
 from cvstats.intervals._recommend import recommend_method, suggest_study
 from cvstats.large.cells import Cells
 from cvstats.large.frames import later

@@ -22,7 +22,7 @@ INTERVALS = {
     "clustered": "cvstats.intervals.clustered",
     "conservative_z": "cvstats.intervals.conservative_z",
     "corrected_t": "cvstats.intervals.corrected_t",
-    "cv_t": "cvstats.intervals.cv_t",
+    "cv_t": "cvstats.intervals.naive",
     "five_by_two": "cvstats.intervals.five_by_two",
     "holdout": "cvstats.intervals.holdout",
     "location_shifted": "cvstats.intervals.bootstrap",
@@ -42,7 +42,7 @@ STATISTICS = {
     "decompose": "cvstats.intervals.decompose",
     "heterogeneity": "cvstats.intervals.heterogeneity",
     "source_components": "cvstats.intervals.source_components",
-    "source_estimators": "cvstats.intervals.source_estimators",
+    "source_estimators": "cvstats.intervals.source_components",
 }
 COMPARISONS = {
     "best_set": "cvstats.comparisons.best_set",

@@ -20,10 +20,9 @@ from cvstats.core.results import Result
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import MOST, LogError, checked_choice, listed, looked_up, nearest, unpaired
 from cvstats.intervals import find_method, interval_names
-from cvstats.intervals._method import WeighGroups
-from cvstats.intervals._proportions import BOUNDED, PROPORTIONS
+from cvstats.intervals._limits import BOUNDED, PROPORTIONS
+from cvstats.intervals._method import RELATIVE_STABILITY, WeighGroups
 from cvstats.intervals._recommend import recommend_method
-from cvstats.intervals._references import RELATIVE_STABILITY
 from cvstats.large.lazy import compare_lazily, has_lazy_losses
 from cvstats.log.align import aligned, same_facts
 from cvstats.log.gaps import answer_cells, dropped

@@ -43,16 +43,15 @@ from cvstats.core.results import Result, is_count
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, is_number
 from cvstats.intervals import find_method
-from cvstats.intervals._differences import (
+from cvstats.intervals._method import RELATIVE_STABILITY, Comparison
+from cvstats.intervals._requirements import partition
+from cvstats.intervals._sources import doubt_sources
+from cvstats.intervals._stability import (
     LARGEST_RATIO,
     RELATIVELY_STABLE,
     divide_spreads,
     repeats_folds,
 )
-from cvstats.intervals._groups import doubt_sources
-from cvstats.intervals._method import Comparison
-from cvstats.intervals._references import RELATIVE_STABILITY
-from cvstats.intervals._requirements import partition
 from cvstats.log.gaps import answer_cells
 from cvstats.log.log import Log, Losses, Table
 from cvstats.log.read import read

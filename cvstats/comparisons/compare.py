@@ -41,9 +41,8 @@ from cvstats.core.columns import Differences
 from cvstats.core.results import Result, half_widths
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
-from cvstats.intervals._differences import DIFFERENCES, OF_INTERVAL
-from cvstats.intervals._method import Comparison
-from cvstats.intervals._references import BAYLE, RELATIVE_STABILITY
+from cvstats.intervals._method import BAYLE, RELATIVE_STABILITY, Comparison
+from cvstats.intervals._stability import DIFFERENCES, OF_INTERVAL
 from cvstats.large.frames import later
 from cvstats.large.lazy import adjust_lazily, has_lazy_losses
 from cvstats.log.align import against, every_pair, facts_of_differences, subtracted

@@ -38,11 +38,10 @@ from cvstats.core.folds import split_levels
 from cvstats.core.results import Result, half_widths
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, NotGiven, is_number
-from cvstats.intervals._differences import OF_INTERVAL, find_unstable
-from cvstats.intervals._groups import flag_ignored_sources
-from cvstats.intervals._method import Comparison
-from cvstats.intervals._references import RELATIVE_STABILITY
+from cvstats.intervals._method import RELATIVE_STABILITY, Comparison
 from cvstats.intervals._requirements import several_splits
+from cvstats.intervals._sources import flag_ignored_sources
+from cvstats.intervals._stability import OF_INTERVAL, find_unstable
 from cvstats.intervals.corrected_t import TrainSize, check_train_size, find_sizes
 from cvstats.large.frames import later
 from cvstats.large.lazy import has_lazy_losses

@@ -38,10 +38,10 @@ from cvstats.core.folds import repetition_level
 from cvstats.core.results import Result, quantile
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, NotGiven
-from cvstats.intervals._differences import RELATIVELY_STABLE
-from cvstats.intervals._groups import squared_errors_of_sources
+from cvstats.intervals._limits import clopper_pearson
 from cvstats.intervals._method import Comparison
-from cvstats.intervals._proportions import clopper_pearson
+from cvstats.intervals._sources import squared_errors_of_sources
+from cvstats.intervals._stability import RELATIVELY_STABLE
 from cvstats.large.frames import later
 from cvstats.log.log import Log, Losses
 from cvstats.log.read import is_dask_frame

@@ -40,8 +40,8 @@ from cvstats.core.results import Result, is_count, quantile
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, checked_choice
 from cvstats.intervals import find_method, interval_names
+from cvstats.intervals._limits import OF_NORMAL_LIMITS, find_proportions, wilson
 from cvstats.intervals._method import Comparison
-from cvstats.intervals._proportions import OF_NORMAL_LIMITS, find_proportions, wilson
 from cvstats.large.frames import later
 from cvstats.large.subsets import take_flagged
 from cvstats.log.gaps import answer_cells

@@ -25,10 +25,10 @@ from cvstats.core.folds import repetition_level
 from cvstats.core.results import Result
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, checked_flag
-from cvstats.intervals._groups import flag_ignored_sources
+from cvstats.intervals._limits import binomial_p_values, score_statistic, tango_limits
 from cvstats.intervals._method import Comparison, Method
-from cvstats.intervals._proportions import binomial_p_values, score_statistic, tango_limits
 from cvstats.intervals._requirements import one_test_per_point
+from cvstats.intervals._sources import flag_ignored_sources
 from cvstats.log.gaps import answer_cells
 from cvstats.log.log import Log, Losses, Table
 from cvstats.log.read import read

@@ -35,9 +35,8 @@ from cvstats.core.design import Design
 from cvstats.core.results import Result
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, check_two_levels, checked_level
-from cvstats.intervals._differences import find_unstable, is_difference
-from cvstats.intervals._groups import flag_ignored_sources
-from cvstats.intervals._references import RELATIVE_STABILITY
+from cvstats.intervals._sources import flag_ignored_sources
+from cvstats.intervals._stability import find_unstable, is_difference
 from cvstats.large.frames import later
 from cvstats.large.lazy import is_lazy, lazily
 from cvstats.log.checks import find_doubts
@@ -48,6 +47,17 @@ from cvstats.log.read import is_dask_frame, read
 from cvstats.log.stacking import Axis, label_stacked
 from cvstats.options import check_alpha, check_choices, find_choices
 from cvstats.registry import COMPARISONS, INTERVALS, STATISTICS, find_function
+
+BAYLE = "Bayle, Bayle, Janson and Mackey (2020), NeurIPS 33, arXiv:2007.12671"
+BATES = (
+    "Bates, Hastie and Tibshirani (2024), JASA 119(546), 1434-1445, "
+    "doi:10.1080/01621459.2023.2197686"
+)
+GERAS = "Geras and Sutton (2013), ICML, PMLR 28(3), 1292-1300"
+BENGIO = "Bengio and Grandvalet (2004), JMLR 5, 1089-1105"
+RELATIVE_STABILITY = "Bayle, Janson and Mackey (2025), arXiv:2508.04409"
+NADEAU = "Nadeau and Bengio (2003), Machine Learning 52, 239-281, doi:10.1023/A:1024068626366"
+BOUCKAERT = "Bouckaert and Frank (2004), PAKDD, LNCS 3056, 3-12, doi:10.1007/978-3-540-24775-3_3"
 
 P = ParamSpec("P")
 T_co = TypeVar("T_co", covariant=True)

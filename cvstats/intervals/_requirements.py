@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from cvstats.core.cells import Moments
 from cvstats.core.design import Design
 from cvstats.core.folds import (
     count_cells,
@@ -13,7 +14,9 @@ from cvstats.core.folds import (
     pair_labels,
     split_levels,
 )
+from cvstats.core.types import IntArray
 from cvstats.errors import listed, spelled
+from cvstats.log.log import Log
 
 # --- folds, splits and test sets ----------------------------------------------------------------
 
@@ -36,8 +39,8 @@ def single_dataset(design: Design) -> str | None:
 
 def partition(design: Design) -> str | None:
     """Ask for each point to be tested once in every repetition."""
-    if (words := single_dataset(design)) is not None:
-        return words
+    if (problem := single_dataset(design)) is not None:
+        return problem
     splits = design.splits()
     if splits.apart:
         return splits.apart
@@ -68,8 +71,8 @@ def partition(design: Design) -> str | None:
 
 def several_folds(design: Design) -> str | None:
     """Ask for a partition with at least two folds."""
-    if (words := partition(design)) is not None:
-        return words
+    if (problem := partition(design)) is not None:
+        return problem
     if fewest_folds(design) < 2:
         return (
             "the log has one fold, a single test set. Add the level 'fold' to the index, "
@@ -80,8 +83,8 @@ def several_folds(design: Design) -> str | None:
 
 def several_splits(design: Design) -> str | None:
     """Ask for two test sets or more, of one data set."""
-    if (words := single_dataset(design)) is not None:
-        return words
+    if (problem := single_dataset(design)) is not None:
+        return problem
     if len(count_cells(design, split_levels(design))[1]) < 2:
         return (
             "the log has one test set. Label each random split by the level 'repetition' "
@@ -92,8 +95,8 @@ def several_splits(design: Design) -> str | None:
 
 def one_test_per_point(design: Design) -> str | None:
     """Ask for each point to be evaluated once."""
-    if (words := partition(design)) is not None:
-        return words
+    if (problem := partition(design)) is not None:
+        return problem
     if design.has("repetition"):
         return (
             f"the log has {design.number('repetition'):,} repetitions, and errors of one point in "
@@ -120,8 +123,8 @@ def no_level(name: str) -> str:
 
 def one_source_out(design: Design) -> str | None:
     """Ask for folds that are sources: each model is tested on the one source it never saw."""
-    if (words := single_dataset(design)) is not None:
-        return words
+    if (problem := single_dataset(design)) is not None:
+        return problem
     if "source" not in design.levels:
         return f"{no_level('source')}, and leave one source out at a time: {SOURCES_MADE}"
     if design.number("source") < 2:
@@ -132,9 +135,9 @@ def one_source_out(design: Design) -> str | None:
         )
     if "fold" not in design.levels:
         return partition(design)
-    if (words := find_across_folds(design, "source")) is not None:
+    if (problem := find_across_folds(design, "source")) is not None:
         return (
-            f"{words}, so its models were trained on points of the source that tests them. "
+            f"{problem}, so its models were trained on points of the source that tests them. "
             f"Leave one source out at a time ({SOURCES_MADE[:-1]}), or ask about these sources: "
             f"wald, or clustered."
         )
@@ -152,10 +155,10 @@ def one_source_out(design: Design) -> str | None:
     return partition(design)
 
 
-def groups(design: Design, name: str = "source") -> str | None:
+def several_groups(design: Design, name: str = "source") -> str | None:
     """Ask for two groups or more, of one data set."""
-    if (words := single_dataset(design)) is not None:
-        return words
+    if (problem := single_dataset(design)) is not None:
+        return problem
     if name not in design.levels:
         return f"{no_level(name)}, or name another level, as in by='month'."
     if design.number(name) < 2:
@@ -187,6 +190,13 @@ def read_sample_numbers(design: Design) -> set[int] | None:
     except (TypeError, ValueError):
         return None
     return numbers if exact else None
+
+
+def read_samples(log: Log, found: Moments) -> IntArray:
+    """Read the labels of ``sample`` of each cell as the numbers that they are."""
+    codes = found.codes[:, found.levels.index("sample")]
+    labels = log.design.levels["sample"].labels
+    return np.array([int(labels[code]) for code in codes.tolist()], dtype=np.int64)
 
 
 def sampled(design: Design, made: str) -> str | None:

@@ -13,9 +13,9 @@ from cvstats.core.cells import Moments
 from cvstats.core.design import Design
 from cvstats.core.results import Result
 from cvstats.errors import LogError, is_several, listed, place
-from cvstats.intervals._groups import flag_ignored_sources
 from cvstats.intervals._method import LogMethod
 from cvstats.intervals._requirements import single_dataset
+from cvstats.intervals._sources import flag_ignored_sources
 from cvstats.log.log import Log
 from cvstats.options import Missing, whole_number
 
@@ -23,7 +23,7 @@ ROUNDING = 1e-12
 """A share of the variance between points below which a negative part of it is rounding."""
 
 
-def check(options: Mapping[str, Any]) -> None:
+def check_repetitions(options: Mapping[str, Any]) -> None:
     """Refuse what are not numbers of answers."""
     if not list_numbers(options["repetitions"]):
         raise LogError(
@@ -34,8 +34,8 @@ def check(options: Mapping[str, Any]) -> None:
 
 def repeated_answers(design: Design) -> str | None:
     """Ask for one test set whose points were evaluated several times."""
-    if (words := single_dataset(design)) is not None:
-        return words
+    if (problem := single_dataset(design)) is not None:
+        return problem
     if "point" not in design.levels:
         return (
             "the log has no level 'point', so it is unknown which answers belong to one point. "
@@ -63,7 +63,7 @@ def repeated_answers(design: Design) -> str | None:
 
 
 @LogMethod(
-    check=check,
+    check=check_repetitions,
     requires=repeated_answers,
     needs="one test set whose points were evaluated twice or more",
     target="standard error of the mean over points drawn as these were, with K answers to each",
@@ -157,7 +157,7 @@ def answers(
     """
     # Compare the means of the points, and the answers to each.
     points = log.moments([name for name in ("source", "point") if name in log.design.levels])
-    check_answers(points)
+    check_numbers_of_answers(points)
     n, k = len(points.count), points.count[:, None]
     means = points.once().over(())
     between = means.m2[0] / (n - 1)
@@ -185,7 +185,7 @@ def list_numbers(repetitions: Any) -> list[int]:
     return list(dict.fromkeys(whole_number("repetitions", number, 1) for number in given))
 
 
-def check_answers(points: Moments) -> None:
+def check_numbers_of_answers(points: Moments) -> None:
     """Refuse a single point, and points that were answered once."""
     if len(points.count) < 2:
         raise LogError(

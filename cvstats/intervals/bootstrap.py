@@ -100,8 +100,8 @@ def levels_of_counts(design: Design, names: tuple[str, ...], made: str) -> str |
 
 def one_sample(design: Design, made: str) -> str | None:
     """Ask for several bootstrap samples of one data set."""
-    if (words := levels_of_counts(design, ("repetition", "point", "count"), made)) is not None:
-        return words
+    if (problem := levels_of_counts(design, ("repetition", "point", "count"), made)) is not None:
+        return problem
     if design.has("sample"):
         return (
             f"the log holds {design.number('sample'):,} resampled data sets (level 'sample'). "
@@ -116,8 +116,8 @@ def one_sample(design: Design, made: str) -> str | None:
 
 def bootstrap_samples(design: Design) -> str | None:
     """Ask for bootstrap samples whose out-of-bag points were evaluated."""
-    if (words := one_sample(design, MADE)) is not None:
-        return words
+    if (problem := one_sample(design, MADE)) is not None:
+        return problem
     groups, found = count_draws(design)
     if not found[groups[:, 1] != apparent_fit(design), 0].any():
         return (
@@ -129,8 +129,8 @@ def bootstrap_samples(design: Design) -> str | None:
 
 def bootstrap_with_apparent_error(design: Design) -> str | None:
     """Ask for the same and for the fit on the sample itself."""
-    if (words := bootstrap_samples(design)) is not None:
-        return words
+    if (problem := bootstrap_samples(design)) is not None:
+        return problem
     if apparent_fit(design) is None:
         found = (
             "no repetition 0"
@@ -146,8 +146,8 @@ def bootstrap_with_apparent_error(design: Design) -> str | None:
 
 def case_bootstrap_samples(design: Design) -> str | None:
     """Ask for bootstrap samples in each of which every point drawn was left out once."""
-    if (words := one_sample(design, MADE_OF_CASES)) is not None:
-        return words
+    if (problem := one_sample(design, MADE_OF_CASES)) is not None:
+        return problem
     groups, found = count_draws(design)
     if found[groups[:, 1] != apparent_fit(design), 0].any():
         return (
@@ -161,8 +161,8 @@ def case_bootstrap_samples(design: Design) -> str | None:
 def two_stage_samples(design: Design) -> str | None:
     """Ask for bootstrap samples, and the fit itself, of the data and of outer samples."""
     names = ("sample", "repetition", "point", "count")
-    if (words := levels_of_counts(design, names, MADE_OF_SAMPLES)) is not None:
-        return words
+    if (problem := levels_of_counts(design, names, MADE_OF_SAMPLES)) is not None:
+        return problem
     if code_of(design, "sample", 0) is None or design.number("sample") < 3:
         codes = design.codes_of(design.cell_table(("sample",)))[:, 0].tolist()
         shown = listed([spelled(design.levels["sample"].labels[code]) for code in codes])
@@ -212,9 +212,9 @@ def point_means(bags: BootstrapCounts, losses: FloatArray) -> tuple[float, Float
     origin = float(losses[bags.first_out])
     sums, fits = np.zeros(n), np.empty(len(bags.counts))
     for slab in bags.slabs:
-        apart = np.where(bags.out_of_bag(slab), losses[slab] - origin, 0.0)
-        sums += apart.sum(axis=0)
-        fits[slab] = apart.sum(axis=1)
+        deviations = np.where(bags.out_of_bag(slab), losses[slab] - origin, 0.0)
+        sums += deviations.sum(axis=0)
+        fits[slab] = deviations.sum(axis=1)
     used = bags.times_out > 0
     point = np.zeros(n)
     np.divide(sums, bags.times_out, out=point, where=used)
@@ -279,16 +279,16 @@ def weighted_means(
             weight = np.where(bags.here[slab], weight, 0)
         heavy = weight > 0
         origin = losses[slab][np.arange(len(weight)), heavy.argmax(axis=1)]
-        apart = np.where(heavy, losses[slab] - origin[:, None], 0.0)
+        deviations = np.where(heavy, losses[slab] - origin[:, None], 0.0)
         with np.errstate(invalid="ignore"):
-            means[slab] = origin + (weight * apart).sum(axis=1) / weight.sum(axis=1)
+            means[slab] = origin + (weight * deviations).sum(axis=1) / weight.sum(axis=1)
     return means
 
 
 def mean_of_draws(fit: IntArray, count: IntArray, losses: FloatArray) -> FloatArray:
     """Mean loss of each fit, from the fit, the count and the loss of each point that it drew."""
-    apart = losses - losses[0]
-    sums = np.bincount(fit, weights=count * apart)
+    deviations = losses - losses[0]
+    sums = np.bincount(fit, weights=count * deviations)
     means: FloatArray = losses[0] + sums / np.bincount(fit, weights=count)
     return means
 

@@ -9,10 +9,9 @@ from cvstats.core.design import Design
 from cvstats.core.folds import count_cells, repetition_level
 from cvstats.core.results import Result, interval
 from cvstats.core.types import IntArray
-from cvstats.intervals._method import IntervalMethod
-from cvstats.intervals._references import NADEAU
-from cvstats.intervals._requirements import read_sample_numbers, sampled
-from cvstats.intervals._splits import count_points, read_samples
+from cvstats.intervals._method import NADEAU, IntervalMethod
+from cvstats.intervals._requirements import read_sample_numbers, read_samples, sampled
+from cvstats.intervals.corrected_t import count_points
 from cvstats.log.log import Log
 from cvstats.options import Missing
 
@@ -20,8 +19,8 @@ from cvstats.options import Missing
 def halves(design: Design) -> str | None:
     """Ask for random splits of the data and of both halves of every division."""
     made = "cvstats.plans.paired_subsampling makes such a log."
-    if (words := sampled(design, made)) is not None:
-        return words
+    if (problem := sampled(design, made)) is not None:
+        return problem
     codes, _ = count_cells(design, ("sample", "repetition", "fold"))
     if len(np.unique(codes[:, :2], axis=0)) < len(codes):
         return (
@@ -138,8 +137,8 @@ def conservative_z(
     np.add.at(sums, group, cells.mean)
     means = sums / splits[:, None]  # mean of the split means of each sample
     of_halves = means[which > 0]
-    apart = of_halves[::2] - of_halves[1::2]
-    r = len(apart)
+    differences = of_halves[::2] - of_halves[1::2]
+    r = len(differences)
     tested = np.bincount(group, cells.count) / splits
     off = np.abs(tested[which > 0] - tested[which == 0]).max()
     caution = Caution.FEW_REPETITIONS if r < 10 else Caution(0)
@@ -153,7 +152,7 @@ def conservative_z(
         "n_test": float(tested[which == 0][0]), **count_points(log),
     }  # fmt: skip
     return interval(
-        "conservative_z", means[which == 0], (apart**2).sum(axis=0, keepdims=True) / (2 * r),
+        "conservative_z", means[which == 0], (differences**2).sum(axis=0, keepdims=True) / (2 * r),
         origin=cells.origin, alpha=alpha, extra=extra, caution=caution,
     )  # fmt: skip
 

@@ -14,13 +14,11 @@ from cvstats.core.cells import Moments
 from cvstats.core.design import LEVELS, CellIndex, Design
 from cvstats.core.folds import fold_levels, is_partition, split_levels, tally
 from cvstats.core.results import Result, flag, interval
-from cvstats.core.types import FloatArray
+from cvstats.core.types import FloatArray, IntArray, Labels
 from cvstats.errors import LogError, is_number, is_several, listed, place
-from cvstats.intervals._method import IntervalMethod
-from cvstats.intervals._references import BOUCKAERT, NADEAU
+from cvstats.intervals._method import BOUCKAERT, NADEAU, IntervalMethod
 from cvstats.intervals._requirements import several_splits
-from cvstats.intervals._splits import count_points, sort_cells
-from cvstats.log.groups import ask_groups
+from cvstats.log.groups import ask_groups, points_by_group
 from cvstats.log.log import Log
 from cvstats.options import Missing
 
@@ -317,3 +315,28 @@ def check_sizes(sizes: FloatArray) -> FloatArray:
             f"on, 1 or more; a share of the points is not enough."
         )
     return sizes
+
+
+def rank_labels(labels: Labels) -> IntArray:
+    """Rank labels by their size; labels without an order keep their places."""
+    names: list[Any] = list(labels)
+    try:
+        order = sorted(range(len(names)), key=lambda at: names[at])
+    except TypeError:
+        order = list(range(len(names)))
+    return np.argsort(order)
+
+
+def sort_cells(found: Moments) -> IntArray:
+    """Sort the cells of each group by the labels of their levels, the first level first."""
+    keys = [
+        found.codes[:, i] if i < found.grouped else rank_labels(labels)[found.codes[:, i]]
+        for i, labels in enumerate(found.labels)
+    ]
+    return np.lexsort(keys[::-1])
+
+
+def count_points(log: Log) -> dict[str, IntArray]:
+    """Count the points, where the log names them."""
+    points = points_by_group(log)
+    return {} if points is None else {"n_points": points}

@@ -17,7 +17,7 @@ from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import place
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import single_dataset
-from cvstats.intervals._splits import count_points, sort_cells
+from cvstats.intervals.corrected_t import count_points, sort_cells
 from cvstats.log.log import Log
 from cvstats.options import Missing
 
@@ -29,8 +29,8 @@ ALPAYDIN = "Alpaydin (1999), Neural Computation 11(8), 1885-1892, doi:10.1162/08
 
 def five_times_two_folds(design: Design) -> str | None:
     """Ask for five repetitions, each of two folds that hold every point."""
-    if (words := single_dataset(design)) is not None:
-        return words
+    if (problem := single_dataset(design)) is not None:
+        return problem
     made = "cvstats.plans.five_by_two makes such a log."
     for level in ("repetition", "fold"):
         if level not in design.levels:

@@ -20,9 +20,9 @@ from cvstats.core.design import Design
 from cvstats.core.results import Result, interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, listed, spelled
-from cvstats.intervals._groups import count_points, repeated_levels
 from cvstats.intervals._method import LogMethod
-from cvstats.intervals._requirements import groups, partition
+from cvstats.intervals._requirements import partition, several_groups
+from cvstats.intervals._sources import count_points, repeated_levels
 from cvstats.log.log import Log
 from cvstats.options import Missing
 
@@ -36,13 +36,13 @@ STEPS = 200
 """Newton steps at most; each at least doubles a tau^2 that is far too small."""
 
 
-def requirement(design: Design, by: str = "source") -> str | None:
+def groups_of_partition(design: Design, by: str = "source") -> str | None:
     """Ask for two groups or more, and for each point to be tested in every repetition."""
-    return groups(design, by) or partition(design)
+    return several_groups(design, by) or partition(design)
 
 
 @LogMethod(
-    requires=requirement,
+    requires=groups_of_partition,
     needs="a level that names independent groups (source), two groups or more",
     target="standard deviation and mean of the expected losses of groups drawn as these were",
     guarantee="exact as the points of each group grow, for groups that differ normally; with "
@@ -222,10 +222,10 @@ def hartung_knapp(y: FloatArray, s2: FloatArray) -> tuple[FloatArray, FloatArray
     """
     q, _ = cochran_q(y, s2, np.zeros(y.shape[1]))
     w = 1 / (s2 + np.maximum(excess_variance(q, s2), 0.0))
-    apart = y - y[0]  # equal means then vary by exactly zero
+    deviations = y - y[0]  # equal means then vary by exactly zero
     total = w.sum(axis=0)
-    middle = (w * apart).sum(axis=0) / total
-    squared: FloatArray = (w * (apart - middle) ** 2).sum(axis=0) / ((len(y) - 1) * total)
+    middle = (w * deviations).sum(axis=0) / total
+    squared: FloatArray = (w * (deviations - middle) ** 2).sum(axis=0) / ((len(y) - 1) * total)
     return y[0] + middle, squared
 
 
@@ -235,9 +235,9 @@ def cochran_q(y: FloatArray, s2: FloatArray, tau2: FloatArray) -> tuple[FloatArr
     ``y`` and ``s2`` have a row for each group, ``tau2`` a number for each column.
     """
     weight = 1 / (s2 + tau2)
-    apart = y - y[0]
-    apart = apart - (weight * apart).sum(axis=0) / weight.sum(axis=0)
-    return (weight * apart**2).sum(axis=0), ((weight * apart) ** 2).sum(axis=0)
+    deviations = y - y[0]
+    deviations = deviations - (weight * deviations).sum(axis=0) / weight.sum(axis=0)
+    return (weight * deviations**2).sum(axis=0), ((weight * deviations) ** 2).sum(axis=0)
 
 
 def q_profile(y: FloatArray, s2: FloatArray, level: float) -> FloatArray:

@@ -14,26 +14,27 @@ from cvstats.core.results import Result, flag
 from cvstats.core.results import interval as symmetric_interval
 from cvstats.core.types import MaskArray
 from cvstats.errors import LogError
-from cvstats.intervals._method import IntervalMethod
-from cvstats.intervals._proportions import (
+from cvstats.intervals._limits import (
     BOUNDED,
     PROPORTIONS,
     bounded_limits,
     check_bounds,
     flag_few_errors,
+    hall_limits,
+    measure_skewness,
     proportion_limits,
+    skewness_of_means,
 )
-from cvstats.intervals._references import NADEAU
+from cvstats.intervals._method import NADEAU, IntervalMethod
 from cvstats.intervals._requirements import partition, single_dataset
-from cvstats.intervals._skewness import hall_limits, measure_skewness, skewness_of_means
 from cvstats.log.log import Log
 from cvstats.options import Missing
 
 
 def one_test_set(design: Design) -> str | None:
     """Ask for one test set, perhaps several times over."""
-    if (words := single_dataset(design)) is not None:
-        return words
+    if (problem := single_dataset(design)) is not None:
+        return problem
     if design.has("fold"):
         return (
             f"the log has {design.number('fold'):,} folds, each tested with another model. Take "

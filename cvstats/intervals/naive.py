@@ -1,16 +1,15 @@
-"""Naive interval over all losses, kept to show what not to use."""
+"""Intervals that take losses, or the means of folds, for independent: what not to use."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from cvstats.core.cautions import Caution
-from cvstats.core.folds import count_folds_by_group, repetition_level
+from cvstats.core.folds import count_folds_by_group, fold_levels, repetition_level
 from cvstats.core.results import Result, interval
 from cvstats.errors import LogError
-from cvstats.intervals._method import IntervalMethod
-from cvstats.intervals._references import BATES
-from cvstats.intervals._requirements import partition
+from cvstats.intervals._method import BATES, BAYLE, IntervalMethod
+from cvstats.intervals._requirements import partition, several_folds
 from cvstats.log.log import Log
 from cvstats.options import Missing
 
@@ -105,4 +104,97 @@ def naive(
             "n_folds": count_folds_by_group(log.design), "n_repetitions": repetitions,
         },
         caution=Caution.NAIVE_POINTS,
+    )  # fmt: skip
+
+
+@IntervalMethod(
+    requires=several_folds,
+    needs="a K-fold partition with at least two folds",
+    target="claimed expected risk",
+    guarantee="none: dependent fold means are taken for independent ones",
+    fits="K for each repetition",
+    reference=BAYLE,
+    plan="k_fold",
+    takes_means=True,
+    claims_too_much=True,
+    takes_metrics="averaged",
+    groups_at_once=True,
+)
+def cv_t(
+    log: Log, *, alpha: float = 0.05, by: str | None = None, missing: Missing = "raise"
+) -> Result:
+    r"""Interval that treats fold means as independent, kept for comparison.
+
+    The claimed target is the expected risk. The estimate is the mean of the K fold means, its
+    standard error their standard deviation divided by the root of K, and the limits use Student's
+    t with K - 1 degrees of freedom. With repetitions, K counts the folds of all of them.
+
+    Parameters
+    ----------
+    losses : Series, DataFrame, DataArray or Dataset
+        A K-fold partition with K >= 2, or several repetitions of one.
+    alpha : float, optional
+        One minus the level: 0.05 for a 95% interval.
+    by : str, optional
+        A level (or coordinate): one interval for each of its labels.
+    missing : {"raise", "drop"}, optional
+        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+
+    Returns
+    -------
+    DataFrame or Dataset
+        A row for each model, or variables over the carried dimensions: ``estimate`` (the mean over
+        folds), ``lower``, ``upper`` and ``se`` in the unit of the loss, ``df``, and a ``caution``
+        that is never empty. ``n_points``, ``n_folds`` and ``n_repetitions`` are in ``attrs``, or
+        columns where rows differ in them.
+
+    Raises
+    ------
+    LogError
+        If the log has fewer than two folds or is not a partition.
+
+    See Also
+    --------
+    cvstats.wald : The interval to use on folds.
+    cvstats.corrected_t : The same folds, allowing for overlapping training sets.
+    cvstats.quadratic : Other variances from the same folds.
+
+    Notes
+    -----
+    With m_k the mean loss of fold k, and m the mean of these,
+
+    .. math::
+
+        \mathrm{se}^2 = \frac{1}{K (K - 1)} \sum_k (m_k - m)^2 .
+
+    No guarantee. For one repetition the squared standard error misses the true variance by
+    the covariance gamma between losses of different folds, which one log cannot estimate.
+
+    References
+    ----------
+    Bayle, Bayle, Janson and Mackey (2020), NeurIPS 33, arXiv:2007.12671.
+    Bengio and Grandvalet (2004), JMLR 5, 1089-1105.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("diabetes")
+    >>> losses = cvstats.losses(log, prediction="ridge")
+    >>> losses.xs(0, level="repetition").cvci.cv_t().round(1)
+           estimate   lower   upper     se  df          caution
+    model
+    ridge    3026.6  2597.8  3455.5  189.6   9  dependent folds
+    """
+    # Take all fold means for independent.
+    cells = log.moments(fold_levels(log.design))
+    repetitions, k = cells.over(repetition_level(log.design)).number(), cells.number()
+    estimate, squares = cells.mean_and_squares()
+    n_points = (cells.sum(cells.count) // repetitions).astype(np.int64)
+    return interval(
+        "cv_t", estimate, squares / (k - 1) / k, origin=cells.origin, alpha=alpha, df=k - 1,
+        extra={
+            "df": k - 1, "n_points": n_points, "n_folds": k // repetitions,
+            "n_repetitions": repetitions,
+        },
+        caution=Caution.NAIVE_FOLDS,
     )  # fmt: skip

@@ -17,8 +17,7 @@ from cvstats.core.design import Design
 from cvstats.core.folds import count_cells, covers_all_points, repetition_level
 from cvstats.core.results import Result, interval
 from cvstats.core.types import FloatArray, MaskArray
-from cvstats.intervals._method import IntervalMethod
-from cvstats.intervals._references import BATES
+from cvstats.intervals._method import BATES, IntervalMethod
 from cvstats.log.log import Log
 from cvstats.options import Missing
 

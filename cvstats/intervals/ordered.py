@@ -16,9 +16,9 @@ from cvstats.core.results import Result, interval
 from cvstats.core.threads import block_bounds, ordered_map
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError
-from cvstats.intervals._differences import RELATIVELY_STABLE
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import partition, single_dataset
+from cvstats.intervals._stability import RELATIVELY_STABLE
 from cvstats.log.checks import Times, find_odd_time, order_times
 from cvstats.log.log import Log
 from cvstats.options import Missing, whole_number
@@ -36,7 +36,7 @@ ALIKE = 0.1, 2.326
 """A correlation of neighbours above this, in itself and in standard errors, is taken for real."""
 
 
-def check(options: Mapping[str, Any]) -> None:
+def check_estimator(options: Mapping[str, Any]) -> None:
     """Refuse numbers of steps that are none, and options that contradict each other."""
     estimator, horizon, lags = (options[name] for name in ("estimator", "horizon", "lags"))
     if horizon is not None:
@@ -57,8 +57,8 @@ def check(options: Mapping[str, Any]) -> None:
 
 def points_in_time(design: Design) -> str | None:
     """Ask for points whose labels are times, each tested once in every repetition."""
-    if (words := single_dataset(design)) is not None:
-        return words
+    if (problem := single_dataset(design)) is not None:
+        return problem
     if "point" not in design.levels:
         return (
             "the log has no level 'point', and the order of rows means nothing. Add the time of "
@@ -76,7 +76,7 @@ def points_in_time(design: Design) -> str | None:
 
 
 @IntervalMethod(
-    check=check,
+    check=check_estimator,
     requires=points_in_time,
     needs="points that are times",
     target="long-run mean loss of the models trained, at times that go on as these did",
@@ -240,7 +240,9 @@ def ordered(
             negative = (variance <= 0) & (gamma[0] > 0)
             flags[negative] |= np.int64(Caution.HORIZON_NOT_USED)
             variance = np.where(
-                negative, gamma[0] / n / harvey(n, 1), variance / harvey(n, horizon)
+                negative,
+                gamma[0] / n / correct_small_sample(n, 1),
+                variance / correct_small_sample(n, horizon),
             )
     flags[alike] |= np.int64(Caution.STRONG_DEPENDENCE)
     flags |= np.int64(Caution(0) if times.regular else Caution.GAPS_IN_TIME)
@@ -301,7 +303,7 @@ def choose_weights(n: int, estimator: str | None, horizon: int | None, lags: int
     return Weights(name, 0, weights, None if horizon is None else n - 1)
 
 
-def harvey(n: int, horizon: int) -> float:
+def correct_small_sample(n: int, horizon: int) -> float:
     """Correct the variance for the mean that the losses are compared to."""
     return (n + 1 - 2 * horizon + horizon * (horizon - 1) / n) / n
 
@@ -359,8 +361,8 @@ def average_times(log: Log, times: Times) -> MeansByTime:
         mean, _ = mean_and_squares(cells.mean)
 
         def take_means(columns: slice) -> FloatArray:
-            apart: FloatArray = cells.mean[times.order, columns] - mean[columns]
-            return apart
+            deviations: FloatArray = cells.mean[times.order, columns] - mean[columns]
+            return deviations
 
         return MeansByTime(mean, cells.origin, take_means, times.number)
     whole, design = log.moments(()), log.design
@@ -376,9 +378,9 @@ def average_times(log: Log, times: Times) -> MeansByTime:
         else:
             table, column, row = chosen.lines(columns, 0, design.size)
             part = table[column : column + number, row : row + design.size].T[rows]
-        apart: FloatArray = part - whole.origin[columns]
-        apart -= whole.mean[0, columns]
-        return apart
+        deviations: FloatArray = part - whole.origin[columns]
+        deviations -= whole.mean[0, columns]
+        return deviations
 
     return MeansByTime(whole.mean[0], whole.origin, take, times.number)
 
@@ -393,12 +395,12 @@ def measure_series(
 
     def work(tile: int) -> None:
         columns = slice(*tiles[tile])
-        apart = series.take(columns)
+        deviations = series.take(columns)
         for lag in range(lags + 1):
-            later, before = apart[lag:], apart[: series.n - lag]
+            later, before = deviations[lag:], deviations[: series.n - lag]
             gamma[lag, columns] = np.einsum("ij,ij->j", later, before) / series.n
         if weights.cosines:
-            sums = fft.dct(apart, axis=0)[1 : weights.cosines + 1]  # 2 sum e_t cos(...)
+            sums = fft.dct(deviations, axis=0)[1 : weights.cosines + 1]  # 2 sum e_t cos(...)
             squares = np.einsum("ij,ij->j", sums, sums)
             variance[columns] = squares / (2 * series.n**2 * weights.cosines)
 

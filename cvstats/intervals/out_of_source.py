@@ -20,16 +20,15 @@ from cvstats.core.results import Result, flag
 from cvstats.core.results import interval as symmetric_interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
-from cvstats.intervals._differences import RELATIVELY_STABLE
-from cvstats.intervals._groups import (
+from cvstats.intervals._method import GERAS, IntervalMethod
+from cvstats.intervals._requirements import one_source_out
+from cvstats.intervals._sources import (
     average_sources,
     repeated_levels,
     size_range,
     squared_errors_of_sources,
 )
-from cvstats.intervals._method import IntervalMethod
-from cvstats.intervals._references import GERAS
-from cvstats.intervals._requirements import one_source_out
+from cvstats.intervals._stability import RELATIVELY_STABLE
 from cvstats.log.log import Log
 from cvstats.options import Missing
 

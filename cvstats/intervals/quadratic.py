@@ -23,8 +23,7 @@ from cvstats.core.folds import fold_levels
 from cvstats.core.results import Result, interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
-from cvstats.intervals._method import IntervalMethod
-from cvstats.intervals._references import GERAS
+from cvstats.intervals._method import GERAS, IntervalMethod
 from cvstats.intervals._requirements import several_folds
 from cvstats.log.log import Log
 from cvstats.options import Missing, check_numbers

@@ -11,8 +11,7 @@ from cvstats.core.design import Design
 from cvstats.core.folds import count_cells, fewest_folds
 from cvstats.core.results import Result, interval
 from cvstats.intervals._method import IntervalMethod
-from cvstats.intervals._requirements import read_sample_numbers, sampled
-from cvstats.intervals._splits import read_samples
+from cvstats.intervals._requirements import read_sample_numbers, read_samples, sampled
 from cvstats.log.log import Log
 from cvstats.options import Missing
 
@@ -20,8 +19,8 @@ from cvstats.options import Missing
 def replaced_points(design: Design) -> str | None:
     """Ask for cross-validation of the data, of a half and of that half with each point replaced."""
     made = "cvstats.plans.replace_one makes such a log."
-    if (words := sampled(design, made)) is not None:
-        return words
+    if (problem := sampled(design, made)) is not None:
+        return problem
     codes, _ = count_cells(design, ("sample", "repetition", "fold"))
     pairs, folds = np.unique(codes[:, :2], axis=0, return_counts=True)
     if "fold" not in design.levels or folds.min() < 2:

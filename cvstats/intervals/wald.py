@@ -17,12 +17,15 @@ from cvstats.core.results import Result, flag, rescale_limits
 from cvstats.core.results import interval as symmetric_interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
-from cvstats.intervals._differences import RELATIVELY_STABLE, is_difference
-from cvstats.intervals._method import IntervalMethod
-from cvstats.intervals._proportions import flag_few_errors, proportion_limits
-from cvstats.intervals._references import BAYLE
+from cvstats.intervals._limits import (
+    flag_few_errors,
+    hall_limits,
+    measure_skewness,
+    proportion_limits,
+)
+from cvstats.intervals._method import BAYLE, IntervalMethod
 from cvstats.intervals._requirements import partition
-from cvstats.intervals._skewness import hall_limits, measure_skewness
+from cvstats.intervals._stability import RELATIVELY_STABLE, is_difference
 from cvstats.log.log import Log
 from cvstats.options import Alternative, Missing
 
@@ -237,8 +240,8 @@ def average_folds(
     if variance == "within-fold":
         variances = parts.sum(reach * parts.m2 / (n_k - 1))
     else:
-        apart = parts.m2 / n_k + (parts.mean - parts.repeat(means)) ** 2
-        variances = parts.sum(reach) * parts.sum(apart) / k
+        deviations = parts.m2 / n_k + (parts.mean - parts.repeat(means)) ** 2
+        variances = parts.sum(reach) * parts.sum(deviations) / k
     return cells.over(splits).average(means), variances
 
 
@@ -248,8 +251,8 @@ def measure_disagreement(splits: Moments) -> FloatArray:
     A row for each group; 0 for fewer than three repetitions.
     """
     number = splits.number()
-    apart = splits.mean - splits.repeat(splits.average(splits.mean))
-    spread = splits.sum(apart**2) / np.maximum(1, number - 1)
+    deviations = splits.mean - splits.repeat(splits.average(splits.mean))
+    spread = splits.sum(deviations**2) / np.maximum(1, number - 1)
     variance = splits.average(splits.m2 / splits.count[:, None] ** 2)
     usable = (number >= 3) & (variance > 0)
     ratio: FloatArray = np.sqrt(np.where(usable, spread, 0) / np.where(usable, variance, 1))

@@ -13,9 +13,9 @@ from cvstats.core.folds import find_across_folds
 from cvstats.core.results import Result
 from cvstats.core.threads import block_bounds
 from cvstats.core.types import FloatArray, MaskArray
-from cvstats.intervals._groups import INDEPENDENT, NEW_GROUPS, OF_FOLDS, count_points, size_range
 from cvstats.intervals._method import IntervalMethod
-from cvstats.intervals._requirements import groups
+from cvstats.intervals._requirements import several_groups
+from cvstats.intervals._sources import INDEPENDENT, NEW_GROUPS, OF_FOLDS, count_points, size_range
 from cvstats.intervals.clustered import check_parts
 from cvstats.log.log import Log
 from cvstats.options import Missing, Rng, check_rng, seed_of, whole_number
@@ -36,7 +36,7 @@ STEPS = 48
 """How often a limit is halved in: to the digits that a float has."""
 
 
-def check(options: Mapping[str, Any]) -> None:
+def check_draws(options: Mapping[str, Any]) -> None:
     """Refuse what is not a number of draws, or not a seed, and parts of one cluster each."""
     check_parts(options)
     whole_number("n_draws", options["n_draws"], 99)
@@ -44,8 +44,8 @@ def check(options: Mapping[str, Any]) -> None:
 
 
 @IntervalMethod(
-    check=check,
-    requires=groups,
+    check=check_draws,
+    requires=several_groups,
     needs="a level that names independent groups (source), two groups or more",
     target=NEW_GROUPS,
     guarantee=INDEPENDENT,

@@ -18,7 +18,7 @@ from sklearn.linear_model import LinearRegression
 
 import cvstats
 from cvstats.comparisons._pairs import read_pairs
-from cvstats.intervals._differences import exchange_ratio
+from cvstats.intervals._stability import exchange_ratio
 
 ROOT = Path(__file__).parents[2]
 LABEL = "unstable difference"

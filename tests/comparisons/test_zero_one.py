@@ -15,7 +15,7 @@ from scipy import optimize, stats
 
 import cvstats
 from cvstats.errors import LogError
-from cvstats.intervals._proportions import score_statistic, tango_limits
+from cvstats.intervals._limits import score_statistic, tango_limits
 
 
 def pair(n10, n01, n, *, both=0, folds=None, repetitions=1):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 from statsmodels.stats.proportion import proportion_confint
 
-from cvstats.intervals._proportions import (
+from cvstats.intervals._limits import (
     binomial_p_values,
     clopper_pearson,
     score_statistic,

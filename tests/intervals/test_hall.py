@@ -13,7 +13,7 @@ from scipy import optimize, stats
 
 import cvstats
 from cvstats.errors import LogError
-from cvstats.intervals._skewness import invert_hall
+from cvstats.intervals._limits import invert_hall
 
 RNG = np.random.default_rng(41)
 

@@ -1,8 +1,12 @@
-"""Proportions, alone and in pairs: score limits and exact tests for losses of 0 and 1.
+"""Limits in the place of normal ones: of proportions, of bounded losses, of skewed ones.
 
 Two models that err on the same points make four counts. Only two of them say which model is
 better: ``n10``, the points on which the model alone errs, and ``n01``, those on which the other
-alone does. All functions are elementwise; counts may be averages over repetitions.
+alone does. All functions of proportions are elementwise; counts may be averages over repetitions.
+
+Hall (1992), Journal of the Royal Statistical Society B 54(1), 221-228: the Studentized mean t of
+n losses of skewness s is nearly normal after ``g(t) = t + s (t^2 / 3 + 1 / 6) / sqrt(n) + s^2 t^3 /
+(27 n)``, which is monotone, so that normal limits may be taken back.
 """
 
 from __future__ import annotations
@@ -18,11 +22,11 @@ from scipy import special
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Moments
 from cvstats.core.kernels import compiled
-from cvstats.core.results import Result, quantile
+from cvstats.core.results import Result, half_widths, quantile
 from cvstats.core.threads import block_bounds, ordered_map
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, is_number
-from cvstats.intervals._differences import is_difference
+from cvstats.intervals._stability import is_difference
 from cvstats.log.log import Log
 
 Limits: TypeAlias = tuple[FloatArray, FloatArray]
@@ -85,11 +89,11 @@ def score_statistic(
     McNemar's ``(n10 - n01) / sqrt(n10 + n01)``. Infinite, or 0 without a discordant point, where
     the difference leaves no variance.
     """
-    apart = n10 - n01 - n * difference
+    deviations = n10 - n01 - n * difference
     spread = np.sqrt(n * null_variance(n10, n01, n, difference))
     with np.errstate(divide="ignore", invalid="ignore"):
-        statistic = apart / spread
-    return np.where((spread == 0) & (apart == 0), 0.0, statistic)
+        statistic = deviations / spread
+    return np.where((spread == 0) & (deviations == 0), 0.0, statistic)
 
 
 def null_variance(
@@ -138,8 +142,8 @@ def lower_tango_limit(
     low = np.where(np.isnan(high), np.nan, -1.0)
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        apart = n10 - n01 - n * middle
-        beyond = apart > z * np.sqrt(n * null_variance(n10, n01, n, middle))
+        deviations = n10 - n01 - n * middle
+        beyond = deviations > z * np.sqrt(n * null_variance(n10, n01, n, middle))
         low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
     return np.where(n01 == n, -1.0, (low + high) / 2)
 
@@ -463,3 +467,85 @@ def find_proportions(log: Log, estimate: FloatArray) -> MaskArray:
     """Find the columns whose losses are 0 or 1, and not just all zero if the loss is another."""
     at = log.zero_one()
     return at & (estimate > 0) if log.noted.get("loss") in NOT_ZERO_ONE else at
+
+
+TABLE = 1 << 20
+"""Losses looked at in one go, about."""
+
+
+def hall_limits(result: Result, skewness: FloatArray) -> Result:
+    """Put Hall's limits in the place of normal ones."""
+    columns = dict(result.columns)
+    n, se = columns["n_points"], columns["se"]
+    down, up = half_widths(
+        str(result.attrs.get("alternative", "two-sided")), float(result.attrs["alpha"]), None
+    )
+    for side, limit in (("lower", down), ("upper", -up)):
+        if np.isfinite(limit):
+            columns[side] = columns["estimate"] - se * invert_hall(limit, skewness, n)
+    return replace(result, columns=columns)
+
+
+def invert_hall(quantile: float, skewness: FloatArray, n: FloatArray) -> FloatArray:
+    """Find the t at which Hall's g is a normal quantile; the quantile itself without skewness.
+
+    ``3 sqrt(n) / s (r - 1)`` with the cube root r of ``1 + s (quantile - s / (6 sqrt(n))) /
+    sqrt(n)``, written so that a small s costs no digits.
+    """
+    moved = quantile - skewness / (6 * np.sqrt(n))
+    root = np.cbrt(1 + skewness * moved / np.sqrt(n))
+    found: FloatArray = 3 * moved / (root**2 + root + 1)
+    return found
+
+
+def measure_skewness(log: Log, cells: Moments) -> FloatArray:
+    """Measure the skewness of the losses of each column about the means of some cells.
+
+    Losses that do not vary have 0.
+
+    Raises
+    ------
+    LogError
+        If there are cells only and no single losses, or pseudo-losses of a metric.
+    """
+    refuse_metric(log)
+    log = log.rows()
+    design, chosen = log.design, log.values
+    table = design.cell_table(cells.levels)
+    mean, group = np.zeros((table.size, chosen.width)), np.zeros(table.size, dtype=np.int64)
+    mean[table.used] = cells.location
+    group[table.used] = cells.repeat(np.arange(len(cells.starts))[:, None])[:, 0]
+    at = design.cells(cells.levels, 0, design.size)
+    here = np.flatnonzero(at >= 0)
+    third = np.empty((len(cells.starts), chosen.width))
+    for start, stop in block_bounds(chosen.width, max(1, TABLE // max(1, design.size))):
+        lines, column, row = chosen.lines(slice(start, stop), 0, design.size)
+        part = lines[column : column + stop - start, row : row + design.size]
+        deviations = part[:, here] - mean[at[here], start:stop].T
+        for j, line in enumerate(deviations * deviations * deviations, start):
+            third[:, j] = np.bincount(group[at[here]], line, len(third))
+    n = cells.sum(cells.count)
+    return standardize_third(third / n, cells.sum(cells.m2) / n)
+
+
+def refuse_metric(log: Log) -> None:
+    """Refuse pseudo-losses: a metric that is not a mean is skewed in other ways besides."""
+    if log.design.metric:
+        raise LogError(
+            "interval='hall' corrects a mean of losses, and this log holds pseudo-losses of a "
+            "metric, which is not one. Expected interval='wald', or a loss of points."
+        )
+
+
+def skewness_of_means(log: Log, points: Moments) -> FloatArray:
+    """Measure the skewness of the mean losses of points, all alike."""
+    refuse_metric(log)
+    deviations = points.mean - points.repeat(points.average(points.mean))
+    return standardize_third(points.average(deviations**3), points.average(deviations**2))
+
+
+def standardize_third(third: FloatArray, variance: FloatArray) -> FloatArray:
+    """Divide third central moments by the cube of the standard deviation, group by group."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: FloatArray = np.where(variance == 0, 0.0, third / variance**1.5)
+    return found.reshape(-1)

@@ -13,7 +13,7 @@ from cvstats.core.folds import find_whole_sources, has_whole_sources, repetition
 from cvstats.core.results import Result
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, listed, spelled
-from cvstats.intervals._differences import RELATIVELY_STABLE
+from cvstats.intervals._stability import RELATIVELY_STABLE
 from cvstats.log.log import Log
 
 
