@@ -18,8 +18,7 @@ from cvstats.core.refits import (
 from cvstats.core.results import Result, interval
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError
-from cvstats.intervals._method import IntervalMethod
-from cvstats.intervals._references import BAYLE
+from cvstats.intervals._method import BAYLE, IntervalMethod
 from cvstats.intervals._requirements import several_folds
 from cvstats.log.log import Log
 from cvstats.options import Missing
