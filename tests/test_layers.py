@@ -44,7 +44,7 @@ OPTIONAL = {
     "tqdm",
     "zarr",
 }
-MADE_FOR = {"cli/commands.py": "cyclopts", "cli/inputs.py": "cyclopts"}
+MADE_FOR = {"cli/commands.py": "cyclopts"}
 """Files that `cli.main` imports when it is called, and the optional package they are made for."""
 
 

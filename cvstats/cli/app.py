@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def note_interrupts() -> Iterator[list[int]]:
-    """List the times that Ctrl-C was pressed: the parser of pandas makes another error of it."""
+    """List the times that Ctrl-C was pressed: the parser of pandas raises another error then."""
     interrupts: list[int] = []
 
     def note(number: int, _frame: object) -> None:
@@ -76,7 +76,7 @@ def run(words: list[str], interrupts: Sequence[int] = ()) -> int:
     except ModuleNotFoundError:
         return refuse(f"the command line needs cyclopts; type: {install_command('cli')}")
     if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="replace")  # a letter that a terminal does not know is ?
+        sys.stdout.reconfigure(errors="replace")  # what a terminal cannot show is ?
     options: Iterable[str] = ()
     try:
         with warnings.catch_warnings(record=True) as notes:
@@ -96,6 +96,8 @@ def run(words: list[str], interrupts: Sequence[int] = ()) -> int:
             raise KeyboardInterrupt from None
         return refuse(add_options(str(error), options))
     except (cyclopts.CycloptsError, OSError, ImportError) as error:
+        if interrupts:
+            raise KeyboardInterrupt from None
         return refuse(describe_error(error, words))
     for note in notes:
         text = add_options(join_lines(str(note.message)), options)
@@ -105,11 +107,11 @@ def run(words: list[str], interrupts: Sequence[int] = ()) -> int:
 
 def option_names(command: Callable[..., Any]) -> set[str]:
     """List the arguments of Python for which a command has an option."""
-    from cvstats.cli.inputs import InputOptions
+    from cvstats.cli.commands import READING
 
     own = set(inspect.signature(command).parameters) - {"file", "more", "output", "typed"}
     if "reading" in own:
-        own |= {*inspect.signature(InputOptions).parameters, *OTHER_NAMES} - {"reading", "read_as"}
+        own |= {*READING, *OTHER_NAMES} - {"reading", "read_as"}
     return own if "seed" in own else own - {"rng"}
 
 
@@ -139,7 +141,7 @@ def describe_error(error: Exception, words: Sequence[str]) -> str:
 
 
 def refuse(message: str) -> int:
-    """Say in one line what is wrong, and return the exit status of bad input."""
+    """Print in one line what is wrong, and return the exit status of bad input."""
     show("cvstats: " + join_lines(message), as_message=True)
     return BAD_INPUT
 

@@ -1,32 +1,48 @@
-"""The commands: what each reads, calls and prints."""
+"""The commands: made from the signatures of functions, with the files that each reads."""
 
 from __future__ import annotations
 
+import inspect
+import os
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, make_dataclass
 from importlib.metadata import version
-from inspect import signature
+from inspect import Parameter as P
+from operator import getitem
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import pandas as pd
 from cyclopts import App, Parameter
 
 from cvstats import recommend, reporting
 from cvstats.cli.demo import demo
-from cvstats.cli.inputs import InputOptions, check_output, note_dropped, read_files, title_of
-from cvstats.cli.output import WIDTH, Format, format_result, in_own_direction, indent, show
+from cvstats.cli.output import (
+    Format,
+    format_result,
+    in_own_direction,
+    indent,
+    line_width,
+    show,
+    to_json,
+)
 from cvstats.comparisons.best_set import best_set as rank_models
 from cvstats.comparisons.compare import compare as compare_models
 from cvstats.comparisons.equivalence import equivalence as test_equivalence
 from cvstats.comparisons.power import power as plan_power
+from cvstats.core.design import LEVELS
 from cvstats.describe import describe_log
 from cvstats.diagnostics import diagnose as diagnose_log
-from cvstats.errors import LogError
+from cvstats.errors import LogError, nearest
 from cvstats.intervals import find_method, interval_names
+from cvstats.io.paths import path_of, refuse_stream, shortened
+from cvstats.io.read import read_log
 from cvstats.io.save import save_log
 from cvstats.options import Missing, check_alpha
 
-HELP = """Valid confidence intervals and comparisons for cross-validated error.
+HELP = """Confidence intervals and comparisons for cross-validated error.
 
 For example:
 
@@ -38,7 +54,7 @@ cvstats compare predictions.csv --loss squared_error --fold cv_split --reference
 
 cvstats report losses.parquet -o report.html
 
-Completion of words in the shell: eval "$(cvstats completion bash)"
+Shell completion: eval "$(cvstats completion bash)"
 """
 
 app = App(
@@ -60,55 +76,152 @@ else:  # choices for the parser, for completion and for the help
     MethodName = Literal[tuple(interval_names())]
 
 
-@app.command
+# --- options --------------------------------------------------------------------------------------
+
+READING: dict[str, tuple[Any, str]] = {
+    "read_as": (str, "Which tool wrote the file (caret, inspect, lm-eval, mlr3, nixtla, openml, "
+                "tidymodels, …), or its kind (csv, parquet, …); most are recognised."),
+    "loss": (str, "For a file of predictions: squared_error, absolute_error, zero_one, log_loss, "
+             "brier, …"),
+    "truth": (str, "The column of the truth."),
+    "prediction": (list[str], "The column of the predictions, or a model of a saved log; once for "
+                   "each model."),
+    "model": (str, "The column that names the model."),
+    "sample": (str, "The column that says which data set was resampled; 0 is the original data."),
+    "outer": (str, "For nested cross-validation: the column of the fold that was held out in "
+              "addition to --fold."),
+    "repetition": (str, "The column of the repetition: the random split, seed or run."),
+    "fold": (str, "The column of the fold in which the point was tested."),
+    "source": (str, "The column of the group that the point is from: patient, site, month."),
+    "point": (str, "The column that identifies the point, the same for every model: a row id."),
+    "count": (str, "For the bootstrap: the column of how often the point was trained on; 0 is out "
+              "of bag."),
+    "filter": (str, "For lm-evaluation-harness: which filter; for each task as in gsm8k=strict."),
+    "metric": (str, "Which column of scores or losses; for each task as in "
+               "arc=acc,gsm8k=exact_match."),
+    "higher_is_better": (bool, "Whether larger scores are better; they are converted to losses."),
+    "n_train": (float, "The number of points each model was trained on."),
+    "n_test": (float, "With --read-as scores: the number of points behind each score."),
+    "quantile": (float, "For the loss pinball."),
+    "threshold": (float, "For the loss zero_one of a probability."),
+    "positive": (str, "The class that a probability is of."),
+    "clip": (float, "For the loss log_loss: the lower bound of probabilities, such as 1e-6."),
+    "decimal": (str, "The decimal mark of a CSV file."),
+    "thousands": (str, "Thousands separator of a CSV file."),
+    "encoding": (str, "The encoding of a CSV file that is not UTF-8, such as latin-1."),
+    "drop_duplicates": (bool, "Leave out rows that repeat an earlier one."),
+}  # fmt: skip
+"""How to read the files: an option of each command, its type and its help."""
+
+if TYPE_CHECKING:
+    InputOptions: TypeAlias = Any
+else:
+    InputOptions = Parameter(name="*")(  # its fields are options of each command
+        make_dataclass(
+            "InputOptions",
+            [
+                (name, Annotated[kind | None, Parameter(help=words)], None)
+                for name, (kind, words) in READING.items()
+            ],
+            namespace={"__module__": __name__},
+            frozen=True,
+        )
+    )
+
+FORMAT = Annotated[Format, Parameter(help="How to print.")]
+FILES = "A log, or predictions with --loss."
+MORE = "Files of further models on the same evaluations: FILE, or NAME=FILE."
+OPTIONS: dict[str, str] = {
+    "method": "The method of the interval; see cvstats methods FILE.",
+    "by": "Print an interval for each label of this level, such as source.",
+    "reference": "The model to compare the others with; by default all pairs are compared.",
+    "alternative": "less: the first model has the smaller error.",
+    "adjust": "How p-values are adjusted for multiple comparisons.",
+    "margin": "The smallest difference that matters, in units of the loss.",
+    "effect": "The true difference to detect, in units of the loss.",
+    "target_power": "The probability of detecting the difference.",
+    "n_draws": "The number of draws from the distribution of the largest difference.",
+    "alpha": "One minus the confidence level; the significance level of tests.",
+    "seed": "The seed of random draws.",
+    "missing": "Whether a missing loss is an error, or leaves the evaluation out.",
+}
+"""The help of the options that several commands have."""
+
+OF_COMMAND: dict[str, tuple[Any, Any]] = {
+    "method": (MethodName | None, None),
+    "by": (str | None, None),
+    "reference": (str | None, None),
+    "adjust": (Literal["holm", "bh", "max-t", "none"], "holm"),
+    "margin": (float, P.empty),
+    "seed": (int, 0),
+    "missing": (Missing, "raise"),
+}
+"""Options of commands whose type or default is not that of the function."""
+
+
+def from_signature(
+    function: Callable[..., Any], *options: str
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a command of some options of a function, and of the files that it reads.
+
+    The decorated function gets the files, how to read them, the format, and the options.
+    """
+    known = inspect.signature(function, eval_str=True).parameters
+
+    def make(run: Callable[..., None]) -> Callable[..., None]:
+        parameters = [
+            P("file", P.POSITIONAL_ONLY, annotation=Annotated[Path, Parameter(help=FILES)]),
+            P("more", P.VAR_POSITIONAL, annotation=Annotated[Path, Parameter(help=MORE)]),
+        ]
+        for name in options:
+            kind, default = OF_COMMAND.get(name) or (known[name].annotation, known[name].default)
+            note: Any = getitem(Annotated, (kind, Parameter(help=OPTIONS[name])))
+            parameters.append(P(name, P.KEYWORD_ONLY, default=default, annotation=note))
+        parameters += [
+            P("format", P.KEYWORD_ONLY, default="table", annotation=FORMAT),
+            P("reading", P.KEYWORD_ONLY, default=None, annotation=InputOptions | None),
+        ]
+
+        def command(*files: Path, format: Format = "table", reading: Any = None, **given: Any
+                    ) -> None:  # fmt: skip
+            chosen = {p.name: given.get(p.name, p.default) for p in parameters if p.name in options}
+            run(list(files), reading, format, **chosen)
+
+        command.__name__, command.__doc__ = run.__name__, run.__doc__
+        command.__annotations__ = {}  # the parser reads the signature
+        vars(command)["__signature__"] = inspect.Signature(parameters)
+        app.command(command)
+        return command
+
+    return make
+
+
+# --- commands -------------------------------------------------------------------------------------
+
+
+@from_signature(recommend.interval, "method", "by", "alpha", "missing")
 def interval(
-    file: Path,
-    /,
-    *more: Path,
-    method: MethodName | None = None,
-    by: str | None = None,
-    alpha: float = 0.05,
-    missing: Missing = "raise",
-    format: Format = "table",
-    reading: InputOptions | None = None,
-) -> None:
-    """Print the interval that the log calls for.
+    files: list[Path], reading: Any, format: Format, *, by: str | None, missing: Missing,
+    **options: Any,
+) -> None:  # fmt: skip
+    """Print the recommended interval.
 
     Example: cvstats interval losses.parquet --format json
 
     Example: cvstats interval losses.csv --source hospital --by source
 
     Example: cvstats interval predictions.csv --loss squared_error --fold cv_split --point id
-
-    Parameters
-    ----------
-    file
-        A log, or predictions with --loss.
-    more
-        Files of further models on the same evaluations: FILE, or NAME=FILE.
-    method
-        The name of a method; see cvstats methods FILE.
-    by
-        A level, such as source, for each of whose labels to print an interval.
-    alpha
-        One minus the level.
-    missing
-        Whether a missing loss is an error, or leaves the evaluation out.
-    format
-        How to print.
-    reading
-        How to read the file.
     """
-    log = read_files([file, *more], reading, missing)
+    log = read_files(files, reading, missing)
     if by is None:
-        result = recommend.interval(log, method=method, alpha=alpha, missing=missing)
+        result = recommend.interval(log, missing=missing, **options)
     else:
-        result = interval_by(log, by, method, alpha, missing)
+        result = interval_by(log, by=by, missing=missing, **options)
     show_result(result, format, ["reason", *FACTS])
 
 
-def interval_by(log: Any, by: str, method: str | None, alpha: float, missing: Missing) -> Any:
-    """Compute an interval for each label of a level, by the method that the first one calls for."""
+def interval_by(log: Any, *, by: str, method: str | None, alpha: float, missing: Missing) -> Any:
+    """Compute an interval for each label of a level, by the method recommended for the first."""
     index = log.index if isinstance(log, (pd.Series, pd.DataFrame)) else pd.Index([])
     names = [str(name) for name in index.names if name is not None]
     if by not in names:
@@ -120,12 +233,12 @@ def interval_by(log: Any, by: str, method: str | None, alpha: float, missing: Mi
         first = log.xs(log.index.get_level_values(by)[0], level=by) if len(names) > 1 else log
         method = str(recommend.interval(first, alpha=alpha, missing=missing).attrs["method"])
     function = find_method(method).function
-    if "by" not in signature(function).parameters:
+    if "by" not in inspect.signature(function).parameters:
         raise LogError(f"{method} takes whole logs only. Expected another method with by={by!r}.")
     return function(log, by=by, alpha=alpha, missing=missing)
 
 
-def read_models(files: list[Path], reading: InputOptions | None, missing: Missing) -> Any:
+def read_models(files: list[Path], reading: Any, missing: Missing) -> Any:
     """Read a log, and refuse one of a single model: models are compared."""
     log = read_files(files, reading, missing)
     if isinstance(log, pd.Series) or (isinstance(log, pd.DataFrame) and log.shape[1] == 1):
@@ -142,238 +255,140 @@ def show_result(result: Any, format: Format, facts: list[str]) -> None:
     show(format_result(in_own_direction(result), format, facts))
 
 
-@app.command
+@from_signature(
+    compare_models, "reference", "method", "alternative", "adjust", "alpha", "seed", "missing"
+)
 def compare(
-    file: Path,
-    /,
-    *more: Path,
-    reference: str | None = None,
-    method: MethodName | None = None,
-    alternative: Literal["two-sided", "less", "greater"] = "two-sided",
-    adjust: Literal["holm", "bh", "max-t", "none"] = "holm",
-    alpha: float = 0.05,
-    seed: int = 0,
-    missing: Missing = "raise",
-    format: Format = "table",
-    reading: InputOptions | None = None,
-) -> None:
-    """Print which model is best or tied, paired differences between models and their tests.
+    files: list[Path], reading: Any, format: Format, *, adjust: str, seed: int, missing: Missing,
+    **options: Any,
+) -> None:  # fmt: skip
+    """Print which model is best, and the paired differences between models with their tests.
 
     Example: cvstats compare losses.parquet --reference ridge
 
     Example: cvstats compare ridge=a.parquet forest=b.parquet --adjust none
-
-    Parameters
-    ----------
-    file
-        A log of several models, or predictions with --loss.
-    more
-        Files of further models on the same evaluations: FILE, or NAME=FILE.
-    reference
-        The model to compare the others to; all pairs otherwise.
-    method
-        The interval that gives the standard error.
-    alternative
-        less: the first model has the smaller error.
-    adjust
-        How p-values allow for several comparisons.
-    alpha
-        One minus the level.
-    seed
-        The seed of the draws of max-t.
-    missing
-        Whether a missing loss is an error, or leaves the evaluation out.
-    format
-        How to print.
-    reading
-        How to read the file.
     """
-    log = read_models([file, *more], reading, missing)
-    result = compare_models(
-        log, reference=reference, method=cast(Any, method),
-        alternative=alternative, adjust=None if adjust == "none" else adjust, alpha=alpha, rng=seed,
-        missing=missing,
-    )  # fmt: skip
-    usual = (reference, method, alternative, adjust) == (None, None, "two-sided", "holm")
-    if format == "table" and usual:
-        show(f"{reporting.summary(log, alpha=alpha, seed=seed, missing=missing).text}\n")
+    log = read_models(files, reading, missing)
+    chosen: Any = None if adjust == "none" else adjust
+    result = compare_models(log, adjust=chosen, rng=seed, missing=missing, **options)
+    usual = {"reference": None, "method": None, "alternative": "two-sided"}
+    if format == "table" and adjust == "holm" and usual.items() <= options.items():
+        words = reporting.summary(log, alpha=options["alpha"], seed=seed, missing=missing)
+        show(f"{words.text}\n")
     show_result(result, format, FACTS)
 
 
-@app.command
-def best_set(
-    file: Path,
-    /,
-    *more: Path,
-    alpha: float = 0.05,
-    n_draws: int = 10_000,
-    seed: int = 0,
-    missing: Missing = "raise",
-    format: Format = "table",
-    reading: InputOptions | None = None,
+@from_signature(reporting.summary, "alpha", "seed", "missing")
+def summary(
+    files: list[Path], reading: Any, format: Format, *, missing: Missing, **options: Any
 ) -> None:
-    """Print which models may be the best, and between which ranks each lies.
+    """Print which model is best, by how much and how sure, in at most three sentences.
+
+    Example: cvstats summary losses.parquet
+    """
+    words = reporting.summary(read_files(files, reading, missing), missing=missing, **options)
+    parts = {"sentences": words.sentences, "cautions": words.cautions, "advice": words.advice}
+    show(str(words) if format in ("table", "markdown") else to_json(parts))
+
+
+@from_signature(rank_models, "alpha", "n_draws", "seed", "missing")
+def best_set(
+    files: list[Path], reading: Any, format: Format, *, seed: int, missing: Missing, **options: Any
+) -> None:
+    """Print the possibly best models, and the range of the rank of each.
 
     Example: cvstats best-set losses.parquet --alpha 0.1
-
-    Parameters
-    ----------
-    file
-        A log of several models, or predictions with --loss.
-    more
-        Files of further models on the same evaluations: FILE, or NAME=FILE.
-    alpha
-        The chance to leave the best model out.
-    n_draws
-        How many draws give the distribution of the largest difference.
-    seed
-        Their seed.
-    missing
-        Whether a missing loss is an error, or leaves the evaluation out.
-    format
-        How to print.
-    reading
-        How to read the file.
     """
-    log = read_models([file, *more], reading, missing)
-    result = rank_models(log, alpha=alpha, n_draws=n_draws, rng=seed, missing=missing)
-    show_result(result, format, FACTS)
+    log = read_models(files, reading, missing)
+    show_result(rank_models(log, rng=seed, missing=missing, **options), format, FACTS)
 
 
-@app.command
+@from_signature(test_equivalence, "margin", "reference", "method", "alpha", "missing")
 def equivalence(
-    file: Path,
-    /,
-    *more: Path,
-    margin: float,
-    reference: str | None = None,
-    method: MethodName | None = None,
-    alpha: float = 0.05,
-    missing: Missing = "raise",
-    format: Format = "table",
-    reading: InputOptions | None = None,
+    files: list[Path], reading: Any, format: Format, *, missing: Missing, **options: Any
 ) -> None:
     """Print whether the errors of two models differ by less than a margin.
 
     Example: cvstats equivalence losses.parquet --margin 0.01 --reference ridge
-
-    Parameters
-    ----------
-    file
-        A log of several models, or predictions with --loss.
-    more
-        Files of further models on the same evaluations: FILE, or NAME=FILE.
-    margin
-        The smallest difference that would matter, in units of the loss.
-    reference
-        The model to compare the others to; all pairs otherwise.
-    method
-        The interval that gives the standard error.
-    alpha
-        The level of both one-sided tests.
-    missing
-        Whether a missing loss is an error, or leaves the evaluation out.
-    format
-        How to print.
-    reading
-        How to read the file.
     """
-    log = read_models([file, *more], reading, missing)
-    result = test_equivalence(
-        log, margin=margin, reference=reference, method=method, alpha=alpha, missing=missing
-    )
-    show_result(result, format, FACTS)
+    log = read_models(files, reading, missing)
+    show_result(test_equivalence(log, missing=missing, **options), format, FACTS)
 
 
-@app.command
+@from_signature(
+    plan_power,
+    "effect", "reference", "method", "alternative", "target_power", "alpha", "missing",
+)  # fmt: skip
 def power(
-    file: Path,
-    /,
-    *more: Path,
-    effect: float | None = None,
-    reference: str | None = None,
-    method: MethodName | None = None,
-    alternative: Literal["two-sided", "less", "greater"] = "two-sided",
-    target_power: float = 0.8,
-    alpha: float = 0.05,
-    missing: Missing = "raise",
-    format: Format = "table",
-    reading: InputOptions | None = None,
+    files: list[Path], reading: Any, format: Format, *, missing: Missing, **options: Any
 ) -> None:
-    """Print how large a difference the next experiment would find, and how many points it needs.
+    """Print the difference that the next experiment can detect, and how many points it needs.
 
     Example: cvstats power pilot.parquet --effect 0.01
-
-    Parameters
-    ----------
-    file
-        A pilot log of several models, or predictions with --loss.
-    more
-        Files of further models on the same evaluations: FILE, or NAME=FILE.
-    effect
-        The true difference to be found, in units of the loss.
-    reference
-        The model to compare the others to; all pairs otherwise.
-    method
-        The interval that gives the standard error.
-    alternative
-        less: the first model has the smaller error.
-    target_power
-        How probably the difference is to be found.
-    alpha
-        One minus the level.
-    missing
-        Whether a missing loss is an error, or leaves the evaluation out.
-    format
-        How to print.
-    reading
-        How to read the file.
     """
-    log = read_models([file, *more], reading, missing)
-    result = plan_power(
-        log, effect=effect, reference=reference, method=method, alternative=alternative,
-        target_power=target_power, alpha=alpha, missing=missing,
-    )  # fmt: skip
-    show_result(result, format, FACTS)
+    log = read_models(files, reading, missing)
+    show_result(plan_power(log, missing=missing, **options), format, FACTS)
+
+
+@from_signature(recommend.methods, "missing")
+def methods(files: list[Path], reading: Any, format: Format, *, missing: Missing) -> None:
+    """Print every method: whether it applies to the log, and if not, what is missing.
+
+    Example: cvstats methods losses.csv
+    """
+    table = recommend.methods(read_files(files, reading, missing))
+    if format != "table":
+        show(format_result(table, format))
+        return
+    width = max(map(len, table.index)) + 2
+    for name, row in table.iterrows():
+        answer = f"yes: {row['target']}" if row["applies"] else f"no: {row['why_not']}"
+        show(indent(str(name), answer, width))
+    if suggestion := str(table.attrs["suggestion"]):
+        show("\n" + fill(suggestion, line_width()))
+
+
+@from_signature(diagnose_log, "missing")
+def diagnose(files: list[Path], reading: Any, format: Format, *, missing: Missing) -> None:
+    """Print problems of the log, by code, and what to do about each.
+
+    Example: cvstats diagnose losses.csv --format markdown
+    """
+    table = diagnose_log(read_files(files, reading, missing))
+    if format != "table":
+        show(format_result(table, format))
+        return
+    for row in table.to_dict("records"):
+        model = f"{row['model']}: " if row["model"] else ""
+        show(indent(row["code"], f"{model}{row['finding']} ({row['value']:.3g}).", 8))
+        show(indent("", row["advice"], 8))
+    if table.empty:
+        show("no problems found")
 
 
 @app.command
 def report(
-    file: Path,
+    file: Annotated[Path, Parameter(help=FILES)],
     /,
-    *more: Path,
+    *more: Annotated[Path, Parameter(help=MORE)],
     output: Annotated[Path, Parameter(name=("--output", "-o"))] = Path("report.html"),
     title: str | None = None,
-    alpha: float = 0.05,
-    seed: int = 0,
-    missing: Missing = "raise",
+    alpha: Annotated[float, Parameter(help=OPTIONS["alpha"])] = 0.05,
+    seed: Annotated[int, Parameter(help=OPTIONS["seed"])] = 0,
+    missing: Annotated[Missing, Parameter(help=OPTIONS["missing"])] = "raise",
     reading: InputOptions | None = None,
     typed: Annotated[str, Parameter(parse=False)] = "cvstats report",
 ) -> None:
-    """Write one page about the log: intervals, comparisons, plots, and reasons to doubt them.
+    """Write a one-page report: intervals, comparisons, plots, and warnings.
 
     Example: cvstats report losses.parquet -o report.html
 
     Parameters
     ----------
-    file
-        A log, or predictions with --loss.
-    more
-        Files of further models on the same evaluations: FILE, or NAME=FILE.
     output
         The page to write.
     title
         Its heading.
-    alpha
-        One minus the level of all intervals.
-    seed
-        The seed of everything that is drawn.
-    missing
-        Whether a missing loss is an error, or leaves the evaluation out.
-    reading
-        How to read the file.
-    typed
-        The command itself, which the page shows.
     """
     check_alpha(alpha)
     reporting.check_path(output)
@@ -390,88 +405,12 @@ def report(
 
 
 @app.command
-def methods(
-    file: Path,
-    /,
-    *more: Path,
-    missing: Missing = "raise",
-    format: Format = "table",
-    reading: InputOptions | None = None,
-) -> None:
-    """Print every method: whether the log allows it, and if not, what is missing.
-
-    Example: cvstats methods losses.csv
-
-    Parameters
-    ----------
-    file
-        A log, or predictions with --loss.
-    more
-        Files of further models on the same evaluations: FILE, or NAME=FILE.
-    missing
-        Whether an evaluation that ended in an error is refused, or left out.
-    format
-        How to print.
-    reading
-        How to read the file.
-    """
-    table = recommend.methods(read_files([file, *more], reading, missing))
-    if format != "table":
-        show(format_result(table, format))
-        return
-    width = max(map(len, table.index)) + 2
-    for name, row in table.iterrows():
-        answer = f"yes: {row['target']}" if row["applies"] else f"no: {row['why_not']}"
-        show(indent(str(name), answer, width))
-    if suggestion := str(table.attrs["suggestion"]):
-        show("\n" + fill(suggestion, WIDTH))
-
-
-@app.command
-def diagnose(
-    file: Path,
-    /,
-    *more: Path,
-    missing: Missing = "raise",
-    format: Format = "table",
-    reading: InputOptions | None = None,
-) -> None:
-    """Print reasons to doubt the log, by code, and what to do about each.
-
-    Example: cvstats diagnose losses.csv --format markdown
-
-    Parameters
-    ----------
-    file
-        A log, or predictions with --loss.
-    more
-        Files of further models on the same evaluations: FILE, or NAME=FILE.
-    missing
-        Whether an evaluation that ended in an error is refused, or left out.
-    format
-        How to print.
-    reading
-        How to read the file.
-    """
-    table = diagnose_log(read_files([file, *more], reading, missing))
-    if format != "table":
-        show(format_result(table, format))
-        return
-    for row in table.to_dict("records"):
-        model = f"{row['model']}: " if row["model"] else ""
-        show(indent(row["code"], f"{model}{row['finding']} ({row['value']:.3g}).", 8))
-        show(indent("", row["advice"], 8))
-    if table.empty:
-        show("no diagnostic found anything")
-
-
-@app.command
 def convert(
     file: Path,
     output: Path,
     /,
     *,
-    missing: Missing = "raise",
+    missing: Annotated[Missing, Parameter(help=OPTIONS["missing"])] = "raise",
     reading: InputOptions | None = None,
 ) -> None:
     """Read a log or predictions of another tool, and save the loss log.
@@ -484,10 +423,6 @@ def convert(
         What to read.
     output
         What to write: .parquet, .csv, .jsonl, .nc or .zarr.
-    missing
-        Whether an evaluation that ended in an error is refused, or left out.
-    reading
-        How to read the file.
     """
     check_output(output, [file])
     log = read_files([file], reading, missing)
@@ -497,7 +432,7 @@ def convert(
 
 @app.command
 def completion(shell: Literal["bash", "zsh", "fish"], /, *, install: bool = False) -> None:
-    """Print the script that completes words in a shell, or install it.
+    """Print or install the shell-completion script.
 
     Example: eval "$(cvstats completion bash)"
 
@@ -514,3 +449,132 @@ def completion(shell: Literal["bash", "zsh", "fish"], /, *, install: bool = Fals
         print(f"wrote {app.install_completion(shell=shell)}; open a new {shell} to use it")
     else:
         print(app.generate_completion(shell=shell))
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def read_files(files: Sequence[Path], options: Any, missing: Missing = "raise") -> Any:
+    """Read the log of one file, or of several: then each holds a model, and may be NAME=FILE."""
+    given = {} if options is None else asdict(options)
+    given = {name: value for name, value in given.items() if value is not None}
+    predictions = given.get("prediction", [])
+    if len(predictions) == 1:
+        given["prediction"] = predictions[0]
+    if "positive" in given:
+        given["positive"] = number_or_text(given["positive"])
+    for name in ("metric", "filter"):
+        if "=" in given.get(name, ""):
+            given[name] = dict(part.split("=", 1) for part in given[name].split(",") if "=" in part)
+    named = [split_name(file) for file in files]
+    for _, path in named:
+        refuse_stream(path_of(path))
+        if not path.exists():
+            raise missing_file(path, len(predictions) > 0)
+    names = [name for name, _ in named]
+    plain = all(file == path for file, (_, path) in zip(files, named, strict=True))
+    own = plain and (len(files) == 1 or all(names_models(path) for _, path in named))
+    for name, path in named:
+        if names.count(name) > 1 and not own:
+            raise LogError(
+                f"two files are called {name!r}, and models are named after their files. Expected "
+                f"names: {name}1={path} …"
+            )
+    source: Any = {name: str(path) for name, path in named}
+    if own:  # models keep the names that the files give them
+        source = [str(path) for _, path in named] if len(files) > 1 else str(files[0])
+    log = read_log(source, format=given.pop("read_as", None), missing=missing, **given)
+    read_from = Path(source).name if isinstance(source, str) else type(source).__name__
+    if log.attrs.get("read_from") == read_from:  # a saved log was noted when it was made
+        note_unused_levels(log)
+        note_errored(log.attrs)
+        if copies := log.attrs.get("n_duplicates"):
+            warnings.warn(f"{count_of(copies, 'copy', 'copies')} of rows left out", stacklevel=2)
+    return log
+
+
+def names_models(path: Path) -> bool:
+    """Whether a file is of a kind that names its model: a log of inspect, or samples of lm_eval."""
+    return path.is_dir() or path.suffix == ".eval" or path.name.startswith("samples_")
+
+
+def missing_file(path: Path, after_prediction: bool) -> LogError:
+    """Word that a file does not exist."""
+    beside = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
+    repeat = " --prediction takes one column; repeat it for each model." if after_prediction else ""
+    return LogError(
+        f"there is no file {shortened(str(path))}. Expected a log, such as log.parquet."
+        f"{repeat}{nearest(path.name, beside)}"
+    )
+
+
+def note_unused_levels(log: Any) -> None:
+    """Warn of levels that no option names: without them the log is another one."""
+    for name in log.index.names if isinstance(log, (pd.Series, pd.DataFrame)) else ():
+        values = log.index.get_level_values(name)
+        if name not in LEVELS and values.nunique() < len(values):
+            warnings.warn(
+                f"the column {name!r} is not used. If it holds folds, sources or repetitions, "
+                f"name it by --fold, --source or --repetition.",
+                stacklevel=2,
+            )
+
+
+def note_errored(attrs: Mapping[Any, Any]) -> None:
+    """Warn of samples that were not read because of an error, in this epoch or another one."""
+    errored, gaps = attrs.get("n_errored", 0), attrs.get("n_incomplete", 0)
+    notes = [f"{count_of(errored, 'sample')} ended in an error"] if errored else []
+    notes += [f"{count_of(gaps, 'sample')} with a gap left out of every epoch"] if gaps else []
+    if notes:
+        warnings.warn("; ".join(notes), stacklevel=2)
+
+
+def note_dropped(number: int | None) -> None:
+    """Warn of evaluations that a result leaves out."""
+    if number:
+        left_out = f"{count_of(number, 'evaluation')} left out"
+        warnings.warn(f"{left_out}: the loss of a model is missing", stacklevel=2)
+
+
+def count_of(number: int, noun: str, plural: str = "") -> str:
+    """Write a number with its noun."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def number_or_text(word: str) -> str | float:
+    """Read a word as the number that it spells: labels of a table are numbers then."""
+    for kind in (int, float) if word.lstrip("+-.")[:1].isdigit() else ():
+        try:
+            return kind(word)
+        except ValueError:
+            continue
+    return word
+
+
+def split_name(file: Path) -> tuple[str, Path]:
+    """Split NAME=FILE; a file without a name gives its own to the model."""
+    name, equals, path = str(file).partition("=")
+    if not equals or os.path.exists(file):  # also of a name that no file can have
+        return file.stem, file
+    return name, Path(path)
+
+
+def title_of(files: Sequence[Path]) -> str:
+    """Name the files for the heading of a page."""
+    names = [split_name(file)[1].name for file in files]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def check_output(output: Path, files: Sequence[Path]) -> None:
+    """Raise if writing would replace a file that is read, by whatever path or link."""
+    target = output.resolve()
+    for file in (split_name(file)[1] for file in files):
+        if not file.exists():
+            continue  # reading says so
+        real = file.resolve()
+        inside = target.suffix == ".zarr" and real.is_relative_to(target)
+        if real == target or inside or (output.exists() and output.samefile(file)):
+            raise LogError(
+                f"{str(output)!r} is the file that is read, and writing would replace it. "
+                f"Expected another name for the output."
+            )

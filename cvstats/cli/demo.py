@@ -1,4 +1,4 @@
-"""``cvstats demo``: the intervals of two logs that ship, beside the usual ones."""
+"""``cvstats demo``: valid and conventional intervals of two logs that ship."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from cvstats import datasets
-from cvstats.cli.output import WIDTH, align, show
+from cvstats.cli.output import align, line_width, show
 from cvstats.comparisons.compare import compare
 from cvstats.describe import moments
 from cvstats.intervals.naive import naive
@@ -22,7 +22,7 @@ LOGS = {"diabetes": ("squared_error", "squared error"), "flights": ("brier", "Br
 
 
 def demo(*, alpha: float = 0.05) -> None:
-    """Show valid intervals of real models beside the usual ones.
+    """Compare valid with conventional intervals on two real data sets.
 
     Two cross-validation logs ship with the package. For each, print mean ± std over the folds,
     the naive interval, the valid interval, and every paired comparison of two models.
@@ -48,11 +48,11 @@ def describe_log(name: str, loss: str, loss_words: str, alpha: float) -> str:
     about = f"Loss: {loss_words}, smaller is better. Target: {log.attrs['target']}."
     return "\n\n".join(
         [
-            f"{head}\n{'=' * len(head)}\n{fill(about, WIDTH)}",
+            f"{head}\n{'=' * len(head)}\n{fill(about, line_width())}",
             interval_table(cells, usual, valid, alpha),
-            fill(interval_words(cells, usual, valid), WIDTH),
+            fill(interval_words(cells, usual, valid), line_width()),
             pair_table(pairs, alpha),
-            fill(pair_words(pairs, alpha), WIDTH),
+            fill(pair_words(pairs, alpha), line_width()),
         ]
     )
 
@@ -88,17 +88,18 @@ def interval_words(cells: pd.DataFrame, usual: pd.DataFrame, valid: pd.DataFrame
     size = f"{sizes.min():,}" + (f" or {sizes.max():,}" if sizes.max() > sizes.min() else "")
     ratio = float((valid["se"] / usual["se"]).mean())
     counted = (
-        f"the naive interval counts the {points:,} points {repetitions} times over, as "
-        f"{points * repetitions:,}, and is {ratio:.1f} times narrower than the valid one"
+        f"the naive interval treats the {points:,} points, each tested {repetitions} times, as "
+        f"{points * repetitions:,} independent ones, and is {ratio:.1f} times narrower than the "
+        f"valid one"
         if repetitions > 1
-        else "the naive interval has nearly the same limits, each point being tested once, but no "
-        "guarantee for what it claims to cover, the error of the algorithm"
+        else "the naive interval has nearly the same limits, as each point is tested once, but no "
+        "guarantee of covering its target, the error of the algorithm"
     )
     return (
-        f"How to read it: the std says how much folds of {size} points differ, not how well their "
-        f"mean is known; {counted}; the valid interval (wald) is for the average error, on "
-        f"new points drawn independently as these were, of the {folds * repetitions} fits made of "
-        f"each model."
+        f"How to read it: the std measures how much folds of {size} points differ, not the "
+        f"precision of their mean; {counted}; the valid interval (wald) is for the average error, "
+        f"on new points drawn independently as these were, of the {folds * repetitions} fits made "
+        f"of each model."
     )
 
 
@@ -124,8 +125,8 @@ def pair_words(pairs: pd.DataFrame, alpha: float) -> str:
     """Explain the table of comparisons."""
     significant = int((pairs["p_adjusted"] < alpha).sum())
     return (
-        f"How to read it: below 0 the first model has the smaller error, on the very same points; "
-        f"p allows for making {len(pairs)} comparisons (the intervals do not), and is below "
+        f"How to read it: below 0 the first model has the smaller error, on the same points; p is "
+        f"adjusted for {len(pairs)} comparisons (the intervals are not), and is below "
         f"{alpha:g} for {significant or 'none'} of them."
     )
 

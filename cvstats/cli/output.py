@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import shutil
 import sys
 from collections.abc import Sequence
 from textwrap import fill
@@ -17,7 +18,8 @@ from cvstats.formatting import result_frame, text_table, to_markdown
 from cvstats.scores import as_scores
 
 Format: TypeAlias = Literal["table", "json", "csv", "markdown"]
-WIDTH = 96
+WIDEST = 96
+"""So many letters of a line are easy to read."""
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """Characters that a terminal obeys, except tab and line break."""
 
@@ -44,8 +46,7 @@ def format_result(result: Any, format: Format, facts: Sequence[str] = ()) -> str
         return table.to_csv(index=not numbered, lineterminator="\n").removesuffix("\n")
     if format == "json":
         records = (table if numbered else table.reset_index()).to_dict("records")
-        everything = to_plain({**table.attrs, "rows": records})
-        return json.dumps(everything, indent=2, ensure_ascii=not is_unicode(sys.stdout))
+        return to_json({**table.attrs, "rows": records})
     rows, _ = text_table(table, None, "auto")
     counts = [f"{name} = {n:,.12g}" for name, n in table.attrs.items()
               if str(name).startswith("n_") and isinstance(n, (int, float))]  # fmt: skip
@@ -55,7 +56,7 @@ def format_result(result: Any, format: Format, facts: Sequence[str] = ()) -> str
         notes += [f"caution, {label}: {text}" for label, text in table.attrs["cautions"].items()]
     names = len(table.index.names)
     shown = [[" - ".join(row[:names]), *row[names:]] for row in rows]
-    return "\n".join([align(shown), "", *(fill(note, WIDTH) for note in notes)])
+    return "\n".join([align(shown), "", *(fill(note, line_width()) for note in notes)])
 
 
 def in_own_direction(result: Any) -> Any:
@@ -65,19 +66,43 @@ def in_own_direction(result: Any) -> Any:
     return as_scores(result) if one else result
 
 
+def line_width() -> int:
+    """Return the letters of a line: as many as fit the terminal, and not too many to read."""
+    return max(40, min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns))
+
+
 def align(rows: Sequence[Sequence[str]]) -> str:
-    """Join cells to lines: the first column to the left, the others to the right."""
+    """Join cells to lines: the first column to the left, the others to the right.
+
+    In a terminal, columns that do not fit follow below, each part with the first column.
+    """
     rows = [[" ".join(cell.split()) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
-        for row in rows
+    terminal = sys.stdout is not None and sys.stdout.isatty()
+    most = shutil.get_terminal_size().columns if terminal else sum(widths) + 2 * len(widths)
+    parts: list[list[int]] = [[]]
+    for at, width in enumerate(widths[1:], 1):
+        used = widths[0] + sum(widths[i] + 2 for i in parts[-1])
+        if parts[-1] and used + 2 + width > most:
+            parts.append([])
+        parts[-1].append(at)
+    return "\n\n".join(
+        "\n".join(
+            "  ".join([row[0].ljust(widths[0]), *(row[i].rjust(widths[i]) for i in part)]).rstrip()
+            for row in rows
+        )
+        for part in parts
     )
 
 
 def indent(name: str, text: str, width: int) -> str:
-    """Write text beside a name, all its lines below each other."""
-    return fill(text, WIDTH, initial_indent=name.ljust(width), subsequent_indent=" " * width)
+    """Write text next to a name, all its lines below each other."""
+    return fill(text, line_width(), initial_indent=name.ljust(width), subsequent_indent=" " * width)
+
+
+def to_json(value: Any) -> str:
+    """Write values as JSON; letters that the terminal lacks as escapes."""
+    return json.dumps(to_plain(value), indent=2, ensure_ascii=not is_unicode(sys.stdout))
 
 
 def is_unicode(stream: TextIO | None) -> bool:

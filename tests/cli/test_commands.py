@@ -132,7 +132,7 @@ def test_diagnose_tells_codes(capsys, files):
     assert "\nCVS020  12 of 12 sources occur in several folds" in out
     assert "clustered()" in out
     _, out, _ = run(capsys, "diagnose", files / "ridge.csv")
-    assert out == "no diagnostic found anything\n"
+    assert out == "no problems found\n"
     _, out, _ = run(capsys, "diagnose", files / "flights.csv", "--format", "csv")
     assert pd.read_csv(io.StringIO(out))["code"].tolist() == ["CVS015", "CVS020"]
     _, out, _ = run(capsys, "diagnose", files / "tiny.csv", "--format", "json")
@@ -205,9 +205,21 @@ def test_a_reader_who_leaves_ends_the_command_quietly(files):
     assert process.returncode == 141
 
 
+def test_summary_prints_the_sentences_and_cautions(capsys, files):
+    status, out, err = run(capsys, "summary", files / "log.csv")
+    assert (status, err) == (0, "")
+    assert out == f"{cvstats.summary(logged('diabetes'))}\n"
+    _, out, _ = run(capsys, "summary", files / "log.csv", "--format", "json")
+    expected = cvstats.summary(logged("diabetes"))
+    assert json.loads(out)["sentences"] == list(expected.sentences)
+    assert json.loads(out)["cautions"] == dict(expected.cautions)
+
+
 @pytest.mark.parametrize(
-    "command", ["interval", "compare", "report", "methods", "diagnose", "convert"]
-)
+    "command",
+    ["interval", "compare", "summary", "report", "methods", "diagnose", "convert", "best-set",
+     "equivalence", "power"],
+)  # fmt: skip
 def test_help_shows_an_example_and_how_to_read(capsys, monkeypatch, command):
     monkeypatch.setenv("COLUMNS", "100")
     status, out, _ = run(capsys, command, "--help")

@@ -113,7 +113,8 @@ def test_sentences_say_what_the_tables_show(shown, name):
     if name == "diabetes":
         ratio = float((wald["se"] / naive["se"]).mean())
         assert "folds of 44 or 45 points" in text
-        assert f"counts the 442 points 10 times over, as 4,420, and is {ratio:.1f} times" in text
+        assert "treats the 442 points, each tested 10 times, as 4,420 independent ones, and" in text
+        assert f"is {ratio:.1f} times narrower" in text
     else:
         assert "folds of 2,000 points" in text
         width = (naive["upper"] - naive["lower"]) / (wald["upper"] - wald["lower"])
@@ -216,8 +217,8 @@ def test_help_names_the_commands(arguments, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     assert cli.main(arguments) == 0
     out = capsys.readouterr().out
-    assert "Valid confidence intervals" in out
-    assert "Show valid intervals of real models beside the usual ones." in out
+    assert "Confidence intervals and comparisons" in out
+    assert "Compare valid with conventional intervals on two real data sets." in out
 
 
 def test_help_of_demo_tells_its_option(capsys):

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import sysconfig
+import time
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from tool_logs import LOGS
 
 import cvstats
 from cvstats import cli
+from cvstats.cli.output import align, indent
 from cvstats.errors import LogError
 
 COMMAND = str(Path(sysconfig.get_path("scripts")) / "cvstats")
@@ -259,3 +261,38 @@ def test_control_characters_of_messages(capsys, evil):
         status, out, err = told(capsys, *words)
         assert (status, out, err.count("\n")) == (2, "", 1)
         assert is_clean(err)
+
+
+@pytest.mark.process
+def test_the_package_is_a_command(saved):
+    words = [sys.executable, "-m", "cvstats", "interval", str(saved), "--format", "json"]
+    done = subprocess.run(words, capture_output=True, check=True)
+    assert len(json.loads(done.stdout)["rows"]) == 2
+
+
+@pytest.mark.process
+def test_ctrl_c_while_the_command_is_imported():
+    code = "import cvstats_command as c, sys; print(1, flush=True); sys.exit(c.main())"
+    root = Path(cvstats.__file__).parents[1]
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout.readline() == b"1\n"
+    time.sleep(0.05)  # pandas takes longer
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate()
+    assert (process.returncode, err) == (130, b"")
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80])
+def test_tables_and_sentences_fit_the_terminal(capsys, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    rows = [["model", *(f"column {k}" for k in range(9))], ["forest", *"123456789"]]
+    text = align(rows)
+    assert max(map(len, text.splitlines())) <= columns
+    assert sorted(text.split()) == sorted([*" ".join(sum(rows, [])).split(),
+                                           *["model", "forest"] * text.count("\n\n")])  # fmt: skip
+    assert max(map(len, indent("CVS001", "some words " * 30, 8).splitlines())) <= columns
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: False)
+    assert align(rows).count("\n") == 1  # what is read by another program has whole lines
