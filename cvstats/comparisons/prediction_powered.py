@@ -13,7 +13,7 @@ from cvstats.core.columns import Differences
 from cvstats.core.results import interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, is_number
-from cvstats.large.subsets import take_other_points
+from cvstats.log.align import take_other_points
 from cvstats.log.log import Log, Losses, Table
 from cvstats.log.read import read
 from cvstats.options import Missing, check_alpha

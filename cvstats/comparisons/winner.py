@@ -43,9 +43,8 @@ from cvstats.intervals import find_method, interval_names
 from cvstats.intervals._limits import OF_NORMAL_LIMITS, find_proportions, wilson
 from cvstats.intervals._method import Comparison
 from cvstats.large.frames import later
-from cvstats.large.subsets import take_flagged
 from cvstats.log.gaps import answer_cells
-from cvstats.log.log import Log, Losses, Table
+from cvstats.log.log import Log, Losses, Table, take_flagged
 from cvstats.log.read import is_dask_frame, read
 from cvstats.options import Missing, Rng, check_rng, seed_of
 

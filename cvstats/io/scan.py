@@ -17,8 +17,7 @@ from cvstats.errors import LogError
 from cvstats.io.arrow import ParquetFile, list_files
 from cvstats.io.paths import import_extra
 from cvstats.large import frames
-from cvstats.large.moments import Moments
-from cvstats.large.scanning import (
+from cvstats.large.frames import (
     Batch,
     Parts,
     added,
@@ -28,6 +27,7 @@ from cvstats.large.scanning import (
     part_of,
     whole_of,
 )
+from cvstats.large.moments import Moments
 from cvstats.log.columns import TableColumns
 from cvstats.loss_functions import LOSSES, losses
 from cvstats.loss_functions.label_counts import (

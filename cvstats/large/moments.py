@@ -36,7 +36,7 @@ from cvstats.large.cells import (
     turn_signs,
 )
 from cvstats.large.lazy import compute_cells, is_lazy
-from cvstats.log.align import aligned
+from cvstats.log.align import aligned, check_same_grid
 from cvstats.log.log import Labels, Log, Losses, hide_losses
 from cvstats.log.pandas import FrameLabels
 from cvstats.log.plain import from_plain, pack_labels, replacing, to_plain, unpack_labels
@@ -730,22 +730,6 @@ def match_models(one: Labels, two: Labels) -> IntArray:
     if isinstance(one, ArrayLabels) and isinstance(two, ArrayLabels):
         check_same_grid(one, two)
     return np.array([yours.index(model) for model in mine], dtype=np.int64)
-
-
-def check_same_grid(one: ArrayLabels, two: ArrayLabels) -> None:
-    """Refuse batches whose carried dimensions differ in order, size or labels."""
-    for dim in dict.fromkeys((*one.dims, *two.dims)):
-        mine, yours = (
-            pd.Index(labels.coords[dim].values) if dim in labels.coords and dim != "model" else None
-            for labels in (one, two)
-        )
-        alike = mine is yours if mine is None or yours is None else mine.equals(yours)
-        if one.dims != two.dims or one.sizes != two.sizes or not alike:
-            raise LogError(
-                f"the batches lie on different grids along {dim!r}: {one.dims} of sizes "
-                f"{one.sizes} and {two.dims} of sizes {two.sizes}. Expected the same carried "
-                f"dimensions and labels in each batch, in one order."
-            )
 
 
 def match_columns(one: Moments, two: Moments) -> tuple[IntArray, IntArray]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from functools import singledispatch
 from itertools import combinations
 from typing import Any
@@ -11,10 +12,14 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.core.design import LEVELS
+from cvstats.core.columns import LossColumns
+from cvstats.core.design import LEVELS, Design
 from cvstats.errors import MOST, LogError, listed, place, spelled, unpaired
 from cvstats.log import pandas as frames
 from cvstats.log import xarray as arrays
+from cvstats.log.log import Log
+from cvstats.log.sketches import as_index
+from cvstats.log.xarray import ArrayLabels
 
 EXPECTED = "Expected the same evaluations in both: the same points in the same folds."
 
@@ -424,3 +429,71 @@ def _(log: xr.DataArray) -> xr.DataArray:
 def _(log: xr.Dataset) -> xr.DataArray:
     gaps: xr.DataArray = every_pair(log.to_dataarray("model"))
     return gaps
+
+
+# --- batches of one log, and logs of other points -------------------------------------------------
+
+
+def check_same_grid(one: ArrayLabels, two: ArrayLabels) -> None:
+    """Refuse batches whose carried dimensions differ in order, size or labels."""
+    for dim in dict.fromkeys((*one.dims, *two.dims)):
+        mine, yours = (
+            pd.Index(labels.coords[dim].values) if dim in labels.coords and dim != "model" else None
+            for labels in (one, two)
+        )
+        alike = mine is yours if mine is None or yours is None else mine.equals(yours)
+        if one.dims != two.dims or one.sizes != two.sizes or not alike:
+            raise LogError(
+                f"the batches lie on different grids along {dim!r}: {one.dims} of sizes "
+                f"{one.sizes} and {two.dims} of sizes {two.sizes}. Expected the same carried "
+                f"dimensions and labels in each batch, in one order."
+            )
+
+
+IDENTITY = ("source", "point")
+"""Levels that name a point."""
+
+
+def take_other_points(log: Log, known: Log) -> Log:
+    """Leave out the points of one log that another one has, and order its models as in that.
+
+    Raises
+    ------
+    LogError
+        If the two name their points in different ways, have other models or lie on other grids, or
+        if no point is left.
+    """
+    named = [[name for name in IDENTITY if name in one.design.levels] for one in (log, known)]
+    if named[0] != named[1]:
+        raise LogError(
+            f"the logs name their points by different levels: {listed(map(repr, named[0]))} and "
+            f"{listed(map(repr, named[1]))}. Expected the same in both."
+        )
+    keep = ~points_of(log.design).isin(points_of(known.design))
+    if log.design.present is not None:
+        keep &= log.design.present
+    if not keep.any():
+        raise LogError(
+            "the judge has labelled no point besides those of people, so it cannot help. Expected "
+            "its losses of many more points. For those of people alone use holdout."
+        )
+    mine, yours = log.labels, known.labels
+    if isinstance(mine, ArrayLabels) and isinstance(yours, ArrayLabels):
+        check_same_grid(yours, mine)
+    models = partners(list(yours.models), list(mine.models))
+    tables = log.panels
+    order = np.empty(tables.width, dtype=np.int64)
+    for model, at in enumerate(models):
+        order[yours.columns(model)] = mine.columns(at)
+    moved = LossColumns(tuple(tables.column(int(j), 0, log.design.size)[:, None] for j in order))
+    return replace(
+        log, design=replace(log.design, present=keep, facts={}), panels=moved, labels=yours
+    )
+
+
+def points_of(design: Design) -> pd.MultiIndex:
+    """List the points of all rows by the levels that name them."""
+    levels = [design.levels[name] for name in IDENTITY if name in design.levels]
+    return pd.MultiIndex.from_arrays(
+        [as_index(level.labels).take(level.block(0, design.size)) for level in levels]
+    )

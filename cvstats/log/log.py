@@ -525,3 +525,13 @@ class Log:
             doubt |= Caution.UNUSED_LEVEL
         doubt |= doubts_of_metric(self.noted)
         return doubt | Caution.ONE_EACH if has_one_loss_per_split(self.design) else doubt
+
+
+def take_flagged(table: Table, flag: str) -> Table:
+    """Keep the one model that a column marks; of a Dataset the one of each carried cell."""
+    if isinstance(table, xr.Dataset):
+        return table.isel(model=table[flag].argmax("model")).drop_vars(flag)
+    frame: Any = table
+    kept: pd.DataFrame = frame[frame[flag]].drop(columns=flag)
+    kept.attrs = dict(table.attrs)
+    return kept
