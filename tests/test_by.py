@@ -12,10 +12,11 @@ from grouped_logs import log_of, random_rows
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import only_row, with_counts
+from statsmodels.stats.multitest import multipletests
 from strategies import ARRAYS, frames
 
 import cvstats
-from cvstats import plans
+from cvstats import LogError, plans
 from cvstats.core.cautions import Caution
 from cvstats.log.groups import Groups
 from cvstats.log.read import read
@@ -338,16 +339,92 @@ def test_sources_are_ignored_only_in_the_parts_that_have_several():
     assert list(found["caution"]) == ["", "sources ignored", "sources ignored"]
 
 
-def test_comparisons_for_each_label_are_intervals_of_differences():
-    index = pd.MultiIndex.from_arrays(
-        [np.arange(40) % 4, np.arange(40) // 20, np.arange(40)], names=["fold", "source", "point"]
+def sites(binary=False, seed=0):
+    """Three models in four folds, on points of three sites."""
+    n = np.arange(180)
+    index = pd.MultiIndex.from_arrays([n % 4, n % 3, n], names=["fold", "site", "point"])
+    losses = np.random.default_rng(seed).random((180, 3)) ** [1.0, 1.2, 2.0]
+    return pd.DataFrame((losses > 0.4) * 1.0 if binary else losses, index, list("abc"))
+
+
+COMPARED = {
+    "holm": {},
+    "bh": {"reference": "a", "adjust": "bh"},
+    "max-t": {"adjust": "max-t", "rng": 0, "n_draws": 500},
+    "none": {"adjust": None, "method": "corrected_t"},
+    "clustered": {"method": "clustered", "options": {"by": "fold"}},
+    "union": {"method": "union"},
+    "one-sided": {"alternative": "less"},
+}
+
+
+@pytest.mark.parametrize("binary", [False, True])
+@pytest.mark.parametrize("case", COMPARED)
+def test_comparisons_for_each_label(case, binary):
+    log, options = sites(binary), COMPARED[case]
+    found = with_counts(log.cvci.compare(by="site", **options))
+    assert found.index.names == ["site", "model", "other"]
+    parts = {k: log.xs(k, level="site").cvci.compare(**options) for k in (0, 1, 2)}
+    wanted = pd.concat({k: with_counts(part) for k, part in parts.items()}, names=["site"])
+    if case in ("holm", "bh", "clustered", "union", "one-sided"):
+        method = {"holm": "holm", "bh": "fdr_bh"}[options.get("adjust", "holm")]
+        wanted["p_adjusted"] = multipletests(wanted["p_value"], method=method)[1]
+    pd.testing.assert_frame_equal(found, wanted[list(found)], rtol=1e-12, check_dtype=False)
+
+
+def test_comparisons_for_each_label_in_every_container():
+    log = sites()
+    table = log.cvci.compare(by="site", reference="a")
+    one = log["b"].cvci.compare(log["a"].sample(frac=1, random_state=1), by="site", adjust=None)
+    pd.testing.assert_frame_equal(one, table.loc[[(k, "b", "a") for k in (0, 1, 2)], list(one)])
+    array = log.droplevel(["fold", "site"]).to_xarray().to_array("model")
+    array = array.assign_coords(
+        {k: ("point", log.index.get_level_values(k)) for k in ("fold", "site")}
     )
-    log = pd.DataFrame(np.random.default_rng(0).random((40, 2)), index=index, columns=["a", "b"])
-    words = r"compare\(\) has no option 'by'. .* log.cvci.difference\(\).cvci.wald\(by='source'\)"
+    grid = xr.concat([array, array**2], "lat")
+    found = grid.cvci.compare(by="site", reference="a")
+    assert found["difference"].dims == ("pair", "site", "lat")
+    for lat, losses in enumerate((log, log**2)):
+        wanted = losses.cvci.compare(by="site", reference="a")
+        for (k, model, _), row in wanted.iterrows():
+            ours = found.isel(lat=lat).sel(site=k).isel(pair=["b", "c"].index(model))
+            for name in ("difference", "se", "lower", "upper", "p_value"):
+                assert float(ours[name]) == pytest.approx(row[name], rel=1e-10)
+    together = np.sort(multipletests(found["p_value"].values.ravel(), method="holm")[1])
+    np.testing.assert_allclose(np.sort(found["p_adjusted"].values.ravel()), together)
+    plain = log.droplevel("fold")
+    halves = [
+        cvstats.Moments.of_log(half, pairs=True, by="site") for half in (plain[:90], plain[90:])
+    ]
+    streamed = (halves[0] + halves[1]).compare(by="site")
+    pd.testing.assert_frame_equal(streamed, plain.cvci.compare(by="site"), rtol=1e-11)
+    gaps = log.copy()
+    gaps.iloc[[3, 10, 77], 1] = np.nan
+    dropped = gaps.cvci.compare(by="site", missing="drop", adjust=None)
+    alone = pd.concat(
+        [gaps.xs(k, level="site").cvci.compare(missing="drop", adjust=None) for k in (0, 1, 2)]
+    )
+    np.testing.assert_allclose(dropped["se"], alone["se"], rtol=1e-12)
+
+
+def test_what_comparisons_for_each_label_refuse():
+    log = sites()
+    with pytest.raises(LogError, match="no level 'sites'.* Perhaps you meant 'site'"):
+        log.cvci.compare(by="sites")
+    mixed = log[(log.index.get_level_values("site") > 0) | (log.index.get_level_values("fold") < 1)]
+    words = r"2 of 3 parts.*chooses wald here and holdout for the first.* of one kind"
+    with pytest.raises(LogError, match=words):
+        mixed.cvci.compare(by="site")
+    lazy = log.droplevel("fold").to_xarray().to_array("model").chunk(point=40)
+    with pytest.raises(LogError, match=r"this log is lazy, and by='site'.*log\.compute\(\)"):
+        lazy.cvci.compare(by="site")
+    words = (
+        r"equivalence\(\) has no option 'by'. .* log.cvci.difference\(\).cvci.wald\(by='source'\)"
+    )
     with pytest.raises(TypeError, match=words):
-        log.cvci.compare(by="source")
+        log.cvci.equivalence(by="site", margin=0.1)
     with pytest.raises(TypeError, match="wald.. has no option 'alhpa'.* you meant 'alpha'"):
         log.cvci.wald(alhpa=0.1)
-    table = log.cvci.difference().cvci.wald(by="source")
-    alone = log.xs(1, level="source").cvci.compare(method="wald")
-    assert table["se"].iloc[1] == pytest.approx(alone["se"].item())
+    table = log.cvci.difference(reference="a").cvci.wald(by="site")
+    ours = log.cvci.compare(by="site", reference="a", method="wald")
+    np.testing.assert_allclose(table["se"], ours["se"])

@@ -26,8 +26,10 @@ from cvstats.intervals._recommend import recommend_method
 from cvstats.large.lazy import compare_lazily, has_lazy_losses
 from cvstats.log.align import aligned, same_facts
 from cvstats.log.gaps import answer_cells, dropped
+from cvstats.log.groups import Groups, answer_groups
 from cvstats.log.log import Log, Losses
 from cvstats.log.read import MISSING, read
+from cvstats.log.stacking import label_stacked_pairs
 
 Pairs: TypeAlias = list[tuple[Hashable, Hashable]]
 Options: TypeAlias = Mapping[str, Any] | None
@@ -78,6 +80,7 @@ def compare_pairs(
     missing: str,
     run: PairRun,
     *,
+    by: str | None = None,
     levels: Sequence[str] = (),
     all_pairs: bool = False,
     example: PairRun | None = None,
@@ -86,22 +89,65 @@ def compare_pairs(
 ) -> Any:
     """Run a comparison on pairs of models, now or once lazy losses are computed.
 
-    ``levels`` are those that the interval of the differences was asked for by name.
-    ``all_pairs`` says that all pairs are needed besides those that are asked for, and ``example``
-    is a quicker comparison whose result has the same form. ``finish`` adds to the result in memory
-    what all pairs and carried cells decide together. ``reads_losses`` says that all losses of a
-    carried cell are needed at once, also where they are lazy.
+    ``by`` is the level for each of whose labels to do so, and ``levels`` are those that the
+    interval of the differences was asked for by name. ``all_pairs`` says that all pairs are needed
+    besides those that are asked for, and ``example`` is a quicker comparison whose result has the
+    same form. ``finish`` adds to the result in memory what all pairs and carried cells decide
+    together. ``reads_losses`` says that all losses of a carried cell are needed at once, also
+    where they are lazy.
     """
     check_one_partner(other, reference)
     if has_lazy_losses(losses, other):
+        if by is not None:
+            raise LogError(
+                f"this log is lazy, and by={by!r} compares the parts of a log in memory. Load it "
+                f"first: log.compute()."
+            )
         choose = partial(choose_pairs, reference=reference)
         return compare_lazily(
             losses, other, choose, run, missing=missing, levels=levels, every=all_pairs,
             example=example, reads_losses=reads_losses,
         )  # fmt: skip
-    log, pairs, differences = read_pairs(losses, other, reference, missing, levels)
+    log, pairs, differences = read_pairs(losses, other, reference, missing, levels, by)
+    labels = [] if by is None else Groups(log, by).labels
+    if by is not None:
+        run = partial(compare_parts, by, labels, run)
     result = answer_cells(log, run, differences)
-    return log.label_pairs(pairs, result if finish is None else finish(result))
+    result = result if finish is None else finish(result)
+    if by is not None:
+        return label_stacked_pairs(log, (by, labels), pairs, result)
+    return log.label_pairs(pairs, result)
+
+
+def compare_parts(
+    by: str, labels: Sequence[Hashable], run: PairRun, log: Log, differences: Differences
+) -> Result:
+    """Run a comparison on the part of a log for each label of a level."""
+    found: list[Result] = []
+
+    def compare_part(part: Log) -> Result:
+        pairs = differences
+        if log.cells is None:
+            if part.cells is not None:
+                part = replace(part.cells.rows(), complete=part.complete)
+            pairs = replace(differences, losses=part.panels)
+        result = run(part, pairs)
+        found.append(result)
+        first, own = (part.attrs["interval_method"] for part in (found[0], result))
+        if first != own:
+            raise LogError(
+                f"compare chooses {own} here and {first} for the first part. Expected parts of "
+                f"one kind, or one method for all of them by method=."
+            )
+        return result
+
+    result = answer_groups(by, labels, compare_part, None, log)
+    attrs = {
+        name: fact
+        for name, fact in result.attrs.items()
+        if all(part.attrs.get(name) == fact for part in found)
+    }
+    return replace(result, attrs=attrs)
 
 
 def read_pairs(
@@ -110,12 +156,13 @@ def read_pairs(
     reference: Hashable,
     missing: str,
     levels: Sequence[str] = (),
+    by: str | None = None,
 ) -> tuple[Log, Pairs, Differences]:
     """Pair the models of one log, or each of them with its partner in another log."""
     check_one_partner(other, reference)
     if other is not None:
-        return read_two_logs(losses, other, missing, levels)
-    log = read(losses, missing=missing, levels=levels)
+        return read_two_logs(losses, other, missing, levels, by)
+    log = read(losses, missing=missing, levels=levels, by=by)
     pairs, left, right = choose_pairs(log, reference)
     columns = model_columns(log)
     return log, pairs, Differences(
@@ -124,13 +171,13 @@ def read_pairs(
 
 
 def read_two_logs(
-    one: Losses, two: Losses, missing: str, levels: Sequence[str]
+    one: Losses, two: Losses, missing: str, levels: Sequence[str], by: str | None
 ) -> tuple[Log, Pairs, Differences]:
     """Pair each model of one log with its partner in another."""
     checked_choice("missing", missing, MISSING)
     facts = same_facts(one, two)
-    first = replace(read(one, levels=levels), noted=facts)
-    second = read(aligned(one, two), levels=levels)
+    first = replace(read(one, levels=levels, by=by), noted=facts)
+    second = read(aligned(one, two), levels=levels, by=by)
     both = LossColumns((*first.panels.tables, *second.panels.tables))
     log = replace(first, panels=both, other=second.labels)
     if missing == "drop":

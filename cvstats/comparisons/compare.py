@@ -75,6 +75,7 @@ def compare(
     alpha: float = 0.05,
     n_draws: int = 10_000,
     rng: Rng = None,
+    by: str | None = None,
     missing: Missing = "raise",
 ) -> Any:
     r"""Test whether models differ, on paired losses.
@@ -128,6 +129,9 @@ def compare(
         For ``"max-t"``, how many draws from the joint distribution.
     rng : int or numpy.random.Generator, optional
         For ``"max-t"``, the seed of these draws; ``attrs["seed"]`` is the one that was used.
+    by : str, optional
+        A level (or coordinate) of a log in memory: one comparison for each of its labels, by one
+        method for all. ``"holm"`` and ``"bh"`` count the pairs of all labels together.
     missing : {"raise", "drop"}, optional
         Whether a NaN loss is an error, or leaves the evaluation out for all models.
 
@@ -136,10 +140,10 @@ def compare(
     DataFrame or Dataset
         ``difference``, ``se``, ``lower``, ``upper`` in the unit of the loss, ``statistic``,
         ``p_value``, with several comparisons ``p_adjusted``, then what the method adds and
-        ``caution``. A frame is indexed by ``(model, other)``; an array has a dimension
-        ``pair`` with these coordinates. A method without a standard error gives its own
-        limits, NaN for ``se``, and a p-value if it has a test. Of losses of 0 and 1,
-        ``attrs["test"]`` names the test.
+        ``caution``. A frame is indexed by ``(model, other)``, with ``by`` by ``(label, model,
+        other)``; an array has a dimension ``pair`` with these coordinates. A method without a
+        standard error gives its own limits, NaN for ``se``, and a p-value if it has a test. Of
+        losses of 0 and 1, ``attrs["test"]`` names the test.
 
     Raises
     ------
@@ -256,9 +260,9 @@ def compare(
         ask = partial(
             compare, reference=reference, method=method, options=options, alternative=alternative,
             adjust=adjust, anytime=anytime, tightest_at=tightest_at, alpha=alpha,
-            n_draws=n_draws, rng=rng,
+            n_draws=n_draws, rng=rng, by=by,
         )  # fmt: skip
-        return later(losses, ask, other=other, pairs=True, missing=missing)
+        return later(losses, ask, other=other, pairs=True, levels=(by,), missing=missing)
     lazy = has_lazy_losses(losses, other)
     across = adjust in ("holm", "bh")  # all carried cells together
     run = partial(
@@ -267,7 +271,7 @@ def compare(
         n_draws=n_draws, seed=seed_of(rng) if adjust == "max-t" else 0, tightest_at=looked_at,
     )  # fmt: skip
     table = compare_pairs(
-        losses, other, reference, missing, run, all_pairs=adjust == "max-t",
+        losses, other, reference, missing, run, by=by, all_pairs=adjust == "max-t",
         levels=levels_of_options(method, given),
         example=partial(run, n_draws=min(n_draws, DRAWS_OF_EXAMPLE)),
         finish=partial(adjust_tests, adjust=adjust) if across else None,

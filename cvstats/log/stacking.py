@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from functools import singledispatch
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+from numpy.typing import NDArray
 
 from cvstats.core.results import Result
 from cvstats.log.log import Attrs, Labels, Log, Table
@@ -22,6 +24,38 @@ Axis = tuple[str, Sequence[Hashable]]
 def label_stacked(log: Log, axes: Sequence[Axis], result: Result) -> Table:
     """Label a result that holds, for each combination of labels, a number for each column."""
     return stacked(log.labels, axes, *log.completed(result))
+
+
+def label_stacked_pairs(
+    log: Log, axis: Axis, pairs: Sequence[tuple[Hashable, Hashable]], result: Result
+) -> Any:
+    """Label a result that holds, for each label, a number for each pair of models."""
+    name, labels = axis
+    if not isinstance(log.labels, (FrameLabels, ArrayLabels)):
+        raise TypeError(f"no way to stack the labels of {type(log.labels).__name__}")
+    result, attrs = log.completed(result)
+    if isinstance(log.labels, FrameLabels):
+        every = [pair for _ in labels for pair in pairs]
+        table = log.labels.pairs(every, result, attrs)
+        first = pd.Index(list(labels), name=name, tupleize_cols=False).repeat(len(pairs))
+        levels = [first, *(table.index.get_level_values(i) for i in range(2))]
+        return table.set_axis(pd.MultiIndex.from_arrays(levels), axis=0)
+    shape = log.labels
+    wider = ArrayLabels(
+        shape.models, (name, *shape.dims),
+        {**shape.coords, name: pd.Index(list(labels), name=name, tupleize_cols=False)},
+        (len(labels), *shape.sizes),
+        None if shape.model_dim is None else shape.model_dim + 1, shape.units,
+    )  # fmt: skip
+
+    def by_pair(values: NDArray[Any]) -> NDArray[Any]:
+        """Put the pairs before the labels."""
+        return values.reshape(len(labels), len(pairs), -1).swapaxes(0, 1).reshape(-1)
+
+    columns = {key: by_pair(values) for key, values in result.columns.items()}
+    return wider.pairs(
+        pairs, replace(result, columns=columns, caution=by_pair(result.caution)), attrs
+    )
 
 
 @singledispatch
