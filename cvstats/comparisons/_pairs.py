@@ -26,7 +26,7 @@ from cvstats.intervals._recommend import recommend_method
 from cvstats.large.lazy import compare_lazily, has_lazy_losses
 from cvstats.log.align import aligned, same_facts
 from cvstats.log.gaps import answer_cells, dropped
-from cvstats.log.groups import Groups, answer_groups
+from cvstats.log.groups import DifferentGroups, Groups, answer_groups
 from cvstats.log.log import Log, Losses
 from cvstats.log.read import MISSING, read
 from cvstats.log.stacking import label_stacked_pairs
@@ -126,11 +126,9 @@ def compare_parts(
     found: list[Result] = []
 
     def compare_part(part: Log) -> Result:
-        pairs = differences
-        if log.cells is None:
-            if part.cells is not None:
-                part = replace(part.cells.rows(), complete=part.complete)
-            pairs = replace(differences, losses=part.panels)
+        if part.design.by is not None:
+            raise DifferentGroups("models are compared in one group at a time.")
+        pairs = differences if log.cells is not None else replace(differences, losses=part.panels)
         result = run(part, pairs)
         found.append(result)
         first, own = (part.attrs["interval_method"] for part in (found[0], result))
@@ -141,7 +139,7 @@ def compare_parts(
             )
         return result
 
-    result = answer_groups(by, labels, compare_part, None, log)
+    result = answer_groups(by, labels, compare_part, log)
     attrs = {
         name: fact
         for name, fact in result.attrs.items()
