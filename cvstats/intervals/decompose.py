@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Moments, mean_and_squares
 from cvstats.core.design import LEVELS
-from cvstats.core.folds import fold_level, fold_levels
+from cvstats.core.folds import fold_level, fold_levels, repetition_level
 from cvstats.core.results import Result
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, checked_level, is_several, listed, spelled
@@ -30,12 +30,10 @@ from cvstats.intervals.quadratic import (
     BIASES,
     ESTIMATORS,
     Components,
-    average_columns,
     estimate_components,
-    split_repetitions,
 )
 from cvstats.large.frames import later
-from cvstats.log.groups import Groups, stack
+from cvstats.log.groups import DifferentGroups, Groups, stack
 from cvstats.log.log import Log, Losses, Table
 from cvstats.log.read import is_dask_frame, read
 from cvstats.log.stacking import Axis
@@ -52,22 +50,27 @@ def compute_components(
 ) -> Result:
     """Average the estimates over the repetitions."""
     cells = log.moments(fold_levels(log.design))
-    parts = [estimate_components(part, fold_weights) for part in split_repetitions(cells)]
-    columns: dict[str, NDArray[Any]] = {**average_columns([part.to_columns() for part in parts])}
-    caution = np.zeros(len(parts[0].mean), dtype=np.int64)
+    repeated = repetition_level(log.design)
+    part, splits = estimate_components(cells.within(repeated), fold_weights), cells.over(repeated)
+    found = {name: splits.average(values) for name, values in part.to_columns().items()}
+    missing = np.isnan(splits.average(part.mean))
+    caution = np.zeros(missing.shape, dtype=np.int64)
     if rho is not None or gamma is not None:
-        spread = np.mean([part.spread for part in parts], axis=0)
-        columns |= assume_gamma(columns, spread, rho, gamma)
+        found |= assume_gamma(found, splits.average(part.spread), rho, gamma)
         caution |= Caution.ASSUMED_GAMMA
-    caution[np.isnan(parts[0].mean)] = Caution.NO_LOSSES
-    size = np.ones(len(parts[0].mean), dtype=np.int64)
-    columns |= {
-        "n_points": parts[0].points * size,
-        "n_folds": parts[0].folds * size,
-        "n_repetitions": len(parts) * size,
+    caution[missing] = Caution.NO_LOSSES
+    counts = {
+        "n_points": splits.first(part.points), "n_folds": splits.first(part.folds),
+        "n_repetitions": splits.number(),
+    }  # fmt: skip
+    columns: dict[str, NDArray[Any]] = {
+        name: np.broadcast_to(values, missing.shape).reshape(-1)
+        for name, values in {**found, **counts}.items()
     }
     words = "; ".join(f"{name}: {BIASES[name]}" for name in ESTIMATORS)
-    return Result("decompose", columns, caution, {"fold_weights": fold_weights, "bias": words})
+    return Result(
+        "decompose", columns, caution.reshape(-1), {"fold_weights": fold_weights, "bias": words}
+    )
 
 
 @LogMethod(
@@ -80,6 +83,7 @@ def compute_components(
     reference=BENGIO,
     plan="repeated_k_fold",
     takes_metrics="averaged",
+    groups_at_once=True,
 ).computed_by(compute_components)
 def decompose(
     losses: Losses,
@@ -211,6 +215,8 @@ def decompose(
         return decompose_independent(losses, independent, fold_weights, missing)
 
     def run(log: Log) -> Result:
+        if axis is not None and log.design.by is not None:
+            raise DifferentGroups("assumed values are stacked within each group.")
         parts = [
             decompose.record.run(
                 log, rho=value, gamma=gamma, fold_weights=fold_weights, independent=None
@@ -352,13 +358,17 @@ def decompose_logs(logs: Sequence[Moments], fold_weights: str) -> Result:
     """
     logs = [found.about(logs[0].origin) for found in logs]
     parts = [
-        [estimate_components(part, fold_weights) for part in split_repetitions(found)]
+        estimate_components(
+            found.within([name for name in found.levels if name == "repetition"]), fold_weights
+        )
         for found in logs
     ]
-    flat = [part for log in parts for part in log]
-    found = average_columns([log_mean(log) for log in parts])
-    theta = variance_of_one([np.stack([part.mean for part in log]) for log in parts])
-    h, s2 = (float(np.mean([getattr(part, name) for part in flat])) for name in ("h", "s2"))
+    found = average_logs(parts)
+    theta = variance_of_one([part.mean for part in parts])
+    h, s2 = (
+        float(np.concatenate(each).mean())
+        for each in zip(*((part.h, part.s2) for part in parts), strict=True)
+    )
     within, between = found["sigma2_minus_omega"], found["omega_minus_gamma"]
     gamma = theta - h * within - s2 * between  # theta = gamma + S2 (omega - gamma) + H (…)
     omega = gamma + between
@@ -370,20 +380,21 @@ def decompose_logs(logs: Sequence[Moments], fold_weights: str) -> Result:
     return add_counts(columns, parts, fold_weights)
 
 
-def log_mean(parts: Sequence[Components]) -> dict[str, FloatArray]:
-    """Average over the repetitions of a log what each of them shows."""
-    return average_columns([part.to_columns() for part in parts])
+def average_logs(parts: Sequence[Components]) -> dict[str, FloatArray]:
+    """Average over the repetitions of each log, and then over logs, what each of them shows."""
+    each = [part.to_columns() for part in parts]
+    return {name: np.mean([found[name].mean(axis=0) for found in each], axis=0) for name in each[0]}
 
 
 def add_counts(
-    columns: dict[str, NDArray[Any]], parts: Sequence[Sequence[Components]], fold_weights: str
+    columns: dict[str, NDArray[Any]], parts: Sequence[Components], fold_weights: str
 ) -> Result:
     """Append the counts, of one log; their mean where the logs differ."""
     width = np.ones(len(columns["theta"]), dtype=np.int64)
     counts = {
-        "n_points": [log[0].points for log in parts],
-        "n_folds": [log[0].folds for log in parts],
-        "n_repetitions": [len(log) for log in parts],
+        "n_points": [part.points[0, 0] for part in parts],
+        "n_folds": [part.folds[0, 0] for part in parts],
+        "n_repetitions": [len(part.points) for part in parts],
     }
     for name, numbers in counts.items():
         one = float(np.mean(numbers))
@@ -471,7 +482,7 @@ def decompose_source_logs(found: Moments, fold_weights: str) -> Result:
 
     ``sigma2``, ``omega`` and ``gamma`` are means over sources, and over pairs of them.
     """
-    parts = [[estimate_components(part, fold_weights)] for part in found.groups(found.levels[0])]
+    parts = [estimate_components(part, fold_weights) for part in found.groups(found.levels[0])]
     each = by_source(found)
     k = len(each.size)
     v = each.size / each.size.sum() if fold_weights == "size" else np.full(k, 1 / k)
@@ -481,7 +492,7 @@ def decompose_source_logs(found: Moments, fold_weights: str) -> Result:
     omega = (v**2 * (1 - each.inverse)) @ each.omega
     own = np.einsum("k,kkw->w", v**2, each.covariance)
     columns: dict[str, NDArray[Any]] = {
-        **average_columns([log_mean(log) for log in parts]),
+        **average_logs(parts),
         "sigma2": each.sigma2.mean(axis=0), "omega": each.omega.mean(axis=0),
         "gamma": total / (k * (k - 1)), "theta": theta,
         "part_sigma2": sigma, "part_omega": omega, "part_gamma": theta - own,

@@ -6,18 +6,17 @@ nothing to do with the nesting of a search for hyper-parameters.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import Moments
-from cvstats.core.design import Design
-from cvstats.core.folds import count_cells, covers_all_points, repetition_level
-from cvstats.core.results import Result, interval
-from cvstats.core.types import FloatArray, MaskArray
+from cvstats.core.design import SPLIT, Design
+from cvstats.core.folds import count_cells, covers_all_points, repetition_level, tally
+from cvstats.core.results import Result, flag, interval
+from cvstats.core.types import FloatArray, IntArray
 from cvstats.intervals._method import BATES, IntervalMethod
+from cvstats.log.groups import points_by_group
 from cvstats.log.log import Log
 from cvstats.options import Missing
 
@@ -75,6 +74,7 @@ def nested_folds(design: Design) -> str | None:
     made_for=("outer",),
     recognized_by="folds held out while the others are cross-validated (level 'outer')",
     takes_metrics="averaged",
+    groups_at_once=True,
 )
 def nested_cv(
     log: Log,
@@ -178,59 +178,41 @@ def nested_cv(
     place_of = {label: code for code, label in enumerate(cells.labels[at_fold])}
     held = np.array([place_of.get(label, -1) for label in cells.labels[at_outer]])
     is_outer = held[cells.codes[:, at_outer]] == cells.codes[:, at_fold]
-    splits = log.design.splits()
-    n_points = splits.points or int(splits.rows.max())
-    n_folds = log.design.number("outer")
-    if len(cells.levels) == 3:
-        n_folds = count_folds_of_first(cells, at_outer)
-    n_repetitions = log.design.number("repetition")
+    repeated = repetition_level(log.design)
+    pairs = cells.over((*repeated, "outer"))
+    n_folds = cells.over(repeated).first(pairs.within(repeated).number())
+    n_repetitions, n_points = cells.over(repeated).number(), points_by_group(log)
+    if n_points is None:
+        splits = tally(log.design, *SPLIT)
+        n_points = np.maximum.reduceat(splits.count, splits.starts).astype(np.int64)[:, None]
     factor = correction_factor(bias_correction, n_folds)
-    outer, inner = select_cells(cells, is_outer), select_cells(cells, ~is_outer)
-    pairs = tuple(level for level in cells.levels if level != "fold")
-    e_out, e_in = outer.over(pairs), inner.over(pairs)  # the same repetitions and folds, in order
+    outer, inner = cells.take(is_outer), cells.take(~is_outer)
+    e_out, e_in = outer.over(pairs.levels), inner.over(pairs.levels)  # the same, in order
     n_j = e_out.count[:, None]
-    a = (e_in.mean - e_out.mean) ** 2  # Algorithm 1
-    b = e_out.m2 / ((n_j - 1) * n_j)
-    mse: FloatArray = a.mean(axis=0) - b.mean(axis=0)  # (10)
+    a = e_out.average((e_in.mean - e_out.mean) ** 2)  # Algorithm 1
+    mse = a - e_out.average(e_out.m2 / ((n_j - 1) * n_j))  # (10)
     ncv, cv = inner.over(()), outer.over(())
-    lowest = ncv.m2[0] / (ncv.count[0] - 1) / n_points  # squared standard error of naive CV
+    lowest = ncv.m2 / (ncv.count[:, None] - 1) / n_points  # squared standard error of naive CV
     wanted = (n_folds - 1) / n_folds * mse
     variance = np.clip(wanted, lowest, n_folds * lowest)
-    bias = factor * (ncv.mean[0] - cv.mean[0])  # (15)
-    caution = np.where(variance != wanted, int(Caution.BOUNDED), 0)
-    if n_repetitions < ENOUGH:
-        caution |= int(Caution.FEW_REPETITIONS)
-    if n_points < FEW_POINTS:
-        caution |= int(Caution.FEW_POINTS)
+    bias = factor * (ncv.mean - cv.mean)  # (15)
+    caution = flag(Caution.BOUNDED, variance != wanted)
+    caution = caution | flag(Caution.FEW_REPETITIONS, n_repetitions < ENOUGH)
+    caution = caution | flag(Caution.FEW_POINTS, n_points < FEW_POINTS)
     extra = {
-        "err_ncv": ncv.location[0], "err_cv": cv.location[0], "bias": bias, "mse_raw": mse,
+        "err_ncv": ncv.location, "err_cv": cv.location, "bias": bias, "mse_raw": mse,
         "n_points": n_points, "n_folds": n_folds, "n_repetitions": n_repetitions,
     }  # fmt: skip
     return interval(
-        "nested_cv", ncv.mean[0] - bias, variance, origin=cells.origin, alpha=alpha, extra=extra,
-        caution=caution.astype(np.int64), attrs={"bias_correction": str(bias_correction)},
+        "nested_cv", ncv.mean - bias, variance, origin=cells.origin, alpha=alpha, extra=extra,
+        caution=caution, attrs={"bias_correction": str(bias_correction)},
     )  # fmt: skip
 
 
-def select_cells(moments: Moments, rows: MaskArray) -> Moments:
-    """Keep some cells."""
-    return replace(
-        moments, codes=moments.codes[rows], count=moments.count[rows],
-        mean=moments.mean[rows], m2=moments.m2[rows],
-    )  # fmt: skip
-
-
-def correction_factor(bias_correction: str | None, k: int) -> float:
+def correction_factor(bias_correction: str | None, k: IntArray) -> FloatArray | float:
     """How often the difference of inner and outer error is taken off."""
     if bias_correction is None:
         return 0.0
     rate = (k - 2) / k
     # (15) of the paper takes the bias to fall like 1/m; its code an exponent of 1.5
     return 1 + (rate if bias_correction == "paper" else rate**1.5)
-
-
-def count_folds_of_first(found: Moments, level: int) -> int:
-    """Count the folds of the first repetition; each may call its folds anew."""
-    at = found.levels.index("repetition")
-    first = found.codes[:, at] == found.codes[0, at]
-    return len(np.unique(found.codes[first, level]))

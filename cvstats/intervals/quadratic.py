@@ -21,7 +21,7 @@ from cvstats.core.cells import Moments
 from cvstats.core.design import Design
 from cvstats.core.folds import fold_levels
 from cvstats.core.results import Result, interval
-from cvstats.core.types import FloatArray
+from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError
 from cvstats.intervals._method import GERAS, IntervalMethod
 from cvstats.intervals._requirements import several_folds
@@ -43,15 +43,15 @@ BIASES = {
 
 @dataclass(frozen=True, eq=False)
 class Components:
-    """What one partition shows of the variance; arrays have a number for each column.
+    """What partitions show of the variance: a row for each, a number for each column.
 
     ``mean`` is relative to ``origin``, ``within`` is W, ``between`` is D, ``spread`` the sample
     variance of the fold means and
     ``theta_a`` the sum of ``v_k^2 var_k / n_k``; ``even`` says that all ``v_k`` are equal.
     """
 
-    h: float
-    s2: float
+    h: FloatArray
+    s2: FloatArray
     origin: FloatArray
     mean: FloatArray
     within: FloatArray
@@ -59,23 +59,26 @@ class Components:
     spread: FloatArray
     products: FloatArray
     theta_a: FloatArray
-    even: bool
-    folds: int
-    points: int
+    even: MaskArray
+    folds: IntArray
+    points: IntArray
 
     def theta(self, number: int) -> FloatArray:
         """Compute an estimator of Table 2 or section 5 of Geras and Sutton, for any fold sizes."""
         floor = self.h * self.within
         if number == 1:
             return (self.origin + self.mean) ** 2
-        if number == 3 and self.even:
-            return self.spread / self.folds  # the same, and never below zero by rounding
-        factor = {2: -(1 - self.s2), 3: self.s2, 4: 0.0, 5: 1 + self.s2}[number]
-        return floor if factor == 0 else floor + factor * self.between
+        if number == 4:
+            return floor
+        factor = {2: -(1 - self.s2), 3: self.s2, 5: 1 + self.s2}[number]
+        found = floor + factor * self.between
+        if number == 3:  # the same, and never below zero by rounding
+            found = np.where(self.even, self.spread / self.folds, found)
+        return found
 
     def to_columns(self) -> dict[str, FloatArray]:
         """List what this partition shows, raw, by the names that users see."""
-        if self.points == self.folds:
+        if (self.points == self.folds).any():
             raise refuse_single_points(self)
         return {
             "sigma2_minus_omega": self.within,
@@ -96,57 +99,47 @@ class Components:
         )
 
 
-def estimate_components(part: Moments, fold_weights: str = "size") -> Components:
-    """Compute the components of one partition with at least two folds.
+def estimate_components(parts: Moments, fold_weights: str = "size") -> Components:
+    """Compute the components of partitions with at least two folds, each a group of cells.
 
     Where every fold holds one point (leave-one-out), W and D are undefined and NaN, and so is
     what rests on them.
     """
-    n_k, k = part.count, len(part.count)
-    n = n_k.sum()
-    v = n_k / n if fold_weights == "size" else np.full(k, 1 / k)
-    s2, h, g = float((v**2).sum()), float((v**2 / n_k).sum()), float((v / n_k).sum())
-    shifted = part.mean - part.mean[0]  # equal means then vary by exactly zero
-    mean = v @ shifted
-    spread = ((shifted - shifted.mean(axis=0)) ** 2).sum(axis=0) / (k - 1)
-    weighted = v @ (shifted - mean) ** 2
-    nothing = np.full_like(mean, np.nan)
-    within = part.m2.sum(axis=0) / (n - k) if n > k else nothing
+    n_k, k = parts.count[:, None], parts.number()
+    n = parts.sum(n_k)
+    v = n_k / parts.repeat(n) if fold_weights == "size" else 1 / parts.repeat(k) + 0 * n_k
+    s2, h, g = parts.sum(v**2), parts.sum(v**2 / n_k), parts.sum(v / n_k)
+    first = parts.first(parts.mean)
+    shifted = parts.mean - parts.repeat(first)  # equal means then vary by exactly zero
+    mean = parts.sum(v * shifted)
+    weighted = parts.sum(v * (shifted - parts.repeat(mean)) ** 2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        variances = part.m2 / (n_k - 1)[:, None]
+        within = np.where(n > k, parts.sum(parts.m2) / (n - k), np.nan)
+        theta_a = parts.sum(v**2 / n_k * (parts.m2 / (n_k - 1)))
+    middle = parts.first(parts.location) + mean
     return Components(
         h=h,
         s2=s2,
-        origin=part.origin,
-        mean=part.mean[0] + mean,
+        origin=parts.origin,
+        mean=first + mean,
         within=within,
         between=(weighted - (g - h) * within) / (1 - s2),
-        spread=spread,
-        products=((part.location[0] + mean) ** 2 - v**2 @ part.location**2) / (1 - s2),
-        theta_a=(v**2 / n_k) @ variances if n_k.min() > 1 else nothing,
-        even=bool((v == v[0]).all()),
+        spread=parts.mean_and_squares()[1] / (k - 1),
+        products=(middle**2 - parts.sum(v**2 * parts.location**2)) / (1 - s2),
+        theta_a=np.where(parts.sum(n_k == 1) > 0, np.nan, theta_a),
+        even=parts.sum(v != parts.repeat(parts.first(v))) == 0,
         folds=k,
-        points=int(n),
+        points=n.astype(np.int64),
     )
 
 
 def refuse_single_points(part: Components) -> LogError:
     """Explain that folds of one point leave nothing to tell points and folds apart."""
     return LogError(
-        f"every one of the {part.folds:,} folds holds one point (leave-one-out), so variance "
-        f"within folds cannot be separated from variance between them. Expected folds of two or "
-        f"more points. Use wald, or quadratic(estimator='theta_3')."
+        f"every one of the {part.folds.flat[0]:,} folds holds one point (leave-one-out), so "
+        f"variance within folds cannot be separated from variance between them. Expected folds of "
+        f"two or more points. Use wald, or quadratic(estimator='theta_3')."
     )
-
-
-def average_columns(found: Sequence[Mapping[str, FloatArray]]) -> dict[str, FloatArray]:
-    """Average each column over several parts."""
-    return {name: np.mean([part[name] for part in found], axis=0) for name in found[0]}
-
-
-def split_repetitions(cells: Moments) -> list[Moments]:
-    """Split a log into its repetitions."""
-    return cells.groups("repetition") if "repetition" in cells.levels else [cells]
 
 
 def check_bias(options: Mapping[str, Any]) -> None:
@@ -189,6 +182,7 @@ def one_partition(design: Design) -> str | None:
     reference=GERAS,
     plan="k_fold",
     takes_metrics="averaged",
+    groups_at_once=True,
 )
 def quadratic(
     log: Log,
@@ -279,27 +273,27 @@ def quadratic(
     True
     """
     # Estimate theta by name or by the bias that was asked for.
-    cells = log.moments(fold_levels(log.design)[-1:])
-    part = estimate_components(cells, fold_weights)
+    part = estimate_components(log.moments(fold_levels(log.design)[-1:]), fold_weights)
     single = part.points == part.folds
-    caution = np.zeros(len(part.mean), dtype=np.int64)
+    caution = np.zeros(part.mean.shape, dtype=np.int64)
     df = None
     if bias is not None:
         raw, used = part.with_bias(bias), "bias"
     else:
         raw, used = part.theta(int(estimator[-1])), estimator
-    if np.isnan(raw).all() and single:
+    if (single[:, 0] & np.isnan(raw).all(axis=1)).any():
         raise refuse_single_points(part)
     variance = raw
-    if used in ("theta_2", "theta_3", "theta_5") and not single:
+    if used in ("theta_2", "theta_3", "theta_5"):
         # The floor replaces a negative estimate only: theta_3 stays V_b / K.
-        variance = np.where(raw < 0, part.h * part.within, raw)
-        caution[raw < 0] |= Caution.CLAMPED
+        below = ~single & (raw < 0)
+        variance = np.where(below, part.h * part.within, raw)
+        caution[below] |= Caution.CLAMPED
     if used == "theta_3":
         df = part.folds - 1
     if used == "theta_1" or (bias is not None and abs(sum(bias) + 1) > 1e-12):
         caution |= Caution.MEAN_DOMINATED
-    extra: dict[str, FloatArray | float] = {} if df is None else {"df": df}
+    extra: dict[str, FloatArray | IntArray] = {} if df is None else {"df": df}
     extra |= {"variance_raw": raw, "n_points": part.points, "n_folds": part.folds}
     attrs: dict[str, str | float | int] = {"fold_weights": fold_weights, "estimator": used}
     attrs["bias"] = BIASES[estimator] if bias is None else format_bias(bias)
