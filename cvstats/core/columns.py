@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -63,7 +64,7 @@ class LossColumns:
 
     tables: tuple[Table, ...]
 
-    @property
+    @cached_property
     def width(self) -> int:
         """Number of columns of all tables together."""
         return sum(table.shape[1] for table in self.tables)

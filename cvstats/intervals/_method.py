@@ -178,7 +178,10 @@ class Method:
         """Refuse options that no log could make right."""
         if "alpha" in options:
             check_alpha(options["alpha"])
-        check_choices(options, self.choices)
+        given = {
+            name: value for name, value in options.items() if value is not self.options.get(name)
+        }
+        check_choices(given, self.choices)
         if self.level_option is not None and self.level_option in options:
             given = options[self.level_option]
             if self.takes_two_levels and isinstance(given, (tuple, list)):
