@@ -351,7 +351,8 @@ COMPARED = {
     "holm": {},
     "bh": {"reference": "a", "adjust": "bh"},
     "max-t": {"adjust": "max-t", "rng": 0, "n_draws": 500},
-    "none": {"adjust": None, "method": "corrected_t"},
+    "none": {"adjust": None, "method": "corrected_t", "options": {"train_size": 90}},
+    "within-fold": {"method": "wald", "options": {"variance": "within-fold"}},
     "clustered": {"method": "clustered", "options": {"by": "fold"}},
     "union": {"method": "union"},
     "one-sided": {"alternative": "less"},
@@ -366,7 +367,7 @@ def test_comparisons_for_each_label(case, binary):
     assert found.index.names == ["site", "model", "other"]
     parts = {k: log.xs(k, level="site").cvci.compare(**options) for k in (0, 1, 2)}
     wanted = pd.concat({k: with_counts(part) for k, part in parts.items()}, names=["site"])
-    if case in ("holm", "bh", "clustered", "union", "one-sided"):
+    if case not in ("max-t", "none"):
         method = {"holm": "holm", "bh": "fdr_bh"}[options.get("adjust", "holm")]
         wanted["p_adjusted"] = multipletests(wanted["p_value"], method=method)[1]
     pd.testing.assert_frame_equal(found, wanted[list(found)], rtol=1e-12, check_dtype=False)
@@ -428,3 +429,19 @@ def test_what_comparisons_for_each_label_refuse():
     table = log.cvci.difference(reference="a").cvci.wald(by="site")
     ours = log.cvci.compare(by="site", reference="a", method="wald")
     np.testing.assert_allclose(table["se"], ours["se"])
+
+
+def test_differences_that_are_rounding_in_some_group():
+    """One group after the other, as each alone: twins and copies with another rounding."""
+    log = sites()
+    log["b"] = np.where(log.index.get_level_values("site") == 1, log["a"] + 1e-17, log["b"])
+    log["c"] = np.where(log.index.get_level_values("site") == 2, log["a"] * (1 + 1e-16), log["c"])
+    found = log.cvci.compare(by="site", adjust=None)
+    alone = pd.concat([log.xs(k, level="site").cvci.compare(adjust=None) for k in (0, 1, 2)])
+    for name in ("difference", "se", "p_value", "caution"):
+        assert found[name].tolist() == alone[name].tolist()
+    runs = pd.concat([sites(), sites(seed=1)], keys=[0, 1], names=["repetition"]).droplevel("fold")
+    twice = runs.cvci.compare(by="site", adjust=None)
+    alone = pd.concat([runs.xs(k, level="site").cvci.compare(adjust=None) for k in (0, 1, 2)])
+    np.testing.assert_allclose(twice["se"], alone["se"], rtol=1e-12)
+    assert twice.attrs["interval_method"] == alone.attrs["interval_method"] == "holdout"

@@ -127,7 +127,8 @@ def compare_parts(
 
     def compare_part(part: Log) -> Result:
         if part.design.by is not None:
-            raise DifferentGroups("models are compared in one group at a time.")
+            found[:] = [run(part, differences)]
+            return found[0]
         pairs = differences if log.cells is not None else replace(differences, losses=part.panels)
         result = run(part, pairs)
         found.append(result)
@@ -318,6 +319,12 @@ def reads_lazy_losses(method: str | None, options: Mapping[str, Any]) -> bool:
 
 def default_method(log: Log) -> str:
     """Name the interval for differences: what `interval` chooses, if it has differences."""
+    if log.design.by is not None:
+        groups = Groups(replace(log, design=replace(log.design, by=None)), log.design.by)
+        names = {default_method(groups.part(at)) for at in groups.kinds()}
+        if len(names) > 1:
+            raise DifferentGroups("the groups are compared by different methods.")
+        return names.pop()
     try:
         method = recommend_method(log)[0]
     except LogError:  # nothing fits: the error of holdout or wald says what is missing
@@ -331,12 +338,23 @@ def difference_interval(
     """Compute the interval of differences on which a comparison is based.
 
     Of ``"tango"``, whose limits are put in later, it is the one for the points of this design.
+
+    Raises
+    ------
+    DifferentGroups
+        If the log has groups, and these have to be computed one after the other: for averages
+        over repetitions, for losses of 0 and 1, and where differences may be rounding.
     """
+    grouped = log.design.by is not None
+    if grouped and (method in (UNION, "tango") or not log.in_memory or log.zero_one().any()):
+        raise DifferentGroups("counts and limits of each model are of one group at a time.")
     chosen = default_method(log) if method is None else method
     if method == "tango":
         chosen = "holdout" if count_folds(log.design) == 1 else "wald"
     repetitions = log.design.number("repetition")
     if chosen == "holdout" and repetitions > 1:
+        if grouped:
+            raise DifferentGroups("points are averaged in one group at a time.")
         find_method("holdout").require(log.design)
         points = average_repetitions(log)
         means = Differences(points.panels, differences.left, differences.right)
@@ -491,6 +509,10 @@ def zero_rounding_noise(base: Result, log: Log, differences: Differences | None 
     rounding as well is zero then. Limits that are not made of standard errors stay.
     """
     estimate, se = base.columns["estimate"], base.columns["se"]
+    if log.design.by is not None:
+        if ((se > 0) & (se <= SUSPECT * np.fmax(largest_first_loss(log), np.abs(estimate)))).any():
+            raise DifferentGroups("rounding is looked for in one group at a time.")
+        return base
     spread = se * np.sqrt(int(log.design.splits().rows.max()))
     tiny = (spread > 0) & (spread <= ALWAYS_ROUNDING * np.abs(estimate))
     equal = np.zeros_like(tiny)

@@ -46,6 +46,7 @@ from cvstats.intervals._stability import DIFFERENCES, OF_INTERVAL
 from cvstats.large.frames import later
 from cvstats.large.lazy import adjust_lazily, has_lazy_losses
 from cvstats.log.align import against, every_pair, facts_of_differences, subtracted
+from cvstats.log.groups import DifferentGroups
 from cvstats.log.log import Log, Losses
 from cvstats.log.read import is_dask_frame, read
 from cvstats.options import Alternative, Missing, Rng, check_rng, seed_of, whole_number
@@ -307,12 +308,17 @@ def compute_comparison(
 
     ``tightest_at`` is None where the limits are those of one look.
     """
+    grouped = log.design.by is not None
+    if grouped and (tightest_at is not None or adjust == "max-t"):
+        raise DifferentGroups("looks and maxima are of one group at a time.")
     if tightest_at is not None:
         return compute_anytime(
             log, differences, method=method, options=options, alpha=alpha, tightest_at=tightest_at
         )
     base = difference_interval(log, differences, method, options, alpha)
     result = replace(compute_tests(base, alternative=alternative, alpha=alpha), method="compare")
+    if grouped:  # of losses other than 0 and 1
+        return result
     result = apply_tests(
         result, find_discordance(log, differences, base), method=method, adjust=adjust,
         alternative=alternative, alpha=alpha,
