@@ -113,25 +113,18 @@ def read_csv(path: Path, usual: str = ",", text: TextOptions | None = None) -> p
     )
     if isinstance(table.index, pd.MultiIndex) or not table.index.equals(pd.RangeIndex(len(table))):
         raise LogError(f"the rows of {path.name} are longer than its header. Expected as many.")
-    kinds = "iuf" if has_padded_numbers(path) else "f"
+    kinds = "iuf" if text.thousands or has_padded_numbers(path) else "f"
     whole = [at for at in range(table.shape[1]) if is_whole(table.iloc[:, at], kinds)]
     if whole:
         written = pd.read_csv(path, usecols=whole, dtype=str, **options)
-        if text.thousands or text.decimal:
-            written = written.apply(plain_numbers, text=text)
-        spellings = {name: written[name] for name in written if has_spellings(written[name])}
+        found = {name: find_spellings(written[name], text) for name in written}
+        spellings = {name: labels for name, labels in found.items() if labels is not None}
         if spellings:
             table.attrs[SPELLINGS] = spellings
     row_names = [name for name in table.columns if str(name).startswith("Unnamed: ")]
     if len(row_names) == 1 and table.columns[0] == row_names[0]:
         table = table.set_index(row_names[0]).rename_axis(None)  # as R and pandas write it
     return table
-
-
-def plain_numbers(column: pd.Series, text: TextOptions) -> pd.Series:
-    """Write numbers without marks of thousands, and with a decimal point."""
-    without = column.str.replace(text.thousands, "", regex=False) if text.thousands else column
-    return without.str.replace(text.decimal or ".", ".", regex=False)
 
 
 def separator_of(head: bytes, usual: str) -> str:
@@ -152,11 +145,23 @@ def is_whole(column: pd.Series, kinds: str) -> bool:
     return kind in kinds and (kind != "f" or bool((column.dropna() % 1 == 0).all()))
 
 
-def has_spellings(text: pd.Series) -> bool:
-    """Whether as numbers some labels would merge (``1`` and ``1e0``), or lose zeros (``01``)."""
-    labels = pd.Series(text.dropna().unique(), dtype=str)
+def find_spellings(column: pd.Series, text: TextOptions) -> pd.Series | None:
+    """Keep labels as text that as numbers would merge (``1``, ``1e0``) or lose zeros (``01``).
+
+    Separators of thousands have three digits behind them: ``01.02.2024`` and ``1.0`` have none.
+    """
+    labels = pd.Series(column.dropna().unique(), dtype=str)
+    if text.thousands:
+        mark = re.escape(text.thousands)
+        if labels.str.contains(rf"{mark}(?!\d{{3}}(?!\d))", regex=True).any():
+            return column
+        labels = labels.str.replace(text.thousands, "", regex=False)
+        column = column.str.replace(text.thousands, "", regex=False)
+    labels = labels.str.replace(text.decimal or ".", ".", regex=False)
     padded = labels.str.match(r"[+-]?0\d")
-    return bool(padded.any()) or pd.to_numeric(labels).nunique() < len(labels)
+    merged = pd.to_numeric(labels).nunique() < len(labels)
+    kept = column.str.replace(text.decimal or ".", ".", regex=False)
+    return kept if merged or padded.any() else None
 
 
 # --- JSON -----------------------------------------------------------------------------------------

@@ -101,3 +101,17 @@ def test_copies_in_several_files_and_of_samples_add_up(tmp_path):
     splits = {"test_score": [1.0], "fit_time": [0.1]}
     with pytest.raises(LogError, match="format='cross_validate' has none"):
         cvstats.read_log(splits, drop_duplicates=True)
+
+
+@pytest.mark.parametrize(
+    "labels", [["1.0", "10", "2.0", "20"], ["01.02.2024", "1.02.2024", "03.02.2024", "04.02.2024"]]
+)
+def test_separators_of_thousands_are_those_of_numbers_and_not_of_labels(tmp_path, labels):
+    path = tmp_path / "log.csv"
+    rows = [
+        f"{label};{loss}" for label, loss in zip(labels, ["1.000", "2", "3,5", "4"], strict=True)
+    ]
+    path.write_text("\n".join(["point;loss", *rows]))
+    log = cvstats.read_log(path, decimal=",", thousands=".")
+    assert log.index.tolist() == labels
+    assert log.tolist() == [1000, 2, 3.5, 4]
