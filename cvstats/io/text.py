@@ -104,8 +104,9 @@ def read_csv(path: Path, usual: str = ",", text: TextOptions | None = None) -> p
     separator = separator_of(head, ";" if usual == "," and text.decimal == "," else usual)
     options: dict[str, Any] = {
         "sep": separator, "keep_default_na": False, "na_values": ["", "NA", "NaN", "nan"],
-        "encoding": encoding,
+        "encoding": encoding, "skipinitialspace": f"{separator} ".encode() in head,
     }  # fmt: skip
+    refuse_same_names(path, options)
     # pandas reads thousands with its default parser only.
     numbers = {"thousands": text.thousands} if text.thousands else EXACT
     table: pd.DataFrame = pd.read_csv(
@@ -113,10 +114,12 @@ def read_csv(path: Path, usual: str = ",", text: TextOptions | None = None) -> p
     )
     if isinstance(table.index, pd.MultiIndex) or not table.index.equals(pd.RangeIndex(len(table))):
         raise LogError(f"the rows of {path.name} are longer than its header. Expected as many.")
+    table.columns = table.columns.str.strip()
     kinds = "iuf" if text.thousands or has_padded_numbers(path) else "f"
     whole = [at for at in range(table.shape[1]) if is_whole(table.iloc[:, at], kinds)]
     if whole:
         written = pd.read_csv(path, usecols=whole, dtype=str, **options)
+        written.columns = table.columns[whole]
         found = {name: find_spellings(written[name], text) for name in written}
         spellings = {name: labels for name, labels in found.items() if labels is not None}
         if spellings:
@@ -125,6 +128,18 @@ def read_csv(path: Path, usual: str = ",", text: TextOptions | None = None) -> p
     if len(row_names) == 1 and table.columns[0] == row_names[0]:
         table = table.set_index(row_names[0]).rename_axis(None)  # as R and pandas write it
     return table
+
+
+def refuse_same_names(path: Path, options: Mapping[str, Any]) -> None:
+    """Refuse two columns of one name: pandas would call the second one ``a.1``."""
+    header = pd.read_csv(path, header=None, nrows=1, dtype=str, **options).iloc[0]
+    names = [name.strip() for name in header if isinstance(name, str)]
+    again = next((name for name in names if names.count(name) > 1), None)
+    if again is not None:
+        raise LogError(
+            f"two columns of {path.name} are called {again!r}. Expected different names. Rename "
+            f"one of them."
+        )
 
 
 def separator_of(head: bytes, usual: str) -> str:

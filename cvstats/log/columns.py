@@ -68,13 +68,14 @@ def find_columns(
         If a column is missing, occurs twice, or is a level and a value at once.
     """
     taken = {*values, *(column for column in named.values() if column is not None), model}
-    if model is None and single and MODEL in known and MODEL not in taken:
-        model = MODEL
+    if model is None and single:
+        model = own_column(MODEL, [name for name in known if name not in taken])
+    free = [name for name in known if name not in {*taken, model}]
     levels = {
-        level: level if column is None else column
+        level: own_column(level, free) if column is None else column
         for level, column in named.items()
-        if column is not None or (level in known and level not in {*taken, model})
     }
+    levels = {level: column for level, column in levels.items() if column is not None}
     roles = [*values] if model is None else [*values, model]
     for column in (*roles, *levels.values()):
         if column not in known:
@@ -93,6 +94,14 @@ def find_columns(
     if model is not None and not single:
         raise LogError("model= and several columns in loss= both name models. Expected one.")
     return TableColumns(tuple(values), levels, model, single)
+
+
+def own_column(level: str, free: Sequence[Hashable]) -> Hashable | None:
+    """Find the column of a level's own name, or the only one that is so called in capitals."""
+    alike = [name for name in free if isinstance(name, str) and name.strip().lower() == level]
+    if level in alike:
+        return level
+    return alike[0] if len(alike) == 1 else None
 
 
 def no_levels(known: Sequence[Hashable], call: str) -> LogError:
@@ -147,6 +156,7 @@ def set_level_index(frame: pd.DataFrame, values: Sequence[Hashable]) -> pd.DataF
     found = find_columns(
         list(frame.columns), list(dict.fromkeys(values)), dict.fromkeys(LEVELS), single=False
     )
+    frame = frame.rename(columns={column: level for level, column in found.levels.items()})
     if not isinstance(frame.index, pd.RangeIndex) or frame.index.name is not None:
         return frame.set_index(list(found.levels), append=True) if found.levels else frame
     put = [*found.levels, *unnamed_labels(frame, found)]

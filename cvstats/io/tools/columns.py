@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
 import pandas as pd
 
 from cvstats.core.design import LEVELS
-from cvstats.errors import LogError, nearest
+from cvstats.errors import LogError, listed, nearest, plainly
 from cvstats.io.text import NESTED, SPELLINGS
 from cvstats.io.tidy import (
     LOSS,
@@ -25,6 +26,12 @@ from cvstats.metrics import METRICS
 
 USUAL = (PREDICTION, "prediction", "pred", "oof_pred")
 """What a column of predictions is called where the caller names none."""
+FACTS = re.compile(
+    r"n|n-?(train|test|samples|obs)|(train|test|batch)-size|seed|random-state|weights?"
+    r"|((fit|train|training|test|score|predict|run|wall|cpu)-?)?time(-(s|ms|sec|seconds))?"
+    r"|runtime|duration|elapsed|seconds|timestamp"
+)
+"""How columns are named that hold numbers of a fit, or of a point, and no losses of a model."""
 MOST = 12
 """How many columns a message names."""
 
@@ -57,7 +64,8 @@ def level_columns(
 ) -> pd.DataFrame:
     """Take levels and the names of models out of a table; ``values`` are other things.
 
-    Columns named much like a level that was not named stay; ``attrs["unnamed"]`` lists them.
+    Columns named much like a level that was not named stay; ``attrs["unnamed"]`` lists them, and
+    ``attrs["taken"]`` all columns that are here.
     """
     used = list(dict.fromkeys(name for name in values if name is not None))
     found = find_columns(
@@ -71,7 +79,7 @@ def level_columns(
     spellings: Mapping[str, pd.Series] = table.attrs.get(SPELLINGS, {})
     labels = {to: spellings.get(name, table[name]) for to, name in names.items()}
     out = pd.DataFrame(labels, copy=False)
-    out.attrs["unnamed"] = unnamed
+    out.attrs |= {"unnamed": unnamed, "taken": list(names.values())}
     return out
 
 
@@ -149,8 +157,10 @@ def loss_columns(
     """Read a table whose other columns are losses, one for each model."""
     if options.loss is not None:
         raise LogError(f"the column of the truth is not known. {call_to_type(table)}")
-    used = {*out.columns, *options.levels.values(), options.model}
-    others = [str(name) for name in table.columns if name not in used]
+    used = {*out.columns, *out.attrs["taken"]}
+    every = [str(name) for name in table.columns if name not in used]
+    others = [name for name in every if not FACTS.fullmatch(plainly(name))]
+    facts = [name for name in every if name not in others]
     if options.prediction is not None or not others or not set(LEVELS) & set(out.columns):
         raise LogError(f"no column of losses was found. {call_to_type(table)}")
     text = [name for name in others if not pd.api.types.is_numeric_dtype(table[name])]
@@ -159,7 +169,13 @@ def loss_columns(
             f"the column {text[0]!r} does not hold numbers, and so not losses: the first is "
             f"{str(table[text[0]].iloc[0])[:40]!r}. {call_to_type(table)}"
         )
-    return model_columns(out, table, others, LOSS)
+    found = model_columns(out, table, others, LOSS)
+    if not facts:
+        return found
+    return replace(found, note=(
+        f"left out was what is named as a fact and not as a model: {listed(map(repr, facts))}. To "
+        f"take it for a model, name all: cvstats.as_log(frame, loss=[{others[0]!r}, …])"
+    ))  # fmt: skip
 
 
 def model_columns(

@@ -209,6 +209,7 @@ def scores(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     metric = [] if options.wanted is None else [options.wanted]
     require_columns(flat, metric, "table with this metric=")
     out = level_columns(flat, options, list(metric))
+    taken = out.attrs["taken"]
     out = out[[name for name in out if name in (*SPLIT_LEVELS, MODEL)]]
     split = next((name for name in SPLITS if name in flat), None)
     if not {"repetition", "fold", "sample"} & set(out.columns):
@@ -218,7 +219,7 @@ def scores(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
                 "'fold' or 'split', or its name: repetition='run'."
             )
         out = add_split_levels(out, flat[split])
-    used = {*LEVELS, *options.levels.values(), MODEL, options.model, split}
+    used = {*LEVELS, *taken, MODEL, split}
     others = metric or [str(name) for name in flat.columns if name not in used]
     others = [name for name in others if pd.api.types.is_numeric_dtype(flat[name])]
     if not others:
