@@ -29,6 +29,7 @@ from cvstats.core.suggestions import renaming, unused
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, plainly
 from cvstats.facts import LogFacts
+from cvstats.formatting import SentenceTable
 from cvstats.intervals import find_method, interval_names
 from cvstats.intervals._stability import LARGEST_RATIO, repeats_folds, repetition_ratio
 from cvstats.intervals.bootstrap import INTERPOLATES, apparent_error, out_of_bag_error
@@ -190,7 +191,19 @@ def list_findings(facts: LogFacts) -> pd.DataFrame:
         for finding in check.find(facts)
     ]
     columns = ["code", "finding", "model", "value", "advice"]
-    return pd.DataFrame(rows, columns=columns).astype({"value": float})
+    return FindingTable(pd.DataFrame(rows, columns=columns).astype({"value": float}))
+
+
+class FindingTable(SentenceTable):
+    """The table of `diagnose`: each finding, and what to do about it."""
+
+    def list_sentences(self) -> Iterator[tuple[str, str]]:
+        """Yield the finding and the advice of each row."""
+        for row in self.to_dict("records"):
+            model = f"{row['model']}: " if row["model"] else ""
+            number = "" if np.isnan(row["value"]) else f" ({row['value']:.3g})"
+            yield row["code"], f"{model}{row['finding'].removesuffix('.')}{number}."
+            yield "", row["advice"]
 
 
 def report_worst(

@@ -52,9 +52,19 @@ def describe_measured(
     points = design.splits().points
     if design.scores or points is None:
         return ""
+    return write_measured(
+        method, points, binary, wilson, grouped=design.has("source"), metric=bool(design.metric)
+    )
+
+
+@cache
+def write_measured(
+    method: str, points: int, binary: bool | None, wilson: bool, *, grouped: bool, metric: bool
+) -> str:
+    """Write what was measured of a method at the number of points nearest to that of a log."""
     rows = [
         min(found, key=lambda row: distance(row["n"], points))
-        for found in by_population(method, design, binary, wilson=wilson)
+        for found in by_population(method, binary, wilson, grouped=grouped, metric=metric)
     ]
     if not rows:
         return ""
@@ -77,7 +87,7 @@ def describe_measured(
 
 
 def by_population(
-    method: str, design: Design, binary: bool | None, *, wilson: bool
+    method: str, binary: bool | None, wilson: bool, *, grouped: bool, metric: bool
 ) -> Iterator[list[Row]]:
     """Gather the rows of a method by population, of those that are like a log."""
     study = read_figures()
@@ -91,8 +101,8 @@ def by_population(
         usual = asked[0]["options"]
     asked = [row for row in asked if row["options"] == usual]
     for population in study["populations"]:
-        kind, grouped = population["kind"], population["design"] in GROUPED
-        if grouped != design.has("source") or (kind == "score") != bool(design.metric):
+        kind = population["kind"]
+        if (population["design"] in GROUPED) != grouped or (kind == "score") != metric:
             continue
         if (population["design"] == "ordered") != (method == "ordered"):
             continue

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from math import floor, log10
+from textwrap import fill
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -310,6 +311,42 @@ def format_value(value: Any, column: str, decimals: int | None, digits: Digits) 
     if column in UNIT or digits != "auto":
         return f"{number:,.{decimals}f}"
     return f"{number:,.0f}" if number == int(number) and abs(number) < 1e9 else f"{number:.4g}"
+
+
+class SentenceTable(pd.DataFrame):
+    """A table of sentences, which are wrapped when it is printed; parts of it are plain frames."""
+
+    @property
+    def _constructor(self) -> Callable[..., pd.DataFrame]:
+        return pd.DataFrame
+
+    def list_sentences(self) -> Iterator[tuple[str, str]]:
+        """Yield what is printed: a name, and the sentence next to it."""
+        raise NotImplementedError
+
+    def write(self, width: int) -> str:
+        """Write the sentences next to their names, in lines of so many letters."""
+        rows = list(self.list_sentences())
+        indent = max((len(name) for name, _ in rows), default=0) + 2
+        return "\n".join(
+            fill(
+                printable(text), max(40, width), initial_indent=name.ljust(indent),
+                subsequent_indent=" " * indent, break_on_hyphens=False,
+            )
+            for name, text in rows
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        """Write the sentences, and below them the columns of the table."""
+        columns = ", ".join(map(str, self.columns))
+        shape = f"[{len(self):,} rows x {len(self.columns)} columns: {columns}]"
+        width = pd.get_option("display.width") or 80
+        return "\n\n".join(filter(None, [self.write(width), fill(shape, width)]))
+
+    def _repr_html_(self) -> str:
+        """Write the table as HTML with its sentences in full."""
+        with pd.option_context("display.max_colwidth", None):
+            return self.to_html()
 
 
 def printable(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -10,6 +11,7 @@ import pandas as pd
 from cvstats.core.results import Result
 from cvstats.errors import LogError, checked_choice
 from cvstats.evidence import describe_measured
+from cvstats.formatting import SentenceTable
 from cvstats.intervals import find_method, interval_names, list_methods
 from cvstats.intervals._limits import SOME_WILSON, take_wilson
 from cvstats.intervals._method import IntervalMethod, Method
@@ -98,9 +100,20 @@ def methods(losses: Losses) -> pd.DataFrame:
                 "reference": method.reference,
             }
         )
-    table = pd.DataFrame(rows).set_index("method")
+    table = MethodTable(rows, index=pd.Index([row.pop("method") for row in rows], name="method"))
     table.attrs = {"suggestion": suggest_study(log)}
     return table
+
+
+class MethodTable(SentenceTable):
+    """The table of `methods`: each with its target, or what the log lacks."""
+
+    def list_sentences(self) -> Iterator[tuple[str, str]]:
+        """Yield a sentence for each method."""
+        for name, applies, why_not, target in zip(
+            self.index, self["applies"], self["why_not"], self["target"], strict=True
+        ):
+            yield str(name), f"yes: {target}" if applies else f"no: {why_not}"
 
 
 def quote_study(name: str, log: Log, *, binary: bool | None, wilson: bool = False) -> str:

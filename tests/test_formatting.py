@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 from plotted import logged
 
@@ -65,3 +66,20 @@ def test_what_no_page_can_show_is_replaced():
     )
     assert printable("tab\tand\nline") == "tab and line"
     assert printable("é · 模型 $x_1$") == "é · 模型 $x_1$"
+
+
+def test_sentences_of_tables_are_wrapped_and_complete():
+    log = cvstats.datasets.load("flights_by_month")
+    losses = cvstats.losses(log, prediction="naive_bayes", loss="brier")
+    for table, column in ((cvstats.methods(losses), "why_not"), (losses.cvci.diagnose(), "advice")):
+        shown = repr(table)
+        assert max(map(len, shown.splitlines())) <= 80
+        assert str(table.columns[-1]) in shown.splitlines()[-1]
+        for words in table[column]:
+            assert " ".join(words.split()) in " ".join(shown.split())
+            assert words.replace("<", "&lt;").replace(">", "&gt;") in table._repr_html_()
+        assert type(table.head(1)) is pd.DataFrame
+    nothing = cvstats.diagnose(
+        cvstats.losses(cvstats.datasets.load("diabetes"), prediction="ridge")
+    )
+    assert repr(nothing) == "[0 rows x 5 columns: code, finding, model, value, advice]"

@@ -23,7 +23,6 @@ from cvstats.cli.output import (
     Format,
     format_result,
     in_own_direction,
-    indent,
     line_width,
     show,
     to_json,
@@ -336,14 +335,11 @@ def methods(files: list[Path], reading: Any, format: Format, *, missing: Missing
 
     Example: cvstats methods losses.csv
     """
-    table = recommend.methods(read_files(files, reading, missing))
+    table: Any = recommend.methods(read_files(files, reading, missing))
     if format != "table":
         show(format_result(table, format))
         return
-    width = max(map(len, table.index)) + 2
-    for name, row in table.iterrows():
-        answer = f"yes: {row['target']}" if row["applies"] else f"no: {row['why_not']}"
-        show(indent(str(name), answer, width))
+    show(table.write(line_width()))
     if suggestion := str(table.attrs["suggestion"]):
         show("\n" + fill(suggestion, line_width()))
 
@@ -354,16 +350,11 @@ def diagnose(files: list[Path], reading: Any, format: Format, *, missing: Missin
 
     Example: cvstats diagnose losses.csv --format markdown
     """
-    table = diagnose_log(read_files(files, reading, missing))
+    table: Any = diagnose_log(read_files(files, reading, missing))
     if format != "table":
         show(format_result(table, format))
         return
-    for row in table.to_dict("records"):
-        model = f"{row['model']}: " if row["model"] else ""
-        show(indent(row["code"], f"{model}{row['finding']} ({row['value']:.3g}).", 8))
-        show(indent("", row["advice"], 8))
-    if table.empty:
-        show("no problems found")
+    show(table.write(line_width()) or "no problems found")
 
 
 @app.command

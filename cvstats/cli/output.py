@@ -95,11 +95,6 @@ def align(rows: Sequence[Sequence[str]]) -> str:
     )
 
 
-def indent(name: str, text: str, width: int) -> str:
-    """Write text next to a name, all its lines below each other."""
-    return fill(text, line_width(), initial_indent=name.ljust(width), subsequent_indent=" " * width)
-
-
 def to_json(value: Any) -> str:
     """Write values as JSON; letters that the terminal lacks as escapes."""
     return json.dumps(to_plain(value), indent=2, ensure_ascii=not is_unicode(sys.stdout))

@@ -112,6 +112,12 @@ def read_texts() -> dict[str, dict[Any, dict[str, str]]]:
 
 
 @cache
+def cautions_by_label() -> dict[str, Caution]:
+    """Map the label of every caution to it, in the order of the bits."""
+    return {caution.label: caution for caution in Caution}
+
+
+@cache
 def label_cautions(flags: int) -> str:
     """Join the labels of all bits of one row; empty if there are none."""
     return ", ".join(caution.label for caution in members_of(flags))

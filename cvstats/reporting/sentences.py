@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cvstats.core.cautions import Caution
+from cvstats.core.cautions import Caution, cautions_by_label
 from cvstats.diagnostics import CHECKS, names_a_score
 from cvstats.errors import LogError
 from cvstats.facts import LogFacts
@@ -364,8 +364,11 @@ def list_cautions(evidence: Evidence) -> list[Caution]:
     if evidence.comparison is not None:
         tables.append(result_frame(evidence.comparison))
     found = {label for table in tables for label in table.attrs.get("cautions", {})}
-    masked = Caution.NO_LOSSES.label  # that is seen
-    return [caution for caution in Caution if caution.label in found - {masked}]
+    return [
+        caution
+        for label, caution in cautions_by_label().items()
+        if label in found and caution is not Caution.NO_LOSSES  # that is seen
+    ]
 
 
 def describe_cell(evidence: Evidence, cell: int, before: str) -> list[str]:

@@ -19,7 +19,7 @@ from tool_logs import LOGS
 
 import cvstats
 from cvstats import cli
-from cvstats.cli.output import align, indent
+from cvstats.cli.output import align
 from cvstats.errors import LogError
 
 COMMAND = str(Path(sysconfig.get_path("scripts")) / "cvstats")
@@ -293,6 +293,7 @@ def test_tables_and_sentences_fit_the_terminal(capsys, monkeypatch, columns):
     assert max(map(len, text.splitlines())) <= columns
     assert sorted(text.split()) == sorted([*" ".join(sum(rows, [])).split(),
                                            *["model", "forest"] * text.count("\n\n")])  # fmt: skip
-    assert max(map(len, indent("CVS001", "some words " * 30, 8).splitlines())) <= columns
+    words = cvstats.methods(pd.Series(np.arange(40.0))).write(columns)
+    assert max(map(len, words.splitlines())) <= columns
     monkeypatch.setattr(sys.stdout, "isatty", lambda: False)
     assert align(rows).count("\n") == 1  # what is read by another program has whole lines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import sys
 import warnings
@@ -595,3 +596,30 @@ def test_the_page_says_what_it_is_about(tmp_path, capsys):
     assert "--prediction tree --prediction net" in call
     assert "naive interval" in page.words("figcaption")
     capsys.readouterr()
+
+
+@pytest.mark.parametrize("name", ["diabetes", "flights", "flights_by_month"])
+def test_a_log_is_read_once(name, monkeypatch):
+    reading = importlib.import_module("cvstats.log.read")
+    calls, unread = [], reading.unread
+    monkeypatch.setattr(reading, "unread", lambda *log: [calls.append(1), unread(*log)][1])
+    for view in (cvstats.report, cvstats.summary, cvstats.diagnose, cvstats.methods):
+        calls.clear()
+        view(logged(name))
+        assert len(calls) == 1
+
+
+def test_a_report_calls_few_functions():
+    log, calls = logged("diabetes"), []
+    cvstats.report(log)
+
+    def count(frame, event, _):
+        if event == "call" and "cvstats" in frame.f_code.co_filename:
+            calls.append(1)
+
+    sys.setprofile(count)
+    try:
+        cvstats.report(log)
+    finally:
+        sys.setprofile(None)
+    assert len(calls) <= 60_000
