@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 from cvstats.core.cautions import Caution, flag_attrs
 from cvstats.core.cells import Moments
 from cvstats.core.columns import SIDE_BY_SIDE, Columns, Differences, LossColumns
-from cvstats.core.design import Design, GridCodes, Level
+from cvstats.core.design import CellTable, Design, GridCodes, Level
 from cvstats.core.reduce import compute_moments
 from cvstats.core.results import Result, separate_counts
+from cvstats.core.threads import BLOCK
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, install_command, listed, spelled
 from cvstats.large.cells import Cells, cell_levels, design_of_cells
@@ -54,6 +55,9 @@ Pairs = tuple[tuple[int, ...], tuple[int, ...]]
 """The numbers of the two models of each pair."""
 
 NO_PAIRS: Pairs = ((), ())
+
+FLAGS = flag_attrs(tuple(Caution))
+"""What the bits of the cautions mean, whichever of them occur."""
 
 SPLIT_EVERY = 8
 """So many parts are pooled in one task."""
@@ -162,7 +166,9 @@ def sum_chunk(
     count = np.bincount(number, minlength=size)
     used = count > 0
     local = (np.cumsum(used) - 1)[number].astype(np.int32)
-    design = Design({"cell": Level(range(int(used.sum())), local)}, len(rows))
+    levels = {"cell": Level(range(int(used.sum())), local)}
+    counted = CellTable(("cell",), (len(levels["cell"].labels),), BLOCK, count[used])
+    design = Design(levels, len(rows), facts={("cells", ("cell",)): counted})
     panels = LossColumns((np.asarray(table, order="C" if width >= SIDE_BY_SIDE else "F"),))
     numbers = np.flatnonzero(used)[:, None]
 
@@ -212,16 +218,9 @@ def find_faults(table: NDArray[Any], rows: IntArray) -> NDArray[Any]:
     return faults
 
 
-def flatten_parts(parts: Any) -> list[ChunkCells]:
-    """List what nested lists of chunks hold."""
-    if isinstance(parts, list):
-        return [one for part in parts for one in flatten_parts(part)]
-    return [parts]
-
-
 def pool_chunks(parts: Any, axis: object, keepdims: object) -> ChunkCells:
     """Pool the cells of several chunks of the same columns."""
-    chunks = flatten_parts(parts)
+    chunks: list[ChunkCells] = list(import_dask().core.flatten([parts]))
     first = chunks[0]
     faults = first.faults
     for chunk in chunks[1:]:
@@ -871,7 +870,7 @@ def make_dataset(
     variables: dict[str, Any] = {}
     for name, values in arrays.items():
         facts = {"units": units} if units and name in IN_LOSS_UNITS else {}
-        facts = flag_attrs(tuple(Caution)) if name == "caution" else facts
+        facts = FLAGS if name == "caution" else facts
         variables[name] = (dims if values.ndim else (), values, facts)
     refuse_same_names(variables, (*dims, *coords))
     return xr.Dataset(variables, coords=coords, attrs=file_attrs(attrs))
