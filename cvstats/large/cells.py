@@ -122,6 +122,16 @@ def turn_signs(found: Moments, signs: IntArray) -> Moments:
     )
 
 
+def beside(*parts: Moments) -> Moments:
+    """Put the columns of the same cells side by side."""
+    return replace(
+        parts[0],
+        mean=np.concatenate([found.mean for found in parts], axis=1),
+        m2=np.concatenate([found.m2 for found in parts], axis=1),
+        origin=np.concatenate([found.origin for found in parts]),
+    )
+
+
 def words_for_cells(level: str, levels: Sequence[str], words: str) -> str:
     """Say which cells are needed and which there are."""
     have = listed(map(repr, levels)) or "none"

@@ -9,7 +9,7 @@ no losses: this gives the names of its numbers, and what it refuses of the level
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -20,7 +20,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from cvstats.core.cautions import Caution, flag_attrs
+from cvstats.core.cautions import Caution
 from cvstats.core.cells import Moments
 from cvstats.core.columns import SIDE_BY_SIDE, Columns, Differences, LossColumns
 from cvstats.core.design import CellTable, Design, GridCodes, Level
@@ -29,25 +29,25 @@ from cvstats.core.results import Result, separate_counts
 from cvstats.core.threads import BLOCK
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, install_command, listed, spelled
-from cvstats.large.cells import Cells, cell_levels, design_of_cells
+from cvstats.large.cells import Cells, beside, cell_levels, design_of_cells
 from cvstats.log.align import aligned, same_facts
 from cvstats.log.gaps import NOTHING_LEFT, answer_cells, find_gaps, keep_design
 from cvstats.log.groups import Groups, answer_groups
 from cvstats.log.log import (
     DIFFERENT_GAPS,
+    Attrs,
     Log,
     doubted,
     facts_of,
     hide_losses,
     infinite_loss,
     missing_loss,
-    refuse_same_names,
     too_large,
     unequal_points,
 )
 from cvstats.log.read import read
-from cvstats.log.stacking import Axis
-from cvstats.log.xarray import IN_LOSS_UNITS, ArrayLabels, LazyArray, file_attrs, refuse_unlabelled
+from cvstats.log.stacking import Axis, stacked
+from cvstats.log.xarray import ArrayLabels, LazyArray, refuse_unlabelled
 
 Run = Callable[[Log], Result]
 PairRun = Callable[[Log, Differences], Result]
@@ -55,9 +55,6 @@ Pairs = tuple[tuple[int, ...], tuple[int, ...]]
 """The numbers of the two models of each pair."""
 
 NO_PAIRS: Pairs = ((), ())
-
-FLAGS = flag_attrs(tuple(Caution))
-"""What the bits of the cautions mean, whichever of them occur."""
 
 SPLIT_EVERY = 8
 """So many parts are pooled in one task."""
@@ -104,6 +101,8 @@ FAULT = np.dtype(
 """How many losses of a column are missing or infinite; the row of the first of these, a column
 that has a loss there (-1: none), and whether it is infinite."""
 
+NO_FAULT = np.array((0, np.iinfo(np.int64).max, -1, False), dtype=FAULT)
+
 
 @dataclass(frozen=True, eq=False)
 class ChunkCells:
@@ -112,9 +111,8 @@ class ChunkCells:
     Parameters
     ----------
     cells : Moments
-        The moments of all columns by the number of the cell; of no cell where nothing is.
-    gaps : Moments, optional
-        The same of the differences of pairs of models.
+        The moments of all columns by the number of the cell, and then those of the differences of
+        pairs of models; of no cell where nothing is.
     faults : array of FAULT, shape (columns,)
         The losses that are missing or infinite.
     carried : tuple of int
@@ -122,7 +120,6 @@ class ChunkCells:
     """
 
     cells: Moments
-    gaps: Moments | None
     faults: NDArray[Any]
     carried: tuple[int, ...]
 
@@ -183,18 +180,18 @@ def sum_chunk(
             found = compute_moments(design, losses, ("cell",))
         return replace(found, labels=(range(size),), codes=numbers)
 
-    cells, gaps = moments(panels), None
+    cells = moments(panels)
     if pairs[0]:
         columns = model_columns(carried, axis)
         left, right = (columns[list(side)].reshape(-1) for side in pairs)
-        gaps = moments(Differences(panels, left, right))
-    faults = np.zeros(width, dtype=FAULT)
+        cells = beside(cells, moments(Differences(panels, left, right)))
+    faults = np.full(width, NO_FAULT)
     if not np.isfinite(cells.m2).all():  # so it is where a loss is not
         at = np.unravel_index(rows, tested)
         starts = (sum(sizes[:i]) for sizes, i in zip(chunks, block_id, strict=False))
         places = tuple(own + start for own, start in zip(at, starts, strict=True))
         faults = find_faults(table, np.ravel_multi_index(places, tuple(map(sum, chunks))))
-    return ChunkCells(cells, gaps, faults, carried)
+    return ChunkCells(cells, faults, carried)
 
 
 def model_columns(carried: tuple[int, ...], axis: int | None) -> IntArray:
@@ -208,9 +205,9 @@ def model_columns(carried: tuple[int, ...], axis: int | None) -> IntArray:
 def find_faults(table: NDArray[Any], rows: IntArray) -> NDArray[Any]:
     """Count the losses of each column that are missing or infinite, and find the first."""
     wrong = ~np.isfinite(table)
-    faults = np.zeros(table.shape[1], dtype=FAULT)
+    faults = np.full(table.shape[1], NO_FAULT)
     faults["missing"], at = wrong.sum(axis=0), wrong.argmax(axis=0)
-    faults["first"] = rows[at]
+    faults["first"] = np.where(faults["missing"] > 0, rows[at], faults["first"])
     faults["infinite"] = np.isinf(table[at, np.arange(table.shape[1])])
     for row in np.unique(at[faults["missing"] > 0]).tolist():
         there = np.flatnonzero(~wrong[row])
@@ -221,20 +218,11 @@ def find_faults(table: NDArray[Any], rows: IntArray) -> NDArray[Any]:
 def pool_chunks(parts: Any, axis: object, keepdims: object) -> ChunkCells:
     """Pool the cells of several chunks of the same columns."""
     chunks: list[ChunkCells] = list(import_dask().core.flatten([parts]))
-    first = chunks[0]
-    faults = first.faults
-    for chunk in chunks[1:]:
-        other = chunk.faults
-        later = (faults["missing"] == 0) | (
-            (other["missing"] > 0) & (other["first"] < faults["first"])
-        )
-        total = faults["missing"] + other["missing"]
-        faults = np.where(later, other, faults)
-        faults["missing"] = total
-    gaps = (
-        None if first.gaps is None else pool_cells([chunk.gaps for chunk in chunks if chunk.gaps])
-    )
-    return ChunkCells(pool_cells([chunk.cells for chunk in chunks]), gaps, faults, first.carried)
+    every = np.stack([chunk.faults for chunk in chunks])
+    faults = every[every["first"].argmin(axis=0), np.arange(every.shape[1])]
+    faults["missing"] = every["missing"].sum(axis=0)
+    cells = pool_cells([chunk.cells for chunk in chunks])
+    return ChunkCells(cells, faults, chunks[0].carried)
 
 
 def pool_cells(parts: Sequence[Moments]) -> Moments:
@@ -526,7 +514,7 @@ class MappedMethod:
         if out.size:
             refuse_faults(found, known, seen, self.log.design, labels.name)
             self.put_numbers(out, self.log_of_cells(found, known, labels))
-        return self.in_order(out)
+        return out
 
     def of_losses(
         self, values: NDArray[Any], evaluated: MaskArray | None, *along: IntArray
@@ -544,19 +532,12 @@ class MappedMethod:
             if self.drop:
                 log = replace(log, gaps=find_gaps(log, log.columns_by_cell()))
             self.put_numbers(out, log)
-        return self.in_order(out)
+        return out
 
     def empty_numbers(self, carried: tuple[int, ...]) -> NDArray[Any]:
-        """Make room for the numbers of a chunk; pairs replace the models, and come first."""
-        shape, axis = list(carried), self.labels.model_dim
-        if self.asked[0] and axis is not None:
-            shape = [len(self.asked[0]), *shape[:axis], *shape[axis + 1 :]]
+        """Make room for the numbers of a chunk, in which pairs take the place of the models."""
+        shape = (len(self.asked[0]), *carried[1:]) if self.asked[0] else carried
         return np.empty((*self.leading, *shape), dtype=self.dtype)
-
-    def in_order(self, out: NDArray[Any]) -> NDArray[Any]:
-        """Put pairs where the models were."""
-        axis = self.labels.model_dim
-        return np.moveaxis(out, 0, axis) if self.asked[0] and axis is not None else out
 
     def put_numbers(self, out: NDArray[Any], log: Log) -> None:
         """Run the method, and put its numbers into the fields of an array."""
@@ -578,10 +559,11 @@ class MappedMethod:
         """Make a log of cells."""
         columns = model_columns(found.carried, self.labels.model_dim)
         left, right = (np.array(side, dtype=np.int64) for side in self.pairs)
-        cells = Cells(
-            onto_cells(known.cells, found.cells), WORDS, known.design.count_points, columns,
-            None if found.gaps is None else onto_cells(known.cells, found.gaps), (left, right),
-        )  # fmt: skip
+        whole = onto_cells(known.cells, found.cells)
+        own, gaps = whole.pick(np.arange(columns.size)), None
+        if len(left):
+            gaps = whole.pick(np.arange(columns.size, whole.mean.shape[1]))
+        cells = Cells(own, WORDS, known.design.count_points, columns, gaps, (left, right))
         return replace(
             self.log, design=known.table, panels=hide_losses(columns.size, WORDS), labels=labels,
             complete=None if known.complete is None else known.complete.table, cells=cells,
@@ -619,7 +601,7 @@ def refuse_faults(
         here = known.design.present
         lost = np.flatnonzero(~seen.reshape(-1) if here is None else here & ~seen.reshape(-1))
         # other columns, in other chunks, hold losses there
-        apart = (missing == 0) | (lost[0] < first)
+        apart = lost[0] < first
         missing, first = missing + len(lost), np.where(apart, lost[0], first)
     bad = np.flatnonzero((missing > 0) & (missing < number))
     for column in bad[:1]:
@@ -632,12 +614,9 @@ def refuse_faults(
             raise missing_loss(whose, where)
         other = "another model or cell" if apart[column] else name(int(beside[column]))
         raise unequal_points(whose, where, other)
-    for part, whole in ((found.cells, missing == 0), (found.gaps, True)):
-        if part is None:
-            continue
-        large = whole & np.isfinite(part.mean).all(axis=0) & ~np.isfinite(part.m2).all(axis=0)
-        for at in np.flatnonzero(large)[:1]:
-            raise too_large(name(int(at)) if part is found.cells else "two models")
+    large = np.isfinite(found.cells.mean).all(axis=0) & ~np.isfinite(found.cells.m2).all(axis=0)
+    for at in np.flatnonzero(large)[:1].tolist():
+        raise too_large(name(at) if at < len(missing) else "two models")
 
 
 # --- from a lazy log to a lazy result -------------------------------------------------------------
@@ -646,6 +625,7 @@ def refuse_faults(
 def map_method(
     log: Log,
     run: Callable[..., Result],
+    label: Callable[[Result, Attrs], Any],
     *,
     by: str | None = None,
     leading: tuple[int, ...] = (),
@@ -653,12 +633,15 @@ def map_method(
     asked: Pairs = NO_PAIRS,
     example: Callable[..., Result] | None = None,
     reads_losses: bool = False,
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Make a lazy array of each number of a method, chunked as the carried dimensions are.
+) -> xr.Dataset:
+    """Compute the numbers of a method later, in chunks as those of the carried dimensions.
 
-    A method that reads losses gets all of a carried cell at once. Also gather the attrs.
+    ``label`` makes a Dataset of lazy numbers. A method that reads losses gets all of a carried
+    cell at once.
     """
     lazy = lazy_array(log)
+    if asked[0]:  # pairs take the place of the models
+        lazy = replace(lazy, array=lazy.array.transpose(*lazy.dims, "model", ...))
     now = KnownCells.of(log.design, levels_needed(log, by))
     method = MappedMethod(
         run, replace(log, lazy=None, design=whole_design(log)), labels_along(log, lazy),
@@ -671,15 +654,14 @@ def map_method(
     whole = reads_losses or (lazy.drop and count_carried(lazy) > 1)
     if whole and lazy.drop:
         kinds["n_dropped"] = np.dtype(np.int64)
-    kinds["caution"] = np.dtype(np.int64)
-    method = replace(method, dtype=np.dtype(list(kinds.items())))
-    out, dropped = (
-        map_losses(method, lazy) if whole else map_sums(method, LazyCells.of(log, lazy, now, pairs))
-    )
-    arrays = {name: out[name] for name in kinds}
-    if lazy.drop and dropped is not None:
-        arrays["n_dropped"] = dropped
-    return arrays, facts_of(form, log.noted) | counts | dict(log.attrs)
+    method = replace(method, dtype=np.dtype([*kinds.items(), ("caution", np.int64)]))
+    cells = None if whole else LazyCells.of(log, lazy, now, pairs)
+    out = map_losses(method, lazy) if cells is None else map_sums(method, cells)
+    found = Result(form.method, {name: out[name] for name in kinds}, out["caution"])
+    table: xr.Dataset = label(found, facts_of(form, log.noted) | counts | dict(log.attrs))
+    if cells is None or not lazy.drop:
+        return table
+    return table.assign(n_dropped=((), cells.known.map_blocks(count_dropped, dtype=np.int64)))
 
 
 def levels_needed(log: Log, by: str | None = None) -> tuple[str, ...]:
@@ -688,8 +670,8 @@ def levels_needed(log: Log, by: str | None = None) -> tuple[str, ...]:
     return tuple(name for name in names if name and name in log.design.levels and name != "point")
 
 
-def map_sums(method: MappedMethod, cells: LazyCells) -> tuple[Any, Any]:
-    """Map a method over the pooled cells; also count lazily what was dropped."""
+def map_sums(method: MappedMethod, cells: LazyCells) -> Any:
+    """Map a method over the pooled cells."""
     carried, known, seen = axes_of("carried", cells.sums.ndim), cells.known, cells.seen
     later = not isinstance(known, KnownCells)
     args = [cells.sums, carried, known, () if later else None]
@@ -698,11 +680,10 @@ def map_sums(method: MappedMethod, cells: LazyCells) -> tuple[Any, Any]:
     else:
         tested = axes_of("tested", seen.ndim - len(carried))
         args += [seen.rechunk(dict.fromkeys(range(len(tested)), -1)), (*tested, *carried)]
-    out = map_carried(method.of_cells, method, args, cells.sums.chunks)
-    return out, known.map_blocks(count_dropped, dtype=np.int64) if later else None
+    return map_carried(method.of_cells, method, args, cells.sums.chunks)
 
 
-def map_losses(method: MappedMethod, lazy: LazyArray) -> tuple[Any, Any]:
+def map_losses(method: MappedMethod, lazy: LazyArray) -> Any:
     """Map a method over losses, all of a carried cell at once.
 
     Where these would be large, the chunks hold fewer cells.
@@ -718,7 +699,7 @@ def map_losses(method: MappedMethod, lazy: LazyArray) -> tuple[Any, Any]:
         evaluated = find_losses(replace(lazy, drop=False), x, method.log.design)[0].rechunk(-1)
     x = x.rechunk(whole)
     args = [x, (*tested, *carried), evaluated, None if evaluated is None else tested]
-    return map_carried(method.of_losses, method, args, x.chunks[len(tested) :]), None
+    return map_carried(method.of_losses, method, args, x.chunks[len(tested) :])
 
 
 def map_carried(
@@ -730,9 +711,7 @@ def map_carried(
     along: list[Any] = []
     for axis, sizes in zip(carried, chunks, strict=True):
         along += [da.arange(sum(sizes), chunks=(sizes,)), (axis,)]
-    models = None
-    if method.asked[0] and method.labels.model_dim is not None:
-        models = {carried[method.labels.model_dim]: len(method.asked[0])}
+    models = {carried[0]: len(method.asked[0])} if method.asked[0] else None
     return da.blockwise(
         task, (*ahead, *carried), *args, *along,
         new_axes=dict(zip(ahead, method.leading, strict=True)), dtype=method.dtype,
@@ -746,19 +725,15 @@ def run_on_sketch(lazy: LazyArray, method: MappedMethod, known: KnownCells) -> R
     half = np.floor(known.cells.count / 2) / known.cells.count  # losses of 0 and 1: all take them
     squares = known.cells.count * half * (1 - half)
 
-    def spread(width: int) -> Moments:
-        mean, m2 = (np.repeat(part[:, None], width, axis=1) for part in (half, squares))
-        return replace(known.cells, mean=mean, m2=m2, origin=np.zeros(width))
-
     number = len(method.pairs[0])
     carried = (len(method.labels.models),) if number else ()
     labels = ArrayLabels(
         method.labels.models, ("model",)[: len(carried)], {}, carried, 0 if number else None, None
     )
     width = math.prod(carried)
-    found = ChunkCells(
-        spread(width), spread(number) if number else None, np.zeros(width, FAULT), carried
-    )
+    mean, m2 = (np.repeat(part[:, None], width + number, axis=1) for part in (half, squares))
+    cells = replace(known.cells, mean=mean, m2=m2, origin=np.zeros(width + number))
+    found = ChunkCells(cells, np.full(width, NO_FAULT), carried)
     try:
         with np.errstate(all="ignore"):
             small = replace(method, labels=labels)
@@ -820,10 +795,10 @@ def lazily(
         labels = Groups(log, by).labels
         axes.insert(0, (by, labels))
         run = partial(run_on_groups, by, labels, run)
-    leading = tuple(len(names) for _, names in axes)
-    return label_along(
-        log, axes, *map_method(log, run, by=by, leading=leading, reads_losses=reads_losses)
-    )
+    return map_method(
+        log, run, partial(stacked, log.labels, axes) if axes else log.shape.table, by=by,
+        leading=tuple(len(names) for _, names in axes), reads_losses=reads_losses,
+    )  # fmt: skip
 
 
 def run_on_groups(by: str, labels: Sequence[Hashable], run: Run, log: Log) -> Result:
@@ -837,43 +812,6 @@ def run_on_groups(by: str, labels: Sequence[Hashable], run: Run, log: Log) -> Re
             f"log.sel({by}=[…]), or load the log: log.compute()."
         )
     return answer_groups(by, found, run, log)
-
-
-def label_along(
-    log: Log, axes: Sequence[Axis], arrays: Mapping[str, Any], attrs: Mapping[str, Any]
-) -> xr.Dataset:
-    """Put labels on lazy numbers, some axes before the carried dimensions."""
-    labels = array_labels(log)
-    coords: dict[Hashable, Any] = dict(labels.coords)
-    for name, names in axes:
-        coords[name] = pd.Index(list(names), name=name, tupleize_cols=False)
-    return make_dataset(
-        (*(name for name, _ in axes), *labels.dims), coords, labels.units, arrays, attrs
-    )
-
-
-def array_labels(log: Log) -> ArrayLabels:
-    """Take the labels of an array."""
-    if not isinstance(log.labels, ArrayLabels):
-        raise TypeError("the losses are not in an array")
-    return log.labels
-
-
-def make_dataset(
-    dims: tuple[Hashable, ...],
-    coords: Mapping[Hashable, Any],
-    units: str | None,
-    arrays: Mapping[str, Any],
-    attrs: Mapping[str, Any],
-) -> xr.Dataset:
-    """Make a variable of each lazy number, with its units."""
-    variables: dict[str, Any] = {}
-    for name, values in arrays.items():
-        facts = {"units": units} if units and name in IN_LOSS_UNITS else {}
-        facts = FLAGS if name == "caution" else facts
-        variables[name] = (dims if values.ndim else (), values, facts)
-    refuse_same_names(variables, (*dims, *coords))
-    return xr.Dataset(variables, coords=coords, attrs=file_attrs(attrs))
 
 
 def compare_lazily(
@@ -912,26 +850,17 @@ def compare_lazily(
     if other is None:
         log = read(losses, missing=missing, levels=levels)
         names, left, right = choose(log)
+        label = log.shape.pairs
     else:
-        names, beside = beside_other(losses, other)
-        log = read(beside, missing=missing, levels=levels)
+        label, names, both = beside_other(losses, other)
+        log = read(both, missing=missing, levels=levels)
         left, right = np.arange(len(names)), np.arange(len(names)) + len(names)
     asked = as_pairs(left, right)
-    arrays, attrs = map_method(
-        log, run, pairs=as_pairs(*np.triu_indices(len(log.labels.models), 1)) if every else asked,
-        asked=asked, example=example, reads_losses=reads_losses,
+    return map_method(
+        log, run, partial(label, names), asked=asked,
+        pairs=as_pairs(*np.triu_indices(len(log.labels.models), 1)) if every else asked,
+        example=example, reads_losses=reads_losses,
     )  # fmt: skip
-    labels = array_labels(log)
-    coords = {
-        name: coord
-        for name, coord in labels.coords.items()
-        if "model" not in getattr(coord, "dims", ("model",))
-    }
-    coords |= {side: ("pair", [str(pair[at]) for pair in names]) for at, side in enumerate(SIDES)}
-    dims = tuple("pair" if dim == "model" else dim for dim in labels.dims)
-    table = make_dataset(dims, coords, labels.units, arrays, attrs)
-    single = other is not None and isinstance(losses, xr.DataArray) and "model" not in losses.dims
-    return table.squeeze("pair") if single else table.transpose("pair", ...)
 
 
 def as_pairs(left: IntArray, right: IntArray) -> Pairs:
@@ -959,14 +888,17 @@ def adjust_lazily(
     return xr.Dataset(columns, table.coords, {**table.attrs, "adjust": adjust})
 
 
-SIDES = ("model", "other")
+def beside_other(
+    one: Any, two: Any
+) -> tuple[Callable[..., Any], list[tuple[Hashable, Hashable]], xr.DataArray]:
+    """Put the models of two logs beside each other, those of the second in the first's order.
 
-
-def beside_other(one: Any, two: Any) -> tuple[list[tuple[Hashable, Hashable]], xr.DataArray]:
-    """Put the models of two logs beside each other, those of the second in the first's order."""
+    Also say how pairs of them are labeled and what they are called.
+    """
     facts = same_facts(one, two)
     two = aligned(one, two)
-    mine, yours = list(read(one).labels.models), list(read(two).labels.models)
+    log = read(one)
+    mine, yours = list(log.labels.models), list(read(two).labels.models)
     names = [
         ("model" if a is None else a, "other" if b is None else b)
         for a, b in zip(mine, yours, strict=True)
@@ -986,7 +918,7 @@ def beside_other(one: Any, two: Any) -> tuple[list[tuple[Hashable, Hashable]], x
     sides = ((mine, "first"), (yours, "second"))
     whose = [f"{name or 'log'} of the {side} log" for each, side in sides for name in each]
     models = pd.Index(whose, name="model")
-    return names, whole.assign_coords(model=models).assign_attrs(facts)
+    return log.shape.pairs, names, whole.assign_coords(model=models).assign_attrs(facts)
 
 
 def as_array(losses: Any) -> xr.DataArray:
@@ -1007,23 +939,20 @@ def lazy_table(log: Log, by: tuple[str, ...]) -> xr.Dataset:
     labels = [(name, list(log.design.levels[name].labels)) for name in by]
     shape = tuple(len(names) for _, names in labels)
     log = replace(log, used=(*log.used, *by))
-    arrays, _ = map_method(log, SpreadCells(by, shape), leading=shape)
-    arrays.pop("caution")
-    names = ["count", "mean", "var", *(["n_dropped"] if "n_dropped" in arrays else [])]
-    attrs = {"method": "moments", **log.attrs}
-    if "n_dropped" in arrays and arrays["n_dropped"].ndim:  # each cell has counts of its own
-        return label_along(log, labels, arrays, attrs)[names]
-    arrays.pop("count")
-    known = LazyCells.of(log, lazy, KnownCells.of(log.design, levels_needed(log))).known
-    count: Any = partial(count_cells, by=by, shape=shape)
-    if isinstance(known, KnownCells):
-        values = count(known)
-    else:
-        axes = tuple(range(len(shape)))
-        values = import_dask().array.blockwise(
-            count, axes, known, (), new_axes=dict(enumerate(shape)), dtype=np.int64
-        )
-    return label_along(log, labels, arrays, attrs).assign(count=(by, values))[names]
+    label = partial(stacked, log.labels, labels)
+    table = map_method(log, SpreadCells(by, shape), label, leading=shape).drop_vars("caution")
+    table.attrs = {"method": "moments", **log.attrs}
+    if "n_dropped" in table and table["n_dropped"].ndim:  # each cell has counts of its own
+        return table
+    known = KnownCells.of(log.design, levels_needed(log))
+    count = partial(count_cells, by=by, shape=shape)
+    if not lazy.known_later:
+        return table.assign(count=(by, count(known)))
+    counts = import_dask().array.blockwise(
+        count, range(len(shape)), LazyCells.of(log, lazy, known).known, (),
+        new_axes=dict(enumerate(shape)), dtype=np.int64,
+    )  # fmt: skip
+    return table.assign(count=(by, counts))
 
 
 def count_cells(known: KnownCells, by: tuple[str, ...], shape: tuple[int, ...]) -> IntArray:
@@ -1077,48 +1006,35 @@ def compute_cells(
     if differ:
         raise LogError(DIFFERENT_GAPS)
     known, seen = [*(found or [cells.known]), None][:2]
-    labels = labels_along(log, lazy)
-    rows = len(known.cells.count)
-    axis = labels.model_dim if pairs else None
-    table = np.full((rows, 3, *labels.sizes), np.nan)
-    rest = [size for at, size in enumerate(labels.sizes) if at != axis]
-    gaps = np.full((rows, 3, len(chosen[0]), *rest), np.nan)
-    ends = [np.cumsum([0, *sizes]) for sizes in cells.sums.chunks]
+    labels, bounds = labels_along(log, lazy), [np.cumsum([0, *n]) for n in cells.sums.chunks]
+    width, axis = math.prod(labels.sizes), labels.model_dim if pairs else None
+    of_pairs = (len(chosen[0]), *(n for at, n in enumerate(labels.sizes) if at != axis))
+    mean, m2 = np.full(
+        (2, len(known.cells.count), width + (math.prod(of_pairs) if pairs else 0)), np.nan
+    )
+    origin = np.zeros(mean.shape[1])
     for at, part in zip(np.ndindex(cells.sums.numblocks), blocks, strict=True):
-        here = tuple(slice(end[k], end[k + 1]) for end, k in zip(ends, at, strict=True))
-        along = [np.arange(one.start, one.stop) for one in here]
+        along = [np.arange(ends[k], ends[k + 1]) for ends, k in zip(bounds, at, strict=True)]
         look = None if seen is None else seen[(..., *(slice(k, k + 1) for k in at))]
         refuse_faults(part, known, look, whole_design(log), labels_at(labels, along).name)
-        put_block(table, here, part.cells)
-        if part.gaps is not None:
-            put_block(
-                gaps, (slice(None), *(one for i, one in enumerate(here) if i != axis)), part.gaps
-            )
+        columns = number_places(along, labels.sizes)
+        if pairs:
+            others = [np.arange(of_pairs[0]), *(rows for i, rows in enumerate(along) if i != axis)]
+            columns = np.concatenate([columns, width + number_places(others, of_pairs)])
+        found = onto_cells(known.cells, part.cells)
+        mean[:, columns], m2[:, columns], origin[columns] = found.mean, found.m2, found.origin
+    whole = replace(known.cells, mean=mean, m2=m2, origin=origin)
     complete = None if known.complete is None else known.complete.design
     attrs = {"n_dropped": known.dropped} if lazy.drop else {}
     return (
         replace(log, design=known.design, complete=complete, attrs=attrs),
-        columns_of_table(known.cells, table),
-        columns_of_table(known.cells, gaps) if pairs else None,
-    )
-
-
-def put_block(table: FloatArray, here: tuple[slice, ...], part: Moments) -> None:
-    """Put means, squared deviations and origins of some columns where they belong."""
-    if not len(part.count):
-        return  # every column is masked
-    origin = np.broadcast_to(part.origin, part.mean.shape)
-    for i, values in enumerate((part.mean, part.m2, origin)):
-        place: tuple[Any, ...] = (slice(None), i, *here)
-        table[place] = values.reshape(table[place].shape)
-
-
-def columns_of_table(whole: Moments, table: FloatArray) -> Moments:
-    """Make moments of means, squared deviations and origins."""
-    mean, m2, origin = (
-        np.ascontiguousarray(table[:, i]).reshape(len(table), -1) for i in range(3)
+        whole.pick(np.arange(width)), whole.pick(np.arange(width, len(origin))) if pairs else None,
     )  # fmt: skip
-    return replace(whole, mean=mean, m2=m2, origin=np.nan_to_num(origin[0]))
+
+
+def number_places(along: Sequence[IntArray], sizes: Sequence[int]) -> IntArray:
+    """Find the numbers of the places of a block, in the whole of an array."""
+    return np.ravel_multi_index(np.ix_(*along), tuple(sizes)).reshape(-1) if along else np.arange(1)
 
 
 def find_masked(lazy: LazyArray) -> MaskArray | None:

@@ -26,6 +26,7 @@ from cvstats.core.types import IntArray
 from cvstats.errors import LogError, NoSuchFile, listed, place, unpaired
 from cvstats.large.cells import (
     Cells,
+    beside,
     canonical,
     cell_levels,
     design_of_cells,
@@ -597,16 +598,6 @@ def assemble(log: Log, cells: CellTable, gaps: CellTable | None, within: str) ->
         within, replace(log, used=levels).doubts() & Caution.UNUSED_LEVEL, sketch,
         () if log.complete is None else (count_cells(log.complete, levels),),
     )  # fmt: skip
-
-
-def beside(*parts: CellTable) -> CellTable:
-    """Put the columns of the same cells side by side."""
-    return replace(
-        parts[0],
-        mean=np.concatenate([found.mean for found in parts], axis=1),
-        m2=np.concatenate([found.m2 for found in parts], axis=1),
-        origin=np.concatenate([found.origin for found in parts]),
-    )
 
 
 def count_cells(design: Design, levels: tuple[str, ...]) -> LabeledCells:

@@ -13,7 +13,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from cvstats.core.cautions import flag_attrs, list_cautions
+from cvstats.core.cautions import Caution, flag_attrs, list_cautions
 from cvstats.core.cells import Moments
 from cvstats.core.columns import LossColumns
 from cvstats.core.design import LEVELS, SPLIT, Design, GridCodes, Level
@@ -26,6 +26,9 @@ from cvstats.log.pandas import facts_about
 TAKING = "log.sel({level}={label})"
 SPARSE = ("sample", "outer", "fold", "source", "count")
 """Levels that do not hold every point under each of their labels."""
+
+EVERY_FLAG = flag_attrs(tuple(Caution))
+"""What the bits of the cautions mean, whichever of them occur."""
 
 IN_LOSS_UNITS = ("estimate", "se", "lower", "upper", "difference", "mean")
 
@@ -464,13 +467,17 @@ class ArrayLabels:
         coords: Mapping[Hashable, Any],
         attrs: Attrs,
     ) -> xr.Dataset:
-        """Shape each number like the dimensions, with its units, and add what to doubt."""
+        """Shape each number like the dimensions, with its units, and add what to doubt.
+
+        Arrays of dask have their shape already, and any caution may occur in them.
+        """
+        lazy = not isinstance(result.caution, np.ndarray)
         variables: dict[str, Any] = {}
-        for name, values in result.columns.items():
-            units = {"units": self.units} if self.units and name in IN_LOSS_UNITS else {}
-            variables[name] = (dims, np.asarray(values).reshape(sizes), units)
-        flags = result.caution.reshape(sizes).astype(np.int64)
-        variables["caution"] = (dims, flags, flag_attrs(list_cautions(flags)))
+        for name, values in {**result.columns, "caution": result.caution}.items():
+            facts = {"units": self.units} if self.units and name in IN_LOSS_UNITS else {}
+            if name == "caution":
+                facts = EVERY_FLAG if lazy else flag_attrs(list_cautions(values))
+            variables[name] = (dims, values if lazy else np.asarray(values).reshape(sizes), facts)
         refuse_same_names(variables, (*dims, *coords))
         return xr.Dataset(variables, coords=dict(coords), attrs=file_attrs(attrs))
 
