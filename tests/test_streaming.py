@@ -239,13 +239,17 @@ def test_a_saved_grid(tmp_path):
     log = xr.DataArray(
         rng.standard_normal((3, 20, 2)),
         {"fold": ("point", np.arange(20) % 4), "lat": [1.5, 2.5, 4.0], "name": ("lat", list("xyz")),
-         "time": ("model", pd.date_range("2020", periods=2)), "model": ["a", "b"]},
+         "time": ("model", pd.date_range("2020", periods=2)), "model": ["a", "b"],
+         "code": ("lat", np.array(["x", 3, None], dtype=object)), "run": 5},
         ("lat", "point", "model"), attrs={"units": "K"},
     )  # fmt: skip
     Moments.of_log(log, pairs=True).save(tmp_path / "grid")
     again = Moments.load(tmp_path / "grid")
     xr.testing.assert_identical(again.wald(), cvstats.Moments.of_log(log).wald())
     xr.testing.assert_allclose(again.compare(), cvstats.compare(log))
+    stacked = Moments.of_log(log.drop_vars("name").stack(cell=("lat", "model")))
+    with pytest.raises(LogError, match=r"'cell' has several levels.*log.reset_index\('cell'\)"):
+        stacked.save(tmp_path / "grid")
 
 
 def test_what_is_no_file_of_moments(tmp_path):
@@ -324,7 +328,8 @@ def test_files_whose_cells_do_not_fit_together_are_refused(tmp_path):
     arrays = dict(np.load(path))
     for name, change in (
         ("cells_codes", lambda codes: codes + 99), ("cells_count", lambda count: count[1:]),
-        ("cells_origin", lambda origin: origin[:1]), ("cells_mean", lambda mean: mean.T),
+        ("cells_prints", lambda prints: prints[1:]), ("cells_origin", lambda origin: origin[:1]),
+        ("cells_mean", lambda mean: mean.T),
     ):  # fmt: skip
         np.savez(path, **{**arrays, name: change(arrays[name])})
         with pytest.raises(LogError, match="is damaged"):

@@ -16,7 +16,7 @@ from cvstats.core.design import LEVELS, Design, Level
 from cvstats.core.types import Labels
 from cvstats.errors import LogError, listed
 from cvstats.large.lazy import SPLIT_EVERY, import_dask
-from cvstats.large.moments import Moments, concat_models, summarize
+from cvstats.large.moments import Moments, concat_models
 from cvstats.log.columns import TableColumns, find_columns, no_levels
 from cvstats.log.log import Log
 from cvstats.log.pandas import FrameLabels, numbers
@@ -147,7 +147,7 @@ def part_of(
     columns: TableColumns,
     by: str | Sequence[str] | None,
     pairs: bool,
-    missing: str,
+    missing: Any,
     attrs: Mapping[Hashable, Any],
 ) -> Parts:
     """Compute the moments of some rows; nothing where there are none.
@@ -157,7 +157,8 @@ def part_of(
     if len(table[columns.names[0]]) == 0:
         return {}
     if columns.model is None:
-        return {None: summarize(batch_of(table, columns, attrs), by, pairs, missing)}
+        batch: Any = batch_of(table, columns, attrs)
+        return {None: Moments.of_log(batch, by=by, pairs=pairs, missing=missing)}
     names = level_of(table[columns.model])
     codes = names.block(0, len(table[columns.model]))
     if codes.min() < 0:
@@ -169,7 +170,7 @@ def part_of(
         rows = codes == code
         own = {name: table[name][rows] for name in columns.names}
         batch = batch_of(own, columns, attrs)
-        parts[names.labels[code]] = summarize(batch, by, False, missing)
+        parts[names.labels[code]] = Moments.of_log(batch, by=by, missing=missing)
     return parts
 
 
@@ -219,7 +220,7 @@ def scan_dask(
     model: str | None,
     by: str | Sequence[str] | None,
     pairs: bool,
-    missing: str,
+    missing: Any,
 ) -> Any:
     """Make delayed moments of a dask frame: of each partition, and a tree of sums."""
     delayed = import_dask().delayed

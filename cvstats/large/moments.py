@@ -63,7 +63,6 @@ SAMPLED = (
     f"found, and a few evaluations that appear in two batches may not be"
 )
 
-
 FORMAT = "cvstats moments 1"
 
 FACTS = ("pairs", "pointed", "batches", "dropped", "within", "doubt")
@@ -333,18 +332,33 @@ class Moments:
                 "this is a frame of dask. Expected cvstats.scan_dask(frame, loss=…), whose "
                 ".compute() gives the moments."
             )
-        return summarize(losses, by, pairs, missing)
+        if isinstance(losses, Moments):
+            raise LogError("these are moments already. Expected a loss log.")
+        log, within = read_batch(losses, by, missing)
+        if log.design.scores:
+            raise LogError(
+                "this log holds one score for each split, and moments are of the losses of single "
+                "points. Expected losses. Ask the log itself: it is short."
+            )
+        levels = levels_of(log, by)
+        if pairs:
+            check_pairs(log, levels)
+        if is_lazy(log):
+            return assemble(*compute_cells(log, levels, pairs), within)
+        log.design.check_labels(levels)
+        gaps = log.moments(levels, every_pair(log)) if pairs else None
+        return assemble(log, log.moments(levels), gaps, within)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the moments to one small file, which is there whole or not at all.
+        """Write the moments to one small file.
 
-        Arrays and text in numpy's ``.npz``, nothing pickled. What `load` reads is the same to the
-        last bit. The labels of a level are text, numbers, dates, or tuples of these.
+        Arrays and text in numpy's ``.npz``, nothing pickled. `load` returns the same numbers, to
+        the last bit. Labels can be text, numbers, dates, or tuples of these.
 
         Parameters
         ----------
         path : str or path
-            Where to write; a file that is there is replaced.
+            Where to write; an existing file is replaced once the new one is complete.
 
         Raises
         ------
@@ -412,11 +426,8 @@ class Moments:
             head = json.loads(arrays["head"].tobytes())
             if head["format"] != FORMAT:
                 raise ValueError(head["format"])
-            cells, *planned = (
-                unpack_cells(arrays, name, head[name])
-                for name in ("cells", "planned")
-                if name in head
-            )
+            tables = [name for name in ("cells", "planned") if name in head]
+            cells, *planned = (unpack_cells(arrays, name, head[name]) for name in tables)
             shared, mixed = head["notes"]
             sketch = None
             if head["sketch"] is not None:
@@ -564,26 +575,6 @@ def _(one: Moments, two: Any) -> Any:
         "the moments of two logs cannot be paired: what the models share is gone. Expected the "
         "moments of one frame with a column for each model, made with pairs=True."
     )
-
-
-def summarize(losses: object, by: str | Sequence[str] | None, pairs: bool, missing: str) -> Moments:
-    """Compute the moments of one batch."""
-    if isinstance(losses, Moments):
-        raise LogError("these are moments already. Expected a loss log.")
-    log, within = read_batch(losses, by, missing)
-    if log.design.scores:
-        raise LogError(
-            "this log holds one score for each split, and moments are of the losses of single "
-            "points. Expected losses. Ask the log itself: it is short."
-        )
-    levels = levels_of(log, by)
-    if pairs:
-        check_pairs(log, levels)
-    if is_lazy(log):
-        return assemble(*compute_cells(log, levels, pairs), within)
-    log.design.check_labels(levels)
-    gaps = log.moments(levels, every_pair(log)) if pairs else None
-    return assemble(log, log.moments(levels), gaps, within)
 
 
 def assemble(log: Log, cells: CellTable, gaps: CellTable | None, within: str) -> Moments:
@@ -803,7 +794,10 @@ def unpack_cells(arrays: Mapping[str, Any], name: str, labels: Mapping[str, Any]
         raise ValueError("shapes")
     if (found.codes < 0).any() or (found.codes >= list(map(len, names))).any():
         raise ValueError("codes")
-    return LabeledCells(found, arrays.get(f"{name}_prints"))
+    prints = arrays.get(f"{name}_prints")
+    if prints is not None and prints.shape != (cells,):
+        raise ValueError("prints")
+    return LabeledCells(found, prints)
 
 
 def pack_names(names: Any, what: Hashable) -> dict[str, Any]:
