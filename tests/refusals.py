@@ -125,6 +125,26 @@ BY = {
     "no training size": ("corrected_t", "splits", {"missing": "drop"}),
 }  # fmt: skip
 
+NEED_LOSSES = {
+    "best_set": ("k-fold", {}),
+    "answers": ("seeds", {}),
+    "mcnemar": ("binary", {}),
+    "cochran_q": ("binary", {}),
+    "friedman": ("by source", {}),
+    "nemenyi": ("by source", {}),
+    "source_components": ("independent sources", {}),
+    "winner": ("k-fold", {"rng": 0}),
+    "ordered": ("one set", {}),
+    "diagnose": ("k-fold", {}),
+    "report": ("k-fold", {}),
+    "bootstrap_oob": ("bootstrap", {}),
+    "bootstrap_632": ("bootstrap", {"no_information": 1.0}),
+    "case_bootstrap": ("case bootstrap", {}),
+    "location_shifted": ("bootstrap", {"no_information": 1.0}),
+    "two_stage": ("two-stage", {"correction": "632"}),
+}
+"""Calls that need the losses of all models, or all losses, at once; each is refused somewhere."""
+
 # --- two logs -------------------------------------------------------------------------------------
 
 
@@ -206,12 +226,13 @@ def ask(function, options, container, log):
     if container == "frame":
         return getattr(cvstats, function)(log, **options)
     if container == "moments":
-        return getattr(cvstats.Moments.of_log(log, pairs=True), function)(**options)
+        return getattr(cvstats, function)(cvstats.Moments.of_log(log, pairs=True), **options)
     if container == "scan_dask":
         moments = cvstats.scan_dask(golden.rows_of(log), loss=list(log.columns), pairs=True)
         return getattr(moments, function)(**options)
     make = {
         "array by point": by_point,
+        "dask frame": golden.rows_of,
         "dense array": golden.dense,
         "dask by point": in_chunks,
         "grid": golden.on_grid,
@@ -253,6 +274,16 @@ def option_calls():
             )
 
 
+def lazy_calls():
+    """Every call that needs losses, where they are not at hand."""
+    for function, (log, options) in NEED_LOSSES.items():
+        for container in ("dask by point", "dask frame", "moments"):
+            yield (
+                (f"losses that are not at hand: {log}", container, function),
+                partial(ask, function, options, container, log_named(log)),
+            )
+
+
 def pair_calls():
     """Every function of two logs on pairs that do not fit."""
     for log, container, make, one, two in pairs():
@@ -286,7 +317,7 @@ def findings_of(log):
 def calls():
     """All calls by log, container and name."""
     found = {}
-    for some in (fault_calls(), option_calls(), pair_calls(), text_calls()):
+    for some in (fault_calls(), option_calls(), lazy_calls(), pair_calls(), text_calls()):
         for (log, container, name), call in some:
             found.setdefault(log, {}).setdefault(container, {})[name] = call
     return found

@@ -2,93 +2,24 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
 from grouped_logs import log_of, random_rows
-from hypothesis import given
-from hypothesis import strategies as st
 from rows import only_row, with_counts
 from statsmodels.stats.multitest import multipletests
-from strategies import ARRAYS, frames
+from strategies import ARRAYS
 
 import cvstats
-from cvstats import LogError, plans
+from cvstats import LogError
 from cvstats.core.cautions import Caution
 from cvstats.log.groups import Groups
 from cvstats.log.read import read
 
-METHODS = {
-    "wald": cvstats.wald,
-    "within-fold": partial(cvstats.wald, variance="within-fold", fold_weights="equal"),
-    "holdout": cvstats.holdout,
-    "wilson": partial(cvstats.holdout, interval="wilson"),
-    "naive": cvstats.naive,
-    "cv_t": cvstats.cv_t,
-    "quadratic": cvstats.quadratic,
-    "decompose": cvstats.decompose,
-    "clustered": lambda log, by=None: cvstats.clustered(log, by="block", per=by),
-    "wild_cluster": lambda log, by=None: cvstats.wild_cluster(log, by="block", per=by),
-    "out_of_source": partial(cvstats.out_of_source, target="these_sources"),
-}
-
 
 def label_of(frame, by):
     return frame.index.get_level_values(by)
-
-
-def with_levels(frame, rng):
-    """The frame with regions and blocks of points, and sources that are blocks."""
-    names = pd.factorize(label_of(frame, "point"))[0]
-    points = names.max() + 1
-    region = np.array(["north", "south", "east"])[rng.permutation(np.arange(points) % 3)]
-    block = rng.permutation(np.arange(points) % 2)
-    levels = {"region": region[names], "block": block[names]}
-    index = frame.index.to_frame(index=False).assign(**levels)
-    return frame.set_axis(pd.MultiIndex.from_frame(index))
-
-
-def one_by_one(method, frame, by):
-    """Ask each part alone: a table in the shape of the answer for all, or the words."""
-    parts, words = {}, {}
-    for label in dict.fromkeys(label_of(frame, by)):
-        try:
-            parts[label] = with_counts(method(frame[label_of(frame, by) == label]))
-        except cvstats.LogError as error:
-            words[label] = str(error)
-    return (None if words else pd.concat(parts, names=[by])), words
-
-
-@pytest.mark.parametrize("name", METHODS)
-@given(data=st.data())
-def test_by_is_asking_each_part(name, data):
-    kinds = ("k-fold", "repeated k-fold", "holdout")
-    _, frame = data.draw(frames(kinds=kinds, labels=("integers", "strings"), dtypes=("float64",)))
-    if name == "wilson":
-        frame = (frame > frame.median()).astype(float)
-    frame = with_levels(frame, np.random.default_rng(data.draw(st.integers(0, 99))))
-    if name == "out_of_source":
-        frame = frame.droplevel("fold") if "fold" in frame.index.names else frame
-        frame.index = frame.index.rename(
-            ["source" if n == "block" else n for n in frame.index.names]
-        )
-    by = data.draw(st.sampled_from(["region", *({"repetition", "fold"} & {*frame.index.names})]))
-    wanted, words = one_by_one(METHODS[name], frame, by)
-    if words:
-        with pytest.raises(cvstats.LogError) as caught:
-            METHODS[name](frame, by=by)
-        assert any(text[:40] in str(caught.value) for text in words.values())
-        return
-    ours = with_counts(METHODS[name](frame, by=by))
-    assert ours.index.names == [by, "model"]
-    assert set(label_of(ours, by)) == set(label_of(frame, by))
-    assert sorted(ours) == sorted(wanted)
-    same = wanted.loc[ours.index, list(ours)]
-    ours, same = (table.astype({"caution": object}) for table in (ours, same))
-    pd.testing.assert_frame_equal(ours, same, rtol=1e-9, atol=1e-300)
 
 
 def test_groups_that_lie_in_one_fold_are_told_so():
@@ -105,37 +36,6 @@ def test_groups_that_lie_in_one_fold_are_told_so():
     found = log.set_index(pd.Index(region, name="region"), append=True).cvci.wald(by="region")
     assert found.loc["one", "caution"].str.contains("one fold").all()
     assert not found.loc["several", "caution"].str.contains("one fold").any()
-
-
-@pytest.mark.parametrize("kind", ARRAYS)
-@pytest.mark.parametrize("by", ["source", "region"])
-def test_every_container_by_part(kind, by):
-    rows = [row._replace(point=f"{row.source}{row.point}", fold=row.point % 2)
-            for row in random_rows((4, 6, 8), 1)]  # fmt: skip
-    log = log_of(rows, levels=("fold", "source", "point"))
-    frame = pd.DataFrame({"a": log, "b": log**2})
-    array = ARRAYS[kind](frame)
-    region = dict(zip(label_of(frame, "source"), label_of(frame, "source") == "s1", strict=True))
-    if by == "region":
-        values = [f"r{region[s]}" for s in label_of(frame, "source")]
-        frame = frame.set_index(pd.Index(values, name="region"), append=True)
-        if "stacked" in kind or kind == "coordinates":
-            array = array.assign_coords(region=("evaluation", values))
-        else:
-            named = xr.where(array["source"] == "s1", "rTrue", "rFalse")
-            array = array.assign_coords(region=named.drop_vars("source", errors="ignore"))
-    table = with_counts(cvstats.wald(frame, variance="within-fold", by=by))
-    found = with_counts(cvstats.wald(array, variance="within-fold", by=by))
-    assert found.sizes == {by: table.index.get_level_values(0).nunique(), "model": 2}
-    counted = with_counts(found)
-    for (label, model), row in with_counts(table).iterrows():
-        theirs = counted.sel({by: label, "model": model})
-        for column in ("estimate", "se", "lower", "upper", "n_points", "n_folds"):
-            assert float(theirs[column]) == pytest.approx(row[column], rel=1e-12), column
-    single = with_counts(cvstats.wald(frame["a"], variance="within-fold", by=by))
-    expected = table.xs("a", level="model")
-    pd.testing.assert_frame_equal(single, expected)
-    assert single.index.name == by
 
 
 def test_carried_dimensions_stay():
@@ -274,59 +174,12 @@ def test_many_labels_take_the_sparse_way():
     assert table.attrs["n_folds"] == 4
 
 
-def test_the_input_is_unchanged():
-    log = log_of(random_rows((3, 4, 5), 10))
-    before = log.copy()
-    cvstats.wald(log, by="source")
-    cvstats.holdout(log, by="source")
-    pd.testing.assert_series_equal(log, before)
-
-
 def test_labels_that_never_occur():
     """A level with many more labels than rows, as categories may have."""
     labels = pd.Categorical.from_codes([70_000, 5, 70_000, 5], categories=range(80_000))
     index = pd.MultiIndex.from_arrays([labels, range(4)], names=["source", "point"])
     table = cvstats.wald(pd.Series([1.0, 2, 3, 6], index=index), by="source")
     assert table["estimate"].to_dict() == {5: 4.0, 70_000: 2.0}
-
-
-def planned(plan, n, seed):
-    """Random losses in the levels of a plan."""
-    rng = np.random.default_rng(seed)
-    parts = []
-    for fit in plan.bind(n):
-        for evaluation in fit.evaluations:
-            part = pd.DataFrame({**evaluation.levels, "point": evaluation.points})
-            if evaluation.count is not None:
-                part["count"] = evaluation.count
-            parts.append(part)
-    frame = pd.concat(parts, ignore_index=True)
-    frame["loss"] = rng.gamma(2.0, size=len(frame))
-    return frame.set_index([name for name in frame.columns if name != "loss"])["loss"]
-
-
-PLANNED = {
-    "corrected_t": (plans.subsampling(4, ratio=0.75, rng=1), {"train_size": 9}),
-    "conservative_z": (plans.paired_subsampling(3, 2, ratio=0.75, rng=1), {}),
-    "five_by_two": (plans.five_by_two(rng=1), {}),
-    "nested_cv": (plans.nested_cv(n_folds=3, n_repetitions=2, rng=1), {}),
-    "replace_one": (plans.replace_one(n_folds=2, rng=1), {}),
-    "bootstrap_oob": (plans.bootstrap(60, rng=1), {}),
-}
-
-
-@pytest.mark.parametrize("name", PLANNED)
-def test_other_intervals_of_logs_below_each_other(name):
-    plan, options = PLANNED[name]
-    logs = {study: planned(plan, 12, study) for study in range(3)}
-    whole = pd.concat(logs, names=["study"]).sample(frac=1, random_state=1)
-    table = with_counts(getattr(cvstats, name)(whole, by="study", **options))
-    for study, log in logs.items():
-        single = getattr(cvstats, name)(log, **options)
-        for column in only_row(single).index:
-            assert table.loc[study, column] == pytest.approx(
-                only_row(single)[column], nan_ok=True
-            ), column
 
 
 def test_sources_are_ignored_only_in_the_parts_that_have_several():

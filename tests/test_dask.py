@@ -49,76 +49,6 @@ def early(graph, keys, **_):
 guard = partial(dask.config.set, scheduler=early)
 now = partial(dask.config.set, scheduler="synchronous")
 
-CALLS = {
-    "wald": cvstats.wald,
-    "within folds": partial(cvstats.wald, variance="within-fold"),
-    "equal weights": partial(cvstats.wald, fold_weights="equal", alternative="less"),
-    "naive": cvstats.naive,
-    "cv_t": cvstats.cv_t,
-    "corrected_t": cvstats.corrected_t,
-    "clustered": cvstats.clustered,
-    "heterogeneity": cvstats.heterogeneity,
-    "decompose": cvstats.decompose,
-    "curve": partial(cvstats.decompose, rho=[0.0, 0.1]),
-    "by source": partial(cvstats.wald, by="source"),
-    "moments": cvstats.moments,
-    "moments by source": partial(cvstats.moments, by="source"),
-    "interval": cvstats.interval,
-    "compare": cvstats.compare,
-    "reference": partial(cvstats.compare, reference="b", adjust="bh"),
-    "corrected": partial(cvstats.compare, method="corrected_t"),
-    "two logs": lambda log: cvstats.compare(log.isel(model=[0, 1]), log.isel(model=[1, 0])
-                                            .assign_coords(model=["a", "b"])),
-    "two logs, max-t": lambda log: cvstats.compare(
-        log.isel(model=[0, 1]), log.isel(model=[0, 1], point=slice(None, None, -1)) ** 2 / 1e3,
-        adjust="max-t", rng=1, n_draws=300),
-    "two models": lambda log: cvstats.compare(log.isel(model=0, drop=True),
-                                              log.isel(model=1, drop=True)),
-    "dataset": lambda log: cvstats.wald(log.to_dataset("model")),
-    "datasets": lambda log: cvstats.compare(log.to_dataset("model"), reference="a"),
-    "accessor": lambda log: log.cvci.wald(),
-}  # fmt: skip
-ONE = {
-    "quadratic": cvstats.quadratic,
-    "theta_3": partial(cvstats.quadratic, estimator="theta_3"),
-}
-OUT = {
-    "out_of_source": cvstats.out_of_source,
-    "these sources": partial(cvstats.out_of_source, target="these_sources"),
-}
-
-
-def same(lazy, eager, tolerance=1e-11):
-    """Two data sets that say the same: numbers, names, units, attrs."""
-    assert [name for name in lazy if lazy[name].chunks is None] in ([], ["count"])
-    with now():
-        found = lazy.compute()
-    eager = without_second_look(eager)
-    xr.testing.assert_allclose(found, eager, rtol=tolerance, atol=1e-11)
-    assert list(found) == list(eager)
-    expected = dict(eager.attrs)
-    expected.pop("cautions", None)  # which labels occur is not known before the losses are
-    assert found.attrs == expected
-    for name in eager:
-        assert found[name].dims == eager[name].dims
-        assert found[name].dtype == eager[name].dtype
-        assert found[name].attrs.keys() == eager[name].attrs.keys()
-
-
-@pytest.mark.parametrize("name", CALLS | ONE | OUT)
-def test_lazy_as_in_memory(name):
-    log = grid()
-    if name in ONE:
-        log = log.isel(repetition=0, drop=True)
-    if name in OUT:
-        log = log.drop_vars("fold")
-    call = (CALLS | ONE | OUT)[name]
-    sizes = {"repetition": 1, "point": 7, "lat": 2, "lon": 3, "model": 2}
-    lazy = log.chunk({dim: size for dim, size in sizes.items() if dim in log.dims})
-    with guard():
-        found = call(lazy)
-    same(found, call(log))
-
 
 CHUNKS = {"repetition": REPETITIONS, "point": POINTS, "lat": LAT, "lon": LON, "model": MODELS}
 
@@ -140,31 +70,6 @@ def test_any_chunking(chunks, dims):
     assert lazy["se"].chunksizes == {
         dim: log.chunk(sizes).chunksizes[dim] for dim in lazy["se"].dims
     }
-
-
-def tasks(*tables):
-    """The names of the tasks that look at losses."""
-    return {
-        str(key)
-        for table in tables
-        for key in table.__dask_graph__()
-        if "sum_chunk" in str(key) and "partial" not in str(key)
-    }
-
-
-def test_methods_share_the_moments():
-    lazy = grid().chunk(point=8, lat=2)
-    one, two = lazy.cvci.wald(), lazy.cvci.cv_t()
-    blocks = 3 * 2
-    assert len(tasks(one)) == blocks
-    assert tasks(one) == tasks(two) == tasks(lazy.cvci.wald(variance="within-fold"))
-    seen = []
-    counted = lazy.copy(data=lazy.data.map_blocks(lambda x: (seen.append(1), x)[1], dtype=float,
-                                                  meta=np.empty((0,) * 5)))  # fmt: skip
-    with now():
-        found = dask.compute(counted.cvci.wald(), counted.cvci.cv_t(), counted.cvci.decompose())
-    assert len(seen) == blocks
-    xr.testing.assert_allclose(found[1], without_second_look(grid().cvci.cv_t()))
 
 
 def test_moments_of_a_lazy_array():

@@ -14,7 +14,7 @@ from rows import counts_to_attrs, without_second_look
 from strategies import ARRAYS, indexed
 
 import cvstats
-from cvstats import LogError, Moments
+from cvstats import LogError
 
 dask = pytest.importorskip("dask", reason="the extra dask is not installed")
 pytest.importorskip("dask.array", reason="the extra dask is not installed")
@@ -97,14 +97,6 @@ def close(ours, theirs):
     assert list(found) == list(theirs)
 
 
-def told_lazily(attrs):
-    """All but what depends on the losses: which labels occur, and a test of losses of 0 and 1."""
-    return {name: fact for name, fact in attrs.items() if name not in OF_LOSSES}
-
-
-OF_LOSSES = ("cautions", "test", "reference")
-
-
 @pytest.mark.parametrize("layout", LAYOUTS)
 @settings(max_examples=2)
 @given(st.data())
@@ -114,85 +106,6 @@ def test_any_chunking_of_any_layout(layout, data):
         found = lazy.cvci.wald(variance="within-fold"), lazy.cvci.compare()
     close(found[0], cvstats.wald(array, variance="within-fold"))
     close(found[1], cvstats.compare(array))
-
-
-@pytest.mark.parametrize("layout", ["dense", "by point", "stacked"])
-def test_one_model_alone(layout):
-    array = LAYOUTS[layout](frame()).sel(model="b", drop=True)
-    lazy = array.chunk()
-    lazy = lazy.chunk({dim: 11 for dim in ("point", "evaluation") if dim in lazy.dims})
-    with guard():
-        found = lazy.cvci.wald(), lazy.cvci.moments(), cvstats.compare(lazy, lazy**2)
-    with now():
-        found = [counts_to_attrs(table) for table in dask.compute(*found)]
-    expected = [
-        without_second_look(call)
-        for call in (cvstats.wald(array), cvstats.compare(array, array**2))
-    ]
-    xr.testing.assert_allclose(found[0], expected[0], rtol=1e-12)
-    xr.testing.assert_allclose(found[1], cvstats.moments(array), rtol=1e-12)
-    xr.testing.assert_allclose(found[2], expected[1], rtol=1e-11)
-
-
-DENSE = {
-    "wald": cvstats.wald,
-    "cv_t": cvstats.cv_t,
-    "corrected_t": cvstats.corrected_t,
-    "clustered": cvstats.clustered,
-    "heterogeneity": cvstats.heterogeneity,
-    "decompose": cvstats.decompose,
-    "moments": cvstats.moments,
-    "moments by source": partial(cvstats.moments, by="source"),
-    "by source": partial(cvstats.naive, by="source"),
-    "interval": cvstats.interval,
-    "equivalence": partial(cvstats.equivalence, margin=0.5, reference="b"),
-    "rope": partial(cvstats.rope, margin=0.5),
-    "max-t": partial(cvstats.compare, adjust="max-t", rng=4, n_draws=200),
-    "max-t, reference": partial(cvstats.compare, adjust="max-t", rng=4, reference="b"),
-    "max-t, less": partial(cvstats.compare, adjust="max-t", rng=4, alternative="less"),
-    "two logs": lambda log: cvstats.compare(log.sel(model="a", drop=True),
-                                            log.sel(model="b", drop=True)),
-    "dataset": lambda log: cvstats.wald(log.to_dataset("model")),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", DENSE)
-def test_dense_as_in_memory(name):
-    log = LAYOUTS["dense, a map"](frame())
-    with guard():
-        found = DENSE[name](log.chunk(fold=2, point=10, source=2, lat=1, model=2))
-    with now():
-        found = counts_to_attrs(found.compute())
-    eager = without_second_look(DENSE[name](log))
-    xr.testing.assert_allclose(found, eager, rtol=1e-11, atol=1e-12)
-    assert list(found) == list(eager)
-    assert told_lazily(found.attrs) == told_lazily(eager.attrs)
-    assert found.attrs.get("reference", "").startswith(eager.attrs.get("reference", ""))
-    assert [found[n].dtype for n in found] == [eager[n].dtype for n in eager]
-
-
-def test_dense_reads_each_chunk_once_for_all_methods():
-    log = LAYOUTS["dense, a map"](frame())
-    seen = []
-    lazy = log.chunk(point=12, lat=1)
-    lazy = lazy.copy(data=lazy.data.map_blocks(lambda x: (seen.append(1), x)[1], dtype=float,
-                                               meta=np.empty((0,) * log.ndim)))  # fmt: skip
-    with now():
-        found = dask.compute(lazy.cvci.wald(), lazy.cvci.cv_t(), lazy.cvci.decompose())
-    assert len(seen) == 3 * 2
-    xr.testing.assert_allclose(counts_to_attrs(found[1]), without_second_look(cvstats.cv_t(log)))
-
-
-def test_leave_one_source_out_in_dense_form():
-    log = frame(repetitions=1).droplevel(["repetition", "fold"])
-    array = ARRAYS["dense"](log)
-    for name in ("out_of_source", "source_estimators", "interval"):
-        call = getattr(cvstats, name)
-        with guard():
-            lazy = call(array.chunk(point=7, source=1))
-        with now():
-            found = counts_to_attrs(lazy.compute())
-            xr.testing.assert_allclose(found, without_second_look(call(array)), rtol=1e-11)
 
 
 def random_splits():
@@ -317,54 +230,6 @@ def test_what_an_assumption_refuses_says_so():
 
 
 # --- missing losses -----------------------------------------------------------------------------
-
-
-def holes(log, number):
-    """Lose some losses of the first models."""
-    log = log.copy(deep=True)
-    flat = log.transpose("model", ...).values
-    rng = np.random.default_rng(0)
-    for row in flat[:2]:
-        there = np.argwhere(~np.isnan(row))
-        for at in there[rng.choice(len(there), number, replace=False)]:
-            row[tuple(at)] = np.nan
-    return log.transpose("model", ...).copy(data=flat).transpose(*log.dims)
-
-
-@pytest.mark.parametrize("layout", ["dense", "dense, a map", "by point", "stacked"])
-@pytest.mark.parametrize("chunks", [{}, {"model": 1}, {"point": 12, "evaluation": 20, "lat": 1}])
-def test_missing_losses_are_dropped(layout, chunks):
-    log = holes(LAYOUTS[layout](frame(repetitions=1)), 3)
-    chunks = {dim: size for dim, size in chunks.items() if dim in log.dims}
-    lazy = log.chunk(chunks)
-    calls = {
-        "wald": cvstats.wald, "cv_t": cvstats.cv_t, "moments": cvstats.moments,
-        "clustered": cvstats.clustered, "compare": partial(cvstats.compare, reference="c"),
-    }  # fmt: skip
-    for name, call in calls.items():
-        with guard():
-            later = call(lazy, missing="drop")
-        with now():
-            found = later.compute()
-        eager = without_second_look(call(log, missing="drop"))
-        assert found.attrs.get("n_dropped") is None
-        found = counts_to_attrs(found)
-        number = eager["n_dropped"] if "n_dropped" in eager else eager.attrs["n_dropped"]
-        assert np.max(number) > 0, name
-        xr.testing.assert_allclose(found, eager, rtol=1e-11)
-        assert told_lazily(found.attrs) == told_lazily(eager.attrs)
-        assert found.attrs.get("reference", "").startswith(eager.attrs.get("reference", ""))
-    ask = partial(Moments.of_log, pairs=True, missing="drop")
-    if "lat" in log.dims:  # a cell of moments has one count for the whole grid
-        for each in (log, lazy):
-            with now(), pytest.raises(LogError, match="carried cells .* miss different"):
-                ask(each)
-        return
-    with now():
-        moments, eager = ask(lazy), ask(log)
-    xr.testing.assert_allclose(moments.wald(), eager.wald(), rtol=1e-11)
-    xr.testing.assert_allclose(moments.compare(), eager.compare(), rtol=1e-11)
-    assert moments.wald().attrs == eager.wald().attrs
 
 
 def test_a_model_that_misses_a_whole_chunk():

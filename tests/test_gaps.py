@@ -43,37 +43,9 @@ QUESTIONS = {
     "best_set": lambda log, **options: cvstats.best_set(log, rng=0, **options),
 }
 
-NO_FOLDS = ("test set", "rope")
-"""It asks for training sizes, whatever is missing."""
-
-
-def without(log, point):
-    """The log without a point, in any repetition."""
-    return log[log.index.get_level_values("point") != point]
-
 
 def numbers(table):
     return table.select_dtypes("number")
-
-
-ASKED = [(kind, name) for kind in REPEATED for name in QUESTIONS if (kind, name) != NO_FOLDS]
-
-
-@pytest.mark.parametrize(("kind", "question"), ASKED)
-def test_a_point_that_one_repetition_lost_is_left_out_of_all(kind, question):
-    log, ask = REPEATED[kind], QUESTIONS[question]
-    gap = log.copy()
-    gap.iloc[3, 0] = np.nan
-    table = ask(gap, missing="drop")
-    rest = ask(without(log, 3))
-    if question != "rope":  # the models were trained on all points, which rope counts
-        pd.testing.assert_frame_equal(numbers(table), numbers(rest), rtol=1e-12)
-        assert table.attrs["n_points"] == P - 1
-    known = [name for name in ("estimate", "difference", "se", "scale") if name in table]
-    assert np.isfinite(table[known]).all(axis=None)
-    assert table.attrs["n_dropped"] == R
-    for name in ("method", "interval_method"):
-        assert table.attrs.get(name) == ask(log).attrs.get(name)
 
 
 @pytest.mark.parametrize("kind", REPEATED)
@@ -158,69 +130,6 @@ def grid(n=60):
 
 
 GRID = grid()
-ASK = {
-    "wald": cvstats.wald,
-    "corrected_t": cvstats.corrected_t,
-    "clustered": cvstats.clustered,
-    "interval": cvstats.interval,
-    "by fold": lambda log, **options: cvstats.naive(log, by="fold", **options),
-    "compare": lambda log, **options: cvstats.compare(log, adjust=None, **options),
-    "equivalence": lambda log, **options: cvstats.equivalence(log, margin=0.5, **options),
-    "rope": lambda log, **options: cvstats.rope(log, margin=0.5, **options),
-    "power": lambda log, **options: cvstats.power(log, effect=0.5, **options),
-    "best_set": lambda log, **options: cvstats.best_set(log, rng=0, n_draws=200, **options),
-    "mcnemar": lambda log, **options: cvstats.mcnemar(above(log), adjust=None, **options),
-    "cochran_q": lambda log, **options: cvstats.cochran_q(above(log), **options),
-    "moments": cvstats.moments,
-    "two logs": lambda log, **options: cvstats.compare(
-        log.sel(model="a"), log.sel(model="b").transpose(), adjust=None, **options),
-    "decompose": lambda log, **options: cvstats.decompose(log, rho=[0.0, 0.1], **options),
-}  # fmt: skip
-LAZY = [name for name in ASK if name not in ("best_set", "mcnemar", "cochran_q")]
-
-
-def above(log):
-    """Losses of 0 and 1, missing where the others are."""
-    return (log > 1.5).astype(float).where(log.notnull())
-
-
-@pytest.mark.parametrize("name", ASK)
-def test_each_cell_of_a_grid_has_gaps_of_its_own(name):
-    ask, table = ASK[name], ASK[name](GRID, missing="drop")
-    for lat, lon in [(10, 0), (20, 2), (10, 1), (20, 0)]:
-        place = {"lat": lat, "lon": lon}
-        alone = ask(GRID.sel(place), missing="drop")
-        for variable in table.data_vars:
-            if variable == "caution":
-                assert (cvstats.cautions(table).sel(place) == cvstats.cautions(alone)).all()
-                continue
-            ours = table[variable].sel(place) if "lat" in table[variable].dims else table[variable]
-            wanted = alone[variable] if variable in alone else alone.attrs[variable]
-            if ours.dtype.kind == "U":
-                assert (ours == wanted).all()
-                continue
-            ours, wanted = xr.broadcast(ours, xr.DataArray(wanted))
-            np.testing.assert_allclose(ours, wanted, rtol=1e-9, atol=1e-12, err_msg=variable)
-    for name_of_count in ("n_points", "n_dropped"):
-        assert name_of_count not in table.attrs
-    empty = table.sel(lat=30, lon=[2, 3])
-    if "caution" in table:
-        assert (cvstats.cautions(empty) == "no losses").all()
-    numbers = next(variable for variable in table.data_vars if table[variable].dtype.kind == "f")
-    assert np.isnan(empty[numbers]).all()
-    assert (table["n_dropped"].sel(lat=30, lon=2) == 60).all()
-    assert (table["n_dropped"].sel(lat=30, lon=3) == 0).all()
-
-
-@pytest.mark.parametrize("name", LAZY)
-def test_lazily_the_same_in_each_cell(name):
-    eager = ASK[name](GRID, missing="drop")
-    for chunks in ({"lat": 1}, {"point": 7, "lon": 2, "model": 1}):
-        found = counts_to_attrs(ASK[name](GRID.chunk(chunks), missing="drop").compute())
-        eager = counts_to_attrs(eager)
-        xr.testing.assert_allclose(found, eager.transpose(*found.dims), rtol=1e-9)
-        for fact in ("method", "interval_method", "target", "alpha", "n_folds", "adjust"):
-            assert found.attrs.get(fact) == eager.attrs.get(fact), fact
 
 
 def test_cells_that_miss_the_same_share_one_count():

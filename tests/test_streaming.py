@@ -16,7 +16,6 @@ import pytest
 import simulate
 import xarray as xr
 from hypothesis import given
-from hypothesis import strategies as st
 from rows import only_row, without_second_look
 from strategies import ARRAYS, frames, indexed
 
@@ -25,25 +24,6 @@ from cvstats import LogError, Moments, registry
 from cvstats.core.cautions import Caution
 from cvstats.large.moments import LabeledCells
 from cvstats.log.sketches import hashes_of
-
-ALL = {
-    "wald": lambda log: cvstats.wald(log),
-    "within folds": lambda log: cvstats.wald(log, variance="within-fold"),
-    "equal weights": lambda log: cvstats.wald(log, fold_weights="equal"),
-    "naive": cvstats.naive,
-    "cv_t": cvstats.cv_t,
-    "quadratic": cvstats.quadratic,
-    "decompose": cvstats.decompose,
-    "corrected_t": cvstats.corrected_t,
-    "interval": cvstats.interval,
-}
-BY_SOURCE = {
-    "out_of_source": cvstats.out_of_source,
-    "these sources": lambda log: cvstats.out_of_source(log, target="these_sources"),
-    "clustered": cvstats.clustered,
-    "heterogeneity": cvstats.heterogeneity,
-    "wald by source": lambda log: cvstats.wald(log, by="source"),
-}
 
 
 def batches(frame, cuts, order):
@@ -86,33 +66,6 @@ def alike(ours, theirs, level=1.0, spread=1.0, tolerance=1e-13):
             np.testing.assert_allclose(one, two, rtol=0, atol=allowed, err_msg=name)
 
 
-def outcome(call, log):
-    """The answer, or the refusal."""
-    try:
-        return call(log)
-    except LogError as error:
-        return error
-
-
-@given(frames(dtypes=("float64", "float32", "int64")), st.data())
-def test_any_batches_in_any_order(kind_frame, data):
-    kind, frame = kind_frame
-    frame = frame.sample(frac=1, random_state=data.draw(st.integers(0, 9)))
-    cuts = data.draw(st.lists(st.integers(1, len(frame) - 1), max_size=5))
-    order = data.draw(st.permutations(range(len(set(cuts)) + 1)))
-    moments = streamed(batches(frame, set(cuts), order))
-    assert moments.n_losses == len(frame)
-    values = frame.to_numpy(dtype=float)
-    level, spread = np.abs(values).max(), float(np.ptp(values))
-    for name, call in ALL.items():
-        ours, theirs = outcome(call, moments), outcome(call, frame)
-        assert isinstance(ours, LogError) == isinstance(theirs, LogError), (name, ours, theirs)
-        if not isinstance(ours, LogError) and name != "quadratic":
-            small = spread < 1e-9 * level  # cautions of a zero variance may differ then
-            if not small:
-                alike(ours, theirs, level, spread)
-
-
 def sourced(n=120, sources=6, models=3, repetitions=2, level=0.0):
     """A log with sources, in one order or another."""
     rng = np.random.default_rng(5)
@@ -126,15 +79,6 @@ def sourced(n=120, sources=6, models=3, repetitions=2, level=0.0):
     index = indexed({k: [names[k][i] for i in v] if k in names else v for k, v in codes.items()})
     values = level + rng.standard_normal((n * repetitions, models))
     return pd.DataFrame(values, index=index, columns=list("abc")[:models])
-
-
-@pytest.mark.parametrize("name", BY_SOURCE)
-def test_sources(name):
-    frame = sourced(repetitions=1 if name.startswith("wald") else 2)
-    if name in ("out_of_source", "these sources"):
-        frame = frame.droplevel("fold")
-    parts = batches(frame, {17, 80, 111}, [2, 0, 3, 1])
-    alike(BY_SOURCE[name](streamed(parts)), BY_SOURCE[name](frame), 4, 4)
 
 
 @pytest.mark.parametrize("level", [0.0, 1e9])

@@ -1,0 +1,277 @@
+"""One answer of a method, whatever holds its log: each property on all methods of `golden`.
+
+A new method is covered by its rows in `golden.cases`.
+"""
+
+from __future__ import annotations
+
+import dask
+import golden
+import numpy as np
+import pandas as pd
+import pytest
+from golden import CASES, IN_UNITS, by_point, dense, log_named, normalized
+from strategies import listed_coords, stacked
+
+import cvstats
+from cvstats.errors import LogError
+from cvstats.intervals import list_methods
+
+FIRST = {}
+for _name, _case in CASES.items():
+    if _case.function != "methods":
+        FIRST.setdefault((_case.function, _case.log), _name)
+FIRST = {name: CASES[name] for name in FIRST.values()}
+"""One call of each function on each of its logs."""
+
+PARTITIONS = (
+    "k-fold", "repeated", "binary", "leave-one-out", "one set", "seeds", "binary set",
+    "spread sources", "whole sources", "repeated sources", "by source",
+)  # fmt: skip
+COUNT_ALL = {"rope", "corrected_t", "summary"}
+"""They count the points that models were trained on, those without a loss among them."""
+
+
+def ask(case, *logs, without=(), **more):
+    options = {key: value for key, value in case.options.items() if key not in without} | more
+    try:
+        with dask.config.set(scheduler="synchronous"):
+            (found,) = dask.compute(golden.call(case, *logs, options=options))
+    except LogError:
+        return {"refused": "LogError"}
+    return normalized(found)
+
+
+def assert_same(found, wanted, tolerance=1e-9):
+    said = golden.differences(wanted, found, tolerance=tolerance)
+    assert not said
+
+
+def test_every_method_has_a_case():
+    functions = {case.function for case in CASES.values()}
+    assert {method.name for method in list_methods()} <= functions
+
+
+# --- the same log, told otherwise -----------------------------------------------------------------
+
+
+def shuffled(log, seed=5):
+    return log.sample(frac=1.0, random_state=seed)
+
+
+def mixed(array):
+    """The array with its dimensions, and the labels of the levels, in another order."""
+    draw = np.random.default_rng(6)
+    sizes = {dim: size for dim, size in array.sizes.items() if dim != "model"}
+    array = array.isel({dim: draw.permutation(size) for dim, size in sizes.items()})
+    return array.transpose(*reversed(array.dims))
+
+
+def with_other_levels(log):
+    return shuffled(log).reorder_levels(log.index.names[::-1]) if log.index.nlevels > 1 else log
+
+
+def with_texts(log):
+    """The labels of folds, repetitions and points as texts of the same order."""
+    for level in {"repetition", "fold", "point"}.intersection(log.index.names):
+        log = log.rename(lambda label: f"é{label:04d}", level=level)
+    return log
+
+
+def with_unused_labels(log):
+    """The log sliced out of a longer one, whose labels stay in its index."""
+    extra = log.iloc[:1].rename(lambda label: 999, level="point")
+    return pd.concat([extra, log]).iloc[1:]
+
+
+FRAMES = {
+    "rows": shuffled,
+    "levels": with_other_levels,
+    "unused labels": with_unused_labels,
+    "texts": with_texts,
+}
+ARRAYS = {
+    "array": lambda log: mixed(by_point(log)),
+    "dense array": lambda log: mixed(dense(log)),
+    "stacked array": lambda log: stacked(shuffled(log)),
+    "coordinates": lambda log: listed_coords(shuffled(log)),
+}
+
+
+def shows_labels(case):
+    """Whether an answer depends on what its labels are: times, and folds that are listed."""
+    return case.function in ("ordered", "moments") or case.log not in PARTITIONS
+
+
+@pytest.mark.parametrize("form", FRAMES)
+@pytest.mark.parametrize("name", FIRST)
+def test_order_and_labels_change_nothing(name, form):
+    case = FIRST[name]
+    log = log_named(case.log)
+    if not (form == "texts" and shows_labels(case)):
+        assert_same(ask(case, FRAMES[form](log)), ask(case, log))
+
+
+OTHERWISE_IN_ARRAYS = ("splits", "case bootstrap", "independent sources")
+"""There NaN in an array may be an evaluation that was not made, or one that is missing."""
+
+
+@pytest.mark.parametrize("form", ARRAYS)
+@pytest.mark.parametrize("name", FIRST)
+def test_arrays_say_what_frames_say(name, form):
+    case = FIRST[name]
+    log = log_named(case.log)
+    if case.log in OTHERWISE_IN_ARRAYS or not golden.applies(case, form):
+        return
+    wanted, found = ask(case, log), ask(case, ARRAYS[form](log))
+    if "refused" not in wanted:
+        wanted.pop("caution", None)  # these are bits in an array
+        wanted["attrs"].pop("n_dropped", None)  # of a table with gaps
+        for row in wanted["rows"].values():
+            row.pop("n_folds", None)  # those of a label are those in its first repetition
+        if any(label.startswith("pair=") for label in found["rows"]):
+            found["rows"] = dict(zip(wanted["rows"], found["rows"].values(), strict=True))
+    assert_same(found, wanted)
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_the_log_is_left_as_it_was(name):
+    case = FIRST[name]
+    log = log_named(case.log)
+    for thing in (log.copy(), by_point(log)):
+        before = thing.copy(deep=True)
+        ask(case, thing)
+        assert thing.equals(before)
+        assert thing.attrs == before.attrs
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, case in FIRST.items() if case.far and case.function != "power"]
+)
+def test_another_unit(name):
+    case = FIRST[name]
+    margin = case.options.get("margin")
+    more = {} if margin is None else {"margin": 4.0 * np.asarray(margin)}
+    more = {key: value.tolist() for key, value in more.items()}
+    log = log_named(case.log)
+    wanted, found = ask(case, log), ask(case, 4.0 * log, **more)
+    for row in wanted.get("rows", {}).values():
+        row.update({name: 4.0 * row[name] for name in row if name in IN_UNITS})
+        for moved in set(row) - IN_UNITS - SHARES:
+            del row[moved]
+    assert_same(found, wanted)
+
+
+SHARES = {"statistic", "p_value", "p_adjusted", "df", "i2", "rank", "in_set", "n_points"}
+
+
+# --- labels, gaps, batches, chunks ----------------------------------------------------------------
+
+
+def rows_by_label(parts, level):
+    """The answers for single parts, as one answer with a row for each label."""
+    for answer in parts.values():
+        if "refused" in answer:
+            return answer
+    rows = {}
+    for label, answer in parts.items():
+        counts = {key: n for key, n in answer["attrs"].items() if key in ("n_points", "n_folds")}
+        for row, numbers in answer["rows"].items():
+            labels = [*row.split(", "), f"{level}={label}"]
+            rows[", ".join(sorted(filter(None, labels)))] = {**counts, **numbers}
+    return {"rows": rows, "attrs": {}}
+
+
+@pytest.mark.parametrize("name", [name for name, box in golden.calls() if box == "groups"
+                                  and "independent" not in CASES[name].options])  # fmt: skip
+def test_logs_below_each_other_are_answered_one_by_one(name):
+    case = CASES[name]
+    found = normalized(golden.of_groups(case, 0.0))
+    logs = golden.two_logs(log_named(case.log))
+    parts = {study: ask(case, logs.xs(study, level="study")) for study in "xy"}
+    assert_same(found, rows_by_label(parts, "study"))
+
+
+@pytest.mark.parametrize("name", [n for n, c in CASES.items() if c.options.get("by") == "source"
+                                  and c.function not in ("moments", "corrected_t")])  # fmt: skip
+def test_labels_are_answered_one_by_one(name):
+    case = CASES[name]
+    log = log_named(case.log)
+    sources = log.index.get_level_values("source")
+    parts = {label: ask(case, log[sources == label], without=["by"]) for label in sources.unique()}
+    assert_same(ask(case, log), rows_by_label(parts, "source"))
+
+
+DROPS = [name for name, case in FIRST.items()
+         if golden.applies(case, "gaps") and case.log != "splits"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DROPS)
+def test_nothing_is_dropped_where_nothing_is_missing(name):
+    case = FIRST[name]
+    log = log_named(case.log)
+    assert_same(ask(case, log, missing="drop"), ask(case, log))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [n for n in DROPS if FIRST[n].log in PARTITIONS and FIRST[n].function not in COUNT_ALL],
+)
+def test_a_point_without_a_loss_is_left_out(name):
+    """Of all models and in all repetitions."""
+    case = FIRST[name]
+    log = log_named(case.log)
+    gaps = golden.with_gaps(log)
+    levels = [level for level in log.index.names if level in ("source", "point")]
+    points = pd.MultiIndex.from_frame(log.index.to_frame()[levels])
+    rest = log[~points.isin(points[gaps.isna().any(axis=1)])]
+    wanted, found = ask(case, rest), ask(case, gaps, missing="drop")
+    assert found["attrs"]["n_dropped"] == len(log) - len(rest)
+    assert_same(found, wanted)
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("name", DROPS)
+def test_each_cell_of_a_grid_has_gaps_of_its_own(name, lazy):
+    case = FIRST[name]
+    log = log_named(case.log)
+    grid = golden.chunks_of_gaps(log) if lazy else golden.on_grid(log, gaps=True)
+    adjust = {"adjust": None} if case.function in ("compare", "mcnemar") else {}
+    found = ask(case, grid, missing="drop", **adjust)
+    if "refused" in found:
+        assert lazy or "refused" in golden.answer(case, "grid with gaps")
+        return
+    for lat in (10, 20, 30):
+        alone = by_cell(ask(case, golden.on_grid(log, gaps=True).sel(lat=lat, drop=True),
+                            missing="drop", **adjust), lat)  # fmt: skip
+        assert_same(found, alone)
+
+
+def by_cell(answer, lat):
+    return rows_by_label({lat: {**answer, "attrs": {}}}, "lat")
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_any_batches_in_any_order(name):
+    case = FIRST[name]
+    log = log_named(case.log)
+    draw = np.random.default_rng(len(name))
+    options = golden.moments_options(case)
+    cuts = np.sort(draw.choice(np.arange(1, len(log)), 3, replace=False))
+    wanted = golden.answer(case, "moments")
+    if "refused" in wanted:
+        return
+    parts = [cvstats.Moments.of_log(log.iloc[rows], **options)
+             for rows in np.split(draw.permutation(len(log)), cuts)]  # fmt: skip
+    wanted["attrs"].pop("n_batches")
+    assert_same(ask(case, sum(parts[::-1])), wanted)
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_any_chunks(name):
+    case = FIRST[name]
+    array = by_point(log_named(case.log))
+    draw = np.random.default_rng(len(name))
+    sizes = {dim: int(draw.integers(1 + size // 3, size + 1)) for dim, size in array.sizes.items()}
+    lazy = array.transpose(*reversed(array.dims)).chunk(sizes)
+    assert_same(ask(case, lazy), golden.answer(case, "dask by point"))
