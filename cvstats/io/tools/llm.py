@@ -35,17 +35,22 @@ WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 def join_runs(runs: Mapping[Path, pd.DataFrame]) -> pd.DataFrame:
     """Put runs of several models and tasks below each other, of each of these the newest only.
 
-    The names of files begin with their date.
+    The names of files begin with their date. A run that did not get to its end is read only where
+    there is no complete one.
     """
     found: dict[Any, list[Path]] = {}
     for path in sorted(runs, key=lambda path: path.name):
         found.setdefault(tuple(runs[path][["model", "task_name"]].iloc[0]), []).append(path)
-    newest = [paths[-1] for paths in found.values()]
+    complete = {path for path, run in runs.items() if LOST not in run.attrs}
+    newest = [([p for p in paths if p in complete] or paths)[-1] for paths in found.values()]
     table = pd.concat([runs[path] for path in newest], ignore_index=True)
     table.attrs = {}
     if lost := [f"{p.name}: {runs[p].attrs[LOST]}" for p in newest if LOST in runs[p].attrs]:
         table.attrs[LOST] = "; ".join(lost)
-    older = {paths[-1].name: len(paths) - 1 for paths in found.values() if len(paths) > 1}
+    older = {
+        path.name: f"the newest {'complete one ' * (path != paths[-1])}of {len(paths)} runs"
+        for path, paths in zip(newest, found.values(), strict=True) if len(paths) > 1
+    }  # fmt: skip
     if older:
         table.attrs[OLDER] = older
     return table
@@ -110,7 +115,7 @@ def inspect(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     """Turn scores into losses; a sample is known by its ``id`` and not by that of the run."""
     require_columns(table, ["id", "epoch"], "table of inspect's samples_df()")
     lost: list[str] = [table.attrs[LOST]] if LOST in table.attrs else []
-    runs: dict[str, int] = table.attrs.get(OLDER, {})
+    runs: dict[str, str] = table.attrs.get(OLDER, {})
     table = table.reset_index(drop=True)
     failed = failures(table)
     task = table["task_name"].astype(str) if "task_name" in table else pd.Series("", table.index)
@@ -142,7 +147,7 @@ def inspect(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     attrs |= facts_of_scores(plain, higher)
     if len(scores) == 1 and "task_name" in kept:
         attrs[TASK] = next(iter(scores))
-    older = [f"{name} (the newest of {number + 1} runs)" for name, number in runs.items()]
+    older = [f"{name} ({which})" for name, which in runs.items()]
     note = f"read was {listed(older)}" if older else ""
     return PredictionTable(read, {}, attrs, "; ".join(lost), note)
 

@@ -188,11 +188,14 @@ def test_of_several_runs_of_a_task_the_newest_is_read(tmp_path):
     with pytest.raises(LogError, match="an evaluation occurs twice"):
         cvstats.read_log([*files, tmp_path / "logs" / "2026-01-01_sums_a.eval"])
     archive(broken, tmp_path / "logs" / "2026-01-03_sums_a.eval")
+    complete = r"read was 2026-01-02_sums_a.eval \(the newest complete one of 3 runs\)"
+    with pytest.warns(UserWarning, match=complete):
+        log = cvstats.read_log(tmp_path / "logs")
+    pd.testing.assert_frame_equal(log, expected)
+    for date in ("01", "02"):
+        (tmp_path / "logs" / f"2026-01-{date}_sums_a.eval").unlink()
     unfinished = "2026-01-03_sums_a.eval: this run of inspect did not get to its end"
-    with (
-        pytest.warns(UserWarning, match="the newest of 3 runs"),
-        pytest.warns(UserWarning, match=unfinished),
-    ):
+    with pytest.warns(UserWarning, match=unfinished):
         cvstats.read_log(tmp_path / "logs")
 
 
