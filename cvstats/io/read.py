@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -40,7 +41,7 @@ from cvstats.io.tidy import (
 )
 from cvstats.io.tools import is_inspect_log, is_lm_eval_sample, is_search
 from cvstats.log.align import aligned
-from cvstats.loss_functions import loss_name, losses
+from cvstats.loss_functions import join_metrics, loss_name, losses
 
 # --- formats --------------------------------------------------------------------------------------
 
@@ -338,9 +339,8 @@ def read_log(
         if not isinstance(found, PredictionTable):
             return saved_log(found, options)
         with raise_as_log_error("this table"):
-            parts = align(found)
-        refuse_second_loss(loss, found, parts)
-        log = compute_log(parts, loss, options.loss_options, found.called)
+            parts = {name: align(part) for name, part in found.by_metric().items()}
+        log = log_of_parts(parts, loss, found, options)
         for said in found.warnings:
             warnings.warn(said + ".", stacklevel=2)
         log.attrs = {**facts_of(path_or_object, tool, found), **log.attrs}
@@ -437,6 +437,24 @@ def read_predictions(
                 for name, names in parts.probabilities.items()
             }
         return frame
+
+
+def log_of_parts(
+    parts: Mapping[str | None, AlignedPredictions], loss: Any, found: PredictionTable,
+    options: ReadOptions,
+) -> pd.Series | pd.DataFrame:  # fmt: skip
+    """Compute the losses of each metric, and put them together by the level ``metric``."""
+    logs: dict[str, Any] = {}
+    for name, part in parts.items():
+        refuse_second_loss(loss, found, part)
+        log = compute_log(part, loss, options.loss_options, found.called)
+        if name is None:
+            return log
+        sign = re.match("1 - |-|", str(found.attrs.get("loss", "")))
+        logs[name] = log
+        log.attrs["loss"] = (sign[0] if sign else "") + name
+    joined: pd.Series | pd.DataFrame = join_metrics(logs)
+    return joined
 
 
 def facts_of(source: Any, tool: str, found: PredictionTable) -> dict[Hashable | None, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import PurePath
 from typing import Any
@@ -23,6 +23,7 @@ from cvstats.errors import (
     listed,
     nearest,
     place,
+    plainly,
     spelled,
 )
 from cvstats.io.paths import raise_as_log_error
@@ -135,18 +136,41 @@ def as_log(
     if "loss" in losses and "loss" not in frame.columns:
         refuse_predictions(frame)
     columns = find_columns(list(frame.columns), losses, named, model, single=alone)
+    measure = metric_column(frame, columns.names)
     if not columns.levels:
         raise no_levels(list(frame.columns), "as_log(frame, fold='cv_split', point='id')")
     kept = [name for name in unnamed_labels(frame, columns) if is_shared(frame, name, columns)]
     values = losses if columns.model is None else [*losses, columns.model]
     try:
-        indexed = frame.set_index([*columns.levels.values(), *kept])[values]
+        put = [*([] if measure is None else [measure]), *columns.levels.values(), *kept]
+        indexed = frame.set_index(put)[values]
     except TypeError:
         raise unhashable({to: frame[name] for to, name in columns.levels.items()}) from None
-    indexed.index.names = [*columns.levels, *kept]
+    indexed.index.names = [*([] if measure is None else ["metric"]), *columns.levels, *kept]
+    made: pd.Series | pd.DataFrame
     if columns.model is not None:
-        return unstack_models(indexed, losses[0], columns.model)
-    return indexed[losses[0]] if alone else indexed
+        made = unstack_models(indexed, losses[0], columns.model)
+    else:
+        made = indexed[losses[0]] if alone else indexed
+    if measure is not None:
+        names = [str(name) for name in frame[measure].unique()]
+        metrics = {name: {"loss": name} for name in names}
+        made.attrs |= {"loss": ", ".join(names), "metric": names, "metrics": metrics}
+    return made
+
+
+def metric_column(table: pd.DataFrame, taken: Collection[Hashable]) -> str | None:
+    """Find the column that names the metric of each row, where there are several."""
+    return next(
+        (
+            name
+            for name in table.columns
+            if isinstance(name, str) and plainly(name) in ("metric", "measure")
+            and name not in taken and not pd.api.types.is_numeric_dtype(table[name])
+            and table[name].nunique() > 1 and table[name].notna().all()
+        ),
+        None,
+    )  # fmt: skip
 
 
 def not_a_table(given: object) -> LogError:
@@ -207,6 +231,8 @@ def unstack_models(indexed: pd.DataFrame, loss: Hashable, model: Hashable) -> pd
 
 
 TRUTH, PREDICTION, LOSS, MODEL = "y_true", "y_pred", "loss", "model"
+METRIC = "metric"
+"""The column of a table that names the metric of each row."""
 TASK = "task"
 """Where attrs name the one task of a log, which is a source next to logs of other tasks."""
 OF_PROBABILITIES = ("log_loss", "brier")
@@ -267,6 +293,14 @@ class PredictionTable:
     def warnings(self) -> list[str]:
         """The sentences that a reader of the log is warned with."""
         return [said for said in (self.lost, self.note) if said]
+
+    def by_metric(self) -> dict[str | None, PredictionTable]:
+        """Cut the table into those of single metrics; None where its rows name none."""
+        if METRIC not in self.table:
+            return {None: self}
+        rest = self.table.drop(columns=METRIC)
+        labels = self.table[METRIC]
+        return {str(name): replace(self, table=rest[labels == name]) for name in labels.unique()}
 
     def stacked(self) -> PredictionTable:
         """Put the models below each other, as rows that ``model`` names."""

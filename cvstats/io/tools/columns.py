@@ -13,11 +13,13 @@ from cvstats.errors import LogError, listed, nearest, plainly
 from cvstats.io.text import NESTED, SPELLINGS
 from cvstats.io.tidy import (
     LOSS,
+    METRIC,
     MODEL,
     PREDICTION,
     TRUTH,
     PredictionTable,
     ReadOptions,
+    metric_column,
     require_columns,
 )
 from cvstats.log.columns import find_columns, index_to_columns, unnamed_labels
@@ -53,6 +55,9 @@ def columns(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
         found = model_columns(out, table, prediction_columns(table, options), PREDICTION)
     else:
         found = loss_columns(table, options, out)
+    measure = metric_column(table, [losses, *out.attrs["taken"]])
+    if measure is not None and TRUTH not in found.table:
+        found = replace(found, table=found.table.assign(**{METRIC: table[measure]}))
     if not set(LEVELS) & set(found.table.columns):
         raise LogError(f"no column is named as a level of a loss log. {call_to_type(table)}")
     kept = [name for name in out.attrs["unnamed"] if name in found.table.columns]
@@ -158,6 +163,7 @@ def loss_columns(
     if options.loss is not None:
         raise LogError(f"the column of the truth is not known. {call_to_type(table)}")
     used = {*out.columns, *out.attrs["taken"]}
+    used.add(metric_column(table, used))
     every = [str(name) for name in table.columns if name not in used]
     others = [name for name in every if not FACTS.fullmatch(plainly(name))]
     facts = [name for name in every if name not in others]
