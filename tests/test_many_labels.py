@@ -80,9 +80,7 @@ def test_the_parts_of_a_log_of_many_labels():
         own = design.codes_of(design.cell_table(tuple(BY)))
         found = own[design.cells(BY, 0, design.size)]
         codes = [log.index.codes[log.index.names.index(name)][at::2] for name in BY]
-        expected, counts = np.unique(np.stack(codes, axis=1), axis=0, return_counts=True)
-        np.testing.assert_array_equal(found, expected)
-        np.testing.assert_array_equal(design.weights, counts)
+        np.testing.assert_array_equal(found, np.stack(codes, axis=1))
 
 
 @pytest.mark.parametrize("size", [3, 1 << 20, (1 << 31) - 1])
