@@ -1,7 +1,7 @@
-"""What a study with known truth measured of each method, for logs like a given one.
+"""What a simulation study measured of each method, for logs similar to a given one.
 
 The figures come from ``python -m evidence`` in the project's repository: populations whose errors
-are known, thousands of logs of each, and how often intervals held the error they are for.
+are known, thousands of logs of each, and how often intervals contained their target.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def describe_measured(
         Of the log: populations have groups if it has sources, and are taken at the number of
         points nearest to its own.
     binary : bool, optional
-        Whether the losses are all 0 or 1; None where that is not known.
+        Whether the losses are all 0 or 1; None if that is not known.
     wilson : bool, optional
         Whether the limits are Wilson's.
     """
@@ -89,7 +89,7 @@ def write_measured(
 def by_population(
     method: str, binary: bool | None, wilson: bool, *, grouped: bool, metric: bool
 ) -> Iterator[list[Row]]:
-    """Gather the rows of a method by population, of those that are like a log."""
+    """Gather the rows of a method by population, of those that are similar to a log."""
     study = read_figures()
     asked = [
         row

@@ -88,7 +88,7 @@ def to_latex(
 ) -> str:
     r"""Write a result as a table in LaTeX, for the package booktabs.
 
-    What the numbers cover is in the ``attrs`` of the result; say it in the caption.
+    What the numbers cover is in the ``attrs`` of the result; state it in the caption.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def text_table(
 
 
 def select_columns(table: pd.DataFrame, columns: Sequence[str] | None) -> pd.DataFrame:
-    """Select some columns; by default all, except cautions where there are none."""
+    """Select some columns; by default all, except cautions if there are none."""
     if columns is None:
         bare = "caution" in table and not table["caution"].astype(bool).any()
         return table.drop(columns="caution") if bare else table

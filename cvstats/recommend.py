@@ -1,4 +1,4 @@
-"""Which interval for this log? The one that its design calls for, and what each method says."""
+"""The recommended interval for a log, and all methods with what they need."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def methods(losses: Losses) -> pd.DataFrame:
         ``guarantee``, ``measured`` (how often it was right in simulated populations like this log,
         with about as many points), ``fits`` (how many models have to be fitted), ``needs`` and
         ``reference``.
-        ``attrs["suggestion"]`` says what a large comparison of the methods recommends for this
+        ``attrs["suggestion"]`` is what a large comparison of the methods recommends for this
         number of independent points, and is empty for groups and for language models.
 
     Raises
@@ -124,7 +124,7 @@ def quote_study(name: str, log: Log, *, binary: bool | None, wilson: bool = Fals
 
 
 def find_binary(log: Log) -> bool | None:
-    """Find out whether all losses are 0 or 1; None where they were not computed."""
+    """Find out whether all losses are 0 or 1; None if they were not computed."""
     return None if is_lazy(log) or log.design.metric else bool(log.zero_one().all())
 
 
@@ -174,7 +174,7 @@ def interval(
     alpha: float = 0.05,
     missing: Missing = "raise",
 ) -> Table:
-    """Compute the interval that the design of this log calls for, and say why.
+    """Compute the recommended interval for the design of this log, with the reason.
 
     Parameters
     ----------
@@ -209,8 +209,8 @@ def interval(
     Raises
     ------
     LogError
-        If the method needs what the log does not have: the words say which level or number is
-        missing.
+        If the method needs what the log does not have: the message names the level or number
+        that is missing.
 
     See Also
     --------
@@ -277,5 +277,5 @@ def run_if_recommended(name: str, alpha: float, log: Log) -> Result:
 
 
 def run_with_wilson(name: str, alpha: float, log: Log) -> Result:
-    """Run a method, and take Wilson's limits for losses of 0 and 1 where it has normal ones."""
+    """Run a method, and use Wilson's limits for 0/1 losses in place of normal ones."""
     return take_wilson(find_method(name).run(log, alpha=alpha), log)

@@ -47,7 +47,7 @@ def as_scores(result: Result) -> Result:
     Raises
     ------
     LogError
-        If the result does not say from which score its losses were made.
+        If the attrs of the result do not name the score its losses were made from.
 
     Notes
     -----
@@ -79,8 +79,8 @@ def as_scores(result: Result) -> Result:
     metric, orientation = facts.get("metric"), facts.get("orientation")
     if metric is None:
         raise LogError(
-            "this result does not say from which score its losses were made. Expected a log of "
-            "cvstats.losses(…, loss='auc') or of another score."
+            "the attrs of this result do not name the score its losses were made from. Expected a "
+            "log of cvstats.losses(…, loss='auc') or of another score."
         )
     if orientation is None:
         several: Result = each_metric_turned(result, facts)
@@ -125,7 +125,7 @@ def each_metric_turned(result: Any, facts: Mapping[Any, Any]) -> Any:
 
 
 def turned(result: Result, metric: str, orientation: str, facts: Mapping[Any, Any]) -> Result:
-    """Turn the numbers of a result, and say of which score they are."""
+    """Turn the numbers of a result, and name the score."""
     found = result.copy()
     found.attrs = {**facts, "score": score_words(metric)}
     if orientation == "error":

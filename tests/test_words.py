@@ -38,5 +38,34 @@ def test_ruled_out_words_do_not_occur(word: str) -> None:
     assert not found, f"write: {RULED_OUT[word]}\n" + "\n".join(found)
 
 
+TEXTS = [ROOT / "cvstats" / "cautions.toml", ROOT / "cvstats" / "evidence.py"] + [
+    path
+    for folder in ("cli", "plot", "reporting")
+    for path in (ROOT / "cvstats" / folder).rglob("*")
+    if path.suffix in (".j2", ".py")
+]
+FOLKLORE = {
+    r"\b(?:doubts?|doubted)\b": "caution, warning, limitation",
+    r"\bmay be chance\b|\b(?:more than|beyond) chance\b": "is (not) statistically significant",
+    r"\bh(?:e|o)lds? the truth\b": "contained the true value",
+    r"\bcounts? points\b": "treats points as the sampling unit",
+    r"\ballow(?:s|ing)? for\b": "accounts for, is adjusted for",
+    r"\bpromises?\b": "guarantee",
+    r"\bmay be the best\b": "possibly best",
+}
+
+
+@pytest.mark.parametrize("word", FOLKLORE)
+def test_what_users_read_uses_the_terms_of_the_field(word: str) -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in TEXTS
+        if path.exists()
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if re.search(word, line, re.IGNORECASE)
+    ]
+    assert not found, f"write: {FOLKLORE[word]}\n" + "\n".join(found)
+
+
 def test_there_are_pages_to_read() -> None:
     assert len(PAGES) > 20

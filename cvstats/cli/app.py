@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0, or 2 after a line that says what was wrong. Ctrl-C gives 130 and a reader of the output
+        0, or 2 after a line on what was wrong. Ctrl-C gives 130 and a reader of the output
         that leaves early 141, both without a word.
     """
     try:

@@ -86,7 +86,7 @@ READING: dict[str, tuple[Any, str]] = {
     "prediction": (list[str], "The column of the predictions, or a model of a saved log; once for "
                    "each model."),
     "model": (str, "The column that names the model."),
-    "sample": (str, "The column that says which data set was resampled; 0 is the original data."),
+    "sample": (str, "The column of which data set was resampled; 0 is the original data."),
     "outer": (str, "For nested cross-validation: the column of the fold that was held out in "
               "addition to --fold."),
     "repetition": (str, "The column of the repetition: the random split, seed or run."),
@@ -494,7 +494,7 @@ def missing_file(path: Path, after_prediction: bool) -> LogError:
     beside = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
     repeat = " --prediction takes one column; repeat it for each model." if after_prediction else ""
     return LogError(
-        f"there is no file {shortened(str(path))}. Expected a log, such as log.parquet."
+        f"No such file: {shortened(str(path))}. Expected a log, such as log.parquet."
         f"{repeat}{nearest(path.name, beside)}"
     )
 

@@ -1,4 +1,4 @@
-"""Plots of logs and of what the methods say about them; they need matplotlib (extra ``plot``).
+"""Plots of logs and of the results of methods; they need matplotlib (extra ``plot``).
 
 Each function takes ``ax=`` to draw on, returns the Axes, shows nothing and leaves no setting
 behind. The same plots are methods of the accessor, as in ``losses.cvci.plot.forest()``.

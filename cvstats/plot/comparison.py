@@ -109,9 +109,9 @@ def comparison(
     Notes
     -----
     Left of zero, or blue, the first model has the smaller loss. A log that was made from a score
-    is drawn as the score: then the first is better right of zero. Only ``adjust="max-t"`` makes
-    intervals that hold at once; otherwise marks and limits may disagree, since the mark
-    allows for the number of comparisons and the limits do not.
+    is drawn as the score: then the first is better right of zero. Only ``adjust="max-t"`` gives
+    simultaneous intervals; otherwise marks and limits may disagree, since the marks are
+    adjusted for the number of comparisons and the limits are not.
 
     References
     ----------
@@ -270,7 +270,7 @@ def draw_dots(ax: Axes, i: Any, j: Any, values: FloatArray, size: float) -> None
 def square_canvas(models: list[str], ax: Axes | None) -> tuple[Axes, tuple[float, float]]:
     """Name the rows and columns of a matrix as far as there is room; measure its sides in points.
 
-    A figure of our own has a row of writing for each model, and cells about as high as wide.
+    A new figure has a row of writing for each model, and cells about as high as wide.
     """
     number = len(models)
     if ax is None:
@@ -308,7 +308,7 @@ def best_set(
     missing: Missing = "raise",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the ranks between which each model lies, and which models may be the best.
+    """Draw the range of the rank of each model, and the possibly best models.
 
     The target is the set of models with the smallest error, and the rank of each, see
     `cvstats.best_set`.
@@ -337,7 +337,7 @@ def best_set(
 
     Notes
     -----
-    All rank intervals hold at once at level ``1 - alpha``. A model whose rank interval begins
+    Rank intervals are simultaneous at level ``1 - alpha``. A model whose rank interval begins
     at 1 may still be out of the set, whose test is the sharper one.
 
     References

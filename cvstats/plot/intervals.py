@@ -83,7 +83,7 @@ def forest(
     Raises
     ------
     LogError
-        If a method does not take the log, or there are more than 60 rows.
+        If a method does not apply to the log, or there are more than 60 rows.
 
     Notes
     -----
@@ -200,8 +200,8 @@ def sources(
 
     Notes
     -----
-    A source's interval is `wald` of its points, ``mean_k ± z se_k``: it takes the points of one
-    source for independent given the source. Twelve intervals at 95% miss about once in two
+    A source's interval is `wald` of its points, ``mean_k ± z se_k``: it treats the points of one
+    source as independent given the source. Twelve intervals at 95% miss about once in two
     plots: they are not simultaneous.
 
     References

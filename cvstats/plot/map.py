@@ -75,15 +75,15 @@ def map(
     other : the same kind, optional
         The losses of the other model on the same evaluations.
     show : {"half-width", "estimate", "difference"}, optional
-        By default the difference where there are two models, otherwise the half-width.
+        By default the difference if there are two models, otherwise the half-width.
     x, y : str, optional
         The dimensions from left to right and from bottom to top. By default the last one, or one
         called like a longitude, is ``x``.
     method : str, optional
         The name of an interval; by default the one that `cvstats.interval` or `compare` chooses.
     adjust : {"holm", "bh", None}, optional
-        How p-values allow for the number of cells: "bh" bounds the share of wrong dots, "holm"
-        the chance of any.
+        How p-values are adjusted for the number of cells: "bh" bounds the share of wrong dots,
+        "holm" the chance of any.
     alpha : float, optional
         One minus the level of intervals, and the bound of the adjusted p-values.
     missing : {"raise", "drop"}, optional
@@ -106,8 +106,8 @@ def map(
 
     Notes
     -----
-    Blue is where the first model is better. Cells near each other are often alike, which "bh"
-    allows for where they depend positively.
+    Blue is where the first model is better. Neighboring cells are often correlated; "bh" remains
+    valid under positive dependence.
 
     References
     ----------

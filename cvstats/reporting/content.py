@@ -652,7 +652,7 @@ def describe_computation(facts: LogFacts, report: Report, call: str) -> dict[str
 
 
 def describe_method(evidence: Evidence) -> list[tuple[str, str]]:
-    """List which method made the intervals, and what it promises."""
+    """Describe the method of the intervals and its guarantee."""
     facts = evidence.attrs
     rows = [
         ("method", f"{facts['method']}, because the log is {facts['reason']}"),

@@ -69,7 +69,7 @@ class Evidence:
 
     @cached_property
     def comparison(self) -> Any:
-        """All pairs of models, or all against the best; None where there is no answer."""
+        """All pairs of models, or all against the best; None if there is no answer."""
         if len(self.models) < 2:
             return None
         if self.all_pairs:
@@ -82,7 +82,7 @@ class Evidence:
 
     @cached_property
     def candidates(self) -> Any:
-        """The set of models that may be the best; None where there is no answer."""
+        """The possibly best models; None if there is no answer."""
         number = len(self.models)
         if number < 2 or self.dims:
             return None
@@ -184,7 +184,7 @@ class Evidence:
 
     @cached_property
     def pairs(self) -> Pairs | None:
-        """Leads of models over others; None where they were not compared."""
+        """Leads of models over others; None if they were not compared."""
         if self.comparison is None:
             return None
         table = result_frame(self.comparison)

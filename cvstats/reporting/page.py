@@ -60,9 +60,9 @@ def report(
     seed: int = 0,
     missing: Missing = "raise",
 ) -> str | Path:
-    """Write one page about a log: intervals, comparisons, plots, and what to doubt.
+    """Write a one-page report on a log: intervals, comparisons, plots, and warnings.
 
-    The targets are those of the methods that are used, and the page says them in words.
+    The targets are those of the methods that are used; the page describes them.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def report(
     Raises
     ------
     LogError
-        If the log cannot be read. What single sections cannot answer, they say instead.
+        If the log cannot be read. Single sections without an answer state the reason instead.
     ModuleNotFoundError
         If jinja2 or matplotlib is not installed (extra ``report``).
 
@@ -201,8 +201,8 @@ def check_path(path: object) -> Path:
         raise LogError(f"{str(target)!r} is a directory. Expected a file, such as 'report.html'.")
     if not target.parent.is_dir():
         raise LogError(
-            f"the report could not be written to {str(target)!r}: there is no directory "
-            f"{str(target.parent)!r}. Expected one that is there. Make it first."
+            f"the report could not be written to {str(target)!r}: the directory "
+            f"{str(target.parent)!r} does not exist. Create it first."
         )
     return target
 

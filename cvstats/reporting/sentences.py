@@ -352,7 +352,7 @@ def find_scores(evidence: Evidence) -> str:
     if not (evidence.estimate > 0.5).all() and not any(map(names_a_score, evidence.models)):
         return ""
     try:
-        found = list(CHECKS[SCORES].find(evidence.facts.drop_missing()))
+        found = list(CHECKS[SCORES].find(evidence.facts))
     except LogError:  # not in memory
         return ""
     return f"{found[0].words[:1].upper()}{found[0].words[1:]}." if found else ""
@@ -580,7 +580,7 @@ def describe_scope(evidence: Evidence) -> list[str]:
 
 
 def facts_of_basis(evidence: Evidence) -> dict[Any, Any]:
-    """Gather what the result and the log say about what was evaluated."""
+    """Gather the attrs of result and log that describe what was evaluated."""
     noted = evidence.facts.attrs
     return {**evidence.attrs, "holds": noted.get("holds"), "sources_are": noted.get("sources_are")}
 

@@ -89,14 +89,14 @@ def test_one_model_is_not_compared(capsys, folder):
 def test_columns_in_the_place_of_files(capsys, folder):
     words = ["compare", "preds.csv", *PREDICTED, *POINT, *FOLD, "--prediction", *MODELS]
     said = refused(capsys, *words)
-    assert "there is no file 'Pred (XGB)'" in said
+    assert "No such file: 'Pred (XGB)'" in said
     assert said.endswith("--prediction takes one column; repeat it for each model.\n")
 
 
 def test_a_mistyped_file(capsys, folder):
     said = refused(capsys, "interval", "pred.csv")
     assert said == (
-        "cvstats: there is no file 'pred.csv'. Expected a log, such as log.parquet. Perhaps you "
+        "cvstats: No such file: 'pred.csv'. Expected a log, such as log.parquet. Perhaps you "
         "meant 'preds.csv'.\n"
     )
     assert "Perhaps" not in refused(capsys, "interval", "zzzzzz.parquet")

@@ -151,7 +151,7 @@ def test_convert_makes_a_log_of_predictions(capsys, files, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["interval", "nowhere.csv"], "there is no file 'nowhere.csv'"),
+        (["interval", "nowhere.csv"], "No such file: 'nowhere.csv'"),
         (["interval"], "FILE"),
         (["interval", "log.csv", "--format", "xml"], "xml"),
         # Releases of cyclopts word it differently; each names option, value and choices.

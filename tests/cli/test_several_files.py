@@ -104,8 +104,8 @@ def test_every_command_takes_several_files(capsys, files, monkeypatch, tmp_path)
         (["a.parquet", "ridge_predicted.csv"], "'a' is a log of cvstats, and 'ridge_predicted' is "
          "not. Expected files of one kind"),
         (["a.parquet", "b.csv", "--fold", "k"], "a saved log does not use fold="),
-        (["a.parquet", "nowhere.csv"], "there is no file 'nowhere.csv'"),
-        (["a.parquet", "b=nowhere.csv"], "there is no file 'nowhere.csv'"),
+        (["a.parquet", "nowhere.csv"], "No such file: 'nowhere.csv'"),
+        (["a.parquet", "b=nowhere.csv"], "No such file: 'nowhere.csv'"),
     ],
 )  # fmt: skip
 def test_files_that_do_not_go_together(capsys, files, monkeypatch, words, said):

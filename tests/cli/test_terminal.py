@@ -88,7 +88,7 @@ def test_standard_input_by_its_name(more):
         (["interval", "x" * 5000 + ".csv"], "cannot be opened: File name too long"),
         (["compare", "a=" + "x" * 5000, "b.csv"], "cannot be opened: File name too long"),
         (["interval", "x,y\n" * 300], "is text and not a path"),
-        (["interval", "no " * 50 + ".csv"], "there is no file 'no no"),
+        (["interval", "no " * 50 + ".csv"], "No such file: 'no no"),
     ],
 )
 def test_names_that_no_file_has(capsys, words, said):

@@ -156,7 +156,8 @@ def test_metrics_that_no_level_tells_apart_cannot_be_turned() -> None:
     words = log.xs("auc", level="metric").cvci.summary()
     assert "The mean loss of p is" in words.text
     assert words.cautions["metric not named"].startswith(
-        "This is a part of a log of several metrics (auc and brier), and no label says of which."
+        "This is part of a log of several metrics (auc and brier), and no label shows which one it "
+        "is."
     )
     assert words.advice["metric not named"] == (
         "Keep the level: log.xs('auc', level='metric', drop_level=False)."
@@ -193,7 +194,7 @@ def test_a_log_is_not_a_result() -> None:
 
 
 def test_a_result_of_losses_is_of_no_score() -> None:
-    with pytest.raises(LogError, match="from which score"):
+    with pytest.raises(LogError, match="name the score its losses were made from"):
         cvstats.as_scores(made("squared_error").cvci.wald())
 
 

@@ -459,7 +459,7 @@ def test_places_where_no_page_can_be_written(tmp_path, monkeypatch):
     computed = []
     made = content.Report(("A verdict.",), [])
     monkeypatch.setattr("cvstats.reporting.page.make_report", lambda *_: computed.append(1) or made)
-    with pytest.raises(LogError, match="there is no directory .*nowhere'. Expected one that is"):
+    with pytest.raises(LogError, match="the directory .*nowhere' does not exist. Create it first"):
         cvstats.report(losses, f"{folder}/page.html")
     with pytest.raises(LogError, match="is a directory. Expected a file, such as 'report.html'"):
         cvstats.report(losses, tmp_path)
