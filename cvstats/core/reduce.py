@@ -78,8 +78,7 @@ def compute_moments(design: Design, losses: Columns, by: Sequence[str]) -> Momen
 def reduce_few(design: Design, losses: Columns, by: Sequence[str]) -> Moments:
     """Compute the moments of few losses at once."""
     table = design.cell_table(tuple(by))
-    values, column, row = losses.lines(slice(0, losses.width), 0, design.size)
-    lines = values[column : column + losses.width, row : row + design.size].astype(np.float64)
+    lines = losses.some(np.arange(losses.width), 0, design.size)
     count = table.total[table.used]
     with np.errstate(invalid="ignore", over="ignore"):  # reported later, by label
         shift, share, m2 = small_logs.center_cells(
