@@ -371,6 +371,7 @@ LOGS = {
     "out_of_source": lambda: from_plan(plans.leave_one_source_out(), sources=6),
     "bootstrap_oob": lambda: from_plan(plans.bootstrap(30, rng=0)),
     "ordered": lambda: from_plan(plans.holdout(rng=0), 100),
+    "refit_corrected": lambda: from_plan(plans.repeated_k_fold(5, 2, rng=0)),
 }
 
 
