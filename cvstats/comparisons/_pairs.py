@@ -163,10 +163,7 @@ def read_pairs(
         return read_two_logs(losses, other, missing, levels, by)
     log = read(losses, missing=missing, levels=levels, by=by)
     pairs, left, right = choose_pairs(log, reference)
-    columns = model_columns(log)
-    return log, pairs, Differences(
-        log.panels, columns[left].reshape(-1), columns[right].reshape(-1)
-    )  # fmt: skip
+    return log, pairs, pair_models(log, left, right)
 
 
 def read_two_logs(
@@ -185,7 +182,7 @@ def read_two_logs(
     else:
         check_same_evaluations(first, second)
     width = first.panels.width
-    columns = model_columns(first).reshape(-1)
+    columns = first.columns_by_cell().reshape(-1)
     names = [
         ("model" if a is None else a, "other" if b is None else b)
         for a, b in zip(first.labels.models, second.labels.models, strict=True)
@@ -211,15 +208,14 @@ def check_same_evaluations(one: Log, two: Log) -> None:
         )
 
 
-def model_columns(log: Log) -> IntArray:
-    """List the columns of the models, models by carried cells; of both logs, if there are two."""
-    return log.columns_by_cell()
-
-
 def pair_all_models(log: Log) -> Differences:
     """Pair all models with each other, in each carried cell."""
-    columns = model_columns(log)
-    left, right = np.triu_indices(len(columns), 1)
+    return pair_models(log, *np.triu_indices(len(log.columns_by_cell()), 1))
+
+
+def pair_models(log: Log, left: IntArray, right: IntArray) -> Differences:
+    """Pair models by their numbers, in each carried cell."""
+    columns = log.columns_by_cell()
     return Differences(log.panels, columns[left].reshape(-1), columns[right].reshape(-1))
 
 
@@ -231,7 +227,7 @@ def average_repetitions(log: Log) -> Log:
     names = [name for name in ("source", "point") if name in log.design.levels]
     if "fold" in log.design.levels and not log.design.has("fold"):
         names.insert(0, "fold")  # one test set, whatever sources it has
-    columns = model_columns(log)
+    columns = log.columns_by_cell()
     first = np.empty(log.panels.width, dtype=np.int64)
     first[columns] = columns[0]
     to_first = Differences(log.panels, np.arange(log.panels.width), first)

@@ -31,7 +31,6 @@ from cvstats.comparisons._pairs import (
     default_method,
     group_residuals,
     loss_magnitude,
-    model_columns,
     weights_of,
 )
 from cvstats.core.cautions import Caution
@@ -318,7 +317,7 @@ def over_points(log: Log, center: str) -> Leads:
         )
     whole = found if used is log else log.moments(repetition_level(log.design))
     estimate = whole.over(()).location[0]
-    cells = iterate_cells(used, model_columns(log), found)
+    cells = iterate_cells(used, log.columns_by_cell(), found)
     return Leads(estimate, cells, n, n - 1, {"n_points": n}, {"center": center}, doubt)
 
 
@@ -371,7 +370,7 @@ def leads_of(
     own = np.int64(Caution.NO_LOSSES | Caution.ZERO_VARIANCE)
     return Leads(
         base.columns["estimate"],
-        iterate_group_cells(log, model_columns(log), known, residuals, n),
+        iterate_group_cells(log, log.columns_by_cell(), known, residuals, n),
         n,
         df,
         counts,

@@ -30,7 +30,6 @@ from cvstats.comparisons._pairs import (
     distribution,
     has_standard_errors,
     levels_of_options,
-    model_columns,
     pair_all_models,
     reads_lazy_losses,
 )
@@ -325,7 +324,7 @@ def compute_comparison(
     )  # fmt: skip
     if adjust != "max-t":
         return result
-    columns = model_columns(log)
+    columns = log.columns_by_cell()
     n_cells = columns.shape[1]
     if differences.width == n_cells:
         return result

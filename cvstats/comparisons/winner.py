@@ -31,7 +31,6 @@ from cvstats.comparisons._pairs import (
     difference_interval,
     has_standard_errors,
     levels_of_options,
-    model_columns,
     pair_all_models,
     rounding_of_means,
 )
@@ -213,7 +212,7 @@ def compute(
     df = degrees_of_freedom(base)
     points = base.columns["n_points"].max() if "n_points" in base.columns else None
     size = int(log.design.splits().rows.max())
-    columns = model_columns(log)
+    columns = log.columns_by_cell()
     n_models, n_cells = columns.shape
     variance = (gaps.columns["se"] ** 2).reshape(-1, n_cells)
     numbers = {name: np.full_like(mean, np.nan) for name in ("estimate", "lower", "upper")}

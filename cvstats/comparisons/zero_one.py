@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from cvstats.comparisons._adjust import adjust_tests
-from cvstats.comparisons._pairs import model_columns, pair_all_models, read_pairs
+from cvstats.comparisons._pairs import pair_all_models, read_pairs
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Moments
 from cvstats.core.columns import Differences, binary_columns
@@ -537,7 +537,7 @@ def cochran_q(losses: Losses, *, missing: Missing = "raise") -> Table:
 def compare_error_rates(log: Log) -> Result:
     """Test whether the models of a log err equally often, in each carried cell."""
     cochran_q.record.require(log.design)
-    columns = model_columns(log)
+    columns = log.columns_by_cell()
     models = len(columns)
     if models < 2:
         raise LogError("the log holds one model. Expected two or more.")
