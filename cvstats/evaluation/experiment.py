@@ -6,7 +6,6 @@ import sys
 import warnings
 from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from importlib import import_module
 from os import PathLike
 from typing import Any, Literal
@@ -145,7 +144,7 @@ def evaluate(
     ridge    2990.0  2634.0  3345.0  182.0
     """
     check_choices({"folds": folds, "average": average}, find_choices(evaluate))
-    tools = import_tools()
+    base, joblib, threads, bars = import_tools()
     checked_flag("progress", progress)
     if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
         raise LogError(f"n_jobs={n_jobs!r} is not a number of processes. Expected 1, 2, … or -1.")
@@ -164,13 +163,13 @@ def evaluate(
         score = cache_in(checkpoint)
         run = fingerprint("the data", data.values) + fingerprint(f"loss={loss_name(loss)}", spec)
         keys = {
-            name: run + fingerprint(f"model {name!r}", tools.clone(estimator))
+            name: run + fingerprint(f"model {name!r}", base.clone(estimator))
             for name, estimator in models.items()
         }
 
     def calls() -> Iterator[Any]:
         """Go through the fits, all models of one after the other."""
-        call = tools.delayed(run_fit)
+        call = joblib.delayed(run_fit)
         for number, fit in enumerate(bound):
             rows = fit.train, test_points(fit), fit.apparent
             for name, estimator in models.items():
@@ -178,15 +177,15 @@ def evaluate(
 
     with ExitStack() as stack:
         bar = stack.enter_context(
-            tools.tqdm(
+            bars.tqdm(
                 total=bound.n_fits * len(models), disable=not progress or sys.stderr is None,
                 unit="fit", file=sys.stderr, desc=bound.plan.name,
             )
         )  # fmt: skip
         # One thread for each fit, in this process and in others: the same sums everywhere.
-        stack.enter_context(tools.threadpool_limits(limits=1))
-        stack.enter_context(tools.parallel_config("loky", inner_max_num_threads=1))
-        workers = tools.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+        stack.enter_context(threads.threadpool_limits(limits=1))
+        stack.enter_context(joblib.parallel_config("loky", inner_max_num_threads=1))
+        workers = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
         for result in stack.enter_context(close_quietly(workers(calls()))):
             table.add(result)
             bar.update()
@@ -203,33 +202,16 @@ def evaluate(
     return found
 
 
-@dataclass(frozen=True)
-class Tools:
-    """The functions of the optional packages."""
-
-    clone: Callable[..., Any]
-    Parallel: Callable[..., Any]
-    delayed: Callable[..., Any]
-    parallel_config: Callable[..., Any]
-    threadpool_limits: Callable[..., Any]
-    tqdm: Callable[..., Any]
-
-
-def import_tools() -> Tools:
-    """Import the optional packages."""
+def import_tools() -> tuple[Any, Any, Any, Any]:
+    """Import the optional packages: sklearn.base, joblib, threadpoolctl, tqdm."""
     try:
-        base = import_module("sklearn.base")
-        joblib, threads = import_module("joblib"), import_module("threadpoolctl")
-        bars = import_module("tqdm")
+        base, joblib = import_module("sklearn.base"), import_module("joblib")
+        return base, joblib, import_module("threadpoolctl"), import_module("tqdm")
     except ImportError as error:
         raise ImportError(
             f"cvstats.evaluate needs scikit-learn, joblib and tqdm ({error}). Type: "
             f"{install_command('sklearn')}"
         ) from error
-    return Tools(
-        base.clone, joblib.Parallel, joblib.delayed, joblib.parallel_config,
-        threads.threadpool_limits, bars.tqdm,
-    )  # fmt: skip
 
 
 def read_models(estimators: Any) -> tuple[dict[Hashable, Any], bool]:
