@@ -92,7 +92,7 @@ def moments(losses: Losses, *, by: str | Sequence[str] = BY, missing: Missing = 
             f"{listed(map(repr, known)) or 'none'}.{nearest(unknown[0], known)}"
         )
     for name in names:
-        refuse_parts_of_cells(log, name)
+        refuse_parts_of_cells(log.noted, name)
     if is_lazy(log):
         return lazy_table(log, names)
     log.design.check_labels(names)

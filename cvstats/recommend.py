@@ -9,7 +9,7 @@ from functools import partial
 import pandas as pd
 
 from cvstats.core.results import Result
-from cvstats.errors import LogError, checked_choice
+from cvstats.errors import LogError, checked_choice, spelled
 from cvstats.evidence import describe_measured
 from cvstats.formatting import SentenceTable
 from cvstats.intervals import find_method, interval_names, list_methods
@@ -20,8 +20,10 @@ from cvstats.large.cells import Cells
 from cvstats.large.frames import later
 from cvstats.large.lazy import is_lazy, lazily
 from cvstats.log.gaps import answer_cells
+from cvstats.log.groups import Groups, answer_groups
 from cvstats.log.log import Log, Losses, Table
 from cvstats.log.read import is_dask_frame, read
+from cvstats.log.stacking import label_stacked
 from cvstats.options import Missing, check_alpha
 
 
@@ -172,6 +174,7 @@ def interval(
     *,
     method: str | None = None,
     alpha: float = 0.05,
+    by: str | None = None,
     missing: Missing = "raise",
 ) -> Table:
     """Compute the recommended interval for the design of this log, with the reason.
@@ -194,6 +197,8 @@ def interval(
         Wilson's limits then, in the columns that hold no other ones.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
+    by : str, optional
+        A level (or coordinate): one interval for each of its labels, by one method for all.
     missing : {"raise", "drop"}, optional
         Whether a NaN loss is an error, or leaves the evaluation out for all models.
 
@@ -210,7 +215,7 @@ def interval(
     ------
     LogError
         If the method needs what the log does not have: the message names the level or number
-        that is missing.
+        that is missing. Or if the labels of ``by`` require different methods.
 
     See Also
     --------
@@ -235,10 +240,12 @@ def interval(
     check_alpha(alpha)
     checked_choice("method", method, (*interval_names(), None))
     if is_dask_frame(losses):
-        ask = partial(interval, method=method, alpha=alpha)
-        answer: Table = later(losses, ask, missing=missing)
+        ask = partial(interval, method=method, alpha=alpha, by=by)
+        answer: Table = later(losses, ask, levels=(by,), missing=missing)
         return answer
-    log = read(losses, missing=missing)
+    log = read(losses, missing=missing, by=by)
+    if by is not None:
+        return interval_by_label(log, by, method, alpha)
     asked = method is not None
     name, reason = (method, "asked for by name") if method is not None else recommend_method(log)
     facts = {"reason": reason, "suggestion": suggest_study(log)}
@@ -257,6 +264,37 @@ def interval(
     limits = "the losses are 0 or 1, so the limits are Wilson's" if wilson else ""
     facts["reason"] = join_reasons(reason, limits, measured)
     return log.label(replace(result, attrs={**result.attrs, **facts}))
+
+
+def interval_by_label(log: Log, by: str, method: str | None, alpha: float) -> Table:
+    """Compute an interval for each label of a level, by the method that all of them call for."""
+    groups, name, reason = Groups(log, by), method, "asked for by name"
+    if name is None and not is_lazy(log):
+        chosen = {recommend_method(groups.part(at)): at for at in reversed(groups.kinds())}
+        (name, reason), first = min(chosen.items(), key=lambda choice: choice[1])
+        for (other, _), at in chosen.items():
+            if other != name:
+                labels = groups.labels
+                raise LogError(
+                    f"the labels of {by!r} call for different methods: {spelled(labels[first])} "
+                    f"for {name}, and {spelled(labels[at])} for {other}. Expected logs of one "
+                    f"kind. Pass a method by name: interval(losses, by={by!r}, method={name!r})."
+                )
+    if name is None:
+        raise LogError(
+            f"this log is lazy, and what method the labels of {by!r} call for shows in memory "
+            f"only. Pass it by name, as in interval(losses, by={by!r}, method='wald'); or load the "
+            f"log: log.compute()."
+        )
+    own = partial(find_method(name).run, alpha=alpha)
+    run = own if method is not None else partial(run_with_wilson, name, alpha)
+    if is_lazy(log):
+        reads_losses = find_method(name).reads_lazy_losses({})
+        return lazily(log, run, by=by, reads_losses=reads_losses).assign_attrs(reason=reason)
+    labels = groups.labels
+    result = answer_cells(log, partial(answer_groups, by, labels, run))
+    facts = {"reason": reason, "suggestion": ""}
+    return label_stacked(log, [(by, labels)], replace(result, attrs={**result.attrs, **facts}))
 
 
 def join_reasons(*reasons: str) -> str:

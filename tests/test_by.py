@@ -298,3 +298,35 @@ def test_differences_that_are_rounding_in_some_group():
     alone = pd.concat([runs.xs(k, level="site").cvci.compare(adjust=None) for k in (0, 1, 2)])
     np.testing.assert_allclose(twice["se"], alone["se"], rtol=1e-12)
     assert twice.attrs["interval_method"] == alone.attrs["interval_method"] == "holdout"
+
+
+def test_interval_takes_one_method_for_all_labels():
+    n = 120
+    index = pd.MultiIndex.from_arrays(
+        [np.arange(n) % 5, np.arange(n) // 40, np.arange(n)], names=["fold", "region", "point"]
+    )
+    log = pd.Series(np.random.default_rng(0).normal(size=n), index, name="net")
+    found = cvstats.interval(log, by="region")
+    assert found.attrs["reason"].startswith("a partition into 5 folds")
+    pd.testing.assert_frame_equal(found, log.cvci.wald(by="region"))
+    named = cvstats.interval(log, by="region", method="naive")
+    pd.testing.assert_frame_equal(named, log.cvci.naive(by="region"))
+    errors = (log > 1).astype(float)
+    assert cvstats.interval(errors, by="region").attrs["interval"] == "wilson"
+    kept = log[(label_of(log, "region") > 0) | (label_of(log, "fold") == 0)]
+    with pytest.raises(cvstats.LogError, match="different methods: 0 for holdout, and 1 for wald"):
+        cvstats.interval(kept, by="region")
+    with pytest.raises(cvstats.LogError, match="no level 'site'"):
+        cvstats.interval(log, by="site")
+
+
+def test_interval_of_a_lazy_array_by_label_needs_a_method():
+    losses = xr.DataArray(
+        np.random.default_rng(0).normal(size=(40, 2)), dims=("point", "lat"),
+        coords={"region": ("point", np.arange(40) // 20)},
+    )  # fmt: skip
+    lazy = losses.chunk({"lat": 1})
+    with pytest.raises(cvstats.LogError, match=r"method='wald'\); or load the log"):
+        cvstats.interval(lazy, by="region")
+    found = cvstats.interval(lazy, by="region", method="holdout").compute()
+    np.testing.assert_allclose(found["se"], losses.cvci.holdout(by="region")["se"])

@@ -67,15 +67,15 @@ class LossColumns:
     @cached_property
     def width(self) -> int:
         """Number of columns of all tables together."""
-        return sum(table.shape[1] for table in self.tables)
+        return sum([table.shape[1] for table in self.tables])
 
-    @property
+    @cached_property
     def c_order(self) -> bool:
         """Whether there is one table, of many columns, in C order."""
         table = self.tables[0]
         return len(self.tables) == 1 and self.width >= SIDE_BY_SIDE and table.flags.c_contiguous
 
-    @property
+    @cached_property
     def f_order(self) -> bool:
         """Whether there is one table in F order, of a dtype that kernels read."""
         table = self.tables[0]

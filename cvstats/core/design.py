@@ -183,7 +183,7 @@ class CellTable:
     index: CellIndex | None = None
     blocks: tuple[Counts, Counts] | None = None
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Number of cells, with those that hold nothing."""
         return len(self.total)

@@ -194,10 +194,13 @@ def has_one_loss_per_split(design: Design) -> bool:
 
 def find_single_losses(design: Design) -> MaskArray:
     """Find the groups of which each split has one nameless loss: a row for each."""
-    by = tuple(level for level in ("repetition", "fold") if level in design.levels)
-    if design.scores or "point" in design.levels or fold_level(design) == "source" or not by:
-        return np.zeros((1, 1), dtype=bool)
+    none = np.zeros((1, 1), dtype=bool)
+    if design.scores or "point" in design.levels or fold_level(design) == "source":
+        return none
+    by = [level for level in ("repetition", "fold") if level in design.levels]
+    if not by or is_resampled(design):
+        return none
     splits, folds = tally(design, "repetition"), tally(design, *by)
     rows = splits.sum(splits.count)
-    single = (rows == folds.number()) & (rows < FEW * splits.number()) & (rows > 1)
-    return single if not is_resampled(design) else np.zeros_like(single)
+    found: MaskArray = (rows == folds.number()) & (rows < FEW * splits.number()) & (rows > 1)
+    return found

@@ -207,7 +207,9 @@ def find_train_sizes(log: Log, found: Moments, train_size: TrainSize) -> FloatAr
     """Find how many points each model was trained on, or ask."""
     number = found.number()
     folded = {*found.levels} & {*fold_levels(log.design)} - {"repetition"}
-    planned = replace(log, design=log.planned, complete=None)
+    planned = log
+    if log.complete is not None:
+        planned = replace(log, design=log.planned, complete=None)
     if train_size is None and folded and ask_groups(planned, is_partition):
         return count_left_by_folds(log.planned, found)
     if train_size is None:

@@ -227,18 +227,19 @@ def find_twins(log: Log, values: FloatArray, rows: Any = slice(None)) -> Twins |
     """
     design, values = log.design, values[rows]
     values = values[:, ~np.isnan(values).any(axis=0)]
-    if not values.size or values.shape[1] < 2 and not design.has("repetition"):
+    if not values.size:
         return None
-    repetition = cell_numbers(design, repetition_level(design))[rows]
-    if values.shape[1] < 2 and (repetition == repetition[0]).all():
-        return None
+    if values.shape[1] < 2:
+        repetition = cell_numbers(design, repetition_level(design))[rows]
+        if (repetition == repetition[0]).all():
+            return None
     telling = ~((values == 0) | (values == 1)).all(axis=1)
     tied = np.flatnonzero(telling)[find_ties(values[telling, 0])]
     total = int(np.count_nonzero(telling))
     if len(tied) < LEAST:
         return Twins(0, 0, total)
-    cell, repetition = cell_numbers(design, fold_levels(design))[rows][tied], repetition[tied]
-    values = values[tied]
+    repetition = cell_numbers(design, repetition_level(design))[rows][tied]
+    cell, values = cell_numbers(design, fold_levels(design))[rows][tied], values[tied]
     keys = np.column_stack([repetition, values + 0.0])
     order = np.lexsort(keys.T[::-1])
     new = np.concatenate([[True], (np.diff(keys[order], axis=0) != 0).any(axis=1)])

@@ -17,7 +17,7 @@ import pandas as pd
 
 from cvstats.core.cells import Moments
 from cvstats.core.columns import Columns, LossColumns
-from cvstats.core.design import LEVELS, SPLIT, Design, SplitSizes
+from cvstats.core.design import LEVELS, SPLIT, Design, Level, SplitSizes
 from cvstats.core.folds import (
     find_crossed,
     find_single_losses,
@@ -40,8 +40,8 @@ ALIKE = 6
 """Groups of so many repetitions or folds, or more, are alike in what methods ask of a log."""
 
 
-def within_levels(design: Design, names: Sequence[object]) -> Design:
-    """Let some levels distinguish evaluations, if the log has them.
+def within_levels(design: Design, names: Sequence[object]) -> tuple[str, ...]:
+    """Name more levels that distinguish evaluations, if the log has them.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def within_levels(design: Design, names: Sequence[object]) -> Design:
             f"the log has no level {name!r}. Expected one of its levels, or of the coordinates "
             f"along its evaluations: {known}.{nearest(name, design.levels)}"
         )
-    return replace(design, within=tuple(map(str, names)))
+    return tuple(map(str, names))
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,8 @@ class Groups:
     """
 
     def __init__(self, log: Log, name: str) -> None:
-        self.log, self.name, self.design = log, name, log.design
+        self.log, self.name = log, name
+        self.design = log.design if log.design.by is None else replace(log.design, by=None)
         self.codes = self.design.codes_of(self.design.cell_table((name,)))[:, 0]
 
     @property
@@ -121,7 +122,8 @@ class Groups:
             whole = self.take(whole, np.flatnonzero(code == self.codes[at]))
         log = replace(self.log, design=design, complete=whole)
         if self.log.cells is not None:
-            cells = GroupOfCells(self.log, self.name, int(self.codes[at]))
+            plain = replace(self.log, design=self.design)
+            cells = GroupOfCells(plain, self.name, int(self.codes[at]))
             design.facts["splits"] = self._splits(at)
             return replace(log, cells=cells, panels=hide_losses(log.panels.width, WORDS))
         rows = self._rows(at)
@@ -142,6 +144,24 @@ class Groups:
             design, levels=levels, size=len(rows), facts={}, within=(),
             present=None if present is None or present.all() else present,
             weights=None if design.weights is None else design.weights[rows],
+        )  # fmt: skip
+
+    def kind(self, at: int) -> Design:
+        """Give the design of a group; its codes, and what is found out about them, are remembered.
+
+        Not its labels: an index may get others.
+        """
+        known, key = self.design, ("kind", self.name, at)
+        if key not in known.facts:
+            part = self.take(known, self._rows(at))
+            codes = {name: level.codes for name, level in part.levels.items()}
+            facts = {} if self.log.cells is None else {"splits": self._splits(at)}
+            known.facts[key] = codes, part.size, part.present, part.weights, facts
+        codes, size, present, weights, facts = known.facts[key]
+        levels = {name: Level(known.levels[name].labels, codes[name]) for name in codes}
+        return replace(
+            known, levels=levels, size=size, facts=facts, within=(), present=present,
+            weights=weights,
         )  # fmt: skip
 
     def _rows(self, at: int) -> IntArray:
@@ -255,8 +275,8 @@ def list_kinds(log: Log) -> list[Design]:
     """Give the design of a log, or those of groups that stand for all: see `Groups.kinds`."""
     if log.design.by is None:
         return [log.design]
-    groups = Groups(replace(log, design=replace(log.design, by=None)), log.design.by)
-    return [groups.part(at).design for at in groups.kinds()]
+    groups = Groups(log, log.design.by)
+    return [groups.kind(at) for at in groups.kinds()]
 
 
 def ask_groups(log: Log, question: Callable[[Design], Any]) -> Any:

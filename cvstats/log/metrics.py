@@ -11,7 +11,7 @@ from cvstats.core.cautions import Caution
 from cvstats.errors import LogError, listed
 
 if TYPE_CHECKING:
-    from cvstats.log.log import Log
+    pass
 
 
 FACTS = ("metric", "orientation", "range", "folds", "cells", "weight", "labels", "positive",
@@ -74,9 +74,9 @@ def cuts_cells(noted: Mapping[Any, Any], by: object) -> bool:
     return any(by not in (*part.get("cells", ()), "metric") for part in each_metric(noted))
 
 
-def refuse_parts_of_cells(log: Log, by: object) -> None:
+def refuse_parts_of_cells(noted: Mapping[Any, Any], by: object) -> None:
     """Refuse to average the pseudo-losses of a part of a cell: that is not the part's metric."""
-    for part in each_metric(log.noted):
+    for part in each_metric(noted):
         cells = list(part.get("cells", ()))
         if by not in (*cells, "metric"):
             raise LogError(

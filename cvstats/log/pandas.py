@@ -41,7 +41,7 @@ SAMPLE = 1024
 class Remembered:
     """Checks and counts already done for an index, and how its codes looked."""
 
-    marks: tuple[int, ...]
+    marks: list[int]
     facts: dict[Any, Any]
     owners: list[weakref.ref[NDArray[Any]]]
 
@@ -57,10 +57,10 @@ def owner(codes: NDArray[Any]) -> NDArray[Any]:
     return codes
 
 
-def mark_of(codes: NDArray[Any]) -> int:
-    """Compute a checksum of codes, or of some of many."""
-    some = codes if codes.size <= WHOLE else codes[:: codes.size // SAMPLE]
-    return zlib.crc32(some.tobytes())
+def mark_codes(codes: list[NDArray[Any]]) -> list[int]:
+    """Compute a checksum of the codes of each level, or of some of many."""
+    some = [part if part.size <= WHOLE else part[:: part.size // SAMPLE] for part in codes]
+    return [zlib.crc32(part.tobytes()) for part in some]
 
 
 def facts_about(index: pd.MultiIndex) -> dict[Any, Any]:
@@ -75,9 +75,9 @@ def facts_about(index: pd.MultiIndex) -> dict[Any, Any]:
     key = (
         tuple(index.names),
         tuple(map(len, index.levels)),
-        *((part.ctypes.data, part.size, part.dtype.str, part.strides) for part in codes),
+        *[(part.ctypes.data, part.size, part.dtype.str, part.strides) for part in codes],
     )
-    marks = tuple(map(mark_of, codes))
+    marks = mark_codes(codes)
     known = _remembered.get(key)
     if known is None or known.marks != marks:
 

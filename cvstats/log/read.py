@@ -58,19 +58,19 @@ def read(
     crossed = tuple(name for name in levels if name not in LEVELS) if len(levels) > 1 else ()
     also = crossed if by is None else (by,)
     log = losses if isinstance(losses, Log) else unread(losses, also)
-    if log is not losses:
-        log = replace(log, noted=attrs_of_log(losses))
-    if log.noted.get("holds") == "scores":
-        log = replace(log, design=replace(log.design, scores=True))
-    if folds := folds_of_metric(log.noted):
-        log = replace(log, design=replace(log.design, metric=folds))
+    noted = log.noted if log is losses else attrs_of_log(losses)
     present = log.design.present
     if 0 in (log.design.size, log.panels.width) or (present is not None and not present.any()):
         raise empty
     if by is not None:
-        refuse_parts_of_cells(log, by)
-    log = replace(log, design=within_levels(log.design, also))
-    log = replace(log, used=levels if by is None else (str(by), *levels))
+        refuse_parts_of_cells(noted, by)
+    design = replace(
+        log.design, within=within_levels(log.design, also),
+        scores=log.design.scores or noted.get("holds") == "scores",
+        metric=folds_of_metric(noted) or log.design.metric,
+    )  # fmt: skip
+    used = levels if by is None else (str(by), *levels)
+    log = replace(log, design=design, noted=noted, used=used)
     if missing == "drop":
         log = dropped(log)
     log.design.splits()
