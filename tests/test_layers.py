@@ -139,6 +139,12 @@ def test_every_part_of_the_table_is_there() -> None:
     } - {"__pycache__"}
 
 
+def test_the_files_of_the_page_are_there() -> None:
+    named = re.findall(r"`((?:\w+/)+\w+\.py)`", PAGE.read_text(encoding="utf-8"))
+    roots = package(), package().parent, PAGE.parents[1]
+    assert [name for name in named if not any((root / name).exists() for root in roots)] == []
+
+
 OLD_CIRCLE = {f"cvstats.log.{name}" for name in ("gaps", "log", "metrics", "pandas", "xarray")}
 """One of types only, to be opened with the log's own fields."""
 

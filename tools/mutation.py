@@ -3,7 +3,8 @@
 ::
 
     python -m tools.mutation --sample 200 --seed 7
-    python -m tools.mutation --sample 50 --only cvstats/intervals --minutes 10
+    python -m tools.mutation --sample 50 --only cvstats/intervals --minutes 10 --record lines
+    python -m tools.mutation --only cvstats/intervals/wald.py --tests tests/intervals/test_wald.py
 
 Everything happens in a copy of the tree. First the tests run once with coverage, which tells the
 lines that each of them runs; that record is kept with ``--record`` and used again by later runs on
@@ -36,9 +37,9 @@ from scipy.stats import binomtest
 
 ROOT = Path(__file__).parents[1]
 COPIED = ("cvstats", "tests", "tools", "docs", "evidence", "benchmarks")
-PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:doctest"]
-TESTS = ["tests", "-m", "not slow and not process", "--ignore=tests/benchmarks",
-         "--ignore=tests/evidence"]  # fmt: skip
+PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
+          "-o", "addopts=--import-mode=importlib --strict-markers"]  # fmt: skip
+TESTS = ["-m", "not slow and not process", "--ignore=tests/benchmarks", "--ignore=tests/evidence"]
 
 OTHER = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -153,18 +154,19 @@ def mutants_of(path: Path, root: Path) -> Iterator[Mutant]:
 # --- the record of what runs which lines ----------------------------------------------------------
 
 
-def run_with_record(tree: Path, record: Path) -> None:
-    """Run all tests once, and note the lines that each runs and how long it takes."""
+def run_with_record(tree: Path, record: Path, tests: list[str]) -> None:
+    """Run the tests once, and note the lines that each runs and how long it takes."""
     settings = tree / "mutation.ini"
     settings.write_text(f"[run]\nsource_pkgs = cvstats\ndata_file = {record}\n")
-    command = [*PYTEST, *TESTS, "--cov", f"--cov-config={settings}", "--cov-context=test",
+    command = [*PYTEST, *TESTS, *tests, "--cov", f"--cov-config={settings}", "--cov-context=test",
                "--cov-report=", "--durations=0", "--durations-min=0.01"]  # fmt: skip
     done = subprocess.run(
         command, cwd=tree, env=environment(tree), capture_output=True, text=True, check=False
     )
-    print(done.stdout.splitlines()[-1])
     if done.returncode:
-        sys.exit(f"the tests fail before anything is changed:\n{done.stdout[-3000:]}")
+        told = done.stdout[-3000:] or done.stderr[-3000:]
+        sys.exit(f"the tests fail before anything is changed:\n{told}")
+    print(done.stdout.splitlines()[-1])
     times = re.findall(r"^([\d.]+)s call +(\S+)", done.stdout, re.MULTILINE)
     record.with_suffix(".times").write_text("".join(f"{t} {name}\n" for t, name in times))
 
@@ -247,6 +249,7 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=200, help="how many changes to try")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="*", default=["cvstats"], help="files or folders to change")
+    parser.add_argument("--tests", nargs="*", default=["tests"], help="the tests to run")
     parser.add_argument("--record", type=Path, help="keep what runs which lines, or use it again")
     parser.add_argument("--minutes", type=float, default=60, help="begin nothing after this time")
     parser.add_argument("--patience", type=float, default=40, help="seconds of tests for a change")
@@ -257,7 +260,7 @@ def main() -> None:
         trees = [copy_tree(Path(folder) / str(job)) for job in range(chosen.jobs)]
         path = (chosen.record or Path(folder) / "record").absolute()
         if not path.exists():
-            run_with_record(trees[0], path)
+            run_with_record(trees[0], path, chosen.tests)
         record = Record(path)
         files = sorted(
             file for only in chosen.only for file in
