@@ -35,7 +35,7 @@ from cvstats.core.design import LEVELS
 from cvstats.describe import describe_log
 from cvstats.diagnostics import diagnose as diagnose_log
 from cvstats.errors import LogError, nearest
-from cvstats.intervals import find_method, interval_names
+from cvstats.intervals import interval_names
 from cvstats.io.paths import path_of, refuse_stream, shortened
 from cvstats.io.read import read_log
 from cvstats.io.save import save_log
@@ -212,29 +212,15 @@ def interval(
     Example: cvstats interval predictions.csv --loss squared_error --fold cv_split --point id
     """
     log = read_files(files, reading, missing)
-    if by is None:
-        result = recommend.interval(log, missing=missing, **options)
-    else:
-        result = interval_by(log, by=by, missing=missing, **options)
-    show_result(result, format, ["reason", *FACTS])
-
-
-def interval_by(log: Any, *, by: str, method: str | None, alpha: float, missing: Missing) -> Any:
-    """Compute an interval for each label of a level, by the method recommended for the first."""
-    index = log.index if isinstance(log, (pd.Series, pd.DataFrame)) else pd.Index([])
-    names = [str(name) for name in index.names if name is not None]
-    if by not in names:
+    levels = getattr(getattr(log, "index", None), "names", None)
+    if by is not None and levels is not None and by not in levels:
         raise LogError(
-            f"by={by!r} is not a level of this log. Expected one of {', '.join(names) or 'none'}. "
-            f"Name its column as a level first: --source {by} --by source."
+            f"by={by!r} is not a level of this log. Expected one of "
+            f"{', '.join(map(str, filter(None, levels))) or 'none'}. Name its column as a level "
+            f"first: --source {by} --by source."
         )
-    if method is None:
-        first = log.xs(log.index.get_level_values(by)[0], level=by) if len(names) > 1 else log
-        method = str(recommend.interval(first, alpha=alpha, missing=missing).attrs["method"])
-    function = find_method(method).function
-    if "by" not in inspect.signature(function).parameters:
-        raise LogError(f"{method} takes whole logs only. Expected another method with by={by!r}.")
-    return function(log, by=by, alpha=alpha, missing=missing)
+    result = recommend.interval(log, by=by, missing=missing, **options)
+    show_result(result, format, ["reason", *FACTS])
 
 
 def read_models(files: list[Path], reading: Any, missing: Missing) -> Any:

@@ -83,7 +83,7 @@ def test_an_interval_for_each_group(capsys, folder):
     assert same == rows
     whole = [folder / "one.csv", "--by", "source", "--method", "two_stage"]
     status, _, err = run(capsys, "interval", *whole)
-    assert (status, "two_stage takes whole logs only" in err) == (2, True)
+    assert (status, "two_stage needs bootstrap samples" in err) == (2, True)
     status, _, err = run(capsys, "interval", folder / "one.csv", "--by", "hospital")
     assert status == 2
     assert "by='hospital' is not a level of this log. Expected one of fold, source, point" in err
