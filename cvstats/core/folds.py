@@ -146,13 +146,17 @@ def find_across_folds(design: Design, name: str) -> str | None:
 
 
 def find_crossed(design: Design, name: str) -> MaskArray:
-    """Find the groups in which a label of a level occurs in several folds: a row for each."""
-    fold = fold_level(design)
+    """Find the groups in which a label occurs in several folds: a row for each (remembered)."""
+    fold, key = fold_level(design), ("crossed", name, design.by)
     if fold is None or fold == name or name not in design.levels:
         return np.zeros((1, 1), dtype=bool)
-    labels = (*repetition_level(design), name)
-    pairs = tally(design, *labels, fold)
-    return pairs.over(labels).sum(pairs.within(labels).number() > 1) > 0
+    if key not in design.facts:
+        labels = (*repetition_level(design), name)
+        pairs = tally(design, *labels, fold)
+        crossed = pairs.over(labels).sum(pairs.within(labels).number() > 1) > 0
+        design.facts[key] = crossed
+    found: MaskArray = design.facts[key]
+    return found
 
 
 def has_whole_sources(design: Design) -> bool:
@@ -161,25 +165,33 @@ def has_whole_sources(design: Design) -> bool:
 
 
 def find_whole_sources(design: Design) -> MaskArray:
-    """Find the groups of which each test set holds all points of a source or none.
+    """Find the groups of which each test set holds all points of a source or none (remembered).
 
     Random splits are taken to divide sources where one of them tests every source, or a source
     is not tested on equally many points in all of them.
     """
+    if ("whole sources", design.by) not in design.facts:
+        divided = find_divided_sources(design)
+        if fold_level(design) == "fold":
+            several = tally(design, "fold").number() > 1
+            divided = np.where(several, find_crossed(design, "source"), divided)
+        design.facts["whole sources", design.by] = ~divided
+    whole: MaskArray = design.facts["whole sources", design.by]
+    return whole
+
+
+def find_divided_sources(design: Design) -> MaskArray:
+    """Find the groups whose random splits test parts of sources: a row for each."""
     splits = tuple(level for level in SPLIT if level in design.levels)
     cells = tally(design, *splits, "source")
     tested, sources = cells.over(splits), cells.over(("source",))
     most = np.maximum.reduceat(cells.within(splits).number()[:, 0], tested.starts)[:, None]
     each = cells.within(("source",))
     least, largest = (end.reduceat(each.count, each.starts) for end in (np.minimum, np.maximum))
-    divided = (tested.number() > 1) & (most == sources.number()) | (
+    found: MaskArray = (tested.number() > 1) & (most == sources.number()) | (
         sources.sum(least < largest) > 0
     )
-    if fold_level(design) == "fold":
-        several = tally(design, "fold").number() > 1
-        divided = np.where(several, find_crossed(design, "source"), divided)
-    whole: MaskArray = ~divided
-    return whole
+    return found
 
 
 def is_resampled(design: Design) -> bool:
