@@ -1,4 +1,4 @@
-"""The same log in every container gives the same interval, and results come back labelled."""
+"""Results of arrays come back labelled, with what was carried through."""
 
 from __future__ import annotations
 
@@ -14,9 +14,6 @@ import cvstats
 from cvstats.core.cautions import Caution
 
 FIRST = ["estimate", "se", "lower", "upper"]
-
-
-# --- one log, many shapes -----------------------------------------------------------------------
 
 
 # --- xarray: what is carried ----------------------------------------------------------------------
