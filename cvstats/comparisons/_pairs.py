@@ -28,6 +28,7 @@ from cvstats.log.align import aligned, same_facts
 from cvstats.log.gaps import answer_cells, dropped
 from cvstats.log.groups import DifferentGroups, Groups, answer_groups
 from cvstats.log.log import Log, Losses
+from cvstats.log.metrics import refuse_parts_of_logs
 from cvstats.log.read import MISSING, read
 from cvstats.log.stacking import label_stacked_pairs
 
@@ -179,6 +180,7 @@ def read_two_logs(
     if missing == "drop":
         log = dropped(log)
         log.design.splits()
+        refuse_parts_of_logs(log)
     else:
         check_same_evaluations(first, second)
     width = first.panels.width

@@ -605,11 +605,11 @@ def read_batch(losses: object, by: str | Sequence[str] | None, missing: str) -> 
     """Read a batch; where an evaluation appears twice, see if a level of ``by`` differs."""
     more = [name for name in ((by,) if isinstance(by, str) else by or ()) if name not in LEVELS]
     try:
-        return read(losses, missing=missing), ""
+        return read(losses, missing=missing, part=True), ""
     except LogError:
         if not more:
             raise
-        return read(losses, missing=missing, by=more[0]), more[0]
+        return read(losses, missing=missing, by=more[0], part=True), more[0]
 
 
 def levels_of(log: Log, by: str | Sequence[str] | None) -> tuple[str, ...]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+import json
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pandas as pd
 
 from cvstats.core.cautions import Caution
-from cvstats.errors import LogError, listed
+from cvstats.core.design import Design
+from cvstats.errors import LogError, listed, place
 
 if TYPE_CHECKING:
     pass
@@ -85,6 +87,75 @@ def refuse_parts_of_cells(noted: Mapping[Any, Any], by: object) -> None:
                 f"metric of that part. Expected cells within the groups. Make the log with "
                 f"cvstats.losses(…, loss={part.get('metric')!r}, {way_to_cells(by)})."
             )
+
+
+MADE_OF = "made_of"
+"""Where a log of a metric says how many points each of its cells was computed of."""
+
+
+def cell_key(design: Design, names: Sequence[str], row: int) -> str:
+    """Name the cell of a row by its labels."""
+    levels = [design.levels[name] for name in names]
+    return ", ".join(str(level.labels[int(level.block(row, row + 1)[0])]) for level in levels)
+
+
+def refuse_parts_of_logs(log: Log) -> None:
+    """Refuse a log of pseudo-losses that lacks points of a cell: its mean is not the metric."""
+    several = log.noted.get("metrics")
+    parts = several if isinstance(several, Mapping) else {None: log.noted}
+    for metric, part in parts.items():
+        if not isinstance(part, Mapping) or not isinstance(part.get(MADE_OF), str):
+            continue
+        made_of = json.loads(part[MADE_OF])
+        design = log.planned if "rows" in made_of else log.design
+        expected = next(iter(made_of.values()))
+        each = {str(model): expected.get(str(model)) for model in log.labels.models}
+        counts = list(each.values()) if "models" in made_of else [expected]
+        for points in counts:
+            if points is not None:
+                refuse_missing_points(log, design, metric, part, points)
+
+
+def refuse_missing_points(
+    log: Log, design: Design, metric: object, part: Mapping[Any, Any], made_of: Mapping[str, int]
+) -> None:
+    """Refuse a cell that has other points than the metric was computed of.
+
+    Where a level of the cells is gone, as after `xs`, what is left may be one cell, or all.
+    """
+    cells = list(part.get("cells", ()))
+    names = tuple(name for name in cells if name in design.levels)
+    if metric is not None:
+        if "metric" not in design.levels:
+            return
+        names = ("metric", *names)
+    table = design.cell_table(names)
+    possible = {*made_of.values(), sum(made_of.values())}
+    whole = len(names) - (metric is not None) == len(cells)
+    for codes, found in zip(design.codes_of(table).tolist(), table.total[table.used], strict=True):
+        levels = zip(names, codes, strict=True)
+        labels = {name: design.levels[name].labels[code] for name, code in levels}
+        if metric is not None and str(labels.pop("metric")) != str(metric):
+            continue
+        known = made_of.get(", ".join(map(str, labels.values()))) if whole else None
+        if found != known if known is not None else found not in possible:
+            refuse_part(part, labels, int(found), known or max(made_of.values()))
+    if log.gaps is not None and "points" in json.loads(part[MADE_OF]):
+        refuse_part(part, {}, 0, 0)
+
+
+def refuse_part(
+    part: Mapping[Any, Any], labels: Mapping[str, Any], found: int, known: int
+) -> NoReturn:
+    """Word the error for a part of a log of a metric."""
+    where = f" at {place(labels)}" if labels else ""
+    how_many = f" ({found:,} of {known:,} points{where})" if known > found else ""
+    name = part.get("metric")
+    raise LogError(
+        f"this is a part of a log of {name}{how_many}, and the mean over a part of the points is "
+        f"not the {name} of that part. Expected all points of which {name} was computed, without "
+        f"missing='drop'. Make the log of the part: cvstats.losses(part, …, loss={name!r})."
+    )
 
 
 def way_to_cells(by: object) -> str:

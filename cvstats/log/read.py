@@ -18,14 +18,20 @@ from cvstats.log import xarray as arrays
 from cvstats.log.gaps import dropped
 from cvstats.log.groups import within_levels
 from cvstats.log.log import Log
-from cvstats.log.metrics import attrs_of_log, folds_of_metric, refuse_parts_of_cells
+from cvstats.log.metrics import (
+    attrs_of_log,
+    folds_of_metric,
+    refuse_parts_of_cells,
+    refuse_parts_of_logs,
+)
 
 MISSING = ("raise", "drop")
 
 
 def read(
-    losses: object, *, missing: str = "raise", by: object = None, levels: Sequence[str] = ()
-) -> Log:
+    losses: object, *, missing: str = "raise", by: object = None, levels: Sequence[str] = (),
+    part: bool = False,
+) -> Log:  # fmt: skip
     """Read a loss log and check that each evaluation occurs in it once.
 
     Parameters
@@ -39,6 +45,8 @@ def read(
     levels : sequence of str
         The levels that were asked for by name besides. Of two, one that is not among those of
         every log may distinguish evaluations, as seeds do: every point may occur under each.
+    part : bool
+        Whether it is a batch of a longer log, so that a cell may lack points.
 
     Returns
     -------
@@ -74,6 +82,8 @@ def read(
     if missing == "drop":
         log = dropped(log)
     log.design.splits()
+    if not (part or log is losses):
+        refuse_parts_of_logs(log)
     return log
 
 

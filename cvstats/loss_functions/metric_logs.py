@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -16,6 +17,7 @@ from cvstats.core.design import SPLIT, Design
 from cvstats.core.folds import fold_level
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_choice, is_number, listed, nearest, place, spelled
+from cvstats.log.metrics import MADE_OF, cell_key
 from cvstats.log.pandas import design_of
 from cvstats.log.xarray import level_dims, levels_along
 from cvstats.loss_functions.pointwise import (
@@ -40,6 +42,8 @@ from cvstats.metrics import (
     MetricOptions,
     Points,
     Rows,
+    count_rows,
+    first_row,
     pseudo_losses,
     rows_of_cells,
 )
@@ -171,7 +175,8 @@ def metric_log(
         else:
             found = run.losses(model, *(arrays[name] for name in names))
             values[model] = pd.Series(found, index=predictions.index, copy=False)
-    return values, metric_facts(request, run.cells, classes, notes)
+    made_of = count_points_of_cells(run, list(map(str, models)), notes)
+    return values, metric_facts(request, run.cells, classes, notes) | {MADE_OF: made_of}
 
 
 def arrays_of(
@@ -606,6 +611,23 @@ def weights_and_strata(
 
 
 # --- facts ----------------------------------------------------------------------------------------
+
+
+def count_points_of_cells(run: MetricRun, models: list[str], notes: list[CellNotes]) -> str:
+    """Count the points that each cell was computed of, so that a part of the log is recognized.
+
+    As text, which is passed on from log to log without being copied. Where carried cells miss
+    different points, or are not computed yet, the rows of each cell are counted.
+    """
+    cells = [cell_key(run.design, run.cells, first_row(rows)) for rows in run.rows]
+    rows = tuple(count_rows(part) for part in run.rows)
+    found = [tuple(note.points) for note in notes if any(note.points)]
+    if len(set(found)) == 1:
+        return json.dumps({"points": dict(zip(cells, found[0], strict=True))})
+    if len(found) == len(models):
+        each = {m: dict(zip(cells, n, strict=True)) for m, n in zip(models, found, strict=True)}
+        return json.dumps({"models": each})
+    return json.dumps({"rows": dict(zip(cells, rows, strict=True))})
 
 
 def metric_facts(

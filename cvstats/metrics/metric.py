@@ -9,7 +9,7 @@ by the delta method.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any, Literal
@@ -187,10 +187,13 @@ class CellNotes:
         The fewest points that a class has in a cell.
     constant : int
         The number of cells whose value is an agreement, or has no derivative: no influence.
+    points : list of int
+        The points of each cell that have truth and prediction.
     """
 
     rarest: int | None = None
     constant: int = 0
+    points: list[int] = field(default_factory=list)
 
     def see_class(self, points: int) -> None:
         """Take note of the points of the rarest class of a cell."""
@@ -226,6 +229,7 @@ def pseudo_losses(
     for every_row in cells:
         rows = keep_known(every_row, points.there)
         n = count_rows(rows)
+        notes.points.append(n)
         if n == 0:
             continue
         if n < 2:
