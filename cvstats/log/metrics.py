@@ -121,7 +121,8 @@ def refuse_missing_points(
 ) -> None:
     """Refuse a cell that has other points than the metric was computed of.
 
-    Where a level of the cells is gone, as after `xs`, what is left may be one cell, or all.
+    Where a level of the cells is gone, as after `xs`, what is left may be one cell, or all. Several
+    logs of the same points, one after the other, have each cell several times.
     """
     cells = list(part.get("cells", ()))
     names = tuple(name for name in cells if name in design.levels)
@@ -138,7 +139,7 @@ def refuse_missing_points(
         if metric is not None and str(labels.pop("metric")) != str(metric):
             continue
         known = made_of.get(", ".join(map(str, labels.values()))) if whole else None
-        if found != known if known is not None else found not in possible:
+        if found % known if known else found not in possible:
             refuse_part(part, labels, int(found), known or max(made_of.values()))
     if log.gaps is not None and "points" in json.loads(part[MADE_OF]):
         refuse_part(part, {}, 0, 0)

@@ -623,11 +623,11 @@ def count_points_of_cells(run: MetricRun, models: list[str], notes: list[CellNot
     rows = tuple(count_rows(part) for part in run.rows)
     found = [tuple(note.points) for note in notes if any(note.points)]
     if len(set(found)) == 1:
-        return json.dumps({"points": dict(zip(cells, found[0], strict=True))})
+        return json.dumps({"points": dict(zip(cells, found[0], strict=True))}, sort_keys=True)
     if len(found) == len(models):
         each = {m: dict(zip(cells, n, strict=True)) for m, n in zip(models, found, strict=True)}
-        return json.dumps({"models": each})
-    return json.dumps({"rows": dict(zip(cells, rows, strict=True))})
+        return json.dumps({"models": each}, sort_keys=True)
+    return json.dumps({"rows": dict(zip(cells, rows, strict=True))}, sort_keys=True)
 
 
 def metric_facts(
