@@ -13,7 +13,7 @@ from cvstats.core.design import Design
 from cvstats.errors import LogError, listed, place
 
 if TYPE_CHECKING:
-    pass
+    from cvstats.log.log import Log
 
 
 FACTS = ("metric", "orientation", "range", "folds", "cells", "weight", "labels", "positive",
