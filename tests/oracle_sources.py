@@ -274,9 +274,15 @@ def scatter(y: Sequence, s2: Sequence, tau2: object = 0):
     return sum(w[g] * w[h] * (y[g] - y[h]) ** 2 for g, h in at) / sum(w)
 
 
-def excess(Q: Fraction, w: Sequence[Fraction]) -> Fraction:
-    """tau^2 of DerSimonian & Laird, also below zero."""
-    return (Q - (len(w) - 1)) / (sum(w) - sum(v * v for v in w) / sum(w))
+def profile(y: Sequence, s2: Sequence, level: float) -> float:
+    """The tau^2 at which Q is ``level``; zero if it is below that from the start."""
+    y, s2 = [float(v) for v in y], [float(v) for v in s2]
+    if scatter(y, s2) <= level:
+        return 0.0
+    high = 1.0
+    while scatter(y, s2, high) > level:
+        high *= 2
+    return optimize.brentq(lambda t: scatter(y, s2, t) - level, 0, high, xtol=1e-300, rtol=1e-14)
 
 
 def heterogeneity(groups: Sources, alpha: float = 0.05, pooled: bool = False) -> dict[str, float]:
@@ -291,35 +297,23 @@ def heterogeneity(groups: Sources, alpha: float = 0.05, pooled: bool = False) ->
     s2 = [(W if pooled else variance(g)) / len(g) for g in groups]
     Q, df = scatter(y, s2), len(groups) - 1
     w = [1 / s for s in s2]
-    tau2 = excess(Q, w)
     F, within = Q / df, Fraction(spare)
     if not pooled:
         rest = sum((1 - v / sum(w)) ** 2 / (len(g) - 1) for v, g in zip(w, groups, strict=True))
         F /= 1 + 2 * (df - 1) * rest / (len(groups) ** 2 - 1)
         within = (len(groups) ** 2 - 1) / (3 * rest)
     s_mean = [W / len(g) for g in groups]
-    tau2_mean = max(excess(scatter(y, s_mean), [1 / s for s in s_mean]), ZERO)
+    tau2_mean = Fraction(profile(y, s_mean, df))
     v = [1 / (s + tau2_mean) for s in s_mean]
     middle = sum(a * b for a, b in zip(v, y, strict=True)) / sum(v)
     error = math.sqrt(scatter(y, s_mean, tau2_mean) / df / sum(v))
     reach = stats.t.isf(alpha / 2, df) * error
-    numbers = [float(v) for v in y], [float(v) for v in s2]
-
-    def limit(tail: float) -> float:
-        level = stats.chi2.isf(tail, df)
-        if scatter(*numbers) <= level:
-            return 0.0
-        high = 1.0
-        while scatter(*numbers, high) > level:
-            high *= 2
-        return math.sqrt(optimize.brentq(lambda t: scatter(*numbers, t) - level, 0, high,
-                                         xtol=1e-300, rtol=1e-14))  # fmt: skip
-
     return {
         "estimate": float(middle), "se": error,
         "lower": float(middle) - reach, "upper": float(middle) + reach,
         "statistic": float(F), "df": df, "df_within": float(within), "q": float(Q),
         "p_value": float(stats.f.sf(float(F), df, float(within))),
-        "i2": max(0.0, 1 - df / float(Q)) if Q else 0.0, "tau": math.sqrt(max(tau2, 0)),
-        "tau_lower": limit(alpha / 2), "tau_upper": limit(1 - alpha / 2),
+        "i2": max(0.0, 1 - df / float(Q)) if Q else 0.0, "tau": math.sqrt(profile(y, s2, df)),
+        "tau_lower": math.sqrt(profile(y, s2, stats.chi2.isf(alpha / 2, df))),
+        "tau_upper": math.sqrt(profile(y, s2, stats.chi2.isf(1 - alpha / 2, df))),
     }  # fmt: skip

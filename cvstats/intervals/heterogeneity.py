@@ -17,20 +17,21 @@ from scipy import special
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Moments
 from cvstats.core.design import Design
-from cvstats.core.results import Result, interval
+from cvstats.core.results import Result, flag, interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, listed, spelled
 from cvstats.intervals._method import LogMethod
 from cvstats.intervals._requirements import partition, several_groups
 from cvstats.intervals._sources import count_points, repeated_levels
+from cvstats.log.checks import skewness_within
 from cvstats.log.log import Log
 from cvstats.options import Missing
 
-FEWEST_ROOT = 60.0
-"""Points of the smallest group, over the root of the groups, from which Welch's test holds."""
+FEWEST = 30
+"""Points of each group, or with a pooled variance of all, below which they are few."""
 
-FEWEST_POOLED = 10.0
-"""Points of the smallest group from which the test with a pooled variance holds."""
+SHIFT = 0.5
+"""Skewness may move Q by so many of its standard deviations."""
 
 STEPS = 200
 """Newton steps at most; each at least doubles a tau^2 that is far too small."""
@@ -49,8 +50,8 @@ def groups_of_partition(design: Design, by: str = "source") -> str | None:
     "variance='pooled', if they vary alike",
     fits="as the log has",
     reference="Welch (1951), doi:10.1093/biomet/38.3-4.330; Hartung and Knapp (2001), "
-    "doi:10.1002/sim.791; Cochran (1954), doi:10.2307/3001666; DerSimonian and Laird (1986), "
-    "doi:10.1016/0197-2456(86)90046-2; Viechtbauer (2007), doi:10.1002/sim.2514",
+    "doi:10.1002/sim.791; Cochran (1954), doi:10.2307/3001666; Paule and Mandel (1982), "
+    "doi:10.6028/jres.087.022; Viechtbauer (2007), doi:10.1002/sim.2514",
     level_option="by",
     takes_metrics="averaged",
 )
@@ -92,7 +93,7 @@ def heterogeneity(
         A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
         ``upper`` and ``se`` of the mean over groups (Hartung and Knapp); ``statistic`` (F) with
         ``df``, ``df_within`` and ``p_value``; ``q``; ``i2``, the share of the scatter of the y_g
-        that the points do not explain, ``max(0, 1 - df / Q)``; ``tau`` (DerSimonian and Laird) with
+        that the points do not explain, ``max(0, 1 - df / Q)``; ``tau`` (Paule and Mandel) with
         ``tau_lower`` and ``tau_upper`` (Q-profile) in the unit of the loss; and ``caution``.
         ``n_groups`` is in ``attrs``.
 
@@ -127,11 +128,16 @@ def heterogeneity(
     largest do not make it narrow.
 
     With own variances the test rejects too often where groups are many, their points few and the
-    losses skewed: at 5%, .22 of logs of 30 groups with 30 squared errors each. ``caution`` says
-    ``few points`` where the smallest group has fewer than ``60 sqrt(G)`` points; from there on it
-    rejected .04 to .08. Q itself, and with it i2, tau and its limits, is then larger still: Q
-    against chi-squared rejected .30 of these logs. ``variance="pooled"`` rejected .04 to .06 there
-    and with 5 points each, if the groups vary alike; if their variances differ, .11 to .21.
+    losses skewed: at 5%, .22 of logs of 30 groups with 30 squared errors each. The skewness g of
+    the losses within groups raises the mean of Q by about ``2 g^2 sum(1 / n_g)``; ``caution`` says
+    ``skewed`` where that is more than half a standard deviation of Q, ``sqrt(2 (G - 1))``. Moments
+    and lazy arrays do not have the skewness, and are not labelled. Q itself, and with it i2, tau
+    and its limits, is then larger still: Q against chi-squared rejected .30 of these logs.
+    ``variance="pooled"`` rejected .04 to .06 there and with 5 points each, if the groups vary
+    alike; if their variances differ, .11 to .21.
+
+    tau^2 is the value at which Q, with the weights ``1 / (s_g^2 + tau^2)``, is its expectation
+    G - 1. Its limits are those at which Q is a quantile of chi-squared, so that tau lies between.
 
     The mean is weighted by ``1 / (s^2 / n_g + tau^2)`` with the pooled variance s^2, whichever
     ``variance`` is: weights from each group's own variance prefer groups whose mean happens to be
@@ -141,7 +147,7 @@ def heterogeneity(
     ----------
     Welch (1951), Biometrika 38(3/4), 330-336, doi:10.1093/biomet/38.3-4.330.
     Cochran (1954), Biometrics 10(1), 101-129, doi:10.2307/3001666.
-    DerSimonian and Laird (1986), doi:10.1016/0197-2456(86)90046-2.
+    Paule and Mandel (1982), J. Res. Natl. Bur. Stand. 87(5), 377-385, doi:10.6028/jres.087.022.
     Hartung and Knapp (2001), Statistics in Medicine 20(12), 1771-1782, doi:10.1002/sim.791.
     Higgins and Thompson (2002), doi:10.1002/sim.1186.
     Viechtbauer (2007), Statistics in Medicine 26(1), 37-52, doi:10.1002/sim.2514.
@@ -155,43 +161,44 @@ def heterogeneity(
     >>> months[["q", "i2", "tau", "tau_lower", "tau_upper"]].round(3)
                        q     i2    tau  tau_lower  tau_upper
     model
-    naive_bayes  359.272  0.969  0.027      0.019      0.048
+    naive_bayes  359.272  0.969  0.028      0.019      0.048
     """
     # Test and measure how the groups differ, repetitions averaged.
     cells = log.moments(repeated_levels(log, by))
     merged = cells.over((by,))
     n = count_points(log, by, merged, "heterogeneity").astype(np.float64)[:, None]
     parts = cells.groups("repetition") if "repetition" in cells.levels else [cells]
-    y = merged.mean
     s2 = squared_errors(parts, variance)
+    unit = np.exp2(np.floor(np.log2(np.median(s2, axis=0)) / 2))  # squares of squares stay numbers
+    y, s2 = merged.mean / unit, s2 / unit**2
     n_groups, width = y.shape
     df = n_groups - 1
     q, _ = cochran_q(y, s2, np.zeros(width))
     f, df_within = welch_test(q, s2, n) if variance == "own" else (
         q / df, np.full(width, n.sum() - n_groups)
     )  # fmt: skip
-    raw = excess_variance(q, s2)
-    lower, upper = (  # Viechtbauer (2007): the tau^2 under which Q is not a surprise
-        np.sqrt(q_profile(y, s2, float(special.chdtri(df, tail))))
-        for tail in (alpha / 2, 1 - alpha / 2)
+    lower, tau, upper = (  # the tau^2 at which Q is as large as expected, or a surprise
+        unit * np.sqrt(q_profile(y, s2, level))
+        for level in (special.chdtri(df, alpha / 2), df, special.chdtri(df, 1 - alpha / 2))
     )
     columns: dict[str, NDArray[Any]] = {
         "statistic": f, "df": np.full(width, df), "df_within": df_within,
         "p_value": special.fdtrc(df, df_within, f),
-        "q": q, "i2": 1 - df / np.maximum(q, df),
-        "tau": np.sqrt(np.maximum(raw, 0.0)),
+        "q": q, "i2": 1 - df / np.maximum(q, df), "tau": tau,
     }  # fmt: skip
     columns |= {"tau_lower": lower, "tau_upper": upper, "n_groups": np.full(width, n_groups)}
     empty = np.isnan(y).any(axis=0)
-    for name in ("i2", "tau_lower", "tau_upper"):
+    for name in ("i2", "tau", "tau_lower", "tau_upper"):
         columns[name] = np.where(empty, np.nan, columns[name])
-    fewest = FEWEST_ROOT * np.sqrt(n_groups) if variance == "own" else FEWEST_POOLED
-    doubt = Caution.FEW_POINTS if n.min() < fewest else Caution(0)
-    mean, squared = hartung_knapp(y, squared_errors(parts, "pooled"))
+    few = n.min() < FEWEST if variance == "own" else n.sum() < FEWEST
+    caution = flag(Caution.CLAMPED, q < df) | (int(Caution.FEW_POINTS) if few else 0)
+    if variance == "own":
+        shift = 2 * skewness_within(log, by) * (1 / n).sum() / np.sqrt(2 * df)
+        caution = caution | flag(Caution.SKEWED, shift > SHIFT)
+    mean, squared = hartung_knapp(y, squared_errors(parts, "pooled") / unit**2)
     return interval(
-        "heterogeneity", mean, squared, origin=cells.origin, alpha=alpha, df=df, extra=columns,
-        caution=np.where(raw < 0, np.int64(doubt | Caution.CLAMPED), np.int64(doubt)),
-        attrs={"by": by, "variance": variance},
+        "heterogeneity", unit * mean, unit**2 * squared, origin=cells.origin, alpha=alpha, df=df,
+        extra=columns, caution=caution, attrs={"by": by, "variance": variance},
     )  # fmt: skip
 
 
@@ -204,24 +211,13 @@ def welch_test(q: FloatArray, s2: FloatArray, n: FloatArray) -> tuple[FloatArray
     return f, (groups**2 - 1) / (3 * rest)
 
 
-def excess_variance(q: FloatArray, s2: FloatArray) -> FloatArray:
-    """Estimate tau^2 as DerSimonian and Laird do, also below zero.
-
-    They solve ``E Q = G - 1 + tau^2 (sum w - sum w^2 / sum w)``.
-    """
-    w = 1 / s2
-    found: FloatArray = (q - (len(w) - 1)) / (w.sum(axis=0) - (w**2).sum(axis=0) / w.sum(axis=0))
-    return found
-
-
 def hartung_knapp(y: FloatArray, s2: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Compute the mean over groups and its squared standard error by Hartung and Knapp (2001).
 
     The error comes from the scatter of the groups about the mean and not from ``s2``, which
     only weights them.
     """
-    q, _ = cochran_q(y, s2, np.zeros(y.shape[1]))
-    w = 1 / (s2 + np.maximum(excess_variance(q, s2), 0.0))
+    w = 1 / (s2 + q_profile(y, s2, len(y) - 1))
     deviations = y - y[0]  # equal means then vary by exactly zero
     total = w.sum(axis=0)
     middle = (w * deviations).sum(axis=0) / total

@@ -132,6 +132,20 @@ def mark_shapes(shapes: Shapes, n_points: int) -> IntArray:
     return flags
 
 
+def skewness_within(log: Log, by: str) -> FloatArray:
+    """Square the skewness of the losses of each column about the means of their groups.
+
+    NaN where the losses cannot be read one by one.
+    """
+    width, design = log.panels.width, log.design
+    if not log.in_memory or design.size * width > LIMIT:
+        return np.full(width, np.nan)
+    values, at = tabulate(log, None), cell_numbers(design, (by,))
+    _, at, count = np.unique(at, return_inverse=True, return_counts=True)
+    deviations = values - group_means(values, at.reshape(-1), count)[at.reshape(-1)]
+    return points_for_skewness(deviations, deviations * deviations) / 25
+
+
 # --- the order of the points ----------------------------------------------------------------------
 
 
