@@ -206,6 +206,7 @@ def compute(
     base = find_method(chosen).run(log, alpha=alpha, **options)
     gaps = difference_interval(log, pair_all_models(log), chosen, options, alpha)
     proportions = find_proportions(log, base.columns["estimate"])
+    proportions |= log.zero_one() & proportions.any()  # of one kind with those that show it
     if not (has_standard_errors(base) and has_standard_errors(gaps)):
         raise no_common_covariance("winner", chosen, "")
     mean, se = base.columns["estimate"], base.columns["se"]

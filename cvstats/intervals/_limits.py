@@ -27,7 +27,7 @@ from cvstats.core.threads import block_bounds, ordered_map
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, is_number
 from cvstats.intervals._stability import is_difference
-from cvstats.log.log import Log
+from cvstats.log.log import TYPE, WHOLE, Log
 
 Limits: TypeAlias = tuple[FloatArray, FloatArray]
 
@@ -391,6 +391,11 @@ NOT_ZERO_ONE = (
 )  # fmt: skip
 """Losses that may be zero everywhere without being errors that did not happen."""
 
+PROPORTION_NAMES = (
+    "zero_one", "error", "error_rate", "accuracy", "acc", "exact_match", "classif.ce", "classif.acc",
+)  # fmt: skip
+"""Losses that are 0 or 1, by name; scores after ``1 - `` too."""
+
 FEW = 10
 """Errors, or points without one, below which normal limits are too narrow."""
 
@@ -449,13 +454,14 @@ def replace_limits(result: Result, at: MaskArray, interval: str) -> Result:
 def take_wilson(result: Result, log: Log) -> Result:
     """Put Wilson's limits in the place of normal ones, in the columns whose losses are 0 or 1.
 
-    Losses that are all zero are errors that did not happen, unless the log names another loss.
-    Test sets that were evaluated several times are left: their points have means, not losses.
+    Other losses that do not vary, of which nothing is known, have no limits. Test sets that were
+    evaluated several times are left: their points have means, not losses.
     """
     averaged = result.method == "holdout" and log.design.number("repetition") > 1
     if result.method not in OF_NORMAL_LIMITS or averaged or is_difference(log):
         return result
     at = find_proportions(log, result.columns["estimate"])
+    result = leave_open(result, ~at & (result.columns["se"] == 0))
     if not (at.any() or log.some_cells):
         return result
     words = "wilson" if at.all() and not log.some_cells else SOME_WILSON
@@ -463,10 +469,22 @@ def take_wilson(result: Result, log: Log) -> Result:
     return replace(limits, attrs={**limits.attrs, "interval": words})
 
 
+def leave_open(result: Result, at: MaskArray) -> Result:
+    """Leave out the limits of some columns, whose variance says nothing."""
+    limits = {side: np.where(at, np.nan, result.columns[side]) for side in ("lower", "upper")}
+    return replace(result, columns={**result.columns, **limits})
+
+
 def find_proportions(log: Log, estimate: FloatArray) -> MaskArray:
-    """Find the columns whose losses are 0 or 1, and not just all zero if the loss is another."""
-    at = log.zero_one()
-    return at & (estimate > 0) if log.noted.get("loss") in NOT_ZERO_ONE else at
+    """Find the columns whose losses are 0 or 1 by name or by type, or where both are seen.
+
+    Costs that are mostly zero may be all zero in a log, and are no errors that did not happen.
+    """
+    name = str(log.noted.get("loss")).removeprefix("1 - ")
+    if log.design.metric or name in NOT_ZERO_ONE:
+        return np.zeros(len(estimate), dtype=bool)
+    known = name in PROPORTION_NAMES or log.noted.get(TYPE) == WHOLE
+    return log.zero_one() & (known | (estimate > 0) & (estimate < 1))
 
 
 TABLE = 1 << 20

@@ -139,6 +139,9 @@ DIFFERENT_GAPS = (
     "fill the gaps: log.fillna(…)."
 )
 
+TYPE, WHOLE = "type", "whole numbers"
+"""Where a log notes that its losses are integers or booleans, which its moments no longer show."""
+
 LEAST = 1e-146
 """The squares of smaller deviations are no longer normal floating-point numbers."""
 

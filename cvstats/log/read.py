@@ -17,7 +17,7 @@ from cvstats.log import pandas as frames
 from cvstats.log import xarray as arrays
 from cvstats.log.gaps import dropped
 from cvstats.log.groups import within_levels
-from cvstats.log.log import Log
+from cvstats.log.log import TYPE, WHOLE, Log
 from cvstats.log.metrics import (
     attrs_of_log,
     folds_of_metric,
@@ -66,7 +66,8 @@ def read(
     crossed = tuple(name for name in levels if name not in LEVELS) if len(levels) > 1 else ()
     also = crossed if by is None else (by,)
     log = losses if isinstance(losses, Log) else unread(losses, also)
-    noted = log.noted if log is losses else attrs_of_log(losses)
+    whole = {TYPE: WHOLE} if has_whole_losses(log) else {}
+    noted = log.noted if log is losses else attrs_of_log(losses) | whole
     present = log.design.present
     if 0 in (log.design.size, log.panels.width) or (present is not None and not present.any()):
         raise empty
@@ -85,6 +86,14 @@ def read(
     if not (part or log is losses):
         refuse_parts_of_logs(log)
     return log
+
+
+def has_whole_losses(log: Log) -> bool:
+    """Whether all losses are of an integer type or booleans."""
+    if log.cells is not None:
+        return False
+    tables = log.panels.tables if log.lazy is None else (log.lazy.array,)
+    return all(table.dtype.kind in "biu" for table in tables)
 
 
 def is_dask_frame(losses: object) -> bool:

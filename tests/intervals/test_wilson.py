@@ -127,7 +127,9 @@ def test_few_errors_are_flagged():
 
 @pytest.mark.parametrize("errors", [0, 1, 20])
 def test_interval_takes_wilson_for_losses_of_0_and_1(errors):
-    folds, test_set = few_errors(errors), few_errors(errors).droplevel(["repetition", "fold"])
+    folds = few_errors(errors)
+    folds.attrs["loss"] = "zero_one"
+    test_set = folds.droplevel(["repetition", "fold"])
     for log, run in ((folds, cvstats.wald), (test_set, cvstats.holdout)):
         table = cvstats.interval(log)
         pd.testing.assert_frame_equal(table, run(log, interval="wilson"))
@@ -162,13 +164,43 @@ def test_interval_decides_column_by_column():
 
 def test_what_may_be_zero_everywhere_is_not_a_count():
     zeros = few_errors(0)
-    assert cvstats.interval(zeros)["upper"].item() > 0
-    for loss in NOT_ZERO_ONE:
+    for loss in ("zero_one", "1 - accuracy", "error"):
         zeros.attrs["loss"] = loss
-        table = cvstats.interval(zeros)
-        assert table["upper"].item() == 0
-        assert table["caution"].item() == "zero variance"
+        assert cvstats.interval(zeros)["upper"].item() > 0
+    for loss in (None, *NOT_ZERO_ONE):
+        zeros.attrs["loss"] = loss
+        for table in (cvstats.interval(zeros), cvstats.Moments.of_log(zeros).interval()):
+            assert table[["lower", "upper"]].isna().all(axis=None)
+            assert "zero variance" in table["caution"].item()
     assert {*NOT_ZERO_ONE, "zero_one"} == set(LOSSES)
+
+
+def test_costs_that_happen_to_be_0_and_1_have_no_limits_of_a_proportion():
+    log = few_errors(3)
+    for loss in NOT_ZERO_ONE:
+        log.attrs["loss"] = loss
+        pd.testing.assert_frame_equal(cvstats.interval(log), cvstats.wald(log))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int64"])
+def test_losses_of_a_whole_type_are_counts_on_every_road(dtype):
+    zeros = few_errors(0).astype(dtype)
+    expected = cvstats.wald(zeros, interval="wilson")
+    pd.testing.assert_frame_equal(cvstats.interval(zeros), expected)
+    pd.testing.assert_frame_equal(cvstats.Moments.of_log(zeros).interval(), expected)
+    array = xr.DataArray(zeros.to_numpy(), dims="point")
+    pytest.importorskip("dask")
+    for own in (array, array.chunk(point=20)):
+        assert float(own.cvci.interval()["upper"]) == pytest.approx(expected["upper"].item())
+
+
+@pytest.mark.parametrize("loss", ["auc", "f1", "balanced_accuracy", "rmse"])
+def test_a_metric_at_its_end_is_no_proportion(loss):
+    truth = (np.arange(200) < 15).astype(int)
+    frame = pd.DataFrame({"point": np.arange(200), "y_true": truth, "m": truth})
+    table = cvstats.interval(cvstats.losses(frame, prediction="m", loss=loss))
+    assert table["lower"].isna().all()
+    assert "zero variance" in table["caution"].item()
 
 
 def test_differences_are_not_proportions():
