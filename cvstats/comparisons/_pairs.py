@@ -28,7 +28,7 @@ from cvstats.log.align import aligned, same_facts
 from cvstats.log.gaps import answer_cells, dropped
 from cvstats.log.groups import DifferentGroups, Groups, answer_groups
 from cvstats.log.log import Log, Losses
-from cvstats.log.metrics import refuse_parts_of_logs
+from cvstats.log.metrics import is_root, refuse_parts_of_logs
 from cvstats.log.read import MISSING, read
 from cvstats.log.stacking import label_stacked_pairs
 
@@ -364,10 +364,45 @@ def difference_interval(
         base = compute_union(log, differences, alpha=alpha, **of_each)
     else:
         base = find_method(chosen).run(log, differences, alpha=alpha, **options)
+        if is_root(log.noted) and has_standard_errors(base):
+            base = compare_squares(
+                base, find_method(chosen).run(log, alpha=alpha, **options), differences
+            )
     base = zero_rounding_noise(base, log, differences)
     target = f"difference of two models in the {base.attrs['target']}"
     name = chosen if method is None else method
     return replace(base, attrs={**base.attrs, "target": target, "interval_method": name})
+
+
+def compare_squares(base: Result, each: Result, differences: Differences) -> Result:
+    """Test differences of roots of means, as of RMSE, as those of the means, which are linear.
+
+    A root r has the pseudo-losses z, and its square r^2 + 2 r (z - r). Divided by the sum of both
+    roots the difference of the squares is that of the roots, and its pseudo-losses are those of the
+    models times 2 a / (a + b) and 2 b / (a + b). One point, however far away, gives it a statistic
+    of 1, where that of the roots tends to 2.
+    """
+    per_group = -1, differences.losses.width
+    root, variance = each.columns["estimate"], each.columns["se"] ** 2
+    a, b = (
+        root.reshape(per_group)[:, side].reshape(-1)
+        for side in (differences.left, differences.right)
+    )
+    va, vb = (
+        variance.reshape(per_group)[:, side].reshape(-1)
+        for side in (differences.left, differences.right)
+    )
+    se = base.columns["se"]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = 2 * a / (a + b), 2 * b / (a + b)
+        moved = (share[0] - share[1]) * (share[0] * va - share[1] * vb)
+        squared = moved + share[0] * share[1] * se**2
+        own = np.where(a + b > 0, np.sqrt(np.maximum(squared, 0)), se)
+        factor = np.where(se > 0, own / se, 1.0)
+    columns = {**base.columns, "se": se * factor}
+    for side in ("lower", "upper"):
+        columns[side] = columns["estimate"] + (columns[side] - columns["estimate"]) * factor
+    return replace(base, columns=columns)
 
 
 def has_standard_errors(base: Result) -> bool:

@@ -392,7 +392,8 @@ NOT_ZERO_ONE = (
 """Losses that may be zero everywhere without being errors that did not happen."""
 
 PROPORTION_NAMES = (
-    "zero_one", "error", "error_rate", "accuracy", "acc", "exact_match", "classif.ce", "classif.acc",
+    "zero_one", "error", "error_rate", "accuracy", "acc", "exact_match", "classif.ce",
+    "classif.acc",
 )  # fmt: skip
 """Losses that are 0 or 1, by name; scores after ``1 - `` too."""
 

@@ -30,6 +30,7 @@ from cvstats.core.types import FloatArray, IntArray, Labels, MaskArray
 from cvstats.errors import spelled
 from cvstats.log.groups import points_by_group
 from cvstats.log.log import Log
+from cvstats.log.metrics import is_examined
 from cvstats.log.sketches import as_index
 
 LIMIT = 50_000
@@ -67,13 +68,15 @@ def find_doubts(
     ``losses`` are differences between the columns of the log, or None for its own losses, and
     ``estimate`` is the number that the interval is about, one group of ``by=`` after the other.
     Where groups of points are the sample (``of_groups``), what these have in common is accounted
-    for. Differences of models (``of_differences``) have no best one. Pseudo-losses of a metric are
-    not looked at.
+    for. Differences of models (``of_differences``) have no best one. Of pseudo-losses of a metric
+    of numbers tails and skewness are looked at, those of both models of a difference too.
     """
     flags = np.zeros(len(estimate), dtype=np.int64)
     width, design = (log.panels if losses is None else losses).width, log.design
     small = log.in_memory and design.size * width <= LIMIT and len(estimate) <= FEW_GROUPS * width
-    if not small or design.scores or design.metric or (single := find_single_losses(design)).all():
+    if not small or design.scores or (single := find_single_losses(design)).all():
+        return flags
+    if design.metric and not is_examined(log.noted):
         return flags
     values, points = tabulate(log, losses), points_by_group(log)
     every = values if losses is None else None
@@ -86,6 +89,12 @@ def find_doubts(
         n = len(part) if points is None else int(points[at, 0])
         here = flags[at * width : (at + 1) * width]
         here |= mark_shapes(measure_shapes(part), n)
+        if design.metric:
+            if isinstance(losses, Differences):
+                every = tabulate(log, None) if every is None else every
+                each = mark_shapes(measure_shapes(every[rows]), n)
+                here |= each[losses.left] | each[losses.right]
+            continue
         serial = measure_serial(design, values, rows) if dated else None
         if serial is not None:
             here[is_serial(*serial)] |= Caution.SERIAL_DEPENDENCE

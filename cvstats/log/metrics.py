@@ -58,6 +58,17 @@ FEW = 10
 """With fewer points of a class in a cell the influence is a rough approximation."""
 
 
+def is_root(noted: Mapping[Any, Any]) -> bool:
+    """Whether a metric is the root of a mean, one for all folds."""
+    return noted.get("metric") == "rmse" and noted.get("folds") == "pool"
+
+
+def is_examined(noted: Mapping[Any, Any]) -> bool:
+    """Whether pseudo-losses can have tails: those of numbers, and not those of classes."""
+    limits = tuple(noted.get("range", ()))
+    return "labels" not in noted and "positive" not in noted and limits != (0.0, 1.0)
+
+
 def each_metric(noted: Mapping[Any, Any]) -> Iterator[Mapping[Any, Any]]:
     """Go through the facts of each metric of a log of pseudo-losses."""
     several = noted.get("metrics")
@@ -172,6 +183,8 @@ def doubts_of_metric(noted: Mapping[Hashable, Any]) -> Caution:
             doubt |= Caution.FEW_OF_A_CLASS
         if part.get("cells_without_influence", 0):
             doubt |= Caution.NO_INFLUENCE
+        if part.get("heavy_tails"):
+            doubt |= Caution.HEAVY_TAILS
         if part.get("biased_by_fold"):
             doubt |= Caution.BIASED_BY_FOLD
     return doubt

@@ -17,6 +17,7 @@ from cvstats.core.design import SPLIT, Design
 from cvstats.core.folds import fold_level
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_choice, is_number, listed, nearest, place, spelled
+from cvstats.log.checks import LIMIT, mark_shapes, measure_shapes
 from cvstats.log.metrics import MADE_OF, cell_key
 from cvstats.log.pandas import design_of
 from cvstats.log.xarray import level_dims, levels_along
@@ -52,6 +53,9 @@ Columns = Mapping[Hashable, Sequence[Hashable]]
 
 Mask = NDArray[np.bool_] | None
 """Where something is; None where it is everywhere."""
+
+RATIOS = ("r2", "skill", "relative_error", "wmape")
+"""Metrics that are ratios of two means: an outlier in both leaves no trace in the influences."""
 
 FURTHER = ("weight", "strata", "event", "reference")
 """Options that name a column."""
@@ -271,8 +275,24 @@ class MetricRun:
         ddof = 1 if request["ddof"] is None else request["ddof"]
         refuse = partial(self.undefined, model)
         losses, noticed = pseudo_losses(request.metric, points, self.rows, asked, refuse, ddof)
+        noticed.dominated = request.metric.name in RATIOS and self.has_heavy_parts(points)
         self.notes.append(noticed)
         return losses
+
+    def has_heavy_parts(self, points: Points) -> bool:
+        """Whether few points make one of the two means of which a metric is the ratio."""
+        if self.design.size > LIMIT:
+            return False
+        here = slice(None) if points.there is None else points.there
+        truth, prediction = (
+            np.asarray(x, dtype=np.float64)[here] for x in (points.truth, points.prediction)
+        )
+        parts = [truth, prediction]
+        if self.request.metric.reads == "numbers":
+            own = truth - prediction
+            absolute = self.request.metric.name == "wmape"
+            parts = [abs(own), abs(truth)] if absolute else [own**2, (truth - truth.mean()) ** 2]
+        return bool((mark_shapes(measure_shapes(np.column_stack(parts)), len(truth)) != 0).any())
 
     def undefined(self, model: Hashable, row: int, why: str) -> LogError:
         """Word the error for the cell of a row in which the metric has no value."""
@@ -664,6 +684,8 @@ def metric_facts(
     rarest = [note.rarest for note in notes if note.rarest is not None]
     if rarest:
         facts["rarest_class"] = min(rarest)
+    if any(note.dominated for note in notes):
+        facts["heavy_tails"] = True
     if any(note.constant for note in notes):
         facts["cells_without_influence"] = max(note.constant for note in notes)
     return facts

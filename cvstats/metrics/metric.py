@@ -189,11 +189,14 @@ class CellNotes:
         The number of cells whose value is an agreement, or has no derivative: no influence.
     points : list of int
         The points of each cell that have truth and prediction.
+    dominated : bool
+        Whether few points make one of the means of which the metric is a ratio.
     """
 
     rarest: int | None = None
     constant: int = 0
     points: list[int] = field(default_factory=list)
+    dominated: bool = False
 
     def see_class(self, points: int) -> None:
         """Take note of the points of the rarest class of a cell."""

@@ -1,0 +1,104 @@
+"""RMSE is compared where it is linear, and pseudo-losses are examined as losses are."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cvstats
+
+
+def make_predictions(seed=0, n=200, outliers=()):
+    rng = np.random.default_rng(seed)
+    y = rng.normal(size=n)
+    models = {name: y + rng.normal(size=n) * 0.5 for name in "abc"}
+    for at, name in enumerate(outliers):
+        models[name][at] += 200 + 5 * rng.normal()
+    folds = np.arange(n) % 5
+    index = {"fold": folds, "point": np.arange(n), "source": np.arange(n) // 10}
+    return pd.DataFrame({**index, "y_true": y, "reference": rng.normal(size=n) * 0.1, **models})
+
+
+def make_log(loss, predictions=None, **options):
+    predictions = make_predictions() if predictions is None else predictions
+    return cvstats.losses(predictions, prediction=list("abc"), loss=loss, folds="pool", **options)
+
+
+@pytest.mark.parametrize("method", ["wald", "clustered", "naive"])
+def test_the_test_is_that_of_the_mean_squared_errors(method):
+    predictions = make_predictions(outliers="a")
+    roots = make_log("rmse", predictions).cvci.compare(method=method, adjust=None)
+    squares = cvstats.losses(predictions, prediction=list("abc")).cvci.compare(
+        method=method, adjust=None
+    )
+    np.testing.assert_allclose(roots["p_value"], squares["p_value"], rtol=1e-9)
+    each = make_log("rmse", predictions).cvci.wald()["estimate"]
+    total = np.array([each[a] + each[b] for a, b in (("a", "b"), ("a", "c"), ("b", "c"))])
+    for name in ("difference", "lower", "upper"):
+        np.testing.assert_allclose(roots[name] * total, squares[name], rtol=1e-9)
+    assert ((roots["lower"] > 0) | (roots["upper"] < 0)).eq(roots["p_value"] < 0.05).all()
+
+
+def test_one_test_on_every_road():
+    log = make_log("rmse", make_predictions(outliers="a"))
+    expected = log.cvci.compare()
+    streamed = cvstats.Moments.of_log(log, pairs=True).compare()
+    numbers = ["difference", "lower", "upper", "p_value"]
+    pd.testing.assert_frame_equal(streamed[numbers], expected[numbers], rtol=1e-9)
+    float32 = log.astype("float32").cvci.compare()
+    pd.testing.assert_frame_equal(float32[numbers], expected[numbers], rtol=1e-3, atol=1e-5)
+    other = log["a"].cvci.compare(log["b"])
+    np.testing.assert_allclose(
+        other[numbers].iloc[0], log[["a", "b"]].cvci.compare()[numbers].iloc[0], rtol=1e-9
+    )
+    pytest.importorskip("dask")
+    array = log.droplevel(["fold", "source"]).to_xarray().assign_attrs(log.attrs)
+    whole, lazy = array.cvci.compare(), array.chunk().cvci.compare().compute()
+    np.testing.assert_allclose(lazy["p_value"], whole["p_value"], rtol=1e-9)
+    np.testing.assert_allclose(
+        whole["p_value"].to_numpy().reshape(-1),
+        log.droplevel(["fold", "source"]).cvci.compare()["p_value"],
+        rtol=1e-9,
+    )
+
+
+def test_each_group_has_its_own_test():
+    predictions = make_predictions(outliers="a").drop(columns="source")
+    log = make_log("rmse", predictions, by="fold")
+    table = log.cvci.compare(by="fold", adjust=None)
+    own = predictions.query("fold == 3").drop(columns="fold")
+    expected = make_log("rmse", own).cvci.compare(adjust=None)
+    np.testing.assert_allclose(table.xs(3, level="fold")["p_value"], expected["p_value"], rtol=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["rmse", "r2", "skill", "relative_error"])
+def test_equal_models_with_an_outlier_are_not_different_in_silence(loss):
+    options = {"reference": "reference"} if loss in ("skill", "relative_error") else {}
+    silent = wrong = 0
+    for seed in range(60):
+        predictions = make_predictions(seed, outliers="ab")
+        log = cvstats.losses(predictions, prediction=["a", "b"], loss=loss, **options)
+        row = log.cvci.compare().iloc[0]
+        silent += row["caution"] == ""
+        wrong += loss == "rmse" and row["p_value"] < 0.05
+    assert silent == 0
+    assert wrong == 0
+
+
+def test_an_outlier_in_the_truth_is_in_both_means_of_a_ratio():
+    predictions = make_predictions()
+    predictions.loc[5, "y_true"] += 300
+    for loss in ("r2", "wmape"):
+        table = make_log(loss, predictions).cvci.wald()
+        assert table["caution"].str.contains("heavy tails").all()
+
+
+def test_metrics_of_classes_have_no_tails():
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 2, 400)
+    frame = pd.DataFrame(
+        {"point": np.arange(400), "y_true": truth, "m": truth ^ (rng.random(400) < 0.1)}
+    )
+    for loss in ("f1", "matthews"):
+        assert (
+            cvstats.losses(frame, prediction="m", loss=loss).cvci.holdout()["caution"].item() == ""
+        )
