@@ -206,3 +206,43 @@ def test_what_has_no_cautions_is_refused():
     for other in (FOLDS, FOLDS["ridge"], 3):
         with pytest.raises(LogError, match="Expected what a function such as cvstats.wald"):
             cvstats.cautions(other)
+
+
+# --- variances of rounding ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("unit", [1.0, 0.1, 1e-100, 1e100])
+def test_a_standard_error_below_the_rounding_of_means_is_zero(unit):
+    """Ten folds, or sources, with three errors of seven each: their means are 3/7."""
+    rng = np.random.default_rng(0)
+    losses = np.concatenate([rng.permutation([1.0, 1, 1, 0, 0, 0, 0]) for _ in range(10)])
+    calls = {"fold": ["corrected_t", "cv_t"], "source": ["clustered", "out_of_source", "interval"]}
+    for level, methods in calls.items():
+        levels = [np.repeat(np.arange(10), 7), np.arange(70)]
+        log = pd.Series(losses, pd.MultiIndex.from_arrays(levels, names=[level, "point"])) * unit
+        for data in (log, log.to_xarray(), log.to_xarray().chunk()):
+            for name in methods:
+                found = getattr(cvstats, name)(data).squeeze()
+                assert found["se"] == 0, name
+                assert found["lower"] == found["upper"] == found["estimate"], name
+                text = cvstats.cautions(found.to_frame().T if data is log else found)
+                assert "zero variance" in str(np.asarray(text).item()), name
+
+
+def test_a_small_variance_about_a_far_mean_is_not_zero():
+    log = pd.Series(1e6 + np.tile([0.0, 1e-6], 50), pd.RangeIndex(100, name="point"))
+    assert cvstats.holdout(log)["se"].item() == pytest.approx(5e-8, rel=1e-2)
+
+
+@pytest.mark.parametrize("metric", ["matthews", "pearson"])
+def test_a_perfect_metric_has_no_variance(metric):
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 2, 90) if metric == "matthews" else rng.normal(size=90)
+    levels = [np.arange(90) % 9, np.arange(90)]
+    table = pd.DataFrame(
+        {"y": truth, "m": truth}, pd.MultiIndex.from_arrays(levels, names=["fold", "point"])
+    )
+    log = cvstats.losses(table, truth="y", prediction="m", loss=metric, folds="average")
+    found = cvstats.wald(log, interval="wald").iloc[0]
+    assert found["se"] == 0
+    assert "zero variance" in found["caution"]

@@ -117,6 +117,10 @@ def half_widths(
     return (np.inf, reach) if alternative == "less" else (reach, np.inf)
 
 
+DIGITS = 4 * np.finfo(np.float64).eps
+"""Share of a mean within which it may be rounded."""
+
+
 def interval(
     method: str,
     estimate: FloatArray,
@@ -136,9 +140,11 @@ def interval(
     after the other; without groups they may have columns only. ``estimate`` is relative to
     ``origin``, the result is not. A negative ``variance`` gives NaN
     for the standard error and the limits; a zero one gives the point, never widened (methods that
-    have a floor apply it before).
+    have a floor apply it before). A standard error below the rounding of the estimate is zero.
     """
-    negative, missing = variance < 0, np.isnan(estimate)
+    missing, rounding = np.isnan(estimate), DIGITS * np.abs(origin + estimate)
+    variance = np.where(np.sqrt(np.abs(variance)) <= rounding, 0.0, variance)
+    negative = variance < 0
     se = np.sqrt(np.where(negative, np.nan, variance))
     down, up = half_widths(alternative, alpha, df)
     with np.errstate(invalid="ignore"):  # an open side of a point
