@@ -200,7 +200,7 @@ def make_sections(report: Report, evidence: Evidence) -> Iterator[Section]:
     yield of_intervals(report, evidence)
     if is_gridded(evidence):
         yield of_maps(report, evidence)
-    elif models > 1 and evidence.all_pairs:
+    elif 1 < models <= FEW_MODELS:
         yield of_pairs(report, evidence)
         if models > 2:
             yield of_candidates(report, evidence)
@@ -211,6 +211,10 @@ def make_sections(report: Report, evidence: Evidence) -> Iterator[Section]:
             yield of_sources(report, evidence)
         yield of_scatter(report, evidence)
     yield of_diagnosis(facts)
+
+
+FEW_MODELS = 10
+"""Of up to so many models all pairs have a table; of more, the differences from the best."""
 
 
 def is_gridded(evidence: Evidence) -> bool:
@@ -408,7 +412,6 @@ def maps_of(evidence: Evidence, name: str, level: str) -> list[tuple[str, str, s
 def of_many(report: Report, evidence: Evidence) -> Section:
     """Compare many models with the best of them, and list the possibly best ones."""
     section = Section("comparisons", "Which models are possibly the best?")
-    report.note(evidence.candidates.attrs)
     if evidence.pairs is None:
         return section
     report.note(evidence.comparison.attrs)
@@ -425,8 +428,10 @@ def of_many(report: Report, evidence: Evidence) -> Section:
     )
     sure = level_of(evidence)
     section.paragraphs.append(
-        f"The set of possibly best models contains the best one with probability about {sure}; "
-        f"with more points it would be smaller. Intervals are not adjusted for several comparisons."
+        f"{int(evidence.tied[0].sum()):,} of {len(evidence.models):,} models are possibly the "
+        f"best: no other model is significantly better. They include the best model with "
+        f"probability about {sure}; with more points they would be fewer. Intervals account for "
+        f"all {evidence.n_tests:,} comparisons."
     )
     caption = f"Differences from {evidence.names[best]}, with {sure} intervals"
     section.parts.append(grid(table, caption, [str(column) for column in table], most=TOP))
@@ -449,20 +454,28 @@ def of_pairs(report: Report, evidence: Evidence) -> Section:
     section.paragraphs.append(
         f"Each row is the first model minus the second, on the same points: {side} zero, the "
         f"first is better. {count_significant(clear, pairs, evidence.alpha, adjusted)}"
-        + (" The p-values are adjusted for multiple comparisons; the intervals are not."
+        + (f" The p-values and the intervals account for all {evidence.n_tests:,} comparisons."
            if adjusted else "")
     )  # fmt: skip
     numbers = ["difference", "lower", "upper", name]
     caption = f"Differences of all pairs, with {level_of(evidence)} intervals"
     section.parts.append(grid(table, caption, numbers, best="difference", larger=larger))
+    joint = table.attrs.get("adjust") == "max-t"
+    options: dict[str, Any] = {"adjust": "max-t", "rng": evidence.seed, "alpha": evidence.alpha}
+    if not joint:
+        options = {"adjust": None, "alpha": evidence.alpha_of_each}
+    level = "" if joint or not adjusted else (
+        f" The intervals of {100 * (1 - evidence.alpha_of_each):.4g}% cover all differences "
+        f"together with {level_of(evidence)}."
+    )  # fmt: skip
     report.draw(
         section,
-        partial(plot.comparison, evidence.log, alpha=evidence.alpha),
+        partial(plot.comparison, evidence.log, **options),
         title="Differences between models", height=min(8.0, 1.3 + 0.5 * pairs)
         if pairs <= FEW_PAIRS
         else 4.2,
         caption="Differences of all pairs; those that are significant after adjusting for the "
-        "number of comparisons are marked."
+        f"number of comparisons are marked.{level}"
         if pairs > 1 else "The difference; zero means that neither model is better.",
     )  # fmt: skip
     return section

@@ -13,6 +13,7 @@ import xarray as xr
 
 from cvstats.comparisons.best_set import best_set
 from cvstats.comparisons.compare import compare
+from cvstats.core.cautions import Caution
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError
 from cvstats.facts import LogFacts
@@ -22,10 +23,10 @@ from cvstats.recommend import interval
 Cell: TypeAlias = tuple[Hashable, ...]
 """The labels of a carried cell; none where nothing is carried."""
 
-FEW_MODELS = 10
-"""Up to so many models all pairs are compared; of more, the set that may be best is sought."""
 MOST_TESTS = 200_000
-"""More pairs of models in carried cells are not tested."""
+"""More pairs of models in several carried cells are not tested."""
+MOST_PAIRS = 20_000
+"""Of more pairs of models in one cell, those of the best model are computed."""
 DRAWS, FEWEST_DRAWS = 36_000_000, 999
 """Draws for the set of best models times the square of their number; and the fewest draws."""
 
@@ -52,6 +53,8 @@ class Evidence:
     facts: LogFacts
     alpha: float
     seed: int
+    method: str | None = None
+    """The interval by name, of models and of differences; None for those that fit the log."""
     refusals: dict[str, str] = field(default_factory=dict)
     """What could not be computed, and the reason."""
 
@@ -64,21 +67,58 @@ class Evidence:
 
     @cached_property
     def intervals(self) -> Any:
-        """The recommended intervals."""
-        return self.facts.apply(interval, alpha=self.alpha)
+        """The interval of each model."""
+        return self.facts.apply(interval, method=self.method, alpha=self.alpha)
 
     @cached_property
     def comparison(self) -> Any:
-        """All pairs of models, or all against the best; None if there is no answer."""
+        """All pairs of models, with limits and p-values for all of them together.
+
+        By max-t; by Šidák's method in several cells, of very many models, where standard errors
+        share no covariance, and where few points decide between models that are right or wrong.
+        None if there is no answer.
+        """
         if len(self.models) < 2:
             return None
-        if self.all_pairs:
-            number = len(self.models) * (len(self.models) - 1) // 2 * len(self.cells)
-            if number > MOST_TESTS:
-                return self.refuse("comparison", f"{number:,} tests are more than anyone reads.")
-            return self.ask("comparison", compare, alpha=self.alpha)
-        first = self.models[int(self.best[0])]
-        return self.ask("comparison", compare, reference=first, adjust=None, alpha=self.alpha)
+        if self.n_tests > MOST_TESTS and len(self.cells) > 1:
+            words = f"{self.n_tests:,} tests are more than anyone reads."
+            return self.refuse("comparison", words)
+        against_best = len(self.cells) == 1 and self.n_tests > MOST_PAIRS
+        if len(self.models) > 2 and len(self.cells) == 1 and not against_best:
+            options = {"method": self.method, "adjust": "max-t", "rng": self.seed}
+            try:
+                table = self.facts.apply(compare, alpha=self.alpha, **options)
+            except LogError:  # no common covariance, or no answer at all
+                pass
+            else:
+                if Caution.DISCORDANT_FEW.label not in table.attrs.get("cautions", {}):
+                    return table
+        first = self.models[int(self.best[0])] if against_best else None
+        table = self.ask(
+            "comparison", compare, reference=first, method=self.method, adjust=None,
+            alpha=self.alpha_of_each,
+        )  # fmt: skip
+        return table if table is None or self.n_tests == 1 else self.adjust_by_sidak(table)
+
+    @cached_property
+    def n_tests(self) -> int:
+        """How many differences the limits and p-values account for: all pairs in all cells."""
+        return len(self.models) * (len(self.models) - 1) // 2 * len(self.cells)
+
+    @property
+    def alpha_of_each(self) -> float:
+        """One minus the level of each difference, if all are to have theirs by Šidák's method."""
+        if self.n_tests < 2:
+            return self.alpha
+        return float(-np.expm1(np.log1p(-self.alpha) / self.n_tests))
+
+    def adjust_by_sidak(self, table: Any) -> Any:
+        """Add the p-values that belong to limits at the level of each difference."""
+        with np.errstate(divide="ignore"):
+            p = -np.expm1(self.n_tests * np.log1p(-table["p_value"]))
+        adjusted = table.assign(p_adjusted=p)
+        adjusted.attrs = {**table.attrs, "alpha": self.alpha, "adjust": "sidak"}
+        return adjusted
 
     @cached_property
     def candidates(self) -> Any:
@@ -99,11 +139,6 @@ class Evidence:
     def refuse(self, name: str, reason: str) -> None:
         """Note why something was not computed."""
         self.refusals[name] = reason
-
-    @cached_property
-    def all_pairs(self) -> bool:
-        """Whether all pairs are tested, and not only the models against the best."""
-        return len(self.models) <= FEW_MODELS or self.candidates is None
 
     # --- labels -----------------------------------------------------------------------------------
 
@@ -211,22 +246,14 @@ class Evidence:
         return found
 
     @cached_property
-    def n_tests(self) -> int:
-        """How many differences were tested."""
-        return 0 if self.pairs is None else int((~np.isnan(self.pairs.p)).sum()) // 2
-
-    @cached_property
     def tied(self) -> MaskArray:
-        """Which models of each cell are not shown to be worse than its best; the best is one."""
-        rows = np.arange(len(self.cells))
+        """Which models of each cell no other one is significantly better than; the best is one."""
         known = ~np.isnan(self.estimate)
         if self.pairs is None:
             return known
-        worse = self.pairs.p[rows, self.best] < self.alpha  # not where NaN
-        if not self.all_pairs:
-            inside = result_frame(self.candidates)["in_set"].to_numpy(dtype=bool)
-            worse &= ~inside
-        return known & ~worse
+        tied: MaskArray = known & ~(self.pairs.lower > 0).any(axis=1)  # not where NaN
+        tied[np.arange(len(self.cells)), self.best] = True
+        return tied
 
 
 Label = TypeVar("Label", bound=Hashable)

@@ -50,6 +50,9 @@ SHARE, ANY = (0.0, 1.0), (-inf, inf)
 LOSS_WORDS = ("mean loss", "expected loss", "expected risk", "test error", "risk", "loss")
 """What targets call what is estimated; the longest come first."""
 
+MOST_DECIMALS = 15
+"""More decimals are not written."""
+
 NAMED = 4
 """So many names are listed; of more, the others are counted."""
 
@@ -96,6 +99,16 @@ class Scale:
         if of_values:
             lower, upper = max(lower, self.bounds[0]), min(upper, self.bounds[1])
         ends = [self._write(limit, decimals) for limit in (lower, upper)]
+        while (
+            not of_values
+            and decimals < MOST_DECIMALS
+            and any(
+                limit and np.isfinite(limit) and not any(digit in end for digit in "123456789")
+                for limit, end in zip((lower, upper), ends, strict=True)
+            )
+        ):  # a limit beside 0 is not written as 0
+            decimals += 1
+            ends = [self._write(limit, decimals) for limit in (lower, upper)]
         return " to ".join(f"{end}%" for end in ends) if self.percent and of_values else (
             " to ".join(ends)
         )  # fmt: skip
@@ -174,9 +187,14 @@ def describe_target(target: str, scale: Scale) -> str:
     return target if words is None else target.replace(words, scale.name)
 
 
-def p_words(p: float) -> str:
-    """Write a p-value for a sentence."""
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
+def p_words(p: float, alpha: float) -> str:
+    """Write a p-value for a sentence, on its side of alpha however it is rounded."""
+    if p < 0.001 <= alpha:
+        return "p < 0.001"
+    decimals = 3 if p < 0.1 else 2
+    while (float(f"{p:.{decimals}f}") < alpha) != (p < alpha):
+        decimals += 1
+    return f"p = {p:.{decimals}f}"
 
 
 def join_words(words: Sequence[str]) -> str:
@@ -248,8 +266,8 @@ def summary(
     """Summarize a log in at most three sentences: which model is best, by how much, how sure.
 
     The target is that of the interval that `interval` recommends for this log; the last sentence
-    names it. A model is called better than another if ``p_adjusted < alpha`` in `compare` of all
-    pairs with its default options, and not significantly different otherwise.
+    names it. The interval and the p-value of a sentence come from one procedure, so that the interval
+    excludes 0 exactly where ``p < alpha``.
 
     Parameters
     ----------
@@ -258,7 +276,7 @@ def summary(
     alpha : float, optional
         One minus the level of intervals and tests.
     seed : int, optional
-        The seed of the draws of `best_set`, where there are more than ten models.
+        The seed of the draws of ``"max-t"``, for three models or more.
     missing : {"raise", "drop"}, optional
         Whether a NaN loss is an error, or leaves the evaluation out for all models.
 
@@ -276,17 +294,22 @@ def summary(
 
     Notes
     -----
-    With more than ten models, the possibly best ones are determined in place of all pairs: the
-    models of `best_set`, and those whose difference from the smallest mean loss is not significant
-    at level alpha by itself. Carried cells, such as those of a map, are counted, and up to three
-    are described; p-values are then adjusted for all pairs in all cells. If losses were made from
-    a score, the sentences are about the score, and larger is better. Numbers are rounded to two
-    digits of the smallest standard error, ``10^-d``.
+    All pairs of models are compared, however many there are, by ``compare(adjust="max-t")``: the
+    best model has the smallest mean loss, a model is significantly worse if some other one is
+    better by these limits, and the others are tied. If the models are equally good, some of them
+    is called worse in at most alpha of logs. Limits and p-values are adjusted by Šidák's method,
+    and the sentence says so, if the standard errors share no covariance, if few discordant points
+    decide between models whose losses are 0 and 1, in several cells, and of more than 200 models.
+
+    Carried cells, such as those of a map, are counted, and up to three are described; p-values
+    are then adjusted for all pairs in all cells. If losses were made from a score, the sentences
+    are about the score, and larger is better. Numbers are rounded to two digits of the smallest
+    standard error, ``10^-d``.
 
     References
     ----------
-    Holm (1979), Scandinavian Journal of Statistics 6(2), 65-70.
-    Lei (2020), JASA 115(532), 1978-1997, doi:10.1080/01621459.2019.1672556.
+    Hothorn, Bretz and Westfall (2008), doi:10.1002/bimj.200810425.
+    Šidák (1967), JASA 62(318), 626-633, doi:10.1080/01621459.1967.10482935.
 
     Examples
     --------
@@ -416,43 +439,34 @@ def describe_lead(evidence: Evidence, cell: int, scale: Scale) -> str:
     noise = 1e-12 * np.nanmax(np.abs(evidence.estimate[cell]))
     if abs(pairs.lead[cell, best, rival]) <= noise:
         return describe_draw(
-            evidence, cell, scale, rival, tied, f"The difference is {lead} {sure}."
+            evidence, cell, scale, rival, others, f"The difference is {lead} {sure}."
         )
-    if not tied and models == 2:
-        return f"{name} is better than {other}: its {scale.name} is {more} by {lead} {sure}."
-    if not tied:
+    if not pairs.lower[cell, best, rival] > 0:
+        beaten = [evidence.names[j] for j in others if j not in tied and j != rival]
+        chance = f"of {lead} is not statistically significant {sure}{count_beaten(beaten)}."
+        if models == 2:
+            return f"{name} has a {more} {scale.name} than {other}, but its advantage {chance}"
+        if len(tied) == models - 1:
+            return (
+                f"None of the {models:,} models is significantly worse than another: {name} has "
+                f"the {most} {scale.name}, but its advantage over {other} {chance}"
+            )
+        among = f"{name} has the {most} {scale.name} of {models:,} models"
+        names = list_names([evidence.names[j] for j in tied or [rival]])
         return (
-            f"{name} is the best of {models:,} models: its {scale.name} is {more} than that of "
-            f"{other}, the next, by {lead} {sure}."
+            f"{among}, but is not significantly better than {names}: its advantage over {other} "
+            f"{chance}"
         )
     if models == 2:
-        who = f"{name} has a {more} {scale.name} than {other}"
-    elif not evidence.all_pairs:
-        which = f" ({list_names([evidence.names[j] for j in [best, *tied]])})"
-        who = (
-            f"{len(tied) + 1:,} of {models:,} models are possibly the best"
-            f"{which if len(tied) < NAMED else ''}: {name} has the {most} {scale.name}"
-        )
-    elif len(tied) == models - 1:
-        who = (
-            f"None of the {models:,} models is significantly worse than the best: {name} has the "
-            f"{most} {scale.name}"
-        )
-    else:
-        names = list_names([evidence.names[j] for j in tied])
-        who = (
-            f"{name} has the {most} {scale.name} of {models:,} models, but is not significantly "
-            f"better than {names}"
-        )
-        return (
-            f"{who}: its advantage over {other} of {lead} is not statistically significant {sure}."
-        )
-    over = "" if models == 2 else f" over {other}"
-    return f"{who}, but its advantage{over} of {lead} is not statistically significant {sure}."
+        return f"{name} is better than {other}: its {scale.name} is {more} by {lead} {sure}."
+    return (
+        f"{name} is the best of {models:,} models: its {scale.name} is {more} than that of "
+        f"{other}, the next, by {lead} {sure}."
+    )
 
 
 def describe_draw(
-    evidence: Evidence, cell: int, scale: Scale, rival: int, tied: list[int], sure: str
+    evidence: Evidence, cell: int, scale: Scale, rival: int, others: list[int], sure: str
 ) -> str:
     """Describe two best models of the same error, and list others that are not clearly worse."""
     models, best = len(evidence.models), int(evidence.best[cell])
@@ -460,25 +474,37 @@ def describe_draw(
     who = f"{evidence.names[best]} and {evidence.names[rival]}"
     if models == 2:
         return f"{who} have the same {scale.name}. {sure}"
-    others = [evidence.names[j] for j in tied if j != rival]
+    tied = [evidence.names[j] for j in others if evidence.tied[cell, j] and j != rival]
     rest = (
-        f"; {list_names(others)} {'is' if len(others) == 1 else 'are'} not significantly worse"
-        if others
+        f"; {list_names(tied)} {'is' if len(tied) == 1 else 'are'} not significantly worse"
+        if tied
         else ""
     )
+    clear = [j for j in others if not evidence.tied[cell, j] and j != rival]
+    rest += count_beaten([evidence.names[j] for j in clear])
     return f"{who} share the {most} {scale.name} of {models:,} models{rest}. {sure}"
+
+
+def count_beaten(names: Sequence[str]) -> str:
+    """Name some models than which others are significantly better."""
+    if not names:
+        return ""
+    return f"; {list_names(names)} {'is' if len(names) == 1 else 'are'} significantly worse"
 
 
 def describe_p(evidence: Evidence, cell: int, best: int, rival: int) -> str:
     """Write the p-value of a difference, and what it is adjusted for."""
-    pairs = evidence.pairs
-    if not evidence.all_pairs:
-        return f", not adjusted for the choice among {len(evidence.models):,} models"
-    if pairs is None or np.isnan(pairs.p[cell, best, rival]):
+    p = np.nan if evidence.pairs is None else float(evidence.pairs.p[cell, best, rival])
+    words = "" if np.isnan(p) else f", {p_words(p, evidence.alpha)}"
+    return f"{words}{describe_adjustment(evidence)}"
+
+
+def describe_adjustment(evidence: Evidence) -> str:
+    """Write for how many comparisons limits and p-values account, and by which method."""
+    if evidence.n_tests < 2:
         return ""
-    tests = evidence.n_tests
-    words = p_words(float(pairs.p[cell, best, rival]))
-    return f", {words}" + (f" adjusted for {tests:,} comparisons" if tests > 1 else "")
+    sidak = evidence.comparison.attrs.get("adjust") == "sidak"
+    return f", adjusted for {evidence.n_tests:,} comparisons{' by Šidák' * sidak}"
 
 
 def describe_winners(evidence: Evidence) -> list[str]:

@@ -92,7 +92,7 @@ def test_what_may_be_chance_is_tied():
 def test_three_models_are_ranked_by_adjusted_p_values():
     losses = pairs(0.3, models=3)
     assert "m0 is the best of 3 models" in str(losses.cvci.summary())
-    assert "p < 0.001 adjusted for 3 comparisons" in losses.cvci.summary().sentences[0]
+    assert "p < 0.001, adjusted for 3 comparisons)" in losses.cvci.summary().sentences[0]
     losses["m1"] = losses["m0"] + np.random.default_rng(3).normal(0.001, 0.3, len(losses))
     best, other = losses[["m0", "m1"]].mean().sort_values().index
     assert (
@@ -105,7 +105,7 @@ def test_three_models_are_ranked_by_adjusted_p_values():
     )
     losses["m2"] = losses["m0"] + np.random.default_rng(4).normal(0.001, 0.3, len(losses))
     assert (
-        "None of the 3 models is significantly worse than the best"
+        "None of the 3 models is significantly worse than another"
         in losses.cvci.summary().sentences[0]
     )
 
@@ -114,7 +114,7 @@ def test_three_models_are_ranked_by_adjusted_p_values():
 @pytest.mark.parametrize("models", [2, 3, 5])
 def test_best_and_tied_are_what_compare_finds(shift, models):
     losses = pairs(shift, models=models)
-    table = cvstats.compare(losses).reset_index()
+    table = cvstats.compare(losses, adjust="max-t", rng=0).reset_index()
     best = losses.mean().idxmin()
     own = table[(table["model"] == best) | (table["other"] == best)]
     p = own["p_adjusted" if "p_adjusted" in own else "p_value"]
@@ -123,15 +123,26 @@ def test_best_and_tied_are_what_compare_finds(shift, models):
     assert (f"{best} is " in words and "be chance" not in words) == bool((p < 0.05).all())
 
 
-def test_many_models_are_those_that_may_be_the_best():
-    losses = many(12)
-    kept = cvstats.best_set(losses, rng=0)["in_set"]
-    versus = cvstats.compare(losses, reference="model_0", adjust=None)["p_value"]
-    close = [name for name, _ in versus.index[versus >= 0.05]]
-    number = len({*kept.index[kept], *close, "model_0"})
+@pytest.mark.parametrize("models", [4, 10, 11, 30])
+def test_tied_are_the_models_that_none_is_significantly_better_than(models):
+    losses = many(models)
+    table = cvstats.compare(losses, adjust="max-t", rng=0).reset_index()
+    beaten = {*table["model"][table["lower"] > 0], *table["other"][table["upper"] < 0]}
+    order = losses.mean().sort_values().index
+    tied = [name for name in order[1:] if name not in beaten]
     words = losses.cvci.summary().sentences[0]
-    assert words.startswith(f"{number} of 12 models are possibly the best")
-    assert "not adjusted for the choice among 12 models" in words
+    if len(tied) == models - 1:
+        assert words.startswith(f"None of the {models} models is significantly worse than another")
+    else:
+        assert f"better than {list_names(tied)}: its advantage over {tied[0]} of" in words
+        worse = [name for name in order if name in beaten]
+        verb = "is" if len(worse) == 1 else "are"
+        assert words.endswith(f"); {list_names(worse)} {verb} significantly worse.")
+    assert f"adjusted for {models * (models - 1) // 2} comparisons)" in words
+
+
+def test_the_best_of_many_models():
+    losses = many(12)
     losses["model_0"] -= 5
     assert losses.cvci.summary().sentences[0].startswith("model_0 is the best of 12 models")
 
@@ -145,7 +156,7 @@ def test_many_models_of_random_splits_are_compared_in_pairs():
     losses = pd.DataFrame(rng.random((200, 11)), index, [f"m{k}" for k in range(11)])
     losses.attrs["n_train"] = 50
     assert (
-        "None of the 11 models is significantly worse than the best"
+        "None of the 11 models is significantly worse than another"
         in losses.cvci.summary().sentences[0]
     )
     assert "measured on 20 splits of 57 points" in losses.cvci.summary().sentences[1]
@@ -254,7 +265,8 @@ def test_a_draw_is_not_a_lead():
     three.attrs = one.attrs
     words = three.cvci.summary().sentences[0]
     assert words.startswith(
-        "a and b share the highest accuracy of 4 models; c is not significantly worse."
+        "a and b share the highest accuracy of 4 models; c is not significantly worse; d is "
+        "significantly worse."
     )
     assert ". The difference is 0" in words
     two = two.assign(d=three["d"])
@@ -262,7 +274,7 @@ def test_a_draw_is_not_a_lead():
     assert (
         two.cvci.summary()
         .sentences[0]
-        .startswith("a and b share the highest accuracy of 3 models. The difference is 0")
+        .startswith("a and b share the highest accuracy of 3 models; d is significantly worse.")
     )
 
 
