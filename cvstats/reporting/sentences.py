@@ -266,8 +266,8 @@ def summary(
     """Summarize a log in at most three sentences: which model is best, by how much, how sure.
 
     The target is that of the interval that `interval` recommends for this log; the last sentence
-    names it. The interval and the p-value of a sentence come from one procedure, so that the interval
-    excludes 0 exactly where ``p < alpha``.
+    names it. The interval and the p-value of a sentence come from one procedure, so that the
+    interval excludes 0 exactly where ``p < alpha``.
 
     Parameters
     ----------
