@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from typing import Literal
 
 import pandas as pd
 
@@ -15,7 +16,12 @@ from cvstats.formatting import SentenceTable
 from cvstats.intervals import find_method, interval_names, list_methods
 from cvstats.intervals._limits import SOME_WILSON, take_wilson
 from cvstats.intervals._method import IntervalMethod, Method
-from cvstats.intervals._recommend import recommend_method, suggest_study
+from cvstats.intervals._recommend import (
+    recommend_method,
+    recommend_options,
+    suggest_study,
+    take_points,
+)
 from cvstats.large.cells import Cells
 from cvstats.large.frames import later
 from cvstats.large.lazy import is_lazy, lazily
@@ -119,8 +125,8 @@ class MethodTable(SentenceTable):
 
 
 def quote_study(name: str, log: Log, *, binary: bool | None, wilson: bool = False) -> str:
-    """Quote what was measured for logs like this one; tasks of a benchmark were not studied."""
-    if log.fixed_sources:
+    """Quote what was measured for logs like this one; benchmarks and crossed logs were not."""
+    if log.fixed_sources or (name == "clustered" and log.crossed):
         return ""
     return describe_measured(name, log.design, binary=binary, wilson=wilson)
 
@@ -173,6 +179,7 @@ def interval(
     losses: Losses,
     *,
     method: str | None = None,
+    points: Literal["crossed", "nested"] | None = None,
     alpha: float = 0.05,
     by: str | None = None,
     missing: Missing = "raise",
@@ -187,7 +194,9 @@ def interval(
         The name of an interval, to take it with its usual options whatever the design calls
         for. Without it groups are respected: one source left out at a time gives
         `out_of_source`; folds that keep sources whole, and one test set of several sources,
-        `clustered`. Sources that are spread over the folds are not, and ``caution`` says
+        `clustered`. Where the same points occur under several sources, as dates in stores, it
+        takes both for samples. Sources that are spread over the folds are not respected, and
+        ``caution`` says
         ``sources ignored``. Otherwise one test set gives `holdout`; K-fold cross-validation,
         leave-one-out and their repetitions `wald`; random splits, and logs of one score for
         each split, `corrected_t`; splits of the data and of its halves `conservative_z`;
@@ -195,6 +204,10 @@ def interval(
         ``bootstrap_632``, or ``bootstrap_oob`` without the fit to the sample itself or without
         a no-information rate in ``attrs``. Of losses of 0 and 1, `holdout` and `wald` give
         Wilson's limits then, in the columns that hold no other ones.
+    points : {"crossed", "nested"}, optional
+        Where points of one name occur under several sources, whether they are the same ones (items
+        under judges) or numbered anew in each source. By default they are the same, unless
+        ``attrs["points_are"]`` says "nested", which all functions obey.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     by : str, optional
@@ -240,22 +253,23 @@ def interval(
     check_alpha(alpha)
     checked_choice("method", method, (*interval_names(), None))
     if is_dask_frame(losses):
-        ask = partial(interval, method=method, alpha=alpha, by=by)
+        ask = partial(interval, method=method, points=points, alpha=alpha, by=by)
         answer: Table = later(losses, ask, levels=(by,), missing=missing)
         return answer
-    log = read(losses, missing=missing, by=by)
+    log = take_points(read(losses, missing=missing, by=by), points)
     if by is not None:
         return interval_by_label(log, by, method, alpha)
     asked = method is not None
     name, reason = (method, "asked for by name") if method is not None else recommend_method(log)
     facts = {"reason": reason, "suggestion": suggest_study(log)}
     describe = partial(quote_study, name, log)
+    options = {} if asked else recommend_options(log)
     run = partial(find_method(name).run, alpha=alpha)
     if is_lazy(log):
         if not asked and name in ("wald", "holdout"):  # each chunk finds out what losses it has
             facts["interval"] = SOME_WILSON
         run = run if asked else partial(run_if_recommended, name, alpha)
-        reads_losses = find_method(name).reads_lazy_losses({})
+        reads_losses = partial(find_method(name).reads_lazy_losses, options)
         facts["reason"] = join_reasons(reason, describe(binary=None))
         return lazily(log, run, reads_losses=reads_losses).assign_attrs(facts)
     result = answer_cells(log, run if asked else partial(run_with_wilson, name, alpha))
@@ -289,7 +303,7 @@ def interval_by_label(log: Log, by: str, method: str | None, alpha: float) -> Ta
     own = partial(find_method(name).run, alpha=alpha)
     run = own if method is not None else partial(run_with_wilson, name, alpha)
     if is_lazy(log):
-        reads_losses = find_method(name).reads_lazy_losses({})
+        reads_losses = partial(find_method(name).reads_lazy_losses, {})
         return lazily(log, run, by=by, reads_losses=reads_losses).assign_attrs(reason=reason)
     labels = groups.labels
     result = answer_cells(log, partial(answer_groups, by, labels, run))
@@ -304,6 +318,7 @@ def join_reasons(*reasons: str) -> str:
 
 def run_if_recommended(name: str, alpha: float, log: Log) -> Result:
     """Run a method that was chosen before the evaluations were known, if it is still right."""
+    recommend_options(log)
     right, reason = recommend_method(log)
     if right != name:
         raise LogError(
@@ -316,4 +331,5 @@ def run_if_recommended(name: str, alpha: float, log: Log) -> Result:
 
 def run_with_wilson(name: str, alpha: float, log: Log) -> Result:
     """Run a method, and use Wilson's limits for 0/1 losses in place of normal ones."""
-    return take_wilson(find_method(name).run(log, alpha=alpha), log)
+    options = recommend_options(log) if name == "clustered" else {}
+    return take_wilson(find_method(name).run(log, alpha=alpha, **options), log)

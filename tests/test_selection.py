@@ -45,11 +45,11 @@ def bootstrap(own=True, out_of_bag=True, samples=40, n=12):
     return pd.DataFrame({"a": rng.gamma(2.0, size=len(rows))}, index=index)
 
 
-def sources(fold=None):
+def sources(fold=None, points=range(40)):
     names = ["source", "point"]
     log = pd.DataFrame(
         {"a": np.random.default_rng(3).gamma(2.0, size=40)},
-        index=pd.MultiIndex.from_product([list("abcde"), range(8)], names=names),
+        index=pd.MultiIndex.from_arrays([np.repeat(list("abcde"), 8), points], names=names),
     )
     if fold is not None:
         log = log.set_index(pd.Index(fold(np.arange(40)), name="fold"), append=True)
@@ -117,7 +117,13 @@ LOGS = {
         "bootstrap samples whose own points were left out in turn",
     ),
     "sources left out": (
-        sources, "out_of_source", "5 sources, left out one at a time (level 'source')",
+        sources, "out_of_source", "5 sources, each tested as a whole (level 'source')",
+    ),
+    "points under several sources": (
+        lambda: sources(points=np.tile(range(8), 5)),
+        "clustered",
+        "the points 0, 1, 2, ... occur in every source: 8 points under 5 sources, both of them "
+        "samples; points='nested' if they are numbered anew in each source",
     ),
     "folds that are sources": (
         lambda: sources(lambda row: row // 8),
@@ -144,7 +150,8 @@ def test_the_design_chooses(kind):
     found = cvstats.interval(log, alpha=0.1)
     assert found.attrs["method"] == method
     assert chosen_for(found) == reason
-    alone = getattr(cvstats, method)(log, alpha=0.1)
+    both = {"by": ("source", "point")} if kind == "points under several sources" else {}
+    alone = getattr(cvstats, method)(log, alpha=0.1, **both)
     pd.testing.assert_frame_equal(found, alone)
     assert alone.attrs.items() <= found.attrs.items()
     same = log.cvci.interval(alpha=0.1)

@@ -216,12 +216,12 @@ def widen_limits(
 # --- draws of the models' means -------------------------------------------------------------------
 
 
-def factor_covariance(squared: FloatArray) -> FloatArray | None:
+def factor_covariance(squared: FloatArray, *, clip: bool = False) -> FloatArray | None:
     """Factor the covariance of the models' means: ``A = L L'``.
 
     ``squared`` holds the variances of all differences, models by models. A is the covariance
     of the models less the one in their middle. Returns None if no covariance has these
-    variances, as may be where they were clamped or corrected one by one.
+    variances, as may be where they were clamped or corrected one by one; with ``clip`` the nearest.
     """
     m = len(squared)
     middle = int(squared.sum(axis=0).argmin())
@@ -237,7 +237,7 @@ def factor_covariance(squared: FloatArray) -> FloatArray | None:
         except np.linalg.LinAlgError:
             continue
     values, vectors = np.linalg.eigh(cov)
-    if values[0] < -NO_COVARIANCE * values[-1]:
+    if values[0] < -NO_COVARIANCE * values[-1] and not clip:
         return None
     root[rest] = vectors * np.sqrt(np.maximum(values, 0.0))
     return root

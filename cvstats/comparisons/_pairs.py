@@ -22,8 +22,8 @@ from cvstats.errors import MOST, LogError, checked_choice, listed, looked_up, ne
 from cvstats.intervals import find_method, interval_names
 from cvstats.intervals._limits import BOUNDED, PROPORTIONS
 from cvstats.intervals._method import RELATIVE_STABILITY, WeighGroups
-from cvstats.intervals._recommend import recommend_method
-from cvstats.large.lazy import compare_lazily, has_lazy_losses
+from cvstats.intervals._recommend import recommend_method, recommend_options
+from cvstats.large.lazy import ReadsLosses, compare_lazily, has_lazy_losses
 from cvstats.log.align import aligned, same_facts
 from cvstats.log.gaps import answer_cells, dropped
 from cvstats.log.groups import DifferentGroups, Groups, answer_groups
@@ -86,7 +86,8 @@ def compare_pairs(
     all_pairs: bool = False,
     example: PairRun | None = None,
     finish: Callable[[Result], Result] | None = None,
-    reads_losses: bool = False,
+    reads_losses: ReadsLosses | None = None,
+    prepare: Callable[[Log], Log] | None = None,
 ) -> Any:
     """Run a comparison on pairs of models, now or once lazy losses are computed.
 
@@ -94,8 +95,8 @@ def compare_pairs(
     interval of the differences was asked for by name. ``all_pairs`` says that all pairs are needed
     besides those that are asked for, and ``example`` is a quicker comparison whose result has the
     same form. ``finish`` adds to the result in memory what all pairs and carried cells decide
-    together. ``reads_losses`` says that all losses of a carried cell are needed at once, also
-    where they are lazy.
+    together. ``reads_losses`` says of a log whether all losses of a carried cell are needed at
+    once, also where they are lazy. ``prepare`` notes in the log what the caller says of it.
     """
     check_one_partner(other, reference)
     if has_lazy_losses(losses, other):
@@ -107,9 +108,10 @@ def compare_pairs(
         choose = partial(choose_pairs, reference=reference)
         return compare_lazily(
             losses, other, choose, run, missing=missing, levels=levels, every=all_pairs,
-            example=example, reads_losses=reads_losses,
+            example=example, reads_losses=reads_losses, prepare=prepare,
         )  # fmt: skip
     log, pairs, differences = read_pairs(losses, other, reference, missing, levels, by)
+    log = log if prepare is None else prepare(log)
     labels = [] if by is None else Groups(log, by).labels
     if by is not None:
         run = partial(compare_parts, by, labels, run)
@@ -308,11 +310,11 @@ def levels_of_options(method: str | None, options: Mapping[str, Any]) -> tuple[s
     return () if named is None else (named,) if isinstance(named, str) else tuple(named)
 
 
-def reads_lazy_losses(method: str | None, options: Mapping[str, Any]) -> bool:
+def reads_lazy_losses(method: str | None, options: Mapping[str, Any], log: Log) -> bool:
     """Whether the method by which to compare needs all lazy losses of a carried cell at once."""
-    if method is None or method not in interval_names():
-        return False
-    return find_method(method).reads_lazy_losses(options)
+    if method is None:
+        method, options = default_method(log), recommend_options(log)
+    return method in interval_names() and find_method(method).reads_lazy_losses(options, log)
 
 
 def default_method(log: Log) -> str:
@@ -347,6 +349,10 @@ def difference_interval(
     if grouped and (method in (UNION, "tango") or not log.in_memory or log.zero_one().any()):
         raise DifferentGroups("counts and limits of each model are of one group at a time.")
     chosen = default_method(log) if method is None else method
+    if method is None:
+        if grouped and log.crossed:
+            raise DifferentGroups("two levels are taken for one group at a time.")
+        options = recommend_options(log)
     if method == "tango":
         chosen = "holdout" if count_folds(log.design) == 1 else "wald"
     repetitions = log.design.number("repetition")
@@ -360,7 +366,9 @@ def difference_interval(
         counts = np.full(differences.width, repetitions)
         base = replace(base, columns={**base.columns, "n_repetitions": counts})
     elif chosen == UNION:
-        of_each = {**options, "method": options["method"] or default_method(log)}
+        of_each = dict(options)
+        if options["method"] is None:
+            of_each |= {"method": default_method(log), **recommend_options(log)}
         base = compute_union(log, differences, alpha=alpha, **of_each)
     else:
         base = find_method(chosen).run(log, differences, alpha=alpha, **options)

@@ -7,7 +7,7 @@ the centered losses. It is drawn here directly, once for all models.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Real
@@ -42,7 +42,8 @@ from cvstats.core.results import Result, is_count
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, is_number
 from cvstats.intervals import find_method
-from cvstats.intervals._method import RELATIVE_STABILITY, Comparison
+from cvstats.intervals._method import RELATIVE_STABILITY, Comparison, WeighGroups
+from cvstats.intervals._recommend import recommend_options
 from cvstats.intervals._requirements import partition
 from cvstats.intervals._sources import doubt_sources
 from cvstats.intervals._stability import (
@@ -51,6 +52,7 @@ from cvstats.intervals._stability import (
     divide_spreads,
     repeats_folds,
 )
+from cvstats.intervals.clustered import two_way_residuals
 from cvstats.log.gaps import answer_cells
 from cvstats.log.log import Log, Losses, Table
 from cvstats.log.read import read
@@ -237,7 +239,8 @@ def choose_models(
     if chosen == "out_of_source" and log.fixed_sources:
         pilot = over_tasks(log)
     else:
-        pilot = over_groups(log, chosen) if by_groups else over_points(log, center)
+        options = recommend_options(log) if method is None else {}
+        pilot = over_groups(log, chosen, options) if by_groups else over_points(log, center)
     repeated = None if by_groups or not repeats_folds(log) else log.moments(("repetition",))
     table: Numbers = {"estimate": pilot.estimate, **masked_columns(log.panels.width)}
     unstable = np.zeros(log.panels.width, dtype=bool)
@@ -321,20 +324,26 @@ def over_points(log: Log, center: str) -> Leads:
     return Leads(estimate, cells, n, n - 1, {"n_points": n}, {"center": center}, doubt)
 
 
-def over_groups(log: Log, method: str) -> Leads:
+def over_groups(log: Log, method: str, options: Mapping[str, Any]) -> Leads:
     """Take sources for independent, as the interval ``method`` does."""
-    base, n = find_method(method).run(log), log.design.number("source")
-    weigh = weights_of(method)
-
-    def residuals(differences: Differences) -> tuple[FloatArray, FloatArray]:
-        return group_residuals(log.moments(("source",), differences), weigh)
-
-    df = float(base.columns["df"][0])
+    base, n = find_method(method).run(log, **options), log.design.number("source")
+    if options:
+        residuals = partial(two_way_residuals, log)
+    else:
+        residuals = partial(source_residuals, log, weights_of(method))
+    df = float(np.nanmin(base.columns["df"]))
     guarantee = (
         "holds each best model as sources grow, if they are independent and, where models were "
         f"trained in folds, {RELATIVELY_STABLE}"
     )
     return leads_of(log, base, residuals, n, df, {"df": df, "guarantee": guarantee})
+
+
+def source_residuals(
+    log: Log, weigh: WeighGroups, differences: Differences
+) -> tuple[FloatArray, FloatArray]:
+    """Scale what is left of the means of the sources."""
+    return group_residuals(log.moments(("source",), differences), weigh)
 
 
 def over_tasks(log: Log) -> Leads:

@@ -41,6 +41,7 @@ from cvstats.core.results import Result, half_widths
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.intervals._method import BAYLE, RELATIVE_STABILITY, Comparison
+from cvstats.intervals._recommend import take_points
 from cvstats.intervals._stability import DIFFERENCES, OF_INTERVAL
 from cvstats.large.frames import later
 from cvstats.large.lazy import adjust_lazily, has_lazy_losses
@@ -68,6 +69,7 @@ def compare(
     reference: Hashable = None,
     method: str | None = None,
     options: Options = None,
+    points: Literal["crossed", "nested"] | None = None,
     alternative: Alternative = "two-sided",
     adjust: Literal["holm", "bh", "max-t"] | None = "holm",
     anytime: bool = False,
@@ -107,6 +109,8 @@ def compare(
         ``{"train_size": 90}`` for `corrected_t` or ``{"test": "f"}`` for `five_by_two`. For
         ``"union"`` those of the interval of each model, and ``"method"``, its name; without it
         the one that is the default for differences.
+    points : {"crossed", "nested"}, optional
+        Whether points of one name in several sources are the same ones, as for `interval`.
     alternative : {"two-sided", "less", "greater"}, optional
         ``"less"`` asks whether the model has the smaller error.
     adjust : {"holm", "bh", "max-t", None}, optional
@@ -258,7 +262,8 @@ def compare(
         whole_number("n_draws", n_draws, 1)
     if is_dask_frame(losses):
         ask = partial(
-            compare, reference=reference, method=method, options=options, alternative=alternative,
+            compare, reference=reference, method=method, options=options, points=points,
+            alternative=alternative,
             adjust=adjust, anytime=anytime, tightest_at=tightest_at, alpha=alpha,
             n_draws=n_draws, rng=rng, by=by,
         )  # fmt: skip
@@ -266,8 +271,8 @@ def compare(
     lazy = has_lazy_losses(losses, other)
     across = adjust in ("holm", "bh")  # all carried cells together
     run = partial(
-        compute_comparison, method=method, options=given, alternative=alternative, alpha=alpha,
-        adjust=None if across else adjust,
+        compute_comparison, method=method, options=given, alternative=alternative,
+        alpha=alpha, adjust=None if across else adjust,
         n_draws=n_draws, seed=seed_of(rng) if adjust == "max-t" else 0, tightest_at=looked_at,
     )  # fmt: skip
     table = compare_pairs(
@@ -275,7 +280,8 @@ def compare(
         levels=levels_of_options(method, given),
         example=partial(run, n_draws=min(n_draws, DRAWS_OF_EXAMPLE)),
         finish=partial(adjust_tests, adjust=adjust) if across else None,
-        reads_losses=reads_lazy_losses(method, given),
+        reads_losses=partial(reads_lazy_losses, method, given),
+        prepare=partial(take_points, points=points),
     )  # fmt: skip
     if adjust == "max-t" and "p_adjusted" not in table:
         check_one_cell(table["difference"].size)  # some cells do not see those of the others

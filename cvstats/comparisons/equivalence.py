@@ -197,7 +197,8 @@ def equivalence(
 
     table = compare_pairs(
         losses, other, reference, missing, run,
-        levels=levels_of_options(method, given), reads_losses=reads_lazy_losses(method, given),
+        levels=levels_of_options(method, given),
+        reads_losses=partial(reads_lazy_losses, method, given),
     )  # fmt: skip
     if method is None and "test" in table.attrs and has_lazy_losses(losses, other):
         table.attrs["test"] = SOME_SCORE

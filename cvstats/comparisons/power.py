@@ -56,7 +56,8 @@ TWO_POINTS = 1e-6
 TINY = np.finfo(float).tiny
 """The variance of differences that are all the same, in a quotient."""
 
-PLANS = ("power", "smallest_effect", "points_needed", "groups_needed")
+NUMBERS_NEEDED = ("points_needed", "groups_needed")
+PLANS = ("power", "smallest_effect", *NUMBERS_NEEDED)
 """How the columns that plan begin, in place of those about the pilot."""
 
 FAR = 1e3
@@ -259,6 +260,8 @@ def power(
             n=int(log.design.splits().rows[0]), parts=variance_parts(log, differences, base),
             factors=variance_factors(log, differences, base), repetitions=planned,
         )  # fmt: skip
+        if "n_second" in base.columns:  # more of both levels: no number of points says how many
+            result = drop_plans(result, np.ones(differences.width, dtype=bool), NUMBERS_NEEDED)
         found = find_discordance(log, differences, base)
         if found is None or planned is not None:
             result = drop_plans(result, no_evidence(log, differences, base))
@@ -269,7 +272,7 @@ def power(
 
     return compare_pairs(
         losses, other, reference, missing, run,
-        levels=levels, reads_losses=reads_lazy_losses(method, given),
+        levels=levels, reads_losses=partial(reads_lazy_losses, method, given),
     )  # fmt: skip
 
 
@@ -437,10 +440,10 @@ def smallest_difference(share: FloatArray, n: float, z: float, more: float) -> F
     return np.where(high < 1, high, np.nan)
 
 
-def drop_plans(result: Result, at: MaskArray) -> Result:
+def drop_plans(result: Result, at: MaskArray, plans: tuple[str, ...] = PLANS) -> Result:
     """Leave pairs without a plan whose standard error of zero shows nothing."""
     columns = {
-        name: np.where(at, np.nan, values) if name.startswith(PLANS) else values
+        name: np.where(at, np.nan, values) if name.startswith(plans) else values
         for name, values in result.columns.items()
     }
     return replace(result, columns=columns)

@@ -27,7 +27,7 @@ from cvstats.comparisons._pairs import (
     check_method_options,
     choose_pairs,
     default_method,
-    degrees_of_freedom,
+    degrees_of_each,
     difference_interval,
     has_standard_errors,
     levels_of_options,
@@ -41,6 +41,7 @@ from cvstats.errors import LogError, checked_choice
 from cvstats.intervals import find_method, interval_names
 from cvstats.intervals._limits import OF_NORMAL_LIMITS, find_proportions, wilson
 from cvstats.intervals._method import Comparison
+from cvstats.intervals._recommend import recommend_options
 from cvstats.large.frames import later
 from cvstats.log.gaps import answer_cells
 from cvstats.log.log import Log, Losses, Table, take_flagged
@@ -203,6 +204,7 @@ def compute(
 ) -> Result:
     """Find the limits of the best model, in each carried cell."""
     chosen = default_method(log) if method is None else method
+    options = recommend_options(log) if method is None else options
     base = find_method(chosen).run(log, alpha=alpha, **options)
     gaps = difference_interval(log, pair_all_models(log), chosen, options, alpha)
     proportions = find_proportions(log, base.columns["estimate"])
@@ -210,7 +212,8 @@ def compute(
     if not (has_standard_errors(base) and has_standard_errors(gaps)):
         raise no_common_covariance("winner", chosen, "")
     mean, se = base.columns["estimate"], base.columns["se"]
-    df = degrees_of_freedom(base)
+    each = degrees_of_each(base)
+    crossed = "n_second" in base.columns  # variances of two ways, clamped one by one
     points = base.columns["n_points"].max() if "n_points" in base.columns else None
     size = int(log.design.splits().rows.max())
     columns = log.columns_by_cell()
@@ -223,12 +226,13 @@ def compute(
         selected[cell[0]] = True  # of a masked cell nothing is known, of any model
         if np.isnan(mean[cell]).any():
             continue
+        df = float(each[cell].min()) if isinstance(each, np.ndarray) else each
         ties = mean[cell] - mean[cell].min() <= rounding_of_means(mean[cell], se[cell], size)
         best = cell[ties.argmax()]
         selected[cell[0]], selected[best] = False, True
         squared = add_constant(pair_matrix(variance[:, c], n_models), se[cell])
         found = None if np.isnan(squared).any() else draw_selections(
-            squared, mean[cell] - mean[best], df=df, n_draws=n_draws, seed=seed
+            squared, mean[cell] - mean[best], df=df, n_draws=n_draws, seed=seed, clip=crossed
         )  # fmt: skip
         if found is None:
             raise no_common_covariance("winner", chosen, "")
@@ -290,7 +294,13 @@ def average_inside(values: FloatArray, low: float, high: float) -> float:
 
 
 def draw_selections(
-    squared: FloatArray, mean: FloatArray, *, df: float | None, n_draws: int, seed: int
+    squared: FloatArray,
+    mean: FloatArray,
+    *,
+    df: float | None,
+    n_draws: int,
+    seed: int,
+    clip: bool = False,
 ) -> tuple[FloatArray, FloatArray] | None:
     """Draw the means of all models, and select one of them each time.
 
@@ -300,6 +310,8 @@ def draw_selections(
         Variances of all differences, the last ones those of the means themselves.
     mean : array, shape (models,)
         Mean losses, less the smallest one.
+    clip : bool
+        Whether to take the nearest covariance, where none has these variances.
     df, n_draws, seed
         As in `cvstats.comparisons._adjust.max_statistic_draws`.
 
@@ -309,7 +321,7 @@ def draw_selections(
         For each draw the largest deviation in standard errors, and the mean of the selected model
         without the deviation for which it was selected. None if no covariance has these variances.
     """
-    root = factor_covariance(squared)
+    root = factor_covariance(squared, clip=clip)
     if root is None:
         return None
     m = len(mean)

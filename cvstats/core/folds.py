@@ -194,6 +194,31 @@ def find_divided_sources(design: Design) -> MaskArray:
     return found
 
 
+def has_crossed_sources(design: Design) -> bool:
+    """Whether the same points occur under several sources, as dates in stores (remembered)."""
+    if ("crossed", design.by) not in design.facts:
+        design.facts["crossed", design.by] = _finds_crossed_sources(design)
+    found: bool = design.facts["crossed", design.by]
+    return found
+
+
+def _finds_crossed_sources(design: Design) -> bool:
+    if "point" not in design.levels or not design.has("source"):
+        return False
+    if design.weights is None:
+        design.splits()
+        recurs = design.facts.get("scoped", False)
+    else:  # of points that cells do not keep nothing is known
+        kept = len(design.levels["point"].labels) > 0
+        recurs = kept and design.number("point") < len(design.cell_table(("source", "point")).used)
+    return recurs and design.number("point") > 1
+
+
+def divides_both(design: Design) -> bool:
+    """Whether the folds keep neither sources whole nor points."""
+    return all(find_across_folds(design, name) is not None for name in ("source", "point"))
+
+
 def is_resampled(design: Design) -> bool:
     """Whether the log holds fits to other samples than the data, or nested ones."""
     return any(design.has(level) for level in ("sample", "outer", "count"))

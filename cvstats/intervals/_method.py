@@ -38,7 +38,7 @@ from cvstats.errors import LogError, check_two_levels, checked_level
 from cvstats.intervals._sources import flag_ignored_sources
 from cvstats.intervals._stability import find_unstable, is_difference
 from cvstats.large.frames import later
-from cvstats.large.lazy import is_lazy, lazily
+from cvstats.large.lazy import ReadsLosses, is_lazy, lazily
 from cvstats.log.checks import find_doubts
 from cvstats.log.gaps import answer_cells
 from cvstats.log.groups import DifferentGroups, Groups, answer_groups, list_kinds
@@ -283,8 +283,8 @@ class LogMethod(Method):
     groups_at_once : bool
         Whether the formula computes all groups of ``by=`` at once, from moments of their cells.
     reads_losses : callable, optional
-        Takes the options and says whether with these the formula needs single losses, also of a
-        lazy array.
+        Takes the options and the log, and says whether with these the formula needs single losses,
+        also of a lazy array.
     """
 
     check: Callable[[Mapping[str, Any]], None] | None = None
@@ -293,7 +293,7 @@ class LogMethod(Method):
     for_differences: bool = False
     of_groups: bool = False
     weigh_groups: WeighGroups | None = None
-    reads_losses: Callable[[Mapping[str, Any]], bool] | None = None
+    reads_losses: Callable[[Mapping[str, Any], Log], bool] | None = None
     groups_at_once: bool = False
     formula: Callable[..., Result] = field(init=False)
 
@@ -334,11 +334,11 @@ class LogMethod(Method):
         if self.check is not None:
             self.check(options)
 
-    def reads_lazy_losses(self, options: Mapping[str, Any]) -> bool:
+    def reads_lazy_losses(self, options: Mapping[str, Any], log: Log) -> bool:
         """Whether a lazy array has to bring the losses of each carried cell together."""
         if self.reads_losses is None:
             return self.takes_lazy_losses
-        return self.reads_losses({**self.defaults, **options})
+        return self.reads_losses({**self.defaults, **options}, log)
 
     def run(self, log: Log, differences: Columns | None = None, **options: Any) -> Result:
         """Check that the log is one for this method, and compute; or for differences in it."""
@@ -346,7 +346,7 @@ class LogMethod(Method):
         if differences is not None:
             log = replace(log, differences=differences)
         grouped = log.design.by is not None
-        if grouped and not (self.groups_at_once and not self.reads_lazy_losses(options)):
+        if grouped and not (self.groups_at_once and not self.reads_lazy_losses(options, log)):
             raise DifferentGroups(f"{self.name} takes one group at a time.")
         if self.prepare is not None:
             log = self.prepare(log)
@@ -371,7 +371,7 @@ class LogMethod(Method):
         return apply_method(
             losses, partial(self.run, **options), by=by, missing=missing,
             level=options[self.level_option] if self.level_option else None,
-            needs_losses=self.needs_losses, reads_losses=self.reads_lazy_losses(options),
+            needs_losses=self.needs_losses, reads_losses=partial(self.reads_lazy_losses, options),
         )  # fmt: skip
 
 
@@ -450,12 +450,13 @@ def apply_method(
     missing: str = "raise",
     axis: Axis | None = None,
     needs_losses: bool = False,
-    reads_losses: bool = False,
+    reads_losses: ReadsLosses | None = None,
 ) -> Table:
     """Read a log, run a method on it or on its part for each label of ``by``, and label the result.
 
     ``level`` is another level whose labels the method needs, or two of them, and ``axis`` names
-    what it stacks in its result. ``reads_losses`` says that a lazy array is computed cell by cell.
+    what it stacks in its result. ``reads_losses`` says of a log whether a lazy array is
+    computed cell by cell.
     """
     levels = () if level is None else (level,) if isinstance(level, str) else tuple(level)
     if is_dask_frame(losses) and not needs_losses:

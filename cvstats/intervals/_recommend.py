@@ -2,25 +2,37 @@
 
 The one rule that `interval`, comparisons, plots and the report go by. Groups are respected: one
 source left out at a time gives `out_of_source`, folds of whole sources and one test set of several
-sources `clustered`. Only where the design divides sources are points what counts.
+sources `clustered`. Where the same points occur under several sources, both are what was sampled.
+Only where the design divides sources are points what counts.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from cvstats.core.design import Design
 from cvstats.core.folds import (
     covers_all_points,
+    divides_both,
     fewest_folds,
     fold_level,
     folds_are_guessed,
+    has_crossed_sources,
     has_whole_sources,
     is_partition,
     is_resampled,
 )
-from cvstats.errors import LogError
+from cvstats.errors import LogError, checked_choice, spelled
 from cvstats.intervals._method import find_method, load_methods
-from cvstats.log.log import Log
+from cvstats.intervals._sources import SOURCES_BY_POINTS
+from cvstats.large.lazy import whole_design
+from cvstats.log.checks import is_date
+from cvstats.log.log import POINTS_ARE, Log
 from cvstats.registry import INTERVALS
+
+SHOWN = 3
+"""So many labels of points are named."""
 
 STUDY = "Schulz-Kümpel, Fischer, Hornung, Boulesteix, Nagler and Bischl (2024), arXiv:2409.18836"
 
@@ -48,12 +60,80 @@ def recommend_method(log: Log) -> tuple[str, str]:
         return method, reason
     if log.noted.get("holds") == "scores":
         return "corrected_t", "one score for each split, and no losses of points"
+    if takes_two_ways(log):
+        return "clustered", describe_crossed(log)
     if not is_partition(design):
         return recommend_for_test_sets(design)
     method, reason = recommend_for_partition(design)
     if method == "out_of_source" and log.fixed_sources:
         reason = f"{design.number('source'):,} fixed sources (tasks), each with the same weight"
     return method, reason
+
+
+def take_points(log: Log, points: str | None) -> Log:
+    """Note whether points of one name in several sources are the same ones; None to find out."""
+    checked_choice("points", points, ("crossed", "nested", None))
+    if points == "crossed" and log.lazy is not None and log.lazy.nan_tells:
+        log = replace(log, design=whole_design(log))  # NaN will show what was evaluated
+    if points == "crossed" and not has_crossed_sources(log.planned):
+        raise LogError(
+            "points='crossed' says that the same points occur under several sources, and in this "
+            "log they do not. Expected levels 'source' and 'point' whose labels meet several of "
+            "the other. Leave points= out."
+        )
+    return log if points is None else replace(log, noted={**log.noted, POINTS_ARE: points})
+
+
+def takes_two_ways(log: Log) -> bool:
+    """Whether sources and points are both samples, which folds do not divide without asking."""
+    design = log.planned
+    other = is_resampled(design) or log.noted.get("holds") == "scores"
+    if other or not log.crossed or not covers_all_points(design):
+        return False
+    return log.noted.get(POINTS_ARE) == "crossed" or not divides_both(design)
+
+
+def recommend_options(log: Log) -> dict[str, Any]:
+    """Choose the options of the method that `recommend_method` names."""
+    if not takes_two_ways(log):
+        return {}
+    if not keeps_points(log.planned):
+        raise LogError(
+            "the same points occur under several sources, so that both are samples, and cells do "
+            "not keep the points. Expected the log in memory; of a lazy array points='crossed'; or "
+            "points='nested', where they are numbered anew in each source."
+        )
+    return {"by": SOURCES_BY_POINTS}
+
+
+def keeps_points(design: Design) -> bool:
+    """Whether the points have their labels, as those of cells have not."""
+    return len(design.levels["point"].labels) > 0
+
+
+def describe_crossed(log: Log) -> str:
+    """Say which points occur under several sources, and what to pass if they are not the same."""
+    design = log.planned
+    if not keeps_points(design):
+        return "the same points occur under several sources"
+    sources, points = design.number("source"), design.number("point")
+    level = design.levels["point"]
+    codes = design.codes_of(design.cell_table(("point",)))[:SHOWN, 0].tolist()
+    shown = ", ".join(name_point(level.labels[code]) for code in codes)
+    every = design.splits().points == sources * points
+    reason = (
+        f"the points {shown}{', ...' if points > SHOWN else ''} occur "
+        f"{'in every source' if every else 'in several sources'}: {points:,} points under "
+        f"{sources:,} sources, both of them samples"
+    )
+    if log.noted.get(POINTS_ARE) == "crossed":
+        return reason
+    return f"{reason}; points='nested' if they are numbered anew in each source"
+
+
+def name_point(label: object) -> str:
+    """Name a point; of a day only the day."""
+    return str(label).removesuffix(" 00:00:00") if is_date(label) else spelled(label)
 
 
 def allows(design: Design, name: str) -> bool:
@@ -84,8 +164,9 @@ def recommend_for_partition(design: Design) -> tuple[str, str]:
     sources = design.number("source")
     by_source = sources > 1 and allows(design, "out_of_source")
     if by_source or fold_level(design) == "source":
+        how = "left out one at a time" if "fold" in design.levels else "each tested as a whole"
         return "out_of_source", (
-            f"{sources:,} sources, left out one at a time (level 'source')"
+            f"{sources:,} sources, {how} (level 'source')"
             + ("; no level is called 'fold'" if folds_are_guessed(design) else "")
         )
     k = fewest_folds(design)

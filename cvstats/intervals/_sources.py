@@ -22,6 +22,9 @@ def repeated_levels(log: Log, *levels: str) -> tuple[str, ...]:
     return (*repetition_level(log.design), *levels)
 
 
+SOURCES_BY_POINTS = "source", "point"
+"""The two levels of logs in which the same points occur under several sources."""
+
 NEW_GROUPS = "mean loss on points of new groups, drawn like these, of models not trained on them"
 """What an interval is about whose sample are groups."""
 

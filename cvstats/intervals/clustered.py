@@ -9,15 +9,16 @@ seeds.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Moments
+from cvstats.core.columns import Differences
 from cvstats.core.design import Design
-from cvstats.core.folds import find_across_folds, find_crossed
+from cvstats.core.folds import divides_both, find_across_folds, find_crossed, has_crossed_sources
 from cvstats.core.results import Result, flag, interval
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, checked_level
@@ -29,10 +30,20 @@ from cvstats.intervals._sources import (
     INDEPENDENT,
     NEW_GROUPS,
     OF_FOLDS,
+    SOURCES_BY_POINTS,
     count_points,
     size_range,
 )
 from cvstats.intervals._stability import is_difference
+from cvstats.intervals.ordered import (
+    FEWEST,
+    MeansByTime,
+    choose_weights,
+    is_persistent,
+    measure_series,
+    transform_cosines,
+)
+from cvstats.log.checks import order_dates
 from cvstats.log.groups import DifferentGroups
 from cvstats.log.log import Log
 from cvstats.options import Missing
@@ -59,6 +70,11 @@ def check_parts(options: Mapping[str, Any]) -> None:
 def one_or_two_ways(design: Design, by: str | Sequence[str] = "source") -> str | None:
     """Ask for two groups or more of one level, or of two."""
     return several_groups(design, by) if isinstance(by, str) else two_ways(design, *by)
+
+
+def needs_pairs(options: Mapping[str, Any], log: Log) -> bool:
+    """Whether it takes sources and points of a lazy log, which cells do not keep."""
+    return is_sources_by_points(options["by"]) and has_crossed_sources(log.planned)
 
 
 def weigh_groups(count: FloatArray, correction: str = "CR2") -> tuple[FloatArray, FloatArray]:
@@ -96,6 +112,7 @@ def scale_groups(v: FloatArray, g: IntArray | int, correction: str) -> FloatArra
     of_groups=True,
     weigh_groups=weigh_groups,
     groups_at_once=True,
+    reads_losses=needs_pairs,
 )
 def clustered(
     log: Log,
@@ -118,6 +135,11 @@ def clustered(
     seeds, prompts and judges. The target is then the mean loss over new labels of both. The
     variance is that of a balanced analysis of variance where every pair of labels has equally many
     losses; otherwise it is CR1 of the one level plus CR1 of the other, less CR1 of their pairs.
+
+    A log is crossed where the same points occur under several sources: stores by dates, horizons
+    by origins, judges by items. It has two samples, ``("source", "point")``, which are what
+    `interval` and comparisons take. What a date has in common in all stores does not average out
+    over the stores. Where the labels of points are dates, neighbouring ones may be alike as well.
 
     Parameters
     ----------
@@ -147,7 +169,7 @@ def clustered(
         in ``attrs["cautions"]``). ``n_points``, ``n_clusters`` and the points of the ``smallest``
         and the ``largest`` cluster are in ``attrs``, or columns where rows differ in them; for two
         levels ``n_points``, ``n_first`` and ``n_second``, the labels of each, and ``crossed``, 1
-        where pairs have equally many losses.
+        where pairs have equally many losses; of dates also ``n_cosines``.
 
     Raises
     ------
@@ -193,6 +215,19 @@ def clustered(
 
     Where the pairs have different numbers of losses, the degrees of freedom are min(I, J) - 1.
 
+    Of sources and points, with e the losses less their mean, N in number, S sources and T points,
+
+    .. math::
+
+        V_S &= \frac{S}{S - 1} \sum_s \Bigl(\frac1N \sum_t e_{st}\Bigr)^2, \qquad
+        V_T = \frac{T}{T - 1} \sum_t \Bigl(\frac1N \sum_s e_{st}\Bigr)^2 \\
+        V &= \max(V_S + V_T - V_I, V_S, V_T), \qquad
+        \mathrm{df} = \frac{(V_S + V_T)^2}{V_S^2 / (S - 1) + V_T^2 / (T - 1)} ,
+
+    where V_I is ``MS_E / (I J)``, or of incomplete logs CR1 of the pairs. For dates V_T is the
+    long-run variance of `ordered`, from ``floor(0.4 T^(2/3))`` cosines, which are its degrees of
+    freedom.
+
     Exact as clusters grow in number, if they are independent and models were trained on other
     clusters than they were tested on. ``caution`` reports fewer than 30 clusters, and fewer
     than 2 degrees of freedom; a cluster that occurs in several folds, so that the interval is
@@ -213,6 +248,12 @@ def clustered(
     of incomplete logs cover too often where a level has few labels, as min(I, J) - 1 is a lower
     bound. ``few of one way`` marks levels of fewer than 10 labels. A level whose labels occur
     within those of another, as pupils in schools, needs no second way: ``by="school"``.
+
+    Of crossed logs V is never below that of either way, so that it also holds where the labels of
+    points mean nothing, as rows that are numbered anew in each source: in simulations at 5% it then
+    rejects 4% of true nulls. Where dates have shocks in common it rejects 5% to 8%, and 8% to 10%
+    if these have an autocorrelation of .8. Sources as the only clusters reject 20% to 95% of them
+    (simulations of 3 to 40 sources and 65 to 200 dates).
 
     References
     ----------
@@ -319,6 +360,23 @@ TWO_WAYS_REFERENCE = (
 )
 
 
+CROSSED_TARGET = "mean loss of new points in new sources, drawn as these were"
+DATES_TARGET = "mean loss in new sources, drawn as these were, at times that go on as these did"
+DATES_GUARANTEE = (
+    "asymptotically exact in sources and times, if sources are independent, the dependence of "
+    "times dies away and no model was tested on sources or times that it was trained on"
+)
+COSINES_REFERENCE = (
+    "Lazarus, Lewis, Stock and Watson (2018), Journal of Business & Economic Statistics 36(4), "
+    "541-559, doi:10.1080/07350015.2018.1506926"
+)
+
+
+def is_sources_by_points(names: Sequence[str]) -> bool:
+    """Whether two levels are those of points that occur under several sources."""
+    return sorted(names) == sorted(SOURCES_BY_POINTS)
+
+
 def two_ways(design: Design, one: str, two: str) -> str | None:
     """Ask for two labels or more of both levels, of one data set."""
     if (problem := single_dataset(design)) is not None:
@@ -350,11 +408,27 @@ def compute_two_ways(log: Log, names: tuple[str, str], correction: str, alpha: f
             "correction='CR3' takes clusters of one level, and by= names two. Expected 'CR2', or "
             "'CR1' for the sums of clusters of other programs."
         )
+    if of_sources := is_sources_by_points(names):
+        names = SOURCES_BY_POINTS
     ways = TwoWays.of(log, names)
-    if correction == "CR2" and ways.crossed:
+    flags = np.zeros(len(ways.mean), dtype=np.int64)
+    target, guarantee, reference = TWO_WAYS_TARGET, TWO_WAYS_GUARANTEE, TWO_WAYS_REFERENCE
+    extra: dict[str, int] = {}
+    if of_sources and correction == "CR2":
+        of_dates = compute_long_run(ways)
+        variance, df = sum_ways(ways, of_dates)
+        target = CROSSED_TARGET
+        if of_dates is not None:
+            target, guarantee = DATES_TARGET, DATES_GUARANTEE
+            reference = f"{TWO_WAYS_REFERENCE}; {COSINES_REFERENCE}"
+            flags |= of_dates.flags
+            extra = {"n_cosines": of_dates.df}
+    elif correction == "CR2" and ways.crossed:
         variance, df, clamped = mean_squares(ways)
+        flags[clamped] |= np.int64(Caution.TWO_WAYS_CLAMPED)
     else:
         variance, df, clamped = cluster_sums(ways)
+        flags[clamped] |= np.int64(Caution.TWO_WAYS_CLAMPED)
     fewest, most = sorted((ways.i, ways.j))
     caution = Caution(0)
     if fewest < FEW_OF_ONE:
@@ -363,21 +437,19 @@ def compute_two_ways(log: Log, names: tuple[str, str], correction: str, alpha: f
         caution |= Caution.FEW_CLUSTERS
     if divides_sources(log, names):
         caution |= Caution.SOURCES_ACROSS_FOLDS
-    flags = np.full(len(variance), np.int64(caution))
+    flags |= np.int64(caution)
     flags[df < FEW_DF] |= np.int64(Caution.VERY_FEW_CLUSTERS)
-    flags[clamped] |= np.int64(Caution.TWO_WAYS_CLAMPED)
     counts = {"n_first": ways.i, "n_second": ways.j}
     if (points := log.design.splits().points) is not None:
         counts = {"n_points": points, **counts}
-    guarantee, reference = TWO_WAYS_GUARANTEE, TWO_WAYS_REFERENCE
     if is_difference(log):
-        guarantee = f"{TWO_WAYS_GUARANTEE}, {OF_FOLDS}"
-        reference = f"{TWO_WAYS_REFERENCE}; {RELATIVE_STABILITY}"
+        guarantee = f"{guarantee}, {OF_FOLDS}"
+        reference = f"{reference}; {RELATIVE_STABILITY}"
     return interval(
         "clustered", ways.mean, variance, origin=ways.first.origin, alpha=alpha, df=df,
-        extra={"df": df, **counts, "crossed": int(ways.crossed)}, caution=flags,
+        extra={"df": df, **counts, "crossed": int(ways.crossed), **extra}, caution=flags,
         attrs={
-            "by": ", ".join(names), "correction": correction, "target": TWO_WAYS_TARGET,
+            "by": ", ".join(names), "correction": correction, "target": target,
             "guarantee": guarantee, "reference": reference,
         },
     )  # fmt: skip
@@ -388,9 +460,11 @@ def divides_sources(log: Log, names: tuple[str, str]) -> bool:
 
     Each point is tested once in a repetition, and repetitions or judges are in all folds.
     """
+    design = log.design
+    if is_sources_by_points(names):
+        return divides_both(design)
     if "point" in names:
         return False
-    design = log.design
     named = log.in_memory and "point" in design.levels
     crossed = design.splits().by if named else design.within
     kept = [name for name in names if name not in ("repetition", *crossed)]
@@ -443,6 +517,8 @@ class TwoWays:
     def of(cls, log: Log, names: tuple[str, str]) -> TwoWays:
         """Compute them: in two passes where a pair has one loss, otherwise from all pairs."""
         one, two = (key_of(log.design, name) for name in names)
+        if is_sources_by_points(names):
+            two = ("point",)
         if has_single_losses(log.design, names):
             first = log.moments(one)
             second = log.moments(two).about(first.origin)
@@ -502,17 +578,23 @@ def mean_squares(ways: TwoWays) -> tuple[FloatArray, FloatArray, MaskArray]:
     return where the estimate is below that.
     """
     i, j = ways.i, ways.j
-    of_first = j * ((ways.first.mean - ways.mean) ** 2).sum(axis=0)
-    of_second = i * ((ways.second.mean - ways.mean) ** 2).sum(axis=0)
-    rest = np.maximum(ways.squares - of_first - of_second, 0.0)
     df = i - 1, j - 1, (i - 1) * (j - 1)
-    first, second, single = of_first / df[0], of_second / df[1], rest / df[2]
+    first, second, single = find_mean_squares(ways)
     total = first + second - single
     clamped = total < single
     spread = first**2 / df[0] + second**2 / df[1] + single**2 / df[2]
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = np.where(clamped | (total == 0), df[2], total**2 / spread)
     return np.where(clamped, single, total) / (i * j), freedom, clamped
+
+
+def find_mean_squares(ways: TwoWays) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Compute those of both levels and of the rest."""
+    i, j = ways.i, ways.j
+    of_first = j * ((ways.first.mean - ways.mean) ** 2).sum(axis=0)
+    of_second = i * ((ways.second.mean - ways.mean) ** 2).sum(axis=0)
+    rest = np.maximum(ways.squares - of_first - of_second, 0.0)
+    return of_first / (i - 1), of_second / (j - 1), rest / ((i - 1) * (j - 1))
 
 
 def cluster_sums(ways: TwoWays) -> tuple[FloatArray, FloatArray, MaskArray]:
@@ -522,6 +604,16 @@ def cluster_sums(ways: TwoWays) -> tuple[FloatArray, FloatArray, MaskArray]:
     ``V_AB`` from those of the pairs. Where the sum is not positive, ``V_A + V_B`` takes its place,
     and this is returned, too.
     """
+    first, second, pairs = find_cluster_sums(ways)
+    both = first + second
+    variance = both - pairs
+    clamped = (both > 0) & (variance <= ROUNDING * both)
+    df = np.full(len(both), min(ways.i, ways.j) - 1.0)
+    return np.where(clamped, both, variance), df, clamped
+
+
+def find_cluster_sums(ways: TwoWays) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Compute ``V_A``, ``V_B`` and ``V_AB``."""
 
     def correct(squares: FloatArray, g: int) -> FloatArray:
         return g / (g - 1) * squares / ways.n**2
@@ -530,8 +622,97 @@ def cluster_sums(ways: TwoWays) -> tuple[FloatArray, FloatArray, MaskArray]:
         sums: FloatArray = ((cells.count[:, None] * (cells.mean - ways.mean)) ** 2).sum(axis=0)
         return sums
 
-    both = correct(residuals(ways.first), ways.i) + correct(residuals(ways.second), ways.j)
-    variance = both - correct(ways.squares, ways.pairs)
-    clamped = (both > 0) & (variance <= ROUNDING * both)
-    df = np.full(len(both), min(ways.i, ways.j) - 1.0)
-    return np.where(clamped, both, variance), df, clamped
+    return (
+        correct(residuals(ways.first), ways.i),
+        correct(residuals(ways.second), ways.j),
+        correct(ways.squares, ways.pairs),
+    )
+
+
+# --- sources by points ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class LongRun:
+    """The variance of the mean over dates, of which neighbours may be alike.
+
+    Parameters
+    ----------
+    variance : array, shape (columns,)
+        The long-run variance of the sums of the dates, as a share of all losses.
+    df : int
+        Its degrees of freedom: the number of cosines.
+    flags : array of int, shape (columns,)
+        The cautions of each column.
+    """
+
+    variance: FloatArray
+    df: int
+    flags: IntArray
+
+
+def order_sums(ways: TwoWays) -> tuple[FloatArray, bool] | None:
+    """Sum the losses of each date in order, as deviations of means; None where are no dates.
+
+    Also say whether the dates are evenly spaced.
+    """
+    cells, n = ways.second, ways.j
+    dates = order_dates(cells.labels[-1], cells.codes[:, -1]) if n >= FEWEST else None
+    if dates is None:
+        return None
+    sums = (cells.count * n / ways.n)[:, None] * (cells.mean - ways.mean)
+    return sums[dates[0]], dates[1]
+
+
+def compute_long_run(ways: TwoWays) -> LongRun | None:
+    """Compute it where the second level are dates, by equal-weighted cosines; None otherwise."""
+    dates, n = order_sums(ways), ways.j
+    if dates is None:
+        return None
+    sums, regular = dates
+    zero = np.zeros(sums.shape[1])
+    series = MeansByTime(zero, zero, lambda columns: sums[:, columns], n)
+    weights = choose_weights(n, None, None, None)
+    gamma, variance = measure_series(series, 1, weights)
+    alike = is_persistent(gamma, n, weights.cosines)
+    flags = np.where(alike, np.int64(Caution.STRONG_DEPENDENCE), np.int64(0))
+    flags |= np.int64(Caution(0) if regular else Caution.GAPS_IN_TIME)
+    return LongRun(variance, weights.cosines, flags)
+
+
+def sum_ways(ways: TwoWays, dates: LongRun | None) -> tuple[FloatArray, FloatArray]:
+    """Compute ``max(V_S + V_T - V_I, V_S, V_T)`` and Satterthwaite's degrees of freedom."""
+    if ways.crossed:
+        size = ways.i * ways.j
+        first, second, single = (part / size for part in find_mean_squares(ways))
+    else:
+        first, second, single = find_cluster_sums(ways)
+    df = ways.j - 1
+    if dates is not None:
+        second, df = dates.variance, dates.df
+    both = first + second
+    variance = np.maximum(np.maximum(first, second), both - single)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        freedom = both**2 / (first**2 / (ways.i - 1) + second**2 / df)
+    return variance, np.where(both == 0, min(ways.i - 1, df), freedom)
+
+
+def two_way_residuals(log: Log, differences: Differences) -> tuple[FloatArray, FloatArray]:
+    """Scale what is left of the means of sources and of points: squares add to ``V_S + V_T``.
+
+    Without ``- V_I``, with which the covariances of several models need not be a matrix of
+    covariances. Also return the means.
+    """
+    ways = TwoWays.of(replace(log, differences=differences), SOURCES_BY_POINTS)
+
+    def scale(cells: Moments) -> FloatArray:
+        factor = cells.count * np.sqrt(len(cells.count) / (len(cells.count) - 1)) / ways.n
+        residuals: FloatArray = factor[:, None] * (cells.mean - ways.mean)
+        return residuals
+
+    dates = order_sums(ways)
+    if dates is None:
+        of_points = scale(ways.second)
+    else:
+        of_points = transform_cosines(dates[0], choose_weights(ways.j, None, None, None).cosines)
+    return np.concatenate([scale(ways.first), of_points]), ways.first.origin + ways.mean

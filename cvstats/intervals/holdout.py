@@ -61,7 +61,7 @@ def one_test_set(design: Design) -> str | None:
     needs_points=True,
     check=check_bounds,
     groups_at_once=True,
-    reads_losses=lambda options: options["interval"] in BOUNDED,
+    reads_losses=lambda options, log: options["interval"] in BOUNDED,
 )
 def holdout(
     log: Log,

@@ -400,13 +400,19 @@ def measure_series(
             later, before = deviations[lag:], deviations[: series.n - lag]
             gamma[lag, columns] = np.einsum("ij,ij->j", later, before) / series.n
         if weights.cosines:
-            sums = fft.dct(deviations, axis=0)[1 : weights.cosines + 1]  # 2 sum e_t cos(...)
-            squares = np.einsum("ij,ij->j", sums, sums)
-            variance[columns] = squares / (2 * series.n**2 * weights.cosines)
+            waves = transform_cosines(deviations, weights.cosines)
+            variance[columns] = np.einsum("ij,ij->j", waves, waves)
 
     for _ in ordered_map(work, len(tiles)):
         pass
     return gamma, variance
+
+
+def transform_cosines(deviations: FloatArray, cosines: int) -> FloatArray:
+    """Weigh deviations in order of time by cosines: squares add to the variance of the mean."""
+    sums = fft.dct(deviations, axis=0)[1 : cosines + 1]  # 2 sum e_t cos(...)
+    waves: FloatArray = sums / (len(deviations) * np.sqrt(2 * cosines))
+    return waves
 
 
 # --- the log --------------------------------------------------------------------------------------

@@ -189,6 +189,19 @@ def same_points(
     return bool((sums == sums[0]).all() and (counts == counts[0]).all())
 
 
+def sources_share_points(cells: Moments, prints: Prints | None) -> bool:
+    """Whether two sources hold the same points, of which the sums of hashes then agree."""
+    if prints is None or "source" not in cells.levels:
+        return False
+    source = cells.codes[:, cells.levels.index("source")]
+    sums, counts = np.zeros(source.max() + 1, dtype=np.uint64), np.zeros(source.max() + 1)
+    np.add.at(sums, source, prints)
+    np.add.at(counts, source, cells.count)
+    several = counts > 1
+    each = set(zip(sums[several].tolist(), counts[several].tolist(), strict=True))
+    return len(each) < int(several.sum())
+
+
 def point_counts(cells: Moments, prints: Prints | None, level: str) -> tuple[IntArray, None]:
     """Count the distinct points under each label of a level of a streamed log."""
     by = tuple(name for name in SPLIT if name in cells.levels)

@@ -24,6 +24,7 @@ from cvstats.core.cautions import Caution
 from cvstats.core.cells import Moments
 from cvstats.core.columns import SIDE_BY_SIDE, Columns, Differences, LossColumns
 from cvstats.core.design import CellTable, Design, GridCodes, Level
+from cvstats.core.folds import has_crossed_sources
 from cvstats.core.reduce import compute_moments
 from cvstats.core.results import Result, separate_counts
 from cvstats.core.threads import BLOCK
@@ -51,6 +52,7 @@ from cvstats.log.xarray import ArrayLabels, LazyArray, refuse_unlabelled
 
 Run = Callable[[Log], Result]
 PairRun = Callable[[Log, Differences], Result]
+ReadsLosses = Callable[[Log], bool]
 Pairs = tuple[tuple[int, ...], tuple[int, ...]]
 """The numbers of the two models of each pair."""
 
@@ -293,6 +295,7 @@ class KnownCells:
             levels, labels, design.codes_of(plan), count, nothing, nothing, np.zeros(0)
         )  # fmt: skip
         table = design_of_cells(cells, splits, "point" in design.levels, WORDS, design.taking)
+        table.facts["crossed", None] = has_crossed_sources(design)
         return cls(design, cells, replace(table, scores=design.scores, metric=design.metric))
 
 
@@ -632,7 +635,7 @@ def map_method(
     pairs: Pairs = NO_PAIRS,
     asked: Pairs = NO_PAIRS,
     example: Callable[..., Result] | None = None,
-    reads_losses: bool = False,
+    reads_losses: ReadsLosses | None = None,
 ) -> xr.Dataset:
     """Compute the numbers of a method later, in chunks as those of the carried dimensions.
 
@@ -648,10 +651,11 @@ def map_method(
         log.doubts(), leading, pairs, asked, lazy.nan_tells, lazy.drop,
     )  # fmt: skip
     quick = replace(method, run=example or run)
-    form = run_on_blank(log, quick) if reads_losses else run_on_sketch(lazy, quick, now)
+    reads = reads_losses is not None and reads_losses(log)
+    form = run_on_blank(log, quick) if reads else run_on_sketch(lazy, quick, now)
     columns, counts = (form.columns, {}) if lazy.known_later else separate_counts(form)
     kinds = {name: np.asarray(values).dtype for name, values in columns.items()}
-    whole = reads_losses or (lazy.drop and count_carried(lazy) > 1)
+    whole = reads or (lazy.drop and count_carried(lazy) > 1)
     if whole and lazy.drop:
         kinds["n_dropped"] = np.dtype(np.int64)
     method = replace(method, dtype=np.dtype([*kinds.items(), ("caution", np.int64)]))
@@ -787,7 +791,7 @@ def count_dropped(known: Any) -> NDArray[np.int64]:
 
 def lazily(
     log: Log, run: Run, *, by: str | None = None, axis: Axis | None = None,
-    reads_losses: bool = False,
+    reads_losses: ReadsLosses | None = None,
 ) -> xr.Dataset:  # fmt: skip
     """Run a method later; what it needs of the levels is checked now."""
     axes = [] if axis is None else [axis]
@@ -824,7 +828,8 @@ def compare_lazily(
     levels: Sequence[str] = (),
     every: bool = False,
     example: PairRun | None = None,
-    reads_losses: bool = False,
+    reads_losses: ReadsLosses | None = None,
+    prepare: Callable[[Log], Log] | None = None,
 ) -> xr.Dataset:
     """Compare models later; what it needs of the levels is checked now.
 
@@ -844,8 +849,10 @@ def compare_lazily(
         Whether all pairs are needed besides those that are chosen.
     example : callable, optional
         A quicker way to a result of the same form.
-    reads_losses : bool
-        Whether all losses of a carried cell are needed at once.
+    reads_losses : callable, optional
+        Takes the log and says whether all losses of a carried cell are needed at once.
+    prepare : callable, optional
+        Takes the log and notes in it what the caller says of it.
     """
     if other is None:
         log = read(losses, missing=missing, levels=levels)
@@ -855,6 +862,7 @@ def compare_lazily(
         label, names, both = beside_other(losses, other)
         log = read(both, missing=missing, levels=levels)
         left, right = np.arange(len(names)), np.arange(len(names)) + len(names)
+    log = log if prepare is None else prepare(log)
     asked = as_pairs(left, right)
     return map_method(
         log, run, partial(label, names), asked=asked,

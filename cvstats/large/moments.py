@@ -33,6 +33,7 @@ from cvstats.large.cells import (
     find_pairs,
     in_order,
     point_counts,
+    sources_share_points,
     split_sizes,
     turn_signs,
 )
@@ -159,7 +160,10 @@ class LabeledCells:
     def design(self, pointed: bool) -> Design:
         """Make the design of these cells."""
         bare = self.counts().cells
-        return design_of_cells(bare, split_sizes(bare, self.prints), pointed, WORDS)
+        found = design_of_cells(bare, split_sizes(bare, self.prints), pointed, WORDS)
+        if "point" not in bare.levels:
+            found.facts["crossed", None] = sources_share_points(bare, self.prints)
+        return found
 
 
 def model_columns(labels: Labels) -> IntArray:

@@ -369,6 +369,18 @@ def find_odd_time(labels: Labels) -> str | None:
     return None
 
 
+def order_dates(labels: Labels, codes: IntArray) -> tuple[IntArray, bool] | None:
+    """Order some labels in time, and say whether they are evenly spaced.
+
+    None where they are no dates. Numbers may count anything.
+    """
+    index = as_index(labels).infer_objects()[codes]
+    if index.dtype.kind in "biuf" or find_odd_time(index) is not None:
+        return None
+    order = np.argsort(rank_labels(index))
+    return order, is_regular(index[order])
+
+
 def order_times(design: Design) -> Times:
     """Order the evaluations of a log by the labels of its points, which are times."""
     level = design.levels["point"]

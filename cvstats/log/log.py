@@ -16,7 +16,11 @@ from cvstats.core.cautions import Caution, list_cautions, sentences_of
 from cvstats.core.cells import Moments
 from cvstats.core.columns import Columns, Differences, LossColumns, binary_columns
 from cvstats.core.design import Design, GridCodes
-from cvstats.core.folds import has_one_loss_per_split, repetition_level
+from cvstats.core.folds import (
+    has_crossed_sources,
+    has_one_loss_per_split,
+    repetition_level,
+)
 from cvstats.core.reduce import compute_moments
 from cvstats.core.results import Result, separate_counts
 from cvstats.core.suggestions import unused
@@ -141,6 +145,9 @@ DIFFERENT_GAPS = (
 
 TYPE, WHOLE = "type", "whole numbers"
 """Where a log notes that its losses are integers or booleans, which its moments no longer show."""
+
+POINTS_ARE = "points_are"
+"""Where the attrs of a log may say whether points of one name in several sources are the same."""
 
 LEAST = 1e-146
 """The squares of smaller deviations are no longer normal floating-point numbers."""
@@ -363,6 +370,13 @@ class Log:
     def fixed_sources(self) -> bool:
         """Whether the sources were chosen, as the tasks of a benchmark are, and not drawn."""
         return self.noted.get("sources_are") == "fixed"
+
+    @property
+    def crossed(self) -> bool:
+        """Whether the same points occur under several sources, and are taken for the same ones."""
+        said = self.noted.get(POINTS_ARE)
+        nested = said == "nested" or (self.fixed_sources and said != "crossed")
+        return not nested and has_crossed_sources(self.planned)
 
     def zero_one(self) -> MaskArray:
         """Find the columns whose losses are all 0 or 1, one group after the other.

@@ -14,6 +14,7 @@ from cvstats.describe import moments
 from cvstats.errors import LogError, checked_choice
 from cvstats.facts import LogFacts
 from cvstats.intervals import find_method, interval_names
+from cvstats.intervals._recommend import recommend_options
 from cvstats.intervals.decompose import decompose
 from cvstats.intervals.wald import wald
 from cvstats.log.log import Log, Losses, Table
@@ -275,8 +276,9 @@ def group_interval(facts: LogFacts, *, alpha: float) -> tuple[str, Table]:
     words, and the result.
     """
     name = facts.recommended[0]
-    method = find_method(name if find_method(name).of_groups else "clustered")
-    result = facts.apply(interval, method=method.name, alpha=alpha)
+    chosen = find_method(name).of_groups
+    method = find_method(name if chosen else "clustered")
+    result = facts.apply(interval, method=None if chosen else method.name, alpha=alpha)
     if method.plan and facts.attrs.get("sources_are") == "fixed":
         return "mean over all", result
     return "new source" if method.plan else f"all ({method.name})", result
@@ -355,13 +357,14 @@ def stability(
     total = log.design.number("repetition")
     if total < 2:
         raise LogError("the log has one repetition. Expected two or more to see how they settle.")
+    options = recommend_options(log) if method is None else {}
     if method is None:
         method = facts.recommended[0]
     steps = np.unique(np.linspace(1, total, min(total, STEPS)).round().astype(int)).tolist()
-    parts = []
+    parts, run = [], find_method(method).run
     for r in steps:
         try:
-            part = log.label(find_method(method).run(keep_repetitions(log, r), alpha=alpha))
+            part = log.label(run(keep_repetitions(log, r), alpha=alpha, **options))
             result = result_rows(part, facts)
         except LogError as error:
             refused = error

@@ -599,6 +599,7 @@ def describe_scope(evidence: Evidence) -> list[str]:
     groups = {"n_sources", "n_clusters"} & set(evidence.attrs)
     drawn = evidence.attrs.get("target") != FIXED_TARGET
     unit = "sources" if groups and drawn else "test points"
+    unit = "sources and points" if evidence.attrs.get("by") == "source, point" else unit
     tied = several and bool((evidence.tied.sum(axis=1) > 1).any())
     more = f"; they would narrow with more {unit}" if tied and len(evidence.models) > 1 else ""
     target = describe_target(str(evidence.attrs["target"]), scale_of_cell(evidence, 0))

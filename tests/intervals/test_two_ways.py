@@ -202,8 +202,11 @@ def test_points_numbered_within_their_sources():
     row = only_row(cvstats.clustered(log, by=BOTH))
     for name in ("estimate", "se", "df", "n_first"):
         assert row[name] == pytest.approx(wanted[name], rel=1e-13), name
+    apart = log.xs(0, level="seed").set_axis(
+        pd.MultiIndex.from_tuples([(f"s{a // 3}", a) for a in range(12)], names=["source", "point"])
+    )
     with pytest.raises(LogError, match="each label of 'point' occurs with one label of 'source'"):
-        cvstats.clustered(log.xs(0, level="seed"), by=("source", "point"))
+        cvstats.clustered(apart, by=("source", "point"))
 
 
 # --- containers -----------------------------------------------------------------------------------

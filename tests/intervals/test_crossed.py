@@ -1,0 +1,335 @@
+"""Crossed logs, where the same points occur under several sources: the default, and its numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from rows import only_row
+from scipy import stats
+
+import cvstats
+from cvstats.errors import LogError
+
+BOTH = ("source", "point")
+DAYS = pd.date_range("2024-01-01", periods=65, name="point")
+MODELS = ["a", "b"]
+
+
+def simulate(sources, points, *, ar=0.0, of_source=0.0, of_point=1.0, runs=2, seed=0, days=True):
+    """Losses of mean 0 with effects of sources and shocks of points, which may be alike in time."""
+    rng = np.random.default_rng(seed)
+    shock = rng.standard_normal((points, runs))
+    for t in range(1, points):
+        shock[t] = ar * shock[t - 1] + np.sqrt(1 - ar**2) * shock[t]
+    effect = of_source * rng.standard_normal((sources, 1, runs))
+    values = effect + of_point * shock + 0.5 * rng.standard_normal((sources, points, runs))
+    labels = pd.date_range("2022-01-01", periods=points) if days else range(points)
+    index = pd.MultiIndex.from_product([range(sources), labels], names=BOTH)
+    return pd.DataFrame(values.reshape(-1, runs), index)
+
+
+def oracle(log):
+    """The estimate, variance and degrees of freedom of one Series, in plain loops."""
+    e = {key: float(loss - log.mean()) for key, loss in log.items()}
+    n, sources, points = len(e), sorted({s for s, _ in e}), sorted({t for _, t in e})
+    s_number, t_number = len(sources), len(points)
+    sums_s = [sum(e.get((s, t), 0.0) for t in points) for s in sources]
+    sums_t = [sum(e.get((s, t), 0.0) for s in sources) for t in points]
+    v_s = s_number / (s_number - 1) * sum(total**2 for total in sums_s) / n**2
+    if isinstance(points[0], pd.Timestamp):
+        df = int(0.4 * t_number ** (2 / 3))
+        power = 0.0
+        for j in range(1, df + 1):
+            wave = [np.cos(np.pi * j * (t + 0.5) / t_number) for t in range(t_number)]
+            power += 2 / t_number * sum(w * u for w, u in zip(wave, sums_t, strict=True)) ** 2
+        v_t = power / df * t_number / n**2
+    else:
+        df = t_number - 1
+        v_t = t_number / df * sum(total**2 for total in sums_t) / n**2
+    if n == s_number * t_number:
+        rest = sum(
+            (e[s, t] - sums_s[i] / t_number - sums_t[j] / s_number) ** 2
+            for i, s in enumerate(sources)
+            for j, t in enumerate(points)
+        )
+        v_i = rest / ((s_number - 1) * (t_number - 1)) / n
+    else:
+        v_i = n / (n - 1) * sum(loss**2 for loss in e.values()) / n**2
+    variance = max(v_s + v_t - v_i, v_s, v_t)
+    return log.mean(), variance, (v_s + v_t) ** 2 / (v_s**2 / (s_number - 1) + v_t**2 / df)
+
+
+def assert_oracle(row, log):
+    mean, variance, df = oracle(log)
+    reach = stats.t.ppf(0.975, df) * variance**0.5
+    wanted = {"estimate": mean, "se": variance**0.5, "df": df}
+    wanted |= {"lower": mean - reach, "upper": mean + reach}
+    for name, number in wanted.items():
+        assert row[name] == pytest.approx(number, rel=1e-10, abs=1e-12), name
+
+
+# --- numbers --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("days", [True, False])
+@pytest.mark.parametrize("kept", [1.0, 0.7])
+@pytest.mark.parametrize(("of_source", "of_point"), [(0, 1), (1, 0), (1, 1), (0, 0)])
+def test_the_card_in_loops(days, kept, of_source, of_point):
+    log = simulate(7, 30, of_source=of_source, of_point=of_point, days=days)[0].rename("net")
+    log = log[np.random.default_rng(1).random(len(log)) < kept].sample(frac=1, random_state=2)
+    for by in (BOTH, BOTH[::-1]):
+        assert_oracle(only_row(cvstats.clustered(log, by=by)), log)
+    result = cvstats.interval(log)
+    assert_oracle(only_row(result), log)
+    assert (result.attrs["method"], result.attrs["by"]) == ("clustered", "source, point")
+    assert result.attrs.get("n_cosines") == (3 if days else None)
+    far = only_row(cvstats.interval(log + 2.0**30))
+    assert far["se"] == pytest.approx(only_row(result)["se"], rel=1e-6)
+
+
+def test_texts_that_are_dates_are_times_and_numbers_are_not():
+    log = simulate(6, 40)
+    texts = log.rename(index=lambda day: day.strftime("%Y-%m-%d"), level="point")
+    numbers = log.rename(index=lambda day: day.year * 10_000 + day.day_of_year, level="point")
+    wanted = cvstats.interval(log)
+    np.testing.assert_allclose(cvstats.interval(texts)["se"], wanted["se"], rtol=1e-12)
+    assert "n_cosines" not in cvstats.interval(numbers).attrs
+    assert "times that go on" in wanted.attrs["target"]
+    assert "Lazarus" in wanted.attrs["reference"]
+
+
+def test_dates_with_gaps_and_long_memory_are_told():
+    log = simulate(6, 300, ar=0.99, of_point=5.0, runs=1, seed=3)
+    assert "strong dependence" in cvstats.interval(log)["caution"].iloc[0]
+    gone = log.drop(index=log.index.levels[1][5:9], level="point")
+    assert "gaps in time" in cvstats.interval(gone)["caution"].iloc[0]
+
+
+def test_repetitions_of_each_pair_are_averaged_first():
+    logs = [simulate(6, 20, seed=seed)[0].rename("net") for seed in range(3)]
+    every = pd.concat(logs, keys=range(3), names=["repetition"])
+    assert_oracle(only_row(cvstats.interval(every)), sum(logs) / 3)
+
+
+# --- the default ----------------------------------------------------------------------------------
+
+
+def two_models(**options):
+    return simulate(12, 65, **options).set_axis(MODELS, axis=1)
+
+
+def test_every_default_takes_both_ways():
+    log = two_models()
+    wanted = cvstats.clustered(cvstats.difference(log, reference="b"), by=BOTH).iloc[0]
+    for table in (
+        cvstats.compare(log), cvstats.equivalence(log["a"], log["b"], margin=0.5),
+        cvstats.power(log["a"], log["b"], effect=0.5),
+    ):  # fmt: skip
+        assert table["se"].iloc[0] == pytest.approx(wanted["se"], rel=1e-12)
+        assert table.attrs["interval_method"] == "clustered"
+    assert np.isnan(cvstats.power(log, effect=0.5)["points_needed"].iloc[0])
+    each = cvstats.interval(log)
+    best = each["estimate"].idxmin()
+    winner = cvstats.winner(log, rng=0)
+    assert winner["se"].iloc[0] == pytest.approx(each.loc[best, "se"], rel=1e-12)
+    assert winner["upper"].iloc[0] - winner["lower"].iloc[0] >= np.ptp(
+        each.loc[best, ["lower", "upper"]]
+    )
+    assert cvstats.best_set(log, rng=0)["in_set"].all()
+    assert "advantage of 0.13 is not" in str(cvstats.summary(log))
+    assert "sources and points" in str(cvstats.summary(log))
+    assert "clustered" in str(cvstats.plot.forest(log).get_legend_handles_labels()[1])
+
+
+def test_the_leads_of_best_set_have_both_variances():
+    log = simulate(12, 40, runs=3, of_source=0.3, seed=5).set_axis(list("abc"), axis=1)
+    log["c"] += 5
+    found = cvstats.best_set(log, rng=0)
+    assert found["in_set"].tolist() == [True, True, False]
+    alone = cvstats.best_set(log, rng=0, method="out_of_source")
+    assert abs(found["statistic"].iloc[2]) < abs(alone["statistic"].iloc[2])
+
+
+def test_winner_of_many_models():
+    log = simulate(5, 20, runs=12, of_source=0.3, seed=6)
+    row = cvstats.winner(log, rng=0).iloc[0]
+    assert row["lower"] <= row["estimate"] <= row["upper"]
+
+
+def test_the_reason_says_what_was_taken():
+    reason = cvstats.interval(simulate(4, 10, days=False)).attrs["reason"]
+    assert reason == (
+        "the points 0, 1, 2, ... occur in every source: 10 points under 4 sources, both of them "
+        "samples; points='nested' if they are numbered anew in each source"
+    )
+    days = simulate(4, 10).iloc[:-1]
+    assert (
+        "2022-01-01, 2022-01-02, 2022-01-03, ... occur in several sources"
+        in (cvstats.interval(days).attrs["reason"])
+    )
+
+
+def test_points_that_are_numbered_anew():
+    log = two_models(days=False)
+    nested = cvstats.interval(log, points="nested")
+    pd.testing.assert_frame_equal(nested, cvstats.out_of_source(log))
+    assert nested.attrs["reason"].startswith("12 sources, each tested as a whole")
+    table = cvstats.compare(log, points="nested")
+    assert table.attrs["interval_method"] == "out_of_source"
+    noted = log.copy()
+    noted.attrs["points_are"] = "nested"
+    assert cvstats.interval(noted).attrs["method"] == "out_of_source"
+    pd.testing.assert_frame_equal(cvstats.compare(noted), table)
+    assert "as a whole" not in cvstats.interval(noted, points="crossed").attrs["reason"]
+    with pytest.raises(LogError, match="points='new' is not known"):
+        cvstats.interval(log, points="new")
+    one = log.reset_index("point", drop=True)
+    one = one.set_index(pd.RangeIndex(len(one), name="point"), append=True)
+    with pytest.raises(LogError, match="in this log they do not"):
+        cvstats.interval(one, points="crossed")
+    with pytest.raises(LogError, match="each label of 'point' occurs with one label of 'source'"):
+        cvstats.clustered(one, by=BOTH)
+
+
+def test_folds():
+    log = two_models(days=False)
+    source, point = (log.index.get_level_values(name) for name in BOTH)
+
+    def chosen(fold):
+        return cvstats.interval(log.set_index(pd.Index(fold, name="fold"), append=True)).attrs
+
+    for fold in (source, source // 3, point // 13):  # sources or points kept whole
+        assert chosen(fold)["by"] == "source, point"
+    spread = chosen((source + point) % 5)
+    assert spread["method"] == "wald"
+    tasks = log.copy()
+    tasks.attrs["sources_are"] = "fixed"
+    assert cvstats.interval(tasks).attrs["method"] == "out_of_source"
+    one = log.reset_index("point", drop=True)
+    one = one.set_index(pd.RangeIndex(len(one), name="point"), append=True)
+    assert "left out" not in cvstats.interval(one).attrs["reason"]
+    left_out = one.set_index(pd.Index(source, name="fold"), append=True)
+    assert "left out one at a time" in cvstats.interval(left_out).attrs["reason"]
+
+
+# --- other roads ----------------------------------------------------------------------------------
+
+
+def stacked(array):
+    """The same, lazy, a row for each evaluation: its levels say that points recur."""
+    whole = array.stack(row=BOTH).transpose("row", "model")
+    source, point = (whole[name].to_numpy() for name in BOTH)
+    bare = xr.DataArray(whole.to_numpy(), dims=("row", "model"), coords={"model": MODELS})
+    return bare.assign_coords(source=("row", source), point=("row", point)).chunk({"row": 100})
+
+
+def test_what_does_not_keep_the_points_refuses():
+    log = two_models()
+    array = xr.DataArray(
+        log["a"].to_numpy().reshape(12, 65), dims=BOTH, coords={"point": log.index.levels[1]}
+    )
+    words = "the same points occur under several sources, so that both are samples"
+    for ask in (
+        lambda: cvstats.interval(array.chunk({"source": 5})).compute(),
+        lambda: cvstats.interval(cvstats.Moments.of_log(log)),
+        lambda: cvstats.compare(cvstats.Moments.of_log(log, pairs=True)),
+    ):
+        with pytest.raises(LogError, match=words):
+            ask()
+    nested = cvstats.interval(cvstats.Moments.of_log(log), points="nested")
+    np.testing.assert_allclose(nested["se"], cvstats.out_of_source(log)["se"], rtol=1e-10)
+
+
+def test_lazy_arrays():
+    log = two_models()
+    array = xr.DataArray(
+        log.to_numpy().reshape(12, 65, 2), dims=("source", "point", "model"),
+        coords={"point": log.index.levels[1], "model": MODELS},
+    )  # fmt: skip
+    wanted = cvstats.interval(array)
+    np.testing.assert_allclose(cvstats.interval(log)["se"], wanted["se"], rtol=1e-12)
+    for ask in (cvstats.interval, cvstats.compare):
+        wanted = ask(array)
+        for given in (stacked(array), array.chunk({"source": 5, "point": 20})):
+            found = ask(given, points="crossed")
+            assert found["se"].chunks is not None
+            for name in ("se", "df", "lower"):
+                np.testing.assert_allclose(found[name], wanted[name], rtol=1e-10, err_msg=name)
+        found = ask(stacked(array))
+        assert "each source" in ask(array).attrs.get("reason", "each source")
+        np.testing.assert_allclose(found["se"], wanted["se"], rtol=1e-10)
+    explicit = cvstats.clustered(stacked(array), by=BOTH)
+    np.testing.assert_allclose(explicit["se"], cvstats.interval(array)["se"], rtol=1e-10)
+    nested = cvstats.interval(array.chunk({"point": 20}), points="nested")
+    assert nested.attrs["method"] == "out_of_source"
+    narrow = cvstats.interval(array.astype(np.float32))
+    np.testing.assert_allclose(narrow["se"], cvstats.interval(array)["se"], rtol=1e-5)
+
+
+def test_groups_of_a_log():
+    parts = [two_models(seed=seed) for seed in (1, 2)]
+    log = pd.concat(parts, keys=["x", "y"], names=["region"])
+    table = cvstats.compare(log, by="region", adjust=None)
+    for name, part in zip("xy", parts, strict=True):
+        wanted = cvstats.compare(part)["se"].iloc[0]
+        assert table.xs(name, level="region")["se"].iloc[0] == pytest.approx(wanted, rel=1e-12)
+    each = cvstats.clustered(log, by=BOTH, per="region")
+    wanted = cvstats.interval(parts[0]).loc["a", "se"]
+    assert each["se"].iloc[0] == pytest.approx(wanted, rel=1e-12)
+
+
+def test_looks_count_one_kind():
+    log = two_models()
+    with pytest.raises(LogError, match="which makes two kinds"):
+        cvstats.compare(log, anytime=True)
+    assert len(cvstats.compare(log, anytime=True, method="clustered")) == 1
+
+
+# --- how often it is wrong ------------------------------------------------------------------------
+
+
+def rejections(log, **options):
+    table = cvstats.interval(log, **options)
+    return float(((table["lower"] > 0) | (table["upper"] < 0)).mean())
+
+
+def test_dates_that_stores_share_are_no_evidence():
+    """Two equal models at the same dates in twelve stores: 81% were called different."""
+    log = simulate(12, 65, runs=300, seed=11)
+    assert rejections(log, points="nested") > 0.6
+    assert rejections(log) <= 0.12
+
+
+SIZES = {
+    "12, 65": ((12, 65, 0.0, 0.0), 0.08),
+    "12, 65, AR .8": ((12, 65, 0.8, 0.0), 0.10),
+    "40, 65": ((40, 65, 0.0, 0.0), 0.08),
+    "40, 65, AR .8": ((40, 65, 0.8, 0.0), 0.11),
+    "5, 200": ((5, 200, 0.0, 0.0), 0.08),
+    "5, 200, AR .8": ((5, 200, 0.8, 0.0), 0.10),
+    "12, 65, AR .5, sources .5": ((12, 65, 0.5, 0.5), 0.08),
+    "12, 65, AR .8, sources 1": ((12, 65, 0.8, 1.0), 0.11),
+    "3, 100, sources 1": ((3, 100, 0.0, 1.0), 0.08),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", SIZES.values(), ids=list(SIZES))
+def test_size(capsys, case):
+    (sources, points, ar, of_source), most = case
+    log = simulate(sources, points, ar=ar, of_source=of_source, runs=3_000, seed=12)
+    found = rejections(log)
+    with capsys.disabled():
+        print(f"\n{case[0]}: {found:.3f}, one way {rejections(log, points='nested'):.3f}")
+    assert found <= most
+
+
+@pytest.mark.slow
+def test_labels_that_mean_nothing(capsys):
+    log = simulate(12, 65, of_point=0.0, runs=3_000, seed=13, days=False)
+    found = rejections(log)
+    with capsys.disabled():
+        print(f"\nno effect at all: {found:.3f}")
+    assert found <= 0.05
