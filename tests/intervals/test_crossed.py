@@ -275,6 +275,10 @@ def test_groups_of_a_log():
     for name, part in zip("xy", parts, strict=True):
         wanted = cvstats.compare(part)["se"].iloc[0]
         assert table.xs(name, level="region")["se"].iloc[0] == pytest.approx(wanted, rel=1e-12)
+    by = cvstats.interval(log, by="region")
+    for name, part in zip("xy", parts, strict=True):
+        own = cvstats.interval(part)
+        np.testing.assert_allclose(by.xs(name, level="region")["se"], own["se"], rtol=1e-12)
     each = cvstats.clustered(log, by=BOTH, per="region")
     wanted = cvstats.interval(parts[0]).loc["a", "se"]
     assert each["se"].iloc[0] == pytest.approx(wanted, rel=1e-12)
