@@ -312,8 +312,8 @@ def levels_of_options(method: str | None, options: Mapping[str, Any]) -> tuple[s
 
 def reads_lazy_losses(method: str | None, options: Mapping[str, Any], log: Log) -> bool:
     """Whether the method by which to compare needs all lazy losses of a carried cell at once."""
-    if method is None:
-        method, options = default_method(log), recommend_options(log)
+    if method is None:  # of the default ones two ways alone may
+        method, options = "clustered", recommend_options(log)
     return method in interval_names() and find_method(method).reads_lazy_losses(options, log)
 
 

@@ -175,8 +175,8 @@ def choose_method(log: Log, method: str | None) -> str:
         raise LogError(
             "anytime=True counts points or groups of one test set, and in this log the same points "
             "occur under several sources, which makes two kinds. Expected a log of one of them, "
-            "such as the mean of each point, or method='clustered' for these points "
-            "alone."
+            "such as the mean of each point; points='nested' where they are numbered anew in "
+            "each source; or method='clustered' for these points alone."
         )
     if chosen not in UNITS:
         raise LogError(

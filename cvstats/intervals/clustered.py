@@ -652,7 +652,7 @@ class LongRun:
 
 
 def order_sums(ways: TwoWays) -> tuple[FloatArray, bool] | None:
-    """Sum the losses of each date in order, as deviations of means; None where are no dates.
+    """Sum the losses of each date in order, as deviations of means; None for other labels.
 
     Also say whether the dates are evenly spaced.
     """

@@ -372,7 +372,7 @@ def find_odd_time(labels: Labels) -> str | None:
 def order_dates(labels: Labels, codes: IntArray) -> tuple[IntArray, bool] | None:
     """Order some labels in time, and say whether they are evenly spaced.
 
-    None where they are no dates. Numbers may count anything.
+    None for other labels: numbers may count anything.
     """
     index = as_index(labels).infer_objects()[codes]
     if index.dtype.kind in "biuf" or find_odd_time(index) is not None:

@@ -137,7 +137,7 @@ def test_groups_are_what_is_counted():
         [[0], range(groups), range(size)], names=["fold", "source", "point"]
     )
     frame = pd.DataFrame({"a": d.reshape(-1), "b": 0.0}, index=index)
-    found = only_row(frame.cvci.compare(anytime=True))
+    found = only_row(frame.cvci.compare(anytime=True, points="nested"))
     lower, upper = closed_form(d.mean(axis=1).tolist(), 0.05, 500)
     assert found["lower"] == pytest.approx(lower, rel=1e-10)
     assert found["upper"] == pytest.approx(upper, rel=1e-10)
@@ -145,10 +145,11 @@ def test_groups_are_what_is_counted():
     assert "df" not in found
     by_name = frame.droplevel("fold")
     pd.testing.assert_frame_equal(
-        by_name.cvci.compare(anytime=True, method="clustered"), frame.cvci.compare(anytime=True)
+        by_name.cvci.compare(anytime=True, method="clustered"),
+        frame.cvci.compare(anytime=True, points="nested"),
     )
     with pytest.raises(LogError, match="out_of_source is the interval of this log.*'clustered'"):
-        by_name.cvci.compare(anytime=True)
+        by_name.cvci.compare(anytime=True, points="nested")
     counted = frame.cvci.compare(anytime=True, method="clustered", options={"correction": "CR1"})
     assert counted.attrs["correction"] == "CR1"
 

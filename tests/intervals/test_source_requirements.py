@@ -169,4 +169,4 @@ def test_the_table_of_methods_knows_sources():
     assert "dataset" in left_out.loc["source_components", "why_not"]
     folds = cvstats.methods(log_of(K_FOLD, WITH_FOLD))
     assert "occurs in 2 folds" in folds.loc["out_of_source", "why_not"]
-    assert cvstats.interval(log_of(ROWS)).attrs["method"] == "out_of_source"
+    assert cvstats.interval(log_of(ROWS), points="nested").attrs["method"] == "out_of_source"
