@@ -87,8 +87,9 @@ def take_points(log: Log, points: str | None) -> Log:
 def takes_two_ways(log: Log) -> bool:
     """Whether sources and points are both samples, which folds do not divide without asking."""
     design = log.planned
-    other = is_resampled(design) or log.noted.get("holds") == "scores"
-    if other or not log.crossed or not covers_all_points(design):
+    if not log.crossed or is_resampled(design) or log.noted.get("holds") == "scores":
+        return False
+    if not covers_all_points(design):
         return False
     return log.noted.get(POINTS_ARE) == "crossed" or not divides_both(design)
 
