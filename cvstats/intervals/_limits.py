@@ -28,6 +28,7 @@ from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, is_number
 from cvstats.intervals._stability import is_difference
 from cvstats.log.log import TYPE, WHOLE, Log
+from cvstats.log.metrics import read_reach
 
 Limits: TypeAlias = tuple[FloatArray, FloatArray]
 
@@ -61,6 +62,33 @@ def clopper_pearson(
     lowest: FloatArray = np.where(ones == 0, 0.0, lower)
     highest: FloatArray = np.where(ones == n, 1.0, upper)
     return open_side(lowest, highest, alternative)
+
+
+def korn_graubard(
+    estimate: FloatArray,
+    variance: FloatArray,
+    reach: FloatArray,
+    alpha: float,
+    alternative: str = "two-sided",
+    ends: tuple[float, float] = (0.0, 1.0),
+) -> Limits:
+    """Exact limits of a metric between two ends, by an effective number of points.
+
+    Korn and Graubard (1998, Survey Methodology 24(2), 193-201) give a proportion of a survey the
+    limits of Clopper and Pearson for ``n* = T (1 - T) / v`` points. With one pseudo-error, of the
+    size d of ``reach``, which is what one prediction can change, it is ``n* = (T (1 - T) + d) /
+    (v + d^2)``: a metric at its end has 1 / d points, and a plain proportion its own n.
+    """
+    size = ends[1] - ends[0]
+    t, v, d = (estimate - ends[0]) / size, variance / size**2, reach / size
+    t = np.where(np.abs(t) < END, 0.0, np.where(np.abs(t - 1) < END, 1.0, t))
+    points = (t * (1 - t) + d) / (v + d**2)
+    lower, upper = clopper_pearson(t, points, alpha, alternative)
+    return ends[0] + size * lower, ends[0] + size * upper
+
+
+END = 1e-9
+"""So near the end of its range a metric is at the end."""
 
 
 def critical_value(alpha: float, alternative: str) -> float:
@@ -462,6 +490,8 @@ def take_wilson(result: Result, log: Log) -> Result:
     if result.method not in OF_NORMAL_LIMITS or averaged or is_difference(log):
         return result
     at = find_proportions(log, result.columns["estimate"])
+    if log.design.metric and log.design.by is None:
+        result = take_korn_graubard(result, log)
     result = leave_open(result, ~at & (result.columns["se"] == 0))
     if not (at.any() or log.some_cells):
         return result
@@ -470,8 +500,43 @@ def take_wilson(result: Result, log: Log) -> Result:
     return replace(limits, attrs={**limits.attrs, "interval": words})
 
 
+LEAST_OF_A_CLASS = 2
+"""With fewer effective points of a class there are no limits."""
+
+
+def take_korn_graubard(result: Result, log: Log) -> Result:
+    """Put limits between the ends of the metric in the place of normal ones, where they are known.
+
+    The metric of a loss is one minus it, or minus it: the limits of both are those of each other.
+    """
+    ends = tuple(log.noted.get("range", ()))
+    if ends not in ((0.0, 1.0), (-1.0, 1.0)) or len(log.labels.models) != log.panels.width:
+        return result
+    columns = dict(result.columns)
+    sizes = columns["n_points"].tolist()
+    known = [read_reach(log.noted, m, n) for m, n in zip(log.labels.models, sizes, strict=True)]
+    reach, rarity = np.array(known).T
+    at = ~np.isnan(reach)
+    if not at.any():
+        return result
+    variance, n = columns["se"] ** 2, columns["n_points"]
+    if result.method == "holdout":
+        variance = variance * (n - 1) / n
+    limits = korn_graubard(
+        columns["estimate"], variance, reach, float(result.attrs["alpha"]),
+        str(result.attrs["alternative"]), ends,
+    )  # fmt: skip
+    for side, limit in zip(("lower", "upper"), limits, strict=True):
+        limit = np.where(rarity * LEAST_OF_A_CLASS > 1, np.nan, limit)
+        columns[side] = np.where(at, limit, columns[side])
+    caution = np.where(at, result.caution & ~np.int64(Caution.ZERO_VARIANCE), result.caution)
+    attrs = {**result.attrs, "interval": "korn-graubard"}
+    return replace(result, columns=columns, caution=caution, attrs=attrs)
+
+
 def leave_open(result: Result, at: MaskArray) -> Result:
     """Leave out the limits of some columns, whose variance says nothing."""
+    at = at & ((result.caution & np.int64(Caution.ZERO_VARIANCE)) != 0)
     limits = {side: np.where(at, np.nan, result.columns[side]) for side in ("lower", "upper")}
     return replace(result, columns={**result.columns, **limits})
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import numpy as np
 import pandas as pd
 
 from cvstats.core.cautions import Caution
@@ -58,6 +59,21 @@ FEW = 10
 """With fewer points of a class in a cell the influence is a rough approximation."""
 
 
+def read_reach(noted: Mapping[Any, Any], model: Hashable, points: int) -> tuple[float, float]:
+    """Read what one prediction of a model can change, and one over the points of the rarer class.
+
+    NaN where that is not noted, or for other points than those of the log.
+    """
+    written = noted.get(ONE_PREDICTION)
+    found: dict[str, Any] = json.loads(written) if isinstance(written, str) else {}
+    if found.get("points") != points:
+        return np.nan, np.nan
+    own = found["models"].get(str(model))
+    if own is None and len(found["models"]) == 1:
+        own = next(iter(found["models"].values()))
+    return (np.nan, np.nan) if own is None else (own[0], own[1])
+
+
 def is_root(noted: Mapping[Any, Any]) -> bool:
     """Whether a metric is the root of a mean, one for all folds."""
     return noted.get("metric") == "rmse" and noted.get("folds") == "pool"
@@ -99,6 +115,9 @@ def refuse_parts_of_cells(noted: Mapping[Any, Any], by: object) -> None:
                 f"cvstats.losses(…, loss={part.get('metric')!r}, {way_to_cells(by)})."
             )
 
+
+ONE_PREDICTION = "one_prediction"
+"""Where a log of a metric says what one prediction can change, for each model."""
 
 MADE_OF = "made_of"
 """Where a log of a metric says how many points each of its cells was computed of."""

@@ -18,7 +18,7 @@ from cvstats.core.folds import fold_level
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_choice, is_number, listed, nearest, place, spelled
 from cvstats.log.checks import LIMIT, mark_shapes, measure_shapes
-from cvstats.log.metrics import MADE_OF, cell_key
+from cvstats.log.metrics import MADE_OF, ONE_PREDICTION, cell_key
 from cvstats.log.pandas import design_of
 from cvstats.log.xarray import level_dims, levels_along
 from cvstats.loss_functions.pointwise import (
@@ -180,7 +180,10 @@ def metric_log(
             found = run.losses(model, *(arrays[name] for name in names))
             values[model] = pd.Series(found, index=predictions.index, copy=False)
     made_of = count_points_of_cells(run, list(map(str, models)), notes)
-    return values, metric_facts(request, run.cells, classes, notes) | {MADE_OF: made_of}
+    facts = metric_facts(request, run.cells, classes, notes) | {MADE_OF: made_of}
+    if (reach := find_reach(run, list(map(str, models)), notes)) is not None:
+        facts[ONE_PREDICTION] = reach
+    return values, facts
 
 
 def arrays_of(
@@ -648,6 +651,32 @@ def count_points_of_cells(run: MetricRun, models: list[str], notes: list[CellNot
         each = {m: dict(zip(cells, n, strict=True)) for m, n in zip(models, found, strict=True)}
         return json.dumps({"models": each}, sort_keys=True)
     return json.dumps({"rows": dict(zip(cells, rows, strict=True))}, sort_keys=True)
+
+
+def find_reach(run: MetricRun, models: list[str], notes: list[CellNotes]) -> str | None:
+    """Find what one prediction of each model can change in a metric; None where that is not known.
+
+    Of a mean over cells of the shares a it is the sum of a^2 times that of each cell, and
+    repetitions are averaged. Also finds one over the effective points of the rarer class.
+    """
+    cells = len(run.rows)
+    if run.request.by or len(notes) != len(models) or any(len(n.reaches) != cells for n in notes):
+        return None
+    design, number = run.design, [0] * cells
+    if "repetition" in run.cells:
+        level = design.levels["repetition"]
+        firsts = map(first_row, run.rows)
+        number = [int(level.block(row, row + 1)[0]) for row in firsts]
+    each: dict[str, list[float]] = {}
+    points = 0
+    for model, note in zip(models, notes, strict=True):
+        n, *reaches = np.array(note.reaches).T
+        total = np.bincount(number, n)
+        share = n / total[number]
+        repetitions = np.count_nonzero(total)
+        each[model] = [float((share**2 * reach).sum() / repetitions) for reach in reaches]
+        points = int(total.max())
+    return json.dumps({"points": points, "models": each})
 
 
 def metric_facts(

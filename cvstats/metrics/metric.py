@@ -100,6 +100,8 @@ class Metric:
     scales_classes : bool
         Whether the influence of a class sums to zero by itself, so that its degrees of freedom
         can be counted class by class.
+    span : float, optional
+        What one prediction of a score can change, times the points of its class.
     """
 
     name: str
@@ -112,6 +114,7 @@ class Metric:
     takes: tuple[str, ...] = ()
     biased_by_fold: bool = False
     scales_classes: bool = False
+    span: float | None = None
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -191,12 +194,19 @@ class CellNotes:
         The points of each cell that have truth and prediction.
     dominated : bool
         Whether few points make one of the means of which the metric is a ratio.
+    span : float, optional
+        The range of the influences in the cell at hand, also of combinations without points.
+    reaches : list of tuple
+        For each cell its points, what one prediction can change, and one over the effective number
+        of points of the rarer class.
     """
 
     rarest: int | None = None
     constant: int = 0
     points: list[int] = field(default_factory=list)
     dominated: bool = False
+    span: float | None = None
+    reaches: list[tuple[int, float, float]] = field(default_factory=list)
 
     def see_class(self, points: int) -> None:
         """Take note of the points of the rarest class of a cell."""
@@ -248,6 +258,8 @@ def pseudo_losses(
             notes.see_class(int(counts.min()))
             if ddof and metric.scales_classes and here.prediction.ndim == 1:
                 phi *= np.sqrt(counts / np.maximum(counts - 1, 1))[here.truth]
+        if metric.reads == "labels" or metric.span is not None:
+            note_reach(metric, here, weight, options, notes)
         z = phi if weight is None else phi * (weight / weight.mean())
         if here.stratum is not None:
             z = center_strata(z, here.stratum, shares_known)
@@ -256,6 +268,29 @@ def pseudo_losses(
         else:
             out[rows] = towards_loss(metric.loss(value), z)
     return out, notes
+
+
+def note_reach(
+    metric: Metric,
+    points: Points,
+    weight: FloatArray | None,
+    options: MetricOptions,
+    notes: CellNotes,
+) -> None:
+    """Take note of what one prediction can change in a cell, where that is known."""
+    span = notes.span if metric.reads == "labels" else metric.span
+    if span is None or points.stratum is not None or points.prediction.ndim > 1:
+        return
+    total = np.bincount(points.truth, weight, minlength=options.labels)
+    squares = None if weight is None else weight**2
+    each = 1.0 * np.bincount(points.truth, squares, minlength=options.labels)
+    each = np.divide(each, total**2, out=np.zeros_like(each), where=total > 0)
+    if metric.reads == "labels":
+        reach = span * float((total / total.sum() * each).max())
+    else:
+        of = each if metric.scales_classes else each[options.positive]
+        reach = span * float(np.max(of))
+    notes.reaches.append((len(points.truth), reach, float(each.max())))
 
 
 def influence(
@@ -271,6 +306,7 @@ def influence(
         pair = points.truth * k + points.prediction
         counts = np.bincount(pair, weight, k * k).reshape(k, k)
         value, phi = influence_of_counts(metric, counts, options, notes)
+        notes.span = float(np.ptp(phi)) if phi.any() else None
         return value, phi.reshape(-1)[pair]
     if metric.reads == "times":
         return metric.influence(points.truth, points.prediction, weight, options, points.event)

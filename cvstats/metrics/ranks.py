@@ -255,6 +255,7 @@ AREA = ("average", "multi_class", "ddof", "class_shares")
 METRICS = [
     Metric(
         "auc", "AUC", "scores", auc, folds="average", takes=AREA, scales_classes=True,
+        span=0.5,
     ),
     Metric(
         "gini", "Gini coefficient", "scores", gini, SIGNED, "average",
@@ -262,7 +263,7 @@ METRICS = [
     ),
     Metric(
         "average_precision", "average precision", "scores", average_precision, folds="average",
-        biased_by_fold=True,
+        biased_by_fold=True, span=1.0,
     ),
     Metric("spearman", "Spearman correlation", "numbers", spearman, SIGNED, "average"),
     Metric("kendall", "Kendall's tau-b", "numbers", kendall, SIGNED, "average"),

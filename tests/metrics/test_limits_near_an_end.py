@@ -1,0 +1,106 @@
+"""Limits of metrics between two ends: for a plain proportion those of Clopper and Pearson."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cvstats
+from cvstats.intervals._limits import clopper_pearson, korn_graubard
+
+TABLE = {(1, 1): 12, (1, 0): 3, (0, 1): 18, (0, 0): 67}
+"""Truth and predicted label."""
+
+
+def make_labels():
+    rows = [pair for pair, times in TABLE.items() for _ in range(times)]
+    truth, label = np.array(rows).T
+    return pd.DataFrame({"point": np.arange(100), "y_true": truth, "m": label})
+
+
+@pytest.mark.parametrize(
+    ("loss", "lower", "upper"),
+    [
+        ("recall", 0.519108831193, 0.956687994894),
+        ("f1", 0.345402670063, 0.714585894395),
+        ("balanced_accuracy", 0.649479030905, 0.898895972116),
+        ("matthews", 0.230805154148, 0.649024061845),
+        ("kappa", 0.191591151875, 0.609650880863),
+    ],
+)
+def test_vectors_of_label_metrics(loss, lower, upper):
+    log = cvstats.losses(make_labels(), prediction="m", loss=loss)
+    table = cvstats.interval(log)
+    assert table.attrs["interval"] == "korn-graubard"
+    score = (lambda x: -x) if loss in ("matthews", "kappa") else (lambda x: 1 - x)
+    found = [score(table["upper"].item()), score(table["lower"].item())]
+    np.testing.assert_allclose(found, [lower, upper], atol=1e-11)
+    streamed = cvstats.Moments.of_log(log).interval()
+    pd.testing.assert_frame_equal(streamed[["lower", "upper"]], table[["lower", "upper"]])
+
+
+def test_the_vector_of_an_auc():
+    limits = korn_graubard(
+        np.array([0.9066666666666666]), np.array([0.0010693908936123466]), np.array([1 / 30]), 0.05
+    )
+    np.testing.assert_allclose(np.ravel(limits), [0.796179757595, 0.968778843579], atol=1e-11)
+
+
+def test_a_plain_proportion_has_its_exact_limits():
+    for n in (1, 7, 50):
+        ones = np.arange(n + 1)
+        share = ones / n
+        found = korn_graubard(share, share * (1 - share) / n, np.full(n + 1, 1 / n), 0.05)
+        np.testing.assert_allclose(found, clopper_pearson(share, n, 0.05), atol=1e-12)
+
+
+@pytest.mark.parametrize(("positives", "lower"), [(15, 0.884), (50, 0.964)])
+def test_a_perfect_auc_has_a_lower_limit(positives, lower):
+    truth = (np.arange(200) < positives).astype(int)
+    frame = pd.DataFrame({"point": np.arange(200), "y_true": truth, "m": truth})
+    row = cvstats.interval(cvstats.losses(frame, prediction="m", loss="auc")).iloc[0]
+    assert 1 - row["upper"] == pytest.approx(lower, abs=5e-4)
+    assert row["lower"] == 0
+    assert row["caution"] == ""
+
+
+def test_folds_and_repetitions_do_not_change_the_reach():
+    truth = np.tile([1, 0, 0, 0], 50)
+    frame = pd.DataFrame({"point": np.arange(200), "y_true": truth, "m": truth * 1.0})
+    one = cvstats.interval(cvstats.losses(frame, prediction="m", loss="auc"))
+    folded = frame.assign(fold=np.arange(200) // 40)
+    twice = pd.concat([folded.assign(repetition=r) for r in range(2)])
+    for predictions in (folded, twice):
+        found = cvstats.interval(cvstats.losses(predictions, prediction="m", loss="auc"))
+        np.testing.assert_allclose(found[["lower", "upper"]], one[["lower", "upper"]], rtol=1e-12)
+
+
+def test_weights_count_by_their_squares():
+    truth = (np.arange(200) < 20).astype(int)
+    weight = np.where(np.arange(200) < 10, 3.0, 1.0)
+    frame = pd.DataFrame({"point": np.arange(200), "y_true": truth, "m": truth, "w": weight})
+    row = cvstats.interval(cvstats.losses(frame, prediction="m", loss="auc", weight="w")).iloc[0]
+    effective = 40**2 / 100
+    assert row["upper"] == pytest.approx(1 - (0.05 / 2) ** (1 / (2 * effective)))
+
+
+def test_a_part_of_the_folds_and_wald_by_name_keep_their_limits():
+    frame = make_labels().assign(fold=np.arange(100) % 2)
+    log = cvstats.losses(frame, prediction="m", loss="f1", folds="pool")
+    pd.testing.assert_frame_equal(
+        cvstats.interval(log, method="wald")[["lower", "upper"]],
+        log.cvci.wald()[["lower", "upper"]],
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("positives", [12, 25, 50])
+def test_coverage_of_an_auc_near_one(positives):
+    rng, covered, n = np.random.default_rng(positives), 0, 20 * positives
+    truth = (np.arange(n) < positives).astype(int)
+    shift = 2.9  # of the normal scores of the positives: AUC = Phi(2.9 / sqrt(2)) = .9799
+    for _ in range(1000):
+        frame = pd.DataFrame({"point": np.arange(n), "y_true": truth})
+        frame["m"] = rng.normal(size=n) + shift * truth
+        row = cvstats.interval(cvstats.losses(frame, prediction="m", loss="auc")).iloc[0]
+        covered += row["lower"] <= 1 - 0.97985 <= row["upper"]
+    assert covered / 1000 >= 0.93
