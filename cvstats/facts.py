@@ -160,7 +160,7 @@ class LogFacts:
         """The losses, rows by columns; None for many, for scores, and for those of a metric."""
         log, design = self.log, self.design
         large = design.size * log.panels.width > LARGE
-        return None if large or design.scores or design.metric else tabulate(log, None)
+        return None if large or design.scores or design.metric else tabulate(log)
 
     @cached_property
     def shapes(self) -> Shapes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from test_diagnostics import (
     SOUND,
     bootstrap_log,
@@ -110,17 +111,50 @@ def test_each_cell_and_each_group_has_its_own_labels():
     )
 
 
-def test_large_logs_and_many_groups_are_not_looked_at_again():
-    n = LIMIT + 1
+def test_of_large_logs_and_many_groups_a_sample_is_read():
+    n = LIMIT * 4
     losses = k_fold(n, losses=np.random.default_rng(0).standard_t(3, n) ** 2)
-    assert labels(losses.cvci.wald()) == set()
-    assert "heavy tails" in labels(losses[:-1].cvci.wald())
+    assert "heavy tails" in labels(losses.cvci.wald())
+    assert "heavy tails" in labels(losses.astype("float32").cvci.wald())
+    assert "heavy tails" in labels(pd.DataFrame({"a": losses, "b": 0.0}).cvci.compare())
+    assert labels(k_fold(n).cvci.wald()) == set()
     many = np.random.default_rng(0).standard_t(3, 303 * 20) ** 2
     index = pd.MultiIndex.from_product([range(303), range(20)], names=["site", "point"])
     found = pd.Series(many, index)
-    assert labels(found.cvci.holdout(by="site")) == {"few points"}
+    assert labels(found.cvci.holdout(by="site")) == {"few points", "skewed"}
     assert "skewed" in labels(found[: 20 * 100].cvci.holdout(by="site"))
-    assert labels(found.cvci.naive(by="site")) == {"dependence ignored"}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("cells", [864, 25_000])
+def test_cells_of_a_large_grid_are_labelled(cells, dtype):
+    """Months of an autoregression on a grid of more losses than are read."""
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(400, cells)).astype(dtype)
+    for month in range(1, 400):
+        noise[month] += 0.4 * noise[month - 1]
+    months = pd.date_range("1980-01-01", periods=400, freq="MS")
+    grid = xr.DataArray(noise, dims=("point", "cell"), coords={"point": months})
+    told = cvstats.holdout(grid)["caution"].to_numpy() & Caution.SERIAL_DEPENDENCE
+    assert (told != 0).mean() > 0.99
+    one = cvstats.holdout(grid.isel(cell=slice(0, 1)))
+    assert labels(one) == {"serial dependence"}
+    assert not (cvstats.ordered(grid[:, :864])["caution"] & Caution.SERIAL_DEPENDENCE).any()
+    independent = grid.copy(data=rng.normal(size=grid.shape))
+    told = cvstats.holdout(independent)["caution"].to_numpy() & Caution.SERIAL_DEPENDENCE
+    assert (told != 0).mean() < 0.03
+
+
+def test_dates_of_a_large_log_are_read_in_order():
+    """Rows in any order, with sources: neighbours are those in time."""
+    rng = np.random.default_rng(2)
+    noise = rng.normal(size=(3_000, 40))
+    for day in range(1, 3_000):
+        noise[day] += 0.5 * noise[day - 1]
+    days = pd.date_range("2010-01-01", periods=3_000)
+    index = pd.MultiIndex.from_product([days, range(40)], names=["point", "source"])
+    log = pd.Series(noise.ravel(), index).sample(frac=1, random_state=1)
+    assert "serial dependence" in labels(cvstats.naive(log))
 
 
 def test_scores_have_no_shape():

@@ -102,6 +102,13 @@ class LossColumns:
             return (table if every else table[:, columns]).T.astype(np.float64, copy=False)
         return np.stack([self.column(int(j), start, stop) for j in columns])
 
+    def table(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Copy any rows of any columns, a line for each row."""
+        if len(self.tables) == 1:
+            return self.tables[0][np.ix_(rows, columns)].astype(np.float64, copy=False)
+        found = map(self.find, columns.tolist())
+        return np.stack([table[rows, at] for table, at in found], axis=1).astype(np.float64)
+
     def lines(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
         """Give the table itself where its columns are in one piece, otherwise a copy."""
         if self.f_order:

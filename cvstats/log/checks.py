@@ -1,8 +1,8 @@
 """What the losses themselves make doubtful about an interval: tails, dates, copies, a choice.
 
-`diagnose` looks for all of it in every log. Results of intervals look in logs of up to `LIMIT`
-losses in memory, where tails matter most and one more look costs a millisecond or two; larger logs
-keep the speed of one pass.
+`diagnose` reads every log for all of it. Results of intervals read logs in memory: all of up to
+`LIMIT` losses, which takes a millisecond or two, and a sample of larger ones, which keep the speed
+of one pass. Copies are searched in whole logs only.
 """
 
 from __future__ import annotations
@@ -34,10 +34,16 @@ from cvstats.log.metrics import is_examined
 from cvstats.log.sketches import as_index
 
 LIMIT = 50_000
-"""So many losses, rows by columns, are looked at with every result of an interval."""
+"""So many losses, rows by columns, are read with every result of an interval; of more, a sample."""
+
+FEWEST_ROWS = 300
+"""A sample has so many evaluations of each of its columns, or all that there are."""
+
+MOST_COLUMNS = 3_000
+"""A sample has so many columns at most; the columns between two of them have the labels of one."""
 
 FEW_GROUPS = 100
-"""The losses of so many groups of ``by=`` are looked at one group after the other."""
+"""Of more groups of ``by=``, so many are read."""
 
 SHARE, TAIL = 1 / 2, 2.0
 """Outliers: more of the sum of squares in the top 1%. Heavy tails: a smaller index."""
@@ -73,61 +79,83 @@ def find_doubts(
     """
     flags = np.zeros(len(estimate), dtype=np.int64)
     width, design = (log.panels if losses is None else losses).width, log.design
-    small = log.in_memory and design.size * width <= LIMIT and len(estimate) <= FEW_GROUPS * width
-    if not small or design.scores or (single := find_single_losses(design)).all():
+    seen = log.in_memory and not design.scores and (not design.metric or is_examined(log.noted))
+    if not seen or (single := find_single_losses(design)).all():
         return flags
-    if design.metric and not is_examined(log.noted):
-        return flags
-    values, points = tabulate(log, losses), points_by_group(log)
-    every = values if losses is None else None
+    points, groups = points_by_group(log), rows_by_group(design)
     alone = not (of_groups or is_resampled(design))
-    dated = alone and is_dated(design)
-    for at, rows in enumerate(rows_by_group(design)):
+    dated = alone and not design.metric and is_dated(design)
+    whole = design.size * width <= LIMIT
+    step = 1 if whole else -(-width // MOST_COLUMNS)
+    columns = np.arange(0, width, step)
+    for at in range(0, len(groups), -(-len(groups) // FEW_GROUPS)):
         if single.any() and single[at, 0]:
             continue
-        part = values[rows]
-        n = len(part) if points is None else int(points[at, 0])
+        rows = groups[at]
+        n = len(rows) if points is None else int(points[at, 0])
+        if not whole:
+            rows = sample_rows(design, rows, LIMIT // width, dated=dated)
+        part = tabulate(log, losses, rows, columns)
         here = flags[at * width : (at + 1) * width]
-        here |= mark_shapes(measure_shapes(part), n)
-        if design.metric:
-            if isinstance(losses, Differences):
-                every = tabulate(log, None) if every is None else every
-                each = mark_shapes(measure_shapes(every[rows]), n)
-                here |= each[losses.left] | each[losses.right]
-            continue
-        serial = measure_serial(design, values, rows) if dated else None
+        found = mark_shapes(measure_shapes(part), n)
+        if design.metric and isinstance(losses, Differences):
+            for side in (losses.left, losses.right):
+                one = tabulate(log, None, rows, side[columns])
+                found |= mark_shapes(measure_shapes(one), n)
+        serial = measure_serial(design, part, rows) if dated else None
         if serial is not None:
-            here[is_serial(*serial)] |= Caution.SERIAL_DEPENDENCE
-        if not alone:
+            found[is_serial(*serial)] |= Caution.SERIAL_DEPENDENCE
+        here |= np.repeat(found, step)[:width]
+        if not alone or design.metric:
             continue
-        every = tabulate(log, None) if every is None else every
-        twins = find_twins(log, every, rows)
+        twins = find_twins(log, tabulate(log, None, rows), rows) if whole else None
         if twins is not None and twins.found:
             here |= Caution.DUPLICATED_POINTS
-        if not of_differences and len(log.labels.models) >= NEAR:
+        if not of_differences and step == 1 and len(log.labels.models) >= NEAR:
             near, best = count_near_best(log, estimate[at * width : (at + 1) * width], part, n)
             here[best[near >= NEAR]] |= Caution.SELECTED
     return flags
 
 
-def rows_by_group(design: Design) -> list[Any]:
+def rows_by_group(design: Design) -> list[IntArray]:
     """List the evaluations of each group of ``by=``, in the order of the log."""
     if design.by is None:
-        return [slice(None)]
+        size = design.size if design.present is None else int(design.present.sum())
+        return [np.arange(size)]
     codes = design.levels[design.by].block(0, design.size)
     codes = codes if design.present is None else codes[design.present]
     order = np.argsort(codes, kind="stable")
     return np.split(order, find_runs(codes[order, None])[1:])
 
 
-def tabulate(log: Log, losses: Columns | None) -> FloatArray:
-    """Put the evaluations into a table, rows by columns; NaN in the columns of masked cells."""
-    panels, size = log.panels, log.design.size
+def sample_rows(design: Design, rows: IntArray, most: int, *, dated: bool) -> IntArray:
+    """Take about so many evaluations: every so many, or all of as many first dates as suffice."""
+    step = len(rows) // max(most, FEWEST_ROWS)
+    if step < 2:
+        return rows
+    if not dated:
+        return rows[::step]
+    level = design.levels["point"]
+    present = slice(None) if design.present is None else design.present
+    time = rank_labels(level.labels)[level.block(0, design.size)[present][rows]]
+    first = int(time.min())
+    return rows[time < first + max(PAIRS, (int(time.max()) - first) // step)]
+
+
+def tabulate(
+    log: Log,
+    losses: Columns | None = None,
+    rows: IntArray | None = None,
+    columns: IntArray | None = None,
+) -> FloatArray:
+    """Put evaluations into a table, rows by columns; NaN in the columns of masked cells."""
+    panels, present = log.panels, log.design.present
+    every = np.arange(log.design.size) if present is None else np.flatnonzero(present)
+    at = every if rows is None else every[rows]
     if isinstance(losses, Differences):
-        lines = panels.some(losses.left, 0, size) - panels.some(losses.right, 0, size)
-    else:
-        lines = panels.some(np.arange(panels.width), 0, size)
-    return (lines if log.design.present is None else lines[:, log.design.present]).T
+        pairs = slice(None) if columns is None else columns
+        return panels.table(at, losses.left[pairs]) - panels.table(at, losses.right[pairs])
+    return panels.table(at, np.arange(panels.width) if columns is None else columns)
 
 
 # --- the distribution of the losses ---------------------------------------------------------------
@@ -149,7 +177,8 @@ def skewness_within(log: Log, by: str) -> FloatArray:
     width, design = log.panels.width, log.design
     if not log.in_memory or design.size * width > LIMIT:
         return np.full(width, np.nan)
-    values, at = tabulate(log, None), cell_numbers(design, (by,))
+    at = cell_numbers(design, (by,))
+    values = tabulate(log)
     _, at, count = np.unique(at, return_inverse=True, return_counts=True)
     deviations = values - group_means(values, at.reshape(-1), count)[at.reshape(-1)]
     return points_for_skewness(deviations, deviations * deviations) / 25
@@ -169,6 +198,8 @@ def measure_serial(
 ) -> tuple[FloatArray, int] | None:
     """Measure how alike the losses of neighbouring dates are; None where points are not dated.
 
+    ``values`` are the losses of the evaluations ``rows``.
+
     Returns the correlation of neighbours for each column, and the number of neighbours. Each
     point is averaged over its repetitions first. With sources, each source is a series.
     """
@@ -178,7 +209,7 @@ def measure_serial(
     level = design.levels["point"]
     order = rank_labels(level.labels)
     time = order[level.block(0, design.size)[present][rows]]
-    series, values = np.zeros_like(time), values[rows]
+    series = np.zeros_like(time)
     if design.has("source"):
         series = design.levels["source"].block(0, design.size)[present][rows].astype(np.int64)
     keys, at, count = np.unique(series * len(order) + time, return_inverse=True, return_counts=True)
@@ -242,13 +273,15 @@ class Twins:
 
 
 def find_twins(log: Log, values: FloatArray, rows: Any = slice(None)) -> Twins | None:
-    """Look for points that are stored twice, among some evaluations; None where none can show.
+    """Look for points that are stored twice, among evaluations with these losses.
+
+    None where none can show.
 
     Two copies of a point have the same loss wherever one model tested both, that is in their
     common folds, and differ elsewhere. One column of one repetition is not enough evidence, and
     losses of 0 and 1 are none.
     """
-    design, values = log.design, values[rows]
+    design = log.design
     values = values[:, ~np.isnan(values).any(axis=0)]
     if not values.size:
         return None
