@@ -17,6 +17,7 @@ from cvstats.intervals import find_method, interval_names, list_methods
 from cvstats.intervals._limits import SOME_WILSON, take_wilson
 from cvstats.intervals._method import IntervalMethod, Method
 from cvstats.intervals._recommend import (
+    POINTS,
     recommend_method,
     recommend_options,
     suggest_study,
@@ -252,6 +253,7 @@ def interval(
     """
     check_alpha(alpha)
     checked_choice("method", method, (*interval_names(), None))
+    checked_choice("points", points, (*POINTS, None))
     if is_dask_frame(losses):
         ask = partial(interval, method=method, points=points, alpha=alpha, by=by)
         answer: Table = later(losses, ask, levels=(by,), missing=missing)

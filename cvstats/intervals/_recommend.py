@@ -31,6 +31,9 @@ from cvstats.log.checks import is_date
 from cvstats.log.log import POINTS_ARE, Log
 from cvstats.registry import INTERVALS
 
+POINTS = "crossed", "nested"
+"""What points of one name in several sources may be: the same ones, or numbered anew."""
+
 SHOWN = 3
 """So many labels of points are named."""
 
@@ -72,7 +75,7 @@ def recommend_method(log: Log) -> tuple[str, str]:
 
 def take_points(log: Log, points: str | None) -> Log:
     """Note whether points of one name in several sources are the same ones; None to find out."""
-    checked_choice("points", points, ("crossed", "nested", None))
+    checked_choice("points", points, (*POINTS, None))
     if points == "crossed" and log.lazy is not None and log.lazy.nan_tells:
         log = replace(log, design=whole_design(log))  # NaN will show what was evaluated
     if points == "crossed" and not has_crossed_sources(log.planned):
