@@ -291,6 +291,8 @@ PREDICTION = "y_pred"
 """The column of predictions where a call names none."""
 OF_CLASSES = ("log_loss", "brier", "auc", "gini")
 """What takes the probability of each class."""
+CALIBRATION_ERRORS = ("ece", "mce", "expected_calibration_error", "calibration_error")
+"""Metrics of binned calibration, by name."""
 OF_SCORES = ("auc", "gini", "average_precision")
 """What takes a score for one of two classes."""
 
@@ -324,6 +326,13 @@ def metric_request(
     loss: Any, metric: Any, higher_is_better: bool, asked: Mapping[str, Any], truth: Any
 ) -> MetricRequest | None:
     """Find the metric that is asked for; None where it is a loss of points."""
+    for asked_for in (loss, metric):
+        name = getattr(asked_for, "__name__", asked_for)
+        if isinstance(name, str) and name.lower() in CALIBRATION_ERRORS:
+            raise LogError(
+                f"{name} has no interval: it is biased upward by noise, and near calibration its "
+                f"influences vanish. Expected a proper score: loss='brier' or loss='log_loss'."
+            )
     if isinstance(truth, list):
         if loss != "f1" or metric is not None:
             raise LogError(

@@ -44,8 +44,18 @@ def words(call: Any, *args: Any, **options: Any) -> str:
 
 NEVER = {
     "bootstrap_oob", "bootstrap_632", "case_bootstrap", "location_shifted", "two_stage", "mcnemar",
-    "cochran_q",
+    "cochran_q", "refit_corrected",
 }  # fmt: skip
+
+
+def test_binned_calibration_errors_have_no_interval() -> None:
+    def ece(truth: Any, prediction: Any, weight: Any) -> float:
+        return float(abs(truth.mean() - prediction.mean()))
+
+    for asked in ({"loss": "ece"}, {"metric": "ece"}, {"metric": ece}):
+        said = words(cvstats.losses, frame(), "y", ["label"], **asked)
+        assert "ece has no interval" in said
+        assert "loss='brier'" in said
 
 
 def test_methods_for_losses_of_points_refuse_a_metric() -> None:
