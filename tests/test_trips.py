@@ -18,7 +18,7 @@ BOUNDS = {
     "compare": (800, 250, 36),
     "dask wald": (1_100, 265, 29),
     "dask compare": (2_100, 335, 33),
-    "summary": (1_560, 360, 43),
+    "summary": (1_350, 370, 42),
     "report": (12_600, 760, 70),
 }
 """Calls, functions and modules; to be lowered whenever they fall."""

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from cvstats.reporting.page import check_path, fragment, report, write_report
-from cvstats.reporting.sentences import Summary, summary
+from cvstats.reporting.sentences import Summaries, Summary, summary
 
-__all__ = ["Summary", "check_path", "fragment", "report", "summary", "write_report"]
+__all__ = ["Summaries", "Summary", "check_path", "fragment", "report", "summary", "write_report"]

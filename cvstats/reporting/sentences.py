@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
@@ -15,13 +15,15 @@ import pandas as pd
 
 from cvstats.core.cautions import Caution, cautions_by_label
 from cvstats.diagnostics import CHECKS, names_a_score
-from cvstats.errors import LogError
+from cvstats.errors import LogError, checked_choice
 from cvstats.facts import LogFacts
 from cvstats.formatting import count_decimals, format_value, printable, result_frame
+from cvstats.intervals import interval_names
 from cvstats.intervals.out_of_source import FIXED_TARGET
 from cvstats.large.frames import later
+from cvstats.log.groups import Groups
 from cvstats.log.log import Losses
-from cvstats.log.read import is_dask_frame
+from cvstats.log.read import is_dask_frame, read
 from cvstats.metrics import METRICS
 from cvstats.options import Missing, check_alpha, whole_number
 from cvstats.reporting.evidence import Evidence
@@ -260,8 +262,49 @@ class Summary:
         return f"{text}<ul>{cautions}</ul>" if cautions else text
 
 
+@dataclass(frozen=True, repr=False)
+class Summaries(Mapping[Hashable, Summary]):
+    """The summaries of the parts of a log, by the labels of a level."""
+
+    by: str
+    parts: Mapping[Hashable, Summary]
+
+    def __getitem__(self, label: Hashable) -> Summary:
+        """Return the summary of a label."""
+        return self.parts[label]
+
+    def __iter__(self) -> Iterator[Hashable]:
+        """Go through the labels."""
+        return iter(self.parts)
+
+    def __len__(self) -> int:
+        """Count the labels."""
+        return len(self.parts)
+
+    def __str__(self) -> str:
+        """Write the summaries below each other, each below its label."""
+        return "\n\n".join(
+            f"{printable(f'{self.by}={label}')}\n{part}" for label, part in self.parts.items()
+        )
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """Write the summaries as HTML, each below its label."""
+        return "".join(
+            f"<h4>{escape(printable(f'{self.by}={label}'))}</h4>{part._repr_html_()}"
+            for label, part in self.parts.items()
+        )
+
+
 def summary(
-    losses: Losses, *, alpha: float = 0.05, seed: int = 0, missing: Missing = "raise"
+    losses: Losses,
+    *,
+    method: str | None = None,
+    alpha: float = 0.05,
+    by: str | None = None,
+    seed: int = 0,
+    missing: Missing = "raise",
 ) -> Any:
     """Summarize a log in at most three sentences: which model is best, by how much, how sure.
 
@@ -273,8 +316,14 @@ def summary(
     ----------
     losses : Series, DataFrame, DataArray or Dataset
         Any loss log.
+    method : str, optional
+        The name of an interval, for the models and for their differences; without it those that
+        `interval` and `compare` choose for this log.
     alpha : float, optional
         One minus the level of intervals and tests.
+    by : str, optional
+        A level (or coordinate): a summary of each of its labels, as if it were a log by itself. Of
+        several metrics each has a summary, also without ``by="metric"``.
     seed : int, optional
         The seed of the draws of ``"max-t"``, for three models or more.
     missing : {"raise", "drop"}, optional
@@ -284,7 +333,8 @@ def summary(
     -------
     Summary
         ``sentences``, ``cautions`` (those that occur, by label) and ``advice``; it prints as
-        a paragraph and is HTML in a notebook. Of a frame of dask it is delayed.
+        a paragraph and is HTML in a notebook. Of a frame of dask it is delayed. With ``by``, a
+        mapping of each label to its summary, which prints them label by label.
 
     Raises
     ------
@@ -325,10 +375,43 @@ def summary(
     """
     check_alpha(alpha)
     whole_number("seed", seed, 0)
+    checked_choice("method", method, (*interval_names(), None))
     if is_dask_frame(losses):
-        ask = partial(summary, alpha=alpha, seed=seed)
-        return later(losses, ask, pairs=True, missing=missing)
-    return summarize_evidence(Evidence(LogFacts(losses, missing), alpha, seed))
+        ask = partial(summary, method=method, alpha=alpha, by=by, seed=seed)
+        return later(losses, ask, pairs=True, levels=(by,), missing=missing)
+    if by is None and len(labels_of_level(losses, "metric")) > 1:
+        by = "metric"
+    if by is None:
+        return summarize_evidence(Evidence(LogFacts(losses, missing), alpha, seed, method))
+    parts = parts_of_log(losses, by)
+    ask = partial(summary, method=method, alpha=alpha, seed=seed, missing=missing)
+    return Summaries(by, {label: ask(part) for label, part in parts})
+
+
+def labels_of_level(losses: Any, name: str) -> list[Hashable]:
+    """List the labels of an index level, or of a coordinate along the evaluations."""
+    index = getattr(losses, "index", None)
+    if isinstance(index, pd.Index) and name in index.names:
+        return list(index.unique(name))
+    coordinate = getattr(losses, "coords", {}).get(name)
+    if coordinate is None or coordinate.ndim != 1:
+        return []
+    return list(pd.unique(coordinate.to_numpy()))
+
+
+def parts_of_log(losses: Any, by: str) -> Iterator[tuple[Hashable, Any]]:
+    """Go through the parts of a log for each label of a level, in its own container."""
+    whole = read(losses, by=by)  # refuses what has no such level, or a metric that it cuts
+    labels = labels_of_level(losses, by)
+    if not labels:  # moments
+        groups = Groups(whole, by)
+        yield from zip(groups.labels, groups.parts(), strict=True)
+    for label in labels:
+        if isinstance(losses, pd.Series | pd.DataFrame):
+            yield label, losses[losses.index.get_level_values(by) == label]
+        else:
+            (dim,) = losses[by].dims
+            yield label, losses.isel({dim: np.flatnonzero(losses[by].to_numpy() == label)})
 
 
 def summarize_evidence(evidence: Evidence) -> Summary:

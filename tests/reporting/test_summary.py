@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,7 +16,7 @@ from cvstats.errors import LogError
 from cvstats.facts import LogFacts
 from cvstats.reporting import Summary
 from cvstats.reporting.page import list_facts
-from cvstats.reporting.sentences import describe_basis, list_names, scale_of
+from cvstats.reporting.sentences import describe_basis, list_names, p_words, scale_of
 
 
 def pairs(shift=0.3, n=200, noise=0.3, models=2, levels=("fold", "point"), **attrs):
@@ -473,3 +475,64 @@ def test_the_command_prints_the_sentences(tmp_path, capsys):
     assert cli.main(["compare", str(file), "--format", "csv"]) == 0
     assert capsys.readouterr().out.startswith("model,other")
     assert isinstance(pairs().cvci.summary(), Summary)
+
+
+@pytest.mark.parametrize("method", ["wald", "corrected_t", "cv_t", "naive"])
+def test_a_method_by_name_gives_both_the_intervals_and_the_comparison(method):
+    losses = pairs(0.06)
+    words = losses.cvci.summary(method=method).sentences
+    row = cvstats.compare(losses, method=method).iloc[0]
+    assert f"95% interval {-row['upper']:.3f} to {-row['lower']:.3f}".replace("-", "−") in words[0]
+    assert p_words(row["p_value"], 0.05) in words[0]
+    own = cvstats.interval(losses["m0"], method=method).iloc[0]
+    limits = re.search(r"\(95% interval ([\d.]+) to ([\d.]+)\), measured", " ".join(words)).groups()
+    assert np.allclose(
+        [float(limit) for limit in limits],
+        own[["lower", "upper"]].to_numpy(dtype=float),
+        atol=0.006,
+    )
+    with pytest.raises(LogError, match="method='wlad'"):
+        losses.cvci.summary(method="wlad")
+
+
+def test_each_label_of_a_level_has_a_summary():
+    losses = pairs(levels=("source", "fold", "point"), n=400)
+    losses = losses.rename_axis(["hospital", "fold", "point"])
+    found = losses.cvci.summary(by="hospital")
+    assert list(found) == list(range(20))
+    assert len(found) == 20
+    alone = losses.xs(3, level="hospital", drop_level=False)
+    assert str(found[3]) == str(alone.cvci.summary())
+    assert f"hospital=3\n{found[3]}\n\nhospital=4\n" in str(found)
+    assert "<h4>hospital=3</h4><p>" in found._repr_html_()
+    array = (
+        losses.droplevel("hospital").to_xarray().to_dataarray("model").stack(row=["fold", "point"])
+    )
+    array = array.dropna("row").reset_index("row")
+    place = losses.reset_index().set_index(["fold", "point"])["hospital"]
+    at = pd.MultiIndex.from_arrays([array["fold"].to_numpy(), array["point"].to_numpy()])
+    array = array.assign_coords(hospital=("row", place.loc[at].to_numpy()))
+    assert str(array.cvci.summary(by="hospital")[3]) == str(found[3])
+    moments = cvstats.Moments.of_log(losses, by="hospital", pairs=True)
+    assert moments.summary(by="hospital")[3].sentences == found[3].sentences
+    with pytest.raises(LogError, match="no level 'hopsital'"):
+        losses.cvci.summary(by="hopsital")
+
+
+def test_several_metrics_are_summarized_one_by_one():
+    rng = np.random.default_rng(0)
+    index = pd.MultiIndex.from_arrays([np.arange(200) % 5, range(200)], names=["fold", "point"])
+    truth = rng.integers(0, 2, 200)
+    preds = pd.DataFrame({"y": truth}, index)
+    for name, gap in (("a", 0.5), ("b", 0.2)):
+        preds[name] = np.clip(0.5 + gap * (truth - 0.5) + rng.normal(0, 0.2, 200), 0, 1)
+    ask = {"truth": "y", "prediction": ["a", "b"], "folds": "pool"}
+    log = cvstats.losses(preds, loss=["auc", "f1", "brier"], threshold=0.5, **ask)
+    found = log.cvci.summary()
+    assert list(found) == ["auc", "f1", "brier"]
+    assert str(found) == str(log.cvci.summary(by="metric"))
+    with pytest.raises(LogError, match="by='fold' cuts the cells"):
+        cvstats.losses(preds, loss="auc", **ask).cvci.summary(by="fold")
+    alone = cvstats.losses(preds, loss="auc", **ask).cvci.summary()
+    assert found["auc"].sentences == alone.sentences
+    assert "a is better than b: its Brier score is lower by" in found["brier"].sentences[0]
