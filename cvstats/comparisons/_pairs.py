@@ -23,6 +23,7 @@ from cvstats.intervals import find_method, interval_names
 from cvstats.intervals._limits import BOUNDED, PROPORTIONS
 from cvstats.intervals._method import RELATIVE_STABILITY, WeighGroups
 from cvstats.intervals._recommend import recommend_method, recommend_options
+from cvstats.intervals.refit_corrected import shows_refits
 from cvstats.large.lazy import ReadsLosses, compare_lazily, has_lazy_losses
 from cvstats.log.align import aligned, same_facts
 from cvstats.log.gaps import answer_cells, dropped
@@ -312,8 +313,10 @@ def levels_of_options(method: str | None, options: Mapping[str, Any]) -> tuple[s
 
 def reads_lazy_losses(method: str | None, options: Mapping[str, Any], log: Log) -> bool:
     """Whether the method by which to compare needs all lazy losses of a carried cell at once."""
-    if method is None:  # of the default ones two ways alone may
-        method, options = "clustered", recommend_options(log)
+    if method is None:
+        if log.lazy is not None and log.lazy.known_later:
+            return False
+        method, options = default_difference(log), recommend_options(log)
     return method in interval_names() and find_method(method).reads_lazy_losses(options, log)
 
 
@@ -332,12 +335,24 @@ def default_method(log: Log) -> str:
     return method if find_method(method).for_differences else "bootstrap_oob"
 
 
+def default_difference(log: Log) -> str:
+    """Name the interval for differences of models: of refitted ones, by what repetitions show."""
+    method = default_method(log)
+    return "refit_corrected" if method == "wald" and shows_refits(log) else method
+
+
 def difference_interval(
-    log: Log, differences: Differences, method: str | None, options: Mapping[str, Any], alpha: float
+    log: Log,
+    differences: Differences,
+    method: str | None,
+    options: Mapping[str, Any],
+    alpha: float,
+    default: Callable[[Log], str] = default_difference,
 ) -> Result:
     """Compute the interval of differences on which a comparison is based.
 
     Of ``"tango"``, whose limits are put in later, it is the one for the points of this design.
+    ``default`` names the one that is used where ``method`` is None.
 
     Raises
     ------
@@ -348,7 +363,7 @@ def difference_interval(
     grouped = log.design.by is not None
     if grouped and (method in (UNION, "tango") or not log.in_memory or log.zero_one().any()):
         raise DifferentGroups("counts and limits of each model are of one group at a time.")
-    chosen = default_method(log) if method is None else method
+    chosen = default(log) if method is None else method
     if method is None:
         if grouped and log.crossed:
             raise DifferentGroups("two levels are taken for one group at a time.")

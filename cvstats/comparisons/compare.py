@@ -100,9 +100,10 @@ def compare(
     method : str, optional
         The interval that gives the standard error and the distribution of the statistic.
         Without it what `interval` chooses for this log (``"bootstrap_oob"`` if that has no
-        differences): groups are respected, see there. ``"union"`` takes no interval of the
-        difference but one of each model, at level ``1 - alpha / 2``, and subtracts their limits:
-        ``[L1 - U2, U1 - L2]``. ``"tango"`` gives the score test and limits for losses of 0 and 1
+        differences): groups are respected, see there. Where that is `wald` and the
+        cross-validation was repeated with other folds, `refit_corrected`. ``"union"`` takes no
+        interval of the difference but one of each model, at level ``1 - alpha / 2``, and subtracts
+        their limits: ``[L1 - U2, U1 - L2]``. ``"tango"`` gives the score test and limits for losses of 0 and 1
         of one test set or of folds.
     options : mapping, optional
         Options of that method by name, such as ``{"variance": "within-fold"}`` for `wald`,
@@ -176,11 +177,13 @@ def compare(
     one-sided test has asymptotically the level alpha where the errors are equal, and a smaller
     one where the model is worse.
 
-    From three repetitions on, ``caution`` says ``unstable difference`` where the means of the
-    repetitions differ (standard deviation) by more than 0.3 of the standard error; so it does
-    for a log with each point replaced that is in memory, where such an exchange changes the
-    difference as much. A log without the label may still be unstable, and a single partition
-    shows nothing. `corrected_t` and `nested_cv` do not ask for the condition, nor does
+    Repeated cross-validation shows how much of the variance is missing, and `refit_corrected`
+    adds it. With ``method="wald"``, ``caution`` says ``unstable difference`` where that is a large
+    share (of moments: where the means of three repetitions or more differ, in standard
+    deviations, by more than 0.3 of the standard error); of one partition of 100 points or more
+    where the models are so much alike that it may be; and for a log with each point replaced that
+    is in memory, where such an exchange changes the difference as much. A log without the label
+    may still be unstable. `corrected_t` and `nested_cv` do not need the condition, nor does
     ``"union"``, which holds wherever both intervals of one model do; but it ignores that the
     losses are paired, and is many times wider where the models are alike.
 
@@ -234,10 +237,10 @@ def compare(
     >>> losses = cvstats.losses(log, prediction=["ridge", "random_forest", "gradient_boosting"])
     >>> table = losses.cvci.compare(reference="ridge")
     >>> table[["difference", "lower", "upper", "p_adjusted"]].round(3)
-                             difference   lower    upper  p_adjusted
+                             difference    lower    upper  p_adjusted
     model             other
-    random_forest     ridge     181.842 -21.046  384.729       0.158
-    gradient_boosting ridge     143.377 -56.530  343.284       0.160
+    random_forest     ridge     181.842  -69.026  432.709       0.311
+    gradient_boosting ridge     143.377 -119.401  406.155       0.311
     """
     given = check_method_options(method, options)
     looked_at = None

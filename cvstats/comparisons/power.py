@@ -17,6 +17,7 @@ from cvstats.comparisons._pairs import (
     average_repetitions,
     check_method_options,
     compare_pairs,
+    default_method,
     degrees_of_freedom,
     difference_interval,
     group_residuals,
@@ -247,7 +248,7 @@ def power(
         )
 
     def run(log: Log, differences: Differences) -> Result:
-        base = difference_interval(log, differences, method, given, alpha)
+        base = difference_interval(log, differences, method, given, alpha, default_method)
         if not has_standard_errors(base):
             raise LogError(
                 f"power needs a standard error, and {base.method} with these options has none. "

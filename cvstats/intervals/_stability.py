@@ -16,9 +16,11 @@ from cvstats.core.design import Design
 from cvstats.core.folds import (
     count_folds_by_group,
     covers_all_points,
+    fold_levels,
     is_resampled,
     repetition_level,
 )
+from cvstats.core.refits import Partitions, measure_refits
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.log.groups import DifferentGroups, ask_groups
 from cvstats.log.log import Log
@@ -71,10 +73,38 @@ def is_repeated(design: Design) -> bool:
 def find_unstable(log: Log, losses: Columns | None) -> MaskArray | None:
     """Find the differences that the log shows to be unstable; None where it shows nothing."""
     if repeats_folds(log):
+        if log.cells is None and {"fold", "point"} <= set(log.design.levels):
+            return refits_matter(log, losses)
         return repetition_ratio(log.moments(repetition_level(log.design), losses)) > LARGEST_RATIO
     if {"sample", "fold", "point"} <= set(log.design.levels) and log.in_memory:
         return exchange_ratio(log, losses) > LARGEST_CHANGE
     return None
+
+
+def refits_matter(log: Log, losses: Columns | None) -> MaskArray:
+    """Find the differences to whose variance the refits of repetitions add a large share."""
+    if log.design.by is not None:
+        raise DifferentGroups("points are compared over the repetitions of one group at a time.")
+    cut = read_partitions(log.design)
+    here = slice(None) if log.design.present is None else log.design.present
+    found = np.zeros((losses or log.panels).width, dtype=bool)
+    for j, column in enumerate(log.columns(losses)):
+        if column is not None:
+            found[j] = measure_refits(column[here] - column[here][0], cut).matters
+    return found
+
+
+def read_partitions(design: Design) -> Partitions:
+    """Read the repetition, fold and point of each evaluation."""
+    here = slice(None) if design.present is None else design.present
+
+    def number(names: tuple[str, ...]) -> IntArray:
+        table = design.cell_table(names)
+        cells = design.cells(table.by, 0, design.size)[here]
+        return np.unique(cells, return_inverse=True)[1].reshape(-1)
+
+    point = np.unique(design.point_numbers()[here], return_inverse=True)[1].reshape(-1)
+    return Partitions(number(repetition_level(design)), number(fold_levels(design)), point)
 
 
 def repetition_ratio(repetitions: Moments) -> FloatArray:

@@ -667,7 +667,7 @@ def bootstrap_632(
     model
     1-nn      0.499       0.0       0.511           0.499
     >>> print(result.attrs["cautions"]["bounded"])
-    The standard error, or the overfitting rate, was put at the end of its possible range. ...
+    The standard error, or the overfitting rate, was set to the end of its possible ...
     """
     # Weigh apparent and out-of-bag error; the standard error is that of Err1, in proportion.
     #

@@ -279,7 +279,7 @@ def clustered(
     model
     naive_bayes     0.175  0.157  0.193  0.008  11.0  few clusters
     >>> print(result.attrs["cautions"]["few clusters"])
-    There are fewer than 30 clusters: the interval may be too narrow, ... Collect more clusters...
+    There are fewer than 30 clusters, so the interval may be too narrow, especially if ...
 
     Twenty points under four seeds, of which one is unlucky:
 

@@ -7,7 +7,7 @@ import numpy as np
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences
 from cvstats.core.design import Design
-from cvstats.core.folds import count_folds, fold_levels, repetition_level
+from cvstats.core.folds import count_folds
 from cvstats.core.refits import (
     NEARLY_ALIKE,
     Partitions,
@@ -16,10 +16,11 @@ from cvstats.core.refits import (
     widen_one_partition,
 )
 from cvstats.core.results import Result, interval
-from cvstats.core.types import FloatArray, IntArray
+from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.intervals._method import BAYLE, IntervalMethod
 from cvstats.intervals._requirements import several_folds
+from cvstats.intervals._stability import read_partitions
 from cvstats.log.log import Log
 from cvstats.options import Missing
 
@@ -36,9 +37,50 @@ def named_points_in_folds(design: Design) -> str | None:
     return None
 
 
+NEEDS = "differences of models in K-fold cross-validation, best repeated with other partitions"
+
+
+def find_problem(log: Log) -> str | None:
+    """Say why a log does not show what refits add to the variance of one column."""
+    if not log.design.has("repetition"):
+        return (
+            "the log has one repetition. Expected two or more with different folds "
+            "(cvstats.plans.k_fold with repetitions=), or the losses of two models: "
+            "losses.cvci.compare(method='refit_corrected')."
+        )
+    if read_partitions(log.design).are_equal():
+        return (
+            f"all {log.design.number('repetition'):,} repetitions divide the points into the same "
+            f"folds, which does not show how much the models depend on the training points. Repeat "
+            f"the cross-validation with other folds, as cvstats.plans.k_fold does, or use wald."
+        )
+    return None
+
+
+def shows_refits(log: Log) -> bool:
+    """Whether repeated cross-validation of refitted models shows how much they share.
+
+    Its losses have to be at hand, and two repetitions to divide the points differently.
+    """
+    design = log.design
+    if (
+        log.cells is not None
+        or log.fixed_sources  # nothing was trained on the tasks of a benchmark
+        or design.metric
+        or design.scores
+        or not design.has("repetition")
+        or named_points_in_folds(design) is not None
+    ):
+        return False
+    if "equal partitions" not in design.facts:
+        design.facts["equal partitions"] = read_partitions(design).are_equal()
+    return not design.facts["equal partitions"]
+
+
 @IntervalMethod(
     requires=named_points_in_folds,
-    needs="differences of models in K-fold cross-validation, best repeated with other partitions",
+    of_losses=find_problem,
+    needs=NEEDS,
     target="average difference of the test errors of the models trained in this cross-validation",
     guarantee="approximate: accounts for points that train each other's models to second order; "
     "conservative for models with randomness of their own",
@@ -135,12 +177,9 @@ def refit_corrected(
     here = slice(None) if design.present is None else design.present
     cut = read_partitions(design)
     repetitions, width = cut.n_repetitions, log.values.width
-    if repetitions > 1 and cut.are_equal():
-        raise LogError(
-            f"all {repetitions:,} repetitions divide the points into the same folds, which does "
-            f"not show how much the models depend on the training points. Repeat the "
-            f"cross-validation with other folds, or use method='wald'."
-        )
+    pairs = log.differences if repetitions == 1 else None
+    if not isinstance(pairs, Differences) and (words := find_problem(log)) is not None:
+        raise LogError(f"refit_corrected needs {NEEDS}; {words}")
     mean, variance, origin = np.full((3, width), np.nan)
     df = np.full(width, np.inf)
     for j, column in enumerate(log.columns()):
@@ -148,13 +187,13 @@ def refit_corrected(
             continue
         values = column[here]
         origin[j] = values[0]
-        if repetitions > 1:
+        if isinstance(pairs, Differences):
+            mean[j] = (values - values[0]).mean()
+            se, df[j] = one_partition(log, pairs, j, values, cut, alpha)
+            variance[j] = se**2
+        else:
             found = measure_refits(values - values[0], cut)
             mean[j], variance[j] = found.mean, found.total
-        else:
-            mean[j] = (values - values[0]).mean()
-            se, df[j] = one_partition(log, j, values, cut, alpha)
-            variance[j] = se**2
     n_points = cut.n_points
     counts = {
         "n_points": n_points, "n_folds": count_folds(design), "n_repetitions": repetitions,
@@ -167,33 +206,14 @@ def refit_corrected(
     )  # fmt: skip
 
 
-def read_partitions(design: Design) -> Partitions:
-    """Read the repetition, fold and point of each evaluation."""
-    here = slice(None) if design.present is None else design.present
-
-    def number(names: tuple[str, ...]) -> IntArray:
-        table = design.cell_table(names)
-        cells = design.cells(table.by, 0, design.size)[here]
-        return np.unique(cells, return_inverse=True)[1].reshape(-1)
-
-    point = np.unique(design.point_numbers()[here], return_inverse=True)[1].reshape(-1)
-    return Partitions(number(repetition_level(design)), number(fold_levels(design)), point)
-
-
 def one_partition(
-    log: Log, j: int, values: FloatArray, cut: Partitions, alpha: float
+    log: Log, pairs: Differences, j: int, values: FloatArray, cut: Partitions, alpha: float
 ) -> tuple[float, float]:
     """Compute standard error and degrees of freedom of a difference from one partition."""
-    if not isinstance(log.differences, Differences):
-        raise LogError(
-            "refit_corrected needs two or more repetitions with different folds, or the losses of "
-            "two models, as in losses.cvci.compare(method='refit_corrected'). This log has one "
-            "repetition. Repeat the cross-validation, or use wald."
-        )
     here = slice(None) if log.design.present is None else log.design.present
     one, two = (
         log.panels.column(int(side[j]), 0, log.design.size)[here]
-        for side in (log.differences.left, log.differences.right)
+        for side in (pairs.left, pairs.right)
     )
     if measure_likeness(one, two) < NEARLY_ALIKE:
         return widen_one_partition(values - values[0], cut.fold, alpha)

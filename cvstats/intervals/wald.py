@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Moments
+from cvstats.core.columns import Differences
 from cvstats.core.folds import (
     count_folds_by_group,
     fold_levels,
     repetition_level,
 )
+from cvstats.core.refits import ALIKE
 from cvstats.core.results import Result, flag, rescale_limits
 from cvstats.core.results import interval as symmetric_interval
 from cvstats.core.types import FloatArray
@@ -31,6 +34,14 @@ from cvstats.options import Alternative, Missing
 
 DISAGREEMENT = 1 / 2
 """Standard errors by which the means of repetitions may differ where a learner is stable."""
+
+
+ENOUGH_TO_TELL = 100
+"""With fewer points one partition finds nearly all models alike, also those that are not."""
+
+
+CLEAR = 4.0
+"""So many standard errors from zero a difference is clear, also with twice the variance."""
 
 
 @IntervalMethod(
@@ -185,6 +196,12 @@ def wald(
         variances = variance_of_splits(cells, repeated, variance, fold_weights)
     if not is_difference(log) and not log.fixed_sources:
         caution = caution | flag(Caution.UNSTABLE, measure_disagreement(splits) > DISAGREEMENT)
+    if isinstance(log.differences, Differences) and not (log.fixed_sources or log.design.metric):
+        each = splits.average(variances)
+        alike = (find_alike(log, log.differences, each) < ALIKE) & (each > 0)
+        alike &= (cells.origin + estimate) ** 2 <= CLEAR**2 * each
+        once = (splits.number() == 1) & (n_folds > 1) & (n_points >= ENOUGH_TO_TELL)
+        caution = caution | flag(Caution.UNSTABLE_DIFFERENCE, alike & once)
     result = symmetric_interval(
         "wald", estimate, splits.average(variances), origin=cells.origin, alpha=alpha,
         alternative=alternative,
@@ -202,6 +219,19 @@ def wald(
     if log.differences is None and scale == "identity":
         return flag_few_errors(result, cells.zero_one())
     return rescale_limits(result, scale)
+
+
+def find_alike(log: Log, differences: Differences, variance: FloatArray) -> FloatArray:
+    """Divide the variance of differences by the mean squared losses of a point; see `core.refits`.
+
+    ``variance`` is that of the mean difference. A small ratio means models so much alike that one
+    partition is not enough to compare them.
+    """
+    losses = replace(log, differences=None).moments(())
+    squares = losses.m2 / losses.count[:, None] + losses.location**2
+    both = squares[:, differences.left] + squares[:, differences.right]
+    n = losses.count[:, None] / log.design.number("repetition")
+    return n**2 * variance / np.where(both > 0, both, np.inf)
 
 
 def refuse_scale(log: Log, scale: str, interval: str) -> None:

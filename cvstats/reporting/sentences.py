@@ -368,10 +368,10 @@ def summary(
     >>> losses = cvstats.losses(log, prediction=["ridge", "random_forest"])
     >>> losses.cvci.summary()
     ridge has a lower mean squared error than random_forest, but its advantage of 182 is not
-    statistically significant (95% interval −21 to 385, p = 0.079). The mean squared error
-    of ridge is 3,006 (95% interval 2,640 to 3,372), measured on 442 points in 10
-    repetitions of 10-fold cross-validation. The intervals are for the average test error of
-    the models trained in this cross-validation; they would narrow with more test points.
+    statistically significant (95% interval −69 to 433, p = 0.16). The mean squared error of
+    ridge is 3,006 (95% interval 2,640 to 3,372), measured on 442 points in 10 repetitions
+    of 10-fold cross-validation. The intervals are for the average test error of the models
+    trained in this cross-validation; they would narrow with more test points.
     """
     check_alpha(alpha)
     whole_number("seed", seed, 0)

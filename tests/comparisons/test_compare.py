@@ -568,7 +568,8 @@ def test_methods_have_the_signature_of_their_function(name):
 @pytest.mark.parametrize(
     ("name", "expected"),
     {
-        "wald": "wald", "holdout": "holdout", "corrected_t": "wald", "five_by_two": "wald",
+        "wald": "wald", "holdout": "holdout", "corrected_t": "refit_corrected",
+        "five_by_two": "refit_corrected",
         "out_of_source": "out_of_source", "conservative_z": "conservative_z",
         "nested_cv": "nested_cv", "replace_one": "replace_one", "bootstrap_oob": "bootstrap_oob",
     }.items(),

@@ -18,6 +18,7 @@ from sklearn.linear_model import LinearRegression
 
 import cvstats
 from cvstats.comparisons._pairs import read_pairs
+from cvstats.core.refits import Partitions, measure_refits
 from cvstats.intervals._stability import exchange_ratio
 
 ROOT = Path(__file__).parents[2]
@@ -63,8 +64,8 @@ ROADS = {
     "dask": lambda log: as_array(log).chunk(model=1, point=30),
     "Moments": lambda log: cvstats.Moments.of_log(log, pairs=True),
 }
-COMPARISONS = {"compare": {}, "equivalence": {"margin": 0.1}, "power": {"effect": 0.1},
-               "rope": {"margin": 0.1}}  # fmt: skip
+COMPARISONS = {"compare": {"method": "wald"}, "equivalence": {"margin": 0.1, "method": "wald"},
+               "power": {"effect": 0.1, "method": "wald"}, "rope": {"margin": 0.1}}  # fmt: skip
 
 
 # --- where it is said ---------------------------------------------------------------------------
@@ -86,19 +87,48 @@ def test_every_comparison_says_so_on_every_road(name, road):
         assert [LABEL in label for label in labels] == [labelled]
 
 
-def test_the_label_is_that_of_the_ratio():
+def test_the_label_is_that_of_the_refits_and_of_moments_that_of_the_ratio():
+    seen = set()
     for seed in range(12):
-        log = predict_mean(0.15, seed=seed)[PAIR]
-        assert (LABEL in log.cvci.compare()["caution"].item()) == (ratio_by_hand(log) > 0.3)
+        log = predict_mean(0.15 if seed % 2 else 0.5, seed=seed)[PAIR]
+        fold = log.index.get_level_values("repetition") * 10 + log.index.get_level_values("fold")
+        rows = (log.index.get_level_values(name) for name in ("repetition", "point"))
+        repetition, point = (row.to_numpy() for row in rows)
+        cut = Partitions(repetition, fold.to_numpy(), point)
+        matters = measure_refits((log["zero"] - log["mean"]).to_numpy(), cut).matters
+        assert (LABEL in log.cvci.compare(method="wald")["caution"].item()) == matters
+        sums = cvstats.Moments.of_log(log, pairs=True).compare()["caution"].item()
+        assert (LABEL in sums) == (ratio_by_hand(log) > 0.3)
+        seen.add(matters)
+    assert seen == {True, False}
+
+
+def test_the_default_accounts_for_it():
+    table = NULL[PAIR].cvci.compare()
+    assert table.attrs["interval_method"] == "refit_corrected"
+    assert LABEL not in table["caution"].item()
+    assert table["se"].item() > 1.2 * NULL[PAIR].cvci.compare(method="wald")["se"].item()
+
+
+def test_one_partition_of_models_that_are_nearly_alike():
+    once = NULL[PAIR].xs(0, level="repetition")
+    d, squares = once["zero"] - once["mean"], (once**2).mean().sum()
+    for log, labelled in ((once, True), (once.assign(mean=10 * once["mean"]), False)):
+        d, squares = log["zero"] - log["mean"], (log**2).mean().sum()
+        assert (len(d) * d.var(ddof=0) / squares < 10) == labelled
+        for road in ("frame", "array", "Moments"):
+            losses = ROADS[road](log)
+            table = losses.compare() if road == "Moments" else losses.cvci.compare()
+            assert (LABEL in np.ravel(cvstats.cautions(table))[0]) == labelled
 
 
 def test_the_sentence_leads_to_methods_that_do_not_need_it():
-    words = NULL[PAIR].cvci.compare().attrs["cautions"][LABEL]
+    words = NULL[PAIR].cvci.compare(method="wald").attrs["cautions"][LABEL]
     assert (
         "an interval that treats points as the sampling unit, such as wald's, may be far too narrow"
         in words
     )
-    assert "corrected_t or nested_cv" in words
+    assert "compare(method='refit_corrected')" in words
 
 
 def test_cells_are_judged_one_by_one():
@@ -169,7 +199,7 @@ def test_rounding_is_not_instability():
     rng = np.random.default_rng(2)
     noise = 1 + 1e-16 * rng.integers(-2, 3, size=len(NULL))
     log = NULL[["zero"]].assign(twin=NULL["zero"] * noise) + 1e3
-    caution = log.cvci.compare()["caution"].item()
+    caution = log.cvci.compare(method="wald")["caution"].item()
     assert "zero variance" in caution
     assert LABEL not in caution
     same = NULL[["zero", "copy"]]
@@ -184,6 +214,7 @@ def test_rounding_is_not_instability():
 @pytest.mark.parametrize("name", ["compare", "equivalence", "power"])
 def test_an_interval_of_differences_does_not_promise_what_one_of_a_model_does(name):
     attrs = getattr(REAL[PAIR].cvci, name)(**COMPARISONS[name]).attrs
+    assert attrs["interval_method"] == "wald"
     assert CONDITION in attrs["guarantee"]
     assert "both models approach one limit" in attrs["guarantee"]
     assert "the stability of each learner is not enough" in attrs["guarantee"]
