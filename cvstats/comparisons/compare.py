@@ -103,8 +103,8 @@ def compare(
         differences): groups are respected, see there. Where that is `wald` and the
         cross-validation was repeated with other folds, `refit_corrected`. ``"union"`` takes no
         interval of the difference but one of each model, at level ``1 - alpha / 2``, and subtracts
-        their limits: ``[L1 - U2, U1 - L2]``. ``"tango"`` gives the score test and limits for losses of 0 and 1
-        of one test set or of folds.
+        their limits: ``[L1 - U2, U1 - L2]``. ``"tango"`` gives the score test and limits for
+        losses of 0 and 1 of one test set or of folds.
     options : mapping, optional
         Options of that method by name, such as ``{"variance": "within-fold"}`` for `wald`,
         ``{"train_size": 90}`` for `corrected_t` or ``{"test": "f"}`` for `five_by_two`. For

@@ -867,7 +867,7 @@ def compare_lazily(
     return map_method(
         log, run, partial(label, names), asked=asked,
         pairs=as_pairs(*np.triu_indices(len(log.labels.models), 1)) if every else asked,
-        example=example, reads_losses=reads_losses is not None and reads_losses(log),
+        example=example, reads_losses=reads_losses,
     )  # fmt: skip
 
 
