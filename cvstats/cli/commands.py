@@ -131,6 +131,8 @@ FORMAT = Annotated[Format, Parameter(help="How to print.")]
 FILES = "A log, or predictions with --loss."
 MORE = "Files of further models on the same evaluations: FILE, or NAME=FILE."
 OPTIONS: dict[str, str] = {
+    "points": "Whether points of one name in several sources are the same ones (crossed) or "
+    "numbered anew in each of them (nested).",
     "method": "The method of the interval; see cvstats methods FILE.",
     "by": "Print an interval for each label of this level, such as source.",
     "reference": "The model to compare the others with; by default all pairs are compared.",
@@ -198,7 +200,7 @@ def from_signature(
 # --- commands -------------------------------------------------------------------------------------
 
 
-@from_signature(recommend.interval, "method", "by", "alpha", "missing")
+@from_signature(recommend.interval, "method", "points", "by", "alpha", "missing")
 def interval(
     files: list[Path], reading: Any, format: Format, *, by: str | None, missing: Missing,
     **options: Any,
@@ -241,8 +243,9 @@ def show_result(result: Any, format: Format, facts: list[str]) -> None:
 
 
 @from_signature(
-    compare_models, "reference", "method", "alternative", "adjust", "alpha", "seed", "missing"
-)
+    compare_models,
+    "reference", "method", "points", "alternative", "adjust", "alpha", "seed", "missing",
+)  # fmt: skip
 def compare(
     files: list[Path], reading: Any, format: Format, *, adjust: str, seed: int, missing: Missing,
     **options: Any,
