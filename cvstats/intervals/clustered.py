@@ -673,7 +673,7 @@ def compute_long_run(ways: TwoWays) -> LongRun | None:
     zero = np.zeros(sums.shape[1])
     series = MeansByTime(zero, zero, lambda columns: sums[:, columns], n)
     weights = choose_weights(n, None, None, None)
-    gamma, variance = measure_series(series, 1, weights)
+    gamma, variance = measure_series(series, np.arange(2), weights)
     alike = is_persistent(gamma, n, weights.cosines)
     flags = np.where(alike, np.int64(Caution.STRONG_DEPENDENCE), np.int64(0))
     flags |= np.int64(Caution(0) if regular else Caution.GAPS_IN_TIME)

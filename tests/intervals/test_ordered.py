@@ -15,6 +15,7 @@ from rows import only_row
 from scipy import stats
 
 import cvstats
+from cvstats.core.cautions import Caution
 from cvstats.core.design import Design, Level
 from cvstats.errors import LogError
 from cvstats.log.checks import find_odd_time, is_regular, order_times
@@ -475,3 +476,20 @@ def test_logs_without_time():
     nested = pd.concat({0: losses, 1: losses}, names=["outer"])
     with pytest.raises(LogError, match="nested cross-validation log"):
         nested.cvci.ordered()
+
+
+@pytest.mark.parametrize("season", [7, 12])
+@pytest.mark.parametrize(("estimator", "horizon"), [(None, None), ("newey-west", None), (None, 2)])
+def test_losses_that_come_back_after_a_season_are_labelled(season, estimator, horizon):
+    """Such intervals cover .36 to .82; an autoregression of neighbours is within reach."""
+    rng = np.random.default_rng(season)
+    times, runs = 400, 100
+    seasonal, plain = rng.normal(size=(2, times + 600, runs))
+    for t in range(season, times + 600):
+        seasonal[t] += 0.7 * seasonal[t - season]
+        plain[t] += 0.3 * plain[t - 1] * (horizon is None)
+    for noise, share in ((seasonal, 0.99), (plain, 0.05)):
+        log = xr.DataArray(noise[600:], dims=("point", "run"), coords={"point": np.arange(times)})
+        found = cvstats.ordered(log, estimator=estimator, horizon=horizon)["caution"].to_numpy()
+        told = ((found & Caution.STRONG_DEPENDENCE) != 0).mean()
+        assert told >= share if noise is seasonal else told <= share
