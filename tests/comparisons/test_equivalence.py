@@ -146,3 +146,16 @@ def test_the_results_say_what_they_are():
     ours = FRAME.cvci.rope(margin=1)
     assert "s10994-015-5486-z" in ours.attrs["reference"]
     assert ours.attrs["guarantee"].startswith("heuristic")
+
+
+def test_size_at_the_margin_that_the_documentation_names():
+    """65 points, a margin of .04: only models that always agree are equivalent, (1 - .04)^65."""
+    wrong = np.arange(65)[:, None] < np.arange(6)
+    log = xr.DataArray(
+        np.stack([wrong, np.zeros_like(wrong)]).astype(float), dims=("model", "point", "cell"),
+        coords={"model": ["a", "b"], "point": np.arange(65)},
+    )  # fmt: skip
+    equivalent = cvstats.equivalence(log, margin=0.04)["equivalent"].to_numpy().ravel()
+    size = stats.binom.pmf(np.arange(6), 65, 0.04)[equivalent.astype(bool)].sum()
+    assert round(float(size), 4) == 0.0704
+    assert ".0704" in str(cvstats.equivalence.__doc__)
