@@ -347,7 +347,7 @@ def summary(
     All pairs of models are compared, however many there are, by ``compare(adjust="max-t")``: the
     best model has the smallest mean loss, a model is significantly worse if some other one is
     better by these limits, and the others are tied. If the models are equally good, some of them
-    is called worse in at most alpha of logs. Limits and p-values are adjusted by Šidák's method,
+    is called worse in about alpha of logs. Limits and p-values are adjusted by Šidák's method,
     and the sentence says so, if the standard errors share no covariance, if few discordant points
     decide between models whose losses are 0 and 1, in several cells, and of more than 200 models.
 
