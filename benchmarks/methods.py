@@ -220,6 +220,18 @@ def plain_corrected_t(losses: pd.Series) -> Limits:
     return around(means.mean(), np.sqrt((1 / len(means) + ratio) * means.var()), len(means) - 1)
 
 
+def plain_refit_corrected(losses: pd.Series) -> Limits:
+    n, r = losses.groupby(level="repetition").size().iloc[0], losses.index.unique("repetition").size
+    residual = losses - losses.groupby(level="point").transform("mean")
+    folds = residual.groupby(level=["repetition", "fold"])
+    share = (folds.size() ** 2).groupby(level="repetition").sum().mean() / n**2
+    refits = (residual**2).sum() / (r - 1) / n**2
+    mutual = ((folds.sum() ** 2).sum() - (residual**2).sum()) * r / (r - 1) ** 2 / n**2
+    added = np.clip(mutual + refits * np.sqrt(2 * share / r), 0, refits) / share
+    parts = losses.groupby(level="repetition").agg(lambda part: part.var(ddof=0) / len(part))
+    return around(losses.mean(), np.sqrt(parts.mean() + added))
+
+
 def plain_conservative_z(losses: pd.Series) -> Limits:
     splits = losses.groupby(level=["sample", "repetition"]).mean()
     means = splits.groupby(level="sample").mean().sort_index()
@@ -375,6 +387,7 @@ METHODS: dict[str, tuple[Callable[[Size], pd.Series], Callable[[pd.Series], Limi
     "conservative_z": (halves, plain_conservative_z),
     "five_by_two": (partial(folds, k=2, repetitions=5), plain_five_by_two),
     "nested_cv": (nested, plain_nested_cv),
+    "refit_corrected": (partial(folds, repetitions=5), plain_refit_corrected),
     "replace_one": (replaced, plain_replace_one),
     "out_of_source": (sources, plain_out_of_source),
     "clustered": (sources, plain_clustered),

@@ -70,7 +70,7 @@ def test_what_diagnose_finds_is_in_the_caution():
         expected = {CHECKS[code].label for code in codes} - {""}
         told = labels(cvstats.interval(losses))
         if isinstance(losses, pd.DataFrame):
-            told |= labels(cvstats.compare(losses))
+            told |= labels(cvstats.compare(losses, method="wald"))
         assert expected <= told, codes.tolist()
 
 
@@ -81,7 +81,7 @@ def test_the_differences_decide_and_not_the_losses():
     common = heavy()
     pair = pd.DataFrame({"a": common, "b": common + np.random.default_rng(0).normal(size=300)})
     assert {"heavy tails", "skewed"} <= labels(pair.cvci.wald())
-    assert labels(pair.cvci.compare()) == set()
+    assert labels(pair.cvci.compare()) <= {"unstable difference"}
     other = pd.DataFrame({"a": SOUND, "b": SOUND})
     other["b"] += np.tile(heavy().to_numpy(), 5)
     assert {"heavy tails", "skewed"} <= labels(other.cvci.compare())

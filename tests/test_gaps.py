@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -217,7 +219,7 @@ LOGS = {
 OF_MOMENTS = {
     "interval": cvstats.interval,
     "corrected_t": cvstats.corrected_t,
-    "compare": cvstats.compare,
+    "compare": partial(cvstats.compare, method="wald"),
     "compare by corrected_t": lambda log, **more: cvstats.compare(
         log, method="corrected_t", **more
     ),

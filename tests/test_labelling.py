@@ -210,7 +210,7 @@ def test_differences_are_logs(frame):
     pd.testing.assert_index_equal(pairs.index, frame.index)
     assert pairs.columns.names == ["model", "other"]
     pd.testing.assert_series_equal(
-        pairs.cvci.wald()["se"], frame.cvci.compare()["se"], check_names=False
+        pairs.cvci.wald()["se"], frame.cvci.compare(method="wald")["se"], check_names=False
     )
     reference = frame.cvci.difference(reference="svm")
     assert list(reference) == ["tree", "ridge"]

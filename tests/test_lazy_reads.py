@@ -82,7 +82,10 @@ CALLS |= {
     for method in (None, "wald", "corrected_t", "clustered", "union", "tango")
 }
 CALLS |= {
-    "compare, max-t": (BOTH, partial(cvstats.compare, adjust="max-t", rng=1, n_draws=1000)),
+    "compare, max-t": (
+        BOTH,
+        partial(cvstats.compare, method="wald", adjust="max-t", rng=1, n_draws=1000),
+    ),
     "compare, reference": (BOTH, partial(cvstats.compare, reference="b")),
 }
 DROPS = ["wald", "corrected_t", "clustered", "decompose", "moments", "within folds", "by source",

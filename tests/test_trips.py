@@ -13,12 +13,12 @@ from tools import trips
 
 BOUNDS = {
     "wald": (275, 180, 31),
-    "wald(by=)": (385, 200, 32),
-    "corrected_t(by=)": (500, 220, 31),
+    "wald(by=)": (415, 205, 32),
+    "corrected_t(by=)": (530, 225, 31),
     "compare": (800, 250, 36),
     "dask wald": (1_100, 265, 29),
     "dask compare": (2_100, 335, 33),
-    "summary": (1_350, 370, 42),
+    "summary": (1_620, 390, 44),
     "report": (12_600, 760, 70),
 }
 """Calls, functions and modules; to be lowered whenever they fall."""

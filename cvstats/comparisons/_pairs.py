@@ -314,9 +314,9 @@ def levels_of_options(method: str | None, options: Mapping[str, Any]) -> tuple[s
 def reads_lazy_losses(method: str | None, options: Mapping[str, Any], log: Log) -> bool:
     """Whether the method by which to compare needs all lazy losses of a carried cell at once."""
     if method is None:
-        if log.lazy is not None and log.lazy.known_later:
-            return False
-        method, options = default_difference(log), recommend_options(log)
+        options = recommend_options(log)
+        later = log.lazy is not None and log.lazy.known_later  # of the default ones two ways may
+        method = "clustered" if later else default_difference(log)
     return method in interval_names() and find_method(method).reads_lazy_losses(options, log)
 
 

@@ -544,7 +544,7 @@ def leave_open(result: Result, at: MaskArray) -> Result:
 def find_proportions(log: Log, estimate: FloatArray) -> MaskArray:
     """Find the columns whose losses are 0 or 1 by name or by type, or where both are seen.
 
-    Costs that are mostly zero may be all zero in a log, and are no errors that did not happen.
+    Costs that are mostly zero may be all zero in a log, and are not errors that did not happen.
     """
     name = str(log.noted.get("loss")).removeprefix("1 - ")
     if log.design.metric or name in NOT_ZERO_ONE:

@@ -1077,9 +1077,9 @@ def two_stage(
     >>> losses = log.set_index("count", append=True)["mean"]
     >>> result = losses.cvci.two_stage(correction="632")
     >>> result.round(3)
-           estimate  lower  upper  se           caution
+           estimate  lower  upper  se                   caution
     model
-    mean      0.354  0.199  0.555 NaN  never out of bag
+    mean      0.354  0.199  0.555 NaN  skewed, never out of bag
     """
     # Take percentiles of the corrected error, computed anew from each outer sample.
     data = resamples(log.design)

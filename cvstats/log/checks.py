@@ -91,10 +91,10 @@ def find_doubts(
     for at in range(0, len(groups), -(-len(groups) // FEW_GROUPS)):
         if single.any() and single[at, 0]:
             continue
-        rows = groups[at]
-        n = len(rows) if points is None else int(points[at, 0])
-        if not whole:
-            rows = sample_rows(design, rows, LIMIT // width, dated=dated)
+        every = groups[at]
+        n = len(every) if points is None else int(points[at, 0])
+        most = len(every) if whole else LIMIT // width
+        rows = sample_rows(design, every, most, dated=dated)
         part = tabulate(log, losses, rows, columns)
         here = flags[at * width : (at + 1) * width]
         found = mark_shapes(measure_shapes(part), n)
@@ -117,24 +117,23 @@ def find_doubts(
     return flags
 
 
-def rows_by_group(design: Design) -> list[IntArray]:
+def rows_by_group(design: Design) -> list[IntArray] | list[range]:
     """List the evaluations of each group of ``by=``, in the order of the log."""
     if design.by is None:
         size = design.size if design.present is None else int(design.present.sum())
-        return [np.arange(size)]
+        return [range(size)]  # not an array: a log may have a billion rows
     codes = design.levels[design.by].block(0, design.size)
     codes = codes if design.present is None else codes[design.present]
     order = np.argsort(codes, kind="stable")
     return np.split(order, find_runs(codes[order, None])[1:])
 
 
-def sample_rows(design: Design, rows: IntArray, most: int, *, dated: bool) -> IntArray:
+def sample_rows(design: Design, rows: IntArray | range, most: int, *, dated: bool) -> IntArray:
     """Take about so many evaluations: every so many, or all of as many first dates as suffice."""
     step = len(rows) // max(most, FEWEST_ROWS)
-    if step < 2:
-        return rows
-    if not dated:
-        return rows[::step]
+    if step < 2 or not dated:
+        return np.asarray(rows[:: max(1, step)])
+    rows = np.asarray(rows)
     level = design.levels["point"]
     present = slice(None) if design.present is None else design.present
     time = rank_labels(level.labels)[level.block(0, design.size)[present][rows]]
@@ -150,8 +149,10 @@ def tabulate(
 ) -> FloatArray:
     """Put evaluations into a table, rows by columns; NaN in the columns of masked cells."""
     panels, present = log.panels, log.design.present
-    every = np.arange(log.design.size) if present is None else np.flatnonzero(present)
-    at = every if rows is None else every[rows]
+    if present is not None:
+        at = np.flatnonzero(present) if rows is None else np.flatnonzero(present)[rows]
+    else:
+        at = np.arange(log.design.size) if rows is None else rows
     if isinstance(losses, Differences):
         pairs = slice(None) if columns is None else columns
         return panels.table(at, losses.left[pairs]) - panels.table(at, losses.right[pairs])

@@ -15,11 +15,12 @@ import xarray as xr
 
 from cvstats.core.folds import count_folds, fold_level
 from cvstats.describe import summarize_log
-from cvstats.errors import LogError, install_command
+from cvstats.errors import LogError, checked_choice, install_command
 from cvstats.facts import LogFacts
 from cvstats.formatting import printable, write_labels
 from cvstats.log.log import Log, Losses
 from cvstats.log.plain import replacing
+from cvstats.log.read import MISSING
 from cvstats.options import Missing, check_alpha, whole_number
 from cvstats.reporting.content import Figure, Report, describe_computation, make_report
 
@@ -135,6 +136,7 @@ def write_report(
 ) -> str | Path:
     """Make the page and write it; ``call`` is what a user types to get it again."""
     check_alpha(alpha)
+    checked_choice("missing", missing, MISSING)
     whole_number("seed", seed, 0)
     if not (title is None or isinstance(title, str)):
         raise LogError(f"title={title!r} is not a title. Expected text.")

@@ -23,7 +23,7 @@ from cvstats.intervals.out_of_source import FIXED_TARGET
 from cvstats.large.frames import later
 from cvstats.log.groups import Groups
 from cvstats.log.log import Losses
-from cvstats.log.read import is_dask_frame, read
+from cvstats.log.read import MISSING, is_dask_frame, read
 from cvstats.metrics import METRICS
 from cvstats.options import Missing, check_alpha, whole_number
 from cvstats.reporting.evidence import Evidence
@@ -374,6 +374,7 @@ def summary(
     trained in this cross-validation; they would narrow with more test points.
     """
     check_alpha(alpha)
+    checked_choice("missing", missing, MISSING)
     whole_number("seed", seed, 0)
     checked_choice("method", method, (*interval_names(), None))
     if is_dask_frame(losses):

@@ -218,7 +218,7 @@ def test_help_names_the_commands(arguments, capsys, monkeypatch):
     assert cli.main(arguments) == 0
     out = capsys.readouterr().out
     assert "Confidence intervals and comparisons" in out
-    assert "Compare valid with conventional intervals on two real data sets." in out
+    assert "Compare valid with conventional intervals on two real data" in out
 
 
 def test_help_of_demo_tells_its_option(capsys):
