@@ -47,7 +47,11 @@ PLANS: dict[str, tuple[Callable[[int], Plan] | None, tuple[Question, ...]]] = {
     ),
     "5 x 10-fold": (
         lambda seed: plans.repeated_k_fold(10, 5, rng=seed),
-        (ask("compare", "trained"), ask("compare", "expected", method="corrected_t")),
+        (
+            ask("compare", "trained"),
+            ask("compare", "trained", method="wald"),
+            ask("compare", "expected", method="corrected_t"),
+        ),
     ),
     "nested_cv": (
         lambda seed: plans.nested_cv(5, 10, rng=seed),
