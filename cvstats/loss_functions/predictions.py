@@ -129,6 +129,15 @@ def losses(
     **options
         The options of the loss or metric, below. Each is refused where it is not used.
 
+    Returns
+    -------
+    Series, DataFrame, DataArray or Dataset
+        For one column of predictions a Series (DataArray), else a column (variable) for each
+        model, with the levels of the predictions. The attrs name the loss: ``loss`` of a frame,
+        ``long_name`` of an array; ``brier`` says ``binary``, which is (p - y)^2, or
+        ``multi-class``, which is the sum over classes. For a metric they say what it is, how folds
+        were combined and what the ``cells`` are.
+
     Other Parameters
     ----------------
     quantile : float, optional
@@ -169,15 +178,6 @@ def losses(
         For ``skill``, the column of the predictions to compare with.
     base : str or callable, optional
         For ``skill``, the loss of points; ``squared_error`` by default.
-
-    Returns
-    -------
-    Series, DataFrame, DataArray or Dataset
-        For one column of predictions a Series (DataArray), else a column (variable) for each
-        model, with the levels of the predictions. The attrs name the loss: ``loss`` of a frame,
-        ``long_name`` of an array; ``brier`` says ``binary``, which is (p - y)^2, or
-        ``multi-class``, which is the sum over classes. For a metric they say what it is, how folds
-        were combined and what the ``cells`` are.
 
     Raises
     ------
