@@ -14,7 +14,7 @@ WIDE = pd.DataFrame(
     columns=pd.MultiIndex.from_product([["nDCG", "RR"], ["a", "b"]], names=["measure", "system"]),
     index=pd.RangeIndex(40, name="query"),
 )
-TIDY = WIDE.stack(["measure", "system"]).rename("value").reset_index()
+TIDY = WIDE.stack(["measure", "system"], future_stack=True).rename("value").reset_index()
 NAMES = {"point": "query", "model": "system"}
 
 
@@ -39,7 +39,7 @@ def test_metrics_in_rows_become_a_level(name):
 
 
 def test_metrics_in_rows_and_models_in_columns():
-    table = WIDE.stack("measure").reset_index()
+    table = WIDE.stack("measure", future_stack=True).reset_index()
     check(cvstats.read_log(table, point="query"))
     check(cvstats.as_log(table, loss=["a", "b"], point="query"))
 
