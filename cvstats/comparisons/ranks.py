@@ -230,7 +230,7 @@ FEWEST = 5
 
 
 def compute_friedman(ranks: FloatArray, *, test: str) -> tuple[float, float]:
-    """Test whether the mean ranks differ by more than chance: the statistic and its p-value.
+    """Test whether the mean ranks differ: the statistic and its p-value.
 
     ``"chi2"`` is Friedman's statistic, corrected for ties; ``"f"`` that of Iman and Davenport,
     which is less conservative. F is infinite where all data sets rank the models alike, of which
