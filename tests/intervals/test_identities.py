@@ -123,7 +123,10 @@ def test_the_floor_replaces_negative_estimates_only(rows, fold_weights):
         clamped = "variance clamped" in only_row(ours)["caution"]
         assert clamped == (only_row(ours)["variance_raw"] < 0)
         used = floor if clamped else only_row(ours)["variance_raw"]
-        assert only_row(ours)["se"] == math.sqrt(used)
+        # A variance within the rounding of the losses is no variance: its standard error is 0.
+        rounding = 8 * np.finfo(float).eps * max(abs(float(row.loss)) for row in rows)
+        se = only_row(ours)["se"]
+        assert se == math.sqrt(used) or (se == 0 and math.sqrt(used) <= rounding)
 
 
 @given(
