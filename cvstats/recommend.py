@@ -23,7 +23,7 @@ from cvstats.intervals._recommend import (
     suggest_study,
     take_points,
 )
-from cvstats.large.cells import Cells
+from cvstats.large.cells import CellSource
 from cvstats.large.frames import later
 from cvstats.large.lazy import is_lazy, lazily
 from cvstats.log.gaps import answer_cells
@@ -170,7 +170,9 @@ def find_problem_of_cells(method: Method, log: Log) -> str | None:
             f"cvstats.Moments.of_log(losses).{method.name}()."
         )
     cells = log.cells
-    shared = not isinstance(cells, Cells) or cells.gaps is not None or len(log.labels.models) < 2
+    shared = (
+        not isinstance(cells, CellSource) or cells.gaps is not None or len(log.labels.models) < 2
+    )
     if method.models > 1 and method.needs_pairs and not shared:
         return "these moments hold nothing that two models share. Make them with pairs=True."
     return None

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import special
 
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import Moments
+from cvstats.core.cells import Cells
 from cvstats.core.columns import Differences, LossColumns
 from cvstats.core.design import Design, Level
 from cvstats.core.folds import count_folds, repetition_level
@@ -532,7 +532,7 @@ def weights_of(method: str) -> WeighGroups:
     return weigh
 
 
-def group_residuals(cells: Moments, weigh: WeighGroups) -> tuple[FloatArray, FloatArray]:
+def group_residuals(cells: Cells, weigh: WeighGroups) -> tuple[FloatArray, FloatArray]:
     """Scale what is left of the mean of each group: squares add to the variance of the mean.
 
     ``cells`` are the groups. Also return the means over groups, weighted as the interval does.

@@ -34,7 +34,7 @@ from cvstats.comparisons._pairs import (
     weights_of,
 )
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import Moments
+from cvstats.core.cells import Cells
 from cvstats.core.columns import Differences
 from cvstats.core.comoments import cross_products
 from cvstats.core.folds import count_folds, fold_levels, repetition_level
@@ -398,7 +398,7 @@ def check_screening(screening: object, alpha: float) -> None:
         )
 
 
-def task_residuals(points: Moments) -> tuple[FloatArray, FloatArray]:
+def task_residuals(points: Cells) -> tuple[FloatArray, FloatArray]:
     """Scale what is left of the mean of each task: squares add to the variance of the plain mean.
 
     ``points`` are the answers to each point, averaged. The tasks are taken as they are, so that
@@ -489,7 +489,7 @@ def standardized_leads(mean: FloatArray, squares: FloatArray, n: int) -> FloatAr
 
 
 def find_unstable_leads(
-    repetitions: Moments, mean: FloatArray, squares: FloatArray, n: int
+    repetitions: Cells, mean: FloatArray, squares: FloatArray, n: int
 ) -> MaskArray:
     """Find the models whose difference from their closest rival is not stable over repetitions."""
     t = standardized_leads(mean, squares, n)
@@ -553,7 +553,7 @@ def masked_columns(m: int) -> Numbers:
 
 
 def iterate_cells(
-    log: Log, columns: IntArray, found: Moments
+    log: Log, columns: IntArray, found: Cells
 ) -> Iterator[tuple[IntArray, FloatArray, FloatArray, IntArray]]:
     """Yield for each carried cell its columns, sums of squares of differences, means and twins.
 
@@ -647,9 +647,7 @@ def difference_squares(
     return squares / log.design.number("repetition"), mean[same], same
 
 
-def sum_cross_products(
-    log: Log, columns: IntArray, found: Moments
-) -> tuple[FloatArray, FloatArray]:
+def sum_cross_products(log: Log, columns: IntArray, found: Cells) -> tuple[FloatArray, FloatArray]:
     """Sum the cross products of some columns about their cells' means, over all cells.
 
     ``found`` holds the moments of all columns. Also returns the mean of each column over all

@@ -32,7 +32,7 @@ from cvstats.comparisons.zero_one import (
     score_equivalence,
 )
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import Moments, mean_and_squares
+from cvstats.core.cells import Cells, mean_and_squares
 from cvstats.core.columns import Differences
 from cvstats.core.folds import split_levels
 from cvstats.core.results import Result, half_widths
@@ -410,7 +410,7 @@ def rope(
     return compare_pairs(losses, other, reference, missing, run)
 
 
-def compute_posterior(moments: Moments, ratio: float, *, margin: tuple[float, float]) -> Result:
+def compute_posterior(moments: Cells, ratio: float, *, margin: tuple[float, float]) -> Result:
     """Compute the posterior of the correlated t test over test sets (Corani and Benavoli 2015).
 
     Given the J means of the test sets, with sample variance S^2, the mean difference has a t

@@ -8,7 +8,7 @@ import numpy as np
 
 from cvstats.comparisons._pairs import read_pairs
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import Moments
+from cvstats.core.cells import Cells
 from cvstats.core.columns import Differences
 from cvstats.core.results import interval
 from cvstats.core.types import FloatArray
@@ -171,7 +171,7 @@ def prediction_powered(
     return both.label(result)
 
 
-def best_weight(covariance: FloatArray, judged: Moments, others: Moments) -> FloatArray:
+def best_weight(covariance: FloatArray, judged: Cells, others: Cells) -> FloatArray:
     """Weigh the judge by how much of the labels of people its own explain; 0 if it never varies."""
     n, n_others = judged.count[0], others.count[0]
     total = n + n_others

@@ -13,7 +13,7 @@ from scipy import special
 
 from cvstats.comparisons._pairs import rounding_of_means
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import Moments
+from cvstats.core.cells import Cells
 from cvstats.core.design import Design
 from cvstats.core.results import Result
 from cvstats.core.types import FloatArray, IntArray
@@ -62,7 +62,7 @@ def read_data_sets(
     return log, rank_models(log.moments((by,)), columns), columns
 
 
-def rank_models(cells: Moments, columns: IntArray) -> FloatArray:
+def rank_models(cells: Cells, columns: IntArray) -> FloatArray:
     """Rank models within each data set, 1 for the smallest mean loss.
 
     ``columns`` are those of the models, models by carried cells. Where a model has no losses the

@@ -19,7 +19,7 @@ from scipy import special
 from cvstats.comparisons._adjust import adjust_tests
 from cvstats.comparisons._pairs import pair_all_models, read_pairs
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import Moments
+from cvstats.core.cells import Cells
 from cvstats.core.columns import Differences, binary_columns
 from cvstats.core.folds import repetition_level
 from cvstats.core.results import Result
@@ -407,7 +407,7 @@ def count_and_test(
     return flag_ignored_sources(result, log.design, of_means=False)
 
 
-def compute_mcnemar(cell: Moments, *, test: str | None, correction: bool) -> Result:
+def compute_mcnemar(cell: Cells, *, test: str | None, correction: bool) -> Result:
     """Test from one cell of differences whether two models err equally often."""
     n01, n10 = count_discordant(cell)
     total = n01 + n10
@@ -436,7 +436,7 @@ def compute_mcnemar(cell: Moments, *, test: str | None, correction: bool) -> Res
     return Result("mcnemar", columns, caution, mcnemar.record.facts())
 
 
-def count_discordant(cell: Moments) -> tuple[FloatArray, FloatArray]:
+def count_discordant(cell: Cells) -> tuple[FloatArray, FloatArray]:
     """Count from one cell of differences where only the other errs, and where only the model."""
     total = cell.count[0] * cell.location[0]
     return split_discordant(np.rint(total), np.rint(cell.squares[0]))
@@ -559,7 +559,7 @@ def compare_error_rates(log: Log) -> Result:
     return flag_ignored_sources(result, log.design, of_means=False)
 
 
-def compute_q(cell: Moments, models: int) -> tuple[FloatArray, FloatArray]:
+def compute_q(cell: Cells, models: int) -> tuple[FloatArray, FloatArray]:
     """Cochran's Q and its p-value, from the differences of all pairs of models.
 
     With b and c the discordant points of a pair, ``Q = (M - 1) sum (b - c)^2 / sum (b + c)``:

@@ -101,7 +101,7 @@ def same_range(one: Labels, two: Labels) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class Cells:
     """The moments of a log: a row per cell, a column per model (or carried grid cell).
 
     Parameters
@@ -131,9 +131,9 @@ class Moments:
     Examples
     --------
     >>> import numpy as np
-    >>> from cvstats.core.cells import Moments
-    >>> a = Moments.of(np.array([1.0, 2.0, 6.0]), np.array(["x", "x", "y"]), "fold")
-    >>> b = Moments.of(np.array([3.0]), np.array(["x"]), "fold")
+    >>> from cvstats.core.cells import Cells
+    >>> a = Cells.of(np.array([1.0, 2.0, 6.0]), np.array(["x", "x", "y"]), "fold")
+    >>> b = Cells.of(np.array([3.0]), np.array(["x"]), "fold")
     >>> whole = a + b
     >>> whole.count, whole.location[:, 0], whole.m2[:, 0]
     (array([3., 1.]), array([2., 6.]), array([2., 0.]))
@@ -185,7 +185,7 @@ class Moments:
         middle = self.average(apart)
         return self.first(self.mean) + middle, self.sum((apart - self.repeat(middle)) ** 2)
 
-    def within(self, levels: Sequence[str]) -> Moments:
+    def within(self, levels: Sequence[str]) -> Cells:
         """Make a group of each combination of labels of some more levels."""
         at = self._keep(levels)
         if at == list(range(len(at))):
@@ -193,7 +193,7 @@ class Moments:
         grouped = len(at)
         at += [i for i in range(len(self.levels)) if i not in at]
         order = np.lexsort(self.codes[:, at[::-1]].T)
-        return Moments(
+        return Cells(
             tuple(self.levels[i] for i in at), tuple(self.labels[i] for i in at),
             self.codes[order][:, at], self.count[order], self.mean[order], self.m2[order],
             self.origin, grouped,
@@ -214,7 +214,7 @@ class Moments:
         """Sum of the squared losses of each cell."""
         return self.m2 + self.count[:, None] * self.location**2
 
-    def once(self) -> Moments:
+    def once(self) -> Cells:
         """Take the mean of each cell for a single loss."""
         return replace(self, count=np.ones_like(self.count), m2=np.zeros_like(self.m2))
 
@@ -240,17 +240,17 @@ class Moments:
         found: MaskArray = whole & same
         return found
 
-    def about(self, origin: FloatArray) -> Moments:
+    def about(self, origin: FloatArray) -> Cells:
         """Take the means relative to another origin."""
         return replace(self, mean=self.mean + (self.origin - origin), origin=origin)
 
-    def pick(self, columns: IntArray) -> Moments:
+    def pick(self, columns: IntArray) -> Cells:
         """Take some columns, in some order."""
         return replace(
             self, mean=self.mean[:, columns], m2=self.m2[:, columns], origin=self.origin[columns]
         )
 
-    def take(self, rows: Any) -> Moments:
+    def take(self, rows: Any) -> Cells:
         """Take some cells, in their order."""
         return replace(
             self, codes=self.codes[rows], count=self.count[rows], mean=self.mean[rows],
@@ -258,7 +258,7 @@ class Moments:
         )  # fmt: skip
 
     @classmethod
-    def of(cls, values: FloatArray, key: Sequence[Hashable], level: str) -> Moments:
+    def of(cls, values: FloatArray, key: Sequence[Hashable], level: str) -> Cells:
         """Moments of a few losses that are in memory, keyed by one level.
 
         Parameters
@@ -272,7 +272,7 @@ class Moments:
 
         Returns
         -------
-        Moments
+        Cells
             One cell for each label, in the order of their first appearance.
         """
         table = np.asarray(values, dtype=np.float64).reshape(len(key), -1)
@@ -305,7 +305,7 @@ class Moments:
             m2[:, tile] = np.add.reduceat(self.m2[order, tile] + n * apart * apart, starts)
         return total[:, 0], pooled, m2
 
-    def over(self, levels: Sequence[str]) -> Moments:
+    def over(self, levels: Sequence[str]) -> Cells:
         """Merge cells of a group until only ``levels`` tell them apart.
 
         Parameters
@@ -315,13 +315,13 @@ class Moments:
 
         Returns
         -------
-        Moments
+        Cells
             Cells sorted by the positions of their labels.
         """
         keep = self._keep(levels)
         return self if keep == list(range(len(self.levels))) else self._merge(keep)
 
-    def _merge(self, keep: list[int]) -> Moments:
+    def _merge(self, keep: list[int]) -> Cells:
         """Merge cells until only the levels of some places tell them apart."""
         codes = self.codes[:, keep]
         order: Any = slice(None)
@@ -329,12 +329,12 @@ class Moments:
             order = np.lexsort(codes.T[::-1])
             codes = codes[order]
         starts = find_runs(codes)
-        return Moments(
+        return Cells(
             tuple(self.levels[i] for i in keep), tuple(self.labels[i] for i in keep),
             codes[starts], *self._pooled(starts, order), self.origin, self.grouped,
         )  # fmt: skip
 
-    def groups(self, level: str) -> list[Moments]:
+    def groups(self, level: str) -> list[Cells]:
         """Split the cells by the labels of one level, which is then no longer a level."""
         at = self.levels.index(level)
         rest = [i for i in range(len(self.levels)) if i != at]
@@ -344,14 +344,14 @@ class Moments:
         for code in np.unique(self.codes[:, at]):
             rows = self.codes[:, at] == code
             parts.append(
-                Moments(
+                Cells(
                     levels, labels, self.codes[rows][:, rest],
                     self.count[rows], self.mean[rows], self.m2[rows], self.origin,
                 )
             )  # fmt: skip
         return parts
 
-    def __add__(self, other: Moments) -> Moments:
+    def __add__(self, other: Cells) -> Cells:
         """Merge the moments of two parts of a log, matching labels.
 
         The origins of the sum are those of the part that holds more losses.
@@ -376,7 +376,7 @@ class Moments:
         count = np.concatenate([self.count, other.count])
         key = np.column_stack(codes) if codes else np.zeros((len(count), 0), dtype=np.int64)
         origin = (self if self.count.sum() >= other.count.sum() else other).origin
-        both = Moments(
+        both = Cells(
             self.levels, tuple(labels), key, count,
             np.concatenate([self.about(origin).mean, other.about(origin).mean]),
             np.concatenate([self.m2, other.m2]), origin,

@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from cvstats.core import kernels
-from cvstats.core.cells import Moments, choose_origin
+from cvstats.core.cells import Cells, choose_origin
 from cvstats.core.columns import Differences, LossColumns, Table
 from cvstats.core.design import CellTable, Design, readonly
 from cvstats.core.threads import block_bounds, ordered_map
@@ -36,9 +36,7 @@ def use_cross_products(design: Design, losses: Differences, by: Sequence[str]) -
     return dense and len(design.cell_table(tuple(by)).used) * models**2 <= LARGEST
 
 
-def pair_moments(
-    design: Design, losses: Differences, by: Sequence[str]
-) -> tuple[Moments, IntArray]:
+def pair_moments(design: Design, losses: Differences, by: Sequence[str]) -> tuple[Cells, IntArray]:
     """Compute moments of many differences from one matrix of co-moments for each cell.
 
     With centered losses x and y of a cell, ``sum (x - y)^2 = sum x^2 + sum y^2 - 2 sum x y``.
@@ -57,7 +55,7 @@ def pair_moments(
         gap += apart - origin
         alike = np.flatnonzero(~(m2 >= ALIKE * both).all(axis=0))
     labels = tuple(design.levels[name].labels for name in table.by)
-    return Moments(table.by, labels, design.codes_of(table), count, gap, m2, origin), alike
+    return Cells(table.by, labels, design.codes_of(table), count, gap, m2, origin), alike
 
 
 def co_moments(
@@ -89,7 +87,7 @@ def co_moments(
 
 
 def cross_products(
-    design: Design, losses: LossColumns, models: IntArray, found: Moments
+    design: Design, losses: LossColumns, models: IntArray, found: Cells
 ) -> tuple[FloatArray, FloatArray]:
     """Sum the cross products of columns about their cells' means, over all cells.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cvstats.core.cells import Moments
+from cvstats.core.cells import Cells
 from cvstats.core.design import LEVELS, SPLIT, Design
 from cvstats.core.types import IntArray, MaskArray
 from cvstats.errors import spelled
@@ -13,7 +13,7 @@ FEW = 100
 """So many losses may be the means of folds; leave-one-out has more of them."""
 
 
-def tally(design: Design, *levels: str) -> Moments:
+def tally(design: Design, *levels: str) -> Cells:
     """Count the rows of each cell of some levels, of which the log may lack some: no columns.
 
     The cells of each group come one after the other.
@@ -22,7 +22,7 @@ def tally(design: Design, *levels: str) -> Moments:
     table = design.cell_table(names)
     count = table.total[table.used].astype(np.float64)
     nothing = np.zeros((len(count), 0))
-    return Moments(
+    return Cells(
         names, tuple(design.levels[name].labels for name in names), design.codes_of(table),
         count, nothing, nothing, nothing[0], int(design.by is not None),
     )  # fmt: skip

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvstats.core import comoments, kernels, small_logs
-from cvstats.core.cells import Moments, State, choose_origin, pool
+from cvstats.core.cells import Cells, State, choose_origin, pool
 from cvstats.core.columns import Columns, Differences
 from cvstats.core.design import CellTable, Codes, Counts, Design, count_blocks
 from cvstats.core.threads import Scratch, block_bounds, blocks_per_task, check_threads, ordered_map
@@ -50,7 +50,7 @@ FAR = 1e3
 """A shift this much farther from the mean than the losses are is chosen anew."""
 
 
-def compute_moments(design: Design, losses: Columns, by: Sequence[str]) -> Moments:
+def compute_moments(design: Design, losses: Columns, by: Sequence[str]) -> Cells:
     """Compute the moments of every column in every cell, in one pass over the losses.
 
     Many pairs of few models come from cross products, not from a column for each; those of
@@ -75,7 +75,7 @@ def compute_moments(design: Design, losses: Columns, by: Sequence[str]) -> Momen
     return found
 
 
-def reduce_few(design: Design, losses: Columns, by: Sequence[str]) -> Moments:
+def reduce_few(design: Design, losses: Columns, by: Sequence[str]) -> Cells:
     """Compute the moments of few losses at once."""
     table = design.cell_table(tuple(by))
     lines = losses.some(np.arange(losses.width), 0, design.size)
@@ -88,10 +88,10 @@ def reduce_few(design: Design, losses: Columns, by: Sequence[str]) -> Moments:
         origin = choose_origin(n, (shift + share).T, m2.T)
         mean = (shift - origin[:, None]) + share
     labels = tuple(design.levels[name].labels for name in table.by)
-    return Moments(table.by, labels, design.codes_of(table), n, mean.T, m2.T, origin)
+    return Cells(table.by, labels, design.codes_of(table), n, mean.T, m2.T, origin)
 
 
-def reduce_columns(design: Design, losses: Columns, by: Sequence[str]) -> Moments:
+def reduce_columns(design: Design, losses: Columns, by: Sequence[str]) -> Cells:
     """Compute the moments of columns that are read, or made, side by side."""
     table = design.cell_table(tuple(by))
     tile = _tile_width(design, losses, table)
@@ -136,7 +136,7 @@ def reduce_columns(design: Design, losses: Columns, by: Sequence[str]) -> Moment
             m2[:, columns] = m2_here[0, used]
     labels = tuple(design.levels[name].labels for name in table.by)
     count = table.total[used].astype(np.float64)
-    return Moments(table.by, labels, design.codes_of(table), count, mean, m2, origin)
+    return Cells(table.by, labels, design.codes_of(table), count, mean, m2, origin)
 
 
 def _tile_width(design: Design, losses: Columns, table: CellTable) -> int:

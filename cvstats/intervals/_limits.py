@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import Moments
+from cvstats.core.cells import Cells
 from cvstats.core.kernels import compiled
 from cvstats.core.results import Result, half_widths, quantile
 from cvstats.core.threads import block_bounds, ordered_map
@@ -326,7 +326,7 @@ def check_bounds(options: Mapping[str, Any]) -> None:
 
 
 def bounded_limits(
-    result: Result, log: Log, points: Moments | None, bounds: tuple[float, float]
+    result: Result, log: Log, points: Cells | None, bounds: tuple[float, float]
 ) -> Result:
     """Put limits that hold for any number of points in the place of normal ones.
 
@@ -582,7 +582,7 @@ def invert_hall(quantile: float, skewness: FloatArray, n: FloatArray) -> FloatAr
     return found
 
 
-def measure_skewness(log: Log, cells: Moments) -> FloatArray:
+def measure_skewness(log: Log, cells: Cells) -> FloatArray:
     """Measure the skewness of the losses of each column about the means of some cells.
 
     Losses that do not vary have 0.
@@ -621,7 +621,7 @@ def refuse_metric(log: Log) -> None:
         )
 
 
-def skewness_of_means(log: Log, points: Moments) -> FloatArray:
+def skewness_of_means(log: Log, points: Cells) -> FloatArray:
     """Measure the skewness of the mean losses of points, all alike."""
     refuse_metric(log)
     deviations = points.mean - points.repeat(points.average(points.mean))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cvstats.core.cells import Moments
+from cvstats.core.cells import Cells
 from cvstats.core.design import Design
 from cvstats.core.folds import (
     count_cells,
@@ -192,7 +192,7 @@ def read_sample_numbers(design: Design) -> set[int] | None:
     return numbers if exact else None
 
 
-def read_samples(log: Log, found: Moments) -> IntArray:
+def read_samples(log: Log, found: Cells) -> IntArray:
     """Read the labels of ``sample`` of each cell as the numbers that they are."""
     codes = found.codes[:, found.levels.index("sample")]
     labels = log.design.levels["sample"].labels

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import Moments
+from cvstats.core.cells import Cells
 from cvstats.core.design import SPLIT, Design
 from cvstats.core.folds import find_whole_sources, has_whole_sources, repetition_level, tally
 from cvstats.core.results import Result
@@ -43,7 +43,7 @@ OF_FOLDS = f"and, where models were trained in folds, {RELATIVELY_STABLE}"
 """What it asks for besides of the differences of models."""
 
 
-def count_points(log: Log, by: str, cells: Moments, method: str) -> IntArray:
+def count_points(log: Log, by: str, cells: Cells, method: str) -> IntArray:
     """Count the points of each group, each of which must belong to one group in all repetitions."""
     design = log.design
     splits = tally(design, *SPLIT)
@@ -94,14 +94,14 @@ def flag_ignored_sources(result: Result, design: Design, *, of_means: bool) -> R
     return replace(result, caution=result.caution | doubt)
 
 
-def average_sources(cells: Moments) -> tuple[Moments, FloatArray]:
+def average_sources(cells: Cells) -> tuple[Cells, FloatArray]:
     """Merge the repetitions of each source; also count the points in it."""
     merged = cells.over(("source",))
     repetitions = cells.over([name for name in cells.levels if name == "repetition"]).number()
     return merged, merged.count / merged.repeat(repetitions)[:, 0]
 
 
-def squared_errors_of_sources(moments: Moments) -> FloatArray:
+def squared_errors_of_sources(moments: Cells) -> FloatArray:
     """Compute ``var_k / M_k`` of each source, averaged over repetitions.
 
     Points come back in every repetition, so the mean is not divided by the repetitions.
@@ -124,7 +124,7 @@ def squared_errors_of_sources(moments: Moments) -> FloatArray:
     return averaged
 
 
-def size_range(points: FloatArray | IntArray, groups: Moments) -> dict[str, IntArray]:
+def size_range(points: FloatArray | IntArray, groups: Cells) -> dict[str, IntArray]:
     """Count the points of the smallest and of the largest source, or other group of points."""
     ends = {"smallest": np.minimum, "largest": np.maximum}
     return {

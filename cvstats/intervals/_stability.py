@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cvstats.core.cells import Moments
+from cvstats.core.cells import Cells
 from cvstats.core.columns import Columns
 from cvstats.core.design import Design
 from cvstats.core.folds import (
@@ -107,7 +107,7 @@ def read_partitions(design: Design) -> Partitions:
     return Partitions(number(repetition_level(design)), number(fold_levels(design)), point)
 
 
-def repetition_ratio(repetitions: Moments) -> FloatArray:
+def repetition_ratio(repetitions: Cells) -> FloatArray:
     """Divide the standard deviation of the repetition means by the standard error of one.
 
     ``repetitions`` has a cell for each repetition. The ratio is 0 where nothing varies.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import Moments
+from cvstats.core.cells import Cells
 from cvstats.core.design import Design
 from cvstats.core.results import Result
 from cvstats.errors import LogError, is_several, listed, place
@@ -185,7 +185,7 @@ def list_numbers(repetitions: Any) -> list[int]:
     return list(dict.fromkeys(whole_number("repetitions", number, 1) for number in given))
 
 
-def check_numbers_of_answers(points: Moments) -> None:
+def check_numbers_of_answers(points: Cells) -> None:
     """Refuse a single point, and points that were answered once."""
     if len(points.count) < 2:
         raise LogError(

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import Moments
+from cvstats.core.cells import Cells
 from cvstats.core.columns import Differences
 from cvstats.core.design import Design
 from cvstats.core.folds import divides_both, find_across_folds, find_crossed, has_crossed_sources
@@ -317,7 +317,7 @@ def clustered(
     )  # fmt: skip
 
 
-def degrees_of_freedom(cells: Moments, v: FloatArray, correction: str) -> FloatArray | IntArray:
+def degrees_of_freedom(cells: Cells, v: FloatArray, correction: str) -> FloatArray | IntArray:
     """Compute those of Bell and McCaffrey (2002) for CR2; clusters minus one for the others.
 
     CR2 is a sum of squares, of which Satterthwaite's degrees of freedom are taken as if losses
@@ -329,7 +329,7 @@ def degrees_of_freedom(cells: Moments, v: FloatArray, correction: str) -> FloatA
     return 1 / (cells.sum(v**2) + cells.sum(q) ** 2 - cells.sum(q**2))
 
 
-def expected_cr1_ratio(v: FloatArray, cells: Moments) -> FloatArray:
+def expected_cr1_ratio(v: FloatArray, cells: Cells) -> FloatArray:
     """Divide the expectation of CR1 by its target, for cluster means of one variance.
 
     With independent means of variance one the target is ``S2 = sum v_c^2``, and the
@@ -480,7 +480,7 @@ class TwoWays:
 
     Parameters
     ----------
-    first, second : Moments
+    first, second : Cells
         A cell for each label, about one origin.
     mean : array, shape (columns,)
         The mean of all losses, about that origin.
@@ -495,8 +495,8 @@ class TwoWays:
         is the number of pairs.
     """
 
-    first: Moments
-    second: Moments
+    first: Cells
+    second: Cells
     mean: FloatArray
     n: int
     pairs: int
@@ -539,7 +539,7 @@ class TwoWays:
         return found
 
     @classmethod
-    def of_pairs(cls, pairs: Moments, one: tuple[str, ...], two: tuple[str, ...]) -> TwoWays:
+    def of_pairs(cls, pairs: Cells, one: tuple[str, ...], two: tuple[str, ...]) -> TwoWays:
         """Merge pairs of labels; where they have equally many losses, their means count once."""
         number = len(pairs.count)
         even = bool((pairs.count == pairs.count[0]).all())
@@ -618,7 +618,7 @@ def find_cluster_sums(ways: TwoWays) -> tuple[FloatArray, FloatArray, FloatArray
     def correct(squares: FloatArray, g: int) -> FloatArray:
         return g / (g - 1) * squares / ways.n**2
 
-    def residuals(cells: Moments) -> FloatArray:
+    def residuals(cells: Cells) -> FloatArray:
         sums: FloatArray = ((cells.count[:, None] * (cells.mean - ways.mean)) ** 2).sum(axis=0)
         return sums
 
@@ -705,7 +705,7 @@ def two_way_residuals(log: Log, differences: Differences) -> tuple[FloatArray, F
     """
     ways = TwoWays.of(replace(log, differences=differences), SOURCES_BY_POINTS)
 
-    def scale(cells: Moments) -> FloatArray:
+    def scale(cells: Cells) -> FloatArray:
         factor = cells.count * np.sqrt(len(cells.count) / (len(cells.count) - 1)) / ways.n
         residuals: FloatArray = factor[:, None] * (cells.mean - ways.mean)
         return residuals

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias, TypeGuard
 import numpy as np
 
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import Moments
+from cvstats.core.cells import Cells
 from cvstats.core.design import LEVELS, CellIndex, Design
 from cvstats.core.folds import fold_levels, is_partition, split_levels, tally
 from cvstats.core.results import Result, flag, interval
@@ -177,7 +177,7 @@ def corrected_t(
     )  # fmt: skip
 
 
-def find_sizes(log: Log, found: Moments, train_size: TrainSize) -> tuple[FloatArray, FloatArray]:
+def find_sizes(log: Log, found: Cells, train_size: TrainSize) -> tuple[FloatArray, FloatArray]:
     """Find how many points each split tested and trained on.
 
     Of scores, the one number of a split does not say it. Scores of equal folds need no numbers:
@@ -203,7 +203,7 @@ def has_labels(train_size: object) -> TypeGuard[SizesByLabel]:
     return hasattr(train_size, "items")
 
 
-def find_train_sizes(log: Log, found: Moments, train_size: TrainSize) -> FloatArray:
+def find_train_sizes(log: Log, found: Cells, train_size: TrainSize) -> FloatArray:
     """Find how many points each model was trained on, or ask."""
     number = found.number()
     folded = {*found.levels} & {*fold_levels(log.design)} - {"repetition"}
@@ -228,7 +228,7 @@ def find_train_sizes(log: Log, found: Moments, train_size: TrainSize) -> FloatAr
     return check_sizes(sizes_in_order(found, train_size))
 
 
-def count_left_by_folds(planned: Design, found: Moments) -> FloatArray:
+def count_left_by_folds(planned: Design, found: Cells) -> FloatArray:
     """Count what each fold leaves of its repetition: the points that its model was trained on.
 
     A group may hold some points of each fold only, and so may a log of which evaluations were
@@ -269,7 +269,7 @@ def share_models(design: Design, folds: Sequence[str]) -> bool:
     )
 
 
-def sizes_by_label(found: Moments, sizes: Mapping[Any, Any]) -> FloatArray:
+def sizes_by_label(found: Cells, sizes: Mapping[Any, Any]) -> FloatArray:
     """Look up the training size of each split by its labels."""
     levels, labels = found.levels[found.grouped :], found.labels[found.grouped :]
     names = [
@@ -286,7 +286,7 @@ def sizes_by_label(found: Moments, sizes: Mapping[Any, Any]) -> FloatArray:
     return to_floats([sizes[key] for key in keys])
 
 
-def sizes_in_order(found: Moments, sizes: Any) -> FloatArray:
+def sizes_in_order(found: Cells, sizes: Any) -> FloatArray:
     """Hand training sizes out to the splits, in the order of their labels."""
     number = found.number()
     if (number != len(sizes)).any():
@@ -329,7 +329,7 @@ def rank_labels(labels: Labels) -> IntArray:
     return np.argsort(order)
 
 
-def sort_cells(found: Moments) -> IntArray:
+def sort_cells(found: Cells) -> IntArray:
     """Sort the cells of each group by the labels of their levels, the first level first."""
     keys = [
         found.codes[:, i] if i < found.grouped else rank_labels(labels)[found.codes[:, i]]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import Moments, mean_and_squares
+from cvstats.core.cells import Cells, mean_and_squares
 from cvstats.core.design import LEVELS
 from cvstats.core.folds import fold_level, fold_levels, repetition_level
 from cvstats.core.results import Result
@@ -321,7 +321,7 @@ def check_logs(method: Method, groups: Groups, needs: str) -> None:
             raise LogError(f"{needs}; {groups.name}={spelled(label)}: {words}")
 
 
-def moments_by_source(groups: Groups) -> Moments:
+def moments_by_source(groups: Groups) -> Cells:
     """Compute the moments of each source in each log."""
     if groups.design.has("repetition"):
         raise LogError(
@@ -350,7 +350,7 @@ def variance_of_one(means: Sequence[FloatArray]) -> FloatArray:
     return theta
 
 
-def decompose_logs(logs: Sequence[Moments], fold_weights: str) -> Result:
+def decompose_logs(logs: Sequence[Cells], fold_weights: str) -> Result:
     """Estimate sigma^2, omega, gamma and theta from independent logs of one design.
 
     Each log has cells by fold, or by repetition and fold. Where folds differ in size between
@@ -426,7 +426,7 @@ class BySource:
     logs: int
 
 
-def by_source(found: Moments) -> BySource:
+def by_source(found: Cells) -> BySource:
     """Estimate sigma_k^2, omega_k and gamma_kl from independent logs of the same sources.
 
     ``found`` has a cell for each log and source, in this order of levels.
@@ -455,12 +455,12 @@ def by_source(found: Moments) -> BySource:
     return BySource(covariance, omega + within, omega, count.mean(axis=0), inverse, r)
 
 
-def name_of(found: Moments, level: int, cell: int) -> str:
+def name_of(found: Cells, level: int, cell: int) -> str:
     """Spell the label of a cell on one level."""
     return spelled(found.labels[level][found.codes[cell, level]])
 
 
-def absent(found: Moments) -> LogError:
+def absent(found: Cells) -> LogError:
     """Name the sources that some log lacks."""
     logs, sources = (np.unique(found.codes[:, i]) for i in range(2))
     there = set(map(tuple, found.codes.tolist()))
@@ -477,7 +477,7 @@ def absent(found: Moments) -> LogError:
     )
 
 
-def decompose_source_logs(found: Moments, fold_weights: str) -> Result:
+def decompose_source_logs(found: Cells, fold_weights: str) -> Result:
     """Do the same as `decompose_logs` for logs that leave a source out: (7), with any weights.
 
     ``sigma2``, ``omega`` and ``gamma`` are means over sources, and over pairs of them.

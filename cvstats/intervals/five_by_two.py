@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special
 
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import Moments
+from cvstats.core.cells import Cells
 from cvstats.core.design import Design
 from cvstats.core.folds import count_cells, covers_all_points
 from cvstats.core.results import Result, interval
@@ -174,7 +174,7 @@ def five_by_two(
 
 
 def invert_f(
-    cells: Moments,
+    cells: Cells,
     noise: FloatArray,
     *,
     alpha: float,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import Moments
+from cvstats.core.cells import Cells
 from cvstats.core.design import Design
 from cvstats.core.results import Result, flag, interval
 from cvstats.core.types import FloatArray
@@ -251,7 +251,7 @@ def q_profile(y: FloatArray, s2: FloatArray, level: float) -> FloatArray:
     return tau2
 
 
-def squared_errors(parts: list[Moments], variance: str) -> FloatArray:
+def squared_errors(parts: list[Cells], variance: str) -> FloatArray:
     """Compute the squared standard error of each group's mean, averaged over repetitions."""
     errors = []
     for part in parts:
@@ -289,6 +289,6 @@ def squared_errors(parts: list[Moments], variance: str) -> FloatArray:
     return squared
 
 
-def join_groups(part: Moments, cells: list[int]) -> str:
+def join_groups(part: Cells, cells: list[int]) -> str:
     """Name the first of some groups."""
     return listed([spelled(part.labels[0][part.codes[cell, 0]]) for cell in cells])

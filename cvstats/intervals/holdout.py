@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import Moments
+from cvstats.core.cells import Cells
 from cvstats.core.design import Design
 from cvstats.core.folds import repetition_level, tally
 from cvstats.core.results import Result, flag
@@ -219,7 +219,7 @@ def holdout(
     )
 
 
-def find_zero_one(log: Log, cell: Moments) -> MaskArray:
+def find_zero_one(log: Log, cell: Cells) -> MaskArray:
     """Find the columns whose losses are 0 or 1, also where points are averaged over repetitions."""
     repeated = repetition_level(log.design)
     return (log.moments(repeated) if repeated else cell).zero_one()

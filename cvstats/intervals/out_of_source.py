@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import Moments
+from cvstats.core.cells import Cells
 from cvstats.core.results import Result, flag
 from cvstats.core.results import interval as symmetric_interval
 from cvstats.core.types import FloatArray
@@ -262,6 +262,6 @@ def out_of_source(
     )  # fmt: skip
 
 
-def average_answers(log: Log) -> Moments:
+def average_answers(log: Log) -> Cells:
     """Average the repeated answers to each point, which then counts once in its source."""
     return log.moments(("source", "point")).once().over(("source",))

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import Moments
+from cvstats.core.cells import Cells
 from cvstats.core.design import Design
 from cvstats.core.folds import fold_levels
 from cvstats.core.results import Result, interval
@@ -99,7 +99,7 @@ class Components:
         )
 
 
-def estimate_components(parts: Moments, fold_weights: str = "size") -> Components:
+def estimate_components(parts: Cells, fold_weights: str = "size") -> Components:
     """Compute the components of partitions with at least two folds, each a group of cells.
 
     Where every fold holds one point (leave-one-out), W and D are undefined and NaN, and so is

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import Moments
+from cvstats.core.cells import Cells
 from cvstats.core.columns import Differences
 from cvstats.core.folds import (
     count_folds_by_group,
@@ -257,7 +257,7 @@ def refuse_scale(log: Log, scale: str, interval: str) -> None:
 
 
 def average_folds(
-    cells: Moments, splits: tuple[str, ...], variance: str
+    cells: Cells, splits: tuple[str, ...], variance: str
 ) -> tuple[FloatArray, FloatArray]:
     """Average the metrics of folds, all alike: the estimate, and the variance of each split.
 
@@ -275,7 +275,7 @@ def average_folds(
     return cells.over(splits).average(means), variances
 
 
-def measure_disagreement(splits: Moments) -> FloatArray:
+def measure_disagreement(splits: Cells) -> FloatArray:
     """Divide the standard deviation of repetition means by their all-pairs standard error.
 
     A row for each group; 0 for fewer than three repetitions.
@@ -290,7 +290,7 @@ def measure_disagreement(splits: Moments) -> FloatArray:
 
 
 def variance_of_splits(
-    cells: Moments, splits: tuple[str, ...], variance: str, fold_weights: str
+    cells: Cells, splits: tuple[str, ...], variance: str, fold_weights: str
 ) -> FloatArray:
     """Variance of the mean loss of each split: a row for each, a number for each column.
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cvstats.core.cells import Moments
+from cvstats.core.cells import Cells
 from cvstats.core.columns import Columns, Differences
 from cvstats.core.design import LEVELS, SPLIT, CellIndex, Design, Level, SplitSizes
 from cvstats.core.types import IntArray, MaskArray
@@ -44,12 +44,12 @@ def cell_levels(design: Design) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class CellSource:
     """The moments of the cells of a log, in place of its losses.
 
     Parameters
     ----------
-    found : Moments
+    found : Cells
         The cells.
     words : str
         The message for a request that needs more than cells.
@@ -57,20 +57,20 @@ class Cells:
         Counts the distinct points under each label of a level.
     models : array of int, shape (models, carried cells)
         The columns of the models.
-    gaps : Moments, optional
+    gaps : Cells, optional
         The same cells of the differences of pairs of models, pairs before carried cells.
     pairs : tuple of array of int, optional
         The numbers of the two models of each pair; without it all pairs, as of ``triu_indices``.
     """
 
-    found: Moments
+    found: Cells
     words: str
     count_points: CountPoints
     models: IntArray
-    gaps: Moments | None = None
+    gaps: Cells | None = None
     pairs: tuple[IntArray, IntArray] | None = None
 
-    def moments(self, by: Sequence[str], losses: Columns | None) -> Moments:
+    def moments(self, by: Sequence[str], losses: Columns | None) -> Cells:
         """Merge the cells that these levels do not distinguish."""
         unknown = [level for level in by if level not in self.found.levels]
         if unknown:
@@ -79,7 +79,7 @@ class Cells:
             return self._pick_differences(losses).over(by)
         return self.found.over(by)
 
-    def _pick_differences(self, losses: Differences) -> Moments:
+    def _pick_differences(self, losses: Differences) -> Cells:
         """Pick differences out of those that are kept, with the other sign where need be."""
         if self.gaps is None:
             raise LogError(
@@ -102,7 +102,7 @@ def find_pairs(
 ) -> tuple[IntArray, IntArray]:
     """Find the differences of some columns among those that are kept, and their signs.
 
-    ``models`` are the columns of the models, models by carried cells; see `Cells` for ``pairs``.
+    ``models`` are the columns of the models by carried cells; see `CellSource` for ``pairs``.
     """
     number, cells = models.shape
     model, cell = np.empty((2, models.size), dtype=np.int64)
@@ -115,14 +115,14 @@ def find_pairs(
     return place[model[left], model[right]] * cells + cell[left], sign[model[left], model[right]]
 
 
-def turn_signs(found: Moments, signs: IntArray) -> Moments:
+def turn_signs(found: Cells, signs: IntArray) -> Cells:
     """Take differences with the other sign where need be."""
     return replace(
         found, mean=found.mean * signs, m2=found.m2 * np.abs(signs), origin=found.origin * signs
     )
 
 
-def beside(*parts: Moments) -> Moments:
+def beside(*parts: Cells) -> Cells:
     """Put the columns of the same cells side by side."""
     return replace(
         parts[0],
@@ -139,7 +139,7 @@ def words_for_cells(level: str, levels: Sequence[str], words: str) -> str:
 
 
 def design_of_cells(
-    cells: Moments,
+    cells: Cells,
     splits: SplitSizes | None,
     named_points: bool,
     words: str,
@@ -162,7 +162,7 @@ def design_of_cells(
 # --- what the sums of hashes of points show of a streamed log -------------------------------------
 
 
-def split_sizes(cells: Moments, prints: Prints | None) -> SplitSizes:
+def split_sizes(cells: Cells, prints: Prints | None) -> SplitSizes:
     """Count rows and points of each split; that all test the same points, the prints show."""
     by = tuple(level for level in SPLIT if level in cells.levels)
     rows = cells.over(by).count.astype(np.int64)
@@ -175,9 +175,7 @@ def split_sizes(cells: Moments, prints: Prints | None) -> SplitSizes:
     return SplitSizes(rows, None, RANDOM_SPLITS)
 
 
-def same_points(
-    cells: Moments, prints: Prints | None, by: tuple[str, ...], rows: MaskArray
-) -> bool:
+def same_points(cells: Cells, prints: Prints | None, by: tuple[str, ...], rows: MaskArray) -> bool:
     """Whether all labels of some levels hold the same points, among some cells."""
     if prints is None:
         return False
@@ -189,7 +187,7 @@ def same_points(
     return bool((sums == sums[0]).all() and (counts == counts[0]).all())
 
 
-def sources_share_points(cells: Moments, prints: Prints | None) -> bool:
+def sources_share_points(cells: Cells, prints: Prints | None) -> bool:
     """Whether two sources hold the same points, of which the sums of hashes then agree."""
     if prints is None or "source" not in cells.levels:
         return False
@@ -202,7 +200,7 @@ def sources_share_points(cells: Moments, prints: Prints | None) -> bool:
     return len(each) < int(several.sum())
 
 
-def point_counts(cells: Moments, prints: Prints | None, level: str) -> tuple[IntArray, None]:
+def point_counts(cells: Cells, prints: Prints | None, level: str) -> tuple[IntArray, None]:
     """Count the distinct points under each label of a level of a streamed log."""
     by = tuple(name for name in SPLIT if name in cells.levels)
     at = cells.levels.index(level)
@@ -232,7 +230,7 @@ def canonical(labels: Sequence[Hashable]) -> IntArray:
     return np.array(order, dtype=np.int64)
 
 
-def in_order(found: Moments) -> tuple[Moments, IntArray]:
+def in_order(found: Cells) -> tuple[Cells, IntArray]:
     """Sort the labels of each level and then the cells; also the cells' former places."""
     codes = np.empty_like(found.codes)
     labels = []

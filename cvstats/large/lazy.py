@@ -21,7 +21,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import Moments
+from cvstats.core.cells import Cells
 from cvstats.core.columns import SIDE_BY_SIDE, Columns, Differences, LossColumns
 from cvstats.core.design import CellTable, Design, GridCodes, Level
 from cvstats.core.folds import has_crossed_sources
@@ -30,7 +30,7 @@ from cvstats.core.results import Result, separate_counts
 from cvstats.core.threads import BLOCK
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, install_command, listed, spelled
-from cvstats.large.cells import Cells, beside, cell_levels, design_of_cells
+from cvstats.large.cells import CellSource, beside, cell_levels, design_of_cells
 from cvstats.log.align import aligned, same_facts
 from cvstats.log.gaps import NOTHING_LEFT, answer_cells, find_gaps, keep_design
 from cvstats.log.groups import Groups, answer_groups
@@ -112,7 +112,7 @@ class ChunkCells:
 
     Parameters
     ----------
-    cells : Moments
+    cells : Cells
         The moments of all columns by the number of the cell, and then those of the differences of
         pairs of models; of no cell where nothing is.
     faults : array of FAULT, shape (columns,)
@@ -121,7 +121,7 @@ class ChunkCells:
         The shape of the columns.
     """
 
-    cells: Moments
+    cells: Cells
     faults: NDArray[Any]
     carried: tuple[int, ...]
 
@@ -171,10 +171,10 @@ def sum_chunk(
     panels = LossColumns((np.asarray(table, order="C" if width >= SIDE_BY_SIDE else "F"),))
     numbers = np.flatnonzero(used)[:, None]
 
-    def moments(losses: Columns) -> Moments:
+    def moments(losses: Columns) -> Cells:
         if not len(rows) or not losses.width:
             nothing = np.zeros((len(numbers), losses.width))
-            return Moments(
+            return Cells(
                 ("cell",), (range(size),), numbers,
                 count[used].astype(np.float64), nothing, nothing, np.zeros(losses.width),
             )  # fmt: skip
@@ -227,7 +227,7 @@ def pool_chunks(parts: Any, axis: object, keepdims: object) -> ChunkCells:
     return ChunkCells(cells, faults, chunks[0].carried)
 
 
-def pool_cells(parts: Sequence[Moments]) -> Moments:
+def pool_cells(parts: Sequence[Cells]) -> Cells:
     """Pool cells of the same numbers, one part after the other."""
     parts = [part for part in parts if len(part.count)] or parts[:1]
     if len(parts) == 1:
@@ -267,7 +267,7 @@ class KnownCells:
     ----------
     design : Design
         The evaluations.
-    cells : Moments
+    cells : Cells
         The cells that occur, of no column.
     table : Design
         A row for each cell.
@@ -278,7 +278,7 @@ class KnownCells:
     """
 
     design: Design
-    cells: Moments
+    cells: Cells
     table: Design
     dropped: int = 0
     complete: KnownCells | None = None
@@ -291,7 +291,7 @@ class KnownCells:
         count = plan.total[plan.used].astype(np.float64)
         nothing = np.zeros((len(count), 0))
         labels = tuple(design.levels[name].labels for name in levels)
-        cells = Moments(
+        cells = Cells(
             levels, labels, design.codes_of(plan), count, nothing, nothing, np.zeros(0)
         )  # fmt: skip
         table = design_of_cells(cells, splits, "point" in design.levels, WORDS, design.taking)
@@ -566,14 +566,14 @@ class MappedMethod:
         own, gaps = whole.pick(np.arange(columns.size)), None
         if len(left):
             gaps = whole.pick(np.arange(columns.size, whole.mean.shape[1]))
-        cells = Cells(own, WORDS, known.design.count_points, columns, gaps, (left, right))
+        cells = CellSource(own, WORDS, known.design.count_points, columns, gaps, (left, right))
         return replace(
             self.log, design=known.table, panels=hide_losses(columns.size, WORDS), labels=labels,
             complete=None if known.complete is None else known.complete.table, cells=cells,
         )  # fmt: skip
 
 
-def onto_cells(known: Moments, found: Moments) -> Moments:
+def onto_cells(known: Cells, found: Cells) -> Cells:
     """Give cells their labels; where every column is masked there are none."""
     if len(found.count) == len(known.count):
         return replace(found, levels=known.levels, labels=known.labels, codes=known.codes)
@@ -996,7 +996,7 @@ class SpreadCells:
 
 def compute_cells(
     log: Log, levels: tuple[str, ...], pairs: bool
-) -> tuple[Log, Moments, Moments | None]:
+) -> tuple[Log, Cells, Cells | None]:
     """Compute the cells of a lazy log chunk by chunk, and those of the differences of models."""
     lazy = lazy_array(log)
     chosen = as_pairs(*np.triu_indices(len(log.labels.models), 1)) if pairs else NO_PAIRS

@@ -19,13 +19,13 @@ import pandas as pd
 import xarray as xr
 
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import Moments as CellTable
+from cvstats.core.cells import Cells
 from cvstats.core.columns import Differences
 from cvstats.core.design import LEVELS, CellIndex, Design
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, NoSuchFile, listed, place, unpaired
 from cvstats.large.cells import (
-    Cells,
+    CellSource,
     beside,
     canonical,
     cell_levels,
@@ -116,14 +116,14 @@ class LabeledCells:
 
     Parameters
     ----------
-    cells : CellTable
+    cells : Cells
         A cell for each combination of labels; a column for each model (and carried cell), then one
         for each pair of models.
     prints : array of uint64, shape (cells,), optional
         Sums of the hashes of the points of each cell.
     """
 
-    cells: CellTable
+    cells: Cells
     prints: Prints | None
 
     def __add__(self, other: LabeledCells) -> LabeledCells:
@@ -192,7 +192,7 @@ def merge(parts: Parts) -> LabeledCells:
     return reduce(add, reversed(parts))
 
 
-def find_cells(whole: CellTable, part: CellTable) -> IntArray:
+def find_cells(whole: Cells, part: Cells) -> IntArray:
     """Find the cells of a part among those of a sum that holds it."""
     codes = np.empty_like(part.codes)
     for i, labels in enumerate(whole.labels):
@@ -202,7 +202,7 @@ def find_cells(whole: CellTable, part: CellTable) -> IntArray:
     return CellIndex.numbered(list(map(len, whole.labels)), whole.codes.T)[0].find(codes.T)
 
 
-def drop_unused_labels(found: CellTable) -> CellTable:
+def drop_unused_labels(found: Cells) -> Cells:
     """Keep the labels that occur, and nothing of the log's own index."""
     labels, codes = [], np.empty_like(found.codes)
     for i, names in enumerate(found.labels):
@@ -453,7 +453,7 @@ class Moments:
         return merge(self.parts)
 
     @property
-    def cells(self) -> CellTable:
+    def cells(self) -> Cells:
         """The cells of all batches, with a column for each model (and carried cell)."""
         return self.table.cells.pick(np.arange(model_columns(self.labels).size))
 
@@ -542,7 +542,7 @@ class Moments:
         bare, cells = table.counts().cells, table.cells.pick(np.arange(models.size))
         gaps = table.cells.pick(np.arange(models.size, width)) if self.pairs else None
         planned = merge(self.planned).in_order() if self.planned else None
-        source = Cells(cells, WORDS, partial(point_counts, bare, table.prints), models, gaps)
+        source = CellSource(cells, WORDS, partial(point_counts, bare, table.prints), models, gaps)
         return Log(
             table.design(self.pointed), hide_losses(models.size, WORDS), self.labels, attrs,
             cells=source, doubt=self.doubt,
@@ -581,7 +581,7 @@ def _(one: Moments, two: Any) -> Any:
     )
 
 
-def assemble(log: Log, cells: CellTable, gaps: CellTable | None, within: str) -> Moments:
+def assemble(log: Log, cells: Cells, gaps: Cells | None, within: str) -> Moments:
     """Put the moments of one batch together with what is known of its log."""
     levels = cells.levels
     prints, sketch = hash_evaluations(log.design, levels)
@@ -601,7 +601,7 @@ def count_cells(design: Design, levels: tuple[str, ...]) -> LabeledCells:
     labels = tuple(design.levels[name].labels for name in levels)
     count = table.total[table.used].astype(np.float64)
     nothing = np.zeros((len(count), 0))
-    cells = CellTable(levels, labels, design.codes_of(table), count, nothing, nothing, np.zeros(0))
+    cells = Cells(levels, labels, design.codes_of(table), count, nothing, nothing, np.zeros(0))
     return LabeledCells(drop_unused_labels(cells), hash_evaluations(design, levels)[0])
 
 
@@ -684,7 +684,7 @@ def check_same_kind(one: Moments, two: Moments) -> None:
         )
 
 
-def check_same_masks(labels: Labels, one: CellTable, two: CellTable) -> None:
+def check_same_masks(labels: Labels, one: Cells, two: Cells) -> None:
     """Refuse a carried cell that has losses in one batch and none in the other."""
     mine, yours = (np.isnan(found.mean).any(axis=0) for found in (one, two))
     apart = np.flatnonzero(mine != yours)
@@ -791,7 +791,7 @@ def checked_path(path: object) -> Path:
 def unpack_cells(arrays: Mapping[str, Any], name: str, labels: Mapping[str, Any]) -> LabeledCells:
     """Put cells together again, if their arrays fit together."""
     names = tuple(tuple(unpack_labels(written)) for written in labels.values())
-    found = CellTable(tuple(labels), names, *(arrays[f"{name}_{number}"] for number in NUMBERS))
+    found = Cells(tuple(labels), names, *(arrays[f"{name}_{number}"] for number in NUMBERS))
     cells, columns = found.mean.shape
     shapes = [(cells, len(names)), (cells,), (cells, columns), (cells, columns), (columns,)]
     if [getattr(found, number).shape for number in NUMBERS] != shapes:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cvstats.core.cells import Moments
+from cvstats.core.cells import Cells
 from cvstats.core.columns import Columns, LossColumns
 from cvstats.core.design import LEVELS, SPLIT, Design, Level, SplitSizes
 from cvstats.core.folds import (
@@ -66,7 +66,7 @@ class GroupOfCells:
     by: str
     code: int
 
-    def moments(self, by: Sequence[str], losses: Columns | None) -> Moments:
+    def moments(self, by: Sequence[str], losses: Columns | None) -> Cells:
         """Take the cells of the group."""
         found = self.log.moments(tuple(dict.fromkeys((self.by, *by))), losses)
         rows = np.flatnonzero(found.codes[:, 0] == self.code)

@@ -13,7 +13,7 @@ import pandas as pd
 import xarray as xr
 
 from cvstats.core.cautions import Caution, list_cautions, sentences_of
-from cvstats.core.cells import Moments
+from cvstats.core.cells import Cells
 from cvstats.core.columns import Columns, Differences, LossColumns, binary_columns
 from cvstats.core.design import Design, GridCodes
 from cvstats.core.folds import (
@@ -89,14 +89,14 @@ class ResultLabels(Labels, Protocol):
     ) -> Any:
         """Label a result that has a number for each pair of models (and carried cell)."""
 
-    def cells(self, found: Moments, attrs: Attrs) -> Any:
+    def cells(self, found: Cells, attrs: Attrs) -> Any:
         """Label moments cell by cell."""
 
 
 class MomentSource(Protocol):
     """What answers for a log whose losses are not at hand: cells of it, or a part of another."""
 
-    def moments(self, by: Sequence[str], losses: Columns | None) -> Moments:
+    def moments(self, by: Sequence[str], losses: Columns | None) -> Cells:
         """Give the moments of all columns, or of differences between them, by some levels."""
 
     def count_points(self, level: str) -> tuple[IntArray, str | None]:
@@ -315,7 +315,7 @@ class Log:
         if self.gaps is not None:
             raise LogError(DIFFERENT_GAPS)
 
-    def moments(self, by: Sequence[str], losses: Columns | None = None) -> Moments:
+    def moments(self, by: Sequence[str], losses: Columns | None = None) -> Cells:
         """Compute moments by some levels, of the losses or of differences between them."""
         self._refuse_gaps()
         levels = self.design.grouped(by)
@@ -330,7 +330,7 @@ class Log:
         self._refuse_digits_lost(found, chosen)
         return self._group(found)
 
-    def _group(self, found: Moments) -> Moments:
+    def _group(self, found: Cells) -> Cells:
         """Mark the first level of cells as that of groups, if there are any."""
         return found if self.design.by is None else replace(found, grouped=1)
 
@@ -382,7 +382,7 @@ class Log:
         """Find the columns whose losses are all 0 or 1, one group after the other.
 
         Of groups, and where the losses are not at hand, the sums of cells decide; see
-        `Moments.zero_one`.
+        `Cells.zero_one`.
         """
         if self.design.by is not None:
             return self.moments(repetition_level(self.design)).zero_one()
@@ -420,7 +420,7 @@ class Log:
             if not gone[pair].any():
                 raise too_large(" or ".join(map(self.name, pair)))
 
-    def _refuse_digits_lost(self, found: Moments, losses: Columns) -> None:
+    def _refuse_digits_lost(self, found: Cells, losses: Columns) -> None:
         """Refuse losses whose squares are no longer numbers, and integers that no float holds."""
         every = np.arange(losses.width)
         sides: tuple[IntArray, ...] = (every,)

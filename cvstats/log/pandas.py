@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cvstats.core.cautions import label_cautions
-from cvstats.core.cells import Moments
+from cvstats.core.cells import Cells
 from cvstats.core.columns import LossColumns
 from cvstats.core.design import LEVELS, Design, GridCodes, Level
 from cvstats.core.results import Result
@@ -275,7 +275,7 @@ class FrameLabels:
         )
         return body(result, index, attrs)
 
-    def cells(self, found: Moments, attrs: Attrs) -> pd.DataFrame:
+    def cells(self, found: Cells, attrs: Attrs) -> pd.DataFrame:
         """Make a row for each cell (of each model) with count, mean and variance."""
         index = cell_index(found)
         n = found.count
@@ -328,7 +328,7 @@ def copied(attrs: Attrs) -> dict[Hashable | None, Any]:
     return {name: fact for name, fact in attrs.items()}
 
 
-def cell_index(found: Moments) -> pd.Index | None:
+def cell_index(found: Cells) -> pd.Index | None:
     """Make an index of the labels of cells; None for the one cell of no level."""
     if not found.levels:
         return None

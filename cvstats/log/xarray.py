@@ -14,7 +14,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from cvstats.core.cautions import Caution, flag_attrs, list_cautions
-from cvstats.core.cells import Moments
+from cvstats.core.cells import Cells
 from cvstats.core.columns import LossColumns
 from cvstats.core.design import LEVELS, SPLIT, Design, GridCodes, Level
 from cvstats.core.results import Result
@@ -481,7 +481,7 @@ class ArrayLabels:
         refuse_same_names(variables, (*dims, *coords))
         return xr.Dataset(variables, coords=dict(coords), attrs=file_attrs(attrs))
 
-    def cells(self, found: Moments, attrs: Attrs) -> xr.Dataset:
+    def cells(self, found: Cells, attrs: Attrs) -> xr.Dataset:
         """Lay count, mean and variance over the levels asked for and the carried dimensions."""
         shape = tuple(len(labels) for labels in found.labels)
         at = tuple(found.codes.T)

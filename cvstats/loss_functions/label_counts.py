@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from cvstats.core.cells import Moments as CellTable
+from cvstats.core.cells import Cells
 from cvstats.core.design import CellIndex
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, is_number, listed
@@ -385,7 +385,7 @@ def count_batch(
     table = log.design.cell_table(levels)
     count = table.total[table.used].astype(np.float64)
     mean = count_combinations(log, levels, counted) / count[:, None]
-    cells = CellTable(
+    cells = Cells(
         levels, tuple(log.design.levels[name].labels for name in levels),
         log.design.codes_of(table), count, mean, np.zeros_like(mean), np.zeros(mean.shape[1]),
     )  # fmt: skip

@@ -14,7 +14,7 @@ from rows import only_row
 from scipy import stats
 
 import cvstats
-from cvstats.core.cells import Moments
+from cvstats.core.cells import Cells
 from cvstats.intervals.clustered import TOO_NARROW, expected_cr1_ratio
 
 TOLERANCE = 1e-10
@@ -123,7 +123,7 @@ def test_random_splits_may_be_clustered():
 
 
 def cr1_ratio(shares):
-    clusters = Moments.of(np.zeros(len(shares)), range(len(shares)), "source")
+    clusters = Cells.of(np.zeros(len(shares)), range(len(shares)), "source")
     return expected_cr1_ratio(shares[:, None], clusters).item()
 
 
