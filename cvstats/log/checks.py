@@ -8,6 +8,7 @@ of one pass. Copies are searched in whole logs only.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
@@ -17,15 +18,15 @@ import numpy as np
 import pandas as pd
 
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import find_runs
 from cvstats.core.columns import Columns, Differences
-from cvstats.core.design import Design
+from cvstats.core.design import Design, Level
 from cvstats.core.folds import (
     find_single_losses,
     fold_levels,
     is_resampled,
     repetition_level,
 )
+from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import FloatArray, IntArray, Labels, MaskArray
 from cvstats.errors import spelled
 from cvstats.log.groups import points_by_group
@@ -82,19 +83,17 @@ def find_doubts(
     seen = log.in_memory and not design.scores and (not design.metric or is_examined(log.noted))
     if not seen or (single := find_single_losses(design)).all():
         return flags
-    points, groups = points_by_group(log), rows_by_group(design)
+    points = points_by_group(log)
     alone = not (of_groups or is_resampled(design))
     dated = alone and not design.metric and is_dated(design)
     whole = design.size * width <= LIMIT
     step = 1 if whole else -(-width // MOST_COLUMNS)
     columns = np.arange(0, width, step)
-    for at in range(0, len(groups), -(-len(groups) // FEW_GROUPS)):
+    most = design.size if whole else LIMIT // width
+    for at, count, rows in sample_groups(design, most, dated=dated):
         if single.any() and single[at, 0]:
             continue
-        every = groups[at]
-        n = len(every) if points is None else int(points[at, 0])
-        most = len(every) if whole else LIMIT // width
-        rows = sample_rows(design, every, most, dated=dated)
+        n = count if points is None else int(points[at, 0])
         part = tabulate(log, losses, rows, columns)
         here = flags[at * width : (at + 1) * width]
         found = mark_shapes(measure_shapes(part), n)
@@ -117,15 +116,44 @@ def find_doubts(
     return flags
 
 
-def rows_by_group(design: Design) -> list[IntArray] | list[range]:
-    """List the evaluations of each group of ``by=``, in the order of the log."""
+def sample_groups(design: Design, most: int, *, dated: bool) -> list[tuple[int, int, IntArray]]:
+    """Take about so many evaluations of each group of ``by=``, or of some if there are many.
+
+    The number of the group, how many evaluations it has, and those taken. They are kept with the
+    design, since finding those of a group reads all codes.
+    """
+    size = design.size if design.present is None else int(design.present.sum())
     if design.by is None:
-        size = design.size if design.present is None else int(design.present.sum())
-        return [range(size)]  # not an array: a log may have a billion rows
-    codes = design.levels[design.by].block(0, design.size)
-    codes = codes if design.present is None else codes[design.present]
-    order = np.argsort(codes, kind="stable")
-    return np.split(order, find_runs(codes[order, None])[1:])
+        return [(0, size, sample_rows(design, range(size), most, dated=dated))]
+    key = ("sampled", design.by, most, dated)
+    if key not in design.facts:
+        level = design.levels[design.by]
+        if design.present is not None:
+            level = level.take(np.flatnonzero(design.present))
+        groups = list(rows_by_group(level, size))
+        each = most if most >= size else most // len(groups)
+        found = [
+            (at, len(rows), sample_rows(design, rows, each, dated=dated)) for at, rows in groups
+        ]
+        design.facts[key] = found
+    sampled: list[tuple[int, int, IntArray]] = design.facts[key]
+    return sampled
+
+
+def rows_by_group(level: Level, size: int) -> Iterator[tuple[int, IntArray]]:
+    """List the evaluations of every so many of the groups that occur, with its number."""
+    bounds, counts = list(block_bounds(size, BLOCK)), np.zeros(len(level.labels), dtype=np.int64)
+    for start, stop in bounds:
+        counts += np.bincount(level.block(start, stop), minlength=len(counts))
+    occurring = np.flatnonzero(counts)
+    examined = range(0, len(occurring), -(-len(occurring) // FEW_GROUPS))
+    chosen = np.zeros(len(counts), dtype=bool)
+    chosen[occurring[examined]] = True
+    rows = np.concatenate([
+        np.flatnonzero(chosen[level.block(start, stop)]) + start for start, stop in bounds
+    ])  # fmt: skip
+    rows = rows[np.argsort(level.take(rows).block(0, len(rows)), kind="stable")]
+    return zip(examined, np.split(rows, np.cumsum(counts[occurring[examined]])[:-1]), strict=True)
 
 
 def sample_rows(design: Design, rows: IntArray | range, most: int, *, dated: bool) -> IntArray:
