@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from os import PathLike
@@ -22,6 +22,10 @@ from cvstats.evaluation.table import LossTable, asks_for_metrics, metric_log, pr
 from cvstats.loss_functions import ACCURACY, loss_name
 from cvstats.options import check_choices, find_choices, is_whole
 from cvstats.plans import BoundPlan, Fit, Plan
+from cvstats.plans.given import bind_splits
+
+LONGEST_CALL = 100
+"""Up to how many characters the call that makes a splitter is kept with the log."""
 
 
 def evaluate(
@@ -30,7 +34,8 @@ def evaluate(
     y: Any,
     *,
     plan: Plan | BoundPlan | None = None,
-    loss: Loss | Sequence[Loss] = "squared_error",
+    cv: Any = None,
+    loss: Loss | Sequence[Loss] | None = None,
     quantile: float | None = None,
     clip: float | None = None,
     folds: Literal["average", "pool"] | None = None,
@@ -57,15 +62,22 @@ def evaluate(
     y : array or Series, shape (n,)
         The truth.
     plan : Plan
-        What to train and test on, from `cvstats.plans`. It has to be given: the interval that
-        the log is for depends on it.
+        What to train and test on, from `cvstats.plans`; or ``cv``. One of them is required: the
+        interval that the log is for depends on it.
+    cv : int, splitter or iterable, optional
+        What scikit-learn takes as ``cv``: a number of folds (stratified if all estimators are
+        classifiers, in the order of the data), a splitter such as ``RepeatedKFold(n_repeats=10)``,
+        which gets ``groups``, or pairs of training and test rows. Its splits become the levels
+        ``fold``, ``repetition`` and ``fold``, or ``repetition``.
     loss : str, callable or list, optional
         As for `cvstats.losses`: ``squared_error``, ``absolute_error``, ``percentage_error``,
         ``pinball``, ``zero_one`` (which take ``predict``), ``log_loss`` and ``brier`` (which
         take ``predict_proba``), ``hinge`` (which takes ``decision_function``), or a function of
         truth and prediction that returns a loss for each point. Also a metric such as ``auc``
         (which takes ``predict_proba``), ``f1``, ``rmse`` or ``r2``; or a list, which gives a log
-        with the level ``metric``. Of two classes the second one is positive.
+        with the level ``metric``. Of two classes the second one is positive. By default
+        ``zero_one`` for classifiers, and ``squared_error`` for regressors; for estimators that
+        are neither, ``zero_one`` where ``y`` holds text, categories, or True and False.
     quantile : float, optional
         For ``pinball``, the level of the predicted quantile.
     clip : float, optional
@@ -142,6 +154,13 @@ def evaluate(
            estimate   lower   upper     se caution
     model
     ridge    2990.0  2634.0  3345.0  182.0
+
+    Two lines from estimators to a verdict:
+
+    >>> log = cvstats.evaluate({"a": Ridge(0.1), "b": Ridge(10)}, X, y, cv=5, progress=False)
+    >>> print(log.cvci.summary().sentences[0])
+    a is better than b: its mean squared error is lower by 2,010 (95% interval 1,586 to 2,433,
+    p < 0.001).
     """
     check_choices({"folds": folds, "average": average}, find_choices(evaluate))
     base, joblib, threads, bars = import_tools()
@@ -150,7 +169,8 @@ def evaluate(
         raise LogError(f"n_jobs={n_jobs!r} is not a number of processes. Expected 1, 2, … or -1.")
     models, is_single = read_models(estimators)
     data = read_data(X, y, groups, point)
-    bound = bind_plan(plan, data, groups)
+    bound = bind_cv(cv, plan, data, list(models.values()), groups)
+    loss = default_loss(list(models.values()), y) if loss is None else loss
     if asks_for_metrics(loss):
         spec = prediction_spec(loss, quantile, clip, data.truth, bound)
     else:
@@ -234,21 +254,75 @@ def read_models(estimators: Any) -> tuple[dict[Hashable, Any], bool]:
     return models, is_single
 
 
+def are_all(kind: str, estimators: Sequence[Any]) -> bool:
+    """Whether all estimators say of themselves that they are classifiers, or regressors."""
+    is_kind = getattr(import_module("sklearn.base"), f"is_{kind}")
+    try:
+        return all(map(is_kind, estimators))
+    except AttributeError:  # one that is not made from scikit-learn's classes
+        return False
+
+
+def default_loss(estimators: Sequence[Any], y: Any) -> str:
+    """Choose the loss by the kind of the estimators, or of the target."""
+    kinds = pd.api.types
+    dtype = getattr(y, "dtype", None) or np.asarray(y).dtype
+    labels = not kinds.is_numeric_dtype(dtype) or kinds.is_bool_dtype(dtype)
+    if are_all("classifier", estimators) or (labels and not are_all("regressor", estimators)):
+        return "zero_one"
+    return "squared_error"
+
+
+def bind_cv(
+    cv: Any, plan: Plan | BoundPlan | None, data: Data, estimators: Sequence[Any], groups: Any
+) -> BoundPlan:
+    """Split as scikit-learn does, once for all estimators; without ``cv`` bind the plan."""
+    if cv is not None and plan is not None:
+        raise LogError("plan= and cv= both say how to split. Expected one of them.")
+    if cv is None or isinstance(cv, (Plan, BoundPlan)):
+        return bind_plan(plan if cv is None else cv, data, groups)
+    splits_data = hasattr(cv, "split") and not isinstance(cv, (str, type))
+    if not (splits_data or is_pairs(cv) or (is_whole(cv) and int(cv) >= 2)):
+        raise LogError(
+            f"cv={cv!r} is not known. Expected a number of folds from 2, such as cv=5, a splitter "
+            f"of scikit-learn, or pairs of training and test rows."
+        )
+    if is_pairs(cv):
+        splits = list(cv)
+        return bind_splits(splits, len(data.truth), f"splits({len(splits)})")
+    check_cv = import_module("sklearn.model_selection").check_cv
+    given = None if data.source is None else data.source.to_numpy()
+    try:
+        # What is split otherwise each time is split once here: all models meet the same splits.
+        splitter = check_cv(cv, data.truth, classifier=are_all("classifier", estimators))
+        splits = list(splitter.split(data.values.X, data.truth, given))
+    except (ValueError, TypeError, AttributeError) as error:
+        raise LogError(f"cv={cv!r} cannot split these data: {error}") from error
+    call = " ".join(repr(splitter).split())
+    named = call.startswith(type(splitter).__name__) and len(call) < LONGEST_CALL
+    return bind_splits(splits, len(data.truth), call if named else type(splitter).__name__ + "(…)")
+
+
+def is_pairs(cv: Any) -> bool:
+    """Whether a ``cv`` may be pairs of training and test rows."""
+    return isinstance(cv, Iterable) and not isinstance(cv, str) and not hasattr(cv, "split")
+
+
 def bind_plan(plan: Plan | BoundPlan | None, data: Data, groups: Any) -> BoundPlan:
     """Bind the plan to the data, unless it is bound already."""
     n = len(data.truth)
     if plan is None:
         raise NotGiven(
-            "plan is not given, and it has no default: it decides what is trained, what is tested "
-            "and which error the interval is about. Expected a plan of cvstats, such as "
-            "plan=cvstats.plans.k_fold(10, rng=1)."
+            "cv is required: it decides what is trained, what is tested and which error the "
+            "interval is about. Expected what scikit-learn takes, such as cv=5, or a plan of "
+            "cvstats, such as plan=cvstats.plans.k_fold(10, rng=1)."
         )
     if isinstance(plan, Plan):
         return plan.bind(n, data.truth, None if groups is None else data.source)
     if not isinstance(plan, BoundPlan):
         raise LogError(
             f"plan= is a {type(plan).__name__}. Expected a plan of cvstats, such as "
-            f"cvstats.plans.k_fold(10, rng=1)."
+            f"cvstats.plans.k_fold(10, rng=1). What scikit-learn takes as cv is passed as cv=."
         )
     if plan.points.n != n:
         raise LogError(f"the plan is bound to {plan.points.n:,} points, and X has {n:,} rows.")

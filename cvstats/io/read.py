@@ -39,7 +39,7 @@ from cvstats.io.tidy import (
     compute_log,
     negate_scores,
 )
-from cvstats.io.tools import is_inspect_log, is_lm_eval_sample, is_search
+from cvstats.io.tools import is_inspect_log, is_lm_eval_sample, is_search, is_skore
 from cvstats.log.align import aligned
 from cvstats.loss_functions import join_metrics, loss_name, losses
 
@@ -108,6 +108,7 @@ FORMATS = {
     "cross_validate": Format(is_result, "sklearn:cross_validate", (*SPLITTING, *SCORING), False),
     "cross_val_predict": Format(is_array, "sklearn:cross_val_predict", SPLITTING, False),
     "search": Format(is_search, "sklearn:search", (*SPLITTING, *SCORING), False),
+    "skore": Format(is_skore, "sklearn:skore", ("groups",), False),
     "tidymodels": Format(
         has_columns(".row .pred", ".row .config"), "r:tidymodels", ("truth", "model", "source")
     ),
@@ -214,12 +215,13 @@ def read_log(
         ``fold=0``, is a level), of ``.eval`` files, or of samples of lm-evaluation-harness; of
         several runs of a model on a task the newest is read. An object: a
         table, a mapping of columns, the dict of ``cross_validate``, the array of
-        ``cross_val_predict``, a fitted ``GridSearchCV`` or ``RandomizedSearchCV`` (each candidate
-        is a model with one score for each split, since a search keeps no predictions), a log of
-        inspect. Several models: a list of files, or a mapping from the model's name to its file
-        or object, on the same evaluations.
+        ``cross_val_predict``, a fitted ``GridSearchCV`` or ``RandomizedSearchCV``, or its
+        ``cv_results_`` as a dict, DataFrame or CSV file (each candidate
+        is a model with one score for each split, since a search keeps no predictions), a report
+        of skore, a log of inspect. Several models: a list of files, or a mapping from the model's
+        name to its file or object, on the same evaluations.
     format : str, optional
-        ``cross_validate``, ``cross_val_predict``, ``search``, ``tidymodels``, ``caret``,
+        ``cross_validate``, ``cross_val_predict``, ``search``, ``skore``, ``tidymodels``, ``caret``,
         ``mlr3``, ``openml``, ``autogluon``, ``lm-eval``, ``inspect``, ``nixtla``, ``scores`` (one
         score for each split) or ``columns``. Most are recognised, but not ``autogluon`` and
         ``scores``. Or the kind of a file without a suffix, such as ``csv``.
@@ -669,12 +671,16 @@ def load(source: Any, container: str | None, tool: str | None, text: TextOptions
     """Load a file, or several by name; leave another object as it is."""
     if isinstance(source, (str, PathLike)):
         return load_path(path_of(source), container, tool, text)
+    compared = getattr(source, "reports_", None)  # of a comparison by skore
+    if isinstance(compared, Mapping):
+        return SeveralObjects(True, {str(name): part for name, part in compared.items()})
     if isinstance(source, Mapping) and len(source):
         result = is_result(source) or is_inspect_log(source) or is_search(source)
         kinds: tuple[Any, ...] = (str, PathLike, pd.DataFrame, Mapping)
         if tool in ("cross_val_predict", "autogluon", *SKLEARN):
             kinds = (*kinds, np.ndarray, pd.Series, list)
-        if not result and all(isinstance(part, kinds) for part in source.values()):
+        every = list(source.values())
+        if not result and all(isinstance(part, kinds) or is_skore(part) for part in every):
             parts = {str(key): load(part, container, tool, text) for key, part in source.items()}
             return SeveralObjects(True, parts)
     if isinstance(source, (list, tuple)):

@@ -48,6 +48,7 @@ from cvstats.loss_functions import (
     single,
 )
 from cvstats.metrics import METRICS
+from cvstats.plans.given import folds_in_turn
 
 
 def as_log(
@@ -888,16 +889,12 @@ def add_split_numbers(
     if "point" not in who:
         return table.assign(repetition=split)
     by = table.groupby(who, sort=False, observed=True).ngroup().to_numpy()
-    times = np.bincount(by)
-    r = int(times[0])
-    if (times == r).all() and len(numbers) % r == 0:
-        k = len(numbers) // r
-        seen = by.astype(np.int64) * r + at // k
-        if k > 1 and np.bincount(seen, minlength=len(times) * r).max() == 1:
-            if r == 1:
-                return table.assign(fold=split)
-            return table.assign(repetition=at // k + 1, fold=at % k + 1)
-    return table.assign(repetition=split)
+    k = folds_in_turn(by, at)
+    if k is None:
+        return table.assign(repetition=split)
+    if k == len(numbers):
+        return table.assign(fold=split)
+    return table.assign(repetition=at // k + 1, fold=at % k + 1)
 
 
 @dataclass(frozen=True)

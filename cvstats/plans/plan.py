@@ -149,6 +149,8 @@ class Plan:
 
     def __str__(self) -> str:
         """Write the call that makes this plan."""
+        if self.name.endswith(")"):  # the splitter of another library
+            return self.name
         return f"{self.name}({', '.join(f'{name}={value!r}' for name, value in self.options)})"
 
     def facts(self) -> dict[str, str]:

@@ -161,7 +161,7 @@ def test_a_loss_that_is_none_is_refused_before_any_fit(loss, words):
 
 def test_the_plan_has_to_be_given():
     for error in (LogError, TypeError):  # as Python refuses a missing argument
-        with pytest.raises(error, match=r"plan is not given.*plan=cvstats\.plans\.k_fold\(10"):
+        with pytest.raises(error, match=r"cv is required.*cv=5.*plan=cvstats\.plans\.k_fold\(10"):
             cvstats.evaluate(Ridge(), X, Y)
 
 

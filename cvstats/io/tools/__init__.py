@@ -13,10 +13,17 @@ SCORE = re.compile(r"split(\d+)_test_(.+)")
 
 
 def is_search(found: Any) -> bool:
-    """Whether this is a fitted search, or its ``cv_results_``."""
-    if isinstance(found, Mapping):
+    """Whether this is a fitted search, or its ``cv_results_`` as a dict or a table."""
+    if isinstance(found, Mapping) or hasattr(found, "columns"):
         return "params" in found and any(SCORE.fullmatch(str(name)) for name in found)
     return not isinstance(found, type) and hasattr(found, "cv_results_")
+
+
+def is_skore(found: Any) -> bool:
+    """Whether this is a report of skore on one estimator."""
+    return hasattr(found, "estimator_name_") and (
+        hasattr(found, "split_indices") or hasattr(found, "X_test")
+    )
 
 
 def is_inspect_log(found: Any) -> bool:

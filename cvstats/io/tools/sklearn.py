@@ -1,8 +1,9 @@
-"""scikit-learn: ``cross_validate`` with estimators, ``cross_val_predict``, fitted searches."""
+"""scikit-learn: ``cross_validate``, ``cross_val_predict``, fitted searches; reports of skore."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -76,6 +77,23 @@ def cross_validate(result: Mapping[str, Any], options: ReadOptions) -> Predictio
     table = with_groups(table, options, rows, len(truth))
     table = add_split_numbers(table, np.concatenate(columns["split"]))
     return PredictionTable(table, found, train_sizes(table, trains))
+
+
+def skore(report: Any, options: ReadOptions) -> PredictionTable:
+    """Predict again with the estimators of a report, which keeps data and splits."""
+    if hasattr(report, "split_indices"):
+        X, y, pairs = report.X, report.y, report.split_indices
+        parts = getattr(report, "reports_", None) or report.estimator_reports_  # until mid 2026
+        fitted = [part.estimator_ for part in parts]
+    else:
+        X, y, fitted = report.X_test, report.y_test, [report.estimator_]
+        known = 0 if report.X_train is None else len(report.X_train)
+        pairs = [(np.arange(known), np.arange(len(y)))]
+    train, test = zip(*pairs, strict=True)
+    result = {"estimator": fitted, "indices": {"train": train, "test": test}}
+    read = cross_validate(result, replace(options, data={**options.data, "X": X, "y": y}))
+    attrs = {name: fact for name, fact in read.attrs.items() if fact}
+    return replace(read, attrs=attrs, called=str(report.estimator_name_))
 
 
 def of_one_candidate(result: Mapping[str, Any], name: str | None) -> dict[str, Any]:
@@ -258,10 +276,10 @@ def search(found: Any, options: ReadOptions) -> PredictionTable:
             f"a {type(found).__name__} is not a fitted search. Expected GridSearchCV after "
             f"fit(X, y), or its cv_results_."
         )
-    results = found if isinstance(found, Mapping) else found.cv_results_
-    results, note = last_round(results)
-    names = name_candidates(list(results["params"]))
-    key = choose_score(results, options)
+    every = getattr(found, "cv_results_", found)
+    results, note = last_round(every)
+    names = name_candidates(parameters_of(results), parameters_of(every))
+    key = choose_score(results, options, named=every is not found)
     values = scores_of(results, key)
     levels, attrs = describe_splits(found, values.shape[1], options)
     lost = ""
@@ -271,7 +289,8 @@ def search(found: Any, options: ReadOptions) -> PredictionTable:
     if any(failed):
         gone = [name for name, out in zip(names, failed, strict=True) if out]
         lost = f"all fits failed, and so there is no score, of {listed(map(repr, gone))}"
-    values, losses = turn_scores(values[~np.array(failed)], name_of_score(found, key), options)
+    name = name_of_score(found, key, options)
+    values, losses = turn_scores(values[~np.array(failed)], name, options)
     kept = [name for name, out in zip(names, failed, strict=True) if not out]
     table = pd.concat(
         [levels.assign(model=name, loss=row) for name, row in zip(kept, values, strict=True)],
@@ -285,24 +304,44 @@ def search(found: Any, options: ReadOptions) -> PredictionTable:
 
 def last_round(results: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
     """Keep the last round of a successive halving: the others had fewer points."""
-    if "iter" not in results:
+    rounds = np.asarray(results["iter"]) if "iter" in results else np.zeros(1)
+    if len(np.unique(rounds)) == 1:
         return results, ""
-    rounds = np.asarray(results["iter"])
     last = (rounds == rounds.max()).tolist()
     kept = {
         name: [value for value, keep in zip(column, last, strict=True) if keep]
         for name, column in results.items()
     }
-    return kept, f"read was the last of {len(np.unique(rounds))} rounds of the search"
+    return kept, (
+        f"read was the last of {len(np.unique(rounds))} rounds of the search. For another one pass "
+        f"its rows: table = pandas.DataFrame(search.cv_results_); "
+        f"read_log(table[table['iter'] == 0], cv=…)"
+    )
 
 
-def name_candidates(candidates: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Name candidates by the parameters in which they differ; those alike by their number."""
-    parameters = list(dict.fromkeys(name for one in candidates for name in one))
-    absent = object()
-    differ = [
-        name for name in parameters if len({str(one.get(name, absent)) for one in candidates}) > 1
+def parameters_of(results: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """List the parameters of each candidate, which a CSV file has as text and in columns."""
+    candidates = list(results["params"])
+    if all(isinstance(one, Mapping) for one in candidates):
+        return candidates
+    columns = {
+        str(name).removeprefix("param_"): list(values)
+        for name, values in results.items()
+        if str(name).startswith("param_")
+    }
+    return [
+        {name: values[at] for name, values in columns.items() if not pd.isna(values[at])}
+        for at in range(len(candidates))
     ]
+
+
+def name_candidates(
+    candidates: Sequence[Mapping[str, Any]], among: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """Name candidates by the parameters that differ among all; those alike by their number."""
+    parameters = list(dict.fromkeys(name for one in among for name in one))
+    absent = object()
+    differ = [name for name in parameters if len({str(one.get(name, absent)) for one in among}) > 1]
     names = [
         ", ".join(f"{name}={shorten(one[name])}" for name in differ if name in one) or "candidate"
         for one in candidates
@@ -318,13 +357,16 @@ def shorten(value: Any) -> str:
 # --- scores ---------------------------------------------------------------------------------------
 
 
-def choose_score(results: Mapping[str, Any], options: ReadOptions) -> str:
-    """Choose the score where the search computed several."""
+def choose_score(results: Mapping[str, Any], options: ReadOptions, *, named: bool) -> str:
+    """Choose the score where the search computed several.
+
+    The one score of a table has no name, unlike that of a search, and gets the one asked for.
+    """
     matches = [match for name in results if (match := SCORE.fullmatch(str(name)))]
     every = list(dict.fromkeys(match[2] for match in matches))
     if options.wanted in every:
         return str(options.wanted)
-    if len(every) == 1 and options.wanted is None:
+    if len(every) == 1 and (options.wanted is None or (every == ["score"] and not named)):
         return every[0]
     if options.wanted is None:
         raise LogError(
@@ -353,10 +395,12 @@ def scores_of(results: Mapping[str, Any], key: str) -> FloatArray:
     return np.column_stack([np.asarray(results[name], dtype=float) for _, name in columns])
 
 
-def name_of_score(found: Any, key: str) -> str:
+def name_of_score(found: Any, key: str, options: ReadOptions) -> str:
     """Name a score as scikit-learn does, that of the estimator itself included."""
-    if key != "score" or isinstance(found, Mapping):
+    if key != "score":
         return key
+    if not hasattr(found, "cv_results_"):
+        return options.wanted or key
     if isinstance(found.scoring, str):
         return found.scoring
     base = import_module("sklearn.base")
@@ -391,7 +435,7 @@ def describe_splits(
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Find the repetition and the fold of each split, and sizes where the data are known."""
     cv = options.data.get("cv")
-    if cv is None and isinstance(found, Mapping):
+    if cv is None and not hasattr(found, "cv_results_"):
         raise LogError(
             "cv_results_ does not say how the data were split. Expected the search itself, or cv= "
             "as it was passed to it: read_log(search.cv_results_, cv=5)."

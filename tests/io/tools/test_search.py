@@ -160,3 +160,34 @@ def test_of_a_halving_search_the_last_round_is_read():
         log = cvstats.read_log(search)
     last = search.cv_results_["iter"] == search.cv_results_["iter"].max()
     assert np.shape(log.to_frame() if log.ndim == 1 else log)[1] == last.sum()
+
+
+def test_a_table_of_results_is_read_like_the_search(tmp_path):
+    search = searched(scoring="neg_mean_squared_error")
+    log = cvstats.read_log(search)
+    table = pd.DataFrame(search.cv_results_)
+    name = "neg_mean_squared_error"
+    given_forms = [table, tmp_path / "results.csv", tmp_path / "indexed.csv"]
+    table.to_csv(given_forms[1], index=False)
+    table.to_csv(given_forms[2])
+    for given in given_forms:
+        read = cvstats.read_log(given, cv=5, metric=name)
+        pd.testing.assert_frame_equal(read, log, rtol=1e-12)
+        assert read.attrs["loss"] == "mean_squared_error"
+        with pytest.raises(LogError, match="does not say how the data were split.*cv=5"):
+            cvstats.read_log(given)
+
+
+def test_each_round_of_a_halving_search_can_be_read():
+    search = HalvingGridSearchCV(Ridge(), {"alpha": [0.01, 0.1, 1.0, 10.0]}, cv=3, random_state=0)
+    table = pd.DataFrame(search.fit(X, Y).cv_results_)
+    for number, rows in table.groupby("iter"):
+        log = cvstats.read_log(table[table["iter"] == number], cv=3)
+        frame = log.to_frame() if log.ndim == 1 else log
+        assert list(frame) == [f"alpha={alpha:.6g}" for alpha in rows["param_alpha"]] or (
+            len(rows) == 1
+        )
+    with pytest.warns(UserWarning, match=r"For another one pass its rows.*\['iter'\] == 0"):
+        last = cvstats.read_log(search)
+    if last.ndim == 1:  # the only one left keeps its name
+        assert str(last.name).startswith("alpha=")

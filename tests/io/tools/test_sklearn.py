@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from rows import only_row
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.dummy import DummyClassifier
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import (
     GroupKFold,
@@ -314,3 +315,52 @@ def test_one_brier_score_on_every_road(classes):
     hot = np.column_stack([y == "benign", y == "malignant", np.zeros(len(y))])
     np.testing.assert_allclose(sums, ((three - hot) ** 2).sum(axis=1))
     assert sums.attrs["brier"] == "multi-class"
+
+
+class Report:
+    """What a report of skore keeps, under its names."""
+
+    estimator_name_ = "Ridge"
+
+    def __init__(self, **kept):
+        self.__dict__.update(kept)
+
+
+def reports():
+    """Reports of two models in the same folds."""
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    splits = tuple(KFold(4).split(X))
+    made = {}
+    for name, model in {"ridge": Ridge(0.1), "mean": DummyRegressor()}.items():
+        parts = [
+            Report(estimator_=clone(model).fit(X.iloc[train], y.iloc[train])) for train, _ in splits
+        ]
+        made[name] = Report(X=X, y=y, split_indices=splits, reports_=parts)
+    return made, X, y
+
+
+def test_reports_of_skore():
+    made, X, y = reports()
+    log = cvstats.read_log(made["ridge"], loss="squared_error")
+    expected = cross_validate(
+        Ridge(0.1), X, y, cv=KFold(4), return_estimator=True, return_indices=True
+    )
+    other = cvstats.read_log(expected, X=X, y=y, loss="squared_error")
+    pd.testing.assert_series_equal(log, other, check_names=False)
+    assert (log.name, log.attrs["format"]) == ("Ridge", "skore")
+    assert log.attrs["n_train"] == other.attrs["n_train"]
+    for several in (made, Report(reports_=made)):
+        both = cvstats.read_log(several, loss=["rmse", "squared_error"])
+        assert list(both) == ["ridge", "mean"]
+        assert both.index.names == ["metric", "fold", "point"]
+
+
+def test_a_report_of_skore_on_one_test_set():
+    made, X, y = reports()
+    fitted = made["ridge"].reports_[0].estimator_
+    kept = {"estimator_": fitted, "X_test": X[:100], "y_test": y[:100], "y_train": None}
+    log = cvstats.read_log(Report(**kept, X_train=X[100:]), loss="absolute_error")
+    assert log.index.names == ["point"]
+    assert log.attrs["n_train"] == 342
+    np.testing.assert_allclose(log, np.abs(y[:100] - fitted.predict(X[:100])))
+    assert "n_train" not in cvstats.read_log(Report(**kept, X_train=None), loss="rmse").attrs
