@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 from IPython.display import HTML, Markdown
-from matplotlib.colors import TwoSlopeNorm
+from matplotlib.colors import Normalize, TwoSlopeNorm
 from matplotlib.figure import Figure
 
 from cvstats.evidence import read_figures
@@ -80,6 +80,36 @@ def show_table(table, digits=3):
     )
 
 
+def verdicts():
+    """All verdicts, a row each, and the contest with its plan."""
+    table = pd.DataFrame(STUDY["verdicts"])
+    several = table.groupby("population")["plan"].transform("nunique") > 1
+    short = table["plan"].str.extract(r"^(\w+)")[0].str.replace("_", " ")
+    contest = table["population"] + (", " + short).where(several, "")
+    return table.assign(population=contest, name=table["method"])
+
+
+def draw_verdicts(share):
+    """Draw how often each verdict is wrong, or finds the better model."""
+    table = verdicts()
+    order = list(dict.fromkeys(table["population"]))
+    names = list(dict.fromkeys(table["name"]))
+    grid = table.pivot(index="name", columns="population", values=share).loc[names, order]
+    if share == "wrong":
+        return draw_grid(grid, TwoSlopeNorm(0.05, 0.0, 0.3), "RdYlBu_r")
+    return draw_grid(grid, Normalize(0.0, 1.0), "Blues")
+
+
+def describe_verdicts():
+    """List the verdicts of `summary`: how often wrong, with and without a caution."""
+    table = verdicts()
+    table = table[table["method"] == "summary"]
+    names = {"population": "", "plan": "evaluated by", "n": "points", "runs": "logs",
+             "wrong": "wrong", "cautioned": "logs with a caution",
+             "silent_wrong": "wrong without a caution", "found": "better model found"}  # fmt: skip
+    return show_table(table[[*names]].rename(columns=names))
+
+
 def list_populations():
     """List the populations, and how the truth about each is known."""
     table = POPULATIONS.reset_index()
@@ -94,13 +124,16 @@ def draw_heat_map(table, share="coverage", nominal=0.95, lowest=0.5):
     order = [name for name in POPULATIONS.index if name in set(table["population"])]
     grid = table.pivot(index="name", columns="population", values=share)[order]
     grid = grid.sort_index()
+    if share == "coverage":
+        return draw_grid(grid, TwoSlopeNorm(nominal, lowest, 1.0), "RdYlBu")
+    return draw_grid(grid, TwoSlopeNorm(nominal, 0.0, lowest), "RdYlBu_r")
+
+
+def draw_grid(grid, norm, colors):
+    """Draw shares in percent, a row for each method and a column for each population."""
     rows, columns = grid.shape
     figure = Figure(figsize=(2.3 + 0.23 * columns, 1.6 + 0.19 * rows), layout="constrained")
     ax = figure.subplots()
-    if share == "coverage":
-        norm, colors = TwoSlopeNorm(nominal, lowest, 1.0), "RdYlBu"
-    else:
-        norm, colors = TwoSlopeNorm(nominal, 0.0, lowest), "RdYlBu_r"
     values = grid.to_numpy(dtype=float)
     ax.imshow(np.clip(values, norm.vmin, norm.vmax), norm=norm, cmap=colors, aspect="auto")
     ax.set_facecolor("white")
@@ -110,7 +143,7 @@ def draw_heat_map(table, share="coverage", nominal=0.95, lowest=0.5):
             ax.text(j, i, f"{100 * value:.0f}", ha="center", va="center", fontsize=7,
                     color="white" if dark else "black")  # fmt: skip
     ax.set_xticks(
-        range(columns), order, rotation=60, ha="right", rotation_mode="anchor", fontsize=7
+        range(columns), grid.columns, rotation=60, ha="right", rotation_mode="anchor", fontsize=7
     )
     ax.set_yticks(range(rows), grid.index, fontsize=7)
     ax.tick_params(length=0)

@@ -33,8 +33,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Read the options, run, print or write; 1 where a quick study finds other figures."""
     chosen = read_options(arguments)
     cells = study.list_all()
+    if chosen.method and not chosen.again:
+        rows = select_rows(results.read(results.FILE), chosen.method)
+        print(format_rows(rows, chosen.method))
+        return 0
     if chosen.method:
         cells = select(cells, chosen.method)
+    if chosen.part:
+        cells = {chosen.part: cells[chosen.part]}
     scale = 1.0 if chosen.minutes is None else chosen.minutes * chosen.jobs / CORE_MINUTES
     if chosen.quick:
         with tempfile.TemporaryDirectory() as folder:
@@ -48,7 +54,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder = chosen.folder / study.fingerprint()
     found = study.run_study(cells, folder, scale=scale, jobs=chosen.jobs)
     if chosen.method:
-        print(format_rows(found, chosen.method))
+        print(format_rows(found.rows, chosen.method))
+    elif chosen.part:
+        stored = results.read(results.FILE)
+        results.write(results.replace_part(stored, found, chosen.jobs), results.FILE)
+        print(f"wrote {chosen.part} into {results.FILE}")
     else:
         results.write(results.collect(found, chosen.jobs), results.FILE)
         print(f"wrote {results.FILE}")
@@ -58,7 +68,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The options of the command."""
     parser = argparse.ArgumentParser(prog="python -m evidence", description=__doc__)
-    parser.add_argument("method", nargs="?", help="print the figures of this method only")
+    parser.add_argument("method", nargs="?", help="print the stored figures of this method")
+    parser.add_argument("--again", action="store_true", help="simulate those of the method again")
+    parser.add_argument("--part", choices=study.PARTS, help="run one part, keep the others")
     parser.add_argument("--quick", action="store_true", help="few runs, against the stored figures")
     parser.add_argument("--minutes", type=float, help="scale the runs to end in about so long")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
@@ -82,7 +94,7 @@ def select(cells: Mapping[str, list[Any]], method: str) -> dict[str, list[Any]]:
         "comparisons": [match for match in cells["comparisons"] if match.plan in of_plan],
         "best": cells["best"] if method == "best_set" else [],
         "power": cells["power"] if method == "power" else [],
-        "source_variances": [],
+        "verdicts": cells["verdicts"] if method == "summary" else [],
     }
     if not any(found.values()):
         sys.exit(f"the study does not ask {method!r}. Expected the name of an interval or test.")
@@ -94,13 +106,26 @@ def is_quick(cell: Any) -> bool:
     return cell.n <= 100 and cell.population not in SLOW
 
 
-def format_rows(found: study.Study, method: str) -> str:
+def select_rows(stored: Mapping[str, Any], method: str) -> dict[str, list[dict[str, Any]]]:
+    """The stored rows of a method, by part."""
+    parts = {part: stored.get(part, []) for part in study.PARTS}
+    named = {"best": "best_set", "power": "power"}
+    found = {
+        part: [row for row in rows if row.get("method", named.get(part)) == method]
+        for part, rows in parts.items()
+    }
+    if not any(found.values()):
+        sys.exit(f"the study does not ask {method!r}. Expected the name of an interval or test.")
+    return found
+
+
+def format_rows(rows: Mapping[str, list[dict[str, Any]]], method: str) -> str:
     """The rows of one method as a table."""
     import pandas as pd
 
     tables = []
-    for part, rows in found.rows.items():
-        some = [row for row in rows if row.get("method", method) == method]
+    for part, found in rows.items():
+        some = [row for row in found if row.get("method", method) == method]
         if some:
             tables.append(f"{part}\n{pd.DataFrame(some).to_string(index=False)}")
     return "\n\n".join(tables)

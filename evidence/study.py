@@ -16,7 +16,15 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from evidence import best, comparisons, designs, intervals, planning, source_variances
+from evidence import (
+    best,
+    comparisons,
+    designs,
+    intervals,
+    planning,
+    source_variances,
+    verdicts,
+)
 from evidence.learners import Array
 from evidence.simulate import join_runs
 
@@ -33,6 +41,7 @@ PARTS: dict[str, ModuleType] = {
     "best": best,
     "power": planning,
     "source_variances": source_variances,
+    "verdicts": verdicts,
 }
 """Every part of the study: how a cell of it is run, and what its rows are."""
 
@@ -139,6 +148,7 @@ def list_all() -> dict[str, list[Any]]:
         "best": best.list_selections(),
         "power": planning.list_plans(),
         "source_variances": source_variances.list_experiments(),
+        "verdicts": verdicts.list_trials(),
     }
 
 
@@ -156,7 +166,7 @@ def run_study(
     }
     every = [piece for some in pieces.values() for piece in some]
     run_pieces(every, folder, jobs, quiet=quiet)
-    rows: dict[str, list[dict[str, Any]]] = {part: [] for part in PARTS}
+    rows: dict[str, list[dict[str, Any]]] = {part: [] for part in cells}
     seconds = 0.0
     for (part, cell), some in pieces.items():
         found = load(some, folder)
