@@ -99,7 +99,7 @@ def moments(losses: Losses, *, by: str | Sequence[str] = BY, missing: Missing = 
     if log.gaps is not None:
         return moments_with_gaps(log, names)
     found = log.moments(names)
-    return log.shape.cells(found, moments_attrs(log))
+    return log.labels.cells(found, moments_attrs(log))
 
 
 def moments_attrs(log: Log) -> dict[str, Any]:

@@ -494,7 +494,7 @@ def sources_across_folds(facts: LogFacts) -> Iterator[Finding]:
     if facts.n_folds < 2 or facts.by_source or not design.has("source"):
         return
     by = tuple(name for name in ("repetition", "fold", "source") if name in design.levels)
-    codes = np.delete(design.codes_of(design.cell_table(by)), by.index("fold"), axis=1)
+    codes = np.delete(design.cell_table(by).codes, by.index("fold"), axis=1)
     places, n_folds = np.unique(codes, axis=0, return_counts=True)
     shared = len(np.unique(places[n_folds > 1][:, -1]))
     if shared:
@@ -619,7 +619,7 @@ def count_apparent_fits(design: Design) -> int:
     """Count the repetitions of a bootstrap log that are the fit to the sample itself: number 0."""
     if not design.has("repetition"):
         return 0
-    used = design.codes_of(design.cell_table(("repetition",)))[:, 0].tolist()
+    used = design.cell_table(("repetition",)).codes[:, 0].tolist()
     labels = design.levels["repetition"].labels
     return sum(1 for code in used if labels[code] == 0)
 

@@ -77,7 +77,7 @@ def test_the_parts_of_a_log_of_many_labels():
     groups = Groups(replace(read(log, by="site"), used=("site", *BY)), "site")
     for at in (0, 1):
         design = groups.part(at).design
-        own = design.codes_of(design.cell_table(tuple(BY)))
+        own = design.cell_table(tuple(BY)).codes
         found = own[design.cells(BY, 0, design.size)]
         codes = [log.index.codes[log.index.names.index(name)][at::2] for name in BY]
         np.testing.assert_array_equal(found, np.stack(codes, axis=1))

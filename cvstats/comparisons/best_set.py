@@ -260,7 +260,7 @@ def choose_models(
     caution[unstable] |= np.int64(Caution.UNSTABLE_DIFFERENCE)
     caution[~np.isnan(pilot.estimate)] |= np.int64(pilot.doubt)
     attrs: dict[str, Any] = {
-        **best_set.record.facts(), **pilot.attrs, "alpha": alpha, "n_draws": n_draws, "seed": seed,
+        **best_set.record.facts, **pilot.attrs, "alpha": alpha, "n_draws": n_draws, "seed": seed,
         "interval_method": chosen,
     }  # fmt: skip
     if screening is not None:

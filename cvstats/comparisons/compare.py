@@ -42,12 +42,12 @@ from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.intervals._method import BAYLE, RELATIVE_STABILITY, Comparison
 from cvstats.intervals._recommend import take_points
-from cvstats.intervals._stability import DIFFERENCES, OF_INTERVAL
+from cvstats.intervals._stability import OF_INTERVAL
 from cvstats.large.frames import later
 from cvstats.large.lazy import adjust_lazily, has_lazy_losses
 from cvstats.log.align import against, every_pair, facts_of_differences, subtracted
 from cvstats.log.groups import DifferentGroups
-from cvstats.log.log import Log, Losses
+from cvstats.log.log import DIFFERENCES, Log, Losses
 from cvstats.log.read import is_dask_frame, read
 from cvstats.options import Alternative, Missing, Rng, check_rng, seed_of, whole_number
 

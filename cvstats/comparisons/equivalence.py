@@ -433,7 +433,7 @@ def compute_posterior(moments: Cells, ratio: float, *, margin: tuple[float, floa
     missing = np.isnan(estimate)
     caution = np.where(missing, np.int64(Caution.NO_LOSSES), np.int64(0))
     caution[(scale == 0) & ~missing] |= np.int64(Caution.ZERO_VARIANCE)
-    attrs: dict[str, Any] = {**rope.record.facts(), "margin_low": low, "margin_high": high}
+    attrs: dict[str, Any] = {**rope.record.facts, "margin_low": low, "margin_high": high}
     return Result("rope", columns, caution, attrs)
 
 

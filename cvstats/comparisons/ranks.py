@@ -221,7 +221,7 @@ def friedman(
     }
     few = Caution.FEW_DATA_SETS if test == "f" and n < FEWEST else 0
     caution = np.where(np.isnan(rank), np.int64(Caution.NO_LOSSES), np.int64(few))
-    attrs: dict[str, Any] = {**friedman.record.facts(), "by": by, "test": test, "alpha": alpha}
+    attrs: dict[str, Any] = {**friedman.record.facts, "by": by, "test": test, "alpha": alpha}
     return log.label(Result("friedman", table, caution, attrs))
 
 
@@ -352,7 +352,7 @@ def nemenyi(
         "n_blocks": np.full(gap.shape, n),
     }
     caution = np.where(np.isnan(gap), np.int64(Caution.NO_LOSSES), np.int64(0))
-    attrs: dict[str, Any] = {**nemenyi.record.facts(), "by": by, "alpha": alpha}
+    attrs: dict[str, Any] = {**nemenyi.record.facts, "by": by, "alpha": alpha}
     pairs = list(combinations(log.labels.models, 2))
     return log.label_pairs(pairs, Result("nemenyi", table, caution, attrs))
 

@@ -260,7 +260,7 @@ def compute(
     table |= {"n_models": np.full(len(mean), n_models), SELECTED: selected}
     attrs: dict[str, Any] = {
         **base.attrs,
-        **winner.record.facts(),
+        **winner.record.facts,
         "target": f"{base.attrs['target']}: of the model with the smallest mean loss in this log",
         "guarantee": f"{winner.record.guarantee}, and that is: {base.attrs['guarantee']}; the "
         "estimate is a heuristic",

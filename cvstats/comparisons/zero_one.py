@@ -433,7 +433,7 @@ def compute_mcnemar(cell: Cells, *, test: str | None, correction: bool) -> Resul
         "test": np.where(exact, "exact", np.where(mid_p, "mid-p", "chi2")),
         "n_points": np.full(total.shape, int(cell.count[0])),
     }
-    return Result("mcnemar", columns, caution, mcnemar.record.facts())
+    return Result("mcnemar", columns, caution, mcnemar.record.facts)
 
 
 def count_discordant(cell: Cells) -> tuple[FloatArray, FloatArray]:
@@ -555,7 +555,7 @@ def compare_error_rates(log: Log) -> Result:
         "n_points": np.full(width, int(cell.count[0])),
     }
     caution = np.where(np.isnan(estimate), np.int64(Caution.NO_LOSSES), np.int64(0))
-    result = Result("cochran_q", table, caution, cochran_q.record.facts())
+    result = Result("cochran_q", table, caution, cochran_q.record.facts)
     return flag_ignored_sources(result, log.design, of_means=False)
 
 

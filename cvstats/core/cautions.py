@@ -134,6 +134,7 @@ def members_of(flags: int) -> tuple[Caution, ...]:
     return tuple(caution for caution in Caution if flags & caution)
 
 
+@cache
 def sentences_of(cautions: tuple[Caution, ...]) -> dict[str, str]:
     """Map the label of each caution to its sentence and its advice."""
     return {caution.label: f"{caution.sentence} {caution.advice}" for caution in cautions}

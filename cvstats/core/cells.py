@@ -153,7 +153,8 @@ class Cells:
         """Find the first cell of each group."""
         return find_runs(self.codes[:, : self.grouped])
 
-    def number(self) -> IntArray:
+    @cached_property
+    def n_cells(self) -> IntArray:
         """Count the cells of each group: a row for each."""
         return np.diff(self.starts, append=len(self.count))[:, None]
 
@@ -166,7 +167,7 @@ class Cells:
 
     def average(self, values: NDArray[Any]) -> FloatArray:
         """Average numbers of cells, all alike: a row for each group."""
-        return self.sum(values) / self.number()
+        return self.sum(values) / self.n_cells
 
     def first(self, values: NDArray[Any]) -> NDArray[Any]:
         """Take the numbers of the first cell of each group."""
@@ -174,7 +175,7 @@ class Cells:
 
     def repeat(self, numbers: NDArray[Any]) -> NDArray[Any]:
         """Give each cell the numbers of its group."""
-        return numbers if len(numbers) == 1 else np.repeat(numbers, self.number()[:, 0], axis=0)
+        return numbers if len(numbers) == 1 else np.repeat(numbers, self.n_cells[:, 0], axis=0)
 
     def mean_and_squares(self) -> tuple[FloatArray, FloatArray]:
         """Average the means of cells, all alike, and sum the squares about that, group by group.
@@ -187,22 +188,17 @@ class Cells:
 
     def within(self, levels: Sequence[str]) -> Cells:
         """Make a group of each combination of labels of some more levels."""
-        at = self._keep(levels)
-        if at == list(range(len(at))):
-            return replace(self, grouped=len(at))
-        grouped = len(at)
-        at += [i for i in range(len(self.levels)) if i not in at]
+        names = dict.fromkeys((*self.levels[: self.grouped], *levels))
+        grouped, names = len(names), names | dict.fromkeys(self.levels)
+        if tuple(names) == self.levels:
+            return replace(self, grouped=grouped)
+        at = list(map(self.levels.index, names))
         order = np.lexsort(self.codes[:, at[::-1]].T)
         return Cells(
-            tuple(self.levels[i] for i in at), tuple(self.labels[i] for i in at),
+            tuple(names), tuple(map(self.labels.__getitem__, at)),
             self.codes[order][:, at], self.count[order], self.mean[order], self.m2[order],
             self.origin, grouped,
         )  # fmt: skip
-
-    def _keep(self, levels: Sequence[str]) -> list[int]:
-        """Find the places of the levels of groups and then of some others."""
-        names = dict.fromkeys((*self.levels[: self.grouped], *levels))
-        return [self.levels.index(name) for name in names]
 
     @property
     def location(self) -> FloatArray:
@@ -221,24 +217,16 @@ class Cells:
     def zero_one(self) -> MaskArray:
         """Find the columns whose losses are all 0 or 1, as far as the sums of all cells show it.
 
-        One group after the other.
-        """
-        found: MaskArray = np.logical_and.reduceat(self.zero_one_cells(), self.starts)
-        return found.reshape(-1)
-
-    def zero_one_cells(self) -> MaskArray:
-        """Find the cells, by column, whose losses are all 0 or 1, as far as sums show it.
-
-        The losses of a cell and their squares add up to the same whole number. Of losses between
-        0 and 1, and of whole numbers, only 0 and 1 do that.
+        One group after the other. The losses of a cell and their squares add up to the same whole
+        number. Of losses between 0 and 1, and of whole numbers, only 0 and 1 do that.
         """
         n, share = self.count[:, None], self.location
         total = n * share
         slack = np.maximum(SLACK, ROUNDING * n)
         whole = np.abs(total - np.rint(total)) <= slack
         same = np.abs(self.m2 - total * (1 - share)) <= slack
-        found: MaskArray = whole & same
-        return found
+        found: MaskArray = np.logical_and.reduceat(whole & same, self.starts)
+        return found.reshape(-1)
 
     def about(self, origin: FloatArray) -> Cells:
         """Take the means relative to another origin."""
@@ -318,20 +306,21 @@ class Cells:
         Cells
             Cells sorted by the positions of their labels.
         """
-        keep = self._keep(levels)
-        return self if keep == list(range(len(self.levels))) else self._merge(keep)
+        names = dict.fromkeys((*self.levels[: self.grouped], *levels))
+        return self if tuple(names) == self.levels else self._merge(tuple(names))
 
-    def _merge(self, keep: list[int]) -> Cells:
-        """Merge cells until only the levels of some places tell them apart."""
+    def _merge(self, names: tuple[str, ...]) -> Cells:
+        """Merge cells until only some levels tell them apart."""
+        keep = list(map(self.levels.index, names))
         codes = self.codes[:, keep]
         order: Any = slice(None)
-        if keep != list(range(len(keep))) or len(keep) == len(self.levels) > 0:
+        if names != self.levels[: len(names)] or len(names) == len(self.levels) > 0:
             order = np.lexsort(codes.T[::-1])
             codes = codes[order]
         starts = find_runs(codes)
         return Cells(
-            tuple(self.levels[i] for i in keep), tuple(self.labels[i] for i in keep),
-            codes[starts], *self._pooled(starts, order), self.origin, self.grouped,
+            names, tuple(map(self.labels.__getitem__, keep)), codes[starts],
+            *self._pooled(starts, order), self.origin, self.grouped,
         )  # fmt: skip
 
     def groups(self, level: str) -> list[Cells]:
@@ -381,4 +370,4 @@ class Cells:
             np.concatenate([self.about(origin).mean, other.about(origin).mean]),
             np.concatenate([self.m2, other.m2]), origin,
         )  # fmt: skip
-        return both._merge(list(range(len(labels))))
+        return both._merge(self.levels)

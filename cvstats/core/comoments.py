@@ -54,8 +54,7 @@ def pair_moments(design: Design, losses: Differences, by: Sequence[str]) -> tupl
         origin = choose_origin(count, apart + gap, m2)
         gap += apart - origin
         alike = np.flatnonzero(~(m2 >= ALIKE * both).all(axis=0))
-    labels = tuple(design.levels[name].labels for name in table.by)
-    return Cells(table.by, labels, design.codes_of(table), count, gap, m2, origin), alike
+    return Cells(table.by, design.labels(table.by), table.codes, count, gap, m2, origin), alike
 
 
 def co_moments(

@@ -193,13 +193,24 @@ class CellTable:
         """The cells that hold any row."""
         return np.flatnonzero(self.total)
 
+    @cached_property
+    def codes(self) -> NDArray[np.int64]:
+        """For each used cell the codes of its labels, a column for each level."""
+        if self.index is not None:
+            return self.index.codes()
+        number = self.used
+        codes = np.zeros((len(number), len(self.by)), dtype=np.int64)
+        for at in reversed(range(len(self.by))):
+            number, codes[:, at] = np.divmod(number, self.sizes[at])
+        return codes
+
 
 def count_blocks(rows: int, cells: NDArray[np.int32], size: int) -> tuple[Counts, Counts]:
     """Count, in each block of some rows, those of each cell, and find the first of them."""
     blocks = -(-len(cells) // rows)
     kind = np.int32 if rows <= np.iinfo(np.int32).max else np.int64
     counts, first = np.zeros((2, blocks, size), dtype=kind)
-    if blocks == 1 and small_logs.is_few(len(cells)):
+    if blocks == 1 and len(cells) <= small_logs.FEW:
         small_logs.count_rows(cells, counts[0], first[0])
     else:
         kernels.count_rows(cells, rows, counts, first)
@@ -292,6 +303,10 @@ class Design:
         """How many labels of a level occur; 1 where the level is absent."""
         return len(self.cell_table((level,)).used) if level in self.levels else 1
 
+    def labels(self, names: Sequence[str]) -> tuple[Labels, ...]:
+        """Give the labels of some levels."""
+        return tuple([self.levels[name].labels for name in names])
+
     def identity(self) -> tuple[str, ...]:
         """List the levels that distinguish evaluations, in the order of messages."""
         known = tuple(level for level in LEVELS if level in self.levels)
@@ -320,8 +335,9 @@ class Design:
 
     def stored_cells(self, by: Sequence[str], start: int, stop: int) -> Codes | None:
         """Take the cell number of some rows from where they are stored in 8 or 16 bits, if so."""
-        telling = self._telling(by)
-        if len(telling) != 1 or self.present is not None or ("index", tuple(by)) in self.facts:
+        if self.present is not None or ("index", tuple(by)) in self.facts:
+            return None
+        if len(telling := self._telling(by)) != 1:
             return None
         codes = self.levels[telling[0]].codes
         narrow = isinstance(codes, np.ndarray) and codes.dtype in (np.int8, np.int16)
@@ -349,7 +365,7 @@ class Design:
         sizes = [len(self.levels[name].labels) for name in by]
         if len(by) < 2:
             numbers[:] = codes[0] if by else 0
-        elif small_logs.is_few(len(numbers)):
+        elif len(numbers) <= small_logs.FEW:
             small_logs.combine(numbers, codes, sizes)
         else:
             kernels.combine_two(numbers, codes[0], codes[1], sizes[1])
@@ -433,26 +449,14 @@ class Design:
         )
         return total, (counts, first)
 
-    def codes_of(self, table: CellTable) -> NDArray[np.int64]:
-        """List for each used cell the codes of its labels, a column for each level."""
-        if table.index is not None:
-            return table.index.codes()
-        number = table.used
-        codes = np.zeros((len(number), len(table.by)), dtype=np.int64)
-        for at in reversed(range(len(table.by))):
-            number, codes[:, at] = np.divmod(number, table.sizes[at])
-        return codes
-
     # --- checks ---------------------------------------------------------------------------
 
     def splits(self) -> SplitSizes:
         """Check that each evaluation occurs once, and count points (remembered)."""
-        self.require_labels(self.within)
-        if "splits" not in self.facts and ("splits", self.within) not in self.facts:
-            self.check_labels([name for name in self.identity() if name != "point"])
-            self._find_splits()
-        splits: SplitSizes = self.facts.get("splits") or self.facts["splits", self.within]
-        return splits
+        if self.within:
+            self.require_labels(self.within)
+        known: SplitSizes | None = self.facts.get("splits", self.facts.get(("splits", self.within)))
+        return self._find_splits() if known is None else known
 
     def require_labels(self, names: Sequence[str]) -> None:
         """Every evaluation needs a label on these levels besides the known ones (remembered)."""
@@ -479,7 +483,8 @@ class Design:
                         f"log[log.index.get_level_values({name!r}).notna()]."
                     )
 
-    def _find_splits(self) -> None:
+    def _find_splits(self) -> SplitSizes:
+        self.check_labels([name for name in self.identity() if name != "point"])
         by = tuple(level for level in SPLIT if level in self.levels)
         folded = (*by, "fold")
         if "fold" in self.levels and self.product(folded) <= FINE:
@@ -490,7 +495,7 @@ class Design:
             found = self._unique_splits(names)
             if found is not None:
                 self.facts["splits" if names == by else ("splits", self.within)] = found
-                return
+                return found
         self.check_labels(("point",))
         raise self._repeated_error(wider)
 
@@ -557,7 +562,7 @@ class Design:
         """Count the different (split, point) in a window of points, and the points."""
         blocks = block_bounds(self.size, PIECE * BLOCK)
         scratch = Scratch()
-        mark_seen = small_logs.mark_seen if small_logs.is_few(self.size) else kernels.mark_seen
+        mark_seen = small_logs.mark_seen if self.size <= small_logs.FEW else kernels.mark_seen
         found, used = 0, np.zeros(width, dtype=np.uint8)
         for low, high in block_bounds(table.size, max(1, WINDOW // width)):
             seen = np.zeros((high - low) * width, dtype=np.uint8)

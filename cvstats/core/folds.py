@@ -9,6 +9,9 @@ from cvstats.core.design import LEVELS, SPLIT, Design
 from cvstats.core.types import IntArray, MaskArray
 from cvstats.errors import spelled
 
+RESAMPLED = ("sample", "outer", "count")
+"""Levels that tell fits to other samples than the data apart, or nested ones."""
+
 FEW = 100
 """So many losses may be the means of folds; leave-one-out has more of them."""
 
@@ -18,19 +21,21 @@ def tally(design: Design, *levels: str) -> Cells:
 
     The cells of each group come one after the other.
     """
-    names = design.grouped([name for name in levels if name in design.levels])
+    names = design.grouped(list(filter(design.levels.__contains__, levels)))
     table = design.cell_table(names)
     count = table.total[table.used].astype(np.float64)
     nothing = np.zeros((len(count), 0))
     return Cells(
-        names, tuple(design.levels[name].labels for name in names), design.codes_of(table),
-        count, nothing, nothing, nothing[0], int(design.by is not None),
+        names, design.labels(names), table.codes, count, nothing, nothing, nothing[0],
+        int(design.by is not None),
     )  # fmt: skip
 
 
 def fold_level(design: Design) -> str | None:
     """Find the level that names the test folds: ``fold``, else ``source``, else none."""
-    return next((level for level in ("fold", "source") if level in design.levels), None)
+    if "fold" in design.levels:
+        return "fold"
+    return "source" if "source" in design.levels else None
 
 
 def fewest_folds(design: Design) -> int:
@@ -38,7 +43,7 @@ def fewest_folds(design: Design) -> int:
     level = fold_level(design)
     if level is None or not design.has("repetition"):
         return 1 if level is None else design.number(level)
-    codes = design.codes_of(design.cell_table(("repetition", level)))
+    codes = design.cell_table(("repetition", level)).codes
     return int(np.unique(codes[:, 0], return_counts=True)[1].min())
 
 
@@ -67,11 +72,11 @@ def count_folds(design: Design) -> int:
 
 def count_folds_by_group(design: Design) -> IntArray:
     """Count the folds of the first repetition of each group: a row for each (remembered)."""
-    if fold_level(design) is None:
-        return np.ones((1, 1), dtype=np.int64)
     if ("folds", design.by) not in design.facts:
+        if fold_level(design) is None:
+            return np.ones((1, 1), dtype=np.int64)
         folds, repeated = tally(design, *fold_levels(design)), repetition_level(design)
-        found = folds.over(repeated).first(folds.within(repeated).number())
+        found = folds.over(repeated).first(folds.within(repeated).n_cells)
         design.facts["folds", design.by] = found
     counted: IntArray = design.facts["folds", design.by]
     return counted
@@ -82,7 +87,7 @@ def count_cells(design: Design, levels: tuple[str, ...]) -> tuple[IntArray, IntA
     known = tuple(level for level in levels if level in design.levels)
     plan = design.cell_table(known)
     codes = np.zeros((len(plan.used), len(levels)), dtype=np.int64)
-    codes[:, [levels.index(level) for level in known]] = design.codes_of(plan)
+    codes[:, [levels.index(level) for level in known]] = plan.codes
     return codes, plan.total[plan.used]
 
 
@@ -120,7 +125,7 @@ def pair_labels(design: Design, one: str, two: str) -> tuple[IntArray, IntArray]
     """
     if ("pairs", one, two) not in design.facts:
         known = tuple(name for name in ("repetition",) if name in design.levels)
-        found = design.codes_of(design.cell_table((*known, one, two)))
+        found = design.cell_table((*known, one, two)).codes
         codes = np.zeros((len(found), 3), dtype=np.int64)
         codes[:, 3 - found.shape[1] :] = found
         _, at, meets = np.unique(codes[:, :2], axis=0, return_inverse=True, return_counts=True)
@@ -153,7 +158,7 @@ def find_crossed(design: Design, name: str) -> MaskArray:
     if key not in design.facts:
         labels = (*repetition_level(design), name)
         pairs = tally(design, *labels, fold)
-        crossed = pairs.over(labels).sum(pairs.within(labels).number() > 1) > 0
+        crossed = pairs.over(labels).sum(pairs.within(labels).n_cells > 1) > 0
         design.facts[key] = crossed
     found: MaskArray = design.facts[key]
     return found
@@ -173,7 +178,7 @@ def find_whole_sources(design: Design) -> MaskArray:
     if ("whole sources", design.by) not in design.facts:
         divided = find_divided_sources(design)
         if fold_level(design) == "fold":
-            several = tally(design, "fold").number() > 1
+            several = tally(design, "fold").n_cells > 1
             divided = np.where(several, find_crossed(design, "source"), divided)
         design.facts["whole sources", design.by] = ~divided
     whole: MaskArray = design.facts["whole sources", design.by]
@@ -185,10 +190,10 @@ def find_divided_sources(design: Design) -> MaskArray:
     splits = tuple(level for level in SPLIT if level in design.levels)
     cells = tally(design, *splits, "source")
     tested, sources = cells.over(splits), cells.over(("source",))
-    most = np.maximum.reduceat(cells.within(splits).number()[:, 0], tested.starts)[:, None]
+    most = np.maximum.reduceat(cells.within(splits).n_cells[:, 0], tested.starts)[:, None]
     each = cells.within(("source",))
     least, largest = (end.reduceat(each.count, each.starts) for end in (np.minimum, np.maximum))
-    found: MaskArray = (tested.number() > 1) & (most == sources.number()) | (
+    found: MaskArray = (tested.n_cells > 1) & (most == sources.n_cells) | (
         sources.sum(least < largest) > 0
     )
     return found
@@ -221,7 +226,9 @@ def divides_both(design: Design) -> bool:
 
 def is_resampled(design: Design) -> bool:
     """Whether the log holds fits to other samples than the data, or nested ones."""
-    return any(design.has(level) for level in ("sample", "outer", "count"))
+    if design.levels.keys().isdisjoint(RESAMPLED):
+        return False
+    return any(map(design.has, RESAMPLED))
 
 
 def has_one_loss_per_split(design: Design) -> bool:
@@ -239,5 +246,5 @@ def find_single_losses(design: Design) -> MaskArray:
         return none
     splits, folds = tally(design, "repetition"), tally(design, *by)
     rows = splits.sum(splits.count)
-    found: MaskArray = (rows == folds.number()) & (rows < FEW * splits.number()) & (rows > 1)
+    found: MaskArray = (rows == folds.n_cells) & (rows < FEW * splits.n_cells) & (rows > 1)
     return found

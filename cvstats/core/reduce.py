@@ -8,6 +8,7 @@ the number of threads nor an exchange of whole blocks changes a bit.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import starmap
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from cvstats.core import comoments, kernels, small_logs
 from cvstats.core.cells import Cells, State, choose_origin, pool
 from cvstats.core.columns import Columns, Differences
 from cvstats.core.design import CellTable, Codes, Counts, Design, count_blocks
-from cvstats.core.threads import Scratch, block_bounds, blocks_per_task, check_threads, ordered_map
+from cvstats.core.threads import Scratch, block_bounds, blocks_per_task, ordered_map
 from cvstats.core.types import FloatArray
 
 Sums = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
@@ -55,14 +56,8 @@ def compute_moments(design: Design, losses: Columns, by: Sequence[str]) -> Cells
 
     Many pairs of few models come from cross products, not from a column for each; those of
     models that are nearly alike are then subtracted loss by loss.
-
-    Raises
-    ------
-    LogError
-        If the environment sets a number of threads that is not a number.
     """
-    check_threads()
-    if small_logs.is_few(design.size * losses.width):
+    if design.size * losses.width <= small_logs.FEW:
         return reduce_few(design, losses, by)
     if not isinstance(losses, Differences) or not comoments.use_cross_products(design, losses, by):
         return reduce_columns(design, losses, by)
@@ -87,20 +82,26 @@ def reduce_few(design: Design, losses: Columns, by: Sequence[str]) -> Cells:
         n = count.astype(np.float64)
         origin = choose_origin(n, (shift + share).T, m2.T)
         mean = (shift - origin[:, None]) + share
-    labels = tuple(design.levels[name].labels for name in table.by)
-    return Cells(table.by, labels, design.codes_of(table), n, mean.T, m2.T, origin)
+    return Cells(table.by, design.labels(table.by), table.codes, n, mean.T, m2.T, origin)
 
 
 def reduce_columns(design: Design, losses: Columns, by: Sequence[str]) -> Cells:
     """Compute the moments of columns that are read, or made, side by side."""
     table = design.cell_table(tuple(by))
-    tile = _tile_width(design, losses, table)
-    tiles = [slice(*bounds) for bounds in block_bounds(losses.width, tile)]
+    few, together = SUMS // max(table.size, 1), blocks_per_task(table.rows)
+    rows = max(1, min(design.size, together * table.rows))
+    if losses.c_order:
+        tile = int(np.clip(few, ABREAST, 1024))
+    elif losses.f_order:
+        tile = int(np.clip(NUMBERS // rows, TILE, max(TILE, few)))
+    else:  # each is copied or made: by itself, but for short ones
+        tile = max(1, NUMBERS // 16 // rows)
+    tiles = list(starmap(slice, block_bounds(losses.width, tile)))
     if losses.c_order:  # several blocks also where the rows are few and long
         fewest = max(16 * table.size, NUMBERS // min(tile, losses.width))
         pieces = block_bounds(design.size, min(table.rows, fewest))
     else:
-        together = blocks_per_task(table.rows) if losses.f_order else 1
+        together = together if losses.f_order else 1
         pieces = block_bounds(-(-design.size // table.rows), together)
     read = _read_rows if losses.c_order else _read_columns
     scratch = Scratch()
@@ -120,6 +121,7 @@ def reduce_columns(design: Design, losses: Columns, by: Sequence[str]) -> Cells:
     origin = np.zeros(losses.width)
     for columns in tiles:
         parts: list[State] = []
+        waiting = 0
         for _ in pieces:
             n, shift, share, squares = next(results)
             if not parts and not n.any():
@@ -128,31 +130,22 @@ def reduce_columns(design: Design, losses: Columns, by: Sequence[str]) -> Cells:
                 if not parts:
                     origin[columns] = choose_origin(n, shift + share, squares)
                 parts.append((n, (shift - origin[columns]) + share, squares))
-            if sum(len(count) for count, _, _ in parts) >= batch:
-                parts = [_merge(parts)]
+            waiting += len(n)
+            if waiting >= batch:
+                parts, waiting = [_merge(parts)], 1
         if parts:
             _, mean_here, m2_here = _merge(parts)
             mean[:, columns] = mean_here[0, used]
             m2[:, columns] = m2_here[0, used]
-    labels = tuple(design.levels[name].labels for name in table.by)
     count = table.total[used].astype(np.float64)
-    return Cells(table.by, labels, design.codes_of(table), count, mean, m2, origin)
-
-
-def _tile_width(design: Design, losses: Columns, table: CellTable) -> int:
-    """Choose how many columns to read in one go."""
-    most = SUMS // max(table.size, 1)
-    rows = max(1, min(design.size, blocks_per_task(table.rows) * table.rows))
-    if losses.c_order:
-        return int(np.clip(most, ABREAST, 1024))
-    if losses.f_order:
-        return int(np.clip(NUMBERS // rows, TILE, max(TILE, most)))
-    return max(1, NUMBERS // 16 // rows)  # each is copied or made: by itself, but for short ones
+    return Cells(table.by, design.labels(table.by), table.codes, count, mean, m2, origin)
 
 
 def _merge(parts: list[State]) -> State:
     """Merge the blocks of some pieces into one."""
-    count, mean, m2 = (np.concatenate(part) for part in zip(*parts, strict=True))
+    if len(parts) == 1 and len(parts[0][0]) == 1:
+        return parts[0]
+    count, mean, m2 = map(np.concatenate, zip(*parts, strict=True))
     with np.errstate(invalid="ignore", over="ignore"):
         total, mean, m2 = pool(count, mean, m2)
     return total[None], mean[None], m2[None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, overload
@@ -49,9 +50,8 @@ CONSTANTS = ("critical_difference", "crossed", "largest", "rho", "smallest")
 """Columns besides those called ``n_...`` that describe the log or the method, and no model."""
 
 
-def is_count(name: str) -> bool:
-    """Whether a column describes the log or the method, and is an attribute where it can be."""
-    return name.startswith("n_") or name in CONSTANTS
+is_count = re.compile("|".join(["n_.*", *CONSTANTS])).fullmatch
+"""Whether a column describes the log or the method, and is an attribute where it can be."""
 
 
 def separate_counts(
@@ -109,7 +109,8 @@ def half_widths(
 
     ``df`` may differ between columns.
     """
-    checked_choice("alternative", alternative, ALTERNATIVES)
+    if alternative not in ALTERNATIVES:
+        checked_choice("alternative", alternative, ALTERNATIVES)
     if alternative == "two-sided":
         reach = -quantile(alpha / 2, df)  # the lower tail keeps the digits of a tiny alpha
         return reach, reach
@@ -162,10 +163,9 @@ def interval(
     flags[variance == 0] |= Caution.ZERO_VARIANCE
     flags[negative] |= Caution.NEGATIVE_VARIANCE
     flags[missing] = Caution.NO_LOSSES
-    rows = {
-        name: np.broadcast_to(np.asarray(values), estimate.shape).reshape(-1)
-        for name, values in columns.items()
-    }
+    rows = {}
+    for name, values in columns.items():
+        rows[name] = np.broadcast_to(np.asarray(values), estimate.shape).reshape(-1)
     facts = {"alpha": alpha, "alternative": alternative, **(attrs or {})}
     return Result(method, rows, flags.reshape(-1), facts)
 

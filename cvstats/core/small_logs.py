@@ -19,11 +19,6 @@ FEW = 1 << 14
 """So many losses, or rows, need no compiled loop."""
 
 
-def is_few(number: int) -> bool:
-    """Whether so many losses, or rows, need no compiled loop."""
-    return number <= FEW
-
-
 def combine(cells: NDArray[np.int32], codes: Sequence[Codes], sizes: Sequence[int]) -> None:
     """Make cell numbers of the codes of some levels; -1 where one of them is negative."""
     cells[:] = 0

@@ -38,40 +38,29 @@ T = TypeVar("T")
 def count_threads() -> int:
     """Count the threads to use: as set, otherwise one for each core that this process may use.
 
-    `check_threads` refuses a setting that is not a number.
-    """
-    setting = os.environ.get(VARIABLE, "")
-    if is_count(setting):
-        return int(setting)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def is_count(text: str) -> bool:
-    """Whether a text is a whole number of 1 or more."""
-    return text.strip().isdecimal() and int(text) > 0
-
-
-def check_threads() -> None:
-    """Refuse a setting of the number of threads that is not a number.
-
     Raises
     ------
     LogError
         If the environment variable is not empty, and not a whole number of 1 or more.
     """
-    setting = os.environ.get(VARIABLE, "")
-    if setting.strip() and not is_count(setting):
+    setting = os.environ.get(VARIABLE, "").strip()
+    if setting.isdecimal() and int(setting) > 0:
+        return int(setting)
+    if setting:
         raise LogError(
-            f"the environment variable {VARIABLE} is {setting!r}. Expected a whole number of 1 or "
-            f"more. Type export {VARIABLE}=2; or unset {VARIABLE}, for a thread on each core."
+            f"the environment variable {VARIABLE} is {os.environ[VARIABLE]!r}. Expected a whole "
+            f"number of 1 or more. Type export {VARIABLE}=2; or unset {VARIABLE}, for a thread on "
+            f"each core."
         )
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def block_bounds(size: int, rows: int) -> list[tuple[int, int]]:
     """Cut ``size`` rows into blocks of ``rows``: (start, stop) of each."""
-    return [(start, min(start + rows, size)) for start in range(0, size, rows)]
+    starts = range(0, size, rows)
+    return list(zip(starts, (*starts[1:], size), strict=False))
 
 
 def blocks_per_task(rows: int) -> int:

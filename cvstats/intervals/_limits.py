@@ -26,7 +26,6 @@ from cvstats.core.results import Result, half_widths, quantile
 from cvstats.core.threads import block_bounds, ordered_map
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, is_number
-from cvstats.intervals._stability import is_difference
 from cvstats.log.log import TYPE, WHOLE, Log
 from cvstats.log.metrics import read_reach
 
@@ -487,7 +486,7 @@ def take_wilson(result: Result, log: Log) -> Result:
     evaluated several times are left: their points have means, not losses.
     """
     averaged = result.method == "holdout" and log.design.number("repetition") > 1
-    if result.method not in OF_NORMAL_LIMITS or averaged or is_difference(log):
+    if result.method not in OF_NORMAL_LIMITS or averaged or log.of_differences:
         return result
     at = find_proportions(log, result.columns["estimate"])
     if log.design.metric and log.design.by is None:

@@ -33,19 +33,19 @@ from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns
 from cvstats.core.design import Design
 from cvstats.core.results import Result
-from cvstats.core.types import FloatArray, IntArray, MaskArray
-from cvstats.errors import LogError, check_two_levels, checked_level
+from cvstats.core.types import FloatArray, MaskArray
+from cvstats.errors import LogError, check_two_levels, checked_choice, checked_level
 from cvstats.intervals._sources import flag_ignored_sources
-from cvstats.intervals._stability import find_unstable, is_difference
+from cvstats.intervals._stability import find_unstable
 from cvstats.large.frames import later
-from cvstats.large.lazy import ReadsLosses, is_lazy, lazily
+from cvstats.large.lazy import ReadsLosses, lazily
 from cvstats.log.checks import find_doubts
 from cvstats.log.gaps import answer_cells
 from cvstats.log.groups import DifferentGroups, Groups, answer_groups, list_kinds
 from cvstats.log.log import Log, Losses, Table
 from cvstats.log.read import is_dask_frame, read
 from cvstats.log.stacking import Axis, label_stacked
-from cvstats.options import check_alpha, check_choices, find_choices
+from cvstats.options import check_alpha, find_choices
 from cvstats.registry import COMPARISONS, INTERVALS, STATISTICS, find_function
 
 BAYLE = "Bayle, Bayle, Janson and Mackey (2020), NeurIPS 33, arXiv:2007.12671"
@@ -125,6 +125,8 @@ class Method:
     takes_metrics : bool or "averaged"
         Whether it takes pseudo-losses of metrics; "averaged" only of those that have a value in
         each fold, as it uses the means of folds.
+    check : callable, optional
+        Takes the options by name and raises for those that the annotations do not rule out.
     """
 
     requires: Callable[..., str | None]
@@ -146,6 +148,7 @@ class Method:
     level_option: str | None = None
     takes_two_levels: bool = False
     takes_metrics: bool | Literal["averaged"] = True
+    check: Callable[[Mapping[str, Any]], None] | None = None
     function: Callable[..., Any] = field(init=False)
     name: str = field(init=False)
 
@@ -175,19 +178,19 @@ class Method:
         return find_choices(inspect.unwrap(self.function))
 
     def check_options(self, options: Mapping[str, Any]) -> None:
-        """Refuse options that no log could make right."""
-        if "alpha" in options:
-            check_alpha(options["alpha"])
-        given = {
-            name: value for name, value in options.items() if value is not self.options.get(name)
-        }
-        check_choices(given, self.choices)
-        if self.level_option is not None and self.level_option in options:
-            given = options[self.level_option]
-            if self.takes_two_levels and isinstance(given, (tuple, list)):
-                check_two_levels(self.level_option, given)
-            else:
-                checked_level(self.level_option, given)
+        """Refuse options that no log could make right; defaults are right."""
+        for name, value in options.items():
+            if value is self.options.get(name):
+                continue
+            if name == "alpha":
+                check_alpha(value)
+            elif name in self.choices:
+                checked_choice(name, value, self.choices[name])
+            elif name == self.level_option:
+                two = self.takes_two_levels and isinstance(value, (tuple, list))
+                (check_two_levels if two else checked_level)(name, value)
+        if self.check is not None:
+            self.check(options)
 
     def problem(self, design: Design, options: Mapping[str, Any] | None = None) -> str | None:
         """Say what is missing, and which plan makes it; None where the method applies."""
@@ -230,11 +233,12 @@ class Method:
 
     def add_facts(self, result: Result) -> Result:
         """Add what every result of the method carries."""
-        attrs = {**self.facts(), **result.attrs}
+        attrs = {**self.facts, **result.attrs}
         return replace(result, attrs=attrs, takes_means=self.takes_means)
 
+    @cached_property
     def facts(self) -> dict[str, str]:
-        """List the facts for users that every result of the method carries."""
+        """The facts for users that every result of the method carries."""
         return {
             "target": self.target, "guarantee": self.guarantee, "reference": self.reference,
         }  # fmt: skip
@@ -266,8 +270,6 @@ class LogMethod(Method):
 
     Parameters
     ----------
-    check : callable, optional
-        Takes the options by name and raises for those that the annotations do not rule out.
     prepare : callable, optional
         Takes the log and returns it without what the method has to ignore.
     group_option : str
@@ -287,7 +289,6 @@ class LogMethod(Method):
         also of a lazy array.
     """
 
-    check: Callable[[Mapping[str, Any]], None] | None = None
     prepare: Callable[[Log], Log] | None = None
     group_option: str = "by"
     for_differences: bool = False
@@ -328,12 +329,6 @@ class LogMethod(Method):
         by = None if self.group_option == self.level_option else self.group_option
         return {name: value for name, value in super().defaults.items() if name != by}
 
-    def check_options(self, options: Mapping[str, Any]) -> None:
-        """Refuse options that no log could make right."""
-        super().check_options(options)
-        if self.check is not None:
-            self.check(options)
-
     def reads_lazy_losses(self, options: Mapping[str, Any], log: Log) -> bool:
         """Whether a lazy array has to bring the losses of each carried cell together."""
         if self.reads_losses is None:
@@ -350,7 +345,7 @@ class LogMethod(Method):
             raise DifferentGroups(f"{self.name} takes one group at a time.")
         if self.prepare is not None:
             log = self.prepare(log)
-        for design in list_kinds(log):
+        for design in list_kinds(log) if grouped else [log.design]:
             self.require(design, options)
         return self.qualify(self.add_facts(self.formula(log, **options)), log)
 
@@ -404,7 +399,7 @@ class IntervalMethod(LogMethod):
 
         Differences of models are judged as such, and sources that are taken for points named.
         """
-        losses, of_differences = log.differences, is_difference(log)
+        losses, of_differences = log.differences, log.of_differences
         trained = not log.fixed_sources  # no model was trained on the tasks of a benchmark
         if self.difference_guarantee and of_differences and trained:
             result = self.qualify_difference(result, find_unstable(log, losses))
@@ -412,8 +407,12 @@ class IntervalMethod(LogMethod):
             log, losses, result.columns["estimate"],
             of_groups=self.of_groups, of_differences=of_differences,
         )  # fmt: skip
-        result = add_flags(result, doubts)
-        if self.of_groups or Caution.SOURCES_IGNORED in result.allows_for:
+        if doubts.any():
+            doubts[(result.caution & np.int64(Caution.NO_LOSSES)) != 0] = 0
+            doubts &= ~np.int64(result.allows_for)
+            result = replace(result, caution=result.caution | doubts)
+        known = self.of_groups or Caution.SOURCES_IGNORED in result.allows_for
+        if known or "source" not in log.design.levels:
             return result
         of_means = self.takes_scores or self.takes_means
         return flag_ignored_sources(result, log.design, of_means=of_means)
@@ -430,15 +429,6 @@ class IntervalMethod(LogMethod):
             attrs["guarantee"] = self.difference_guarantee
             attrs["reference"] = f"{self.reference}; {RELATIVE_STABILITY}"
         return replace(result, caution=caution, attrs=attrs)
-
-
-def add_flags(result: Result, flags: IntArray) -> Result:
-    """Add cautions to those of a result, where there are losses."""
-    if not flags.any():
-        return result
-    evaluated = (result.caution & np.int64(Caution.NO_LOSSES)) == 0
-    flags = flags & ~np.int64(result.allows_for)
-    return replace(result, caution=result.caution | np.where(evaluated, flags, 0))
 
 
 def apply_method(
@@ -466,15 +456,15 @@ def apply_method(
         answer: Table = later(losses, ask, levels=(by, *levels), missing=missing)
         return answer
     log = read(losses, missing=missing, by=by, levels=levels)
-    if by is None or is_lazy(log):
+    if levels and (by is None or log.lazy is not None):
         log.design.require_labels(levels)
     elif levels:
         run = partial(run_labelled, run, levels)
-    if is_lazy(log):
+    if log.lazy is not None:
         return lazily(log, run, by=by, axis=axis, reads_losses=reads_losses)
     axes = [] if axis is None else [axis]
     if by is None:
-        result = answer_cells(log, run)
+        result = run(log) if log.gaps is None else answer_cells(log, run)
     else:
         labels = Groups(log, by).labels
         axes.insert(0, (by, labels))

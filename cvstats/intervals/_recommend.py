@@ -122,7 +122,7 @@ def describe_crossed(log: Log) -> str:
         return "the same points occur under several sources"
     sources, points = design.number("source"), design.number("point")
     level = design.levels["point"]
-    codes = design.codes_of(design.cell_table(("point",)))[:SHOWN, 0].tolist()
+    codes = design.cell_table(("point",)).codes[:SHOWN, 0].tolist()
     shown = ", ".join(name_point(level.labels[code]) for code in codes)
     every = design.splits().points == sources * points
     reason = (

@@ -128,7 +128,7 @@ def one_source_out(design: Design) -> str | None:
     if "source" not in design.levels:
         return f"{no_level('source')}, and leave one source out at a time: {SOURCES_MADE}"
     if design.number("source") < 2:
-        only = design.levels["source"].labels[design.codes_of(design.cell_table(("source",)))[0, 0]]
+        only = design.levels["source"].labels[design.cell_table(("source",)).codes[0, 0]]
         return (
             f"the log has one source, {spelled(only)}, which says nothing about another. Expected "
             f"two or more, ten or more to say much; {SOURCES_MADE}"
@@ -162,7 +162,7 @@ def several_groups(design: Design, name: str = "source") -> str | None:
     if name not in design.levels:
         return f"{no_level(name)}, or name another level, as in by='month'."
     if design.number(name) < 2:
-        only = design.levels[name].labels[design.codes_of(design.cell_table((name,)))[0, 0]]
+        only = design.levels[name].labels[design.cell_table((name,)).codes[0, 0]]
         return (
             f"the log has one cluster, {name}={spelled(only)}. Expected two or more, thirty or "
             f"more to rely on; a single one is a sample of one."
@@ -182,7 +182,7 @@ def several_groups(design: Design, name: str = "source") -> str | None:
 
 def read_sample_numbers(design: Design) -> set[int] | None:
     """Read the labels of ``sample`` that occur as numbers; None where one is not a number."""
-    used = design.codes_of(design.cell_table(("sample",)))[:, 0]
+    used = design.cell_table(("sample",)).codes[:, 0]
     labels = [design.levels["sample"].labels[code] for code in used.tolist()]
     try:
         numbers = {int(label) for label in labels}

@@ -47,7 +47,7 @@ def count_points(log: Log, by: str, cells: Cells, method: str) -> IntArray:
     """Count the points of each group, each of which must belong to one group in all repetitions."""
     design = log.design
     splits = tally(design, *SPLIT)
-    if (splits.number() == 1).all():
+    if (splits.n_cells == 1).all():
         return cells.count.astype(np.int64)
     if design.by is None or log.cells is not None:
         counts, shared = log.count_points(by)
@@ -55,8 +55,8 @@ def count_points(log: Log, by: str, cells: Cells, method: str) -> IntArray:
     else:
         names = ("source", "point") if design.facts.get("scoped") else ("point",)
         points = tally(design, by, *names)
-        counts = points.within((by,)).number()[:, 0]
-        moved = points.over(names).number() < points.number()
+        counts = points.within((by,)).n_cells[:, 0]
+        moved = points.over(names).n_cells < points.n_cells
         shared = "a point appears in several of them" if moved.any() else None
     if shared is not None:
         raise LogError(
@@ -85,7 +85,7 @@ def flag_ignored_sources(result: Result, design: Design, *, of_means: bool) -> R
     """
     if "source" not in design.levels:
         return result
-    ignored = tally(design, "source").number() > 1
+    ignored = tally(design, "source").n_cells > 1
     if of_means and ignored.any():
         ignored &= ~find_whole_sources(design)
     settled = (result.caution & np.int64(Caution.NO_LOSSES | Caution.SOURCES_AS_FOLDS)) != 0
@@ -97,7 +97,7 @@ def flag_ignored_sources(result: Result, design: Design, *, of_means: bool) -> R
 def average_sources(cells: Cells) -> tuple[Cells, FloatArray]:
     """Merge the repetitions of each source; also count the points in it."""
     merged = cells.over(("source",))
-    repetitions = cells.over([name for name in cells.levels if name == "repetition"]).number()
+    repetitions = cells.over([name for name in cells.levels if name == "repetition"]).n_cells
     return merged, merged.count / merged.repeat(repetitions)[:, 0]
 
 

@@ -36,9 +36,6 @@ OF_INTERVAL = (
 )
 """The guarantee of a comparison that takes the interval of a method."""
 
-DIFFERENCES = {"kind": "differences"}
-"""The attrs of a log of paired differences."""
-
 ENOUGH = 3
 """Repetitions from which on their standard deviation says something."""
 
@@ -47,11 +44,6 @@ LARGEST_RATIO = 0.3
 
 LARGEST_CHANGE = 1.0
 """An exchange of a training point that changes as much is not a small one; stable: near 0."""
-
-
-def is_difference(log: Log) -> bool:
-    """Whether the columns are differences of models, made here or by `difference`."""
-    return log.differences is not None or DIFFERENCES.items() <= log.noted.items()
 
 
 def repeats_folds(log: Log) -> bool:
@@ -114,7 +106,7 @@ def repetition_ratio(repetitions: Cells) -> FloatArray:
     """
     se = np.sqrt(repetitions.average(repetitions.m2)) / repetitions.average(repetitions.count)
     squares = repetitions.mean_and_squares()[1]
-    return divide_spreads(np.sqrt(squares / (repetitions.number() - 1)), se).reshape(-1)
+    return divide_spreads(np.sqrt(squares / (repetitions.n_cells - 1)), se).reshape(-1)
 
 
 def divide_spreads(change: FloatArray, spread: FloatArray) -> FloatArray:

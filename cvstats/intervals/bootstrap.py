@@ -164,7 +164,7 @@ def two_stage_samples(design: Design) -> str | None:
     if (problem := levels_of_counts(design, names, MADE_OF_SAMPLES)) is not None:
         return problem
     if code_of(design, "sample", 0) is None or design.number("sample") < 3:
-        codes = design.codes_of(design.cell_table(("sample",)))[:, 0].tolist()
+        codes = design.cell_table(("sample",)).codes[:, 0].tolist()
         shown = listed([spelled(design.levels["sample"].labels[code]) for code in codes])
         return (
             f"its level 'sample' has the labels {shown}. Expected 0 for the data and two outer "

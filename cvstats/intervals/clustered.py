@@ -34,7 +34,6 @@ from cvstats.intervals._sources import (
     count_points,
     size_range,
 )
-from cvstats.intervals._stability import is_difference
 from cvstats.intervals.ordered import (
     FEWEST,
     MeansByTime,
@@ -296,7 +295,7 @@ def clustered(
     if not isinstance(by, str):
         return compute_two_ways(log, (by[0], by[1]), correction, alpha)
     cells = log.moments((by,))
-    points, g = count_points(log, by, cells, "clustered"), cells.number()
+    points, g = count_points(log, by, cells, "clustered"), cells.n_cells
     mean, total = cells.over(()).mean, cells.repeat(cells.sum(cells.count))
     v = cells.count[:, None] / total
     deviations = cells.mean - cells.repeat(mean)
@@ -324,7 +323,7 @@ def degrees_of_freedom(cells: Cells, v: FloatArray, correction: str) -> FloatArr
     were independent and of one variance.
     """
     if correction != "CR2":
-        return cells.number() - 1
+        return cells.n_cells - 1
     q = v**2 / (1 - v)
     return 1 / (cells.sum(v**2) + cells.sum(q) ** 2 - cells.sum(q**2))
 
@@ -335,7 +334,7 @@ def expected_cr1_ratio(v: FloatArray, cells: Cells) -> FloatArray:
     With independent means of variance one the target is ``S2 = sum v_c^2``, and the
     expectation ``G / (G - 1) sum v_c^2 (1 - 2 v_c + S2)``. It is 1 for equal clusters.
     """
-    g, s2 = cells.number(), cells.sum(v**2)
+    g, s2 = cells.n_cells, cells.sum(v**2)
     return g / (g - 1) * (1 + s2 - 2 * cells.sum(v**3) / s2)
 
 
@@ -442,7 +441,7 @@ def compute_two_ways(log: Log, names: tuple[str, str], correction: str, alpha: f
     counts = {"n_first": ways.i, "n_second": ways.j}
     if (points := log.design.splits().points) is not None:
         counts = {"n_points": points, **counts}
-    if is_difference(log):
+    if log.of_differences:
         guarantee = f"{guarantee}, {OF_FOLDS}"
         reference = f"{reference}; {RELATIVE_STABILITY}"
     return interval(

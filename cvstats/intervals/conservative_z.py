@@ -162,7 +162,7 @@ def halves_overlap(design: Design) -> bool:
     if "point" not in design.levels or not len(design.levels["point"].labels):
         return False  # moments of cells know that there are points, and not which
     names = tuple(name for name in ("sample", "source", "point") if name in design.levels)
-    codes = design.codes_of(design.cell_table(names))
+    codes = design.cell_table(names).codes
     labels = design.levels["sample"].labels
     used, at = np.unique(codes[:, 0], return_inverse=True)
     number = np.array([int(labels[code]) for code in used.tolist()])[at.reshape(-1)]

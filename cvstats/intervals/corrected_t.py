@@ -161,7 +161,7 @@ def corrected_t(
     splits = ask_groups(log, split_levels)
     cells = log.moments(splits)
     tested, trained = find_sizes(log, cells, train_size)
-    j = cells.number()
+    j = cells.n_cells
     estimate, squares = cells.mean_and_squares()
     caution = flag(Caution.FEW_SPLITS, j < FEW_SPLITS)
     if "source" in splits:
@@ -205,7 +205,7 @@ def has_labels(train_size: object) -> TypeGuard[SizesByLabel]:
 
 def find_train_sizes(log: Log, found: Cells, train_size: TrainSize) -> FloatArray:
     """Find how many points each model was trained on, or ask."""
-    number = found.number()
+    number = found.n_cells
     folded = {*found.levels} & {*fold_levels(log.design)} - {"repetition"}
     planned = log
     if log.complete is not None:
@@ -288,7 +288,7 @@ def sizes_by_label(found: Cells, sizes: Mapping[Any, Any]) -> FloatArray:
 
 def sizes_in_order(found: Cells, sizes: Any) -> FloatArray:
     """Hand training sizes out to the splits, in the order of their labels."""
-    number = found.number()
+    number = found.n_cells
     if (number != len(sizes)).any():
         raise LogError(
             f"train_size holds {len(sizes):,} numbers and the log has {number[0, 0]:,} "

@@ -61,7 +61,7 @@ def compute_components(
     caution[missing] = Caution.NO_LOSSES
     counts = {
         "n_points": splits.first(part.points), "n_folds": splits.first(part.folds),
-        "n_repetitions": splits.number(),
+        "n_repetitions": splits.n_cells,
     }  # fmt: skip
     columns: dict[str, NDArray[Any]] = {
         name: np.broadcast_to(values, missing.shape).reshape(-1)

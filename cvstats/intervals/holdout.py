@@ -180,7 +180,7 @@ def holdout(
     tree        0.4  0.2016  0.6188  0.07
     """
     # Average several repetitions point by point, then take the points for a sample.
-    repetitions, points = tally(log.design, "repetition").number(), None
+    repetitions, points = tally(log.design, "repetition").n_cells, None
     several = int(repetitions.max())
     if several > 1:
         names = [name for name in ("source", "point") if name in log.design.levels]

@@ -94,7 +94,7 @@ def naive(
     # Take all losses for independent: ``sd / sqrt(number of losses)``.
     cells = log.moments(repetition_level(log.design))
     whole = cells.over(())
-    n, repetitions = whole.count[:, None], cells.number()
+    n, repetitions = whole.count[:, None], cells.n_cells
     if n.min() < 2:
         raise LogError(f"naive needs at least two losses and this log has {n.min():.0f}.")
     return interval(
@@ -187,7 +187,7 @@ def cv_t(
     """
     # Take all fold means for independent.
     cells = log.moments(fold_levels(log.design))
-    repetitions, k = cells.over(repetition_level(log.design)).number(), cells.number()
+    repetitions, k = cells.over(repetition_level(log.design)).n_cells, cells.n_cells
     estimate, squares = cells.mean_and_squares()
     n_points = (cells.sum(cells.count) // repetitions).astype(np.int64)
     return interval(

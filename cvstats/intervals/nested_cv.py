@@ -180,8 +180,8 @@ def nested_cv(
     is_outer = held[cells.codes[:, at_outer]] == cells.codes[:, at_fold]
     repeated = repetition_level(log.design)
     pairs = cells.over((*repeated, "outer"))
-    n_folds = cells.over(repeated).first(pairs.within(repeated).number())
-    n_repetitions, n_points = cells.over(repeated).number(), points_by_group(log)
+    n_folds = cells.over(repeated).first(pairs.within(repeated).n_cells)
+    n_repetitions, n_points = cells.over(repeated).n_cells, points_by_group(log)
     if n_points is None:
         splits = tally(log.design, *SPLIT)
         n_points = np.maximum.reduceat(splits.count, splits.starts).astype(np.int64)[:, None]

@@ -230,7 +230,7 @@ def out_of_source(
         cells = average_answers(log)
     part, points = average_sources(cells)
     estimate, squares = part.mean_and_squares()
-    k, n = part.number(), np.rint(part.sum(points)).astype(np.int64)
+    k, n = part.n_cells, np.rint(part.sum(points)).astype(np.int64)
     df = None
     attrs: dict[str, str | float | int] = {
         "target": TARGETS[target], "guarantee": GUARANTEES[target],

@@ -105,7 +105,7 @@ def estimate_components(parts: Cells, fold_weights: str = "size") -> Components:
     Where every fold holds one point (leave-one-out), W and D are undefined and NaN, and so is
     what rests on them.
     """
-    n_k, k = parts.count[:, None], parts.number()
+    n_k, k = parts.count[:, None], parts.n_cells
     n = parts.sum(n_k)
     v = n_k / parts.repeat(n) if fold_weights == "size" else 1 / parts.repeat(k) + 0 * n_k
     s2, h, g = parts.sum(v**2), parts.sum(v**2 / n_k), parts.sum(v / n_k)

@@ -319,7 +319,7 @@ def source_estimators(
 def find_source(log: Log, name: Hashable) -> int:
     """Find the code of a source by its label."""
     labels = log.design.levels["source"].labels
-    used = log.design.codes_of(log.design.cell_table(("source",)))[:, 0].tolist()
+    used = log.design.cell_table(("source",)).codes[:, 0].tolist()
     code = looked_up(name, {labels[code]: code for code in used})
     if code is None:
         names = [labels[code] for code in used]

@@ -28,7 +28,7 @@ from cvstats.intervals._limits import (
 )
 from cvstats.intervals._method import BAYLE, IntervalMethod
 from cvstats.intervals._requirements import partition
-from cvstats.intervals._stability import RELATIVELY_STABLE, is_difference
+from cvstats.intervals._stability import RELATIVELY_STABLE
 from cvstats.log.log import Log
 from cvstats.options import Alternative, Missing
 
@@ -194,20 +194,20 @@ def wald(
     else:
         estimate = cells.over(()).mean
         variances = variance_of_splits(cells, repeated, variance, fold_weights)
-    if not is_difference(log) and not log.fixed_sources:
+    if not log.of_differences and not log.fixed_sources:
         caution = caution | flag(Caution.UNSTABLE, measure_disagreement(splits) > DISAGREEMENT)
     if isinstance(log.differences, Differences) and not (log.fixed_sources or log.design.metric):
         each = splits.average(variances)
         alike = (find_alike(log, log.differences, each) < ALIKE) & (each > 0)
         alike &= (cells.origin + estimate) ** 2 <= CLEAR**2 * each
-        once = (splits.number() == 1) & (n_folds > 1) & (n_points >= ENOUGH_TO_TELL)
+        once = (splits.n_cells == 1) & (n_folds > 1) & (n_points >= ENOUGH_TO_TELL)
         caution = caution | flag(Caution.UNSTABLE_DIFFERENCE, alike & once)
     result = symmetric_interval(
         "wald", estimate, splits.average(variances), origin=cells.origin, alpha=alpha,
         alternative=alternative,
         extra={
             "n_points": n_points.astype(np.int64), "n_folds": n_folds,
-            "n_repetitions": splits.number(),
+            "n_repetitions": splits.n_cells,
         },
         caution=caution,
         attrs={"interval": interval, "variance": variance, "fold_weights": fold_weights},
@@ -217,7 +217,8 @@ def wald(
     if interval != "wald":
         return proportion_limits(result, log.zero_one(), interval)
     if log.differences is None and scale == "identity":
-        return flag_few_errors(result, cells.zero_one())
+        zero_one = cells.zero_one()
+        return flag_few_errors(result, zero_one) if zero_one.any() else result
     return rescale_limits(result, scale)
 
 
@@ -265,7 +266,7 @@ def average_folds(
     one for all folds, about the mean of the folds.
     """
     parts = cells.within(splits)
-    k, n_k = parts.number(), parts.count[:, None]
+    k, n_k = parts.n_cells, parts.count[:, None]
     means, reach = parts.average(parts.mean), 1 / (parts.repeat(k) ** 2 * n_k)
     if variance == "within-fold":
         variances = parts.sum(reach * parts.m2 / (n_k - 1))
@@ -280,7 +281,7 @@ def measure_disagreement(splits: Cells) -> FloatArray:
 
     A row for each group; 0 for fewer than three repetitions.
     """
-    number = splits.number()
+    number = splits.n_cells
     deviations = splits.mean - splits.repeat(splits.average(splits.mean))
     spread = splits.sum(deviations**2) / np.maximum(1, number - 1)
     variance = splits.average(splits.m2 / splits.count[:, None] ** 2)
@@ -298,7 +299,7 @@ def variance_of_splits(
     """
     parts, whole = cells.within(splits), cells.over(splits)
     n_k, n = parts.count[:, None], parts.repeat(whole.count[:, None])
-    share = n_k / n if fold_weights == "size" else 1 / parts.repeat(parts.number())
+    share = n_k / n if fold_weights == "size" else 1 / parts.repeat(parts.n_cells)
     if variance == "within-fold":
         if n_k.min() < 2:
             raise LogError(

@@ -20,7 +20,7 @@ from cvstats.large.moments import Moments, concat_models
 from cvstats.log.columns import TableColumns, find_columns, no_levels
 from cvstats.log.log import Log
 from cvstats.log.pandas import FrameLabels, numbers
-from cvstats.log.read import unread
+from cvstats.log.read import read_container
 
 NUMBERS = (
     "Expected columns named as the levels (repetition, fold, source, point) and a column of "
@@ -42,7 +42,7 @@ class Batch:
     attrs: Mapping[Hashable, Any] = field(default_factory=dict)
 
 
-@unread.register
+@read_container.register
 def _(losses: Batch, also: object = None) -> Log:
     """Read a batch: nothing is sorted, and no index is made."""
     names = list(losses.losses)

@@ -292,7 +292,7 @@ class KnownCells:
         nothing = np.zeros((len(count), 0))
         labels = tuple(design.levels[name].labels for name in levels)
         cells = Cells(
-            levels, labels, design.codes_of(plan), count, nothing, nothing, np.zeros(0)
+            levels, labels, plan.codes, count, nothing, nothing, np.zeros(0)
         )  # fmt: skip
         table = design_of_cells(cells, splits, "point" in design.levels, WORDS, design.taking)
         table.facts["crossed", None] = has_crossed_sources(design)
@@ -800,7 +800,7 @@ def lazily(
         axes.insert(0, (by, labels))
         run = partial(run_on_groups, by, labels, run)
     return map_method(
-        log, run, partial(stacked, log.labels, axes) if axes else log.shape.table, by=by,
+        log, run, partial(stacked, log.labels, axes) if axes else log.labels.table, by=by,
         leading=tuple(len(names) for _, names in axes), reads_losses=reads_losses,
     )  # fmt: skip
 
@@ -857,7 +857,7 @@ def compare_lazily(
     if other is None:
         log = read(losses, missing=missing, levels=levels)
         names, left, right = choose(log)
-        label = log.shape.pairs
+        label = log.labels.pairs
     else:
         label, names, both = beside_other(losses, other)
         log = read(both, missing=missing, levels=levels)
@@ -926,7 +926,7 @@ def beside_other(
     sides = ((mine, "first"), (yours, "second"))
     whose = [f"{name or 'log'} of the {side} log" for each, side in sides for name in each]
     models = pd.Index(whose, name="model")
-    return log.shape.pairs, names, whole.assign_coords(model=models).assign_attrs(facts)
+    return log.labels.pairs, names, whole.assign_coords(model=models).assign_attrs(facts)
 
 
 def as_array(losses: Any) -> xr.DataArray:

@@ -39,10 +39,10 @@ from cvstats.large.cells import (
 )
 from cvstats.large.lazy import compute_cells, is_lazy
 from cvstats.log.align import aligned, check_same_grid
-from cvstats.log.log import Labels, Log, Losses, hide_losses
+from cvstats.log.log import Labels, Log, Losses, ResultLabels, hide_losses
 from cvstats.log.pandas import FrameLabels
 from cvstats.log.plain import from_plain, pack_labels, replacing, to_plain, unpack_labels
-from cvstats.log.read import is_dask_frame, read, unread
+from cvstats.log.read import is_dask_frame, read, read_container
 from cvstats.log.sketches import PointSketch, Prints, as_index, hash_evaluations
 from cvstats.log.xarray import ArrayLabels, units_of
 from cvstats.options import Missing
@@ -258,7 +258,7 @@ class Moments:
     """
 
     parts: Parts  # of decreasing size
-    labels: Labels = FrameLabels((), None)  # for a call that should have been Moments.of_log
+    labels: ResultLabels = FrameLabels((), None)  # for a call that should have been Moments.of_log
     pairs: bool = False  # whether differences of all pairs of models are among the columns
     pointed: bool = False  # whether the log names its points
     batches: int = 1
@@ -562,7 +562,7 @@ class Moments:
 add_methods(Moments, without=("diagnose", "report"))
 
 
-@unread.register
+@read_container.register
 def _(losses: Moments, also: tuple[object, ...] = ()) -> Log:
     if losses.within and losses.within not in also:
         raise LogError(
@@ -601,7 +601,7 @@ def count_cells(design: Design, levels: tuple[str, ...]) -> LabeledCells:
     labels = tuple(design.levels[name].labels for name in levels)
     count = table.total[table.used].astype(np.float64)
     nothing = np.zeros((len(count), 0))
-    cells = Cells(levels, labels, design.codes_of(table), count, nothing, nothing, np.zeros(0))
+    cells = Cells(levels, labels, table.codes, count, nothing, nothing, np.zeros(0))
     return LabeledCells(drop_unused_labels(cells), hash_evaluations(design, levels)[0])
 
 
@@ -831,7 +831,7 @@ def pack_columns(labels: Labels) -> dict[str, Any]:
     return {"models": models, "coords": coords, **rest}
 
 
-def unpack_columns(written: Mapping[str, Any]) -> Labels:
+def unpack_columns(written: Mapping[str, Any]) -> ResultLabels:
     """Undo `pack_columns`."""
     models = list(unpack_labels(written["models"]))
     if "coords" not in written:

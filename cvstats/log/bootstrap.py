@@ -121,14 +121,14 @@ def counts_and_odd(design: Design) -> tuple[IntArray, list[Hashable]]:
             number = int(labels[code])
             if number >= 0 and labels[code] == number:
                 numbers[code] = number
-    occurring = design.codes_of(design.cell_table(("count",)))[:, 0].tolist()
+    occurring = design.cell_table(("count",)).codes[:, 0].tolist()
     return numbers, [labels[code] for code in occurring if numbers[code] < 0]
 
 
 def code_of(design: Design, level: str, label: Hashable) -> int | None:
     """Find the code of a label that occurs, such as repetition 0."""
     labels = design.levels[level].labels
-    for code in design.codes_of(design.cell_table((level,)))[:, 0].tolist():
+    for code in design.cell_table((level,)).codes[:, 0].tolist():
         if labels[code] == label:
             return int(code)
     return None
@@ -243,7 +243,7 @@ class Codes:
         if level not in design.levels:
             return cls(np.zeros(1, dtype=np.int64), [0], np.zeros(design.size, dtype=np.int8))
         stored = design.levels[level]
-        used = design.codes_of(design.cell_table((level,)))[:, 0]
+        used = design.cell_table((level,)).codes[:, 0]
         with suppress(TypeError):  # labels without an order keep that of their codes
             used = used[np.argsort(np.asarray(stored.labels)[used], kind="stable")]
         codes = stored.block(0, design.size)
@@ -735,7 +735,7 @@ def check_points(sample: Design, other: Design) -> None:
 
 def occurring_labels(design: Design, level: str) -> list[Hashable]:
     """List the labels of a level that occur."""
-    codes = design.codes_of(design.cell_table((level,)))[:, 0]
+    codes = design.cell_table((level,)).codes[:, 0]
     labels = design.levels[level].labels
     return [labels[code] for code in codes.tolist()]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from cvstats.core.results import Result
 from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import IntArray, MaskArray
 from cvstats.errors import LogError, listed
-from cvstats.log.log import Labels, Log
+from cvstats.log.log import Labels, Log, ResultLabels
 
 TILE = 1 << 24
 """Losses of a grid looked at together in search of gaps."""
@@ -316,7 +316,7 @@ def take_cells(
     gone = count_rows(log.design) > int(keep.sum())
     return replace(
         log, panels=LossColumns(tuple(tables)), gaps=None, some_cells=True,
-        labels=SomeLabels(log.labels, chosen[:half]),
+        labels=cast(ResultLabels, SomeLabels(log.labels, chosen[:half])),
         other=None if log.other is None else SomeLabels(log.other, chosen[:half]),
         design=replace(log.design, present=keep, facts={}) if gone else log.design,
         complete=log.design if gone else None,

@@ -95,7 +95,7 @@ class Groups:
     def __init__(self, log: Log, name: str) -> None:
         self.log, self.name = log, name
         self.design = log.design if log.design.by is None else replace(log.design, by=None)
-        self.codes = self.design.codes_of(self.design.cell_table((name,)))[:, 0]
+        self.codes = self.design.cell_table((name,)).codes[:, 0]
 
     @property
     def labels(self) -> list[Hashable]:
@@ -208,9 +208,9 @@ class Groups:
         least, most = (
             end.reduceat(splits.count, splits.starts) for end in (np.minimum, np.maximum)
         )
-        each = folds.within(repeated).number()[:, 0]
+        each = folds.within(repeated).n_cells[:, 0]
         found = [
-            np.minimum(splits.number()[:, 0], ALIKE), least == most, most > 1,
+            np.minimum(splits.n_cells[:, 0], ALIKE), least == most, most > 1,
             np.zeros(len(least)) if points is None else points[:, 0] > least,
             np.minimum(np.minimum.reduceat(each, splits.starts), ALIKE),
             np.minimum(np.maximum.reduceat(each, splits.starts), ALIKE),
@@ -218,12 +218,12 @@ class Groups:
         ]  # fmt: skip
         names = {*design.levels}.intersection((*LEVELS, *self.log.used)) - {"point", self.name}
         for name in sorted(names):
-            found.append(tally(design, name).number()[:, 0] > 1)
+            found.append(tally(design, name).n_cells[:, 0] > 1)
             if name not in ("repetition", "fold"):
                 found.append(find_crossed(design, name))
         if "source" in design.levels and fold_level(design) == "fold":
             by = fold_levels(design)
-            several = tally(design, *by, "source").within(by).number() > 1
+            several = tally(design, *by, "source").within(by).n_cells > 1
             found += [folds.sum(several) > 0, find_whole_sources(design)]
         table = [np.broadcast_to(part.reshape(-1), len(self.codes)) for part in found]
         return np.stack(table, axis=1).astype(np.int64)
@@ -263,7 +263,7 @@ def points_by_group(log: Log) -> IntArray | None:
         points = design.splits().points
         return None if points is None else np.array([[points]])
     splits = tally(design, *SPLIT)
-    if (splits.number() == 1).all():
+    if (splits.n_cells == 1).all():
         return splits.count.astype(np.int64)[:, None]
     if "point" not in design.levels:
         return None

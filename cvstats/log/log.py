@@ -6,19 +6,19 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.core.cautions import Caution, list_cautions, sentences_of
+from cvstats.core.cautions import Caution, members_of, sentences_of
 from cvstats.core.cells import Cells
 from cvstats.core.columns import Columns, Differences, LossColumns, binary_columns
-from cvstats.core.design import Design, GridCodes
+from cvstats.core.design import LEVELS, Design, GridCodes
 from cvstats.core.folds import (
+    find_single_losses,
     has_crossed_sources,
-    has_one_loss_per_split,
     repetition_level,
 )
 from cvstats.core.reduce import compute_moments
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from cvstats.log.xarray import LazyArray
 
 
-Attrs = Mapping[str, Any]
+Attrs = Mapping[Any, Any]
 
 WINDOW = 1 << 20
 """Losses looked at together in search of masked cells."""
@@ -149,6 +149,9 @@ TYPE, WHOLE = "type", "whole numbers"
 POINTS_ARE = "points_are"
 """Where the attrs of a log may say whether points of one name in several sources are the same."""
 
+DIFFERENCES = {"kind": "differences"}
+"""The attrs of a log of paired differences."""
+
 LEAST = 1e-146
 """The squares of smaller deviations are no longer normal floating-point numbers."""
 
@@ -167,7 +170,8 @@ def facts_of(result: Result, noted: Mapping[Hashable, Any]) -> dict[str, Any]:
     facts: dict[str, Any] = {"method": result.method, **result.attrs}
     if isinstance(noted.get("loss"), str):
         facts["loss"] = noted["loss"]
-    facts |= facts_of_metric(noted)
+    if "metric" in noted:
+        facts |= facts_of_metric(noted)
     return facts | {"cvstats_version": own_version()}
 
 
@@ -277,7 +281,7 @@ class Log:
 
     design: Design
     panels: LossColumns
-    labels: Labels
+    labels: ResultLabels
     attrs: Attrs = field(default_factory=dict)
     other: Labels | None = None
     noted: Mapping[Hashable, Any] = field(default_factory=dict)
@@ -300,43 +304,32 @@ class Log:
         """The design before evaluations were left out, which says what kind of log this is."""
         return self.design if self.complete is None else replace(self.complete, by=self.design.by)
 
-    @property
-    def shape(self) -> ResultLabels:
-        """How results get their labels back; some cells of a grid are labelled with the others."""
-        return cast(ResultLabels, self.labels)
-
     def columns_by_cell(self) -> IntArray:
         """List the columns, models by carried cells; where there are two logs, those of both."""
         own = np.stack([self.labels.columns(model) for model in range(len(self.labels.models))])
         return own if self.other is None else np.concatenate([own, own + self.panels.width // 2])
 
-    def _refuse_gaps(self) -> None:
-        """Refuse one answer for cells that miss different evaluations."""
-        if self.gaps is not None:
-            raise LogError(DIFFERENT_GAPS)
-
     def moments(self, by: Sequence[str], losses: Columns | None = None) -> Cells:
         """Compute moments by some levels, of the losses or of differences between them."""
-        self._refuse_gaps()
+        if self.gaps is not None:
+            raise LogError(DIFFERENT_GAPS)
         levels = self.design.grouped(by)
         losses = self.differences if losses is None else losses
         if self.cells is not None:
-            return self._group(self.cells.moments(levels, losses))
-        chosen = losses if losses is not None else self.panels
-        found = compute_moments(self.design, chosen, levels)
-        bad = ~(np.isfinite(found.mean).all(axis=0) & np.isfinite(found.m2).all(axis=0))
-        if bad.any():
-            self._refuse(bad, chosen)
-        self._refuse_digits_lost(found, chosen)
-        return self._group(found)
-
-    def _group(self, found: Cells) -> Cells:
-        """Mark the first level of cells as that of groups, if there are any."""
+            found = self.cells.moments(levels, losses)
+        else:
+            chosen = losses if losses is not None else self.panels
+            found = compute_moments(self.design, chosen, levels)
+            bad = ~(np.isfinite(found.mean).all(axis=0) & np.isfinite(found.m2).all(axis=0))
+            if bad.any():
+                self._refuse(bad, chosen)
+            self._refuse_digits_lost(found, chosen)
         return found if self.design.by is None else replace(found, grouped=1)
 
     def columns(self, losses: Columns | None = None) -> Iterator[FloatArray | None]:
         """Give the columns whole, one at a time, their losses finite; None for a masked cell."""
-        self._refuse_gaps()
+        if self.gaps is not None:
+            raise LogError(DIFFERENT_GAPS)
         losses = self.differences if losses is None else losses
         if self.cells is not None:
             yield from self.cells.rows().columns(losses)
@@ -365,6 +358,11 @@ class Log:
     def in_memory(self) -> bool:
         """Whether the losses can be read one by one."""
         return self.cells is None and self.lazy is None
+
+    @property
+    def of_differences(self) -> bool:
+        """Whether the columns are differences of models, made here or by `difference`."""
+        return self.differences is not None or DIFFERENCES.items() <= self.noted.items()
 
     @property
     def fixed_sources(self) -> bool:
@@ -520,28 +518,31 @@ class Log:
         """Label a result of the maths, in the shape of the container that came in."""
         if (empty := (result.caution & np.int64(Caution.NO_LOSSES)) != 0).any():
             self._refuse_empty(empty)
-        return self.shape.table(*self.completed(result))
+        return self.labels.table(*self.completed(result))
 
     def label_pairs(self, pairs: Sequence[tuple[Hashable, Hashable]], result: Result) -> Any:
         """Label a result for pairs of models, in the shape of the container that came in."""
-        return self.shape.pairs(pairs, *self.completed(result))
+        return self.labels.pairs(pairs, *self.completed(result))
 
     def completed(self, result: Result) -> tuple[Result, Attrs]:
         """Add the doubts about this log, and move what all rows share to the attrs."""
         result = doubted(result, self.doubts())
         columns, counts = separate_counts(result)
         attrs = facts_of(result, self.noted) | counts | dict(self.attrs)
-        attrs["cautions"] = sentences_of(list_cautions(result.caution))
+        flags = int(np.bitwise_or.reduce(result.caution, axis=None))
+        attrs["cautions"] = dict(sentences_of(members_of(flags)))
         return replace(result, columns=columns), attrs
 
     def doubts(self) -> Caution:
         """Gather what the design makes doubtful, whatever the method."""
         doubt = self.doubt
-        guesses = unused(self.design, self.used).values()
-        if any(level != "point" for level in guesses):  # the names of points change no number
-            doubt |= Caution.UNUSED_LEVEL
-        doubt |= doubts_of_metric(self.noted)
-        return doubt | Caution.ONE_EACH if has_one_loss_per_split(self.design) else doubt
+        if not self.design.levels.keys() <= set(LEVELS):
+            guesses = unused(self.design, self.used).values()
+            if any(level != "point" for level in guesses):  # the names of points change no number
+                doubt |= Caution.UNUSED_LEVEL
+        if self.noted:
+            doubt |= doubts_of_metric(self.noted)
+        return doubt | Caution.ONE_EACH if find_single_losses(self.design).all() else doubt
 
 
 def take_flagged(table: Table, flag: str) -> Table:

@@ -163,7 +163,7 @@ def refuse_missing_points(
     table = design.cell_table(names)
     possible = {*made_of.values(), sum(made_of.values())}
     whole = len(names) - (metric is not None) == len(cells)
-    for codes, found in zip(design.codes_of(table).tolist(), table.total[table.used], strict=True):
+    for codes, found in zip(table.codes.tolist(), table.total[table.used], strict=True):
         levels = zip(names, codes, strict=True)
         labels = {name: design.levels[name].labels[code] for name, code in levels}
         if metric is not None and str(labels.pop("metric")) != str(metric):

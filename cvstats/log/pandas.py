@@ -57,12 +57,6 @@ def owner(codes: NDArray[Any]) -> NDArray[Any]:
     return codes
 
 
-def mark_codes(codes: list[NDArray[Any]]) -> list[int]:
-    """Compute a checksum of the codes of each level, or of some of many."""
-    some = [part if part.size <= WHOLE else part[:: part.size // SAMPLE] for part in codes]
-    return [zlib.crc32(part.tobytes()) for part in some]
-
-
 def facts_about(index: pd.MultiIndex) -> dict[Any, Any]:
     """Look up what is known of this index; its views share their memory, and so the knowledge.
 
@@ -71,13 +65,13 @@ def facts_about(index: pd.MultiIndex) -> dict[Any, Any]:
     to `WHOLE`, and of longer ones a sample, which finds what was filled anew or moved and may miss
     a few codes.
     """
-    codes = [np.asarray(part) for part in index.codes]
-    key = (
-        tuple(index.names),
-        tuple(map(len, index.levels)),
-        *[(part.ctypes.data, part.size, part.dtype.str, part.strides) for part in codes],
-    )
-    marks = mark_codes(codes)
+    codes = list(map(np.asarray, index.codes))
+    key: tuple[Any, ...] = tuple(index.names), tuple(map(len, index.levels))
+    marks = []
+    for part in codes:
+        key += (part.ctypes.data, part.size, part.dtype.str, part.strides)
+        some = part if part.size <= WHOLE else part[:: part.size // SAMPLE]
+        marks.append(zlib.crc32(some.tobytes()))
     known = _remembered.get(key)
     if known is None or known.marks != marks:
 
@@ -120,17 +114,16 @@ def design_of(index: pd.Index, also: Sequence[object] = ()) -> Design:
     Codes of a MultiIndex are used as they are: no copy, no sorting, no hashing.
     """
     names = list(index.names)
-    doubled = [name for name in names if name is not None and names.count(name) > 1]
-    if doubled:
-        raise LogError(f"two index levels are called {doubled[0]!r}. Expected different names.")
     if isinstance(index, pd.MultiIndex):
-        levels = {
-            str(name): Level(index.levels[i], np.asarray(index.codes[i]))
-            for i, name in enumerate(names)
-            if name is not None
-        }
-        asked = len(also) > 1 and all(level in levels for level in also)
-        if not asked and not any(level in levels for level in LEVELS):
+        levels: dict[str, Level] = {}
+        for name, labels, codes in zip(names, index.levels, index.codes, strict=True):
+            if name is None:
+                continue
+            if names.count(name) > 1:
+                raise LogError(f"two index levels are called {name!r}. Expected different names.")
+            levels[str(name)] = Level(labels, np.asarray(codes))
+        asked = len(also) > 1 and levels.keys() >= set(also)
+        if not asked and levels.keys().isdisjoint(LEVELS):
             raise unknown_levels(names)
         return Design(levels, len(index), facts=facts_about(index))
     if index.name is None:
@@ -261,7 +254,7 @@ class FrameLabels:
         if result.method in AS_SERIES:
             numbers = {name: values[0] for name, values in result.columns.items()}
             row = pd.Series(numbers, name=self.models[0])
-            row.attrs = copied(attrs)
+            row.attrs = dict(attrs)
             return row
         name = NAMELESS if self.models[0] is None else self.models[0]
         return body(result, row_of(name), attrs)
@@ -292,7 +285,7 @@ class FrameLabels:
         else:
             table = pd.concat(tables, keys=range(len(tables)))
             table.index = under_models(self.columns_axis, table.index)
-        table.attrs = copied(attrs)
+        table.attrs = dict(attrs)
         return table
 
 
@@ -321,11 +314,6 @@ def under_models(models: pd.Index, cells: pd.Index) -> pd.MultiIndex:
     levels += list(rest.levels)
     codes = [*(part[number] for part in codes), *rest.codes]
     return pd.MultiIndex(levels=levels, codes=codes, names=[*names, *rest.names])
-
-
-def copied(attrs: Attrs) -> dict[Hashable | None, Any]:
-    """Give a result attrs of its own."""
-    return {name: fact for name, fact in attrs.items()}
 
 
 def cell_index(found: Cells) -> pd.Index | None:
@@ -379,7 +367,7 @@ def body(result: Result, index: pd.Index, attrs: Attrs) -> pd.DataFrame:
     )
     table = WideFrame(dict(enumerate([*result.columns.values(), labels])), index=index)
     table.columns = text_index((*result.columns, "caution")).view()
-    table.attrs = copied(attrs)
+    table.attrs = dict(attrs)
     return table
 
 

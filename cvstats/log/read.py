@@ -59,41 +59,45 @@ def read(
         If the log is empty, holds anything but numbers, lacks labels, or holds an evaluation
         twice.
     """
-    checked_choice("missing", missing, MISSING)
+    if missing not in MISSING:
+        checked_choice("missing", missing, MISSING)
     empty = LogError("the log is empty. Expected at least one loss.")
     if isinstance(losses, (pd.Series, pd.DataFrame)) and len(losses) == 0:
         raise empty
     crossed = tuple(name for name in levels if name not in LEVELS) if len(levels) > 1 else ()
     also = crossed if by is None else (by,)
-    log = losses if isinstance(losses, Log) else unread(losses, also)
-    whole = {TYPE: WHOLE} if has_whole_losses(log) else {}
-    noted = log.noted if log is losses else attrs_of_log(losses) | whole
-    present = log.design.present
-    if 0 in (log.design.size, log.panels.width) or (present is not None and not present.any()):
+    log = losses if isinstance(losses, Log) else read_container(losses, also)
+    noted, design = log.noted, log.design
+    if log is not losses:
+        noted = attrs_of_log(losses) if getattr(losses, "attrs", None) else {}
+        tables = log.panels.tables if log.lazy is None else (log.lazy.array,)
+        if log.cells is None and {table.dtype.kind for table in tables} <= INTEGERS:
+            noted = {**noted, TYPE: WHOLE}
+    empty_mask = design.present is not None and not design.present.any()
+    if 0 in (design.size, log.panels.width) or empty_mask:
         raise empty
-    if by is not None:
-        refuse_parts_of_cells(noted, by)
-    design = replace(
-        log.design, within=within_levels(log.design, also),
-        scores=log.design.scores or noted.get("holds") == "scores",
-        metric=folds_of_metric(noted) or log.design.metric,
-    )  # fmt: skip
-    used = levels if by is None else (str(by), *levels)
-    log = replace(log, design=design, noted=noted, used=used)
+    if noted:
+        if by is not None:
+            refuse_parts_of_cells(noted, by)
+        design = replace(
+            design, scores=design.scores or noted.get("holds") == "scores",
+            metric=folds_of_metric(noted) or design.metric,
+        )  # fmt: skip
+    if also or design.within:
+        design = replace(design, within=within_levels(design, also))
+    if noted or also or levels or log is losses:
+        used = levels if by is None else (str(by), *levels)
+        log = replace(log, design=design, noted=noted, used=used)
     if missing == "drop":
         log = dropped(log)
     log.design.splits()
-    if not (part or log is losses):
+    if noted and not (part or log is losses):
         refuse_parts_of_logs(log)
     return log
 
 
-def has_whole_losses(log: Log) -> bool:
-    """Whether all losses are of an integer type or booleans."""
-    if log.cells is not None:
-        return False
-    tables = log.panels.tables if log.lazy is None else (log.lazy.array,)
-    return all(table.dtype.kind in "biu" for table in tables)
+INTEGERS = frozenset("biu")
+"""Kinds of dtypes of integers and booleans."""
 
 
 def is_dask_frame(losses: object) -> bool:
@@ -103,7 +107,7 @@ def is_dask_frame(losses: object) -> bool:
 
 
 @singledispatch
-def unread(losses: object, also: tuple[object, ...] = ()) -> Log:
+def read_container(losses: object, also: tuple[object, ...] = ()) -> Log:
     """Find levels and losses; one implementation for each container.
 
     ``also`` are the names of dimensions that are to be levels, where the container has any; two of
@@ -127,7 +131,7 @@ def unread(losses: object, also: tuple[object, ...] = ()) -> Log:
     )
 
 
-@unread.register
+@read_container.register
 def _(losses: pd.Series, also: tuple[object, ...] = ()) -> Log:
     return Log(
         frames.design_of(losses.index, also),
@@ -136,7 +140,7 @@ def _(losses: pd.Series, also: tuple[object, ...] = ()) -> Log:
     )
 
 
-@unread.register
+@read_container.register
 def _(losses: pd.DataFrame, also: tuple[object, ...] = ()) -> Log:
     labels = frames.FrameLabels.of(losses)
     known = [name for name in losses.columns if name in LEVELS]
@@ -152,7 +156,7 @@ def _(losses: pd.DataFrame, also: tuple[object, ...] = ()) -> Log:
     return Log(frames.design_of(losses.index, also), frames.panels_of(losses), labels)
 
 
-@unread.register
+@read_container.register
 def _(losses: xr.DataArray, also: tuple[object, ...] = ()) -> Log:
     dims = arrays.level_dims(losses, also)
     known = arrays.in_memory(losses, dims)
@@ -160,7 +164,7 @@ def _(losses: xr.DataArray, also: tuple[object, ...] = ()) -> Log:
     return Log(design, panels, arrays.ArrayLabels.of(known, dims), lazy=lazy)
 
 
-@unread.register
+@read_container.register
 def _(losses: xr.Dataset, also: tuple[object, ...] = ()) -> Log:
     variables: list[Any] = list(losses.data_vars.values())
     if not variables:

@@ -387,7 +387,7 @@ def count_batch(
     mean = count_combinations(log, levels, counted) / count[:, None]
     cells = Cells(
         levels, tuple(log.design.levels[name].labels for name in levels),
-        log.design.codes_of(table), count, mean, np.zeros_like(mean), np.zeros(mean.shape[1]),
+        table.codes, count, mean, np.zeros_like(mean), np.zeros(mean.shape[1]),
     )  # fmt: skip
     found = assemble(log, cells, None, within)
     return replace(found, labels=FrameLabels(range(mean.shape[1]), None))

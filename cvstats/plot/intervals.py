@@ -422,7 +422,7 @@ def keep_repetitions(log: Log, repetitions: int) -> Log:
     """Keep the first repetitions of a log; the fit on the sample itself does not count."""
     design = log.design
     level = design.levels["repetition"]
-    used = np.sort(design.codes_of(design.cell_table(("repetition",)))[:, 0])
+    used = np.sort(design.cell_table(("repetition",)).codes[:, 0])
     if design.has("count") and any(level.labels[code] == 0 for code in used.tolist()):
         repetitions += 1  # repetition 0 of a bootstrap log is that fit
     codes = level.block(0, design.size)

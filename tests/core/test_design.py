@@ -58,7 +58,7 @@ def keys_of(design, codes, by):
 
 def numbers_of(plan, design):
     """The key of each used cell number."""
-    return dict(zip(plan.used.tolist(), map(tuple, design.codes_of(plan).tolist()), strict=True))
+    return dict(zip(plan.used.tolist(), map(tuple, plan.codes.tolist()), strict=True))
 
 
 def check_plan(design, codes, by):
@@ -154,7 +154,7 @@ def test_plans_are_remembered():
 def test_labels_that_do_not_occur_are_no_folds():
     design = Design({"fold": Level("abcd", np.array([1, 1, 3], np.int8))}, 3)
     assert design.number("fold") == 2
-    assert design.codes_of(design.cell_table(("fold",))).tolist() == [[1], [3]]
+    assert design.cell_table(("fold",)).codes.tolist() == [[1], [3]]
     one = Design(design.levels, 3, np.array([True, True, False]))
     assert one.number("fold") == 1
 

@@ -601,8 +601,10 @@ def test_the_page_says_what_it_is_about(tmp_path, capsys):
 @pytest.mark.parametrize("name", ["diabetes", "flights", "flights_by_month"])
 def test_a_log_is_read_once(name, monkeypatch):
     reading = importlib.import_module("cvstats.log.read")
-    calls, unread = [], reading.unread
-    monkeypatch.setattr(reading, "unread", lambda *log: [calls.append(1), unread(*log)][1])
+    calls, read_container = [], reading.read_container
+    monkeypatch.setattr(
+        reading, "read_container", lambda *log: [calls.append(1), read_container(*log)][1]
+    )
     for view in (cvstats.report, cvstats.summary, cvstats.diagnose, cvstats.methods):
         calls.clear()
         view(logged(name))
