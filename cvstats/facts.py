@@ -11,6 +11,7 @@ import xarray as xr
 
 from cvstats.core.design import Design
 from cvstats.core.folds import count_folds, fold_level, is_resampled
+from cvstats.core.orientation import TURNED
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.intervals._recommend import recommend_method
@@ -21,9 +22,6 @@ from cvstats.log.read import read
 
 LARGE = 1_000_000
 """Up to this many losses are held in one table, rows by columns."""
-
-SCORES = ("1 - score", "-score")
-"""Orientations of losses that were made from a score."""
 
 UNNAMED = ("loss", "long_name", "metric", "metrics")
 """Attrs of a log of several metrics that do not describe the one it holds."""
@@ -196,7 +194,7 @@ class LogFacts:
     def is_score(self) -> bool:
         """Whether the losses were made from one score, of which more is better."""
         named = isinstance(self.attrs.get("metric"), str)
-        return named and self.attrs.get("orientation") in SCORES
+        return named and self.attrs.get("orientation") in TURNED
 
 
 def examine(losses: Losses | LogFacts, missing: str = "raise") -> LogFacts:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from cvstats.core.orientation import TURNED, turn
 from cvstats.errors import LogError
 from cvstats.metrics import METRICS
 
@@ -40,7 +41,8 @@ def as_scores(result: Result) -> Result:
     DataFrame or Dataset
         The same with ``estimate`` turned into the score, and ``lower`` and ``upper`` exchanged;
         differences change their sign: positive is better. Standard errors and p-values stay.
-        ``attrs["score"]`` is the name of the score. Errors such as RMSE stay as they are. Where
+        ``attrs["score"]`` is the name of the score. Errors such as RMSE stay as they are, and so
+        do metrics with a target, such as the calibration slope. Where
         the level ``metric`` names several metrics, each has its own direction, and
         ``attrs["score"]`` maps each to its name (of a Dataset as JSON, which files can hold).
 
@@ -128,17 +130,17 @@ def turned(result: Result, metric: str, orientation: str, facts: Mapping[Any, An
     """Turn the numbers of a result, and name the score."""
     found = result.copy()
     found.attrs = {**facts, "score": score_words(metric)}
-    if orientation == "error":
+    if orientation not in TURNED:
         return found
-    turn = "-score" if "difference" in found else orientation
+    way = "-score" if "difference" in found else orientation
     for name in found:
         if name in LEVELS:
-            found[name] = score(found[name], turn)
+            found[name] = turn(found[name], way)
         elif name in SIGNED and "in_set" not in found:  # that of a best set has no direction
             found[name] = 0 - found[name]
     if all(name in found for name in LIMITS):
         lower, upper = (found[name].copy() for name in LIMITS)
-        found["lower"], found["upper"] = score(upper, turn), score(lower, turn)
+        found["lower"], found["upper"] = turn(upper, way), turn(lower, way)
     if all(name in facts for name in MARGINS):
         low, high = (facts[name] for name in MARGINS)
         found.attrs |= dict(zip(MARGINS, (0 - high, 0 - low), strict=True))
@@ -150,8 +152,3 @@ def turned(result: Result, metric: str, orientation: str, facts: Mapping[Any, An
 def score_words(metric: str) -> str:
     """Name a metric in texts."""
     return METRICS[metric].words if metric in METRICS else metric
-
-
-def score(loss: Any, orientation: str) -> Any:
-    """Turn losses into scores."""
-    return 1 - loss if orientation == "1 - score" else 0 - loss

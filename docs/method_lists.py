@@ -17,6 +17,7 @@ ACCESSORS = {"pandas": "DataFrame", "xarray": "DataArray"}
 READS = {
     "labels": "predicted labels",
     "scores": "scores or probabilities",
+    "probabilities": "probabilities of the positive class",
     "numbers": "numbers",
     "losses": "numbers, and those of a reference",
     "times": "times, censored or not",
@@ -75,7 +76,8 @@ def table_of_metrics() -> str:
     for metric in METRICS.values():
         options = ", ".join(f"`{name}`" for name in metric.options)
         folds = {"average": "averaged", "pool": "pooled"}[metric.folds]
-        cells = [f"`{metric.name}`", metric.words, READS[metric.reads], metric.better, folds]
+        better = metric.better if metric.target is None else f"closer to {metric.target:g}"
+        cells = [f"`{metric.name}`", metric.words, READS[metric.reads], better, folds]
         lines.append(f"| {' | '.join([*cells, options])} |")
     return "\n".join(lines) + "\n"
 

@@ -16,6 +16,7 @@ from cvstats.core.cells import Cells
 from cvstats.core.columns import Differences, LossColumns
 from cvstats.core.design import Design, Level
 from cvstats.core.folds import count_folds, repetition_level
+from cvstats.core.orientation import targets_of
 from cvstats.core.results import Result
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import MOST, LogError, checked_choice, listed, looked_up, nearest, unpaired
@@ -67,6 +68,16 @@ def choose_pairs(log: Log, reference: Hashable) -> tuple[Pairs, IntArray, IntArr
         )
     left = np.delete(np.arange(m), at)
     return [(models[i], reference) for i in left], left, np.full(m - 1, at)
+
+
+def refuse_targets(log: Log, what: str) -> None:
+    """Refuse a metric of which neither more nor less is better, where models are ranked."""
+    for metric, target in targets_of(log.noted).items():
+        raise LogError(
+            f"{what} asks which model is better, and neither a larger nor a smaller {metric} is: "
+            f"its target is {target:g}. Expected a loss or a score. Take interval for each model, "
+            f"compare for their differences, or rank by a proper score: loss='brier'."
+        )
 
 
 def check_one_partner(other: Losses | None, reference: Hashable) -> None:

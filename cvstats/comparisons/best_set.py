@@ -31,6 +31,7 @@ from cvstats.comparisons._pairs import (
     default_method,
     group_residuals,
     loss_magnitude,
+    refuse_targets,
     weights_of,
 )
 from cvstats.core.cautions import Caution
@@ -209,6 +210,7 @@ def best_set(
     check_screening(screening, alpha)
     check_rng(rng)
     log = read(losses, missing=missing)
+    refuse_targets(log, "best_set")
     run = partial(
         choose_models, method=method, alpha=alpha, center=center, n_draws=n_draws,
         screening=screening, seed=seed_of(rng),

@@ -22,6 +22,7 @@ from cvstats.comparisons._pairs import (
     has_standard_errors,
     levels_of_options,
     reads_lazy_losses,
+    refuse_targets,
 )
 from cvstats.comparisons.zero_one import (
     SOME_SCORE,
@@ -394,6 +395,7 @@ def rope(
         return later(losses, ask, other=other, pairs=True, missing=missing)
 
     def run(log: Log, differences: Differences) -> Result:
+        refuse_targets(log, "rope")
         rope.record.require(log.design)
         found = log.moments(split_levels(log.design), differences)
         if rho is None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from cvstats.comparisons._pairs import rounding_of_means
+from cvstats.comparisons._pairs import refuse_targets, rounding_of_means
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
 from cvstats.core.design import Design
@@ -52,6 +52,7 @@ def read_data_sets(
     checked_level("by", by)
     log = replace(read(losses, missing=missing), used=(by,))
     method.require(log.design, {"by": by})
+    refuse_targets(log, method.name)
     columns = log.columns_by_cell()
     models = len(columns)
     if models < method.models:

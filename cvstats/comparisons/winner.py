@@ -32,6 +32,7 @@ from cvstats.comparisons._pairs import (
     has_standard_errors,
     levels_of_options,
     pair_all_models,
+    refuse_targets,
     rounding_of_means,
 )
 from cvstats.core.cautions import Caution
@@ -181,6 +182,7 @@ def winner(
             "this log is lazy, and which model is the best is known once it is computed. "
             "Expected losses in memory: log.compute()."
         )
+    refuse_targets(log, "winner")
     choose_pairs(log, None)  # two models or more
     run = partial(compute, method=method, options=given, alpha=alpha, n_draws=n_draws, seed=seed)
     return take_flagged(log.label(answer_cells(log, run)), SELECTED)

@@ -14,6 +14,7 @@ import xarray as xr
 
 from cvstats.core.columns import LossColumns
 from cvstats.core.design import LEVELS, Design
+from cvstats.core.orientation import TARGET
 from cvstats.errors import MOST, LogError, listed, place, spelled, unpaired
 from cvstats.log import pandas as frames
 from cvstats.log import xarray as arrays
@@ -60,7 +61,7 @@ def same_kind(one: object, two: object) -> None:
 SAME = ("holds", "metric", "metrics", "loss", "units")
 """Facts in which two logs have to agree, where both state them."""
 
-NOT_OF_DIFFERENCES = ("range", "no_information")
+NOT_OF_DIFFERENCES = ("range", "no_information", TARGET)
 """Facts about losses that their differences do not share."""
 
 

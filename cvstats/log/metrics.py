@@ -11,6 +11,7 @@ import pandas as pd
 
 from cvstats.core.cautions import Caution
 from cvstats.core.design import Design
+from cvstats.core.orientation import TARGET
 from cvstats.errors import LogError, listed, place
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 FACTS = ("metric", "orientation", "range", "folds", "cells", "weight", "labels", "positive",
-         "average", "metrics")  # fmt: skip
+         "average", "metrics", TARGET)  # fmt: skip
 """Facts about a metric that every result of its log carries."""
 
 

@@ -480,7 +480,6 @@ def levels_and_slopes(
     at = [cells.levels.index(name) for name in names]
     group = CellIndex.numbered([len(cells.labels[i]) for i in at], cells.codes[:, at].T)[1]
     level, slope = np.empty((len(group), m)), np.empty((len(group), m, k, k))
-    sign = 1.0 if request.metric.better == "smaller" else -1.0
     for number in range(group.max() + 1):
         here = np.flatnonzero(group == number)
         where = {
@@ -502,7 +501,7 @@ def levels_and_slopes(
                 raise undefined(request, whose, classes, where, folded, str(error)) from None
             notes.see_class(int(tables[0].sum(axis=1).min()))
             level[here, j] = request.metric.loss(value)
-            slope[here, j] = sign * phi * (tables[0].sum() / weights.sum())
+            slope[here, j] = request.metric.sign * phi * (tables[0].sum() / weights.sum())
     if request.metric.name == "accuracy" and counted.weight is None:
         return level, slope, dict(ACCURACY)
     return level, slope, metric_facts(request, names, classes, [notes])

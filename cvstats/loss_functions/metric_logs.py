@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from cvstats.core.design import SPLIT, Design
 from cvstats.core.folds import fold_level
+from cvstats.core.orientation import TARGET
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_choice, is_number, listed, nearest, place, spelled
 from cvstats.log.checks import LIMIT, mark_shapes, measure_shapes
@@ -25,6 +26,7 @@ from cvstats.loss_functions.pointwise import (
     LossOptions,
     Values,
     broadcast,
+    check_clip,
     flat_columns,
     flattened,
     floats,
@@ -96,6 +98,7 @@ class MetricRequest:
         beta, cut = self["beta"], self["threshold"]
         if beta is not None and not (is_number(beta) and beta > 0):
             raise LogError(f"beta={beta!r} is not a weight. Expected a number above 0.")
+        check_clip(self["clip"])
         if cut is not None and not is_number(cut):
             raise LogError(f"threshold={cut!r} is not a number. Expected one, such as 0.5.")
         if "reference" in self.metric.takes and self["reference"] is None:
@@ -330,7 +333,7 @@ def metric_options(request: MetricRequest, classes: Labelling) -> MetricOptions:
         labels=len(classes.labels), positive=classes.positive, average=classes.average,
         multi_class=request["multi_class"] or "ovr",
         beta=1.0 if request["beta"] is None else float(request["beta"]), weights=request["weights"],
-        zero_division=request["zero_division"],
+        zero_division=request["zero_division"], clip=request["clip"],
     )  # fmt: skip
 
 
@@ -347,6 +350,8 @@ def undefined(
         ways.append("folds='pool'")
     if "zero_division" in request.metric.takes and "predicted" in why:
         ways.append("zero_division=0")
+    if "clip" in request.metric.takes and "logit" in why:
+        ways = ["clip=1e-6"]
     advice = f" Use {', or '.join(ways)}." if ways else ""
     reason = why.format(*map(repr, classes.labels))
     return LogError(
@@ -380,8 +385,9 @@ def encode(
         first, here = indicators(truth, "truth", None)
         second, also = indicators(guess, "prediction", options.threshold)
         there = both(here, also)
-    elif reads == "scores":
-        second = probabilities(guess) if guess.ndim == 2 else numbers(guess, "prediction")
+    elif reads in ("scores", "probabilities"):
+        bounded = reads == "probabilities" or guess.ndim == 2
+        second = probabilities(guess) if bounded else numbers(guess, "prediction")
         if guess.ndim == 2:
             first, there = codes_of(truth, classes.labels, "truth")
         else:
@@ -495,7 +501,8 @@ def find_classes(
         average = request["average"] or "macro"
         checked_choice("average", average, ("macro", "weighted"))
         return Labelling(labels, 0, average)
-    if reads == "scores" or (reads == "labels" and options.threshold is not None):
+    one_score = reads in ("scores", "probabilities")
+    if one_score or (reads == "labels" and options.threshold is not None):
         refuse_average(request)
         return Labelling(["the negative class", "the positive class"], 1, "binary")
     if reads != "labels":
@@ -695,11 +702,13 @@ def metric_facts(
         "folds": "pool" if request.pools else "average",
         "cells": list(cells),
     }
+    if metric.target is not None:
+        facts[TARGET] = metric.target
     if metric.reads == "labels" and options.threshold is None:
         facts["labels"] = list(classes.labels)
     if metric.reads == "scores" and options.classes is not None:
         facts["labels"] = list(classes.labels)
-    if metric.reads in ("labels", "scores") and classes.average == "binary":
+    if metric.reads in ("labels", "scores", "probabilities") and classes.average == "binary":
         known_labels = metric.reads == "labels" and options.threshold is None
         one = 1 if options.positive is None else options.positive
         facts["positive"] = classes.labels[classes.positive] if known_labels else one

@@ -220,13 +220,18 @@ def checked_loss(loss: object, options: LossOptions) -> None:
             f"threshold={cut!r} is not a probability. Expected a number from 0 to 1, such as "
             f"threshold=0.5."
         )
-    if options.clip is not None and not (is_number(options.clip) and 0 < options.clip < 0.5):
-        raise LogError(
-            f"clip={options.clip!r} is not a small probability. Expected a number above 0 and "
-            f"below 0.5, such as clip=1e-6."
-        )
+    check_clip(options.clip)
     if not isinstance(options.positive, Hashable):
         raise LogError(f"positive={options.positive!r} is not a label. Expected one of the truth.")
+
+
+def check_clip(clip: Any) -> None:
+    """Refuse a bound of probabilities that is none."""
+    if clip is not None and not (is_number(clip) and 0 < clip < 0.5):
+        raise LogError(
+            f"clip={clip!r} is not a small probability. Expected a number above 0 and "
+            f"below 0.5, such as clip=1e-6."
+        )
 
 
 def is_loss(loss: object) -> bool:

@@ -102,7 +102,9 @@ def losses(
         function of two arrays that returns one loss for each point. Or a metric, which is not a
         mean of such losses: of labels ``accuracy``, ``precision``, ``recall``, ``specificity``,
         ``npv``, ``f1``, ``fbeta``, ``jaccard``, ``balanced_accuracy``, ``g_mean``, ``matthews``,
-        ``kappa``; of scores ``auc``, ``gini``, ``average_precision``; of numbers ``rmse``, ``r2``,
+        ``kappa``; of scores ``auc``, ``gini``, ``average_precision``; of probabilities
+        ``calibration_slope``, ``calibration_intercept``, ``observed_expected``, which have a target
+        (1, 0 and 1) and no better direction; of numbers ``rmse``, ``r2``,
         ``wmape``, ``pearson``, ``concordance_correlation``, ``spearman``, ``kendall`` (tau-b),
         ``kendall_a``, ``ordered_gini``, ``concordance`` (C index), ``somers_d``; against a
         reference ``skill`` and ``relative_error``. A list gives a log with the level (dimension)
@@ -146,7 +148,8 @@ def losses(
         For ``zero_one`` and metrics of labels, where probabilities are predicted: from where on
         the positive class is predicted.
     clip : float, optional
-        For ``log_loss``, the lower bound applied to the predicted probability of the observed
+        For the calibration slope and intercept, probabilities of 0 and 1 become this and one minus
+        this. For ``log_loss``, the lower bound applied to the predicted probability of the observed
         class: with ``clip=1e-6`` no loss is above 13.8. Without it a probability of 0 has an
         infinite loss.
     strata : hashable, optional
@@ -293,7 +296,10 @@ OF_CLASSES = ("log_loss", "brier", "auc", "gini")
 """What takes the probability of each class."""
 CALIBRATION_ERRORS = ("ece", "mce", "expected_calibration_error", "calibration_error")
 """Metrics of binned calibration, by name."""
-OF_SCORES = ("auc", "gini", "average_precision")
+OF_SCORES = (
+    "auc", "gini", "average_precision", "calibration_slope", "calibration_intercept",
+    "observed_expected",
+)  # fmt: skip
 """What takes a score for one of two classes."""
 
 
@@ -331,7 +337,8 @@ def metric_request(
         if isinstance(name, str) and name.lower() in CALIBRATION_ERRORS:
             raise LogError(
                 f"{name} has no interval: it is biased upward by noise, and near calibration its "
-                f"influences vanish. Expected a proper score: loss='brier' or loss='log_loss'."
+                f"influences vanish. Expected loss='calibration_slope', or a proper score: "
+                f"loss='brier' or loss='log_loss'."
             )
     if isinstance(truth, list):
         if loss != "f1" or metric is not None:

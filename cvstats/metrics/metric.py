@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvstats.core.design import readonly
+from cvstats.core.orientation import TURNED, Better, orientation_of, turn
 from cvstats.core.types import FloatArray, IntArray
 
 Influence = tuple[float, FloatArray]
@@ -50,6 +51,8 @@ class MetricOptions:
         The value of 0/0; None where that is an error.
     class_shares : array of float, shape (labels,), optional
         The shares of the classes of the whole log; None for those of the cell.
+    clip : float, optional
+        Probabilities nearer to 0 and 1 are replaced by this, and by one minus it.
     """
 
     labels: int = 2
@@ -60,12 +63,13 @@ class MetricOptions:
     weights: str | None = None
     zero_division: float | None = None
     class_shares: FloatArray | None = None
+    clip: float | None = None
 
 
 OPTIONS_OF: dict[str, tuple[str, ...]] = {
     "labels": ("labels", "positive", "threshold"), "sets": ("threshold",), "scores": ("positive",),
     "losses": ("base", "quantile", "threshold", "classes", "positive"), "any": ("classes",),
-    "numbers": (), "times": (),
+    "numbers": (), "times": (), "probabilities": ("positive",),
 }  # fmt: skip
 """The options of all metrics that read the same."""
 
@@ -80,10 +84,10 @@ class Metric:
         How it is asked for.
     words : str
         What it is called in texts, with its capitals.
-    reads : {"labels", "sets", "scores", "numbers", "losses", "times", "any"}
+    reads : {"labels", "sets", "scores", "probabilities", "numbers", "losses", "times", "any"}
         What it reads: predicted labels; for each label whether the point has it; a score or
-        probability for a class; numbers; losses of a model and of a reference; numbers of which
-        some are censored; whatever it is given.
+        probability for a class; a probability of one of two classes; numbers; losses of a model
+        and of a reference; numbers of which some are censored; whatever it is given.
     influence : callable
         Takes truth, prediction, weights (None where all are alike) and options; returns T and phi.
         A metric of ``labels`` takes the table of shares, truth by prediction, and options.
@@ -91,8 +95,10 @@ class Metric:
         The least and the largest value.
     folds : {"average", "pool"}
         Whether it is computed in each fold or over all, where the caller does not say.
-    better : {"larger", "smaller"}
-        Which values are better.
+    better : {"larger", "smaller", "closer"}
+        Which values are better: with ``"closer"``, those nearer to the target.
+    target : float, optional
+        With ``"closer"``, the value of a perfect model.
     takes : tuple of str
         Its own options, besides those of all metrics that read the same.
     biased_by_fold : bool
@@ -106,11 +112,12 @@ class Metric:
 
     name: str
     words: str
-    reads: Literal["labels", "sets", "scores", "numbers", "losses", "times", "any"]
+    reads: Literal["labels", "sets", "scores", "probabilities", "numbers", "losses", "times", "any"]
     influence: Callable[..., Influence]
     range: tuple[float, float] = (0.0, 1.0)
     folds: Literal["average", "pool"] = "pool"
-    better: Literal["larger", "smaller"] = "larger"
+    better: Better = "larger"
+    target: float | None = None
     takes: tuple[str, ...] = ()
     biased_by_fold: bool = False
     scales_classes: bool = False
@@ -128,16 +135,17 @@ class Metric:
 
     @property
     def orientation(self) -> str:
-        """How the metric becomes a loss: ``1 - score``, ``-score`` or ``error``."""
-        if self.better == "smaller":
-            return "error"
-        return "1 - score" if self.range == (0.0, 1.0) else "-score"
+        """How the metric becomes a loss: ``1 - score``, ``-score``, ``error`` or ``value``."""
+        return orientation_of(self.better, self.range)
+
+    @property
+    def sign(self) -> int:
+        """The sign with which the influence of a point enters its loss."""
+        return -1 if self.orientation in TURNED else 1
 
     def loss(self, value: Any) -> Any:
-        """Turn values of the metric, or pseudo-values, into losses: lower is better."""
-        if self.better == "smaller":
-            return value
-        return 1.0 - value if self.range == (0.0, 1.0) else -value
+        """Turn values of the metric, or pseudo-values, into losses."""
+        return turn(value, self.orientation)
 
 
 def mean(weight: FloatArray | None, values: FloatArray) -> float:
@@ -238,7 +246,7 @@ def pseudo_losses(
     size = len(points.truth)
     covered = points.there is None and sum(map(count_rows, cells)) == size
     out = np.empty(size) if covered else np.full(size, np.nan)
-    towards_loss = np.add if metric.better == "smaller" else np.subtract
+    towards_loss = np.add if metric.sign > 0 else np.subtract
     for every_row in cells:
         rows = keep_known(every_row, points.there)
         n = count_rows(rows)
@@ -253,7 +261,7 @@ def pseudo_losses(
             value, phi = influence(metric, here, weight, options, notes)
         except UndefinedMetricError as error:
             raise refuse(first_row(rows), str(error)) from None
-        if metric.reads in ("labels", "scores"):
+        if metric.reads in ("labels", "scores", "probabilities"):
             counts = np.bincount(here.truth, minlength=options.labels)
             notes.see_class(int(counts.min()))
             if ddof and metric.scales_classes and here.prediction.ndim == 1:
@@ -343,7 +351,7 @@ def take(points: Points, rows: Rows, metric: Metric) -> Points:
     truth, prediction = points.truth[rows], points.prediction[rows]
     if metric.reads in ("numbers", "times"):
         truth = as_floats(truth)
-    if metric.reads in ("scores", "numbers", "times"):
+    if metric.reads in ("scores", "probabilities", "numbers", "times"):
         prediction = as_floats(prediction)
     return Points(
         truth, prediction, None,

@@ -107,6 +107,7 @@ def wmape(
     return ratio(np.abs(truth - prediction), np.abs(truth), weight, "the absolute truth")
 
 
+UP_AND_DOWN = (-np.inf, np.inf)
 UP_TO_ONE = (-np.inf, 1.0)
 FROM_ZERO = (0.0, np.inf)
 SIGNED = (-1.0, 1.0)
@@ -155,7 +156,7 @@ def metric_of(function: Callable[..., float], better: Literal["larger", "smaller
         return by_jackknife(function, truth, prediction)
 
     name = getattr(function, "__name__", "metric")
-    return Metric(name, name, "any", influence, (-np.inf, np.inf), "average", better=better)
+    return Metric(name, name, "any", influence, UP_AND_DOWN, "average", better=better)
 
 
 def takes_weights(function: Callable[..., float]) -> bool:

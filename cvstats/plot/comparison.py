@@ -13,6 +13,7 @@ import xarray as xr
 
 from cvstats.comparisons.best_set import best_set as compute_best_set
 from cvstats.comparisons.compare import compare
+from cvstats.core.orientation import targets_of
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, checked_choice
 from cvstats.facts import LogFacts
@@ -178,7 +179,8 @@ def draw_rows(
     what = describe_loss(facts, "difference in ")
     # The level does not get a line of its own.
     better = "first is better →" if facts.is_score else "← first is better"
-    set_numbers(ax, f"{what},\N{NO-BREAK SPACE}{describe_level(alpha)}", better)
+    direction = [] if targets_of(facts.attrs) else [better]
+    set_numbers(ax, f"{what},\N{NO-BREAK SPACE}{describe_level(alpha)}", *direction)
     legend_above(ax)
     return ax
 
@@ -236,9 +238,8 @@ def draw_matrix(
     else:
         draw_dots(ax, i[clear], j[clear], values, min(4.0, 0.8 * wide, 0.8 * high))
         mark = "dot"
-    label_x(
-        ax, f"{mark}: {describe_evidence(alpha, adjust, len(table))}", "blue: the row is better"
-    )
+    direction = [] if targets_of(facts.attrs) else ["blue: the row is better"]
+    label_x(ax, f"{mark}: {describe_evidence(alpha, adjust, len(table))}", *direction)
     return ax
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 import xarray as xr
 
 from cvstats.comparisons.compare import compare
+from cvstats.core.orientation import targets_of
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, checked_choice, listed
 from cvstats.log.log import Losses
@@ -157,7 +158,7 @@ def map(
     if show == "difference":
         p = found["p_adjusted" if "p_adjusted" in found else "p_value"]
         dots = draw_dots(ax, p < alpha, describe_evidence(alpha, adjust, p.size))
-        words += ", blue:\N{NO-BREAK SPACE}first is better"
+        words += "" if targets_of(facts.attrs) else ", blue:\N{NO-BREAK SPACE}first is better"
     add_bar(ax, image, words, letters_down(ax, 50))
     name_axes(ax, values)
     nothing = grey_patch() if values.isnull().any() else []

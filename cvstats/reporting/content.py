@@ -16,6 +16,7 @@ import pandas as pd
 import xarray as xr
 
 from cvstats import plot
+from cvstats.core.orientation import turn
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.diagnostics import list_findings
 from cvstats.errors import LogError
@@ -45,7 +46,7 @@ from cvstats.reporting.sentences import (
     scale_of_cell,
     summarize_evidence,
 )
-from cvstats.scores import score, turned
+from cvstats.scores import turned
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -287,12 +288,14 @@ def of_intervals(report: Report, evidence: Evidence) -> Section:
         section.parts.append(quantiles(evidence))
         return section
     table, larger = shown(evidence, evidence.intervals), scale.larger
-    caption = f"{capital(scale.name)} of each model with its {level} interval, the best first"
+    caption = f"{capital(scale.name)} of each model with its {level} interval"
+    caption += "" if evidence.has_target else ", the best first"
     rows = len(evidence.frame)
     many = rows > TOP and len(evidence.cells) == 1
     most = TOP if many else MOST_ROWS
     numbers = ["estimate", "lower", "upper", "se"]
-    section.parts.append(grid(table, caption, numbers, best="estimate", larger=larger, most=most))
+    best = "" if evidence.has_target else "estimate"
+    section.parts.append(grid(table, caption, numbers, best=best, larger=larger, most=most))
     if many:
         report.draw(
             section, partial(draw_ranking, evidence=evidence, scale=scale),
@@ -440,7 +443,8 @@ def of_many(report: Report, evidence: Evidence) -> Section:
 
 def of_pairs(report: Report, evidence: Evidence) -> Section:
     """Describe the paired differences between models."""
-    section = Section("comparisons", "Which model is better?")
+    what = "How do the models differ?" if evidence.has_target else "Which model is better?"
+    section = Section("comparisons", what)
     if evidence.comparison is None:
         return section
     table = shown(evidence, evidence.comparison)
@@ -451,15 +455,20 @@ def of_pairs(report: Report, evidence: Evidence) -> Section:
     clear, pairs = int((frame[name] < evidence.alpha).sum()), len(frame)
     larger = scale_of_cell(evidence, 0).larger
     side = "above" if larger else "below"
+    meaning = f"{side} zero, the first is better"
+    if evidence.has_target:
+        meaning = f"the model with the {scale_of_cell(evidence, 0).name} nearer to its target is "
+        meaning += "better, whatever the sign"
     section.paragraphs.append(
-        f"Each row is the first model minus the second, on the same points: {side} zero, the "
-        f"first is better. {count_significant(clear, pairs, evidence.alpha, adjusted)}"
+        f"Each row is the first model minus the second, on the same points: {meaning}. "
+        f"{count_significant(clear, pairs, evidence.alpha, adjusted)}"
         + (f" The p-values and the intervals account for all {evidence.n_tests:,} comparisons."
            if adjusted else "")
     )  # fmt: skip
     numbers = ["difference", "lower", "upper", name]
     caption = f"Differences of all pairs, with {level_of(evidence)} intervals"
-    section.parts.append(grid(table, caption, numbers, best="difference", larger=larger))
+    best = "" if evidence.has_target else "difference"
+    section.parts.append(grid(table, caption, numbers, best=best, larger=larger))
     joint = table.attrs.get("adjust") == "max-t"
     options: dict[str, Any] = {"adjust": "max-t", "rng": evidence.seed, "alpha": evidence.alpha}
     if not joint:
@@ -476,7 +485,7 @@ def of_pairs(report: Report, evidence: Evidence) -> Section:
         else 4.2,
         caption="Differences of all pairs; those that are significant after adjusting for the "
         f"number of comparisons are marked.{level}"
-        if pairs > 1 else "The difference; zero means that neither model is better.",
+        if pairs > 1 else "The difference; zero means that the models do not differ.",
     )  # fmt: skip
     return section
 
@@ -715,8 +724,7 @@ PALE = 0.35
 def values_of(evidence: Evidence, scale: Scale) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Estimates and limits by cell and model, as scores where the losses were made from one."""
     estimate, lower, upper = (
-        score(evidence.spread(name), scale.orientation) if scale.larger else evidence.spread(name)
-        for name in ("estimate", "lower", "upper")
+        turn(evidence.spread(name), scale.orientation) for name in ("estimate", "lower", "upper")
     )
     return estimate, np.fmin(lower, upper), np.fmax(lower, upper)
 

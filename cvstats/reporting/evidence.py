@@ -14,6 +14,7 @@ import xarray as xr
 from cvstats.comparisons.best_set import best_set
 from cvstats.comparisons.compare import compare
 from cvstats.core.cautions import Caution
+from cvstats.core.orientation import TARGET, targets_of
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError
 from cvstats.facts import LogFacts
@@ -104,6 +105,17 @@ class Evidence:
     def n_tests(self) -> int:
         """How many differences the limits and p-values account for: all pairs in all cells."""
         return len(self.models) * (len(self.models) - 1) // 2 * len(self.cells)
+
+    @property
+    def has_target(self) -> bool:
+        """Whether the numbers are those of a metric with a target: neither losses nor scores."""
+        return bool(targets_of(self.facts.attrs))
+
+    @cached_property
+    def simultaneous(self) -> Any:
+        """The interval of each model and cell, by Šidák's method for all of them together."""
+        alpha = float(-np.expm1(np.log1p(-self.alpha) / max(1, len(self.frame))))
+        return self.facts.apply(interval, method=self.method, alpha=alpha)
 
     @property
     def alpha_of_each(self) -> float:
@@ -200,11 +212,17 @@ class Evidence:
 
     def spread(self, column: str) -> FloatArray:
         """Lay a column of the intervals out by cell and model."""
+        return self.spread_of(self.intervals, column)
+
+    def spread_of(self, intervals: Any, column: str) -> FloatArray:
+        """Lay a column of some intervals out by cell and model."""
+        frame = result_frame(intervals)
+        frame = frame[frame["estimate"].notna()]
         values = np.full((len(self.cells), len(self.models)), np.nan)
         place = places(self.cells), places(self.models)
-        at = [place[0][label] for label in self.cell_labels(self.frame)]
-        models = [place[1][label] for label in self.labels(self.frame, "model")]
-        values[at, models] = self.frame[column].to_numpy(dtype=float)
+        at = [place[0][label] for label in self.cell_labels(frame)]
+        models = [place[1][label] for label in self.labels(frame, "model")]
+        values[at, models] = frame[column].to_numpy(dtype=float)
         return values
 
     @cached_property
@@ -214,8 +232,10 @@ class Evidence:
 
     @cached_property
     def best(self) -> IntArray:
-        """The model with the smallest mean loss of each cell."""
-        return np.asarray(np.nanargmin(self.estimate, axis=1))
+        """The model with the smallest mean loss of each cell, or the one nearest to a target."""
+        target = self.facts.attrs.get(TARGET)
+        loss = self.estimate if target is None else np.abs(self.estimate - target)
+        return np.asarray(np.nanargmin(loss, axis=1))
 
     @cached_property
     def pairs(self) -> Pairs | None:
@@ -249,7 +269,7 @@ class Evidence:
     def tied(self) -> MaskArray:
         """Which models of each cell no other one is significantly better than; the best is one."""
         known = ~np.isnan(self.estimate)
-        if self.pairs is None:
+        if self.pairs is None or self.has_target:
             return known
         tied: MaskArray = known & ~(self.pairs.lower > 0).any(axis=1)  # not where NaN
         tied[np.arange(len(self.cells)), self.best] = True

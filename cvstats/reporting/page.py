@@ -14,8 +14,9 @@ import pandas as pd
 import xarray as xr
 
 from cvstats.core.folds import count_folds, fold_level
+from cvstats.core.orientation import targets_of
 from cvstats.describe import summarize_log
-from cvstats.errors import LogError, checked_choice, install_command
+from cvstats.errors import LogError, checked_choice, install_command, listed
 from cvstats.facts import LogFacts
 from cvstats.formatting import printable, write_labels
 from cvstats.log.log import Log, Losses
@@ -225,7 +226,9 @@ def list_facts(facts: LogFacts) -> list[tuple[str, str]]:
     loss = attrs.get("long_name") or str(attrs.get("loss", "")).replace("_", " ")
     if loss or attrs.get("units"):
         units = f" in {attrs['units']}" if attrs.get("units") else ""
-        rows.append(("loss", f"{loss or 'loss'}{units}, smaller is better"))
+        targets = targets_of(attrs).values()
+        better = f"closer to {listed(f'{t:g}' for t in targets)}" if targets else "smaller"
+        rows.append(("loss", f"{loss or 'loss'}{units}, {better} is better"))
     models = pd.Index(list(log.labels.models), dtype=object, tupleize_cols=False)
     (names,) = write_labels(models, lambda name: "(no name)" if name is None else str(name))
     more = f", and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""

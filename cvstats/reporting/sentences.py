@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from cvstats.core.cautions import Caution, cautions_by_label
+from cvstats.core.orientation import OFF_TARGET, TARGET, TURNED, turn
 from cvstats.diagnostics import CHECKS, names_a_score
 from cvstats.errors import LogError, checked_choice
 from cvstats.facts import LogFacts
@@ -27,7 +28,6 @@ from cvstats.log.read import MISSING, is_dask_frame, read
 from cvstats.metrics import METRICS
 from cvstats.options import Missing, check_alpha, whole_number
 from cvstats.reporting.evidence import Evidence
-from cvstats.scores import score
 
 NAMES = {
     "1 - accuracy": "error rate",
@@ -68,11 +68,13 @@ class Scale:
     units: str = ""
     bounds: tuple[float, float] = (-inf, inf)
     """No value is outside of these, and no interval for one is written as if it might be."""
+    target: float | None = None
+    """The value of a perfect model, for metrics that are neither a loss nor a score."""
 
     @property
     def larger(self) -> bool:
         """Whether larger values are better."""
-        return self.orientation != "error"
+        return self.orientation in TURNED
 
     @property
     def percent(self) -> bool:
@@ -86,8 +88,7 @@ class Scale:
 
     def value(self, loss: float, decimals: int) -> str:
         """Write the value that belongs to a mean loss."""
-        shown = score(loss, self.orientation) if self.larger else loss
-        return self._write(shown, decimals) + ("%" if self.percent else "")
+        return self._write(turn(loss, self.orientation), decimals) + ("%" if self.percent else "")
 
     def difference(self, value: float, decimals: int) -> str:
         """Write a difference of two values."""
@@ -97,7 +98,7 @@ class Scale:
     def range(self, lower: float, upper: float, decimals: int, *, of_values: bool) -> str:
         """Write limits: of values, from which the loss is turned, or of a difference."""
         if of_values and self.larger:
-            lower, upper = (score(limit, self.orientation) for limit in (upper, lower))
+            lower, upper = (turn(limit, self.orientation) for limit in (upper, lower))
         if of_values:
             lower, upper = max(lower, self.bounds[0]), min(upper, self.bounds[1])
         ends = [self._write(limit, decimals) for limit in (lower, upper)]
@@ -139,18 +140,19 @@ def scale_of(noted: Mapping[Any, Any], facts: Mapping[Any, Any]) -> Scale:
     units = "" if units in ("1", "None") else units
     if isinstance(metric, str) and orientation is not None:
         if metric in METRICS:
-            return Scale(METRICS[metric].words, str(orientation), units, METRICS[metric].range)
+            known = METRICS[metric]
+            return Scale(known.words, str(orientation), units, known.range, named.get(TARGET))
         words = " or ".join(
             SHORT.get(name, name.replace("_", " ")) for name in metric.split(" or ")
         )
-        return Scale(words, str(orientation), units, bounds_of(words))
+        return Scale(words, str(orientation), units, bounds_of(words), named.get(TARGET))
     loss = str(named.get("long_name") or named.get("loss") or "loss").replace("_", " ")
     for start, turned in (("1 - ", "1 - score"), ("-", "-score")):
         if loss.startswith(start) and len(loss) > len(start):
             words = loss.removeprefix(start)
             return Scale(words, turned, units, bounds_of(words))
-    known = NAMES.get(loss) or (loss if loss.endswith((" score", " rate")) else f"mean {loss}")
-    words = known.removeprefix("mean ") if loss.startswith("mean ") else known
+    mean = NAMES.get(loss) or (loss if loss.endswith((" score", " rate")) else f"mean {loss}")
+    words = mean.removeprefix("mean ") if loss.startswith("mean ") else mean
     return Scale(words, "error", units, bounds_of(words))
 
 
@@ -183,7 +185,7 @@ def describe_basis(facts: Mapping[Any, Any]) -> str:
 
 def describe_target(target: str, scale: Scale) -> str:
     """Describe the target: of a score by its name, of a loss without "risk"."""
-    if not scale.larger:
+    if not scale.larger and scale.target is None:
         return target.replace("risk", "error")
     words = next((words for words in LOSS_WORDS if words in target), None)
     return target if words is None else target.replace(words, scale.name)
@@ -420,6 +422,8 @@ def summarize_evidence(evidence: Evidence) -> Summary:
     cells, models = len(evidence.cells), len(evidence.models)
     if not cells:
         sentences = ["No cell of this log holds any loss."]
+    elif evidence.has_target:
+        sentences = describe_targets(evidence)
     elif cells == 1:
         sentences = describe_cell(evidence, 0, "")
     elif models > 1 and cells <= FEW_CELLS:
@@ -496,6 +500,53 @@ def describe_cell(evidence: Evidence, cell: int, before: str) -> list[str]:
     if len(evidence.models) == 1:
         return [capitalize(before + error)]
     return [capitalize(before + describe_lead(evidence, cell, scale)), capitalize(error)]
+
+
+def describe_targets(evidence: Evidence) -> list[str]:
+    """Describe which models miss the target of a metric, in which direction, and by how much.
+
+    The limits account for all models and cells together, by Šidák's method.
+    """
+    lower, estimate, upper = (
+        evidence.spread_of(evidence.simultaneous, name) for name in ("lower", "estimate", "upper")
+    )
+    metric = str(evidence.facts.attrs.get("metric"))
+    words = OFF_TARGET.get(metric, ("it is too low", "it is too high"))
+    scales = [scale_of_cell(evidence, cell) for cell in range(len(evidence.cells))]
+    targets = np.array([[scale.target] for scale in scales], dtype=float)
+    sides = [upper < targets, lower > targets]
+    name, many = scales[0].name, estimate.size > FEW_VERDICTS
+    decimals = count_decimals(result_frame(evidence.simultaneous))
+    adjusted = f", adjusted for {estimate.size:,} intervals" if estimate.size > 1 else ""
+    basis = f"measured on {describe_basis(facts_of_basis(evidence))}"
+    if many:
+        places = f"{estimate.size:,} {'cells' if len(evidence.models) == 1 else 'models and cells'}"
+        below, above = (int(side.sum()) for side in sides)
+        ideal = f"{np.unique(targets)[0]:g}" if len(np.unique(targets)) == 1 else "the target"
+        return [
+            f"The {name} is below {ideal} in {below:,} of {places}, above it in {above:,}, and not "
+            f"significantly different in the others ({level_of(evidence)} intervals{adjusted}).",
+            f"It was {basis}.",
+        ]
+    sentences = []
+    for cell, model in np.argwhere(~np.isnan(estimate)):
+        scale, which = scales[cell], [k for k in (0, 1) if sides[k][cell, model]]
+        limits = scale.range(lower[cell, model], upper[cell, model], decimals, of_values=True)
+        found = (
+            f"{scale.value(estimate[cell, model], decimals)} ({level_of(evidence)} interval "
+            f"{limits}{adjusted})"
+        )
+        where = f" at {evidence.cell_names()[cell]}" if len(evidence.cells) > 1 else ""
+        whose = f"the {scale.name} of {evidence.names[model]}{where} is {found}"
+        miss = f": {words[which[0]]}" if which else ""
+        ideal = f"{scale.value(scale.target or 0.0, 0)}"
+        sure = "not significantly different from" if not which else "above" if which[0] else "below"
+        sentences.append(f"{whose}, {sure} {ideal}{miss}")
+    return [capitalize(f"{'; '.join(sentences)}; {basis}.")]
+
+
+FEW_VERDICTS = 4
+"""Of more models and cells, those that miss a target are counted."""
 
 
 def describe_lead(evidence: Evidence, cell: int, scale: Scale) -> str:

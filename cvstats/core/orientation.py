@@ -1,0 +1,53 @@
+"""Which way a metric is better, and how its values become losses and come back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+Better = Literal["larger", "smaller", "closer"]
+
+TURNED = ("1 - score", "-score")
+"""Orientations of losses that were made from a score, of which more is better."""
+
+OFF_TARGET: Mapping[str, tuple[str, str]] = {
+    "calibration_slope": (
+        "its predictions are too extreme", "its predictions are not extreme enough",
+    ),
+    "calibration_intercept": (
+        "its predicted probabilities are too high", "its predicted probabilities are too low",
+    ),
+    "observed_expected": (
+        "its predicted probabilities are too high", "its predicted probabilities are too low",
+    ),
+    "coverage": ("its intervals are too narrow", "its intervals are wider than necessary"),
+}  # fmt: skip
+"""What a value below the target of a metric, and one above it, says of a model."""
+
+TARGET = "target_value"
+"""The attribute of a log and of its results that holds the target of a metric."""
+
+
+def orientation_of(better: Better, limits: tuple[float, float]) -> str:
+    """Name how a metric becomes a loss: ``1 - score``, ``-score``, ``error`` or ``value``."""
+    if better == "larger":
+        return TURNED[limits != (0.0, 1.0)]
+    return "error" if better == "smaller" else "value"
+
+
+def turn(values: Any, orientation: str) -> Any:
+    """Turn values of a metric into losses, or losses into values: either undoes the other."""
+    if orientation not in TURNED:
+        return values
+    return 1 - values if orientation == TURNED[0] else 0 - values
+
+
+def targets_of(noted: Mapping[Any, Any]) -> dict[str, float]:
+    """Map the metrics of a log that have a target to it; empty for losses and scores."""
+    several = noted.get("metrics")
+    parts = several.values() if isinstance(several, Mapping) else [noted]
+    return {
+        str(part.get("metric")): float(part[TARGET])
+        for part in parts
+        if isinstance(part, Mapping) and TARGET in part
+    }

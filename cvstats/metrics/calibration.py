@@ -1,0 +1,125 @@
+"""Calibration of predicted probabilities: metrics with a target, and not a direction.
+
+The slope and intercept of a logistic regression of the truth on the logit of the prediction (Cox
+1958, doi:10.1093/biomet/45.3-4.562; Van Calster et al. 2019, doi:10.1186/s12916-019-1466-7) are
+solutions of ``sum w (y - m) x = 0``; their influences are those of such estimators (Huber 1967).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from cvstats.core.types import FloatArray
+from cvstats.metrics.metric import Influence, Metric, MetricOptions, UndefinedMetricError
+from cvstats.metrics.numbers import FROM_ZERO, UP_AND_DOWN, ratio
+
+STEPS = 100
+"""Newton steps; a few are enough wherever the classes are not separated."""
+
+PRECISION = 1e-14
+"""A step is nothing but rounding below this share of the coefficients."""
+
+
+def logits(probability: FloatArray, options: MetricOptions) -> FloatArray:
+    """Take the logit of each probability."""
+    if options.clip is not None:
+        probability = np.clip(probability, options.clip, 1 - options.clip)
+    elif probability.min() <= 0 or probability.max() >= 1:
+        raise UndefinedMetricError("a predicted probability is 0 or 1, whose logit is infinite")
+    found: FloatArray = special.logit(probability)
+    return found
+
+
+def classes_of(
+    truth: NDArray[np.int64], weight: FloatArray | None, options: MetricOptions
+) -> tuple[FloatArray, FloatArray]:
+    """Code the positive class as 1; with the share of the weight that each point has."""
+    y = (truth == options.positive).astype(np.float64)
+    share = np.full(len(y), 1 / len(y)) if weight is None else weight / weight.sum()
+    if not 0 < share @ y < 1 - PRECISION:
+        raise UndefinedMetricError("there is only one class in the truth")
+    return y, share
+
+
+def fit_logistic(
+    y: FloatArray, columns: FloatArray, offset: FloatArray, share: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Fit a logistic regression: the coefficients, and the influence of each point on them."""
+
+    def log_likelihood(coefficients: FloatArray) -> float:
+        logit = offset + columns @ coefficients
+        return float(share @ (y * logit - np.logaddexp(0, logit)))
+
+    found = np.zeros(columns.shape[1])
+    height = log_likelihood(found)
+    for _ in range(STEPS):
+        m = special.expit(offset + columns @ found)
+        curvature = (columns * (share * m * (1 - m))[:, None]).T @ columns
+        step = np.linalg.solve(curvature, columns.T @ (share * (y - m)))
+        higher = log_likelihood(found + step)
+        while higher < height - PRECISION * abs(height):
+            step /= 2
+            higher = log_likelihood(found + step)
+        found, height = found + step, higher
+        if np.abs(step).max() <= PRECISION * (1 + np.abs(found).max()):
+            break
+    m = special.expit(offset + columns @ found)
+    curvature = (columns * (share * m * (1 - m))[:, None]).T @ columns
+    phi = np.linalg.solve(curvature, (columns * (y - m)[:, None]).T)
+    return found, np.asarray(phi, dtype=np.float64)
+
+
+def calibration_slope(
+    truth: NDArray[np.int64], prediction: FloatArray, weight: FloatArray | None,
+    options: MetricOptions,
+) -> Influence:  # fmt: skip
+    """Slope of the truth on the logit of the prediction; below 1 predictions are too extreme."""
+    y, share = classes_of(truth, weight, options)
+    x, some = logits(prediction, options), share > 0
+    high, low = x[some & (y == 1)], x[some & (y == 0)]
+    if x[some].min() == x[some].max():
+        raise UndefinedMetricError("the prediction is one and the same number throughout")
+    if high.min() >= low.max() or high.max() <= low.min():
+        raise UndefinedMetricError("the predictions separate the classes, so the slope is infinite")
+    centered = x - share @ x
+    columns = np.column_stack([np.ones(len(x)), centered])
+    found, phi = fit_logistic(y, columns, np.zeros(len(x)), share)
+    return float(found[1]), phi[1]
+
+
+def calibration_intercept(
+    truth: NDArray[np.int64], prediction: FloatArray, weight: FloatArray | None,
+    options: MetricOptions,
+) -> Influence:  # fmt: skip
+    """Calibration in the large: what has to be added to the logit of all predictions."""
+    y, share = classes_of(truth, weight, options)
+    columns = np.ones((len(y), 1))
+    found, phi = fit_logistic(y, columns, logits(prediction, options), share)
+    return float(found[0]), phi[0]
+
+
+def observed_expected(
+    truth: NDArray[np.int64], prediction: FloatArray, weight: FloatArray | None,
+    options: MetricOptions,
+) -> Influence:  # fmt: skip
+    """Ratio of the number of positives to the sum of their predicted probabilities."""
+    y = (truth == options.positive).astype(np.float64)
+    return ratio(y, prediction, weight, "the predicted probabilities")
+
+
+METRICS = [
+    Metric(
+        "calibration_slope", "calibration slope", "probabilities", calibration_slope, UP_AND_DOWN,
+        better="closer", target=1.0, takes=("clip",), biased_by_fold=True,
+    ),
+    Metric(
+        "calibration_intercept", "calibration intercept", "probabilities", calibration_intercept,
+        UP_AND_DOWN, better="closer", target=0.0, takes=("clip",),
+    ),
+    Metric(
+        "observed_expected", "ratio of observed to expected positives", "probabilities",
+        observed_expected, FROM_ZERO, better="closer", target=1.0,
+    ),
+]  # fmt: skip

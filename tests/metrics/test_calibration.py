@@ -1,0 +1,189 @@
+"""Metrics with a target: calibration slope and intercept, observed over expected positives."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cvstats
+from cvstats import LogError
+from cvstats.metrics import METRICS, MetricOptions
+
+STORED = Path(__file__).parents[1] / "reference" / "frontier.json"
+CASES = {case["id"]: case for case in json.loads(STORED.read_text(encoding="utf-8"))}
+DATA = {name: np.array(values) for name, values in CASES["binary_data"]["inputs"].items()}
+TARGETS = {"calibration_slope": 1.0, "calibration_intercept": 0.0, "observed_expected": 1.0}
+
+
+def make_frame(sources: bool = False) -> pd.DataFrame:
+    frame = pd.DataFrame({"point": range(80), "y_true": DATA["y"], "p": DATA["p"], "q": DATA["q"]})
+    return frame.assign(source=DATA["site"], fold=0) if sources else frame
+
+
+def make_many(n: int = 4000, slope: float = 2.0) -> pd.DataFrame:
+    """Five folds of a model whose logits are too large by a factor."""
+    rng = np.random.default_rng(5)
+    logit = rng.normal(size=n)
+    truth = rng.random(n) < 1 / (1 + np.exp(-logit))
+    own = 1 / (1 + np.exp(-slope * logit))
+    return pd.DataFrame(
+        {
+            "point": range(n), "fold": np.arange(n) % 5, "half": np.arange(n) % 2, "y_true": truth,
+            "extreme": own, "right": 1 / (1 + np.exp(-logit)), "w": rng.gamma(2.0, size=n),
+        }
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("loss", "case", "model"),
+    [
+        ("calibration_slope", "calibration_slope", "p"),
+        ("calibration_slope", "calibration_slope_q", "q"),
+        ("calibration_intercept", "calibration_in_the_large", "p"),
+        ("observed_expected", "observed_expected", "p"),
+    ],
+)
+def test_values_and_variances_of_other_programs(loss, case, model):
+    stored = CASES[case]["outputs"]
+    value = stored.get("slope", stored.get("value"))
+    variance = stored["se"] ** 2 if "se" in stored else np.ravel(stored["var"])[-1]
+    row = cvstats.holdout(cvstats.losses(make_frame(), prediction=[model], loss=loss)).iloc[0]
+    assert row["estimate"] == pytest.approx(value, rel=1e-9)
+    assert row["se"] ** 2 * 79 / 80 == pytest.approx(variance, rel=1e-9)
+
+
+def test_variance_by_site_is_that_of_sandwich():
+    log = cvstats.losses(make_frame(sources=True), prediction="p", loss="calibration_slope")
+    groups = len(np.unique(DATA["site"]))
+    se = cvstats.clustered(log, correction="CR1")["se"].item()
+    variance = CASES["calibration_slope"]["outputs"]["var_site"][1]
+    assert se**2 * (groups - 1) / groups == pytest.approx(variance, rel=1e-9)
+
+
+@pytest.mark.parametrize("loss", TARGETS)
+@pytest.mark.parametrize("ties", [False, True])
+def test_influences_are_the_derivatives_in_the_weights(loss, ties):
+    rng = np.random.default_rng(1)
+    n = 60
+    weight = rng.gamma(2.0, size=n)
+    p = rng.uniform(0.05, 0.95, n)
+    p = np.round(p, 1).clip(0.1, 0.9) if ties else p
+    truth = (rng.random(n) < p).astype(int)
+    ask = METRICS[loss].influence
+    value, phi = ask(truth, p, weight, MetricOptions())
+    assert weight @ phi == pytest.approx(0, abs=1e-10)
+    for i in range(0, n, 7):
+        ends = []
+        for step in (1e-4, -1e-4):
+            moved = weight.copy()
+            moved[i] += step
+            ends.append(ask(truth, p, moved, MetricOptions())[0])
+        slope = (ends[0] - ends[1]) / 2e-4 * weight.sum()
+        assert phi[i] == pytest.approx(slope, abs=1e-7)
+    assert ask(truth, p, None, MetricOptions())[0] != value
+
+
+@pytest.mark.parametrize("loss", TARGETS)
+def test_the_log_holds_the_value_and_its_target(loss):
+    log = cvstats.losses(make_many(), prediction=["extreme", "right"], loss=loss)
+    assert (log.attrs["loss"], log.attrs["folds"]) == (loss, "pool")
+    assert log.attrs["orientation"] == "value"
+    table = cvstats.wald(log)
+    assert table.attrs["target_value"] == TARGETS[loss]
+    scores = cvstats.as_scores(table)
+    pd.testing.assert_frame_equal(scores, table)
+    assert scores.attrs["score"] == METRICS[loss].words
+    right = table.loc["right"]
+    assert right["lower"] < TARGETS[loss] < right["upper"]
+    compared = cvstats.compare(log)
+    gap = table["estimate"]["extreme"] - table["estimate"]["right"]
+    assert compared["difference"].item() == pytest.approx(gap)
+    assert "target_value" not in cvstats.difference(log, reference="right").attrs
+
+
+def test_groups_weights_arrays_and_streams_agree():
+    frame = make_many()
+    log = cvstats.losses(frame, prediction="extreme", loss="calibration_slope", by="half")
+    each = cvstats.wald(log, by="half")["estimate"]
+    for half, part in frame.groupby("half"):
+        own = cvstats.losses(part, prediction="extreme", loss="calibration_slope")
+        assert float(np.ravel(each.loc[half])[0]) == pytest.approx(own.mean())
+    weighted = cvstats.losses(frame, prediction="extreme", loss="calibration_slope", weight="w")
+    assert weighted.mean() != pytest.approx(log.mean(), abs=1e-4)
+    whole = cvstats.losses(frame, prediction="extreme", loss="calibration_slope")
+    streamed = cvstats.Moments.of_log(whole).wald()
+    pd.testing.assert_frame_equal(streamed, cvstats.wald(whole))
+    data = frame.set_index("point").to_xarray().set_coords("fold")
+    data["extreme"] = data["extreme"] * (1 + 0 * data["y_true"]).expand_dims(lead=2)
+    array = cvstats.wald(cvstats.losses(data, prediction="extreme", loss="calibration_slope"))
+    np.testing.assert_allclose(array["estimate"], whole.mean())
+
+
+def test_no_winner_by_a_metric_with_a_target():
+    log = cvstats.losses(make_frame(), prediction=["p", "q"], loss="calibration_slope")
+    for call in (cvstats.best_set, cvstats.winner, lambda log: cvstats.rope(log, margin=0.1)):
+        with pytest.raises(LogError, match="neither a larger nor a smaller calibration_slope is"):
+            call(log)
+    result = cvstats.equivalence(log, margin=2.0)
+    assert {"lower", "upper", "equivalent"} <= set(result)
+
+
+def test_the_summary_compares_with_the_target():
+    log = cvstats.losses(make_many(), prediction="extreme", loss="calibration_slope")
+    text = " ".join(log.cvci.summary().text.split())
+    assert text.startswith("The calibration slope of extreme is 0.5")
+    assert "below 1: its predictions are too extreme; measured on 4,000 points" in text
+    both = cvstats.losses(make_many(), prediction=["extreme", "right"], loss="calibration_slope")
+    text = " ".join(both.cvci.summary().text.split())
+    assert "adjusted for 2 intervals), not significantly different from 1" in text
+    assert "better" not in text
+    assert "winner" not in text
+
+
+def test_reports_and_plots_name_no_winner(tmp_path):
+    from matplotlib.figure import Figure
+
+    log = cvstats.losses(make_frame(), prediction=["p", "q"], loss="calibration_slope")
+    log.cvci.report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "closer to 1 is better" in page
+    assert "the best first" not in page
+    ax = cvstats.plot.comparison(log, ax=Figure().subplots())
+    assert "better" not in ax.get_xlabel()
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "words"),
+    [
+        ({"p": 1.0}, {}, "probability is 0 or 1, whose logit is infinite.*Use clip=1e-6"),
+        ({"p": 1.5}, {}, "a predicted probability is 1.5 .*Expected numbers from 0 to 1"),
+        ({"p": 0.4}, {}, "the prediction is one and the same number throughout"),
+        ({"y_true": 0}, {}, "there is only one class in the truth"),
+        ({}, {"clip": 0.7}, "clip=0.7 is not a small probability"),
+        ({}, {"classes": [0, 1]}, "calibration slope does not use classes="),
+        ({}, {"threshold": 0.5}, "calibration slope does not use threshold="),
+    ],
+)
+def test_refusals(change, options, words):
+    frame = make_frame().assign(**change)
+    with pytest.raises(LogError, match=words):
+        cvstats.losses(frame, prediction="p", loss="calibration_slope", **options)
+
+
+def test_separated_classes_have_no_slope():
+    frame = make_frame()
+    frame["p"] = 0.2 + 0.5 * frame["y_true"]
+    with pytest.raises(LogError, match="the predictions separate the classes"):
+        cvstats.losses(frame, prediction="p", loss="calibration_slope")
+    cvstats.losses(frame, prediction="p", loss="calibration_intercept")
+
+
+def test_clipped_probabilities_have_a_slope():
+    frame = make_frame()
+    frame.loc[3, "p"] = 1.0
+    log = cvstats.losses(frame, prediction="p", loss=["calibration_slope", "log_loss"], clip=1e-6)
+    assert np.isfinite(log).all()
