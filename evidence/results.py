@@ -106,7 +106,7 @@ def find_changes(stored: Mapping[str, Any], new: Study) -> Iterator[str]:
     """Name every share of a new run that is too far from the stored one to be chance."""
     for part, share in SHARES.items():
         known = {identify(row): row for row in stored.get(part, [])}
-        for row in new.rows[part]:
+        for row in new.rows.get(part, []):
             old = known.get(identify(row))
             if old is None or row.get(share) is None or old.get(share) is None:
                 continue
