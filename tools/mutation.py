@@ -12,12 +12,17 @@ the same code. Then, for each change in a line that some test runs, these tests 
 fails, the quick ones first. A change that no test notices within ``--patience`` seconds
 counts as survived; one that makes them hang counts as killed. The last line says how many of the
 changes were killed, with an interval for the share.
+
+The tests of a change run in a fork of this process, which has imported the libraries that they
+need: ten of them first, then the others. Tests that fail without any change are named and left out.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import importlib
+import multiprocessing
 import os
 import random
 import re
@@ -28,18 +33,26 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from coverage.numbits import numbits_to_nums
 from scipy.stats import binomtest
 
 ROOT = Path(__file__).parents[1]
 COPIED = ("cvstats", "tests", "tools", "docs", "evidence", "benchmarks")
-PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
-          "-o", "addopts=--import-mode=importlib --strict-markers"]  # fmt: skip
+PYTEST = ["-q", "-p", "no:cacheprovider", "-o", "addopts=--import-mode=importlib --strict-markers"]
 TESTS = ["-m", "not slow and not process", "--ignore=tests/benchmarks", "--ignore=tests/evidence"]
+
+LIBRARIES = (
+    "dask.array", "dask.dataframe", "hypothesis", "matplotlib.pyplot", "numba", "pandas",
+    "pyarrow.parquet", "scipy.stats", "sklearn.linear_model", "xarray",
+)  # fmt: skip
+"""Imported once, before any fork."""
+
+FIRST = 10
+"""So many tests run before the others of a change are collected."""
 
 OTHER = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -158,16 +171,20 @@ def run_with_record(tree: Path, record: Path, tests: list[str]) -> None:
     """Run the tests once, and note the lines that each runs and how long it takes."""
     settings = tree / "mutation.ini"
     settings.write_text(f"[run]\nsource_pkgs = cvstats\ndata_file = {record}\n")
-    command = [*PYTEST, *TESTS, *tests, "--cov", f"--cov-config={settings}", "--cov-context=test",
-               "--cov-report=", "--durations=0", "--durations-min=0.01"]  # fmt: skip
+    command = [sys.executable, "-m", "pytest", *PYTEST, *TESTS, *tests, "--cov", "-rfE",
+               f"--cov-config={settings}", "--cov-context=test", "--cov-report=",
+               "--durations=0", "--durations-min=0.01"]  # fmt: skip
     done = subprocess.run(
         command, cwd=tree, env=environment(tree), capture_output=True, text=True, check=False
     )
-    if done.returncode:
-        told = done.stdout[-3000:] or done.stderr[-3000:]
-        sys.exit(f"the tests fail before anything is changed:\n{told}")
+    if done.returncode not in (0, 1):
+        sys.exit(f"the tests cannot be run:\n{done.stdout[-3000:] or done.stderr[-3000:]}")
     print(done.stdout.splitlines()[-1])
-    times = re.findall(r"^([\d.]+)s call +(\S+)", done.stdout, re.MULTILINE)
+    times = re.findall(r"^([\d.]+)s call +(\S.*)", done.stdout, re.MULTILINE)
+    failed = re.findall(r"^(?:FAILED|ERROR) (.*?)(?: - .*)?$", done.stdout, re.MULTILINE)
+    for name in failed:
+        print(f"fails unchanged: {name}")
+    times += [("inf", name) for name in failed]
     record.with_suffix(".times").write_text("".join(f"{t} {name}\n" for t, name in times))
 
 
@@ -194,6 +211,8 @@ class Record:
         found = sorted(self.tests.get((mutant.file, mutant.line), ()), key=self.time_of)
         by_file: dict[str, list[str]] = {}
         for test in found:
+            if self.time_of(test) == float("inf"):  # fails without any change
+                break
             by_file.setdefault(test.split("::")[0], []).append(test)
         chosen, spent = [], 0.0
         turns = max(map(len, by_file.values()), default=0)
@@ -213,7 +232,7 @@ class Record:
 
 def environment(tree: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(tree), "CVSTATS_THREADS": "2", "CI": "1",
-            "NUMBA_CACHE_DIR": str(tree / "numba"), "PYTHONDONTWRITEBYTECODE": "1"}  # fmt: skip
+            "NUMBA_CACHE_DIR": str(tree / "numba")}  # fmt: skip
 
 
 def copy_tree(to: Path) -> Path:
@@ -225,23 +244,52 @@ def copy_tree(to: Path) -> Path:
     return to
 
 
+def prepare(tree: Path, tests: list[str]) -> None:
+    """Compile the tree, and import what all tests need, for the forks to come."""
+    subprocess.run(
+        [sys.executable, "-m", "pytest", *PYTEST, *TESTS, *tests, "--collect-only"],
+        cwd=tree, env=environment(tree), capture_output=True, check=True,
+    )  # fmt: skip
+    os.environ.update(environment(tree))
+    os.environ["MPLBACKEND"] = "agg"
+    for name in LIBRARIES:
+        importlib.import_module(name)
+    if "cvstats" in sys.modules:
+        sys.exit("a library imports cvstats")
+    os.chdir(tree)
+    sys.path.insert(0, str(tree))
+    sys.dont_write_bytecode = True
+
+
+def run_tests(tests: list[str]) -> None:
+    """Run tests in a process of their own, which ends with the status of pytest."""
+    for stream in (1, 2):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+    os._exit(int(pytest.main([*PYTEST, "-x", *tests])))
+
+
+def passes(tests: list[str], seconds: float) -> bool:
+    process = multiprocessing.get_context("fork").Process(target=run_tests, args=(tests,))
+    process.start()
+    process.join(seconds)
+    if process.is_alive():
+        process.kill()
+        process.join()
+    return process.exitcode == 0
+
+
 def survives(mutant: Mutant, tree: Path, tests: list[str], patience: float) -> bool:
     """Whether no test notices the change."""
     path = tree / mutant.file
-    source = path.read_bytes()
+    source, time = path.read_bytes(), path.stat().st_mtime_ns
     path.write_bytes(source[: mutant.start] + mutant.after.encode() + source[mutant.stop :])
-    chosen = tree / "chosen.txt"
-    chosen.write_text("\n".join(tests))
+    os.utime(path, ns=(0, 0))  # the compiled file is of another time
     try:
-        done = subprocess.run(
-            [*PYTEST, "-x", f"@{chosen}"], cwd=tree, env=environment(tree),
-            timeout=3 * patience + 60, capture_output=True, check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return False
+        parts = [part for part in (tests[:FIRST], tests[FIRST:]) if part]
+        return all(passes(part, 3 * patience + 60) for part in parts)
     finally:
         path.write_bytes(source)
-    return done.returncode == 0
+        os.utime(path, ns=(time, time))
 
 
 def main() -> None:
@@ -254,49 +302,37 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60, help="begin nothing after this time")
     parser.add_argument("--patience", type=float, default=40, help="seconds of tests for a change")
     parser.add_argument("--most", type=int, default=150, help="tests for a change")
-    parser.add_argument("--jobs", type=int, default=2)
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        trees = [copy_tree(Path(folder) / str(job)) for job in range(chosen.jobs)]
+        tree = copy_tree(Path(folder) / "tree")
         path = (chosen.record or Path(folder) / "record").absolute()
         if not path.exists():
-            run_with_record(trees[0], path, chosen.tests)
+            run_with_record(tree, path, chosen.tests)
         record = Record(path)
         files = sorted(
             file for only in chosen.only for file in
-            ([ROOT / only] if only.endswith(".py") else (ROOT / only).rglob("*.py"))
+            ([tree / only] if only.endswith(".py") else (tree / only).rglob("*.py"))
         )  # fmt: skip
-        known = [m for file in files for m in mutants_of(file, ROOT) if record.tests_of(m, 1, 1)]
+        known = [m for file in files for m in mutants_of(file, tree) if record.tests_of(m, 1, 1)]
         sample = random.Random(chosen.seed).sample(known, min(chosen.sample, len(known)))
         print(f"{len(known):,} changes in lines that tests run; {len(sample)} of them are tried")
-        report(sample, trees, record, chosen)
+        prepare(tree, chosen.tests)
+        report(sample, tree, record, chosen)
 
 
-def report(
-    sample: list[Mutant], trees: list[Path], record: Record, chosen: argparse.Namespace
-) -> None:
+def report(sample: list[Mutant], tree: Path, record: Record, chosen: argparse.Namespace) -> None:
     """Try each change, and print those that survived."""
     end = time.monotonic() + 60 * chosen.minutes
-    free = list(trees)
-
-    def attempt(mutant: Mutant) -> bool | None:
-        if time.monotonic() > end:
-            return None
-        tree = free.pop()
-        try:
-            tests = record.tests_of(mutant, chosen.most, chosen.patience)
-            return survives(mutant, tree, tests, chosen.patience)
-        finally:
-            free.append(tree)
-
     tried, killed = 0, 0
-    with ThreadPoolExecutor(len(trees)) as pool:
-        for mutant, survived in zip(sample, pool.map(attempt, sample), strict=True):
-            if survived is not None:
-                tried += 1
-                killed += not survived
-                if survived:
-                    print(f"survived: {mutant}", flush=True)
+    for mutant in sample:
+        if time.monotonic() > end:
+            break
+        tests = record.tests_of(mutant, chosen.most, chosen.patience)
+        survived = survives(mutant, tree, tests, chosen.patience)
+        tried += 1
+        killed += not survived
+        if survived:
+            print(f"survived: {mutant}", flush=True)
     low, high = binomtest(killed, tried).proportion_ci(method="wilson") if tried else (0, 1)
     print(f"killed {killed} of {tried} ({killed / max(tried, 1):.1%}, 95% {low:.1%} to {high:.1%})")
 
