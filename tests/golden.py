@@ -100,6 +100,13 @@ def by_source(sizes=(5, 8, 3, 6, 9), seed=4):
     return log + 0.25 * shift[:, None]
 
 
+def crossed(sources=5, points=17):
+    """The same points under each of several sources."""
+    source, point = np.repeat(np.arange(sources), points), np.tile(np.arange(points), sources)
+    log = losses(index_of(source=[f"s{label}" for label in source], point=point), 11)
+    return log + 0.25 * (source % 3)[:, None]
+
+
 def independent(make, count=3):
     """Several logs of the same design, below each other."""
     logs = {f"d{i}": make(seed=10 + i) for i in range(count)}
@@ -129,6 +136,7 @@ LOGS = {
     "repeated sources": lambda: k_fold(sources=7, repetitions=2),
     "three sources": lambda: k_fold(k=4, sources=3, repetitions=2),
     "by source": by_source,
+    "crossed": crossed,
     "independent": lambda: independent(k_fold),
     "independent sources": lambda: independent(by_source),
     "splits": lambda: planned(lambda rng: simulate.subsampling(np.arange(30), 10, 5, rng), 5),
@@ -168,6 +176,7 @@ class Case:
     cells: tuple[str, ...] | None = None  # what Moments are taken by
     far: bool = True  # whether the numbers do not change, or by FAR, when FAR is added to losses
     containers: tuple[str, ...] | None = None  # the only ones, if not those of `calls`
+    everywhere: bool = False  # in all containers, although not the first of its function and log
 
     @property
     def name(self):
@@ -202,7 +211,9 @@ COMPARED = (
     ("conservative_z", "halves", {}), ("five_by_two", "five by two", {}),
     ("five_by_two", "five by two", {"test": "f"}), ("nested_cv", "nested", {}),
     ("replace_one", "replaced", {}), ("clustered", "whole sources", {"correction": "CR1"}),
-    ("clustered", "spread sources", {"correction": "CR3"}), ("out_of_source", "by source", {}),
+    ("clustered", "spread sources", {"correction": "CR3"}),
+    ("clustered", "repeated sources", {"by": ("source", "repetition")}),
+    ("ordered", "one set", {}), ("out_of_source", "by source", {}),
     ("out_of_source", "by source", {"target": "these_sources"}),
     ("bootstrap_oob", "bootstrap", {}),
 )  # fmt: skip
@@ -258,6 +269,11 @@ def cases():
                     {"target": "these_sources", "variance": "theta_a"})  # fmt: skip
     for log in ("whole sources", "spread sources", "repeated sources"):
         yield from each("clustered", [log], {"correction": "CR1"}, {"correction": "CR3"})
+    yield from each("clustered", ["repeated sources"], {"by": ("source", "repetition")},
+                    {"by": ("repetition", "source"), "correction": "CR1"},
+                    everywhere=True)  # fmt: skip
+    yield from each("clustered", ["seeds"], {"by": ("point", "repetition")})
+    yield from each("clustered", ["crossed"], {"by": ("source", "point")})
     yield from each("heterogeneity", ["whole sources", "by source"], {}, {"variance": "pooled"})
     yield Case("source_estimators", "by source")
     yield Case("source_estimators", "by source", {"source": "s1", "other": "s3"}, far=False)
@@ -285,7 +301,7 @@ def cases():
                        {"adjust": "max-t", "rng": 2, "n_draws": 500}):  # fmt: skip
             more = {**chosen, **dropped, **adjust}
             yield Case("compare", log, {"method": method, **more}, None, False, LAZY)
-    yield from each("compare", ["by source", "whole sources", "seeds"])
+    yield from each("compare", ["by source", "whole sources", "seeds", "crossed"])
     for log in ("binary", "binary set"):
         yield from each("compare", [log], {}, {"alternative": "less"}, {"method": "tango"},
                         far=False)  # fmt: skip
@@ -308,18 +324,20 @@ def cases():
     yield from each("power", ["one set", "k-fold", "repeated"], {"effect": 0.2},
                     {"effect": 0.1, "alternative": "less", "target_power": 0.9})  # fmt: skip
 
-    yield from each("ordered", ["one set"], {}, {"horizon": 2},
-                    {"estimator": "newey-west", "lags": 3})  # fmt: skip
+    yield from each("ordered", ["one set", "crossed"], {}, {"horizon": 2},
+                    {"estimator": "newey-west", "lags": 3}, everywhere=True)  # fmt: skip
     yield from each("wild_cluster", ["whole sources"], {"rng": 1, "n_draws": 199},
                     far=False)  # fmt: skip
     yield from each("winner", ["k-fold"], {"rng": 1, "n_draws": 199}, far=False)
     yield from each("answers", ["seeds"], {"repetitions": (1, 2)}, far=False)
     yield from each("compare", ["one set"], {"anytime": True},
                     {"anytime": True, "adjust": None, "tightest_at": 20}, far=False)  # fmt: skip
-    yield from each("wald", ["k-fold"], {"interval": "hall"}, {"scale": "log"}, far=False)
+    yield from each("wald", ["k-fold"], {"interval": "hall"}, {"scale": "log"}, far=False,
+                    everywhere=True)  # fmt: skip
     yield from each("holdout", ["one set"], {"interval": "hall"},
                     {"interval": "betting", "bounds": (-4.0, 6.0)},
-                    {"interval": "bernstein", "bounds": (-4.0, 6.0)}, far=False)  # fmt: skip
+                    {"interval": "bernstein", "bounds": (-4.0, 6.0)}, far=False,
+                    everywhere=True)  # fmt: skip
     yield from each("out_of_source", ["by source"], {"interval": "prediction"})
 
     # Sources that lie in some folds only, in others from one repetition to the next: there the
@@ -354,7 +372,8 @@ ALONG = ("fold", "source", "count")
 def by_point(log):
     """A DataArray over points, and fits, with fold, source and count as coordinates."""
     found = label_arrays(log.index)
-    dims = [level for level in found if level not in ALONG]
+    crosses = "source" in found and not log.index.droplevel("source").is_unique
+    dims = [level for level in found if level not in ALONG or (level == "source" and crosses)]
     where = tuple(found[level][0] for level in dims)
     shape = tuple(len(found[level][1]) for level in dims)
     values = np.full((log.shape[1], *shape), np.nan)
@@ -780,7 +799,9 @@ def calls():
     """All pairs of a case and a container."""
     first, found = set(), []
     for name, case in CASES.items():
-        variant = (case.function, case.log) in first or case.function in ("interval", "methods")
+        variant = not case.everywhere and (
+            (case.function, case.log) in first or case.function in ("interval", "methods")
+        )
         first.add((case.function, case.log))
         found += [
             (name, container)

@@ -20,9 +20,10 @@ from cvstats.intervals import list_methods
 FIRST = {}
 for _name, _case in CASES.items():
     if _case.function != "methods":
-        FIRST.setdefault((_case.function, _case.log), _name)
+        key = _name if _case.everywhere else (_case.function, _case.log)
+        FIRST.setdefault(key, _name)
 FIRST = {name: CASES[name] for name in FIRST.values()}
-"""One call of each function on each of its logs."""
+"""One call of each function on each of its logs, and those that are held everywhere."""
 
 PARTITIONS = (
     "k-fold", "repeated", "binary", "leave-one-out", "one set", "seeds", "binary set",

@@ -546,6 +546,14 @@ class MappedMethod:
         """Run the method, and put its numbers into the fields of an array."""
         result = doubted(self.answer(log), self.doubt)
         columns = {**result.columns, "caution": result.caution}
+        if not columns.keys() >= set(out.dtype.names or ()):
+            name = result.attrs.get("interval_method", result.method)
+            raise LogError(
+                f"the evaluations of this lazy array, once computed, call for {name!r}, and its "
+                f"levels alone called for another method. Expected the log in memory, "
+                f"log.compute(), or method= by name; where the same points occur under several "
+                f"sources, points='crossed'."
+            )
         for name in out.dtype.names or ():
             out[name] = np.asarray(columns[name]).reshape(out.shape)
 

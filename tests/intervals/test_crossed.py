@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import golden
 import numpy as np
 import pandas as pd
 import pytest
@@ -238,6 +239,8 @@ def test_what_does_not_keep_the_points_refuses():
     ):
         with pytest.raises(LogError, match=words):
             ask()
+    with pytest.raises(LogError, match="once computed, call for 'clustered'"):
+        cvstats.compare(golden.chunks_of_gaps(log), missing="drop").compute()
     nested = cvstats.interval(cvstats.Moments.of_log(log), points="nested")
     np.testing.assert_allclose(nested["se"], cvstats.out_of_source(log)["se"], rtol=1e-10)
 
