@@ -8,7 +8,7 @@ limit from which on it is reported. Title, advice and the caution that results c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -30,7 +30,8 @@ from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, plainly
 from cvstats.facts import LogFacts
 from cvstats.formatting import SentenceTable
-from cvstats.intervals import find_method, interval_names
+from cvstats.intervals import find_method
+from cvstats.intervals._method import find_call
 from cvstats.intervals._stability import LARGEST_RATIO, repeats_folds, repetition_ratio
 from cvstats.intervals.bootstrap import INTERPOLATES, apparent_error, out_of_bag_error
 from cvstats.intervals.corrected_t import FEW_SPLITS
@@ -80,12 +81,12 @@ class Check:
     @property
     def title(self) -> str:
         """What is found, in some words."""
-        return read_texts()["checks"][self.code]["title"]
+        return str(read_texts()["checks"][self.code]["title"])
 
     @property
     def advice(self) -> str:
         """What to do about it."""
-        return read_texts()["checks"][self.code]["advice"].format(group_methods=GROUP_METHODS)
+        return str(read_texts()["checks"][self.code]["advice"])
 
     @property
     def caution(self) -> Caution | None:
@@ -104,11 +105,6 @@ CHECKS: dict[str, Check] = {}
 
 OF_ANY_LOG = ("CVS001", "CVS002")
 """The checks of a log that no method can read."""
-
-GROUP_METHODS = " or ".join(
-    f"{name}()" for name in interval_names(of_groups=True) if not find_method(name).plan
-)
-"""The intervals for groups that need no resampling plan of their own."""
 
 
 def check(code: str) -> Callable[[CheckFunction], CheckFunction]:
@@ -186,12 +182,26 @@ def list_findings(facts: LogFacts) -> pd.DataFrame:
     facts = facts.drop_missing()
     checks = [CHECKS[code] for code in OF_ANY_LOG] if facts.error else CHECKS.values()
     rows = [
-        (check.code, finding.words, finding.model, finding.value, check.advice)
+        (check.code, finding.words, finding.model, finding.value, advise(check, facts))
         for check in checks
         for finding in check.find(facts)
     ]
     columns = ["code", "finding", "model", "value", "advice"]
     return FindingTable(pd.DataFrame(rows, columns=columns).astype({"value": float}))
+
+
+def advise(check: Check, facts: LogFacts) -> str:
+    """Advise what to do, and which call this log allows in place of the recommended one."""
+    if check.caution is None or facts.error:
+        return check.advice
+    log = facts.log
+    if check.caution is Caution.UNSTABLE_DIFFERENCE:
+        log = replace(log, differences=pair_all_models(log))
+    try:
+        call = find_call(check.caution, log, facts.recommended[0])
+    except LogError:  # no method is recommended
+        return check.advice
+    return f"{check.advice} Use {call}." if call else check.advice
 
 
 class FindingTable(SentenceTable):

@@ -102,5 +102,7 @@ def table_of_cautions() -> str:
     for caution in sorted(Caution, key=lambda one: one.label):
         codes = [f"`{check.code}`" for check in CHECKS.values() if check.caution is caution]
         found = ", ".join(codes) or "the method"
-        lines.append(f"| `{caution.label}` | {caution.sentence} | {caution.advice} | {found} |")
+        methods = " or ".join(f"`{call}`" for call in caution.instead)
+        advice = caution.advise(methods)
+        lines.append(f"| `{caution.label}` | {caution.sentence} | {advice} | {found} |")
     return "\n".join(lines) + "\n"

@@ -378,7 +378,7 @@ def compute_tests(base: Result, *, alternative: str, alpha: float) -> Result:
     attrs = {**base.attrs, "alternative": alternative, "alpha": alpha}
     # A difference of models that agree everywhere is not a small sample.
     caution = base.caution & ~np.int64(Caution.ONE_FOLD)
-    return Result(base.method, {**tests, **columns}, caution, attrs)
+    return Result(base.method, {**tests, **columns}, caution, attrs, calls=base.calls)
 
 
 def p_values(statistic: FloatArray, df: float | FloatArray | None, alternative: str) -> FloatArray:
@@ -407,7 +407,8 @@ def keep_own_tests(base: Result, *, alternative: str) -> Result:
     caution = base.caution & ~np.int64(Caution.ONE_FOLD)
     caution[np.isnan(tests["p_value"]) & ~np.isnan(estimate)] |= np.int64(Caution.NO_TEST)
     attrs = {**base.attrs, "alternative": alternative}
-    return Result(base.method, {"difference": estimate, **tests, **columns}, caution, attrs)
+    columns = {"difference": estimate, **tests, **columns}
+    return Result(base.method, columns, caution, attrs, calls=base.calls)
 
 
 # --- the log of differences -----------------------------------------------------------------------

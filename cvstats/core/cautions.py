@@ -22,7 +22,7 @@ class Caution(IntFlag):
     """What limits a result, as bits that may be combined.
 
     Each member has a ``label`` of at most 25 characters without a comma, a ``sentence`` on what is
-    wrong, and an ``advice``.
+    wrong, and an ``advice``; some have methods to use ``instead``, where the log allows them.
     """
 
     NO_LOSSES = 1 << 0
@@ -90,21 +90,41 @@ class Caution(IntFlag):
     @property
     def label(self) -> str:
         """What tables show."""
-        return read_texts()["cautions"][self.name]["label"]
+        return str(self._read("label", ""))
 
     @property
     def sentence(self) -> str:
         """What is wrong with the number."""
-        return read_texts()["cautions"][self.name]["sentence"]
+        return str(self._read("sentence", ""))
 
     @property
     def advice(self) -> str:
-        """What to do about it."""
-        return read_texts()["cautions"][self.name]["advice"]
+        """What to do about it on any log."""
+        return str(self._read("advice", ""))
+
+    @property
+    def instead(self) -> tuple[str, ...]:
+        """Methods to use instead, the best first; with options only for the method itself."""
+        return tuple(self._read("instead", ()))
+
+    @property
+    def too_narrow(self) -> bool:
+        """Whether intervals with it are so much too narrow that they decide nothing."""
+        return bool(self._read("too_narrow", False))
+
+    def advise(self, call: str = "") -> str:
+        """Advise the call that the log allows in place of this one, and what else there is."""
+        if not call:
+            return self.advice
+        rest = f", or {self.advice[0].lower()}{self.advice[1:]}" if self.advice else "."
+        return f"Use {call}{rest}"
+
+    def _read(self, key: str, default: Any) -> Any:
+        return read_texts()["cautions"][self.name].get(key, default)
 
 
 @cache
-def read_texts() -> dict[str, dict[Any, dict[str, str]]]:
+def read_texts() -> dict[str, dict[Any, dict[str, Any]]]:
     """Read the words of all cautions, and of the checks of `diagnose`, by name."""
     import tomllib
 
@@ -134,10 +154,21 @@ def members_of(flags: int) -> tuple[Caution, ...]:
     return tuple(caution for caution in Caution if flags & caution)
 
 
+def sentences_of(cautions: tuple[Caution, ...], calls: tuple[str, ...] = ()) -> dict[str, str]:
+    """Map the label of each caution to its sentence and its advice.
+
+    ``calls`` are what the log allows in place of the call that has the cautions, one for each.
+    """
+    return dict(write_sentences(cautions, calls or ("",) * len(cautions)))
+
+
 @cache
-def sentences_of(cautions: tuple[Caution, ...]) -> dict[str, str]:
-    """Map the label of each caution to its sentence and its advice."""
-    return {caution.label: f"{caution.sentence} {caution.advice}" for caution in cautions}
+def write_sentences(cautions: tuple[Caution, ...], calls: tuple[str, ...]) -> dict[str, str]:
+    """Write sentence and advice of some cautions."""
+    return {
+        caution.label: f"{caution.sentence} {caution.advise(call)}".strip()
+        for caution, call in zip(cautions, calls, strict=True)
+    }
 
 
 def flag_attrs(cautions: tuple[Caution, ...]) -> dict[str, Any]:

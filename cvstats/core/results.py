@@ -36,6 +36,8 @@ class Result:
         Whether the mean of a split says as much to the method as its losses.
     allows_for : Caution
         Reasons to doubt other results of the same losses that are none to doubt this one.
+    calls : mapping
+        What to call on this very log because of a caution, where the method found something.
     """
 
     method: str
@@ -44,6 +46,7 @@ class Result:
     attrs: Mapping[str, str | float | int] = field(default_factory=dict)
     takes_means: bool = False
     allows_for: Caution = Caution(0)
+    calls: Mapping[Caution, str] = field(default_factory=dict)
 
 
 CONSTANTS = ("critical_difference", "crossed", "largest", "rho", "smallest")

@@ -29,7 +29,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeAlias, Ty
 
 import numpy as np
 
-from cvstats.core.cautions import Caution
+from cvstats.core.cautions import Caution, list_cautions
 from cvstats.core.columns import Columns
 from cvstats.core.design import Design
 from cvstats.core.results import Result
@@ -347,7 +347,11 @@ class LogMethod(Method):
             log = self.prepare(log)
         for design in list_kinds(log) if grouped else [log.design]:
             self.require(design, options)
-        return self.qualify(self.add_facts(self.formula(log, **options)), log)
+        result = self.qualify(self.add_facts(self.formula(log, **options)), log)
+        if not (found := list_cautions(result.caution)):
+            return result
+        calls = {caution: call for caution in found if (call := find_call(caution, log, self.name))}
+        return replace(result, calls=calls) if calls else result
 
     def qualify(self, result: Result, log: Log) -> Result:
         """Add what the log makes doubtful about a result: nothing, but for intervals."""
@@ -429,6 +433,34 @@ class IntervalMethod(LogMethod):
             attrs["guarantee"] = self.difference_guarantee
             attrs["reference"] = f"{self.reference}; {RELATIVE_STABILITY}"
         return replace(result, caution=caution, attrs=attrs)
+
+
+def find_call(caution: Caution, log: Log, used: str) -> str:
+    """Find what to call on this log in place of the method used; empty if there is nothing."""
+    of_pairs = log.differences is not None
+    for entry in caution.instead if log.in_memory else ():
+        name, _, options = entry.partition("(")
+        if options:
+            if name == used and not of_pairs and ("wilson" not in options or log.zero_one().all()):
+                return f"log.cvci.{entry}"
+        elif name != used and allows_log(name, log):
+            return f"log.cvci.compare(method={name!r})" if of_pairs else f"log.cvci.{name}()"
+    return ""
+
+
+def allows_log(name: str, log: Log) -> bool:
+    """Whether a log is one for a method, which is remembered for its design."""
+    of_pairs = log.differences is not None
+    key = ("allows", name, of_pairs)
+    if key not in log.design.facts:
+        method = find_method(name)
+        words = None if of_pairs or method.of_losses is None else method.of_losses(log)
+        log.design.facts[key] = (
+            words is None
+            and method.problem(log.design) is None
+            and (method.for_differences or not of_pairs)
+        )
+    return bool(log.design.facts[key])
 
 
 def apply_method(

@@ -529,8 +529,9 @@ class Log:
         result = doubted(result, self.doubts())
         columns, counts = separate_counts(result)
         attrs = facts_of(result, self.noted) | counts | dict(self.attrs)
-        flags = int(np.bitwise_or.reduce(result.caution, axis=None))
-        attrs["cautions"] = dict(sentences_of(members_of(flags)))
+        found = members_of(int(np.bitwise_or.reduce(result.caution, axis=None)))
+        calls = [result.calls.get(caution, "") for caution in found]
+        attrs["cautions"] = sentences_of(found, tuple(calls))
         return replace(result, columns=columns), attrs
 
     def doubts(self) -> Caution:

@@ -1,0 +1,227 @@
+"""Every piece of advice of a caution or a finding runs on the very log that caused it."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from resampled_logs import example
+from test_diagnostics import (
+    CASES,
+    bootstrap_log,
+    by_source,
+    dated,
+    differing,
+    disagreeing,
+    k_fold,
+    near_models,
+    splits,
+    unequal_folds,
+)
+
+import cvstats
+from cvstats.core.cautions import Caution
+from cvstats.errors import LogError
+from cvstats.intervals import interval_names
+
+CODE = re.compile(r"log\.cvci\.\w+\([^()]*\)")
+RNG = np.random.default_rng(11)
+
+
+def pair(losses, shift=0.02):
+    """Two models, the second of which is a little worse."""
+    noise = np.random.default_rng(5).normal(0, 0.3, len(losses))
+    return pd.DataFrame({"a": losses, "b": losses + shift + noise})
+
+
+def alike(n=200):
+    """Two models that are nearly one, in one partition."""
+    base = k_fold(n)
+    return pd.DataFrame(
+        {"a": base, "b": base + np.random.default_rng(1).normal(0, 0.001, n)}, base.index
+    )
+
+
+def crossed(sources=6, dates=40):
+    """Stores that were observed on the same dates."""
+    shock = np.cumsum(np.random.default_rng(3).normal(size=dates))
+    index = pd.MultiIndex.from_product(
+        [range(sources), pd.date_range("2024-01-01", periods=dates)], names=["source", "point"]
+    )
+    values = np.tile(shock, sources) + np.random.default_rng(4).normal(size=len(index))
+    return pd.Series(values**2, index)
+
+
+def of_dated_sources():
+    """Dates that are divided between sources and between folds."""
+    log = dated(0.7).to_frame("loss").reset_index()
+    log["source"] = log.index % 9
+    return log.set_index(["fold", "source", "point"])["loss"]
+
+
+def skewed(n=60):
+    return pd.Series(np.random.default_rng(2).lognormal(0, 1.5, n), k_fold(n).index)
+
+
+def zero_one(n, errors):
+    return pd.Series(np.r_[np.ones(errors), np.zeros(n - errors)], k_fold(n).index)
+
+
+def rare_class(folds):
+    draw = np.random.default_rng(8)
+    truth = (np.arange(120) < 6).astype(int)
+    index = pd.MultiIndex.from_arrays([np.arange(120) % 3, range(120)], names=["fold", "point"])
+    table = pd.DataFrame({"y": truth, "a": truth * 0.5 + draw.normal(size=120)}, index)
+    return cvstats.losses(table, truth="y", prediction=["a"], loss="auc", folds=folds)
+
+
+def grouped(sizes):
+    label = np.repeat(np.arange(len(sizes)), sizes)
+    index = pd.MultiIndex.from_arrays([label, np.arange(len(label))], names=["source", "point"])
+    effect = np.random.default_rng(7).normal(size=len(sizes))[label]
+    return pd.Series(2 + effect + np.random.default_rng(6).uniform(size=len(label)), index)
+
+
+LOGS = {code: losses for code, (losses, _, _) in CASES.items()} | {
+    "alike": alike(),
+    "crossed": crossed(),
+    "two crossed": pair(crossed()),
+    "dated pair": pair(dated(0.8)),
+    "dated in sources": of_dated_sources(),
+    "sources in folds": pair(by_source(40, folds=5)),
+    "random splits of sources": splits(12).to_frame("a").assign(b=RNG.uniform(size=240)),
+    "skewed": skewed(),
+    "skewed pair": pair(skewed()),
+    "skewed test set": skewed().droplevel(["repetition", "fold"]),
+    "skewed groups": grouped([30] * 8) ** 8,
+    "few errors": zero_one(60, 3),
+    "no errors": zero_one(60, 0),
+    "no errors of a test set": zero_one(60, 0).droplevel(["repetition", "fold"]),
+    "few points": k_fold(20, 4).droplevel("repetition"),
+    "few points of a test set": k_fold(20, 4).droplevel(["repetition", "fold"]),
+    "unequal groups": grouped([300, 5, 5, 5, 5, 200, 4, 4]),
+    "two groups": grouped([30, 30]),
+    "pooled metric": rare_class("pool"),
+    "averaged metric": rare_class("average"),
+    "seeds": pair(disagreeing()),
+    "unequal folds": pair(unequal_folds()),
+    "many models": near_models(8),
+    "grouped models": pd.DataFrame({f"m{j}": grouped([8] * 40) + 0.01 * j for j in range(6)}),
+    "five by two": k_fold(40, 2, 5),
+    "bootstrap": bootstrap_log(120),
+    "equal halves": pd.Series(
+        [1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0, 5.0, 5.1],
+        pd.MultiIndex.from_product([range(5), range(2)], names=["repetition", "fold"]),
+    ),
+    "folds in balance": pd.Series(
+        np.tile([1.0, 2, 3, 4], 10),
+        pd.MultiIndex.from_arrays([np.arange(40) // 4, range(40)], names=["fold", "point"]),
+    ),
+    "few disagree": pd.DataFrame({"a": zero_one(60, 20), "b": zero_one(60, 25)}),
+    "two data sets": pd.DataFrame([[1.0, 2, 3], [4, 5, 6]]).rename_axis("source"),
+    "absolute errors": skewed().rename("absolute_error"),
+}  # fmt: skip
+for name in ("nested_cv", "replace_one", "conservative_z"):
+    LOGS[name] = example(name)
+
+OPTIONS = (
+    ("interval", {}),
+    ("wald", {"scale": "logit"}),
+    ("holdout", {"scale": "logit"}),
+    ("five_by_two", {"test": "f"}),
+    ("clustered", {"correction": "CR1"}),
+    ("ordered", {"horizon": 8}),
+    ("bootstrap_632", {"plus": False}),
+    ("quadratic", {"estimator": "theta_1"}),
+    ("quadratic", {"bias": (-1.0, -0.5, 0.5)}),
+    ("heterogeneity", {}),
+    ("decompose", {}),
+    *((name, {}) for name in interval_names()),
+    ("compare", {}),
+    *(("compare", {"method": name}) for name in ("wald", "naive", "corrected_t", "clustered")),
+    ("compare", {"adjust": "max-t", "n_draws": 99, "rng": 0}),
+    ("best_set", {"n_draws": 99, "rng": 0}),
+    ("winner", {"rng": 0}),
+    ("power", {"effect": 0.1}),
+    ("equivalence", {"margin": 0.1}),
+    ("friedman", {"test": "f"}),
+)
+
+
+def answers(log):
+    """Every result that a log gives."""
+    for name, options in OPTIONS:
+        try:
+            yield name, getattr(log.cvci, name)(**options)
+        except (LogError, TypeError, AttributeError):
+            continue
+
+
+def run_advice(text, log, seen):
+    """Run what an advice says to type, which names no method besides."""
+    for code in CODE.findall(text):
+        result = eval(code, {"log": log, "cvstats": cvstats})
+        assert len(result), code
+        seen.add(code)
+    rest = CODE.sub("", text)
+    return [name for name in interval_names() if re.search(rf"\b{name}(?=[ .,(])", rest)]
+
+
+MAY_NAME = {"wald", "corrected_t", "two_stage", "location_shifted"}
+"""Named to say what fails, or what fits after the log was made anew."""
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", LOGS)
+def test_advice_runs_on_the_log_that_caused_it(name):
+    log, seen = LOGS[name], set()
+    for method, result in answers(log):
+        for label, text in result.attrs.get("cautions", {}).items():
+            named = run_advice(text, log, seen)
+            assert set(named) <= MAY_NAME, (method, label, text)
+            assert f"log.cvci.{method}()" not in text, (method, label)
+            SEEN.add(label)
+    for row in cvstats.diagnose(log).to_dict("records"):
+        named = run_advice(row["advice"], log, seen)
+        assert set(named) <= MAY_NAME, row["advice"]
+
+
+SEEN = set()
+
+
+def test_what_is_advised_answers_the_caution():
+    for make, call, label in (
+        (partial(dated, 0.6), "log.cvci.ordered()", "serial dependence"),
+        (partial(by_source, 40, 5), "log.cvci.clustered()", "sources ignored"),
+        (alike, "log.cvci.compare(method='refit_corrected')", "unstable difference"),
+        (disagreeing, "log.cvci.corrected_t()", "unstable"),
+    ):
+        log = make()
+        result = log.cvci.compare() if "compare" in call else log.cvci.wald()
+        assert f"Use {call}" in result.attrs["cautions"][label]
+        assert label not in eval(call, {"log": log}).attrs["cautions"]
+
+
+def test_no_method_is_advised_that_the_log_does_not_allow():
+    two_ways = crossed().cvci.wald().attrs["cautions"]
+    for text in two_ways.values():
+        assert "ordered()" not in text or len(crossed().cvci.ordered())
+    losses = skewed()
+    losses.attrs["loss"] = "absolute_error"
+    assert "absolute error" not in str(losses.cvci.wald().attrs["cautions"])
+    assert "hall" not in str((grouped([30] * 8) ** 8).cvci.interval().attrs["cautions"])
+    assert "hall" in str(skewed().cvci.wald().attrs["cautions"])
+    assert "pool'" not in rare_class("pool").cvci.interval().attrs["cautions"]["few of a class"]
+    assert differing().cvci.diagnose()["advice"].str.contains("refit_corrected").all()
+
+
+def test_every_caution_that_names_a_call_has_a_log():
+    missing = {
+        caution.label
+        for caution in Caution
+        if (caution.instead or "log.cvci" in caution.advice) and caution.label not in SEEN
+    }
+    assert not SEEN or missing == set()
