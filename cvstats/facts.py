@@ -15,6 +15,7 @@ from cvstats.core.orientation import TURNED
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.intervals._recommend import recommend_method
+from cvstats.log.arrow import as_container
 from cvstats.log.checks import Shapes, measure_shapes, tabulate
 from cvstats.log.log import Log, Losses
 from cvstats.log.metrics import attrs_of_log, lost_metrics
@@ -39,7 +40,7 @@ class LogFacts:
     """
 
     def __init__(self, losses: Losses, missing: str = "raise") -> None:
-        self.losses = losses
+        self.losses = as_container(losses)
         self.missing = missing
         self._results: dict[tuple[object, str], Any] = {}
 

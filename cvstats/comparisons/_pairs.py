@@ -27,6 +27,7 @@ from cvstats.intervals._recommend import recommend_method, recommend_options
 from cvstats.intervals.refit_corrected import shows_refits
 from cvstats.large.lazy import ReadsLosses, compare_lazily, has_lazy_losses
 from cvstats.log.align import aligned, same_facts
+from cvstats.log.arrow import as_container
 from cvstats.log.gaps import answer_cells, dropped
 from cvstats.log.groups import DifferentGroups, Groups, answer_groups
 from cvstats.log.log import Log, Losses
@@ -186,6 +187,7 @@ def read_two_logs(
 ) -> tuple[Log, Pairs, Differences]:
     """Pair each model of one log with its partner in another."""
     checked_choice("missing", missing, MISSING)
+    one, two = as_container(one), as_container(two)
     facts = same_facts(one, two)
     first = replace(read(one, levels=levels, by=by), noted=facts)
     second = read(aligned(one, two), levels=levels, by=by)

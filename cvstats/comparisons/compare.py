@@ -46,6 +46,7 @@ from cvstats.intervals._stability import OF_INTERVAL
 from cvstats.large.frames import later
 from cvstats.large.lazy import adjust_lazily, has_lazy_losses
 from cvstats.log.align import against, every_pair, facts_of_differences, subtracted
+from cvstats.log.arrow import as_container
 from cvstats.log.groups import DifferentGroups
 from cvstats.log.log import DIFFERENCES, Log, Losses
 from cvstats.log.read import is_dask_frame, read
@@ -478,6 +479,7 @@ def difference(losses: Losses, other: Losses | None = None, *, reference: Hashab
     -181.8
     """
     check_one_partner(other, reference)
+    losses, other = as_container(losses), as_container(other)
     if other is not None:
         gaps = subtracted(losses, other)
     else:

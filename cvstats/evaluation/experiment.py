@@ -295,7 +295,9 @@ def bind_cv(
     try:
         # What is split otherwise each time is split once here: all models meet the same splits.
         splitter = check_cv(cv, data.truth, classifier=are_all("classifier", estimators))
-        splits = list(splitter.split(data.values.X, data.truth, given))
+        with warnings.catch_warnings():  # intervals have a caution about what is ignored here
+            warnings.filterwarnings("ignore", "The groups parameter is ignored by")
+            splits = list(splitter.split(data.values.X, data.truth, given))
     except (ValueError, TypeError, AttributeError) as error:
         raise LogError(f"cv={cv!r} cannot split these data: {error}") from error
     call = " ".join(repr(splitter).split())

@@ -41,6 +41,7 @@ from cvstats.io.tidy import (
 )
 from cvstats.io.tools import is_inspect_log, is_lm_eval_sample, is_search, is_skore
 from cvstats.log.align import aligned
+from cvstats.log.arrow import from_arrow, is_arrow
 from cvstats.loss_functions import join_metrics, loss_name, losses
 
 # --- formats --------------------------------------------------------------------------------------
@@ -633,6 +634,7 @@ def unreadable(found: Any) -> LogError:
     kind = "" if library in ("builtins", "_io") else f"{library} "
     ways = {
         "to_pandas": "Make it one of pandas: read_log(table.to_pandas(), …).",
+        "collect": "Bring it into memory: read_log(frame.collect(), …).",
         "compute": "Bring it into memory: read_log(table.compute(), …).",
         "read": "Pass the path of the file, or a table: pandas.read_csv(file).",
     }
@@ -671,6 +673,8 @@ def load(source: Any, container: str | None, tool: str | None, text: TextOptions
     """Load a file, or several by name; leave another object as it is."""
     if isinstance(source, (str, PathLike)):
         return load_path(path_of(source), container, tool, text)
+    if is_arrow(source):
+        return from_arrow(source)
     compared = getattr(source, "reports_", None)  # of a comparison by skore
     if isinstance(compared, Mapping):
         return SeveralObjects(True, {str(name): part for name, part in compared.items()})
@@ -679,8 +683,8 @@ def load(source: Any, container: str | None, tool: str | None, text: TextOptions
         kinds: tuple[Any, ...] = (str, PathLike, pd.DataFrame, Mapping)
         if tool in ("cross_val_predict", "autogluon", *SKLEARN):
             kinds = (*kinds, np.ndarray, pd.Series, list)
-        every = list(source.values())
-        if not result and all(isinstance(part, kinds) or is_skore(part) for part in every):
+        known = (isinstance(p, kinds) or is_skore(p) or is_arrow(p) for p in source.values())
+        if not result and all(known):
             parts = {str(key): load(part, container, tool, text) for key, part in source.items()}
             return SeveralObjects(True, parts)
     if isinstance(source, (list, tuple)):

@@ -17,6 +17,7 @@ from cvstats.errors import LogError, spelled
 from cvstats.io.paths import SUFFIXES, is_store, one_line, shortened
 from cvstats.io.text import VERSION, Columns, Header, SavedColumns
 from cvstats.io.tidy import index_of, numbered
+from cvstats.log.arrow import as_container
 from cvstats.log.plain import Note, from_plain, pack, replacing, to_plain, unpack
 
 TABLES = {
@@ -91,6 +92,7 @@ def save_log(log: pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset, path: An
 def write(log: object, path: Path) -> None:
     """Write a log; the suffix of the path names the kind of file."""
     kind = kind_to_write(path)
+    log = as_container(log)
     dataset: xr.Dataset | None = None
     if isinstance(log, (xr.DataArray, xr.Dataset)):
         if kind not in DATASETS:

@@ -29,6 +29,7 @@ from cvstats.errors import (
 from cvstats.io.paths import raise_as_log_error
 from cvstats.io.text import TextOptions
 from cvstats.large import frames
+from cvstats.log.arrow import from_arrow, is_arrow
 from cvstats.log.columns import (
     TableColumns,
     find_columns,
@@ -125,6 +126,8 @@ def as_log(
     if is_dask_frame(frame):
         log: pd.DataFrame = frames.relabelled(frame, loss, model, named)
         return log
+    if is_arrow(frame):
+        frame = from_arrow(frame)
     if not isinstance(frame, pd.DataFrame):
         raise not_a_table(frame)
     alone = single(loss)

@@ -15,6 +15,7 @@ from cvstats.core.design import LEVELS
 from cvstats.errors import LogError, checked_choice
 from cvstats.log import pandas as frames
 from cvstats.log import xarray as arrays
+from cvstats.log.arrow import as_container
 from cvstats.log.gaps import dropped
 from cvstats.log.groups import within_levels
 from cvstats.log.log import TYPE, WHOLE, Log
@@ -61,6 +62,8 @@ def read(
     """
     if missing not in MISSING:
         checked_choice("missing", missing, MISSING)
+    if not isinstance(losses, (pd.Series, pd.DataFrame)):
+        losses = as_container(losses)
     empty = LogError("the log is empty. Expected at least one loss.")
     if isinstance(losses, (pd.Series, pd.DataFrame)) and len(losses) == 0:
         raise empty
@@ -124,10 +127,11 @@ def read_container(losses: object, also: tuple[object, ...] = ()) -> Log:
     name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
     raise LogError(
         f"{'an' if name[0] in 'aeiou' else 'a'} {name} is not a loss log. Expected a pandas Series "
-        f"or DataFrame, or an xarray DataArray or Dataset. Make one with cvstats.as_log("
-        f"pandas.DataFrame(…), loss='loss', fold='fold', point='id'); or, for the losses of one "
-        f"test set, with pandas.Series(losses).rename_axis('point'). Scores of splits are read by "
-        f"cvstats.read_log(frame, format='scores', higher_is_better=…)."
+        f"or DataFrame, an xarray DataArray or Dataset, or a frame of polars, Arrow or DuckDB. "
+        f"Make one with cvstats.as_log(pandas.DataFrame(…), loss='loss', fold='fold', point='id'); "
+        f"or, for the losses of one test set, with pandas.Series(losses).rename_axis('point'). "
+        f"Scores of splits are read by cvstats.read_log(frame, format='scores', "
+        f"higher_is_better=…)."
     )
 
 

@@ -14,6 +14,7 @@ import xarray as xr
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, listed, nearest
 from cvstats.large.frames import mapped
+from cvstats.log.arrow import from_arrow, is_arrow
 from cvstats.log.columns import set_level_index
 from cvstats.log.read import is_dask_frame
 from cvstats.loss_functions.metric_logs import (
@@ -217,6 +218,8 @@ def losses(
     """
     refuse_unknown(options)
     check_choices({**options, "folds": folds}, find_choices(losses) | find_choices(LossKeywords))
+    if is_arrow(predictions):
+        predictions = from_arrow(predictions)
     lazy = is_dask_frame(predictions)
     if not lazy and not isinstance(predictions, (pd.DataFrame, xr.Dataset)):
         raise LogError(

@@ -22,6 +22,7 @@ from cvstats.formatting import count_decimals, format_value, printable, result_f
 from cvstats.intervals import interval_names
 from cvstats.intervals.out_of_source import FIXED_TARGET
 from cvstats.large.frames import later
+from cvstats.log.arrow import as_container
 from cvstats.log.groups import Groups
 from cvstats.log.log import Losses
 from cvstats.log.read import MISSING, is_dask_frame, read
@@ -382,6 +383,7 @@ def summary(
     if is_dask_frame(losses):
         ask = partial(summary, method=method, alpha=alpha, by=by, seed=seed)
         return later(losses, ask, pairs=True, levels=(by,), missing=missing)
+    losses = as_container(losses)
     if by is None and len(labels_of_level(losses, "metric")) > 1:
         by = "metric"
     if by is None:

@@ -8,13 +8,15 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import pandas as pd
+
 SCORE = re.compile(r"split(\d+)_test_(.+)")
 """The columns of scores in ``cv_results_``."""
 
 
 def is_search(found: Any) -> bool:
     """Whether this is a fitted search, or its ``cv_results_`` as a dict or a table."""
-    if isinstance(found, Mapping) or hasattr(found, "columns"):
+    if isinstance(found, (Mapping, pd.DataFrame)):
         return "params" in found and any(SCORE.fullmatch(str(name)) for name in found)
     return not isinstance(found, type) and hasattr(found, "cv_results_")
 

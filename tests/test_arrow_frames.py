@@ -1,0 +1,154 @@
+"""Frames of polars, Arrow and DuckDB: every function answers them as it answers pandas."""
+
+from __future__ import annotations
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.linear_model import Ridge
+
+import cvstats
+from cvstats import LogError
+from cvstats.log.arrow import from_arrow
+from cvstats.registry import FUNCTIONS
+
+N = 120
+RNG = np.random.default_rng(7)
+TABLE = pd.DataFrame(
+    {
+        "fold": np.arange(N) % 6,
+        "source": np.array(list("abcdef"))[np.arange(N) % 6],
+        "point": [f"p{i}" for i in range(N)],
+        "ridge": RNG.random(N),
+        "forest": RNG.random(N),
+    }
+)
+LEVELS = ["fold", "source", "point"]
+LOG = TABLE.set_index(LEVELS)
+FRAMES = {
+    "polars": pl.DataFrame(TABLE.to_dict("list")),
+    "arrow": pa.table(TABLE.to_dict("list")),
+    "duckdb": duckdb.from_arrow(pa.table(TABLE.to_dict("list"))),
+}
+POLARS = FRAMES["polars"]
+OPTIONS = {
+    "best_set": {"rng": 1}, "equivalence": {"margin": 0.1}, "power": {"effect": 0.1},
+    "rope": {"margin": 0.1}, "winner": {"rng": 1},
+}  # fmt: skip
+
+
+def answer(call):
+    """The result of a call, or the text of its refusal."""
+    try:
+        found = call()
+    except LogError as error:
+        return str(error)
+    return str(found) if not isinstance(found, (pd.DataFrame, pd.Series)) else found
+
+
+def same(mine, yours):
+    """Whether two answers are the same, for tables with all labels and attrs."""
+    if isinstance(yours, pd.DataFrame):
+        pd.testing.assert_frame_equal(mine, yours)
+        assert mine.attrs == yours.attrs
+    elif isinstance(yours, pd.Series):
+        pd.testing.assert_series_equal(mine, yours)
+    else:
+        assert mine == yours
+
+
+@pytest.mark.parametrize("library", FRAMES)
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "report"])
+def test_a_log_in_columns_is_one_in_an_index(name, library):
+    function, options = getattr(cvstats, name), OPTIONS.get(name, {})
+    same(
+        answer(lambda: function(FRAMES[library], **options)),
+        answer(lambda: function(LOG, **options)),
+    )
+
+
+def test_the_report_of_a_polars_frame(tmp_path):
+    page = cvstats.report(POLARS)
+    assert "ridge" in page
+    cvstats.save_log(POLARS, tmp_path / "log.parquet")
+    pd.testing.assert_frame_equal(cvstats.read_log(tmp_path / "log.parquet"), LOG)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda one, two, log: cvstats.compare(one, two),
+        lambda one, two, log: cvstats.difference(one, two),
+        lambda one, two, log: cvstats.equivalence(one, two, margin=0.1),
+        lambda one, two, log: cvstats.rope(one, two, margin=0.1),
+        lambda one, two, log: cvstats.power(one, two, effect=0.1),
+        lambda one, two, log: cvstats.compare(log, reference="ridge"),
+        lambda one, two, log: cvstats.compare(log, by="source"),
+        lambda one, two, log: cvstats.interval(log, by="source"),
+        lambda one, two, log: cvstats.summary(log, by="source"),
+        lambda one, two, log: cvstats.Moments.of_log(log).wald(),
+    ],
+)
+def test_two_logs_and_groups(call):
+    one, two = LOG[["ridge"]], LOG[["forest"]]
+    same(
+        answer(lambda: call(POLARS.drop("forest"), POLARS.drop("ridge"), POLARS)),
+        answer(lambda: call(one, two, LOG)),
+    )
+
+
+PREDICTIONS = TABLE.rename(columns={"ridge": "y_true", "forest": "y_pred"})
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "rmse", ["rmse", "absolute_error"]])
+def test_predictions(loss):
+    frame = pl.DataFrame(PREDICTIONS.to_dict("list"))
+    same(cvstats.losses(frame, loss=loss), cvstats.losses(PREDICTIONS, loss=loss))
+    same(cvstats.read_log(frame, loss=loss), cvstats.read_log(PREDICTIONS, loss=loss))
+    models, others = {"a": frame, "b": frame}, {"a": PREDICTIONS, "b": PREDICTIONS}
+    same(cvstats.read_log(models, loss=loss), cvstats.read_log(others, loss=loss))
+
+
+def test_tidy_tables():
+    tidy = TABLE.melt(LEVELS, var_name="model", value_name="loss")
+    frame = pl.DataFrame(tidy.to_dict("list"))
+    same(cvstats.as_log(frame), cvstats.as_log(tidy))
+    same(cvstats.read_log(frame), cvstats.read_log(tidy))
+    with pytest.raises(LogError, match=r"model"):
+        cvstats.wald(frame)
+
+
+def test_estimators_on_polars_data():
+    X, y = POLARS.select("ridge"), POLARS["forest"]
+    log = cvstats.evaluate(Ridge(), X, y, cv=5, groups=POLARS["source"], progress=False)
+    other = cvstats.evaluate(
+        Ridge(), TABLE[["ridge"]], TABLE["forest"], cv=5, groups=TABLE["source"], progress=False
+    )
+    pd.testing.assert_series_equal(log, other, check_index_type=False)
+
+
+def test_types_that_pandas_does_not_compute_with():
+    relation = duckdb.sql(
+        "select 1::decimal(10, 3) as price, date '2024-05-01' as day, null::int as n, 'a' as word"
+    )
+    found = from_arrow(relation)
+    assert found["price"].dtype == np.float64
+    assert found["day"].dtype.kind == "M"
+    assert found["n"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: cvstats.wald(POLARS["ridge"]), "Series is not a loss log.*polars, Arrow or Duck"),
+        (lambda: cvstats.read_log(POLARS.lazy()), r"Bring it into memory: read_log\(frame.coll"),
+        (lambda: cvstats.wald(POLARS.head(0)), "the log is empty"),
+        (lambda: cvstats.wald(POLARS.with_columns(pl.lit("x").alias("note"))), "note"),
+    ],
+)
+def test_refusals(call, words):
+    with pytest.raises(LogError, match=words):
+        call()
