@@ -127,7 +127,8 @@ class MethodTable(SentenceTable):
 
 def quote_study(name: str, log: Log, *, binary: bool | None, wilson: bool = False) -> str:
     """Quote what was measured for logs like this one; benchmarks and crossed logs were not."""
-    if log.fixed_sources or (name == "clustered" and log.crossed):
+    made = "quantiles" in log.noted  # a log made of another, which was not studied
+    if log.fixed_sources or made or (name == "clustered" and log.crossed):
         return ""
     return describe_measured(name, log.design, binary=binary, wilson=wilson)
 
@@ -335,5 +336,5 @@ def run_if_recommended(name: str, alpha: float, log: Log) -> Result:
 
 def run_with_wilson(name: str, alpha: float, log: Log) -> Result:
     """Run a method, and use Wilson's limits for 0/1 losses in place of normal ones."""
-    options = recommend_options(log) if name == "clustered" else {}
+    options = recommend_options(log) if name in ("clustered", "holdout") else {}
     return take_wilson(find_method(name).run(log, alpha=alpha, **options), log)

@@ -57,6 +57,11 @@ COMPARISONS = {
     "rope": "cvstats.comparisons.equivalence",
     "winner": "cvstats.comparisons.winner",
 }
+LOGS = {
+    "passes": "cvstats.loss_functions.passes",
+}
+"""The module of each function that makes a log from a log."""
+
 VIEWS = {
     "diagnose": "cvstats.diagnostics",
     "interval": "cvstats.recommend",
@@ -65,7 +70,7 @@ VIEWS = {
     "report": "cvstats.reporting",
     "summary": "cvstats.reporting",
 }
-FUNCTIONS = {**INTERVALS, **STATISTICS, **COMPARISONS, **VIEWS}
+FUNCTIONS = {**INTERVALS, **STATISTICS, **COMPARISONS, **LOGS, **VIEWS}
 """The module of each function that takes a log; each is also a method of the accessor."""
 
 TOOLS = {

@@ -27,7 +27,7 @@ from cvstats.core.folds import repetition_level
 from cvstats.core.results import Result
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError
-from cvstats.intervals._recommend import recommend_options
+from cvstats.intervals._recommend import takes_two_ways
 from cvstats.log.log import Log
 from cvstats.options import whole_number
 
@@ -171,7 +171,7 @@ def choose_method(log: Log, method: str | None) -> str:
             f"test set. Take one of them: {log.design.take('fold')}."
         )
     chosen = default_method(log) if method is None else method
-    if method is None and recommend_options(log):
+    if method is None and takes_two_ways(log):
         raise LogError(
             "anytime=True counts points or groups of one test set, and in this log the same points "
             "occur under several sources, which makes two kinds. Expected a log of one of them, "

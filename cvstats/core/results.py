@@ -213,7 +213,7 @@ def rescale_limits(result: Result, scale: str) -> Result:
     e = np.where(inside, estimate, 0.5)
     down, up = half_widths(
         str(result.attrs["alternative"]), float(result.attrs["alpha"]),
-        float(result.columns["df"].flat[0]) if "df" in result.columns else None,
+        result.columns.get("df"),
     )  # fmt: skip
     forth, back, slope = {
         "logit": (special.logit, special.expit, e * (1 - e)),

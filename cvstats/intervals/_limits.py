@@ -22,10 +22,11 @@ from scipy import special
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
 from cvstats.core.kernels import compiled
-from cvstats.core.results import Result, half_widths, quantile
+from cvstats.core.results import Result, half_widths, quantile, rescale_limits
 from cvstats.core.threads import block_bounds, ordered_map
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, is_number
+from cvstats.log.groups import DifferentGroups
 from cvstats.log.log import TYPE, WHOLE, Log
 from cvstats.log.metrics import read_reach
 
@@ -485,6 +486,8 @@ def take_wilson(result: Result, log: Log) -> Result:
     Other losses that do not vary, of which nothing is known, have no limits. Test sets that were
     evaluated several times are left: their points have means, not losses.
     """
+    if (scale := log.noted.get("scale")) is not None and not log.of_differences:
+        return take_scale(result, log, str(scale))
     averaged = result.method == "holdout" and log.design.number("repetition") > 1
     if result.method not in OF_NORMAL_LIMITS or averaged or log.of_differences:
         return result
@@ -497,6 +500,21 @@ def take_wilson(result: Result, log: Log) -> Result:
     words = "wilson" if at.all() and not log.some_cells else SOME_WILSON
     limits = replace_limits(result, at, "wilson")
     return replace(limits, attrs={**limits.attrs, "interval": words})
+
+
+def take_scale(result: Result, log: Log, scale: str) -> Result:
+    """Put limits of the scale that a log names in the place of symmetric ones.
+
+    None where nothing varies. Flags columns in which few points, but some, are not at one end.
+    """
+    if log.design.by is not None:
+        raise DifferentGroups("points at the ends of a scale are counted in one group at a time.")
+    result = rescale_limits(leave_open(result, result.columns["se"] == 0), scale)
+    caution = result.caution.copy()
+    for j, values in enumerate(log.columns()):
+        inside = 0 if values is None else min(np.count_nonzero(values != end) for end in (0, 1))
+        caution[j] |= np.int64(Caution.FEW_ERRORS) if 0 < inside < FEW else 0
+    return replace(result, caution=caution)
 
 
 LEAST_OF_A_CLASS = 2

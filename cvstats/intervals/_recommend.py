@@ -100,7 +100,8 @@ def takes_two_ways(log: Log) -> bool:
 def recommend_options(log: Log) -> dict[str, Any]:
     """Choose the options of the method that `recommend_method` names."""
     if not takes_two_ways(log):
-        return {}
+        of_t = log.noted.get("quantiles") == "t" and recommend_method(log)[0] == "holdout"
+        return {"interval": "t"} if of_t else {}
     if not keeps_points(log.planned):
         raise LogError(
             "the same points occur under several sources, so that both are samples, and cells do "
@@ -217,7 +218,8 @@ def suggest_study(log: Log) -> str:
     divide; and of language models, which were not trained for it.
     """
     n = log.design.splits().points
-    if n is None or log.design.has("source") or log.noted.get("format") in ONLY_TESTED:
+    made = "quantiles" in log.noted  # a log made of another
+    if n is None or made or log.design.has("source") or log.noted.get("format") in ONLY_TESTED:
         return ""
     if n <= SMALL:
         what = (

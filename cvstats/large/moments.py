@@ -46,7 +46,7 @@ from cvstats.log.read import is_dask_frame, read, read_container
 from cvstats.log.sketches import PointSketch, Prints, as_index, hash_evaluations
 from cvstats.log.xarray import ArrayLabels, units_of
 from cvstats.options import Missing
-from cvstats.registry import add_methods
+from cvstats.registry import LOGS, add_methods
 
 MOST_GAPS = 1 << 26
 """Numbers that the differences of all pairs may take, at the most."""
@@ -559,7 +559,7 @@ class Moments:
         return SAMPLED.format(number, len(self.sketch.hashes))
 
 
-add_methods(Moments, without=("diagnose", "report"))
+add_methods(Moments, without=("diagnose", "report", *LOGS))
 
 
 @read_container.register

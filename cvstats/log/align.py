@@ -61,7 +61,7 @@ def same_kind(one: object, two: object) -> None:
 SAME = ("holds", "metric", "metrics", "loss", "units")
 """Facts in which two logs have to agree, where both state them."""
 
-NOT_OF_DIFFERENCES = ("range", "no_information", TARGET)
+NOT_OF_DIFFERENCES = ("range", "no_information", "scale", TARGET)
 """Facts about losses that their differences do not share."""
 
 

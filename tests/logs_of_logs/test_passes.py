@@ -1,0 +1,214 @@
+"""pass@k, pass^k and majority of k: a log of attempts becomes a log of problems."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import special, stats
+
+import cvstats
+from cvstats.loss_functions.passes import share_all, share_any, share_majority
+
+STORED = Path(__file__).parents[1] / "reference" / "frontier.json"
+CASES = {case["id"]: case for case in json.loads(STORED.read_text(encoding="utf-8"))}
+DATA = CASES["attempts_data"]["inputs"]
+
+
+def attempts() -> pd.DataFrame:
+    """The first attempts are the correct ones, of each problem and model."""
+    rows = [
+        (problem, attempt, float(attempt >= c), float(attempt >= other))
+        for problem, (n, c, other) in enumerate(
+            zip(DATA["n"], DATA["c"], DATA["c_other"], strict=True)
+        )
+        for attempt in range(n)
+    ]
+    columns = ["point", "repetition", "a", "b"]
+    return pd.DataFrame(rows, columns=columns).set_index(columns[:2])
+
+
+LOG = attempts()
+
+
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_values_and_standard_errors_are_those_of_all_subsets(k):
+    expected = CASES[f"pass_{k}"]["outputs"]
+    for every, name in ((False, "at"), (True, "hat")):
+        found = cvstats.as_scores(LOG.cvci.passes(k=k, all=every).cvci.holdout()).loc["a"]
+        assert found["estimate"] == pytest.approx(expected[name], abs=1e-12)
+        assert found["se"] == pytest.approx(expected[f"{name}_se"], rel=1e-12)
+
+
+def test_paired_difference_is_the_t_test_over_problems():
+    expected = CASES["pass_difference"]["outputs"]
+    found = LOG.cvci.passes(k=2).cvci.compare(reference="b").iloc[0]
+    assert found["statistic"] == pytest.approx(-expected["t"], rel=1e-12)
+    assert found["p_value"] == pytest.approx(expected["p"], rel=1e-9)
+    assert found["lower"] == pytest.approx(-expected["upper"], rel=1e-9)
+    assert found["upper"] == pytest.approx(-expected["lower"], rel=1e-9)
+
+
+def test_shares_are_those_of_all_subsets_of_attempts():
+    n, k = 7, 3
+    for right in range(n + 1):
+        draws = np.array(list(combinations(np.arange(n) < right, k))).sum(axis=1)
+        for share, counted in (
+            (share_any, draws > 0), (share_all, draws == k), (share_majority, draws > k / 2),
+        ):  # fmt: skip
+            found = share(np.array([n]), np.array([right]), k)
+            assert found.item() == pytest.approx(counted.mean(), abs=1e-15)
+
+
+def test_interval_takes_student_limits_on_the_logit_scale():
+    log = LOG.cvci.passes(k=2)
+    found = log.cvci.interval().loc["a"]
+    e, se = found["estimate"], found["se"]
+    reach = stats.t.ppf(0.975, len(log) - 1) * se / (e * (1 - e))
+    expected = special.expit(special.logit(e) + reach * np.array([-1, 1]))
+    np.testing.assert_allclose(found[["lower", "upper"]].astype(float), expected, rtol=1e-12)
+    assert found["caution"] == ""
+    few = LOG.cvci.passes(k=4, all=True).iloc[:12].cvci.interval()
+    assert "few errors" in few["caution"]["a"]
+
+
+def test_problems_that_are_all_solved_have_no_interval():
+    solved = (LOG * 0).cvci.passes(k=2).cvci.interval()
+    assert solved["estimate"].eq(0).all()
+    assert solved[["lower", "upper"]].isna().all(axis=None)
+    assert solved["caution"].str.contains("zero variance").all()
+
+
+def test_several_numbers_are_metrics_with_a_name_of_their_own():
+    log = LOG.cvci.passes(k=[1, 4])
+    assert list(log.index.names) == ["metric", "point"]
+    table = cvstats.as_scores(log.cvci.interval(by="metric"))
+    for k in (1, 4):
+        alone = cvstats.as_scores(LOG.cvci.passes(k=k).cvci.interval())
+        np.testing.assert_array_equal(
+            table.loc[f"pass@{k}", "lower"].to_numpy(), alone["lower"].to_numpy()
+        )
+    assert "pass@4" in str(log.cvci.summary())
+    assert list(LOG.cvci.passes(k=3, majority=True).attrs["metric"]) == list("maj@3")
+    assert LOG.cvci.passes(k=3, all=True).attrs["metric"] == "pass^3"
+
+
+def test_arrays_give_the_same_log_and_carry_dimensions():
+    frame = LOG.cvci.passes(k=2)
+    array = LOG.to_xarray().to_dataarray("model")
+    for log in (array, LOG.to_xarray()):
+        found = log.cvci.passes(k=2).cvci.interval()
+        np.testing.assert_allclose(found["lower"], frame.cvci.interval()["lower"], rtol=1e-14)
+    grid = array.expand_dims(temperature=[0.0, 1.0]).copy()
+    grid[1] = grid[1].where(grid[1].isnull(), 1 - grid[1])
+    found = grid.cvci.passes(k=2).cvci.interval()
+    assert found["estimate"].dims == ("temperature", "model")
+    np.testing.assert_allclose(found["estimate"][0], frame.mean(), rtol=1e-14)
+    stacked = array.stack(evaluation=("point", "repetition")).dropna("evaluation")
+    np.testing.assert_allclose(stacked.cvci.passes(k=2).T, frame, rtol=1e-14)
+
+
+def suites() -> pd.DataFrame:
+    """Two suites of repositories, whose problems share how hard they are."""
+    random = np.random.default_rng(5)
+    hard = np.repeat(random.normal(0, 1, 24), 5)
+    rows = []
+    for problem, level in enumerate(hard):
+        for attempt in range(6):
+            wrong = random.random(3) < special.expit(level + np.array([0.0, 0.3, 1.0]))
+            rows.append((f"repo{problem // 5}", problem, attempt, *wrong.astype(float)))
+    columns = ["source", "point", "repetition", "large", "medium", "small"]
+    frame = pd.DataFrame(rows, columns=columns)
+    frame["suite"] = np.where(frame["point"] < 60, "easy", "hard")
+    return frame.set_index(["suite", *columns[:3]])
+
+
+def test_clusters_groups_and_every_consumer_work_on_a_log_of_problems():
+    log = suites().cvci.passes(k=3)
+    found = log.cvci.interval()
+    assert found.attrs["method"] == "clustered"
+    means = log.groupby(level="source").mean()
+    assert found["se"]["large"] > log["large"].std() / np.sqrt(len(log))
+    assert found["estimate"]["large"] == pytest.approx(means["large"].mean(), rel=1e-12)
+    assert list(log.cvci.interval(by="suite").index.names) == ["suite", "model"]
+    assert log.cvci.best_set()["in_set"].any()
+    assert log.cvci.equivalence(reference="large", margin=0.2)["p_value"].notna().all()
+    assert "pass@3" in str(log.cvci.summary())
+    assert len(log.cvci.compare(by="suite")) == 6
+
+
+def test_the_report_and_the_command_take_a_log_of_problems(tmp_path):
+    from cvstats.cli import main
+
+    log = suites().cvci.passes(k=3)
+    log.cvci.report(tmp_path / "report.html")
+    assert "pass@3" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    cvstats.save_log(log, tmp_path / "log.parquet")
+    again = cvstats.read_log(tmp_path / "log.parquet")
+    assert again.attrs["scale"] == "logit"
+    assert main(["interval", str(tmp_path / "log.parquet")]) == 0
+
+
+def in_folds(log: pd.DataFrame) -> pd.DataFrame:
+    """Test each half of the problems with a model of its own."""
+    half = log.index.get_level_values("point") % 2
+    return log.set_index(pd.Index(half, name="fold"), append=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "words"),
+    [
+        (lambda log: log, {"k": 6}, "k=6 needs 6 attempts at each problem, and point=0"),
+        (lambda log: log / 2, {"k": 2}, "a loss is 0.5. Expected losses of 0 and 1"),
+        (lambda log: log, {"k": 1.5}, "k=1.5"),
+        (lambda log: log, {"k": [2, 2]}, "different ones"),
+        (lambda log: log, {"k": 2, "all": True, "majority": True}, "two questions"),
+        (lambda log: log.xs(0, level="repetition"), {"k": 1}, "needs attempts as level"),
+        (in_folds, {"k": 1}, "Take one fold"),
+        (lambda log: log.to_xarray().chunk(), {"k": 1}, "log.compute"),
+        (lambda log: log.cvci.passes(k=[1]).assign(a=0.0), {"k": 1}, "needs attempts as level"),
+    ],
+)
+def test_refusals(change, options, words):
+    with pytest.raises(cvstats.LogError, match=words.replace("(", r"\(").replace(".", r"\.")):
+        change(LOG).cvci.passes(**options)
+
+
+def simulate_coverage(
+    problems: int, k: int, attempts: int, *, every: bool, runs: int, seed: int
+) -> float:
+    """Share of logs whose interval contains the true value; hard problems of a code benchmark."""
+    random = np.random.default_rng(seed)
+    ability = random.beta(0.3, 2.4, size=(runs, problems))
+    right = random.binomial(attempts, ability)
+    wrong = np.arange(attempts)[:, None, None] >= right
+    index = pd.MultiIndex.from_product(
+        [range(attempts), range(problems)], names=["repetition", "point"]
+    )
+    log = pd.DataFrame(
+        wrong.transpose(0, 2, 1).reshape(-1, runs).astype(float), index, columns=range(runs)
+    )
+    found = log.cvci.passes(k=k, all=every).cvci.interval()
+    a, b = 0.3, 2.4
+    moment = special.beta(a + (k if every else 0), b + (0 if every else k)) / special.beta(a, b)
+    truth = 1 - moment if every else moment
+    return float(((found["lower"] <= truth) & (truth <= found["upper"])).mean())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("problems", "k", "attempts", "every", "least", "most"),
+    [
+        (30, 5, 5, False, 0.935, 0.985),
+        (164, 5, 10, False, 0.93, 0.97),
+        (30, 3, 5, True, 0.70, 0.90),
+        (164, 3, 10, True, 0.91, 0.96),
+    ],
+)
+def test_coverage(problems, k, attempts, every, least, most):
+    found = simulate_coverage(problems, k, attempts, every=every, runs=1000, seed=11)
+    assert least <= found <= most
