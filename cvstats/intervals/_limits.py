@@ -87,6 +87,31 @@ def korn_graubard(
     return ends[0] + size * lower, ends[0] + size * upper
 
 
+def fieller(
+    above: FloatArray,
+    below: FloatArray,
+    variances: tuple[FloatArray, FloatArray],
+    covariance: FloatArray,
+    critical: float | FloatArray,
+) -> Limits:
+    """Limits of a ratio of two means by Fieller (1954, doi:10.1111/j.2517-6161.1954.tb00159.x).
+
+    They are the ratios R at which ``above - R below`` is as many of its standard errors from 0
+    as the critical value: the roots of ``(B^2 - c^2 v_B) R^2 - 2 (A B - c^2 v_AB) R + A^2 - c^2
+    v_A``. NaN where the mean below is not significantly different from 0: no interval exists.
+    """
+    square = np.asarray(critical, dtype=np.float64) ** 2
+    a = below**2 - square * variances[1]
+    b = above * below - square * covariance
+    c = above**2 - square * variances[0]
+    with np.errstate(invalid="ignore"):
+        root = np.sqrt(np.where(a > 0, np.maximum(b * b - a * c, 0.0), np.nan))
+    far = b + np.where(b < 0, -root, root)  # no digits are lost on either side
+    with np.errstate(divide="ignore", invalid="ignore"):
+        one, two = far / a, np.where(far == 0, 0.0, c / far)
+    return np.fmin(one, two) + 0 * root, np.fmax(one, two) + 0 * root
+
+
 END = 1e-9
 """So near the end of its range a metric is at the end."""
 

@@ -95,7 +95,12 @@ class MetricRequest:
             raise LogError("class_shares= is for two classes. Leave it out, or leave out classes=.")
         if self["shares"] is not None and self["strata"] is None:
             raise LogError("shares= are those of strata. Expected strata= with it.")
-        beta, cut = self["beta"], self["threshold"]
+        beta, cut, rate = self["beta"], self["threshold"], self["max_fpr"]
+        if "max_fpr" in self.metric.takes and not (is_number(rate) and 0 < rate <= 1):
+            raise LogError(
+                f"partial_auc needs the largest false positive rate, and got max_fpr={rate!r}. "
+                f"Expected a number above 0, and 1 at the most, such as max_fpr=0.1."
+            )
         if beta is not None and not (is_number(beta) and beta > 0):
             raise LogError(f"beta={beta!r} is not a weight. Expected a number above 0.")
         check_clip(self["clip"])
@@ -334,6 +339,7 @@ def metric_options(request: MetricRequest, classes: Labelling) -> MetricOptions:
         multi_class=request["multi_class"] or "ovr",
         beta=1.0 if request["beta"] is None else float(request["beta"]), weights=request["weights"],
         zero_division=request["zero_division"], clip=request["clip"],
+        max_fpr=request["max_fpr"],
     )  # fmt: skip
 
 

@@ -48,6 +48,7 @@ class LossKeywords(TypedDict, total=False):
     quantile: float | None
     threshold: float | None
     clip: float | None
+    max_fpr: float | None
     strata: Hashable
     shares: Mapping[Hashable, float] | None
     labels: Sequence[Hashable] | None
@@ -103,7 +104,8 @@ def losses(
         function of two arrays that returns one loss for each point. Or a metric, which is not a
         mean of such losses: of labels ``accuracy``, ``precision``, ``recall``, ``specificity``,
         ``npv``, ``f1``, ``fbeta``, ``jaccard``, ``balanced_accuracy``, ``g_mean``, ``matthews``,
-        ``kappa``; of scores ``auc``, ``gini``, ``average_precision``; of probabilities
+        ``kappa``; of scores ``auc``, ``gini``, ``average_precision``,
+        ``partial_auc``; of probabilities
         ``calibration_slope``, ``calibration_intercept``, ``observed_expected``, which have a target
         (1, 0 and 1) and no better direction; of numbers ``rmse``, ``r2``,
         ``wmape``, ``pearson``, ``concordance_correlation``, ``spearman``, ``kendall`` (tau-b),
@@ -172,6 +174,9 @@ def losses(
         The value of precision, F1 and the like where they are 0/0, which is otherwise an error.
     ddof : {0, 1}, optional
         For ``auc``, whether the degrees of freedom of each class are counted (the default).
+    max_fpr : float, optional
+        For ``partial_auc``, the largest false positive rate: the area under the ROC curve up to
+        there, at most ``max_fpr`` itself.
     class_shares : {"cell", "log"}, optional
         For ``auc``, whether the influence uses the shares of the classes in the cell (the
         default), or those in the whole log, as the R package cvAUC does.
@@ -300,7 +305,7 @@ OF_CLASSES = ("log_loss", "brier", "auc", "gini")
 CALIBRATION_ERRORS = ("ece", "mce", "expected_calibration_error", "calibration_error")
 """Metrics of binned calibration, by name."""
 OF_SCORES = (
-    "auc", "gini", "average_precision", "calibration_slope", "calibration_intercept",
+    "auc", "gini", "average_precision", "partial_auc", "calibration_slope", "calibration_intercept",
     "observed_expected",
 )  # fmt: skip
 """What takes a score for one of two classes."""

@@ -53,6 +53,8 @@ class MetricOptions:
         The shares of the classes of the whole log; None for those of the cell.
     clip : float, optional
         Probabilities nearer to 0 and 1 are replaced by this, and by one minus it.
+    max_fpr : float, optional
+        The false positive rate up to which the area under the ROC curve is taken.
     """
 
     labels: int = 2
@@ -64,6 +66,7 @@ class MetricOptions:
     zero_division: float | None = None
     class_shares: FloatArray | None = None
     clip: float | None = None
+    max_fpr: float | None = None
 
 
 OPTIONS_OF: dict[str, tuple[str, ...]] = {

@@ -86,6 +86,42 @@ def one_against_one(truth: NDArray[Any], score: FloatArray, weight: FloatArray) 
     return float(np.mean(values)), phi / len(values)
 
 
+def partial_auc(
+    truth: NDArray[Any], score: FloatArray, weight: FloatArray | None, options: MetricOptions
+) -> Influence:
+    """Area under the ROC curve up to a false positive rate (Dodd and Pepe 2003).
+
+    Its largest value is that rate. The cut is a quantile of the negatives, and moves with them;
+    what that does to the area is the height of the curve there, which needs no density.
+    """
+    weight = fill_weights(weight, truth)
+    positive, limit = truth == options.positive, float(options.max_fpr or 1.0)
+    levels, at = np.unique(-score, return_inverse=True)
+    w1, w0 = weight * positive, weight * ~positive
+    if not (w1.sum() > 0 and w0.sum() > 0):
+        raise UndefinedMetricError("there is only one class in the truth")
+    rates = [
+        np.concatenate([[0.0], np.cumsum(np.bincount(at, w, len(levels)))]) / w.sum()
+        for w in (w0, w1)
+    ]
+    (x0, x1), (y0, y1) = ((rate[:-1], rate[1:]) for rate in rates)
+    wide = x1 - x0
+    inside = np.clip(limit - x0, 0.0, wide)  # the part of each segment before the cut
+    part = np.divide(inside, wide, out=1.0 * (x1 <= limit), where=wide > 0)
+    value = float((inside * (y0 + part * (y1 - y0) / 2)).sum())
+    last = int(np.searchsorted(x1, limit * (1 - ROUNDING)))  # the segment that reaches the cut
+    end = float(y0[last] + part[last] * (y1 - y0)[last])
+    whole = x1 <= limit
+    to_the_right = np.where(whole, limit - (x0 + x1) / 2, 0.0)
+    height = np.where(whole, (y0 + y1) / 2 - end, -(y1 - y0) * part**2 / 2)
+    cut = ~whole & (x0 < limit)
+    to_the_right[cut] = inside[cut] ** 2 / (2 * wide[cut])
+    height[x0 >= limit] = 0.0
+    phi = np.where(positive, to_the_right[at], height[at] + limit * end) - value
+    phi *= weight.sum() / np.where(positive, w1.sum(), w0.sum())
+    return value, phi
+
+
 def gini(
     truth: NDArray[Any], score: FloatArray, weight: FloatArray | None, options: MetricOptions
 ) -> Influence:
@@ -260,6 +296,9 @@ METRICS = [
     Metric(
         "gini", "Gini coefficient", "scores", gini, SIGNED, "average",
         takes=AREA, scales_classes=True,
+    ),
+    Metric(
+        "partial_auc", "partial AUC", "scores", partial_auc, folds="average", takes=("max_fpr",),
     ),
     Metric(
         "average_precision", "average precision", "scores", average_precision, folds="average",

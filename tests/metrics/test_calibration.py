@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
+from frontier import BINARY, CASES, binary_frame
 
 import cvstats
 from cvstats import LogError
 from cvstats.metrics import METRICS, MetricOptions
 
-STORED = Path(__file__).parents[1] / "reference" / "frontier.json"
-CASES = {case["id"]: case for case in json.loads(STORED.read_text(encoding="utf-8"))}
-DATA = {name: np.array(values) for name, values in CASES["binary_data"]["inputs"].items()}
 TARGETS = {"calibration_slope": 1.0, "calibration_intercept": 0.0, "observed_expected": 1.0}
-
-
-def make_frame(sources: bool = False) -> pd.DataFrame:
-    frame = pd.DataFrame({"point": range(80), "y_true": DATA["y"], "p": DATA["p"], "q": DATA["q"]})
-    return frame.assign(source=DATA["site"], fold=0) if sources else frame
 
 
 def make_many(n: int = 4000, slope: float = 2.0) -> pd.DataFrame:
@@ -51,14 +41,14 @@ def test_values_and_variances_of_other_programs(loss, case, model):
     stored = CASES[case]["outputs"]
     value = stored.get("slope", stored.get("value"))
     variance = stored["se"] ** 2 if "se" in stored else np.ravel(stored["var"])[-1]
-    row = cvstats.holdout(cvstats.losses(make_frame(), prediction=[model], loss=loss)).iloc[0]
+    row = cvstats.holdout(cvstats.losses(binary_frame(), prediction=[model], loss=loss)).iloc[0]
     assert row["estimate"] == pytest.approx(value, rel=1e-9)
     assert row["se"] ** 2 * 79 / 80 == pytest.approx(variance, rel=1e-9)
 
 
 def test_variance_by_site_is_that_of_sandwich():
-    log = cvstats.losses(make_frame(sources=True), prediction="p", loss="calibration_slope")
-    groups = len(np.unique(DATA["site"]))
+    log = cvstats.losses(binary_frame(sources=True), prediction="p", loss="calibration_slope")
+    groups = len(np.unique(BINARY["site"]))
     se = cvstats.clustered(log, correction="CR1")["se"].item()
     variance = CASES["calibration_slope"]["outputs"]["var_site"][1]
     assert se**2 * (groups - 1) / groups == pytest.approx(variance, rel=1e-9)
@@ -124,7 +114,7 @@ def test_groups_weights_arrays_and_streams_agree():
 
 
 def test_no_winner_by_a_metric_with_a_target():
-    log = cvstats.losses(make_frame(), prediction=["p", "q"], loss="calibration_slope")
+    log = cvstats.losses(binary_frame(), prediction=["p", "q"], loss="calibration_slope")
     for call in (cvstats.best_set, cvstats.winner, lambda log: cvstats.rope(log, margin=0.1)):
         with pytest.raises(LogError, match="neither a larger nor a smaller calibration_slope is"):
             call(log)
@@ -147,7 +137,7 @@ def test_the_summary_compares_with_the_target():
 def test_reports_and_plots_name_no_winner(tmp_path):
     from matplotlib.figure import Figure
 
-    log = cvstats.losses(make_frame(), prediction=["p", "q"], loss="calibration_slope")
+    log = cvstats.losses(binary_frame(), prediction=["p", "q"], loss="calibration_slope")
     log.cvci.report(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "closer to 1 is better" in page
@@ -169,13 +159,13 @@ def test_reports_and_plots_name_no_winner(tmp_path):
     ],
 )
 def test_refusals(change, options, words):
-    frame = make_frame().assign(**change)
+    frame = binary_frame().assign(**change)
     with pytest.raises(LogError, match=words):
         cvstats.losses(frame, prediction="p", loss="calibration_slope", **options)
 
 
 def test_separated_classes_have_no_slope():
-    frame = make_frame()
+    frame = binary_frame()
     frame["p"] = 0.2 + 0.5 * frame["y_true"]
     with pytest.raises(LogError, match="the predictions separate the classes"):
         cvstats.losses(frame, prediction="p", loss="calibration_slope")
@@ -183,7 +173,7 @@ def test_separated_classes_have_no_slope():
 
 
 def test_clipped_probabilities_have_a_slope():
-    frame = make_frame()
+    frame = binary_frame()
     frame.loc[3, "p"] = 1.0
     log = cvstats.losses(frame, prediction="p", loss=["calibration_slope", "log_loss"], clip=1e-6)
     assert np.isfinite(log).all()

@@ -206,8 +206,8 @@ def test_class_shares_of_the_log_are_those_of_cvauc() -> None:
     assert np.sqrt(np.mean(squares) / len(truth)) == pytest.approx(stored["cvAUC_se"], abs=1e-14)
 
 
-TARGETED = {name for name, metric in METRICS.items() if metric.target is not None}
-"""Those of `test_calibration.py`."""
+TARGETED = {name for name, metric in METRICS.items() if metric.target is not None} | {"partial_auc"}
+"""Those of `test_calibration.py` and `test_partial_auc.py`."""
 
 
 def test_every_metric_is_held_against_something() -> None:

@@ -1,0 +1,103 @@
+"""The partial AUC: pROC's values, exact influences, and what it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from frontier import BINARY, CASES, binary_frame
+from sklearn.metrics import roc_auc_score
+
+import cvstats
+from cvstats import LogError
+from cvstats.intervals._limits import fieller
+from cvstats.metrics import METRICS, MetricOptions
+
+ASK = METRICS["partial_auc"].influence
+
+
+@pytest.mark.parametrize(("model", "limit"), [("p", 0.2), ("p", 0.5), ("q", 0.2)])
+def test_areas_are_those_of_proc_and_scikit_learn(model, limit):
+    stored = CASES["partial_auc"]["outputs"]
+    log = cvstats.losses(binary_frame(), prediction=[model], loss="partial_auc", max_fpr=limit)
+    area = cvstats.as_scores(cvstats.holdout(log))["estimate"].item()
+    assert area == pytest.approx(stored[f"{model}{limit * 100:.0f}"], rel=1e-9)
+    least = limit**2 / 2
+    standardized = (1 + (area - least) / (limit - least)) / 2
+    sklearn = roc_auc_score(BINARY["y"], BINARY[model], max_fpr=limit)
+    assert standardized == pytest.approx(sklearn, rel=1e-9)
+
+
+def test_standard_errors_are_those_of_finite_differences():
+    log = cvstats.losses(binary_frame(), prediction=["p", "q"], loss="partial_auc", max_fpr=0.3)
+    stored = CASES["partial_auc_se"]["outputs"]
+    factor = np.sqrt(79 / 80)
+    table = cvstats.holdout(log)["se"] * factor
+    np.testing.assert_allclose(table, [stored["p"], stored["q"]], rtol=1e-9)
+    difference = cvstats.compare(log, method="holdout")["se"].item() * factor
+    assert difference == pytest.approx(stored["difference"], rel=1e-9)
+
+
+@pytest.mark.parametrize("limit", [0.1, 0.33, 0.5, 1.0])
+@pytest.mark.parametrize("ties", [False, True])
+def test_influences_are_the_derivatives_in_the_weights(limit, ties):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 50)
+    score = rng.normal(size=50) + truth
+    score = np.round(score) if ties else score
+    weight, asked = rng.gamma(2.0, size=50), MetricOptions(max_fpr=limit)
+    value, phi = ASK(truth, score, weight, asked)
+    assert weight @ phi == pytest.approx(0, abs=1e-12)
+    for i in range(50):
+        ends = []
+        for step in (1e-6, -1e-6):
+            moved = weight.copy()
+            moved[i] += step
+            ends.append(ASK(truth, score, moved, asked)[0])
+        assert phi[i] == pytest.approx((ends[0] - ends[1]) / 2e-6 * weight.sum(), abs=1e-7)
+    if limit == 1:
+        whole, of_auc = METRICS["auc"].influence(truth, score, weight, asked)
+        assert value == pytest.approx(whole, abs=1e-14)
+        np.testing.assert_allclose(phi, of_auc, atol=1e-13)
+
+
+def test_folds_groups_and_comparison():
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 2, 400)
+    frame = pd.DataFrame(
+        {
+            "point": range(400), "fold": np.arange(400) % 4, "half": np.arange(400) // 4 % 2,
+            "y_true": truth, "a": truth + rng.normal(size=400), "b": rng.normal(size=400),
+        }
+    )  # fmt: skip
+    ask = {"prediction": ["a", "b"], "loss": "partial_auc", "max_fpr": 0.2}
+    log = cvstats.losses(frame, **ask)
+    assert log.attrs["folds"] == "average"
+    each = [1 - cvstats.losses(part, **ask)["a"].mean() for _, part in frame.groupby("fold")]
+    assert 1 - log["a"].mean() == pytest.approx(np.mean(each))
+    assert cvstats.compare(log)["upper"].item() < 0
+    by_half = cvstats.wald(cvstats.losses(frame, by="half", **ask), by="half")
+    assert len(by_half) == 4
+
+
+@pytest.mark.parametrize("limit", [None, 0, 1.2, "a", True])
+def test_the_rate_is_asked_for(limit):
+    with pytest.raises(LogError, match="needs the largest false positive rate, and got max_fpr="):
+        cvstats.losses(binary_frame(), prediction="p", loss="partial_auc", max_fpr=limit)
+
+
+def test_other_metrics_have_no_such_rate():
+    with pytest.raises(LogError, match="AUC does not use max_fpr="):
+        cvstats.losses(binary_frame(), prediction="p", loss="auc", max_fpr=0.2)
+
+
+def test_limits_of_a_ratio_are_those_of_fieller():
+    a, b = (np.array(CASES["paired_data"]["inputs"][name]) for name in "ab")
+    covariance = np.cov(a, b) / len(a)
+    found = fieller(
+        a.mean(), b.mean(), tuple(np.diag(covariance)), covariance[0, 1], 2.0226909200367604
+    )
+    stored = CASES["ratio_fieller"]["outputs"]
+    np.testing.assert_allclose(found, [stored["lower"], stored["upper"]], rtol=1e-9)
+    none = fieller(np.array([1.0]), np.array([0.1]), (np.ones(1), np.ones(1)), np.zeros(1), 2.0)
+    assert np.isnan(none).all()
