@@ -94,7 +94,7 @@ def add_batches(count: int) -> Call:
 def scan_files(folder: Path, count: int) -> Call:
     """Read a folder of so many Parquet files."""
     place = folder / str(count)
-    place.mkdir()
+    place.mkdir(exist_ok=True)
     for number in range(count):
         table = in_groups(1_000, 10).rename("loss").reset_index()
         table["point"] += 1_000 * number
