@@ -9,16 +9,19 @@ import hypothesis.extra.numpy as hnp
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.special
 from hypothesis import given
 from hypothesis import strategies as st
 
 import cvstats
 from cvstats.errors import LogError
 from cvstats.loss_functions import LOSSES, TAKES
+from cvstats.loss_functions.forecasts import FORECASTS
 
 metrics = pytest.importorskip("sklearn.metrics")
 
 NAN = math.nan
+ONE_COLUMN = [loss for loss in LOSSES if loss not in FORECASTS]
 LATE = ["late", "on time"]
 
 
@@ -55,10 +58,14 @@ BY_HAND = {
     "log_loss": ([1, 0, 1], [0.5, 0.75, 1.0], {}, [math.log(2), math.log(4), 0.0]),
     "brier": ([1, 0, 1], [0.5, 0.75, 1.0], {}, [0.25, 0.5625, 0.0]),
     "hinge": ([1, -1, 1], [2.0, 0.5, -1.0], {}, [0.0, 1.5, 2.0]),
-}
+    "squared_log_error": (
+        [1.0, 2.0, 0.0], [3.0, 2.0, 1.0], {}, [math.log(2) ** 2, 0.0, math.log(2) ** 2],
+    ),
+    "huber": ([1.0, 2.0, -3.0], [2.5, 2.0, 1.0], {"delta": 2}, [1.125, 0.0, 6.0]),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", ONE_COLUMN)
 def test_by_hand(loss):
     truth, prediction, options, expected = BY_HAND[loss]
     got = lost(truth, prediction, loss, **options)
@@ -83,10 +90,12 @@ PEERS = {
     "brier": metrics.brier_score_loss,
     "hinge": metrics.hinge_loss,
     "pinball": lambda y, q: metrics.mean_pinball_loss(y, q, alpha=0.9),
+    "squared_log_error": metrics.mean_squared_log_error,
+    "huber": lambda y, p: scipy.special.huber(0.7, y - p).mean(),
 }
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", ONE_COLUMN)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_mean_is_that_of_scikit_learn(loss, seed):
     rng = np.random.default_rng(seed)
@@ -96,7 +105,9 @@ def test_mean_is_that_of_scikit_learn(loss, seed):
     elif loss in ("log_loss", "brier", "hinge"):
         truth = rng.integers(0, 2, 500)
         prediction = rng.normal(size=500) if loss == "hinge" else rng.uniform(0.01, 0.99, 500)
-    options = {"quantile": 0.9} if loss == "pinball" else {}
+    elif loss == "squared_log_error":
+        truth, prediction = rng.gamma(2, 2, (2, 500))
+    options = {"pinball": {"quantile": 0.9}, "huber": {"delta": 0.7}}.get(loss, {})
     got = lost(truth, prediction, loss, **options)
     assert got.mean() == pytest.approx(PEERS[loss](truth, prediction), rel=1e-12)
 
@@ -197,7 +208,7 @@ def test_classes_may_come_in_any_sequence(wrap):
 
 
 @pytest.mark.parametrize("gap", [None, NAN, pd.NA])
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", ONE_COLUMN)
 def test_a_missing_number_is_a_missing_loss(loss, gap):
     truth, prediction, options, expected = BY_HAND[loss]
     for holes in ([gap, *truth[1:]], prediction), (truth, [gap, *prediction[1:]]):

@@ -86,6 +86,7 @@ class Caution(IntFlag):
     HORIZON_NOT_USED = 1 << 58
     STRONG_DEPENDENCE = 1 << 59
     FEW_DATA_SETS = 1 << 60
+    CENSORED = 1 << 61
 
     @property
     def label(self) -> str:

@@ -27,7 +27,7 @@ from cvstats.core.suggestions import unused
 from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import MOST, LogError, listed, spelled, unpaired
-from cvstats.log.metrics import doubts_of_metric, facts_of_metric
+from cvstats.log.metrics import assumptions_of, doubts_of_metric, facts_of_metric
 
 if TYPE_CHECKING:
     from cvstats.log.gaps import Gaps
@@ -172,6 +172,8 @@ def facts_of(result: Result, noted: Mapping[Hashable, Any]) -> dict[str, Any]:
         facts["loss"] = noted["loss"]
     if "metric" in noted:
         facts |= facts_of_metric(noted)
+        if assumptions := assumptions_of(noted):
+            facts["guarantee"] = f"{facts['guarantee']}; and {assumptions}"
     return facts | {"cvstats_version": own_version()}
 
 

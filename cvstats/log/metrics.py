@@ -93,6 +93,12 @@ def each_metric(noted: Mapping[Any, Any]) -> Iterator[Mapping[Any, Any]]:
     yield from (part for part in parts if isinstance(part, Mapping) and part.get("pseudo"))
 
 
+def assumptions_of(noted: Mapping[Any, Any]) -> str:
+    """Say what the intervals of a metric rest on, besides their method: empty for most."""
+    found = [str(part["assumes"]) for part in each_metric(noted) if part.get("assumes")]
+    return f"if {found[0]}" if found else ""
+
+
 def folds_of_metric(noted: Mapping[Any, Any]) -> str:
     """Say how folds were combined: "average" or "pool"; empty for losses of points."""
     found = {str(part.get("folds")) for part in each_metric(noted)}
@@ -207,4 +213,6 @@ def doubts_of_metric(noted: Mapping[Hashable, Any]) -> Caution:
             doubt |= Caution.HEAVY_TAILS
         if part.get("biased_by_fold"):
             doubt |= Caution.BIASED_BY_FOLD
+        if part.get("censored"):
+            doubt |= Caution.CENSORED
     return doubt

@@ -22,11 +22,14 @@ from cvstats.log.checks import LIMIT, mark_shapes, measure_shapes
 from cvstats.log.metrics import MADE_OF, ONE_PREDICTION, cell_key
 from cvstats.log.pandas import design_of
 from cvstats.log.xarray import level_dims, levels_along
+from cvstats.loss_functions.forecasts import stack_columns
 from cvstats.loss_functions.pointwise import (
+    TAKES,
     LossOptions,
     Values,
     broadcast,
     check_clip,
+    facts_of_loss,
     flat_columns,
     flattened,
     floats,
@@ -141,7 +144,12 @@ def mean_loss(loss: Any, options: LossOptions) -> Metric:
         return value, own - value
 
     name = loss_name(loss)
-    return Metric(name, name, "losses", influence, (-np.inf, np.inf), "pool", better="smaller")
+    facts = facts_of_loss(loss, options)
+    return Metric(
+        name, name, "losses", influence, facts.get("range", (-np.inf, np.inf)), "pool",
+        better="closer" if TARGET in facts else "smaller", target=facts.get(TARGET),
+        takes=TAKES.get(name, ()),
+    )  # fmt: skip
 
 
 ACCURACY: dict[Any, Any] = {
@@ -273,8 +281,8 @@ class MetricRun:
         if request.metric.reads == "sets":
             labels = len(own) // 2
             truth, guess = np.column_stack(own[:labels]), np.column_stack(own[labels:])
-        elif request["classes"] is not None:
-            guess = np.column_stack(own[1:])
+        elif len(own) > 2:
+            guess = stack_columns(own[1:])
         points = encode(truth, guess, request, classes, more)
         points = replace(points, **weights_and_strata(points, request, more, self.design))
         asked = metric_options(request, classes)
@@ -286,6 +294,8 @@ class MetricRun:
         ddof = 1 if request["ddof"] is None else request["ddof"]
         refuse = partial(self.undefined, model)
         losses, noticed = pseudo_losses(request.metric, points, self.rows, asked, refuse, ddof)
+        if points.event is not None and request.metric.reads == "times":
+            noticed.censored = not request.metric.assumes and not points.event.all()
         noticed.dominated = request.metric.name in RATIOS and self.has_heavy_parts(points)
         self.notes.append(noticed)
         return losses
@@ -339,7 +349,7 @@ def metric_options(request: MetricRequest, classes: Labelling) -> MetricOptions:
         multi_class=request["multi_class"] or "ovr",
         beta=1.0 if request["beta"] is None else float(request["beta"]), weights=request["weights"],
         zero_division=request["zero_division"], clip=request["clip"],
-        max_fpr=request["max_fpr"],
+        max_fpr=request["max_fpr"], at=request["at"],
     )  # fmt: skip
 
 
@@ -408,14 +418,30 @@ def encode(
         there = both(present(first), present(second))
     elif reads == "any":
         first, second = truth, guess
+        event = more.get("event")
         whole = known(guess) if guess.ndim == 1 else known(guess.sum(axis=1))
         there = (known(truth) == 1) & (whole == 1)
     else:
         first, second = numbers(truth, "truth"), numbers(guess, "prediction")
         there = both(present(first), present(second))
         if "event" in more:
-            event = floats(more["event"], "event") == 1
+            event, seen = read_events(more["event"])
+            there = both(there, seen)
     return Points(first, second, there, event=event)
+
+
+def read_events(values: Values) -> tuple[NDArray[np.bool_], Mask]:
+    """Read whether times are those of events; also say where that is known."""
+    event = floats(values, "event")
+    there = present(event)
+    wrong = np.flatnonzero(~np.isin(event, (0, 1)) & ~np.isnan(event))
+    if len(wrong):
+        raise LogError(
+            f"the event is {spelled(values[wrong[0]])} in row {wrong[0]:,}. Expected 1 where it "
+            f"happened and 0 where the time is censored. Competing events are not supported: see "
+            f"riskRegression in R."
+        )
+    return event == 1, there
 
 
 def numbers(values: Values, what: str) -> Values:
@@ -728,6 +754,12 @@ def metric_facts(
     rarest = [note.rarest for note in notes if note.rarest is not None]
     if rarest:
         facts["rarest_class"] = min(rarest)
+    if metric.assumes:
+        facts["assumes"] = metric.assumes
+    if request["at"] is not None:
+        facts["at"] = request["at"]
+    if any(note.censored for note in notes):
+        facts["censored"] = True
     if any(note.dominated for note in notes):
         facts["heavy_tails"] = True
     if any(note.constant for note in notes):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -13,8 +14,10 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from cvstats.core.orientation import TARGET
 from cvstats.core.types import FloatArray
 from cvstats.errors import MOST, LogError, is_number, listed, nearest, plainly, spelled
+from cvstats.loss_functions.forecasts import FORECASTS
 from cvstats.metrics import METRICS
 
 Values = NDArray[Any]
@@ -30,6 +33,10 @@ class LossOptions:
     classes: Sequence[Hashable] | None = None
     positive: Hashable = None
     clip: float | None = None
+    delta: float | None = None
+    level: float | Sequence[float] | None = None
+    fair: bool | None = None
+    distribution: str | None = None
 
     @classmethod
     def of(cls, asked: Mapping[str, Any]) -> LossOptions:
@@ -49,6 +56,33 @@ def squared_error(truth: Values, prediction: Values, options: LossOptions) -> Fl
 def absolute_error(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
     """Absolute difference, in units of the truth."""
     return np.abs(difference(truth, prediction))
+
+
+def squared_log_error(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
+    """Squared difference of log(1 + value)."""
+    logs = []
+    for what, column in (("truth", truth), ("prediction", prediction)):
+        values = floats(column, what)
+        if len(wrong := np.flatnonzero(values <= -1)):
+            raise LogError(
+                f"squared_log_error is of log(1 + value), and the {what} in row {wrong[0]:,} is "
+                f"{spelled(values[wrong[0]])}. Expected numbers above -1. Use squared_error."
+            )
+        logs.append(np.log1p(values))
+    return (logs[0] - logs[1]) ** 2
+
+
+def huber(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
+    """Half the squared error up to ``delta``, then linear (Huber 1964)."""
+    delta = options.delta
+    if not is_number(delta) or delta is None or not 0 < delta < np.inf:
+        raise LogError(
+            f"huber needs the error above which it is linear, and got delta={delta!r}. Expected a "
+            f"number above 0, in units of the truth, such as delta=1.0."
+        )
+    error = np.abs(difference(truth, prediction))
+    near = np.minimum(error, delta)
+    return near * (error - near / 2)
 
 
 def percentage_error(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
@@ -143,8 +177,19 @@ TAKES: dict[str, tuple[str, ...]] = {
     "brier": ("classes", "positive"),
     "pinball": ("quantile",),
     "hinge": ("positive",),
+    "huber": ("delta",),
+    **{name: takes for name, (_, takes) in FORECASTS.items()},
 }
 """The options that each loss looks at."""
+
+
+def of_several(truth: Values, prediction: Values, options: LossOptions, *, name: str) -> FloatArray:
+    """Compute a loss of a forecast of several columns, with its own options."""
+    loss, takes = FORECASTS[name]
+    own = {option: getattr(options, option) for option in takes}
+    forecast = prediction.reshape(len(prediction), -1)
+    return loss(floats(truth, "truth"), floats(forecast, "prediction"), **own)
+
 
 LOSSES: dict[str, Callable[[Values, Values, LossOptions], FloatArray]] = {
     "squared_error": squared_error,
@@ -155,6 +200,9 @@ LOSSES: dict[str, Callable[[Values, Values, LossOptions], FloatArray]] = {
     "pinball": pinball,
     "percentage_error": percentage_error,
     "hinge": hinge,
+    "squared_log_error": squared_log_error,
+    "huber": huber,
+    **{name: partial(of_several, name=name) for name in FORECASTS},
 }
 
 
@@ -162,6 +210,9 @@ OTHER_NAMES = {
     **dict.fromkeys(("mse", "mean-squared-error", "l2", "squared"), "squared_error"),
     **dict.fromkeys(("mae", "mean-absolute-error", "l1", "absolute"), "absolute_error"),
     **dict.fromkeys(("mape", "mean-absolute-percentage-error"), "percentage_error"),
+    **dict.fromkeys(("msle", "mean-squared-log-error", "mean-squared-log"), "squared_log_error"),
+    **dict.fromkeys(("wis",), "weighted_interval_score"),
+    **dict.fromkeys(("winkler", "winkler-score"), "interval_score"),
     **dict.fromkeys(("logloss", "log", "nll", "cross-entropy", "deviance"), "log_loss"),
     **dict.fromkeys(("0-1", "01", "error-rate", "misclassification", "error"), "zero_one"),
     **dict.fromkeys(("quantile", "mean-pinball"), "pinball"),
@@ -194,7 +245,7 @@ def pointwise(
         checked_loss(loss, options)
         # It may return what it was given.
         values = floats(np.array(loss(read_only(truth), read_only(prediction))), "loss")
-        if values.shape != truth.shape:
+        if values.shape != (len(truth),):
             raise LogError(
                 f"the loss function returned the shape {values.shape} for {len(truth):,} points. "
                 f"Expected one number for each point: do not average inside it."
@@ -239,11 +290,15 @@ def is_loss(loss: object) -> bool:
     return callable(loss) or (isinstance(loss, str) and (loss in LOSSES or loss in METRICS))
 
 
-def brier_kind(loss: object, classes: Sequence[Hashable] | None) -> dict[Hashable | None, str]:
-    """Make the entry of attrs that says which of its two definitions a Brier score has."""
-    if loss != "brier":
-        return {}
-    return {"brier": "binary" if classes is None or len(classes) == 2 else "multi-class"}
+def facts_of_loss(loss: object, options: LossOptions) -> dict[Any, Any]:
+    """Make the entries of attrs that belong to a loss: its definition, or its target."""
+    if loss == "coverage":
+        facts = {"metric": loss, "orientation": "value", "range": (0.0, 1.0)}
+        return {**facts, TARGET: options.level}
+    if loss == "brier":
+        two = options.classes is None or len(options.classes) == 2
+        return {"brier": "binary" if two else "multi-class"}
+    return {}
 
 
 def loss_name(loss: object) -> str:
@@ -258,6 +313,11 @@ def unknown_loss(loss: object) -> LogError:
         f"{', '.join(map(repr, LOSSES))}, a function (truth, prediction) -> losses, or a metric: "
         f"{', '.join(METRICS)}"
     )
+    if name.startswith("median"):
+        return LogError(
+            f"loss={loss!r} has no standard error without an estimate of a density. Expected a "
+            f"mean that is as robust: loss='absolute_error', or loss='huber' with delta=."
+        )
     meant = OTHER_NAMES.get(name)
     hint = f"loss={meant!r}" if meant else ""
     for average in ("macro", "micro", "weighted"):

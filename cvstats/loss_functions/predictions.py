@@ -17,6 +17,7 @@ from cvstats.large.frames import mapped
 from cvstats.log.arrow import from_arrow, is_arrow
 from cvstats.log.columns import set_level_index
 from cvstats.log.read import is_dask_frame
+from cvstats.loss_functions.forecasts import FORECASTS, stack_columns
 from cvstats.loss_functions.metric_logs import (
     ACCURACY,
     MetricRequest,
@@ -27,8 +28,8 @@ from cvstats.loss_functions.pointwise import (
     TAKES,
     LossOptions,
     Values,
-    brier_kind,
     checked_loss,
+    facts_of_loss,
     loss_name,
     map_columns,
     pointwise,
@@ -49,6 +50,11 @@ class LossKeywords(TypedDict, total=False):
     threshold: float | None
     clip: float | None
     max_fpr: float | None
+    delta: float | None
+    level: float | Sequence[float] | None
+    fair: bool | None
+    distribution: Literal["normal"] | None
+    member: Hashable
     strata: Hashable
     shares: Mapping[Hashable, float] | None
     labels: Sequence[Hashable] | None
@@ -60,6 +66,7 @@ class LossKeywords(TypedDict, total=False):
     ddof: int | None
     class_shares: Literal["cell", "log"] | None
     event: Hashable
+    at: float | Sequence[float] | None
     reference: Hashable
     base: Loss | None
 
@@ -90,26 +97,33 @@ def losses(
         lazy, too.
     truth : hashable or list, optional
         The column of the truth. For the micro F1 of points that have several labels each, a list
-        of columns of 0 and 1, one for each label.
+        of columns of 0 and 1, one for each label. For ``energy_score`` and functions of points a
+        list of numbers, one for each component.
     prediction : hashable, sequence or mapping, optional
         The column of predictions; for several models a list of columns, or a mapping from
         the model's name to its column. With ``classes`` each model has a list of columns, the
-        probabilities of the classes; with a truth of several columns, one for each label. Without
-        it, the models that the attrs of a frame note, as `cvstats.read_predictions` and
-        `cvstats.datasets.load` do; for ``log_loss``, ``brier`` and ``auc`` the probabilities of
-        their classes.
+        probabilities of the classes; with a truth of several columns, one for each label. Losses
+        of forecasts, and functions, read several columns of a model, too: limits, quantiles or
+        members, as in ``{"ets": ["lower", "upper"]}``. Without ``prediction``, the models that
+        the attrs of a frame note, as `cvstats.read_predictions` and `cvstats.datasets.load` do;
+        for ``log_loss``, ``brier`` and ``auc`` the probabilities of their classes.
     loss : str, callable or list, optional
         A loss of points: ``squared_error``, ``absolute_error``, ``percentage_error`` (a share:
-        0.1 is 10%), ``pinball``, ``zero_one``, ``log_loss`` (nats), ``brier``, ``hinge``; or a
-        function of two arrays that returns one loss for each point. Or a metric, which is not a
-        mean of such losses: of labels ``accuracy``, ``precision``, ``recall``, ``specificity``,
-        ``npv``, ``f1``, ``fbeta``, ``jaccard``, ``balanced_accuracy``, ``g_mean``, ``matthews``,
-        ``kappa``; of scores ``auc``, ``gini``, ``average_precision``,
-        ``partial_auc``; of probabilities
-        ``calibration_slope``, ``calibration_intercept``, ``observed_expected``, which have a target
-        (1, 0 and 1) and no better direction; of numbers ``rmse``, ``r2``,
-        ``wmape``, ``pearson``, ``concordance_correlation``, ``spearman``, ``kendall`` (tau-b),
-        ``kendall_a``, ``ordered_gini``, ``concordance`` (C index), ``somers_d``; against a
+        0.1 is 10%), ``squared_log_error``, ``huber``, ``pinball``, ``zero_one``, ``log_loss``
+        (nats), ``brier``, ``hinge``; of probabilistic forecasts ``interval_score`` (limits),
+        ``weighted_interval_score`` (the median, then the limits of each level) and its parts
+        ``overprediction``, ``underprediction`` and ``dispersion``, ``crps`` (members),
+        ``energy_score`` (members of each component), ``coverage`` (limits); or a function of two
+        arrays that returns one loss for each point, whose second one has a column for each column
+        of the model. Or a metric, which is not a mean of such losses: of labels ``accuracy``,
+        ``precision``, ``recall``, ``specificity``, ``npv``, ``f1``, ``fbeta``, ``jaccard``,
+        ``balanced_accuracy``, ``g_mean``, ``matthews``, ``kappa``; of scores ``auc``, ``gini``,
+        ``average_precision``, ``partial_auc``; of probabilities ``calibration_slope``,
+        ``calibration_intercept``, ``observed_expected``, which have a target (1, 0 and 1) and no
+        better direction; of numbers ``rmse``, ``r2``, ``wmape``, ``pearson``,
+        ``concordance_correlation``, ``spearman``, ``kendall`` (tau-b), ``kendall_a``,
+        ``ordered_gini``, ``concordance`` (Harrell's C index), ``somers_d``; of censored times
+        ``brier_at``, ``integrated_brier``, ``auc_at`` and ``uno`` (Uno's C index); against a
         reference ``skill`` and ``relative_error``. A list gives a log with the level (dimension)
         ``metric``.
     classes : sequence, optional
@@ -155,6 +169,20 @@ def losses(
         this. For ``log_loss``, the lower bound applied to the predicted probability of the observed
         class: with ``clip=1e-6`` no loss is above 13.8. Without it a probability of 0 has an
         infinite loss.
+    delta : float, optional
+        For ``huber``, the error above which the loss is linear, in units of the truth.
+    level : float or sequence, optional
+        The probability that a central interval is to contain the truth, such as 0.9; several for
+        ``weighted_interval_score`` and its parts.
+    fair : bool, optional
+        For ``crps`` and ``energy_score``, whether members are a sample of the forecast, whose
+        score is estimated without bias: pairs of different members count. By default the members
+        are the forecast.
+    distribution : {"normal"}, optional
+        For ``crps`` of two columns, the mean and the standard deviation.
+    member : hashable, optional
+        Of a Dataset, the dimension of the members of an ensemble. Of a frame each member is a
+        column.
     strata : hashable, optional
         With ``weight`` or alone, the column of the strata from which the points were sampled.
     shares : mapping, optional
@@ -181,8 +209,13 @@ def losses(
         For ``auc``, whether the influence uses the shares of the classes in the cell (the
         default), or those in the whole log, as the R package cvAUC does.
     event : hashable, optional
-        For ``concordance``, the column that is 1 where the time is that of an event, 0 where it
-        is censored. The prediction is larger for later times: pass minus a risk.
+        For metrics of censored times, the column that is 1 where the time is that of an event, 0
+        where it is censored. For ``concordance``, ``somers_d`` and ``uno`` the prediction is larger
+        for later times: pass minus a risk. ``auc_at``, ``brier_at`` and ``integrated_brier`` read
+        the risk: the probability that the event happens by the time.
+    at : float or sequence, optional
+        For ``brier_at`` and ``auc_at``, the time by which the event is predicted; for
+        ``integrated_brier`` the times of the columns; for ``uno`` the last time that counts.
     reference : hashable, optional
         For ``skill``, the column of the predictions to compare with.
     base : str or callable, optional
@@ -206,9 +239,11 @@ def losses(
     References
     ----------
     Gneiting and Raftery (2007), Strictly proper scoring rules, JASA 102(477), 359-378,
-    doi:10.1198/016214506000001437. LeDell, Petersen and van der Laan (2015), Computationally
-    efficient confidence intervals for cross-validated area under the ROC curve estimates,
-    Electronic Journal of Statistics 9(1), 1583-1607, doi:10.1214/15-EJS1035.
+    doi:10.1198/016214506000001437. Bracher et al. (2021), Evaluating epidemic forecasts in an
+    interval format, PLoS Computational Biology 17(2), doi:10.1371/journal.pcbi.1008618. LeDell,
+    Petersen and van der Laan (2015), Computationally efficient confidence intervals for
+    cross-validated area under the ROC curve estimates, Electronic Journal of Statistics 9(1),
+    1583-1607, doi:10.1214/15-EJS1035.
 
     Examples
     --------
@@ -252,10 +287,20 @@ def losses(
         and isinstance(predictions, pd.DataFrame)
     ):
         prediction, asked = take_noted(predictions, loss, asked)
+    member = asked.pop("member", None)
     request = metric_request(loss, metric, higher_is_better, asked, truth)
     truths = list(truth) if isinstance(truth, list) else [truth]
-    columns_of_each = truths if isinstance(truth, list) else asked.get("classes")
-    chosen = models(prediction, columns_of_each)
+    sets = isinstance(truth, list) and request is not None
+    several = reads_several(loss, metric)
+    alone = several and member is None and metric is None and not callable(loss)
+    chosen = models(prediction, truths if sets else asked.get("classes"), several, alone)
+    if member is not None:
+        if not several:
+            raise LogError(
+                f"loss={loss_name(loss)!r} reads one column of predictions for a model, and does "
+                f"not use member=. Expected it with loss='crps' or 'energy_score', or a function."
+            )
+        predictions, chosen = split_members(predictions, chosen, member)
     needed = [*truths, *(name for names in chosen.values() for name in names)]
     further = [] if request is None else [*request.further.values(), *request.by]
     inside = list(predictions.index.names) if isinstance(predictions, pd.DataFrame) else []
@@ -274,17 +319,18 @@ def losses(
     if request is not None:
         values, named = metric_log(predictions, truths, chosen, request)
     else:
-        work = partial(of_points_alone, of_points, LossOptions.of(asked))
+        of_loss = LossOptions.of(asked)
+        work = partial(of_points_alone, of_points, of_loss, len(truths))
         values = {
-            model: map_columns(predictions, [*columns, truths[0]], work)
+            model: map_columns(predictions, [*columns, *truths], work)
             for model, columns in chosen.items()
         }
         plain = isinstance(loss, str) or isinstance(predictions, pd.DataFrame)
-        kind: Mapping[Any, Any] = brier_kind(loss, asked.get("classes"))
-        kind = ACCURACY if loss == "accuracy" else kind
+        kind = ACCURACY if loss == "accuracy" else facts_of_loss(loss, of_loss)
         named = {"loss": loss_name(loss) if plain else "loss", **kind}
-    several = columns_of_each is None and not single(prediction)
-    one = not several and not isinstance(prediction, Mapping)
+    one = not isinstance(prediction, Mapping) and (
+        single(prediction) or sets or alone or "classes" in asked
+    )
     return put_together(predictions, values, named, one)
 
 
@@ -348,13 +394,17 @@ def metric_request(
                 f"influences vanish. Expected loss='calibration_slope', or a proper score: "
                 f"loss='brier' or loss='log_loss'."
             )
-    if isinstance(truth, list):
-        if loss != "f1" or metric is not None:
-            raise LogError(
-                f"truth={truth!r} is a list of columns, and loss={loss_name(loss)!r} reads one. "
-                f"A list is for several labels of each point: loss='f1' with average='micro'."
-            )
+    sampled = "weight" in asked or "strata" in asked
+    if isinstance(truth, list) and loss == "f1" and metric is None:
         return MetricRequest(F1_OF_SETS, asked)
+    vectors = loss == "energy_score" or callable(loss)
+    if isinstance(truth, list) and (sampled or metric is not None or not vectors):
+        weighted = " with weight= or strata=" if vectors and sampled else ""
+        raise LogError(
+            f"truth={truth!r} is a list of columns, and loss={loss_name(loss)!r}{weighted} reads "
+            f"one. A list is for several labels of each point, loss='f1' with average='micro'; for "
+            f"vectors, loss='energy_score'; and for functions of points."
+        )
     if metric is not None:
         if not callable(metric):
             name = metric if isinstance(metric, str) else "auc"
@@ -364,7 +414,6 @@ def metric_request(
             )
         better: Literal["larger", "smaller"] = "larger" if higher_is_better else "smaller"
         return MetricRequest(metric_of(metric, better), asked)
-    sampled = "weight" in asked or "strata" in asked
     if isinstance(loss, str) and loss in METRICS and (loss != "accuracy" or sampled):
         return MetricRequest(METRICS[loss], asked)
     options = LossOptions.of(asked)
@@ -450,6 +499,8 @@ def join_metrics(logs: Mapping[str, Any]) -> Any:
 
 def looks_at(loss: Loss, option: str, asked: Collection[str]) -> bool:
     """Whether a loss or a metric looks at one of the options that are asked for."""
+    if option == "member":
+        return reads_several(loss, None)
     if isinstance(loss, str) and loss in METRICS and loss != "accuracy":
         return METRICS[loss].uses(option)
     of_points = "zero_one" if loss == "accuracy" else loss
@@ -487,26 +538,38 @@ def is_name(name: object) -> bool:
     return isinstance(name, Hashable) and name is not pd.NA
 
 
-def models(prediction: Any, classes: Sequence[Hashable] | None) -> dict[Hashable, list[Hashable]]:
-    """Find the columns of each model."""
+def reads_several(loss: Any, metric: Any) -> bool:
+    """Whether a loss or a metric may read several columns of predictions for a model."""
+    if callable(loss) or callable(metric):
+        return True
+    return loss in FORECASTS or (loss in METRICS and METRICS[loss].several)
+
+
+def models(
+    prediction: Any,
+    classes: Sequence[Hashable] | None,
+    several: bool = False,
+    alone: bool = False,
+) -> dict[Hashable, list[Hashable]]:
+    """Find the columns of each model; ``alone``: a list has the columns of one model."""
     chosen: dict[Hashable, list[Hashable]]
     if isinstance(prediction, Mapping):
         chosen = {
             name: [columns] if single(columns) else list(columns)
             for name, columns in prediction.items()
         }
-    elif classes is not None and not single(prediction):
+    elif (classes is not None or alone) and not single(prediction):
         chosen = {"model": list(prediction)}
     else:
         names = [prediction] if single(prediction) else list(prediction)
         chosen = {name: [name] for name in names if is_name(name)}
         if len(chosen) < len(names):
             raise LogError(f"prediction={prediction!r} names no columns, or one of them twice.")
-    if not chosen:
+    if not all([chosen, *chosen.values()]):
         raise LogError("prediction= names no column. Expected at least one model's predictions.")
     expected = 1 if classes is None else len(classes)
     for name, columns in chosen.items():
-        if len(columns) != expected:
+        if len(columns) != expected and (classes is not None or not several):
             raise LogError(
                 f"model {name!r} has {len(columns)} columns of predictions. Expected {expected}"
                 + (
@@ -518,8 +581,40 @@ def models(prediction: Any, classes: Sequence[Hashable] | None) -> dict[Hashable
     return chosen
 
 
-def of_points_alone(loss: Any, options: LossOptions, *columns: Values) -> FloatArray:
-    """Compute the losses of points from the columns of predictions, and the truth after them."""
-    *guesses, truth = columns
-    guess = guesses[0] if options.classes is None else np.column_stack(guesses)
+def split_members(
+    predictions: pd.DataFrame | xr.Dataset,
+    chosen: Mapping[Hashable, list[Hashable]],
+    member: Hashable,
+) -> tuple[xr.Dataset, dict[Hashable, list[Hashable]]]:
+    """Make each member of an ensemble a variable of its own."""
+    if not isinstance(predictions, xr.Dataset):
+        raise LogError(
+            f"member={member!r} is a dimension of a Dataset, and this is a "
+            f"{type(predictions).__name__}. Expected a column for each member: "
+            f"prediction={{'model': ['member_1', 'member_2', …]}}. Members in rows become columns "
+            f"by predictions['y_pred'].unstack(level)."
+        )
+    require_columns(predictions, [name for names in chosen.values() for name in names])
+    found: dict[Hashable, Any] = {}
+    columns: dict[Hashable, list[Hashable]] = {}
+    for model, names in chosen.items():
+        columns[model] = []
+        for name in names:
+            if member not in predictions[name].dims:
+                raise LogError(
+                    f"{name!r} has no dimension {member!r}. Expected one of its dimensions, "
+                    f"{listed(map(repr, predictions[name].dims))}, in member=."
+                )
+            array = predictions[name].drop_vars([member], errors="ignore")
+            for at in range(array.sizes[member]):
+                columns[model].append(own := f"{name}[{member}={at}]")
+                found[own] = array.isel({member: at})
+    return predictions.drop_dims([member]).assign(found), columns
+
+
+def of_points_alone(loss: Any, options: LossOptions, truths: int, *columns: Values) -> FloatArray:
+    """Compute the losses of points from the columns of predictions, and the truths after them."""
+    guesses, own = columns[:-truths], columns[-truths:]
+    truth = own[0] if truths == 1 else stack_columns(own)
+    guess = stack_columns(guesses) if options.classes or len(guesses) > 1 else guesses[0]
     return pointwise(truth, guess, loss, options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cvstats.metrics import calibration, confusion, numbers, ranks
+from cvstats.metrics import calibration, confusion, numbers, ranks, survival
 from cvstats.metrics.confusion import F1_OF_SETS
 from cvstats.metrics.metric import (
     CellNotes,
@@ -42,7 +42,7 @@ __all__ = [
 
 METRICS: Mapping[str, Metric] = {
     metric.name: metric
-    for part in (confusion, ranks, numbers, calibration)
+    for part in (confusion, ranks, numbers, calibration, survival)
     for metric in part.METRICS
 }
 """Every metric by its name."""

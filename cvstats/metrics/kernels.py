@@ -155,16 +155,20 @@ def pair_sums(
     event: Any,
     rank: Codes,
     weight: FloatArray,
+    earlier: FloatArray,
     order: Codes,
     ranks: int,
-    concordant: FloatArray,
-    comparable: FloatArray,
+    as_first: FloatArray,
+    as_second: FloatArray,
 ) -> None:
-    """For each point the weight of the comparable points, and of those in the same order.
+    """For each point the weight of those in the same order, and of the comparable points.
 
     Two points are comparable if the earlier time is that of an event; at one and the same time
-    if one of them is an event. ``order`` sorts by time; ties of ``rank`` count by half. Fenwick
-    trees over the ranks hold the weight on one side of the current time: O(n log n).
+    if one of them is an event. The first rows of ``as_first`` and ``as_second`` get the weight of
+    those that are in the same order, the second ones of all that are comparable: with the point
+    as the earlier one, and as the later one, of points that have the weight ``earlier``. ``order``
+    sorts by time; ties of ``rank`` count by half. Fenwick trees over the ranks hold the weight on
+    one side of the current time: O(n log n).
     """
     n = len(order)
     tree = np.zeros(ranks + 1)
@@ -180,14 +184,14 @@ def pair_sums(
                 if event[i] == events:
                     less = sum_below(tree, rank[i])
                     most = sum_below(tree, rank[i] + 1)
-                    concordant[i] += 0.5 * (less + most)
-                    comparable[i] += total
+                    as_second[0, i] += 0.5 * (less + most)
+                    as_second[1, i] += total
             if events:
                 for at in range(start, stop):
                     i = order[at]
                     if event[i]:
-                        add_weight(tree, rank[i], weight[i])
-                        total += weight[i]
+                        add_weight(tree, rank[i], earlier[i])
+                        total += earlier[i]
         start = stop
     tree[:] = 0.0
     total = 0.0
@@ -203,8 +207,8 @@ def pair_sums(
                     if event[i]:
                         less = sum_below(tree, rank[i])
                         most = sum_below(tree, rank[i] + 1)
-                        concordant[i] += total - 0.5 * (less + most)
-                        comparable[i] += total
+                        as_first[0, i] += total - 0.5 * (less + most)
+                        as_first[1, i] += total
             for at in range(start, stop):
                 i = order[at]
                 if event[i] == events:

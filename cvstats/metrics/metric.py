@@ -55,6 +55,8 @@ class MetricOptions:
         Probabilities nearer to 0 and 1 are replaced by this, and by one minus it.
     max_fpr : float, optional
         The false positive rate up to which the area under the ROC curve is taken.
+    at : float or sequence of float, optional
+        The time, or times, by which an event is predicted.
     """
 
     labels: int = 2
@@ -67,6 +69,7 @@ class MetricOptions:
     class_shares: FloatArray | None = None
     clip: float | None = None
     max_fpr: float | None = None
+    at: float | Sequence[float] | None = None
 
 
 OPTIONS_OF: dict[str, tuple[str, ...]] = {
@@ -111,6 +114,13 @@ class Metric:
         can be counted class by class.
     span : float, optional
         What one prediction of a score can change, times the points of its class.
+    several : bool
+        Whether it reads several columns of predictions for a model.
+    classes : callable, optional
+        Of metrics of times: takes points and options; returns for each point its class, 0 or 1, or
+        -1 where it is not known, and the weights of the points (None where all are alike).
+    assumes : str
+        What its interval rests on, besides what the method of the interval does.
     """
 
     name: str
@@ -125,6 +135,9 @@ class Metric:
     biased_by_fold: bool = False
     scales_classes: bool = False
     span: float | None = None
+    several: bool = False
+    classes: Callable[[Points, MetricOptions], tuple[Codes, FloatArray | None]] | None = None
+    assumes: str = ""
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -210,6 +223,8 @@ class CellNotes:
     reaches : list of tuple
         For each cell its points, what one prediction can change, and one over the effective number
         of points of the rarer class.
+    censored : bool
+        Whether times are censored, and the metric takes no account of how often.
     """
 
     rarest: int | None = None
@@ -218,6 +233,7 @@ class CellNotes:
     dominated: bool = False
     span: float | None = None
     reaches: list[tuple[int, float, float]] = field(default_factory=list)
+    censored: bool = False
 
     def see_class(self, points: int) -> None:
         """Take note of the points of the rarest class of a cell."""
@@ -269,8 +285,11 @@ def pseudo_losses(
             notes.see_class(int(counts.min()))
             if ddof and metric.scales_classes and here.prediction.ndim == 1:
                 phi *= np.sqrt(counts / np.maximum(counts - 1, 1))[here.truth]
+        two = here, weight
+        if metric.classes is not None:
+            two = of_classes(metric.classes, here, weight, options, notes)
         if metric.reads == "labels" or metric.span is not None:
-            note_reach(metric, here, weight, options, notes)
+            note_reach(metric, *two, n, options, notes)
         z = phi if weight is None else phi * (weight / weight.mean())
         if here.stratum is not None:
             z = center_strata(z, here.stratum, shares_known)
@@ -285,10 +304,11 @@ def note_reach(
     metric: Metric,
     points: Points,
     weight: FloatArray | None,
+    n: int,
     options: MetricOptions,
     notes: CellNotes,
 ) -> None:
-    """Take note of what one prediction can change in a cell, where that is known."""
+    """Take note of what one prediction can change in a cell of n points, where that is known."""
     span = notes.span if metric.reads == "labels" else metric.span
     if span is None or points.stratum is not None or points.prediction.ndim > 1:
         return
@@ -301,7 +321,24 @@ def note_reach(
     else:
         of = each if metric.scales_classes else each[options.positive]
         reach = span * float(np.max(of))
-    notes.reaches.append((len(points.truth), reach, float(each.max())))
+    notes.reaches.append((n, reach, float(each.max())))
+
+
+def of_classes(
+    classes: Callable[[Points, MetricOptions], tuple[Codes, FloatArray | None]],
+    points: Points,
+    weight: FloatArray | None,
+    options: MetricOptions,
+    notes: CellNotes,
+) -> tuple[Points, FloatArray | None]:
+    """Take the points of a cell of times whose class is known, as those of two classes."""
+    codes, inverse = classes(replace(points, weight=weight), options)
+    known = codes >= 0
+    notes.see_class(int(np.bincount(codes[known], minlength=2).min()))
+    whole = inverse if weight is None or inverse is None else inverse * weight
+    stratum = None if points.stratum is None else points.stratum[known]
+    found = Points(codes[known], points.prediction[known], stratum=stratum)
+    return found, None if whole is None else whole[known]
 
 
 def influence(
@@ -319,7 +356,7 @@ def influence(
         value, phi = influence_of_counts(metric, counts, options, notes)
         notes.span = float(np.ptp(phi)) if phi.any() else None
         return value, phi.reshape(-1)[pair]
-    if metric.reads == "times":
+    if metric.reads == "times" or points.event is not None:
         return metric.influence(points.truth, points.prediction, weight, options, points.event)
     if metric.reads == "sets":
         work = partial(metric.influence, points.truth, points.prediction, weight)

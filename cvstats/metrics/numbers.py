@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvstats.core.types import FloatArray
+from cvstats.errors import LogError
 from cvstats.metrics import kernels
 from cvstats.metrics.metric import Influence, Metric, MetricOptions, UndefinedMetricError, mean
 
@@ -140,65 +141,84 @@ def metric_of(function: Callable[..., float], better: Literal["larger", "smaller
     recentred so that the mean of the pseudo-values is the metric. Either asks for the metric about
     as often as there are points.
     """
-    weighted = takes_weights(function)
+    weighted, own_event, needs_event = arguments_of(function)
 
     def influence(
         truth: NDArray[Any],
         prediction: NDArray[Any],
         weight: FloatArray | None,
         options: MetricOptions,
+        event: NDArray[Any] | None = None,
     ) -> Influence:
+        if needs_event and event is None:
+            raise LogError(
+                f"{name} has a parameter for events. Expected the column that is 1 where the event "
+                f"happened and 0 where the time is censored: event='died'."
+            )
+        columns = [truth, prediction] if event is None else [truth, prediction, event]
+
+        def ask(rows: Any, *weights: FloatArray) -> float:
+            first, second, *events = (column[rows] for column in columns)
+            if own_event == "keyword" and events:
+                return number(function(first, second, *weights, event=events[0]))
+            return number(function(first, second, *weights, *events))
+
         if weighted:
             own = np.ones(len(truth)) if weight is None else weight / weight.mean()
-            return by_weights(function, truth, prediction, own)
+            return by_weights(ask, own)
         if weight is not None and np.ptp(weight) > 0:
             raise UndefinedMetricError("the function takes no weights")
-        return by_jackknife(function, truth, prediction)
+        return by_jackknife(ask, len(truth))
 
     name = getattr(function, "__name__", "metric")
-    return Metric(name, name, "any", influence, UP_AND_DOWN, "average", better=better)
+    takes = ("event",) if own_event else ()
+    return Metric(name, name, "any", influence, UP_AND_DOWN, "average", better=better, takes=takes)
 
 
-def takes_weights(function: Callable[..., float]) -> bool:
-    """Whether a function has a third positional parameter."""
+def arguments_of(function: Callable[..., float]) -> tuple[bool, str, bool]:
+    """Whether a function takes weights, how it takes events, and whether it needs these.
+
+    Events are its parameter of this name, or its fourth one.
+    """
     try:
-        parameters = inspect.signature(function).parameters.values()
+        parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):
-        return False
-    kinds = [p.kind for p in parameters]
-    positional = [k for k in kinds if k in (0, 1)]
-    return len(positional) > 2 or inspect.Parameter.VAR_POSITIONAL in kinds
+        return False, "", False
+    kinds = [p.kind for p in parameters.values()]
+    positional = [p for p in parameters.values() if p.kind in (0, 1)]
+    unnamed = [p for p in positional if p.name != "event"]
+    weighted = len(unnamed) > 2 or inspect.Parameter.VAR_POSITIONAL in kinds
+    event = parameters.get("event", unnamed[3] if len(unnamed) > 3 else None)
+    if event is None:
+        return weighted, "", False
+    by_name = "keyword" if event.name == "event" else "position"
+    return weighted, by_name, event.default is inspect.Parameter.empty
 
 
-def by_weights(
-    function: Callable[..., float], truth: NDArray[Any], prediction: NDArray[Any],
-    weight: FloatArray,
-) -> Influence:  # fmt: skip
+def by_weights(ask: Callable[..., float], weight: FloatArray) -> Influence:
     """Differentiate in the weight of each point."""
-    value, n = number(function(truth, prediction, weight.copy())), len(truth)
-    slopes = np.empty(n)
+    every, n = slice(None), len(weight)
+    value, slopes = ask(every, weight.copy()), np.empty(n)
     for i in range(n):
         ends = []
         for step in (STEP, -STEP):
             moved = weight.copy()
             moved[i] += step
-            ends.append(number(function(truth, prediction, moved)))
+            ends.append(ask(every, moved))
         slopes[i] = (ends[0] - ends[1]) / (2 * STEP) * n
     return value, slopes - weight @ slopes / n
 
 
-def by_jackknife(
-    function: Callable[..., float], truth: NDArray[Any], prediction: NDArray[Any]
-) -> Influence:
+def by_jackknife(ask: Callable[..., float], n: int) -> Influence:
     """Leave out one point at a time."""
-    value, n = number(function(truth, prediction)), len(truth)
+    keep = np.ones(n, dtype=bool)
+    value = ask(slice(None))
     if n < 2:
         raise UndefinedMetricError("the cell has one point")
-    keep = np.ones(n, dtype=bool)
     without = np.empty(n)
     for i in range(n):
         keep[i] = False
-        without[i] = number(function(truth[keep], prediction[keep]))
+        without[i] = ask(keep)
         keep[i] = True
     return value, (n - 1) * (without.mean() - without)
 

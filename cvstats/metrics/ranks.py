@@ -191,11 +191,12 @@ def pairs(
     """For each point the share of all points that are in the same order with it, and comparable."""
     happened = np.ones(len(truth), dtype=bool) if event is None else np.asarray(event, dtype=bool)
     levels, rank = np.unique(prediction, return_inverse=True)
-    same, comparable = np.zeros((2, len(truth)))
+    as_first, as_second = np.zeros((2, 2, len(truth)))
     kernels.pair_sums(
-        truth, happened, rank, weight, np.argsort(truth), len(levels), same, comparable
+        truth, happened, rank, weight, weight, np.argsort(truth), len(levels), as_first, as_second
     )
-    return same / weight.sum(), comparable / weight.sum()
+    same, comparable = (as_first + as_second) / weight.sum()
+    return same, comparable
 
 
 def concordance(

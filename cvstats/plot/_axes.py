@@ -364,6 +364,8 @@ def measure_space(ax: Axes) -> tuple[float, float]:
 
 LOSSES = {
     "brier": "Brier score",
+    "crps": "CRPS",
+    "huber": "Huber loss",
     "zero one": "error rate",
     "1 - accuracy": "error rate",
 }

@@ -34,6 +34,8 @@ NAMES = {
     "1 - accuracy": "error rate",
     "absolute error": "mean absolute error",
     "brier": "Brier score",
+    "crps": "mean CRPS",
+    "huber": "mean Huber loss",
     "loss": "mean loss",
     "percentage error": "mean percentage error",
     "squared error": "mean squared error",
@@ -541,7 +543,7 @@ def describe_targets(evidence: Evidence) -> list[str]:
         where = f" at {evidence.cell_names()[cell]}" if len(evidence.cells) > 1 else ""
         whose = f"the {scale.name} of {evidence.names[model]}{where} is {found}"
         miss = f": {words[which[0]]}" if which else ""
-        ideal = f"{scale.value(scale.target or 0.0, 0)}"
+        ideal = f"{scale.target or 0.0:g}"
         sure = "not significantly different from" if not which else "above" if which[0] else "below"
         sentences.append(f"{whose}, {sure} {ideal}{miss}")
     return [capitalize(f"{'; '.join(sentences)}; {basis}.")]

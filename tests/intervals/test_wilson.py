@@ -172,7 +172,7 @@ def test_what_may_be_zero_everywhere_is_not_a_count():
         for table in (cvstats.interval(zeros), cvstats.Moments.of_log(zeros).interval()):
             assert table[["lower", "upper"]].isna().all(axis=None)
             assert "zero variance" in table["caution"].item()
-    assert {*NOT_ZERO_ONE, "zero_one"} == set(LOSSES)
+    assert {*NOT_ZERO_ONE, "zero_one", "coverage"} == set(LOSSES)
 
 
 def test_costs_that_happen_to_be_0_and_1_have_no_limits_of_a_proportion():

@@ -208,8 +208,10 @@ def test_class_shares_of_the_log_are_those_of_cvauc() -> None:
 
 TARGETED = {name for name, metric in METRICS.items() if metric.target is not None} | {"partial_auc"}
 """Those of `test_calibration.py` and `test_partial_auc.py`."""
+CENSORED = {name for name, metric in METRICS.items() if metric.assumes}
+"""Those of `test_survival.py`."""
 
 
 def test_every_metric_is_held_against_something() -> None:
     asked = {name for name, *_ in ASKED.values()} | set(OTHERS)
-    assert asked | TARGETED == set(METRICS)
+    assert asked | TARGETED | CENSORED == set(METRICS)

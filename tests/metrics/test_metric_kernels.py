@@ -20,15 +20,18 @@ CALLS = {
     "class_placements": (lambda: (SCORE, TRUTH, WEIGHT, np.argsort(SCORE)), 1),
     "average_precision_terms": (lambda: (SCORE, TRUTH, WEIGHT, np.argsort(SCORE)), 1),
     "split_sums": (lambda: (SCORE, WEIGHT, np.argsort(SCORE)), 1),
-    "pair_sums": (lambda: (TIME, EVENT, RANK, WEIGHT, np.argsort(TIME), len(LEVELS)), 2),
-}
+    "pair_sums": (
+        lambda: (TIME, EVENT, RANK, WEIGHT, WEIGHT**2, np.argsort(TIME), len(LEVELS)), (2, 2),
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CALLS)
 def test_compiled_loops_do_what_python_does(name: str) -> None:
     kernel = getattr(kernels, name)
     arguments, outputs = CALLS[name]
-    compiled, plain = np.zeros((2, outputs, N))
+    shape = outputs if isinstance(outputs, tuple) else (outputs,)
+    compiled, plain = np.zeros((2, *shape, N))
     first = kernel(*arguments(), *compiled)
     second = kernel.py_func(*arguments(), *plain)
     np.testing.assert_allclose(compiled, plain, rtol=1e-13)

@@ -1,0 +1,311 @@
+"""Metrics of censored times, with inverse weights of the probability of not being censored.
+
+That probability is estimated in the cell, by the product limit, and the influence of each point
+goes two ways: directly, and through the weights of the points that it helps to estimate. Censoring
+has to be independent of the time of the event and of the features.
+
+Graf et al. (1999), doi:10.1002/(SICI)1097-0258(19990915/30)18:17/18<2529::AID-SIM274>3.0.CO;2-5;
+Uno et al. (2007), doi:10.1198/016214507000000149; Uno et al. (2011), doi:10.1002/sim.4154; Blanche,
+Dartigues and Jacqmin-Gadda (2013), doi:10.1002/sim.5958.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cvstats.core.types import FloatArray, IntArray
+from cvstats.errors import LogError, is_number, is_several
+from cvstats.metrics import kernels
+from cvstats.metrics.metric import (
+    Codes,
+    Influence,
+    Metric,
+    MetricOptions,
+    Points,
+    UndefinedMetricError,
+)
+from cvstats.metrics.ranks import area, fill_weights
+
+ASSUMPTION = "censoring is independent of the time of the event and of the features"
+"""What every metric of this file takes for granted."""
+
+
+@dataclass(frozen=True, eq=False)
+class Censoring:
+    """The product-limit estimate of the time until censoring, at each distinct time.
+
+    At one and the same time events come before censorings.
+
+    Parameters
+    ----------
+    times : array, shape (times,)
+        The distinct times, ascending.
+    place : array of int, shape (points,)
+        Where the time of each point is among them.
+    share : array, shape (points,)
+        The weight of each point, of 1 in all.
+    hazard, at_risk : array, shape (times,)
+        The probability of being censored at a time, and the share of the points at risk of it.
+    survival : array, shape (times + 1,)
+        The probability of not being censored before each time, and after the last one.
+    """
+
+    times: FloatArray
+    place: IntArray
+    share: FloatArray
+    hazard: FloatArray
+    at_risk: FloatArray
+    survival: FloatArray
+
+    def before(self) -> FloatArray:
+        """Probability for each point of not being censored before its time."""
+        return self.survival[self.place]
+
+    def until(self, time: float) -> float:
+        """Probability of not being censored up to a time, this included."""
+        return float(self.survival[np.searchsorted(self.times, time, side="right")])
+
+
+def estimate_censoring(time: FloatArray, event: NDArray[np.bool_], weight: FloatArray) -> Censoring:
+    """Estimate the distribution of the time until censoring from the points of a cell."""
+    share = weight / weight.sum()
+    order = np.argsort(time)
+    ordered = time[order]
+    first = np.concatenate([[True], ordered[1:] != ordered[:-1]])
+    place = np.empty(len(time), dtype=np.int64)
+    place[order] = np.cumsum(first) - 1
+    times = ordered[first]
+    leaving = np.bincount(place, share, len(times))
+    censored = np.bincount(place, share * ~event, len(times))
+    at_risk = leaving[::-1].cumsum()[::-1] - (leaving - censored)
+    hazard = np.divide(censored, at_risk, out=np.zeros(len(times)), where=censored > 0)
+    hazard = np.minimum(hazard, 1)
+    survival = np.concatenate([[1.0], np.cumprod(1 - hazard)])
+    return Censoring(times, place, share, hazard, at_risk, survival)
+
+
+def through_censoring(
+    rate: FloatArray, event: NDArray[np.bool_], found: Censoring, limit: float = np.inf
+) -> FloatArray:
+    """Influence of each point on a metric through the censoring that it helps to estimate.
+
+    ``rate`` is the derivative of the metric in the logarithm of the inverse weight of each point,
+    which depends on the censoring up to its time, and up to ``limit``.
+    """
+    total = np.bincount(found.place, found.share * rate, len(found.times))
+    later = total[::-1].cumsum()[::-1] - total
+    counts = (found.times <= limit) & (found.hazard > 0) & (found.hazard < 1)
+    risk = found.at_risk * (1 - found.hazard)
+    own = np.divide(later, risk, out=np.zeros(len(total)), where=counts)
+    drift = np.cumsum(found.hazard * own)
+    before = np.concatenate([[0.0], drift])[found.place]
+    return np.where(event, -before, (own - drift)[found.place])
+
+
+# --- what is read ---------------------------------------------------------------------------------
+
+
+def read_events(metric: str, time: FloatArray, event: NDArray[Any] | None) -> NDArray[np.bool_]:
+    """Read which times are those of events; refuse times that are negative or infinite."""
+    if event is None:
+        raise LogError(
+            f"{metric} needs to know which times are censored. Expected the column that is 1 where "
+            f"the event happened and 0 where the time is censored: event='died'."
+        )
+    if len(wrong := np.flatnonzero(~(time >= 0) | np.isinf(time))):
+        raise LogError(
+            f"{metric} reads times since a start, and one of them is {time[wrong[0]]:g}. Expected "
+            f"finite times of 0 or more."
+        )
+    return np.asarray(event, dtype=bool)
+
+
+def read_time(metric: str, at: Any) -> float:
+    """Read the time at which a metric is asked for."""
+    if not is_number(at) or not 0 < at < np.inf:
+        raise LogError(
+            f"{metric} needs a time, and got at={at!r}. Expected a number above 0, in the unit of "
+            f"the truth, such as at=24."
+        )
+    return float(at)
+
+
+def read_grid(metric: str, at: Any, columns: int) -> FloatArray:
+    """Read the times of a grid, one for each column of predictions."""
+    times = [read_time(metric, each) for each in at] if is_several(at) else []
+    if len(times) < 2 or sorted(set(times)) != times:
+        raise LogError(
+            f"{metric} needs two times or more, ascending, and got at={at!r}. Expected the time of "
+            f"each column of predictions, such as at=[6, 12, 24]."
+        )
+    if columns != len(times):
+        raise LogError(
+            f"{metric} got {columns} columns of predictions for {len(times)} times. Expected the "
+            f"probability of the event by each of at={list(at)!r}: "
+            f"prediction={{'model': [{', '.join(f'risk_{time:g}' for time in times)!s}]}}."
+        )
+    return np.array(times)
+
+
+def check_probabilities(metric: str, risk: FloatArray) -> None:
+    """Refuse predictions that are not probabilities, or that fall with time."""
+    outside = risk[~((risk >= 0) & (risk <= 1))]
+    if len(outside):
+        raise LogError(
+            f"{metric} reads the probability of the event by a time, and a prediction is "
+            f"{outside[0]:.6g}. Expected numbers from 0 to 1. For scores use auc_at or uno."
+        )
+    none = np.empty((0, 2), dtype=np.int64)
+    falls = np.argwhere(np.diff(risk, axis=1) < 0) if risk.ndim == 2 else none
+    if len(falls):
+        row, at = falls[0]
+        raise LogError(
+            f"{metric} reads the probability of the event by each time, which cannot fall, and it "
+            f"goes from {risk[row, at]:.6g} to {risk[row, at + 1]:.6g}. Expected 1 minus the "
+            f"probability of surviving, with the columns in the order of at=."
+        )
+
+
+def weigh_observed(
+    time: FloatArray, event: NDArray[np.bool_], found: Censoring, at: float
+) -> tuple[NDArray[np.bool_], FloatArray]:
+    """Find who had the event by a time, and the inverse weight of each point; 0 if unknown."""
+    case, control = event & (time <= at), time > at
+    for here, why in (
+        (case, f"no event happened by {at:g} (take a later time)"),
+        (control, f"no point is observed after {at:g} (take an earlier time)"),
+    ):
+        if not found.share[here].sum() > 0:
+            raise UndefinedMetricError(why)
+    before = found.before()
+    weight = np.divide(1.0, before, out=np.zeros(len(time)), where=case & (before > 0))
+    return case, np.where(control, 1 / found.until(at), weight)
+
+
+# --- metrics --------------------------------------------------------------------------------------
+
+
+def squared_errors(
+    time: FloatArray, event: NDArray[np.bool_], risk: FloatArray, found: Censoring, at: float
+) -> Influence:
+    """Brier score at one time."""
+    case, inverse = weigh_observed(time, event, found, at)
+    error = inverse * (case - risk) ** 2
+    value = float(found.share @ error)
+    return value, error - value + through_censoring(error, event, found, at)
+
+
+def brier_at(
+    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions,
+    event: NDArray[Any] | None = None,
+) -> Influence:  # fmt: skip
+    """Brier score of the predicted probabilities that the event happens by a time."""
+    at = read_time("brier_at", options.at)
+    happened = read_events("brier_at", truth, event)
+    check_probabilities("brier_at", prediction)
+    found = estimate_censoring(truth, happened, fill_weights(weight, truth))
+    return squared_errors(truth, happened, prediction, found, at)
+
+
+def integrated_brier(
+    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions,
+    event: NDArray[Any] | None = None,
+) -> Influence:  # fmt: skip
+    """Mean Brier score between the first and the last time of a grid, by trapezoids."""
+    columns = 1 if prediction.ndim == 1 else prediction.shape[1]
+    grid = read_grid("integrated_brier", options.at, columns)
+    happened = read_events("integrated_brier", truth, event)
+    check_probabilities("integrated_brier", prediction)
+    found = estimate_censoring(truth, happened, fill_weights(weight, truth))
+    gaps = np.diff(grid, prepend=grid[0], append=grid[-1])
+    parts = (gaps[1:] + gaps[:-1]) / 2 / (grid[-1] - grid[0])
+    value, phi = 0.0, np.zeros(len(truth))
+    for at, (part, time) in enumerate(zip(parts, grid.tolist(), strict=True)):
+        own, of_points = squared_errors(truth, happened, prediction[:, at], found, time)
+        value += part * own
+        phi += part * of_points
+    return value, phi
+
+
+def auc_at(
+    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions,
+    event: NDArray[Any] | None = None,
+) -> Influence:  # fmt: skip
+    """Probability that of two points the one with the event by a time has the larger risk."""
+    at = read_time("auc_at", options.at)
+    happened = read_events("auc_at", truth, event)
+    found = estimate_censoring(truth, happened, fill_weights(weight, truth))
+    case, inverse = weigh_observed(truth, happened, found, at)
+    value, placed = area(case, prediction, found.share * inverse)
+    rate = inverse * placed / (found.share @ inverse)
+    return value, rate + through_censoring(rate, happened, found, at)
+
+
+def uno(
+    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions,
+    event: NDArray[Any] | None = None,
+) -> Influence:  # fmt: skip
+    """Uno's C index: share of the pairs that are predicted in the right order, up to a time."""
+    last = np.inf if options.at is None else read_time("uno", options.at)
+    happened = read_events("uno", truth, event)
+    found = estimate_censoring(truth, happened, fill_weights(weight, truth))
+    before = found.before()
+    inside = happened & (truth <= last) & (before > 0)
+    inverse = np.divide(1.0, before**2, out=np.zeros(len(truth)), where=inside)
+    levels, rank = np.unique(prediction, return_inverse=True)
+    as_first, as_second = np.zeros((2, 2, len(truth)))
+    kernels.pair_sums(
+        truth, happened, rank, found.share, inverse * found.share, np.argsort(truth), len(levels),
+        as_first, as_second,
+    )  # fmt: skip
+    right, comparable = as_first * inverse
+    below = float(found.share @ comparable)
+    if not below > 0:
+        raise UndefinedMetricError("no two points are comparable")
+    value = float(found.share @ right) / below
+    own = (right - value * comparable) / below
+    direct = own + (as_second[0] - value * as_second[1]) / below
+    return value, direct + through_censoring(2 * own, happened, found)
+
+
+def classes_at(points: Points, options: MetricOptions) -> tuple[Codes, None]:
+    """Find who had the event by the (last) time asked for, 1, and who was observed after it, 0."""
+    at = options.at[-1] if isinstance(options.at, Sequence) else options.at
+    case = np.asarray(points.event, dtype=bool)
+    return np.where(points.truth > at, 0, np.where(case, 1, -1)), None
+
+
+def weighted_classes_at(points: Points, options: MetricOptions) -> tuple[Codes, FloatArray]:
+    """Find the same, with the inverse weights."""
+    time, event = points.truth, np.asarray(points.event, dtype=bool)
+    found = estimate_censoring(time, event, fill_weights(points.weight, time))
+    at = read_time("auc_at", options.at)
+    return classes_at(points, options)[0], weigh_observed(time, event, found, at)[1]
+
+
+FROM_ZERO = (0.0, np.inf)
+
+METRICS = [
+    Metric(
+        "brier_at", "Brier score at a time", "times", brier_at, FROM_ZERO, better="smaller",
+        takes=("event", "at"), assumes=ASSUMPTION, classes=classes_at,
+    ),
+    Metric(
+        "integrated_brier", "integrated Brier score", "times", integrated_brier, FROM_ZERO,
+        better="smaller", takes=("event", "at"), assumes=ASSUMPTION, several=True,
+        classes=classes_at,
+    ),
+    Metric(
+        "auc_at", "AUC at a time", "times", auc_at, folds="average", takes=("event", "at"),
+        assumes=ASSUMPTION, scales_classes=True, span=0.5, classes=weighted_classes_at,
+    ),
+    Metric(
+        "uno", "Uno's C index", "times", uno, folds="average", takes=("event", "at"),
+        assumes=ASSUMPTION,
+    ),
+]  # fmt: skip

@@ -1,0 +1,456 @@
+"""Metrics of censored times: other programs, derivatives, methods, and the words of refusals."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import cvstats
+from cvstats.errors import LogError
+from cvstats.metrics import METRICS, MetricOptions
+from cvstats.metrics.survival import estimate_censoring, through_censoring
+
+CASES = {
+    case["id"]: case
+    for case in json.loads((Path(__file__).parents[1] / "reference" / "forecasts.json").read_text())
+}
+KINDS = ["surv", "surv_ties"]
+
+
+def data(kind):
+    """The points of a case, with the risks of model a on a grid."""
+    table = pd.DataFrame(CASES[f"{kind}_data"]["inputs"]).rename_axis("point")
+    for at, time in enumerate(grid_of(kind)):
+        table[f"r{at}"] = np.clip(table["a"] * time / 4, 0.01, 0.99)
+    return table.assign(minus=-table["a"])
+
+
+def grid_of(kind):
+    return CASES[f"exact_se_{kind}"]["inputs"]["grid"]
+
+
+def time_of(kind):
+    return CASES[f"brier_{kind}"]["inputs"]["t"]
+
+
+def lost(kind, loss, prediction, **options):
+    return cvstats.losses(
+        data(kind), "time", prediction, loss, event="event", folds="pool", **options
+    )
+
+
+def spread(losses):
+    return math.sqrt(((losses - losses.mean()) ** 2).sum()) / len(losses)
+
+
+def risks(kind):
+    return {"a": [f"r{at}" for at in range(len(grid_of(kind)))]}
+
+
+# --- other programs -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_brier_score_and_auc_as_riskregression_computes_them(kind):
+    brier = lost(kind, "brier_at", ["a", "b"], at=time_of(kind)).mean()
+    auc = 1 - lost(kind, "auc_at", ["a", "b"], at=time_of(kind)).mean()
+    for found, case in ((brier, f"brier_{kind}"), (auc, f"auc_{kind}")):
+        expected = CASES[case]["outputs"]
+        for model in ("a", "b"):
+            assert found[model] == pytest.approx(expected[model], rel=1e-9)
+        assert found["b"] - found["a"] == pytest.approx(expected["delta"], rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_uno_as_the_r_package_survival_computes_it(kind):
+    expected = CASES[f"uno_{kind}"]["outputs"]
+    assert 1 - lost(kind, "uno", "minus").mean() == pytest.approx(expected["c"], rel=1e-9)
+    assert 1 - lost(kind, "uno", "minus", at=6).mean() == pytest.approx(expected["c6"], rel=1e-9)
+
+
+def test_without_ties_as_scikit_survival_computes_it():
+    expected = CASES["sksurv"]["outputs"]
+    for at, time in enumerate(grid_of("surv")):
+        brier = lost("surv", "brier_at", f"r{at}", at=time)
+        assert brier.mean() == pytest.approx(expected["brier"][at], rel=1e-9)
+        auc = lost("surv", "auc_at", "a", at=time)
+        assert 1 - auc.mean() == pytest.approx(expected["auc"][at], rel=1e-9)
+    integrated = lost("surv", "integrated_brier", risks("surv"), at=grid_of("surv"))
+    assert integrated["a"].mean() == pytest.approx(expected["ibs"], rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_standard_errors_with_the_censoring_estimated(kind):
+    expected = CASES[f"exact_se_{kind}"]["outputs"]
+    at = time_of(kind)
+    found = {
+        "brier": lost(kind, "brier_at", "a", at=at), "auc": lost(kind, "auc_at", "a", at=at),
+        "ibs": lost(kind, "integrated_brier", risks(kind), at=grid_of(kind))["a"],
+        "uno": lost(kind, "uno", "minus"), "uno6": lost(kind, "uno", "minus", at=6),
+    }  # fmt: skip
+    for name, losses in found.items():
+        assert spread(losses) == pytest.approx(expected[name], rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_direct_parts_as_riskregression_has_them(kind):
+    """Its standard errors take the censoring as known, or have its martingale in another form."""
+    table, at = data(kind), time_of(kind)
+    time, event = table["time"].to_numpy(float), table["event"].to_numpy(bool)
+    found = estimate_censoring(time, event, np.ones(len(time)))
+    known, own = {}, {}
+    for model in ("a", "b"):
+        risk = table[model].to_numpy()
+        error = rate_of_brier(time, event, risk, found, at)
+        rate = rate_of_auc(time, event, risk, found, at)
+        for loss, first, second in (
+            ("brier_at", error - error.mean(), error), ("auc_at", rate, rate),
+        ):  # fmt: skip
+            total = METRICS[loss].influence(time, risk, None, MetricOptions(at=at), event)[1]
+            parts = first + through_censoring(second, event, found, at)
+            np.testing.assert_allclose(total, parts, atol=1e-12)
+            known[loss, model] = first
+            own[loss, model] = first + by_martingale(second, time, event, at)
+
+    def se(phi):
+        return np.std(phi, ddof=1) / math.sqrt(len(time))
+
+    brier, auc = CASES[f"brier_se_fixed_{kind}"]["outputs"], CASES[f"auc_se_{kind}"]["outputs"]
+    classical = CASES[f"brier_se_classical_{kind}"]["outputs"]
+    for model in ("a", "b"):
+        assert se(known["brier_at", model]) == pytest.approx(brier[model], rel=1e-9)
+        assert se(known["auc_at", model]) == pytest.approx(auc[f"{model}_fixed"], rel=1e-9)
+        assert se(own["brier_at", model]) == pytest.approx(classical[model], rel=1e-9)
+        assert se(own["auc_at", model]) == pytest.approx(auc[model], rel=1e-9)
+    for loss, expected in (("brier_at", classical["delta"]), ("auc_at", auc["delta"])):
+        assert se(own[loss, "a"] - own[loss, "b"]) == pytest.approx(expected, rel=1e-9)
+
+
+def rate_of_brier(time, event, risk, found, at):
+    case, inverse = inverse_weights(time, event, found, at)
+    return inverse * (case - risk) ** 2
+
+
+def inverse_weights(time, event, found, at):
+    case = event & (time <= at)
+    return case, np.where(case, 1 / found.before(), np.where(time > at, 1 / found.until(at), 0))
+
+
+def rate_of_auc(time, event, score, found, at):
+    """By a table of all pairs."""
+    case, inverse = inverse_weights(time, event, found, at)
+    right = (score[:, None] > score) + 0.5 * (score[:, None] == score)
+    cases, controls = inverse * case / len(time), inverse * ~case / len(time)
+    p, q = cases.sum(), controls.sum()
+    value = cases @ right @ controls / p / q
+    own = np.where(case, (right @ controls / q - value) / p, (cases @ right / p - value) / q)
+    return inverse * own
+
+
+def by_martingale(rate, time, event, at):
+    """The part through the censoring by the Nelson-Aalen form, with all of a time at risk."""
+    total = np.zeros(len(time))
+    for one in np.unique(time[~event & (time <= at)]):
+        risk = time >= one
+        here = (time == one) & ~event
+        later = (rate * (time > one)).mean()
+        total += later * (here - here.mean() / risk.mean() * risk) / risk.mean()
+    return total
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("last", "output"), [(math.inf, "var_fixed"), (6.0, "var6_fixed")])
+def test_uno_and_its_variance_by_a_table_of_all_pairs(kind, last, output):
+    table = data(kind)
+    time, event = table["time"].to_numpy(float), table["event"].to_numpy(bool)
+    score, n = table["minus"].to_numpy(), len(table)
+    found = estimate_censoring(time, event, np.ones(n))
+    weight = np.where(event & (time <= last), found.before() ** -2.0, 0)
+    first = (time[:, None] < time) | ((time[:, None] == time) & event[:, None] & ~event)
+    pairs = weight[:, None] * first / n**2
+    right = pairs * ((score[:, None] < score) + 0.5 * (score[:, None] == score))
+    value = right.sum() / pairs.sum()
+    own, later = ((right - value * pairs).sum(axis=k) * n / pairs.sum() for k in (1, 0))
+    expected = CASES[f"uno_{kind}"]["outputs"][output]
+    assert ((own + later) ** 2).sum() / n**2 == pytest.approx(expected, rel=1e-9)
+    options = MetricOptions(at=None if last == math.inf else last)
+    got = METRICS["uno"].influence(time, score, None, options, event)
+    assert got[0] == pytest.approx(value, rel=1e-12)
+    phi = own + later + through_censoring(2 * own, event, found)
+    np.testing.assert_allclose(got[1], phi, atol=1e-12)
+
+
+# --- derivatives ----------------------------------------------------------------------------------
+
+ASKED = {
+    "brier_at": ("a", MetricOptions(at=3.0)), "auc_at": ("a", MetricOptions(at=3.0)),
+    "uno": ("minus", MetricOptions()), "uno until 6": ("minus", MetricOptions(at=6.0)),
+    "integrated_brier": (["r0", "r1", "r2", "r3"], MetricOptions(at=[1.0, 2.0, 3.0, 4.0])),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("asked", ASKED)
+def test_influences_are_derivatives(asked, weighted, kind):
+    columns, options = ASKED[asked]
+    table = data(kind)
+    time, event = table["time"].to_numpy(float), table["event"].to_numpy(bool)
+    score = table[columns].to_numpy()
+    score = score.round(1) if kind == "surv_ties" else score  # ties of scores as well
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(time)) if weighted else np.ones(len(time))
+    weight[3] = 0.0 if weighted else 1.0
+    metric = METRICS[asked.split()[0]]
+
+    def value(w):
+        return metric.influence(time, score, w, options, event)[0]
+
+    phi = metric.influence(time, score, weight, options, event)[1]
+    assert abs(weight @ phi) < 1e-12 * len(time)
+    step = 1e-5
+    for i in np.flatnonzero(weight)[::3]:
+        up, down = weight.copy(), weight.copy()
+        up[i] += step
+        down[i] -= step
+        slope = (value(up) - value(down)) / (2 * step) * weight.sum()
+        assert phi[i] == pytest.approx(slope, abs=1e-7)
+
+
+def test_without_censoring_they_are_the_plain_metrics():
+    table = data("surv").assign(event=1)
+    late = (table["time"] <= 3).astype(int)
+    table = table.assign(late=late)
+    brier = cvstats.losses(table, "time", "a", "brier_at", event="event", at=3.0)
+    plain = cvstats.losses(table, "late", "a", "brier")
+    np.testing.assert_allclose(brier, plain, atol=1e-14)
+    auc = cvstats.losses(table, "time", "a", "auc_at", event="event", at=3.0)
+    plain = cvstats.losses(table, "late", "a", "auc", ddof=0)
+    np.testing.assert_allclose(auc, plain, atol=1e-13)
+    uno = cvstats.losses(table, "time", "minus", "uno", event="event")
+    plain = cvstats.losses(table, "time", "minus", "concordance", event="event")
+    np.testing.assert_allclose(uno, plain, atol=1e-13)
+    assert "depends on censoring" not in cvstats.holdout(plain)["caution"].item()
+
+
+# --- methods and containers -----------------------------------------------------------------------
+
+
+def study(kind="surv", folds=3):
+    """A cross-validated study of two models, with sites."""
+    table = data(kind).reset_index()
+    table["fold"], table["source"] = table["point"] % folds, table["point"] % 15
+    return table.set_index(["fold", "source", "point"])
+
+
+def test_folds():
+    table = study()
+    pooled = cvstats.losses(table, "time", "a", "brier_at", event="event", at=3.0)
+    assert pooled.attrs["folds"] == "pool"
+    assert pooled.mean() == pytest.approx(CASES["brier_surv"]["outputs"]["a"], rel=1e-12)
+    averaged = cvstats.losses(table, "time", "a", "auc_at", event="event", at=3.0)
+    assert averaged.attrs["folds"] == "average"
+    each = [
+        cvstats.losses(part, "time", "a", "auc_at", event="event", at=3.0, folds="pool").mean()
+        for _, part in table.groupby("fold")
+    ]
+    np.testing.assert_allclose(averaged.groupby("fold").mean(), each, rtol=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["brier_at", "auc_at"])
+def test_every_question_is_answered(loss, tmp_path):
+    log = cvstats.losses(
+        study(), "time", {"cox": "a", "forest": "b"}, loss, event="event", at=3.0, folds="pool"
+    )
+    interval = cvstats.interval(log)
+    assert interval.attrs["method"] == "clustered"
+    assert "if censoring is independent of the time of the event" in interval.attrs["guarantee"]
+    result = cvstats.compare(log)
+    assert "if censoring is independent" in result.attrs["guarantee"]
+    delta = CASES[f"{loss.removesuffix('_at')}_surv"]["outputs"]["delta"]
+    assert abs(result["difference"].item()) == pytest.approx(abs(delta), rel=1e-9)
+    assert cvstats.best_set(log, rng=0)["in_set"].all()
+    assert not cvstats.equivalence(log, margin=1e-6)["equivalent"].any()
+    assert METRICS[loss].words in str(log.cvci.summary())
+    log.cvci.report(tmp_path / "report.html")
+    assert METRICS[loss].words in (tmp_path / "report.html").read_text(encoding="utf-8")
+    cvstats.save_log(log, tmp_path / "log.parquet")
+    back = cvstats.read_log(tmp_path / "log.parquet")
+    assert cvstats.interval(back).attrs["guarantee"] == interval.attrs["guarantee"]
+    with pytest.raises(LogError, match="this is a part of a log of"):
+        cvstats.interval(log.iloc[:50])
+
+
+def test_each_group_has_a_censoring_of_its_own():
+    table = study().assign(sex=lambda t: np.where(np.arange(len(t)) % 2, "f", "m"))
+    asked = {"event": "event", "at": 3.0, "folds": "pool"}
+    log = cvstats.losses(table, "time", ["a", "b"], "brier_at", by="sex", **asked)
+    found = cvstats.wald(log, by="sex")["estimate"]
+    for sex, part in table.groupby("sex"):
+        alone = cvstats.losses(part, "time", ["a", "b"], "brier_at", **asked).mean()
+        np.testing.assert_allclose(found.xs(sex, level="sex"), alone, rtol=1e-12)
+    whole = cvstats.losses(table, "time", ["a", "b"], "brier_at", **asked)
+    with pytest.raises(LogError, match=r"by='source' cuts the cells"):
+        cvstats.wald(whole, by="source")
+
+
+def test_arrays_with_carried_dimensions():
+    table = data("surv")
+    risk = np.stack([table["a"], table["b"]])
+    arrays = xr.Dataset(
+        {
+            "time": ("point", table["time"]), "event": ("point", table["event"]),
+            "risk": (("region", "point"), risk),
+        },
+        {"point": table.index, "fold": ("point", table.index % 3), "region": ["a", "b"]},
+    )  # fmt: skip
+    log = cvstats.losses(arrays, "time", "risk", "brier_at", event="event", at=3.0)
+    expected = CASES["brier_surv"]["outputs"]
+    for region in "ab":
+        assert float(log.sel(region=region).mean()) == pytest.approx(expected[region], rel=1e-12)
+    assert cvstats.wald(log)["estimate"].dims == ("region",)
+
+
+def test_a_grid_may_be_a_dimension_of_an_array():
+    grid = grid_of("surv")
+    table = data("surv")
+    arrays = xr.Dataset(
+        {
+            "time": ("point", table["time"]), "event": ("point", table["event"]),
+            "risk": (("point", "month"), table[risks("surv")["a"]]),
+        },
+        {"point": table.index, "month": grid},
+    )  # fmt: skip
+    log = cvstats.losses(
+        arrays, "time", "risk", "integrated_brier", event="event", at=grid, member="month"
+    )
+    assert float(log.mean()) == pytest.approx(CASES["sksurv"]["outputs"]["ibs"], rel=1e-9)
+
+
+def test_weights_count_a_point_as_often():
+    table = data("surv_ties").assign(w=lambda t: np.arange(len(t)) % 3 + 1.0)
+    twice = table.loc[table.index.repeat(table["w"].astype(int))].reset_index(drop=True)
+    for loss, columns, at in (("brier_at", "a", 4), ("auc_at", "a", 4), ("uno", "minus", None)):
+        options = {"event": "event", "at": at, "folds": "pool"}
+        own = cvstats.losses(table, "time", columns, loss, weight="w", **options)
+        copies = cvstats.losses(twice.rename_axis("point"), "time", columns, loss, **options)
+        assert own.mean() == pytest.approx(copies.mean(), rel=1e-12)
+
+
+def test_few_cases_or_controls_are_labelled():
+    asked = {"event": "event", "folds": "pool"}
+    table = data("surv")
+    many = cvstats.losses(table, "time", "a", "auc_at", at=3.0, **asked)
+    few = cvstats.losses(table, "time", "a", "auc_at", at=11.0, **asked)
+    assert (table["time"] > 11).sum() < 10
+    assert "few of a class" in cvstats.interval(few)["caution"].item()
+    assert "few of a class" not in cvstats.interval(many)["caution"].item()
+
+
+def test_an_auc_of_one_has_limits():
+    table = data("surv")
+    table["best"] = -table["time"]
+    log = cvstats.losses(table, "time", "best", "auc_at", event="event", at=3.0, folds="pool")
+    found = cvstats.as_scores(cvstats.interval(log))
+    assert found["estimate"].item() == 1
+    assert 0.8 < found["lower"].item() < 0.99
+
+
+def test_harrells_c_warns_of_censored_times():
+    log = cvstats.losses(data("surv"), "time", "minus", "concordance", event="event")
+    result = cvstats.holdout(log)
+    assert "depends on censoring" in result["caution"].item()
+    assert "Use loss='uno'" in result.attrs["cautions"]["depends on censoring"]
+    uno = cvstats.losses(data("surv"), "time", "minus", "uno", event="event")
+    assert "depends on censoring" not in cvstats.holdout(uno)["caution"].item()
+
+
+def test_custom_metrics_get_the_events():
+    def with_weights(truth, prediction, weight, event):
+        return np.average(event & (truth <= 3), weights=weight)
+
+    def by_name(truth, prediction, *, event):
+        return float(np.mean(event & (truth <= 3)))
+
+    table = data("surv").iloc[:40]
+    for function in (with_weights, by_name):
+        log = cvstats.losses(table, "time", "a", metric=function, event="event")
+        expected = ((table["time"] <= 3) & (table["event"] == 1)).mean()
+        assert -log.mean() == pytest.approx(expected)
+        assert np.ptp(log) > 0
+        with pytest.raises(LogError, match="has a parameter for events. Expected the column"):
+            cvstats.losses(table, "time", "a", metric=function)
+
+    def plain(truth, prediction):
+        return float(np.mean(truth))
+
+    with pytest.raises(LogError, match="plain does not use event="):
+        cvstats.losses(table, "time", "a", metric=plain, event="event")
+
+    def own_loss(truth, risk):
+        time, event = truth.T
+        return np.where(event == 1, (1 - risk) ** 2, 0.0)
+
+    log = cvstats.losses(table, ["time", "event"], "a", own_loss)
+    assert log.iloc[0] == pytest.approx((1 - table["a"][0]) ** 2 * table["event"][0])
+
+
+# --- refusals -------------------------------------------------------------------------------------
+
+AT = {"event": "event", "at": 3.0}
+REFUSALS = [
+    ("brier_at", "a", {"at": 3.0}, {}, "brier_at needs to know which times are censored. Expected"),
+    ("uno", "minus", {}, {}, "uno needs to know which times are censored"),
+    ("brier_at", "a", {"event": "event"}, {}, "brier_at needs a time, and got at=None. Expected"),
+    ("auc_at", "a", {"event": "event", "at": [1.0, 2.0]}, {}, "got at=[1.0, 2.0]. Expected a num"),
+    ("auc_at", "a", {"event": "event", "at": -1}, {}, "auc_at needs a time, and got at=-1."),
+    ("brier_at", "a", {"event": "event", "at": 99.0}, {},
+     "no point is observed after 99 (take an earlier time)"),
+    ("brier_at", "a", {"event": "event", "at": 0.001}, {},
+     "no event happened by 0.001 (take a later time)"),
+    ("brier_at", "minus", AT, {}, "reads the probability of the event by a time, and a predict"),
+    ("brier_at", "a", AT, {"time": -1.0}, "one of them is -1. Expected finite times of 0 or more"),
+    ("brier_at", "a", AT, {"event": 2}, "the event is 2.0 in row 0. Expected 1 where it happened"),
+    ("concordance", "minus", {"event": "event"}, {"event": 2}, "Competing events are not support"),
+    ("integrated_brier", ["r0", "r1"], {"event": "event", "at": [2.0, 1.0]}, {},
+     "needs two times or more, ascending, and got at=[2.0, 1.0]"),
+    ("integrated_brier", ["r0", "r1"], {"event": "event", "at": 1.0}, {}, "and got at=1.0"),
+    ("integrated_brier", ["r0", "r1"], {"event": "event", "at": [1.0, 2.0, 3.0]}, {},
+     "got 2 columns of predictions for 3 times. Expected the probability of the event by each of"),
+    ("integrated_brier", ["r1", "r0"], {"event": "event", "at": [1.0, 2.0]}, {},
+     "which cannot fall, and it goes from"),
+    ("brier", "a", {"at": 3.0}, {}, "does not use at=. Expected it with a metric"),
+    ("concordance", "minus", {"at": 3.0, "event": "event"}, {}, "does not use at=. Expected"),
+    ("brier_at", {"m": ["r0", "r1"]}, AT, {}, "model 'm' has 2 columns of predictions. Expected 1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("loss", "columns", "options", "changed", "words"), REFUSALS)
+def test_refusals(loss, columns, options, changed, words):
+    table = data("surv")
+    for name, value in changed.items():
+        table[name] = table[name].astype(float)
+        table.loc[0, name] = value
+    with pytest.raises(LogError) as caught:
+        cvstats.losses(table, "time", columns, loss, **options)
+    assert words in str(caught.value)
+
+
+def test_a_missing_time_or_event_is_a_missing_loss():
+    for name in ("time", "event", "a"):
+        table = data("surv").astype(float)
+        table.loc[4, name] = np.nan
+        log = cvstats.losses(table, "time", "a", "brier_at", event="event", at=3.0)
+        assert np.flatnonzero(log.isna()).tolist() == [4]
+        with pytest.raises(LogError, match="Expected all points of which brier_at was computed"):
+            cvstats.holdout(log)
+
+
+def test_a_fold_without_cases_says_what_to_do():
+    with pytest.raises(LogError, match=r"at fold=\d: no point is observed .*folds='pool'"):
+        cvstats.losses(study(folds=30), "time", "a", "auc_at", event="event", at=9.0)
