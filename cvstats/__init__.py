@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from cvstats import datasets as datasets
     from cvstats import plans as plans
     from cvstats import plot as plot
+    from cvstats.citations import cite as cite
     from cvstats.comparisons.best_set import best_set as best_set
     from cvstats.comparisons.compare import compare as compare
     from cvstats.comparisons.compare import difference as difference

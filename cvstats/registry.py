@@ -80,6 +80,7 @@ TOOLS = {
     "as_log": "cvstats.io.tidy",
     "as_scores": "cvstats.scores",
     "cautions": "cvstats.log.cautions",
+    "cite": "cvstats.citations",
     "evaluate": "cvstats.evaluation",
     "losses": "cvstats.loss_functions",
     "monitor": "cvstats.comparisons.monitor",

@@ -1,0 +1,59 @@
+"""BibTeX of the works behind results: every reference has its entry."""
+
+from __future__ import annotations
+
+import re
+
+import pandas as pd
+import pytest
+
+import cvstats
+from cvstats.citations import read_works
+from cvstats.registry import FUNCTIONS, find_function
+
+RECORDS = [getattr(find_function(name), "record", None) for name in FUNCTIONS]
+REFERENCES = sorted({record.reference for record in RECORDS if record and record.reference})
+YEAR = re.compile(r"\((\d{4})\)")
+
+
+def as_result(reference):
+    table = pd.DataFrame({"estimate": [1.0]})
+    table.attrs["reference"] = reference
+    return table
+
+
+@pytest.mark.parametrize("reference", REFERENCES)
+def test_every_work_of_a_reference_has_an_entry_of_its_year(reference):
+    found = cvstats.cite(as_result(reference)).split("\n\n")
+    years = sorted(re.search(r"year +=.*?(\d{4})", entry).group(1) for entry in found[:-1])
+    assert years == sorted(YEAR.findall(reference))
+    for entry in found[:-1]:
+        surname = re.search(r"author +=.\s*\{(?:\{?)([^,]+),", entry).group(1)
+        assert re.sub(r"\{\\v\{s\}\}", "s", surname) in reference
+
+
+def test_each_work_is_found_by_one_part_only():
+    finds = [facts["find"] for facts in read_works().values() if "find" in facts]
+    assert len(set(finds)) == len(finds)
+    every = "; ".join(REFERENCES)
+    assert [find for find in finds if find not in every] == []
+
+
+def test_a_result_and_the_package_are_cited():
+    log = cvstats.datasets.load("diabetes")
+    losses = cvstats.losses(log, prediction=["ridge", "random_forest"])
+    told = cvstats.cite(losses.cvci.wald())
+    assert told.startswith("@inproceedings{bayle2020,\n  title         = {Cross-validation ")
+    assert "  eprint        = {2007.12671},\n  archiveprefix = {arXiv},\n}" in told
+    assert (
+        f"  version       = {{{cvstats.__version__}}},\n}}"
+        in told.partition("@software{cvstats")[2]
+    )
+    assert cvstats.cite(losses.cvci.best_set()).count("@") == 3
+    assert told == cvstats.cite(losses.to_xarray().cvci.wald())
+
+
+def test_what_is_no_result():
+    message = "DataFrame names no reference. Expected the result of a method, as in cvstats.cite("
+    with pytest.raises(cvstats.LogError, match=re.escape(message)):
+        cvstats.cite(pd.DataFrame({"estimate": [1.0]}))
