@@ -10,7 +10,7 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
-from cvstats.errors import LogError, spelled
+from cvstats.errors import LogError
 
 DOI = re.compile(r"^10\.\d+/")
 ARXIV = re.compile(r"^\d{4}\.\d{5}$")
@@ -47,13 +47,16 @@ def cite(result: Any) -> str:
     >>> import cvstats
     >>> log = cvstats.datasets.load("diabetes")
     >>> losses = cvstats.losses(log, prediction=["ridge", "random_forest"])
-    >>> print(cvstats.cite(losses.cvci.corrected_t()).partition("\\n\\n")[0])
-    @article{bouckaert2004,
+    >>> print(cvstats.cite(losses.cvci.wald()))  # doctest: +ELLIPSIS
+    @inproceedings{bayle2020,
+      title         = {Cross-validation confidence intervals for test error},
+      author        = {Bayle, Pierre and Bayle, Alexandre and Janson, Lucas and Mackey, Lester},
+    ...
     """
     reference = getattr(result, "attrs", {}).get("reference")
     if not isinstance(reference, str):
         raise LogError(
-            f"{spelled(type(result).__name__)} names no reference. Expected the result of a "
+            f"a {type(result).__name__} names no reference. Expected the result of a "
             "method, as in cvstats.cite(losses.cvci.wald()), with its attrs."
         )
     entries = [
