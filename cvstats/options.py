@@ -20,13 +20,38 @@ from typing import (
 
 import numpy as np
 
-from cvstats.errors import LogError, checked_choice, is_number, is_several
+from cvstats.errors import LogError, checked_choice, is_number, is_several, plainly
 
 Rng: TypeAlias = int | np.integer[Any] | np.random.Generator | None
 
 
 Alternative: TypeAlias = Literal["two-sided", "less", "greater"]
 Missing: TypeAlias = Literal["raise", "drop"]
+Adjust: TypeAlias = Literal["holm", "bonferroni", "bh"]
+
+OTHER_NAMES: dict[str, dict[str, str]] = {
+    "method": {
+        **dict.fromkeys(("ttest", "t-test", "paired-t-test", "nadeau-bengio"), "corrected_t"),
+        **dict.fromkeys(("delong", "bayle"), "wald"),
+        **dict.fromkeys(("diebold-mariano", "dm", "hac", "newey-west"), "ordered"),
+        **dict.fromkeys(("cluster", "cluster-robust", "cr2"), "clustered"),
+        **dict.fromkeys(("5x2cv", "5x2", "dietterich"), "five_by_two"),
+        **dict.fromkeys(("bates", "ncv", "nested"), "nested_cv"),
+        **dict.fromkeys(("loso", "leave-one-source-out"), "out_of_source"),
+        **dict.fromkeys((".632", "632", ".632+"), "bootstrap_632"),
+    },
+    "adjust": {
+        **dict.fromkeys(("fdr", "fdr-bh", "benjamini-hochberg"), "bh"),
+        **dict.fromkeys(("holm-bonferroni", "bonferroni-holm"), "holm"),
+        **dict.fromkeys(("maxt", "single-step"), "max-t"),
+    },
+}
+"""What methods and adjustments are called elsewhere, written plainly."""
+
+
+def known_name(option: str, word: Any) -> Any:
+    """Find the method or the adjustment that another name stands for."""
+    return OTHER_NAMES[option].get(plainly(word), word) if isinstance(word, str) else word
 
 
 # --- choices --------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from cvstats.log.groups import Groups, answer_groups
 from cvstats.log.log import Log, Losses, Table
 from cvstats.log.read import is_dask_frame, read
 from cvstats.log.stacking import label_stacked
-from cvstats.options import Missing, check_alpha
+from cvstats.options import Missing, check_alpha, known_name
 
 
 def methods(losses: Losses) -> pd.DataFrame:
@@ -255,6 +255,7 @@ def interval(
     wald - 10 repetitions of a partition into 10 folds: every point is tested once in each
     """
     check_alpha(alpha)
+    method = known_name("method", method)
     checked_choice("method", method, (*interval_names(), None))
     checked_choice("points", points, (*POINTS, None))
     if is_dask_frame(losses):

@@ -294,7 +294,7 @@ def test_a_function_must_give_a_number_for_each_point(function, words):
 
 P = [0.2, 0.4, 0.6]
 REFUSED = [
-    ("squared", [1, 2, 3], P, {}, "not known. What you mean is loss='squared_error'. All"),
+    ("squarish", [1, 2, 3], P, {}, "loss='squarish' is not known. Expected one of"),
     ([], [1, 0, 1], P, {}, "loss=[] are not different losses"),
     (["brier", "brier"], [1, 0, 1], P, {}, "are not different losses"),
     (["brier"], [1, 0, 1], P, {"beta": 2}, "none of loss=['brier'] uses beta="),

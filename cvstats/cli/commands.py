@@ -152,7 +152,7 @@ OF_COMMAND: dict[str, tuple[Any, Any]] = {
     "method": (MethodName | None, None),
     "by": (str | None, None),
     "reference": (str | None, None),
-    "adjust": (Literal["holm", "bh", "max-t", "none"], "holm"),
+    "adjust": (Literal["holm", "bonferroni", "bh", "fdr", "max-t", "none"], "holm"),
     "margin": (float, P.empty),
     "seed": (int, 0),
     "missing": (Missing, "raise"),

@@ -34,16 +34,19 @@ def adjust_p_values(p: FloatArray, adjust: str) -> FloatArray:
     """Adjust p-values of any shape for how many there are.
 
     ``"holm"`` bounds the chance of any false difference, whatever the dependence of the
-    tests (Holm 1979). ``"bh"`` bounds the expected share of false ones among the differences
-    found, for independent or positively dependent tests (Benjamini and Hochberg 1995,
-    doi:10.1111/j.2517-6161.1995.tb02031.x). Missing p-values stay missing and do not count.
+    tests (Holm 1979), as ``"bonferroni"`` does with larger p-values. ``"bh"`` bounds the
+    expected share of false ones among the differences found, for independent or positively
+    dependent tests (Benjamini and Hochberg 1995, doi:10.1111/j.2517-6161.1995.tb02031.x).
+    Missing p-values stay missing and do not count.
     """
     known = ~np.isnan(p)
     order = np.argsort(p[known])
     ascending = p[known][order]
     m = len(ascending)
     rank = np.arange(1, m + 1)
-    if adjust == "holm":
+    if adjust == "bonferroni":
+        steps = ascending * m
+    elif adjust == "holm":
         steps = np.maximum.accumulate(ascending * (m - rank + 1))
     else:
         steps = np.minimum.accumulate((ascending * m / rank)[::-1])[::-1]

@@ -50,7 +50,7 @@ from cvstats.log.arrow import as_container
 from cvstats.log.groups import DifferentGroups
 from cvstats.log.log import DIFFERENCES, Log, Losses
 from cvstats.log.read import is_dask_frame, read
-from cvstats.options import Alternative, Missing, Rng, check_rng, seed_of, whole_number
+from cvstats.options import Adjust, Alternative, Missing, Rng, check_rng, seed_of, whole_number
 
 
 @Comparison(
@@ -72,7 +72,7 @@ def compare(
     options: Options = None,
     points: Literal["crossed", "nested"] | None = None,
     alternative: Alternative = "two-sided",
-    adjust: Literal["holm", "bh", "max-t"] | None = "holm",
+    adjust: Adjust | Literal["max-t"] | None = "holm",
     anytime: bool = False,
     tightest_at: int | None = None,
     alpha: float = 0.05,
@@ -115,9 +115,10 @@ def compare(
         Whether points of one name in several sources are the same ones, as for `interval`.
     alternative : {"two-sided", "less", "greater"}, optional
         ``"less"`` asks whether the model has the smaller error.
-    adjust : {"holm", "bh", "max-t", None}, optional
+    adjust : {"holm", "bonferroni", "bh", "max-t", None}, optional
         How ``p_adjusted`` allows for several comparisons: against any false difference
-        (``"holm"``), or for the share of false ones (``"bh"``). Both count all pairs of models
+        (``"holm"``; ``"bonferroni"``, which is larger), or for the share of false ones (``"bh"``,
+        also called ``"fdr"``). All count all pairs of models
         in all carried cells, such as those of a map. ``"max-t"`` is of the first kind and uses
         how the models of one cell depend on each other, so it counts the pairs of each cell by
         itself; it alone also widens ``lower`` and ``upper``, which then cover all differences
@@ -273,7 +274,7 @@ def compare(
         )  # fmt: skip
         return later(losses, ask, other=other, pairs=True, levels=(by,), missing=missing)
     lazy = has_lazy_losses(losses, other)
-    across = adjust in ("holm", "bh")  # all carried cells together
+    across = adjust in ("holm", "bonferroni", "bh")  # all carried cells together
     run = partial(
         compute_comparison, method=method, options=given, alternative=alternative,
         alpha=alpha, adjust=None if across else adjust,

@@ -25,7 +25,7 @@ from cvstats.log.log import Losses
 from cvstats.log.pandas import add_levels, names_of_frame
 from cvstats.log.plain import from_plain, to_plain
 from cvstats.log.read import read
-from cvstats.options import Missing, check_alpha, check_choices, find_choices
+from cvstats.options import Adjust, Missing, check_alpha, check_choices, find_choices, known_name
 
 Path = str | os.PathLike[str]
 
@@ -52,7 +52,7 @@ class Monitor:
         Whether points are counted, or sources; None for what the log says.
     margin : tuple of two floats or None
         The ends between which a difference does not matter.
-    adjust : {"holm", "bh"} or None
+    adjust : {"holm", "bonferroni", "bh"} or None
         How decisions about several pairs allow for each other.
     alpha : float
         One minus the level of the limits.
@@ -298,7 +298,7 @@ def monitor(
     reference: Hashable = None,
     method: Literal["holdout", "clustered"] | None = None,
     margin: Margin | None = None,
-    adjust: Literal["holm", "bh"] | None = "holm",
+    adjust: Adjust | None = "holm",
     tightest_at: int | None = None,
     alpha: float = 0.05,
 ) -> Monitor:
@@ -321,7 +321,7 @@ def monitor(
         The largest difference that does not matter, in the unit of the loss. Models whose
         difference is surely smaller are then ``"alike"``, and decided as well; without a margin
         two equal models are never decided.
-    adjust : {"holm", "bh", None}, optional
+    adjust : {"holm", "bonferroni", "bh", None}, optional
         How decisions about several pairs allow for each other; that two models are alike is decided
         for each pair by itself.
     tightest_at : int, optional
@@ -364,6 +364,7 @@ def monitor(
     <Monitor of 45 evaluations: 0 of 1 pairs decided>
     """
     check_alpha(alpha)
+    adjust = known_name("adjust", adjust)
     check_choices({"method": method, "adjust": adjust}, find_choices(monitor))
     check_method_options(method, None)
     found = Monitor(

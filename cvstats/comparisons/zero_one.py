@@ -32,7 +32,7 @@ from cvstats.intervals._sources import flag_ignored_sources
 from cvstats.log.gaps import answer_cells
 from cvstats.log.log import Log, Losses, Table
 from cvstats.log.read import read
-from cvstats.options import Missing
+from cvstats.options import Adjust, Missing
 
 FEW = 25
 """Discordant points below which normal approximations are poor."""
@@ -307,7 +307,7 @@ def mcnemar(
     reference: Hashable = None,
     test: Literal["exact", "chi2", "mid-p"] | None = None,
     correction: bool = False,
-    adjust: Literal["holm", "bh"] | None = "holm",
+    adjust: Adjust | None = "holm",
     missing: Missing = "raise",
 ) -> Any:
     r"""Test whether two models err equally often, from the points on which they disagree.
@@ -331,7 +331,7 @@ def mcnemar(
         discordant points and chi-squared from there on.
     correction : bool, optional
         Whether chi-squared is corrected for continuity (Edwards), never beyond zero.
-    adjust : {"holm", "bh", None}, optional
+    adjust : {"holm", "bonferroni", "bh", None}, optional
         How ``p_adjusted`` allows for several comparisons, of all pairs of models and carried
         cells, as in `compare`.
     missing : {"raise", "drop"}, optional

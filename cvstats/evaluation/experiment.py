@@ -19,7 +19,7 @@ from cvstats.evaluation.checkpoint import cache_in, fingerprint
 from cvstats.evaluation.data import Data, read_data
 from cvstats.evaluation.fit import FitResult, Loss, fit_and_score, run_fit, scoring_spec
 from cvstats.evaluation.table import LossTable, asks_for_metrics, metric_log, prediction_spec
-from cvstats.loss_functions import ACCURACY, loss_name
+from cvstats.loss_functions import ACCURACY, find_loss, loss_name
 from cvstats.options import check_choices, find_choices, is_whole
 from cvstats.plans import BoundPlan, Fit, Plan
 from cvstats.plans.given import bind_splits
@@ -171,6 +171,8 @@ def evaluate(
     data = read_data(X, y, groups, point)
     bound = bind_cv(cv, plan, data, list(models.values()), groups)
     loss = default_loss(list(models.values()), y) if loss is None else loss
+    if isinstance(loss, str) and not find_loss(loss)[1]:
+        loss = str(find_loss(loss)[0])
     if asks_for_metrics(loss):
         spec = prediction_spec(loss, quantile, clip, data.truth, bound)
     else:

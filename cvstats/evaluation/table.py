@@ -18,6 +18,7 @@ from cvstats.loss_functions import (
     LossOptions,
     check_different,
     checked_loss,
+    find_loss,
     join_metrics,
     loss_name,
     losses,
@@ -191,7 +192,7 @@ def asks_for_metrics(loss: Loss | Sequence[Loss]) -> bool:
     """Whether there are several losses, or one that is not a mean over points."""
     if not isinstance(loss, str):
         return isinstance(loss, Sequence)
-    return loss in METRICS and loss != "accuracy"
+    return find_loss(loss)[0] in METRICS and loss != "accuracy"
 
 
 def listed_losses(loss: Loss | Sequence[Loss]) -> list[Loss]:
@@ -213,8 +214,8 @@ def prediction_spec(
     truth: NDArray[Any], plan: BoundPlan,
 ) -> ScoringSpec:  # fmt: skip
     """Find which predictions every fit has to keep."""
-    wanted = listed_losses(loss)
-    check_different(wanted)
+    check_different(listed_losses(loss))
+    wanted = [find_loss(one)[0] for one in listed_losses(loss)]
     if "count" in plan.plan.levels:
         raise LogError(
             f"{plan.plan.name} draws bootstrap samples, whose methods average losses of points. "
@@ -267,9 +268,9 @@ def metric_log(
     frame = pd.DataFrame(table, index=index)
     logs = {}
     for one in listed_losses(loss):
-        made = losses(
-            frame, "truth", columns[response_of(one)], one, **options_of(one, spec, given)
-        )
+        known, implied = find_loss(one)
+        own = options_of(known, spec, {**given, **implied}) | implied
+        made = losses(frame, "truth", columns[response_of(known)], known, **own)
         made.columns.name = "model"
         logs[loss_name(one)] = made
     log: pd.DataFrame = logs[loss] if isinstance(loss, str) else join_metrics(logs)

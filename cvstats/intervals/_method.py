@@ -45,7 +45,7 @@ from cvstats.log.groups import DifferentGroups, Groups, answer_groups, list_kind
 from cvstats.log.log import Log, Losses, Table
 from cvstats.log.read import is_dask_frame, read
 from cvstats.log.stacking import Axis, label_stacked
-from cvstats.options import check_alpha, find_choices
+from cvstats.options import OTHER_NAMES, check_alpha, find_choices, known_name
 from cvstats.registry import COMPARISONS, INTERVALS, STATISTICS, find_function
 
 BAYLE = "Bayle, Bayle, Janson and Mackey (2020), NeurIPS 33, arXiv:2007.12671"
@@ -256,6 +256,9 @@ class Comparison(Method):
 
         @wraps(function)
         def public(*args: P.args, **options: P.kwargs) -> T_co:
+            for name in OTHER_NAMES:
+                if name in options:
+                    options[name] = known_name(name, options[name])
             self.check_options(options)
             return function(*args, **options)
 

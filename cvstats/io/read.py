@@ -6,10 +6,11 @@ import re
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from inspect import signature
 from os import PathLike
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import pandas as pd
@@ -42,7 +43,8 @@ from cvstats.io.tidy import (
 from cvstats.io.tools import is_inspect_log, is_lm_eval_sample, is_search, is_skore
 from cvstats.log.align import aligned
 from cvstats.log.arrow import from_arrow, is_arrow
-from cvstats.loss_functions import join_metrics, loss_name, losses
+from cvstats.loss_functions import LossKeywords, join_metrics, loss_name, losses
+from cvstats.options import check_choices, find_choices
 
 # --- formats --------------------------------------------------------------------------------------
 
@@ -193,15 +195,14 @@ def read_log(
     higher_is_better: bool | None = None,
     n_train: float | Sequence[float] | None = None,
     n_test: float | None = None,
-    quantile: float | None = None,
-    threshold: float | None = None,
     positive: Hashable = None,
-    clip: float | None = None,
+    folds: Literal["average", "pool"] | None = None,
     decimal: str | None = None,
     thousands: str | None = None,
     encoding: str | None = None,
     drop_duplicates: bool = False,
     missing: str = "raise",
+    **options: Unpack[LossKeywords],
 ) -> Any:
     """Read a loss log from a file or from what another tool returned.
 
@@ -259,7 +260,7 @@ def read_log(
         scikit-learn.
     n_test : float, optional
         For ``scores``: the number of points behind each score.
-    quantile, threshold, positive, clip : optional
+    positive, folds : optional
         As in `cvstats.losses`. With ``positive``, a loss of probabilities takes the one of
         that class.
     decimal, thousands, encoding : str, optional
@@ -273,6 +274,9 @@ def read_log(
     missing : {"raise", "drop"}, optional
         Whether samples of inspect that ended in an error are refused or left out; what was left
         out of one epoch is left out of all.
+    **options : optional
+        Options of single losses and metrics, such as ``quantile``, ``threshold``, ``clip``,
+        ``average``, ``beta`` or ``multi_class``, as in `cvstats.losses`.
 
     Returns
     -------
@@ -337,13 +341,16 @@ def read_log(
     Name: loss, dtype: float64
     """
     with shorten_messages():
-        options = ReadOptions.of_call(locals())
-        tool, found = read_object(path_or_object, format, options)
+        refuse_unknown(options)
+        choices = find_choices(read_log) | find_choices(LossKeywords)
+        check_choices({**options, "folds": folds}, choices)
+        asked = ReadOptions.of_call({**locals(), **options})
+        tool, found = read_object(path_or_object, format, asked)
         if not isinstance(found, PredictionTable):
-            return saved_log(found, options)
+            return saved_log(found, asked)
         with raise_as_log_error("this table"):
             parts = {name: align(part) for name, part in found.by_metric().items()}
-        log = log_of_parts(parts, loss, found, options)
+        log = log_of_parts(parts, loss, found, asked)
         for said in found.warnings:
             warnings.warn(said + ".", stacklevel=2)
         log.attrs = {**facts_of(path_or_object, tool, found), **log.attrs}
@@ -355,6 +362,25 @@ def read_log(
                 raise LogError("n_test= is for format='scores' only. Leave it out.")
             log.attrs["n_test"] = n_test
         return log
+
+
+OF_COLUMNS = ("strata", "shares", "event", "reference", "member")
+"""Options of losses that name columns which a log does not keep."""
+
+
+def refuse_unknown(options: Iterable[str]) -> None:
+    """Refuse an option that no loss has, or that needs further columns of the predictions."""
+    for name in options:
+        if name not in LossKeywords.__annotations__:
+            known = [*LossKeywords.__annotations__, *signature(read_log).parameters]
+            raise TypeError(
+                f"read_log() got an unexpected keyword argument {name!r}.{nearest(name, known)}"
+            )
+        if name in OF_COLUMNS:
+            raise LogError(
+                f"{name}= needs a further column of the predictions. Expected it with "
+                f"cvstats.losses(frame, {name}=…), of a frame with levels as its index."
+            )
 
 
 def read_predictions(

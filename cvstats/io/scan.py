@@ -29,7 +29,7 @@ from cvstats.large.frames import (
 )
 from cvstats.large.moments import Moments
 from cvstats.log.columns import TableColumns
-from cvstats.loss_functions import LOSSES, losses
+from cvstats.loss_functions import LOSSES, find_loss, losses
 from cvstats.loss_functions.label_counts import (
     LabelCounts,
     count_batch,
@@ -315,6 +315,7 @@ def check_predicted(loss: Any, truth: str | None, prediction: str | Sequence[str
             "losses are computed of a truth and predictions, and one of them is not named. "
             "Expected both truth= and prediction=, or neither where the file holds losses."
         )
+    loss = find_loss(loss)[0]
     if not callable(loss) and loss not in LOSSES:
         way = (
             " Metrics of labels are counted by cvstats.scan_predictions." if loss in METRICS else ""

@@ -40,13 +40,16 @@ from cvstats.log.columns import (
 )
 from cvstats.log.read import is_dask_frame
 from cvstats.loss_functions import (
+    LossKeywords,
     check_different,
+    find_loss,
     is_loss,
     is_name,
     join_metrics,
     looks_at,
     losses,
     single,
+    with_implied,
 )
 from cvstats.metrics import METRICS
 from cvstats.plans.given import folds_in_turn
@@ -563,7 +566,7 @@ def compute_log(
         return losses_of(parts, loss, options, called)
     if options:
         raise LogError(
-            "quantile=, threshold=, positive= and clip= are for predictions, and these are losses."
+            f"{next(iter(options))}= is for predictions, and these are losses. Leave it out."
         )
     with raise_as_log_error("the column of losses"):
         columns = {}
@@ -593,7 +596,7 @@ def losses_of(
         )
     if isinstance(loss, Sequence) and not isinstance(loss, str):
         return several_losses_of(parts, loss, options, called)
-    options = dict(options)
+    loss, options = with_implied(loss, options)
     given_positive, threshold = options.get("positive"), options.get("threshold")
     one = len(parts.models) == 1
     columns: dict[Hashable, Any] = dict(parts.responses)
@@ -635,11 +638,12 @@ def several_losses_of(
     """Compute several losses, by the level ``metric``; each takes the options it looks at."""
     logs, unused = {}, dict(options)
     for name, loss in zip(check_different(wanted), wanted, strict=True):
+        known, implied = find_loss(loss)
         own = {
-            option: value for option, value in options.items() if looks_at(loss, option, options)
+            option: value for option, value in options.items() if looks_at(known, option, options)
         }
         unused = {option: value for option, value in unused.items() if option not in own}
-        logs[name] = losses_of(parts, loss, own, called)
+        logs[name] = losses_of(parts, known, {**own, **implied}, called)
     if unused:
         raise LogError(f"none of loss={list(logs)!r} uses {next(iter(unused))}=. Leave it out.")
     joined: pd.Series | pd.DataFrame = join_metrics(logs)
@@ -953,7 +957,7 @@ class ReadOptions:
             text=TextOptions(*(call.get(name) for name in ("decimal", "thousands", "encoding"))),
             loss_options={
                 name: given[name]
-                for name in ("quantile", "threshold", "positive", "clip") if name in given
+                for name in ("positive", "folds", *LossKeywords.__annotations__) if name in given
             },
         )  # fmt: skip
 

@@ -60,7 +60,7 @@ def read(
         If the log is empty, holds anything but numbers, lacks labels, or holds an evaluation
         twice.
     """
-    if missing not in MISSING:
+    if not (isinstance(missing, str) and missing in MISSING):
         checked_choice("missing", missing, MISSING)
     if not isinstance(losses, (pd.Series, pd.DataFrame)):
         losses = as_container(losses)

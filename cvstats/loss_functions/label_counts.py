@@ -44,7 +44,13 @@ from cvstats.loss_functions.metric_logs import (
     with_positive,
 )
 from cvstats.loss_functions.pointwise import LOSSES, flat_columns, loss_name, which_label
-from cvstats.loss_functions.predictions import Columns, models, require_columns, single
+from cvstats.loss_functions.predictions import (
+    Columns,
+    models,
+    require_columns,
+    single,
+    with_implied,
+)
 from cvstats.metrics import METRICS, CellNotes, UndefinedMetricError, influence_of_counts
 from cvstats.options import Missing, check_choices, find_choices
 
@@ -507,8 +513,9 @@ def levels_and_slopes(
     return level, slope, metric_facts(request, names, classes, [notes])
 
 
-def count_request(counted: CountedColumns, loss: object, asked: Mapping[str, Any]) -> MetricRequest:
+def count_request(counted: CountedColumns, loss: Any, asked: Mapping[str, Any]) -> MetricRequest:
     """Find the metric that is asked for, or say why counts do not hold it."""
+    loss, asked = with_implied(loss, asked)
     metric = METRICS.get(loss) if isinstance(loss, str) else None
     if metric is None or metric.reads != "labels":
         known = ", ".join(repr(m.name) for m in METRICS.values() if m.reads == "labels")

@@ -213,17 +213,17 @@ OTHER_NAMES = {
     **dict.fromkeys(("msle", "mean-squared-log-error", "mean-squared-log"), "squared_log_error"),
     **dict.fromkeys(("wis",), "weighted_interval_score"),
     **dict.fromkeys(("winkler", "winkler-score"), "interval_score"),
-    **dict.fromkeys(("logloss", "log", "nll", "cross-entropy", "deviance"), "log_loss"),
-    **dict.fromkeys(("0-1", "01", "error-rate", "misclassification", "error"), "zero_one"),
+    **dict.fromkeys(("logloss", "log", "nll", "cross-entropy", "mn-log-loss"), "log_loss"),
+    **dict.fromkeys(("0-1", "01", "error-rate", "misclassification"), "zero_one"),
     **dict.fromkeys(("quantile", "mean-pinball"), "pinball"),
     **dict.fromkeys(("roc-auc", "auroc", "c-statistic"), "auc"),
     **dict.fromkeys(("ap", "auprc", "pr-auc", "prauc"), "average_precision"),
     **dict.fromkeys(("mcc", "matthews-corrcoef", "phi"), "matthews"),
-    **dict.fromkeys(("cohen-kappa", "quadratic-kappa", "qwk"), "kappa"),
-    **dict.fromkeys(("sensitivity", "tpr", "true-positive-rate"), "recall"),
-    **dict.fromkeys(("tnr", "true-negative-rate"), "specificity"),
+    **dict.fromkeys(("cohen-kappa", "kap"), "kappa"),
+    **dict.fromkeys(("sensitivity", "sens", "tpr", "true-positive-rate"), "recall"),
+    **dict.fromkeys(("tnr", "spec", "true-negative-rate"), "specificity"),
     **dict.fromkeys(("ppv", "positive-predictive-value"), "precision"),
-    **dict.fromkeys(("bacc", "balanced-acc"), "balanced_accuracy"),
+    **dict.fromkeys(("bacc", "balanced-acc", "bal-accuracy"), "balanced_accuracy"),
     **dict.fromkeys(("acc",), "accuracy"),
     **dict.fromkeys(("root-mean-squared-error", "rmsd"), "rmse"),
     **dict.fromkeys(("r-squared", "rsq", "coefficient-of-determination"), "r2"),
@@ -232,6 +232,17 @@ OTHER_NAMES = {
     **dict.fromkeys(("iou",), "jaccard"),
 }
 """What other programs call these losses and metrics, written plainly."""
+NEAR_IN_MEANING = {
+    **dict.fromkeys(("max-error",), "absolute_error"),
+    **dict.fromkeys(("mean-poisson-deviance", "mean-gamma-deviance", "poisson"), "squared_error"),
+    **dict.fromkeys(("deviance", "perplexity"), "log_loss"),
+    **dict.fromkeys(("explained-variance", "adjusted-r2"), "r2"),
+    **dict.fromkeys(("smape", "mase"), "wmape"),
+    **dict.fromkeys(("top-k-accuracy", "exact-match", "hamming"), "accuracy"),
+    **dict.fromkeys(("d2-absolute-error", "d2-pinball", "d2-log", "bss"), "skill"),
+    **dict.fromkeys(("youden", "j-index", "informedness"), "balanced_accuracy"),
+}
+"""Losses and metrics of other programs that are not computed here, and what is like them."""
 
 
 def pointwise(
@@ -285,11 +296,6 @@ def check_clip(clip: Any) -> None:
         )
 
 
-def is_loss(loss: object) -> bool:
-    """Whether this is a loss or a metric, and not the name of a column."""
-    return callable(loss) or (isinstance(loss, str) and (loss in LOSSES or loss in METRICS))
-
-
 def facts_of_loss(loss: object, options: LossOptions) -> dict[Any, Any]:
     """Make the entries of attrs that belong to a loss: its definition, or its target."""
     if loss == "coverage":
@@ -307,7 +313,7 @@ def loss_name(loss: object) -> str:
 
 
 def unknown_loss(loss: object) -> LogError:
-    """List losses and metrics, and say which of them another name stands for."""
+    """List losses and metrics, and name the one that is nearest in meaning or in spelling."""
     name = plainly(loss).removeprefix("neg-").removesuffix("-loss").removesuffix("-score")
     known = (
         f"{', '.join(map(repr, LOSSES))}, a function (truth, prediction) -> losses, or a metric: "
@@ -318,15 +324,9 @@ def unknown_loss(loss: object) -> LogError:
             f"loss={loss!r} has no standard error without an estimate of a density. Expected a "
             f"mean that is as robust: loss='absolute_error', or loss='huber' with delta=."
         )
-    meant = OTHER_NAMES.get(name)
-    hint = f"loss={meant!r}" if meant else ""
-    for average in ("macro", "micro", "weighted"):
-        if name.endswith(f"-{average}") and name.removesuffix(f"-{average}") in METRICS:
-            metric = name.removesuffix(f"-{average}")
-            hint = f"loss={metric!r} with average={average!r}"
-    if hint:
-        return LogError(f"loss={loss!r} is not known. What you mean is {hint}. All are: {known}.")
-    near = nearest(name, [*LOSSES, *METRICS])
+    meant = OTHER_NAMES.get(name) or NEAR_IN_MEANING.get(name)
+    near = f" The nearest in meaning is {meant!r}." if meant else ""
+    near = near or nearest(name, [*LOSSES, *METRICS])
     return LogError(f"loss={loss!r} is not known. Expected one of {known}.{near}")
 
 

@@ -24,6 +24,7 @@ from cvstats.loss_functions.metric_logs import (
     mean_loss,
     metric_log,
 )
+from cvstats.loss_functions.names import find_loss
 from cvstats.loss_functions.pointwise import (
     TAKES,
     LossOptions,
@@ -281,6 +282,7 @@ def losses(
     asked: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if isinstance(loss, Sequence) and not isinstance(loss, str):
         return several_losses(predictions, truth, prediction, loss, asked)
+    loss, asked = with_implied(loss, asked)
     if (
         isinstance(prediction, str)
         and prediction == PREDICTION
@@ -342,6 +344,22 @@ def refuse_unknown(options: Iterable[str]) -> None:
             raise TypeError(
                 f"losses() got an unexpected keyword argument {name!r}.{nearest(name, known)}"
             )
+
+
+def with_implied(loss: Loss, asked: Mapping[str, Any]) -> tuple[Loss, dict[str, Any]]:
+    """Resolve the name of a loss, and add the options that it implies to those asked for."""
+    found: Loss
+    found, implied = find_loss(loss)
+    for option, value in implied.items():
+        if asked.get(option, value) != value:
+            raise LogError(
+                f"loss={loss!r} means {option}={value!r}, and {option}={asked[option]!r} was "
+                f"given. Expected one of them: loss={found!r} with {option}=."
+            )
+    own = {**asked, **implied}
+    if "base" in own:
+        own["base"] = find_loss(own["base"])[0]
+    return found, own
 
 
 PREDICTION = "y_pred"
@@ -466,9 +484,11 @@ def several_losses(
     used: set[str] = set()
     logs = {}
     for name, loss in zip(names, wanted, strict=True):
-        own = {option: asked[option] for option in asked if looks_at(loss, option, asked)}
+        known, implied = find_loss(loss)
+        own = {option: asked[option] for option in asked if looks_at(known, option, asked)}
         used |= set(own)
-        logs[name] = losses(predictions, truth, prediction, loss, **own)
+        own |= implied
+        logs[name] = losses(predictions, truth, prediction, known, **own)
     if unused := [option for option in asked if option not in used]:
         raise LogError(f"none of loss={names!r} uses {unused[0]}=. Leave it out.")
     return join_metrics(logs)

@@ -27,7 +27,7 @@ from cvstats.log.groups import Groups
 from cvstats.log.log import Losses
 from cvstats.log.read import MISSING, is_dask_frame, read
 from cvstats.metrics import METRICS
-from cvstats.options import Missing, check_alpha, whole_number
+from cvstats.options import Missing, check_alpha, known_name, whole_number
 from cvstats.reporting.evidence import Evidence
 
 NAMES = {
@@ -381,6 +381,7 @@ def summary(
     check_alpha(alpha)
     checked_choice("missing", missing, MISSING)
     whole_number("seed", seed, 0)
+    method = known_name("method", method)
     checked_choice("method", method, (*interval_names(), None))
     if is_dask_frame(losses):
         ask = partial(summary, method=method, alpha=alpha, by=by, seed=seed)

@@ -252,8 +252,8 @@ REQUESTS = [
     ({"loss": "f1", "threshold": "a"}, "threshold='a' is not a number", ""),
     ({"loss": "auc", "average": "macro"}, "are for several classes", "classes="),
     ({"loss": "auc", "by": "ward"}, "there is no column 'ward'", ""),
-    ({"loss": "roc_auc"}, "What you mean is loss='auc'", ""),
-    ({"loss": "f1_macro"}, "loss='f1' with average='macro'", ""),
+    ({"loss": "f1_macro", "average": "micro"}, "means average='macro'", "loss='f1' with average="),
+    ({"loss": "explained_variance"}, "is not known", "The nearest in meaning is 'r2'"),
     ({"truth": ["y", "label"], "loss": "auc"}, "loss='auc' reads one", "average='micro'"),
     ({"truth": ["y"], "prediction": ["label"], "loss": "f1"}, "average=None is not there", "micro"),
     (

@@ -23,8 +23,7 @@ from cvstats.io.tidy import (
     require_columns,
 )
 from cvstats.log.columns import find_columns, index_to_columns, unnamed_labels
-from cvstats.loss_functions import LOSSES, unknown_loss
-from cvstats.metrics import METRICS
+from cvstats.loss_functions import LOSSES, is_loss, unknown_loss
 
 USUAL = (PREDICTION, "prediction", "pred", "oof_pred")
 """What a column of predictions is called where the caller names none."""
@@ -120,7 +119,7 @@ def check_names(table: pd.DataFrame, options: ReadOptions) -> None:
         require_columns(table, [] if name is None else [name], f"table with this {what}=")
     require_columns(table, options.predictions, "table with this prediction=")
     loss = options.loss
-    if not isinstance(loss, str) or loss in (*LOSSES, *METRICS) or loss in table.columns:
+    if not isinstance(loss, str) or is_loss(loss) or loss in table.columns:
         return
     near = nearest(loss, table.columns)
     if not near or (options.truth or TRUTH) in table.columns:

@@ -14,6 +14,7 @@ from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, listed, spelled
 from cvstats.io.tidy import PredictionTable, ReadOptions, add_split_numbers
 from cvstats.io.tools import SCORE, is_search
+from cvstats.loss_functions import find_loss
 from cvstats.metrics import METRICS
 
 
@@ -265,10 +266,6 @@ def splits_of(cv: Any, options: ReadOptions, truth: Any) -> list[tuple[Any, Any]
     )
 
 
-ALIASES = {"roc_auc": "auc", "matthews_corrcoef": "matthews"}
-"""Scores that have another name here."""
-
-
 def search(found: Any, options: ReadOptions) -> PredictionTable:
     """Read the scores of all candidates: a model each, named by the parameters that differ."""
     if not is_search(found):
@@ -417,9 +414,10 @@ def turn_scores(
         return values, {"loss": name}
     if name.startswith("neg_"):
         return 0 - values, {"loss": name.removeprefix("neg_")}
-    name = ALIASES.get(name, name)
+    known, implied = find_loss(name)
+    name = name if implied else known
     share = (
-        METRICS[name].orientation == "1 - score" if name in METRICS
+        METRICS[known].orientation == "1 - score" if known in METRICS
         else bool(((values >= 0) & (values <= 1) | np.isnan(values)).all())
     )  # fmt: skip
     loss = f"1 - {name}" if share else f"-{name}"

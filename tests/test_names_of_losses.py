@@ -1,0 +1,160 @@
+"""Names of scikit-learn and other programs, wherever a loss or a metric is named."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+import cvstats
+from cvstats import LogError
+from cvstats.loss_functions import find_loss
+
+N = 90
+RNG = np.random.default_rng(3)
+NUMBERS = pd.DataFrame(
+    {"fold": np.arange(N) % 3, "y_true": RNG.normal(size=N), "y_pred": RNG.normal(size=N)}
+)
+NUMBERS["point"] = np.arange(N)
+LABELS = NUMBERS.assign(
+    y_true=RNG.integers(0, 3, N).astype(float), y_pred=RNG.integers(0, 3, N).astype(float)
+)
+YES = NUMBERS.assign(y_true=RNG.integers(0, 2, N), y_pred=RNG.random(N))
+
+SAME = [
+    *[(name, "squared_error", {}) for name in ("mse", "MSE", "neg_mean_squared_error", "l2")],
+    *[(name, "absolute_error", {}) for name in ("mae", "neg_mean_absolute_error")],
+    *[(name, "rmse", {}) for name in ("neg_root_mean_squared_error", "rmsd", "RMSE")],
+    *[(name, "r2", {}) for name in ("r2_score", "R2", "rsq")],
+    ("mape", "percentage_error", {}),
+    *[(name, "zero_one", {}) for name in ("error_rate", "zero_one_loss")],
+    *[(name, "accuracy", {}) for name in ("acc", "accuracy_score")],
+    ("balanced_accuracy_score", "balanced_accuracy", {}),
+    *[(name, "matthews", {}) for name in ("mcc", "matthews_corrcoef")],
+    *[(f"{name}_{way}", name, {"average": way})
+      for name in ("f1", "precision", "jaccard") for way in ("macro", "micro", "weighted")],
+    ("qwk", "kappa", {"weights": "quadratic"}),
+    ("cohen_kappa_score", "kappa", {}),
+    *[(name, "log_loss", {}) for name in ("logloss", "neg_log_loss", "nll")],
+    *[(name, "brier", {}) for name in ("brier_score", "neg_brier_score", "Brier")],
+    *[(name, "auc", {}) for name in ("roc_auc", "roc_auc_score", "auroc")],
+    ("pr_auc", "average_precision", {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "own", "options"), SAME)
+def test_other_names_give_the_same_log(name, own, options):
+    assert find_loss(name) == (own, options)
+    score = own in ("log_loss", "brier", "auc", "average_precision")
+    table = YES if score else LABELS if options or own in (
+        "zero_one", "accuracy", "balanced_accuracy", "matthews", "kappa"
+    ) else NUMBERS  # fmt: skip
+    given = {"positive": 1} if own in ("auc", "average_precision") else {}
+    made = cvstats.losses(table, loss=name, **given)
+    same = cvstats.losses(table, loss=own, **options, **given)
+    pd.testing.assert_series_equal(made, same)
+    assert made.attrs == same.attrs
+    read = cvstats.read_log(table, loss=name, **given)
+    pd.testing.assert_series_equal(read, cvstats.read_log(table, loss=own, **options, **given))
+
+
+def test_several_names_are_told_apart():
+    log = cvstats.losses(LABELS, loss=["f1_macro", "f1_micro", "acc"])
+    assert list(log.index.unique("metric")) == ["f1_macro", "f1_micro", "acc"]
+    read = cvstats.read_log(LABELS, loss=["f1_macro", "f1_micro"])
+    assert read.attrs["metric"] == ["f1_macro", "f1_micro"]
+    assert read.groupby("metric").mean().nunique() == 2
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"loss": "f1", "average": "macro"},
+        {"loss": "fbeta", "average": "weighted", "beta": 2},
+        {"loss": "kappa", "weights": "linear"},
+        {"loss": "recall", "average": "macro", "folds": "average"},
+        {"loss": "precision", "average": "macro", "zero_division": 0},
+    ],
+)
+def test_options_of_a_metric_in_read_log(options):
+    read = cvstats.read_log(LABELS, **options)
+    made = cvstats.losses(LABELS.set_index(["fold", "point"]), **options)
+    pd.testing.assert_series_equal(read, made, check_names=False)
+
+
+@pytest.mark.parametrize(
+    "name", ["f1_macro", "roc_auc_ovr", "roc_auc_ovo", "matthews_corrcoef", "recall_weighted"]
+)
+def test_evaluate_computes_the_scores_of_scikit_learn(name):
+    X, y = load_iris(return_X_y=True)
+    model = LogisticRegression(max_iter=500)
+    log = cvstats.evaluate(model, X, y, cv=5, loss=name, folds="average", progress=False)
+    expected = cross_val_score(model, X, y, cv=5, scoring=name).mean()
+    assert cvstats.as_scores(log.cvci.interval())["estimate"].iloc[0] == pytest.approx(expected)
+    several = cvstats.evaluate(model, X, y, cv=5, loss=[name, "mae", "acc"], progress=False)
+    assert several.attrs["metric"] == [name, "mae", "acc"]
+
+
+def test_the_score_of_a_search_has_its_direction():
+    X, y = load_iris(return_X_y=True)
+    grid = {"C": [0.1, 1.0]}
+    search = GridSearchCV(LogisticRegression(max_iter=500), grid, scoring="f1_macro", cv=3)
+    assert cvstats.read_log(search.fit(X, y)).attrs["loss"] == "1 - f1_macro"
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: cvstats.read_log(LABELS, loss="f1_macro", average="micro"),
+         "loss='f1_macro' means average='macro', and average='micro' was given"),
+        (lambda: cvstats.losses(NUMBERS, loss="median_absolute_error"), "no standard error"),
+        (lambda: cvstats.losses(NUMBERS, loss="poisson"), "nearest in meaning is 'squared_error'"),
+        (lambda: cvstats.losses(NUMBERS, loss="mae_macro"), "loss='mae_macro' is not known"),
+        (lambda: cvstats.read_log(LABELS, loss="f1", event="fold"), "event= needs a further col"),
+        (lambda: cvstats.read_log(NUMBERS, loss="mae", average="macro"), "does not use average="),
+    ],
+)  # fmt: skip
+def test_refusals(call, words):
+    with pytest.raises(LogError, match=words):
+        call()
+
+
+def test_an_option_that_nothing_has():
+    with pytest.raises(TypeError, match=r"read_log\(\) got .*'betta'. Perhaps you meant 'beta'"):
+        cvstats.read_log(NUMBERS, loss="mae", betta=2)
+
+
+LOG = cvstats.losses(
+    cvstats.datasets.load("diabetes"), prediction=["ridge", "random_forest", "gradient_boosting"]
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [
+        ("ttest", "corrected_t"),
+        ("DeLong", "wald"),
+        ("diebold_mariano", "ordered"),
+        ("dm", "ordered"),
+    ],
+)
+def test_methods_by_the_names_of_their_fields(name, method):
+    one = LOG[["ridge", "random_forest"]]
+    pd.testing.assert_frame_equal(one.cvci.compare(method=name), one.cvci.compare(method=method))
+    if method != "ordered":
+        assert str(one.cvci.summary(method=name)) == str(one.cvci.summary(method=method))
+        assert one.cvci.interval(method=name).attrs["method"] == method
+
+
+def test_adjustments_by_other_names():
+    plain = LOG.cvci.compare(adjust=None)["p_value"]
+    bonferroni = LOG.cvci.compare(adjust="bonferroni")
+    np.testing.assert_allclose(bonferroni["p_adjusted"], np.minimum(1, 3 * plain))
+    assert bonferroni.attrs["adjust"] == "bonferroni"
+    for name in ("fdr", "fdr_bh", "Benjamini-Hochberg"):
+        pd.testing.assert_frame_equal(LOG.cvci.compare(adjust=name), LOG.cvci.compare(adjust="bh"))
+    with pytest.raises(LogError, match="adjust='tukey' is not known. Expected one of 'holm', 'bon"):
+        LOG.cvci.compare(adjust="tukey")
