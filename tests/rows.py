@@ -42,31 +42,3 @@ def counts_to_attrs(table):
         if (values == values[0]).all():
             table = table.drop_vars(name).assign_attrs({name: values[0].item()})
     return table
-
-
-OF_LOSSES = (
-    Caution.HEAVY_TAILS, Caution.SKEWED, Caution.SERIAL_DEPENDENCE, Caution.DUPLICATED_POINTS,
-    Caution.SELECTED,
-)  # fmt: skip
-"""Labels of small logs in memory: they take a second look at the losses."""
-
-
-def without_second_look(table):
-    """Leave out the labels that a lazy or streamed log does not get."""
-    if "caution" not in table:
-        return table
-    if not isinstance(table, pd.DataFrame):
-        flags = table["caution"]
-        seen = flags.copy(data=flags.data & ~np.int64(sum(OF_LOSSES)))
-        return table.assign(caution=seen)
-    gone = {caution.label for caution in OF_LOSSES}
-    found = table.copy()
-    kept = [
-        ", ".join(label for label in labels.split(", ") if label not in gone)
-        for labels in table["caution"]
-    ]
-    found["caution"] = pd.Series(kept, table.index, dtype=table["caution"].dtype)
-    if "cautions" in table.attrs:
-        words = table.attrs["cautions"].items()
-        found.attrs["cautions"] = {label: text for label, text in words if label not in gone}
-    return found

@@ -345,6 +345,11 @@ class Cells:
 
         The origins of the sum are those of the part that holds more losses.
         """
+        both = self.concat(other)
+        return both._merge(both.levels)
+
+    def concat(self, other: Cells) -> Cells:
+        """Put the cells of two parts one after the other, matching labels."""
         if self.levels != other.levels:
             raise ValueError(f"moments by {self.levels} do not add to moments by {other.levels}")
         labels: list[Labels] = []
@@ -365,9 +370,8 @@ class Cells:
         count = np.concatenate([self.count, other.count])
         key = np.column_stack(codes) if codes else np.zeros((len(count), 0), dtype=np.int64)
         origin = (self if self.count.sum() >= other.count.sum() else other).origin
-        both = Cells(
+        return Cells(
             self.levels, tuple(labels), key, count,
             np.concatenate([self.about(origin).mean, other.about(origin).mean]),
             np.concatenate([self.m2, other.m2]), origin,
         )  # fmt: skip
-        return both._merge(self.levels)

@@ -20,6 +20,9 @@ from cvstats.core.design import CellTable, Codes, Counts, Design, count_blocks
 from cvstats.core.threads import Scratch, block_bounds, blocks_per_task, ordered_map
 from cvstats.core.types import FloatArray
 
+Numbers = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+"""Counts, means, squared deviations and origins."""
+
 Sums = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 """Counts of some blocks, a shift near each mean, what is left of the mean, and squares about it."""
 
@@ -74,15 +77,22 @@ def reduce_few(design: Design, losses: Columns, by: Sequence[str]) -> Cells:
     """Compute the moments of few losses at once."""
     table = design.cell_table(tuple(by))
     lines = losses.some(np.arange(losses.width), 0, design.size)
-    count = table.total[table.used]
+    numbers = reduce_lines(lines, design.cells(table.by, 0, design.size), table.total[table.used])
+    return Cells(table.by, design.labels(table.by), table.codes, *numbers)
+
+
+def reduce_lines(lines: FloatArray, cells: Codes, count: NDArray[np.int64]) -> Numbers:
+    """Compute the moments of few losses by the number of their cell; -1 is none.
+
+    ``lines`` has a line for each column, and ``count`` the losses of each cell that occurs. Returns
+    counts, means, squares and origins.
+    """
     with np.errstate(invalid="ignore", over="ignore"):  # reported later, by label
-        shift, share, m2 = small_logs.center_cells(
-            lines, design.cells(table.by, 0, design.size), count
-        )
+        shift, share, m2 = small_logs.center_cells(lines, cells, count)
         n = count.astype(np.float64)
         origin = choose_origin(n, (shift + share).T, m2.T)
         mean = (shift - origin[:, None]) + share
-    return Cells(table.by, design.labels(table.by), table.codes, n, mean.T, m2.T, origin)
+    return n, mean.T, m2.T, origin
 
 
 def reduce_columns(design: Design, losses: Columns, by: Sequence[str]) -> Cells:

@@ -414,6 +414,8 @@ class IntervalMethod(LogMethod):
             log, losses, result.columns["estimate"],
             of_groups=self.of_groups, of_differences=of_differences,
         )  # fmt: skip
+        if self.takes_means:
+            doubts &= ~np.int64(Caution.ONE_EACH)
         if doubts.any():
             doubts[(result.caution & np.int64(Caution.NO_LOSSES)) != 0] = 0
             doubts &= ~np.int64(result.allows_for)

@@ -18,7 +18,7 @@ from cvstats.core.columns import Columns, Differences
 from cvstats.core.design import LEVELS, SPLIT, CellIndex, Design, Level, SplitSizes
 from cvstats.core.types import IntArray, MaskArray
 from cvstats.errors import LogError, listed, spelled
-from cvstats.log.log import HiddenTable, Log
+from cvstats.log.log import HiddenTable, Log, Sample
 from cvstats.log.sketches import Prints, as_index
 
 CountPoints = Callable[[str], "tuple[IntArray, str | None]"]
@@ -61,6 +61,8 @@ class CellSource:
         The same cells of the differences of pairs of models, pairs before carried cells.
     pairs : tuple of array of int, optional
         The numbers of the two models of each pair; without it all pairs, as of ``triu_indices``.
+    sample : Sample, optional
+        The losses of some evaluations.
     """
 
     found: Cells
@@ -69,6 +71,7 @@ class CellSource:
     models: IntArray
     gaps: Cells | None = None
     pairs: tuple[IntArray, IntArray] | None = None
+    sample: Sample | None = None
 
     def moments(self, by: Sequence[str], losses: Columns | None) -> Cells:
         """Merge the cells that these levels do not distinguish."""

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter, getitem
 from typing import Any
 from uuid import uuid4
 
@@ -25,19 +26,22 @@ from cvstats.core.cells import Cells
 from cvstats.core.columns import SIDE_BY_SIDE, Columns, Differences, LossColumns
 from cvstats.core.design import CellTable, Design, GridCodes, Level
 from cvstats.core.folds import has_crossed_sources
-from cvstats.core.reduce import compute_moments
+from cvstats.core.reduce import compute_moments, reduce_lines
 from cvstats.core.results import Result, separate_counts
+from cvstats.core.small_logs import FEW
 from cvstats.core.threads import BLOCK
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, install_command, listed, spelled
 from cvstats.large.cells import CellSource, beside, cell_levels, design_of_cells
 from cvstats.log.align import aligned, same_facts
+from cvstats.log.checks import choose_rows, choose_step
 from cvstats.log.gaps import NOTHING_LEFT, answer_cells, find_gaps, keep_design
-from cvstats.log.groups import Groups, answer_groups
+from cvstats.log.groups import Groups, answer_groups, take_rows
 from cvstats.log.log import (
     DIFFERENT_GAPS,
     Attrs,
     Log,
+    Sample,
     doubted,
     facts_of,
     hide_losses,
@@ -119,16 +123,27 @@ class ChunkCells:
         The losses that are missing or infinite.
     carried : tuple of int
         The shape of the columns.
+    rows : array of int
+        The places of the evaluations that are examined, in ascending order.
+    losses : array, shape (rows, columns of some carried cells)
+        Their losses.
     """
 
     cells: Cells
     faults: NDArray[Any]
     carried: tuple[int, ...]
+    rows: IntArray
+    losses: FloatArray
+
+
+FIELDS = attrgetter("cells", "faults", "carried", "rows", "losses")
 
 
 def sum_chunk(
-    values: NDArray[Any], cell: IntArray, *, size: int, chunks: tuple[tuple[int, ...], ...],
-    nan_tells: bool, axis: int | None, pairs: Pairs, block_id: tuple[int, ...] = (),
+    values: NDArray[Any], cell: IntArray, *, size: int, shape: tuple[int, ...],
+    starts: tuple[tuple[int, ...], ...],
+    nan_tells: bool, axis: int | None, pairs: Pairs, examined: Examined,
+    block_id: tuple[int, ...] = (),
 ) -> ChunkCells:  # fmt: skip
     """Compute the cells of one chunk, whose first dimensions hold evaluations.
 
@@ -140,68 +155,123 @@ def sum_chunk(
         The number of the cell, along the dimensions of evaluations on which it depends.
     size : int
         How many numbers of cells there are.
-    chunks : tuple of tuple of int
-        The sizes of all chunks along each dimension of evaluations.
+    shape : tuple of int
+        The sizes of all dimensions of evaluations.
+    starts : tuple of tuple of int
+        Where the chunks begin along each of them.
     nan_tells : bool
         Whether a place where every loss is NaN holds no evaluation.
     axis : int, optional
         Which of the carried dimensions holds the models.
     pairs : tuple of tuple of int
         The pairs of models that are asked for.
+    examined : Examined
+        The evaluations and carried cells whose losses are kept.
     block_id : tuple of int
         Which of all chunks this is.
     """
-    tested, carried = values.shape[: len(chunks)], values.shape[len(chunks) :]
+    tested, carried = values.shape[: len(shape)], values.shape[len(shape) :]
     width = math.prod(carried)
     table = values.reshape(math.prod(tested), width)
     table = table.view(np.uint8) if table.dtype.kind == "b" else table
-    number = np.broadcast_to(cell.reshape(cell.shape[: len(chunks)]), tested).reshape(-1)
+    number = np.broadcast_to(cell.reshape(cell.shape[: len(shape)]), tested).reshape(-1)
     here = number >= 0
     if nan_tells:
         here &= ~np.isnan(table).all(axis=1)
     rows = np.flatnonzero(here)
     if len(rows) < len(here):
         table, number = table[rows], number[rows]
-    count = np.bincount(number, minlength=size)
-    used = count > 0
-    local = (np.cumsum(used) - 1)[number].astype(np.int32)
-    levels = {"cell": Level(range(int(used.sum())), local)}
-    counted = CellTable(("cell",), (len(levels["cell"].labels),), BLOCK, count[used])
-    design = Design(levels, len(rows), facts={("cells", ("cell",)): counted})
-    panels = LossColumns((np.asarray(table, order="C" if width >= SIDE_BY_SIDE else "F"),))
-    numbers = np.flatnonzero(used)[:, None]
-
-    def moments(losses: Columns) -> Cells:
-        if not len(rows) or not losses.width:
-            nothing = np.zeros((len(numbers), losses.width))
-            return Cells(
-                ("cell",), (range(size),), numbers,
-                count[used].astype(np.float64), nothing, nothing, np.zeros(losses.width),
-            )  # fmt: skip
-        with np.errstate(invalid="ignore", over="ignore"):
-            found = compute_moments(design, losses, ("cell",))
-        return replace(found, labels=(range(size),), codes=numbers)
-
-    cells = moments(panels)
-    if pairs[0]:
+    cells, columns = sum_cells(table, number, size), None
+    if pairs[0] or examined.step > 1:
         columns = model_columns(carried, axis)
+    if pairs[0] and columns is not None:
         left, right = (columns[list(side)].reshape(-1) for side in pairs)
-        cells = beside(cells, moments(Differences(panels, left, right)))
-    faults = np.full(width, NO_FAULT)
+        cells = beside(cells, sum_cells(table, number, size, (left, right)))
+    faults, begin = np.full(width, NO_FAULT), [*map(getitem, starts, block_id)]
     if not np.isfinite(cells.m2).all():  # so it is where a loss is not
-        at = np.unravel_index(rows, tested)
-        starts = (sum(sizes[:i]) for sizes, i in zip(chunks, block_id, strict=False))
-        places = tuple(own + start for own, start in zip(at, starts, strict=True))
-        faults = find_faults(table, np.ravel_multi_index(places, tuple(map(sum, chunks))))
-    return ChunkCells(cells, faults, carried)
+        places = np.unravel_index(rows, tested) + np.array(begin)[:, None]
+        faults = find_faults(table, np.ravel_multi_index(tuple(places), shape))
+    taken, inside = examined.find(begin, tested, shape)
+    if len(rows) < len(here):
+        taken = taken[here[inside]]
+        inside = np.searchsorted(rows, inside[here[inside]])
+    losses = table[inside]
+    if columns is not None and examined.step > 1:
+        losses = losses[:, np.sort(columns[:, :: examined.step].reshape(-1))]
+    return ChunkCells(cells, faults, carried, taken, losses.astype(np.float64, copy=False))
+
+
+def sum_cells(
+    table: NDArray[Any], number: IntArray, size: int, pairs: tuple[IntArray, IntArray] | None = None
+) -> Cells:
+    """Compute the moments of some losses by the number of their cell, of so many cells.
+
+    Of the columns, or of the differences between some of them.
+    """
+    every = np.bincount(number, minlength=size)
+    used = np.flatnonzero(every)
+    codes, count, width = used[:, None], every[used], table.shape[1]
+    if not len(number) or not width:
+        none = np.zeros((len(used), width if pairs is None else len(pairs[0])))
+        numbers: Any = (count.astype(np.float64), none, none, none.sum(axis=0))
+        return Cells(("cell",), (range(size),), codes, *numbers)
+    if len(table) * (width if pairs is None else len(pairs[0])) <= FEW:
+        lines = table.T.astype(np.float64, copy=False)
+        with np.errstate(invalid="ignore"):  # infinite losses: named later
+            lines = lines if pairs is None else lines[pairs[0]] - lines[pairs[1]]
+        numbers = reduce_lines(lines, number, count)
+        return Cells(("cell",), (range(size),), codes, *numbers)
+    local = (np.cumsum(every > 0) - 1)[number].astype(np.int32)
+    counted = CellTable(("cell",), (len(used),), BLOCK, count)
+    levels = {"cell": Level(range(len(used)), local)}
+    design = Design(levels, len(number), facts={("cells", ("cell",)): counted})
+    panels = LossColumns((np.asarray(table, order="C" if width >= SIDE_BY_SIDE else "F"),))
+    losses: Columns = panels if pairs is None else Differences(panels, *pairs)
+    with np.errstate(invalid="ignore", over="ignore"):
+        found = compute_moments(design, losses, ("cell",))
+    return replace(found, labels=(range(size),), codes=codes)
+
+
+@dataclass(frozen=True, eq=False)
+class Examined:
+    """Which losses are kept to be examined one by one.
+
+    Parameters
+    ----------
+    rows : array of int
+        The places of the evaluations, in ascending order.
+    step : int
+        Every so many of the carried cells of a chunk.
+    whole : bool
+        Whether these are all evaluations.
+    """
+
+    rows: IntArray
+    step: int
+    whole: bool
+
+    @classmethod
+    def of(cls, design: Design, width: int) -> Examined:
+        """Choose them as in memory."""
+        rows, whole = choose_rows(design, width)
+        return cls(rows, 1 if whole else choose_step(width), whole)
+
+    def find(
+        self, begin: Sequence[int], sizes: Sequence[int], shape: tuple[int, ...]
+    ) -> tuple[IntArray, IntArray]:
+        """Find those that lie in a chunk, in the whole array and in the chunk."""
+        places = np.array(np.unravel_index(self.rows, shape))
+        own = places - np.array(begin)[:, None]
+        here = ((own >= 0) & (own < np.array(sizes)[:, None])).all(axis=0)
+        return self.rows[here], np.ravel_multi_index(tuple(own[:, here]), tuple(sizes))
 
 
 def model_columns(carried: tuple[int, ...], axis: int | None) -> IntArray:
     """List the columns of each model, models by carried cells."""
     numbers = np.arange(math.prod(carried), dtype=np.int64).reshape(carried)
-    if axis is None:
-        return numbers.reshape(1, -1)
-    return np.moveaxis(numbers, axis, 0).reshape(carried[axis], -1)
+    models = 1 if axis is None else carried[axis]
+    numbers = numbers if axis is None else np.moveaxis(numbers, axis, 0)
+    return numbers.reshape(models, numbers.size // max(1, models))
 
 
 def find_faults(table: NDArray[Any], rows: IntArray) -> NDArray[Any]:
@@ -219,12 +289,16 @@ def find_faults(table: NDArray[Any], rows: IntArray) -> NDArray[Any]:
 
 def pool_chunks(parts: Any, axis: object, keepdims: object) -> ChunkCells:
     """Pool the cells of several chunks of the same columns."""
-    chunks: list[ChunkCells] = list(import_dask().core.flatten([parts]))
-    every = np.stack([chunk.faults for chunk in chunks])
-    faults = every[every["first"].argmin(axis=0), np.arange(every.shape[1])]
-    faults["missing"] = every["missing"].sum(axis=0)
-    cells = pool_cells([chunk.cells for chunk in chunks])
-    return ChunkCells(cells, faults, chunks[0].carried)
+    chunks = np.array(parts, dtype=object).reshape(-1)
+    cells, faults, carried, rows, losses = zip(*map(FIELDS, chunks), strict=True)
+    every = np.stack(faults)
+    first = every[every["first"].argmin(axis=0), np.arange(every.shape[1])]
+    first["missing"] = every["missing"].sum(axis=0)
+    places = np.concatenate(rows)
+    order = np.argsort(places)
+    return ChunkCells(
+        pool_cells(cells), first, carried[0], places[order], np.concatenate(losses)[order]
+    )  # fmt: skip
 
 
 def pool_cells(parts: Sequence[Cells]) -> Cells:
@@ -244,7 +318,7 @@ def pool_cells(parts: Sequence[Cells]) -> Cells:
         whole = total[at] + part.count
         share = (part.count / whole)[:, None]
         with np.errstate(invalid="ignore", over="ignore"):  # infinite losses: named later
-            apart = part.about(origin).mean - mean[at]
+            apart = part.mean + (part.origin - origin) - mean[at]
             m2[at] += part.m2 + (total[at] * (part.count / whole))[:, None] * apart * apart
             mean[at] += share * apart
         total[at] = whole
@@ -341,20 +415,17 @@ def number_cells(
     design: Design, levels: tuple[str, ...], shape: tuple[int, ...]
 ) -> tuple[NDArray[np.int32], int]:
     """Find the numbers of the cells, along the dimensions that they depend on, and count them."""
-    axes: dict[str, tuple[int, ...]] = {}
-    bases: dict[str, Any] = {}
+    small, parts = [1] * len(shape), []
     for name in levels:
         codes = design.levels[name].codes
-        if isinstance(codes, GridCodes):
-            axes[name], bases[name] = codes.axes, codes.base
-        else:
-            axes[name], bases[name] = (0,), codes
-    along = {axis for own in axes.values() for axis in own}
-    small = tuple(size if at in along else 1 for at, size in enumerate(shape))
-    own = {
-        name: Level(design.levels[name].labels, GridCodes(axes[name], small, bases[name]))
-        for name in levels
-    }
+        part = codes if isinstance(codes, GridCodes) else GridCodes((0,), shape, codes)
+        parts.append(part)
+        for axis in part.axes:
+            small[axis] = shape[axis]
+    own = {}
+    for name, part in zip(levels, parts, strict=True):
+        codes = GridCodes(part.axes, tuple(small), part.base)
+        own[name] = Level(design.levels[name].labels, codes)
     cells = Design(own, math.prod(small))
     size = cells.cell_table(levels).size
     return cells.cells(levels, 0, cells.size).reshape(small), size
@@ -380,8 +451,8 @@ class LazyCells:
 
     @classmethod
     def of(
-        cls, log: Log, lazy: LazyArray, now: KnownCells, pairs: Pairs = NO_PAIRS,
-        masked: MaskArray | None = None,
+        cls, log: Log, lazy: LazyArray, now: KnownCells, examined: Examined,
+        pairs: Pairs = NO_PAIRS, masked: MaskArray | None = None,
     ) -> LazyCells:  # fmt: skip
         """Aggregate chunks, and pool them; ``masked`` are columns without any loss, if known."""
         da = import_dask().array
@@ -407,7 +478,9 @@ class LazyCells:
         token = import_dask().base.tokenize(number, chunks)
         blocks = da.map_blocks(
             partial(
-                sum_chunk, size=size, chunks=x.chunks[:k], pairs=pairs, axis=model_axis(lazy),
+                sum_chunk, size=size, shape=x.shape[:k], pairs=pairs, axis=model_axis(lazy),
+                starts=tuple((0, *np.cumsum(sizes).tolist()) for sizes in x.chunks[:k]),
+                examined=examined,
                 nan_tells=lazy.known_later and x.dtype.kind == "f",
             ),
             x, da.from_array(number, chunks, name=f"cells-{token}"), dtype=np.float64,
@@ -424,7 +497,7 @@ class LazyCells:
 
 def axes_of(kind: str, number: int) -> tuple[str, ...]:
     """Name some axes of arrays, to say in which of them these agree."""
-    return tuple(f"{kind} {i}" for i in range(number))
+    return tuple(map(f"{kind} {{}}".format, range(number)))
 
 
 def unique_name(kind: str) -> str:
@@ -495,6 +568,8 @@ class MappedMethod:
         Whether NaN says that nothing was evaluated, or is left out.
     dtype : dtype
         A field for each number of the result.
+    examined : Examined
+        Which losses come with the cells.
     """
 
     run: Callable[..., Result]
@@ -507,6 +582,7 @@ class MappedMethod:
     nan_tells: bool = False
     drop: bool = False
     dtype: np.dtype[Any] | None = None
+    examined: Examined | None = None
 
     def of_cells(
         self, found: ChunkCells, known: KnownCells, seen: MaskArray | None, *along: IntArray
@@ -569,16 +645,37 @@ class MappedMethod:
     def log_of_cells(self, found: ChunkCells, known: KnownCells, labels: ArrayLabels) -> Log:
         """Make a log of cells."""
         columns = model_columns(found.carried, self.labels.model_dim)
-        left, right = (np.array(side, dtype=np.int64) for side in self.pairs)
+        left, right = map(np.array, self.pairs)
         whole = onto_cells(known.cells, found.cells)
         own, gaps = whole.pick(np.arange(columns.size)), None
         if len(left):
             gaps = whole.pick(np.arange(columns.size, whole.mean.shape[1]))
-        cells = CellSource(own, WORDS, known.design.count_points, columns, gaps, (left, right))
+        cells = CellSource(
+            own, WORDS, known.design.count_points, columns, gaps, (left, right),
+            sample_of(self.log, known, found.rows, found.losses, self.examined),
+        )  # fmt: skip
         return replace(
             self.log, design=known.table, panels=hide_losses(columns.size, WORDS), labels=labels,
             complete=None if known.complete is None else known.complete.table, cells=cells,
         )  # fmt: skip
+
+
+def sample_of(
+    log: Log, known: KnownCells, rows: IntArray, losses: FloatArray, examined: Examined | None
+) -> Sample | None:
+    """Make a small log of the losses that came with the cells."""
+    if examined is None or not len(rows):
+        return None
+    design = known.design
+    if design.present is not None:
+        here = design.present[rows]
+        rows, losses = rows[here], losses[here]
+    if len(rows) < design.size:
+        design = replace(take_rows(design, rows), within=design.within)
+    small = replace(
+        log, design=design, panels=LossColumns((losses,)), cells=None, lazy=None, complete=None
+    )  # fmt: skip
+    return Sample(small, examined.step, examined.whole)
 
 
 def onto_cells(known: Cells, found: Cells) -> Cells:
@@ -595,7 +692,7 @@ def labels_at(whole: ArrayLabels, along: Sequence[IntArray]) -> ArrayLabels:
     here = dict(zip(whole.dims, along, strict=True))
     models = whole.models
     if "model" in here:
-        models = [models[int(i)] for i in here["model"]]
+        models = [*map(models.__getitem__, here["model"].tolist())]
     coords = {dim: whole.coords[dim][rows] for dim, rows in here.items() if dim in whole.coords}
     return replace(whole, models=models, coords=coords, sizes=tuple(map(len, along)))
 
@@ -606,7 +703,8 @@ def refuse_faults(
 ) -> None:  # fmt: skip
     """Refuse losses that are missing or infinite, but for columns that have none at all."""
     number = int(known.cells.count.sum())
-    missing, first, beside, infinite = (found.faults[field] for field in FAULT.names or ())
+    faults = found.faults
+    missing, first, beside = faults["missing"], faults["first"], faults["beside"]
     apart = np.zeros(len(missing), dtype=bool)
     if seen is not None and 0 < found.cells.count.sum() < number:
         here = known.design.present
@@ -619,7 +717,7 @@ def refuse_faults(
         whose, total = name(int(column)), int(missing[column])
         where = design.format_labels(int(first[column]))
         where = where if total == 1 else f"{where}; and {total - 1:,} more"
-        if infinite[column] and not apart[column]:
+        if faults[column]["infinite"] and not apart[column]:
             raise infinite_loss(whose, where)
         if beside[column] == -1 and not apart[column]:
             raise missing_loss(whose, where)
@@ -654,9 +752,10 @@ def map_method(
     if asked[0]:  # pairs take the place of the models
         lazy = replace(lazy, array=lazy.array.transpose(*lazy.dims, "model", ...))
     now = KnownCells.of(log.design, levels_needed(log, by))
+    examined = Examined.of(log.design, log.panels.width)
     method = MappedMethod(
         run, replace(log, lazy=None, design=whole_design(log)), labels_along(log, lazy),
-        log.doubts(), leading, pairs, asked, lazy.nan_tells, lazy.drop,
+        log.doubts(), leading, pairs, asked, lazy.nan_tells, lazy.drop, examined=examined,
     )  # fmt: skip
     quick = replace(method, run=example or run)
     reads = reads_losses is not None and reads_losses(log)
@@ -667,7 +766,7 @@ def map_method(
     if whole and lazy.drop:
         kinds["n_dropped"] = np.dtype(np.int64)
     method = replace(method, dtype=np.dtype([*kinds.items(), ("caution", np.int64)]))
-    cells = None if whole else LazyCells.of(log, lazy, now, pairs)
+    cells = None if whole else LazyCells.of(log, lazy, now, examined, pairs)
     out = map_losses(method, lazy) if cells is None else map_sums(method, cells)
     found = Result(form.method, {name: out[name] for name in kinds}, out["caution"])
     table: xr.Dataset = label(found, facts_of(form, log.noted) | counts | dict(log.attrs))
@@ -678,8 +777,9 @@ def map_method(
 
 def levels_needed(log: Log, by: str | None = None) -> tuple[str, ...]:
     """List the levels that distinguish cells: those of every log, and those asked for by name."""
-    names = dict.fromkeys((*cell_levels(log.design), by, *log.used))
-    return tuple(name for name in names if name and name in log.design.levels and name != "point")
+    names: dict[Any, None] = dict.fromkeys((*cell_levels(log.design), by, *log.used))
+    known = {*log.design.levels} - {"point"}
+    return tuple(filter(known.__contains__, names))
 
 
 def map_sums(method: MappedMethod, cells: LazyCells) -> Any:
@@ -743,9 +843,11 @@ def run_on_sketch(lazy: LazyArray, method: MappedMethod, known: KnownCells) -> R
         method.labels.models, ("model",)[: len(carried)], {}, carried, 0 if number else None, None
     )
     width = math.prod(carried)
-    mean, m2 = (np.repeat(part[:, None], width + number, axis=1) for part in (half, squares))
+    mean = np.repeat(half[:, None], width + number, axis=1)
+    m2 = np.repeat(squares[:, None], width + number, axis=1)
     cells = replace(known.cells, mean=mean, m2=m2, origin=np.zeros(width + number))
-    found = ChunkCells(cells, np.full(width, NO_FAULT), carried)
+    nothing = np.zeros((0, width))
+    found = ChunkCells(cells, np.full(width, NO_FAULT), carried, np.arange(0), nothing)
     try:
         with np.errstate(all="ignore"):
             small = replace(method, labels=labels)
@@ -787,9 +889,10 @@ def labels_along(log: Log, lazy: LazyArray) -> ArrayLabels:
     """Take names and labels of the carried dimensions, to name columns by."""
     array = lazy.array
     dims = array.dims[len(lazy.dims) :]
-    indexes = {dim: array.indexes[dim] for dim in dims if dim in array.indexes}
-    sizes = tuple(array.sizes[dim] for dim in dims)
-    return ArrayLabels(list(log.labels.models), dims, indexes, sizes, model_axis(lazy), None)
+    sizes = array.shape[len(lazy.dims) :]
+    return ArrayLabels(
+        list(log.labels.models), dims, dict(array.indexes), sizes, model_axis(lazy), None
+    )  # fmt: skip
 
 
 def count_dropped(known: Any) -> NDArray[np.int64]:
@@ -964,8 +1067,9 @@ def lazy_table(log: Log, by: tuple[str, ...]) -> xr.Dataset:
     count = partial(count_cells, by=by, shape=shape)
     if not lazy.known_later:
         return table.assign(count=(by, count(known)))
+    nothing = Examined(np.arange(0), 1, False)
     counts = import_dask().array.blockwise(
-        count, range(len(shape)), LazyCells.of(log, lazy, known).known, (),
+        count, range(len(shape)), LazyCells.of(log, lazy, known, nothing).known, (),
         new_axes=dict(enumerate(shape)), dtype=np.int64,
     )  # fmt: skip
     return table.assign(count=(by, counts))
@@ -1004,12 +1108,16 @@ class SpreadCells:
 
 def compute_cells(
     log: Log, levels: tuple[str, ...], pairs: bool
-) -> tuple[Log, Cells, Cells | None]:
-    """Compute the cells of a lazy log chunk by chunk, and those of the differences of models."""
+) -> tuple[Log, Cells, Cells | None, tuple[IntArray, FloatArray]]:
+    """Compute the cells of a lazy log chunk by chunk, and those of the differences of models.
+
+    Also give the rows whose losses are examined, and these losses.
+    """
     lazy = lazy_array(log)
     chosen = as_pairs(*np.triu_indices(len(log.labels.models), 1)) if pairs else NO_PAIRS
     masked = find_masked(lazy) if lazy.drop else None
-    cells = LazyCells.of(log, lazy, KnownCells.of(log.design, levels), chosen, masked)
+    examined = replace(Examined.of(log.design, log.panels.width), step=1)
+    cells = LazyCells.of(log, lazy, KnownCells.of(log.design, levels), examined, chosen, masked)
     blocks = cells.sums.to_delayed(optimize_graph=False).ravel().tolist()
     later = [part for part in (cells.known, cells.seen) if hasattr(part, "dask")]
     differ = () if masked is None else gaps_differ(lazy, masked)
@@ -1029,11 +1137,13 @@ def compute_cells(
         (2, len(known.cells.count), width + (math.prod(of_pairs) if pairs else 0)), np.nan
     )
     origin = np.zeros(mean.shape[1])
+    losses = np.full((len(examined.rows), width), np.nan)
     for at, part in zip(np.ndindex(cells.sums.numblocks), blocks, strict=True):
         along = [np.arange(ends[k], ends[k + 1]) for ends, k in zip(bounds, at, strict=True)]
         look = None if seen is None else seen[(..., *(slice(k, k + 1) for k in at))]
         refuse_faults(part, known, look, whole_design(log), labels_at(labels, along).name)
         columns = number_places(along, labels.sizes)
+        losses[np.ix_(np.searchsorted(examined.rows, part.rows), columns)] = part.losses
         if pairs:
             others = [np.arange(of_pairs[0]), *(rows for i, rows in enumerate(along) if i != axis)]
             columns = np.concatenate([columns, width + number_places(others, of_pairs)])
@@ -1045,6 +1155,7 @@ def compute_cells(
     return (
         replace(log, design=known.design, complete=complete, attrs=attrs),
         whole.pick(np.arange(width)), whole.pick(np.arange(width, len(origin))) if pairs else None,
+        (examined.rows, losses),
     )  # fmt: skip
 
 

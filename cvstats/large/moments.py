@@ -12,7 +12,7 @@ from functools import cached_property, partial, reduce
 from itertools import repeat
 from operator import add, and_
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -38,6 +38,7 @@ from cvstats.large.cells import (
     turn_signs,
 )
 from cvstats.large.lazy import compute_cells, is_lazy
+from cvstats.large.samples import KeptLosses, Rows, drop_unused_labels
 from cvstats.log.align import aligned, check_same_grid
 from cvstats.log.log import Labels, Log, Losses, ResultLabels, hide_losses
 from cvstats.log.pandas import FrameLabels
@@ -157,12 +158,12 @@ class LabeledCells:
         cells, order = in_order(self.cells)
         return LabeledCells(cells, None if self.prints is None else self.prints[order])
 
-    def design(self, pointed: bool) -> Design:
-        """Make the design of these cells."""
+    def design(self, pointed: bool, crossed: bool = False) -> Design:
+        """Make the design of these cells; ``crossed`` if sources are known to share points."""
         bare = self.counts().cells
         found = design_of_cells(bare, split_sizes(bare, self.prints), pointed, WORDS)
         if "point" not in bare.levels:
-            found.facts["crossed", None] = sources_share_points(bare, self.prints)
+            found.facts["crossed", None] = crossed or sources_share_points(bare, self.prints)
         return found
 
 
@@ -172,9 +173,10 @@ def model_columns(labels: Labels) -> IntArray:
 
 
 Parts = tuple[LabeledCells, ...]
+Part = TypeVar("Part", LabeledCells, KeptLosses)
 
 
-def append(parts: Parts, more: Parts) -> Parts:
+def append(parts: tuple[Part, ...], more: tuple[Part, ...]) -> tuple[Part, ...]:
     """Append parts of a sum, and add up those of similar size.
 
     So n batches that each bring new cells take time n log n, and not n^2.
@@ -187,7 +189,7 @@ def append(parts: Parts, more: Parts) -> Parts:
     return tuple(kept)
 
 
-def merge(parts: Parts) -> LabeledCells:
+def merge(parts: tuple[Part, ...]) -> Part:
     """Add up parts, the smallest first."""
     return reduce(add, reversed(parts))
 
@@ -200,15 +202,6 @@ def find_cells(whole: Cells, part: Cells) -> IntArray:
         moved = np.array([place_of[label] for label in part.labels[i]], dtype=np.int64)
         codes[:, i] = moved[part.codes[:, i]]
     return CellIndex.numbered(list(map(len, whole.labels)), whole.codes.T)[0].find(codes.T)
-
-
-def drop_unused_labels(found: Cells) -> Cells:
-    """Keep the labels that occur, and nothing of the log's own index."""
-    labels, codes = [], np.empty_like(found.codes)
-    for i, names in enumerate(found.labels):
-        used, codes[:, i] = np.unique(found.codes[:, i], return_inverse=True)
-        labels.append(tuple(as_index(names).take(used)))
-    return replace(found, labels=tuple(labels), codes=codes)
 
 
 # --- moments of batches ---------------------------------------------------------------------------
@@ -268,6 +261,7 @@ class Moments:
     doubt: Caution = Caution(0)  # what was doubtful about levels that are not kept
     sketch: PointSketch | None = None
     planned: Parts = ()  # counts before evaluations were left out, if any were: what was trained on
+    kept: tuple[KeptLosses, ...] = ()  # losses of some evaluations, to be examined one by one
 
     if TYPE_CHECKING:  # what `add_methods` gives the class
 
@@ -348,7 +342,8 @@ class Moments:
         if pairs:
             check_pairs(log, levels)
         if is_lazy(log):
-            return assemble(*compute_cells(log, levels, pairs), within)
+            log, cells, gaps, some = compute_cells(log, levels, pairs)
+            return assemble(log, cells, gaps, within, some)
         log.design.check_labels(levels)
         gaps = log.moments(levels, every_pair(log)) if pairs else None
         return assemble(log, log.moments(levels), gaps, within)
@@ -385,6 +380,13 @@ class Moments:
                 arrays |= {f"{name}_{number}": getattr(table.cells, number) for number in NUMBERS}
                 if table.prints is not None:
                     arrays[f"{name}_prints"] = table.prints
+        if self.kept:
+            losses = merge(self.kept)
+            named = zip(losses.cells.levels, losses.cells.labels, strict=True)
+            head["kept"] = {level: pack_names(labels, level) for level, labels in named}
+            head["examined"] = [losses.whole, losses.dated, losses.pointed]
+            arrays["kept_codes"] = losses.cells.codes.astype(np.int32)
+            arrays["kept_losses"] = losses.cells.mean
         if self.sketch is not None:
             arrays["hashes"] = self.sketch.hashes
         arrays["head"] = np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)
@@ -436,10 +438,11 @@ class Moments:
             sketch = None
             if head["sketch"] is not None:
                 sketch = PointSketch(arrays["hashes"], head["sketch"])
+            kept = (unpack_losses(arrays, head),) if "kept" in head else ()
             facts = {name: head[name] for name in FACTS} | {"doubt": Caution(head["doubt"])}
             return cls(
                 (cells,), unpack_columns(head["labels"]), planned=tuple(planned), sketch=sketch,
-                notes=SharedAttrs(shared, tuple(mixed)), **facts,
+                notes=SharedAttrs(shared, tuple(mixed)), kept=kept, **facts,
             )  # fmt: skip
         except Exception as error:  # a file of anything else fails in any way
             raise LogError(
@@ -512,11 +515,16 @@ class Moments:
         if self.sketch is not None and other.sketch is not None:
             sketch = self.sketch + other.sketch
         known = [part.dropped for part in (self, other) if part.dropped is not None]
+        kept: tuple[KeptLosses, ...] = ()
+        if self.kept and other.kept:
+            models = match_models(self.labels, other.labels)
+            names = self.kept[0].cells.levels
+            kept = append(self.kept, tuple(part.by(names).reorder(models) for part in other.kept))
         return replace(
             self, parts=append(self.parts, theirs), batches=self.batches + other.batches,
             dropped=sum(known) if known else None, notes=self.notes & other.notes,
             within=self.within or other.within, doubt=self.doubt | other.doubt, sketch=sketch,
-            planned=planned,
+            planned=planned, kept=kept,
         )  # fmt: skip
 
     def all_cells(self) -> Parts:
@@ -543,10 +551,15 @@ class Moments:
         gaps = table.cells.pick(np.arange(models.size, width)) if self.pairs else None
         planned = merge(self.planned).in_order() if self.planned else None
         source = CellSource(cells, WORDS, partial(point_counts, bare, table.prints), models, gaps)
-        return Log(
-            table.design(self.pointed), hide_losses(models.size, WORDS), self.labels, attrs,
-            cells=source, doubt=self.doubt,
-            complete=None if planned is None else planned.design(self.pointed),
+        kept = merge(self.kept) if self.kept else None
+        crossed = kept is not None and kept.crossed()
+        log = Log(
+            table.design(self.pointed, crossed), hide_losses(models.size, WORDS), self.labels,
+            attrs, cells=source, doubt=self.doubt,
+            complete=None if planned is None else planned.design(self.pointed, crossed),
+        )  # fmt: skip
+        return log if kept is None else replace(
+            log, cells=replace(source, sample=kept.sample(log, models))
         )  # fmt: skip
 
     def _checked(self) -> str:
@@ -581,17 +594,23 @@ def _(one: Moments, two: Any) -> Any:
     )
 
 
-def assemble(log: Log, cells: Cells, gaps: Cells | None, within: str) -> Moments:
-    """Put the moments of one batch together with what is known of its log."""
+def assemble(
+    log: Log, cells: Cells, gaps: Cells | None, within: str, some: Rows | None = None
+) -> Moments:
+    """Put the moments of one batch together with what is known of its log.
+
+    ``some`` are rows and their losses, where the others are not at hand.
+    """
     levels = cells.levels
-    prints, sketch = hash_evaluations(log.design, levels)
+    prints, sketch, hashes = hash_evaluations(log.design, levels)
+    kept = KeptLosses.of(log, model_columns(log.labels), cells, hashes, some)
     if gaps is not None:
         cells = beside(cells, gaps)
     return Moments(
         (LabeledCells(drop_unused_labels(cells), prints),), log.labels, gaps is not None,
         "point" in log.design.levels, 1, log.attrs.get("n_dropped"), SharedAttrs.of(log.noted),
         within, replace(log, used=levels).doubts() & Caution.UNUSED_LEVEL, sketch,
-        () if log.complete is None else (count_cells(log.complete, levels),),
+        () if log.complete is None else (count_cells(log.complete, levels),), (kept,),
     )  # fmt: skip
 
 
@@ -754,12 +773,15 @@ def concat_models(parts: Mapping[Hashable, Moments]) -> Moments:
                     f"{names[0]!r} and {name!r} have {how} at {where}. Expected every model on "
                     f"every evaluation."
                 )
+    losses = [merge(parts[name].kept) for name in names if parts[name].kept]
+    kept = KeptLosses.beside(losses) if len(losses) == len(names) else None
     return replace(
         parts[names[0]],
         parts=(replace(tables[0], cells=beside(*(table.cells for table in tables))),),
         labels=FrameLabels(names, pd.Index(names, name="model", tupleize_cols=False)),
         batches=max(part.batches for part in parts.values()),
         notes=reduce(and_, (part.notes for part in parts.values())),
+        kept=() if kept is None else (kept,),
     )
 
 
@@ -802,6 +824,17 @@ def unpack_cells(arrays: Mapping[str, Any], name: str, labels: Mapping[str, Any]
     if prints is not None and prints.shape != (cells,):
         raise ValueError("prints")
     return LabeledCells(found, prints)
+
+
+def unpack_losses(arrays: Mapping[str, Any], head: Mapping[str, Any]) -> KeptLosses:
+    """Put the losses of some evaluations together again."""
+    labels, losses = head["kept"], arrays["kept_losses"]
+    rows, width = losses.shape
+    plain = {"count": np.ones(rows), "mean": losses, "m2": np.zeros((rows, width)),
+             "origin": np.zeros(width), "codes": arrays["kept_codes"].astype(np.int64)}  # fmt: skip
+    table = unpack_cells({f"kept_{name}": part for name, part in plain.items()}, "kept", labels)
+    whole, dated, pointed = map(bool, head["examined"])
+    return KeptLosses(table.cells, whole, dated, pointed)
 
 
 def pack_names(names: Any, what: Hashable) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -25,12 +25,13 @@ from cvstats.core.folds import (
     fold_levels,
     is_resampled,
     repetition_level,
+    tally,
 )
 from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import FloatArray, IntArray, Labels, MaskArray
 from cvstats.errors import spelled
-from cvstats.log.groups import points_by_group
-from cvstats.log.log import Log
+from cvstats.log.groups import Groups, points_by_group
+from cvstats.log.log import Log, Sample
 from cvstats.log.metrics import is_examined
 from cvstats.log.sketches import as_index
 
@@ -80,34 +81,36 @@ def find_doubts(
     """
     flags = np.zeros(len(estimate), dtype=np.int64)
     width, design = (log.panels if losses is None else losses).width, log.design
-    seen = log.in_memory and not design.scores and (not design.metric or is_examined(log.noted))
-    if not seen or (single := find_single_losses(design)).all():
+    single, sample = find_single_losses(design), take_sample(log)
+    flags[np.repeat(single[:, 0], len(flags) // len(single))] |= Caution.ONE_EACH
+    if sample is None or design.scores or (design.metric and not is_examined(log.noted)):
         return flags
-    points = points_by_group(log)
+    if single.all():
+        return flags
+    seen, points = sample.log, points_by_group(log)
     alone = not (of_groups or is_resampled(design))
-    dated = alone and not design.metric and is_dated(design)
-    whole = design.size * width <= LIMIT
-    step = 1 if whole else -(-width // MOST_COLUMNS)
-    columns = np.arange(0, width, step)
-    most = design.size if whole else LIMIT // width
-    for at, count, rows in sample_groups(design, most, dated=dated):
-        if single.any() and single[at, 0]:
+    dated = alone and not design.metric and is_dated(seen.design)
+    whole = sample.whole and seen.design.size * width <= LIMIT
+    step = 1 if whole and sample.step == 1 else find_step(sample, width)
+    columns, losses, spread = pick_columns(log, sample, losses, step)
+    most = seen.design.size if whole else LIMIT // width
+    for at, count, rows in sample_groups(log, seen, most, dated=dated):
+        if (single.any() and single[at, 0]) or not len(rows):
             continue
         n = count if points is None else int(points[at, 0])
-        part = tabulate(log, losses, rows, columns)
+        part = tabulate(seen, losses, rows, columns)
         here = flags[at * width : (at + 1) * width]
         found = mark_shapes(measure_shapes(part), n)
         if design.metric and isinstance(losses, Differences):
             for side in (losses.left, losses.right):
-                one = tabulate(log, None, rows, side[columns])
-                found |= mark_shapes(measure_shapes(one), n)
-        serial = measure_serial(design, part, rows) if dated else None
+                found |= mark_shapes(measure_shapes(tabulate(seen, None, rows, side)), n)
+        serial = measure_serial(seen.design, part, rows) if dated else None
         if serial is not None:
             found[is_serial(*serial)] |= Caution.SERIAL_DEPENDENCE
-        here |= np.repeat(found, step)[:width]
+        here |= found[spread]
         if not alone or design.metric:
             continue
-        twins = find_twins(log, tabulate(log, None, rows), rows) if whole else None
+        twins = find_twins(seen, tabulate(seen, None, rows), rows) if whole else None
         if twins is not None and twins.found:
             here |= Caution.DUPLICATED_POINTS
         if not of_differences and step == 1 and len(log.labels.models) >= NEAR:
@@ -116,18 +119,24 @@ def find_doubts(
     return flags
 
 
-def sample_groups(design: Design, most: int, *, dated: bool) -> list[tuple[int, int, IntArray]]:
+def sample_groups(
+    log: Log, seen: Log, most: int, *, dated: bool
+) -> list[tuple[int, int, IntArray]]:
     """Take about so many evaluations of each group of ``by=``, or of some if there are many.
 
     The number of the group, how many evaluations it has, and those taken. They are kept with the
     design, since finding those of a group reads all codes.
     """
+    design, by = seen.design, log.design.by
     size = design.size if design.present is None else int(design.present.sum())
-    if design.by is None:
-        return [(0, size, sample_rows(design, range(size), most, dated=dated))]
-    key = ("sampled", design.by, most, dated)
+    if by is None:
+        count = size if seen is log else int(tally(log.design).count.sum())
+        return [(0, count, sample_rows(design, range(size), most, dated=dated))]
+    if seen is not log:
+        return sample_known_groups(log, design, by, most, dated=dated)
+    key = ("sampled", by, most, dated)
     if key not in design.facts:
-        level = design.levels[design.by]
+        level = design.levels[by]
         if design.present is not None:
             level = level.take(np.flatnonzero(design.present))
         groups = list(rows_by_group(level, size))
@@ -138,6 +147,22 @@ def sample_groups(design: Design, most: int, *, dated: bool) -> list[tuple[int, 
         design.facts[key] = found
     sampled: list[tuple[int, int, IntArray]] = design.facts[key]
     return sampled
+
+
+def sample_known_groups(
+    log: Log, design: Design, by: str, most: int, *, dated: bool
+) -> list[tuple[int, int, IntArray]]:
+    """Do so where some evaluations are at hand, of a design of their own."""
+    names, counts = Groups(log, by).labels, tally(log.design).count
+    examined = range(0, len(names), -(-len(names) // FEW_GROUPS))
+    each = most if most >= design.size else most // len(examined)
+    codes = design.levels[by].block(0, design.size)
+    codes = codes if design.present is None else codes[design.present]
+    place = {label: code for code, label in enumerate(design.levels[by].labels)}
+    groups = ((at, np.flatnonzero(codes == place.get(names[at], -2))) for at in examined)
+    return [
+        (at, int(counts[at]), sample_rows(design, rows, each, dated=dated)) for at, rows in groups
+    ]
 
 
 def rows_by_group(level: Level, size: int) -> Iterator[tuple[int, IntArray]]:
@@ -154,6 +179,69 @@ def rows_by_group(level: Level, size: int) -> Iterator[tuple[int, IntArray]]:
     ])  # fmt: skip
     rows = rows[np.argsort(level.take(rows).block(0, len(rows)), kind="stable")]
     return zip(examined, np.split(rows, np.cumsum(counts[occurring[examined]])[:-1]), strict=True)
+
+
+def take_sample(log: Log) -> Sample | None:
+    """Take what there is to examine loss by loss: all of a log in memory; None if nothing is."""
+    if log.in_memory:
+        return Sample(log)
+    return None if log.cells is None else log.cells.sample
+
+
+def find_step(sample: Sample, width: int) -> int:
+    """Find how many carried cells one stands for, of so many columns in all."""
+    if sample.whole and sample.log.design.size * width <= LIMIT:
+        return sample.step
+    return sample.step * -(-width // (MOST_COLUMNS * sample.step))
+
+
+def pick_columns(
+    log: Log, sample: Sample, losses: Columns | None, step: int
+) -> tuple[IntArray | None, Columns | None, Any]:
+    """Pick the columns of every so many carried cells in a sample, or the differences there.
+
+    Also say for each column of the log which of these stands for it.
+    """
+    panels = sample.log.panels
+    if step == 1 and (losses is None or panels is log.panels):
+        return None, losses, slice(None)
+    cells = log.columns_by_cell()
+    number = cells.shape[1]
+    known = np.sort(cells[:, :: sample.step].reshape(-1))
+    chosen = np.arange(0, number, step)
+    stands = np.arange(number) // step
+    if isinstance(losses, Differences):
+        sides = (
+            np.searchsorted(known, side.reshape(-1, number)[:, chosen].reshape(-1))
+            for side in (losses.left, losses.right)
+        )
+        lines = np.arange(losses.width // number)[:, None] * len(chosen)
+        return None, Differences(panels, *sides), (lines + stands).reshape(-1)
+    columns = np.searchsorted(known, cells[:, chosen].reshape(-1))
+    spread = np.empty(cells.size, dtype=np.int64)
+    spread[cells] = np.arange(len(cells))[:, None] * len(chosen) + stands
+    return columns, None, spread
+
+
+def choose_rows(design: Design, width: int) -> tuple[IntArray, bool]:
+    """Choose the evaluations to examine of a log with so many columns; also say if these are all.
+
+    Of places that may hold no evaluation, as many more.
+    """
+    present = design.present
+    places = np.arange(design.size)
+    if design.size * width <= LIMIT:
+        return places, True
+    share = 1 if present is None else max(1, round(design.size / max(1, present.sum())))
+    dated = is_dated(design) and not is_resampled(design)
+    bare = design if present is None else replace(design, present=None, facts={})
+    rows = sample_rows(bare, places, share * (LIMIT // width), dated=dated)
+    return rows, len(rows) == design.size
+
+
+def choose_step(width: int) -> int:
+    """Choose how many carried cells one stands for, in a log of so many columns."""
+    return -(-width // MOST_COLUMNS)
 
 
 def sample_rows(design: Design, rows: IntArray | range, most: int, *, dated: bool) -> IntArray:
@@ -203,14 +291,19 @@ def skewness_within(log: Log, by: str) -> FloatArray:
 
     NaN where the losses cannot be read one by one.
     """
-    width, design = log.panels.width, log.design
-    if not log.in_memory or design.size * width > LIMIT:
+    width, sample = log.panels.width, take_sample(log)
+    if sample is None:
         return np.full(width, np.nan)
-    at = cell_numbers(design, (by,))
-    values = tabulate(log)
+    seen = sample.log
+    number, step = int(tally(seen.design).count.sum()), find_step(sample, width)
+    rows = sample_rows(seen.design, range(number), LIMIT // width, dated=False)
+    columns, _, spread = pick_columns(log, sample, None, step)
+    values = tabulate(seen, None, rows, columns)
+    at = cell_numbers(seen.design, (by,))[rows]
     _, at, count = np.unique(at, return_inverse=True, return_counts=True)
     deviations = values - group_means(values, at.reshape(-1), count)[at.reshape(-1)]
-    return points_for_skewness(deviations, deviations * deviations) / 25
+    found: FloatArray = points_for_skewness(deviations, deviations * deviations)[spread] / 25
+    return found
 
 
 # --- the order of the points ----------------------------------------------------------------------
@@ -371,7 +464,7 @@ def count_near_best(
     near = np.empty(columns.shape[1], dtype=np.int64)
     for cell, one in enumerate(best.tolist()):
         apart = values[:, columns[:, cell]] - values[:, [one]]
-        lead = apart.mean(axis=0)
+        lead = found[:, cell] - found[:, cell].min()
         near[cell] = np.count_nonzero(lead <= 2 * apart.std(axis=0) / np.sqrt(n))
     return near, best
 

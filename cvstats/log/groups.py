@@ -30,7 +30,7 @@ from cvstats.core.folds import (
 from cvstats.core.results import Result
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, listed, nearest, spelled
-from cvstats.log.log import HiddenTable, Log, hide_losses
+from cvstats.log.log import HiddenTable, Log, Sample, hide_losses
 
 Run = Callable[[Log], Result]
 
@@ -58,6 +58,20 @@ def within_levels(design: Design, names: Sequence[object]) -> tuple[str, ...]:
     return tuple(map(str, names))
 
 
+def take_rows(design: Design, rows: IntArray) -> Design:
+    """Take some rows of a design."""
+    levels = {
+        name: level if isinstance(level.codes, HiddenTable) else level.take(rows)
+        for name, level in design.levels.items()
+    }
+    present = None if design.present is None else design.present[rows]
+    return replace(
+        design, levels=levels, size=len(rows), facts={}, within=(),
+        present=None if present is None or present.all() else present,
+        weights=None if design.weights is None else design.weights[rows],
+    )  # fmt: skip
+
+
 @dataclass(frozen=True, eq=False)
 class GroupOfCells:
     """What answers for one group of a log whose losses are not at hand."""
@@ -71,6 +85,19 @@ class GroupOfCells:
         found = self.log.moments(tuple(dict.fromkeys((self.by, *by))), losses)
         rows = np.flatnonzero(found.codes[:, 0] == self.code)
         return found.take(rows).over(by)
+
+    @property
+    def sample(self) -> Sample | None:
+        """Take what there is of the group among the losses that are examined."""
+        known = None if self.log.cells is None else self.log.cells.sample
+        if known is None:
+            return None
+        label, groups = (
+            self.log.design.levels[self.by].labels[self.code],
+            Groups(known.log, self.by),
+        )
+        names = groups.labels
+        return replace(known, log=groups.part(names.index(label))) if label in names else None
 
     def count_points(self, level: str) -> tuple[IntArray, str | None]:
         """Refuse: there are no points."""
@@ -115,11 +142,11 @@ class Groups:
 
     def part(self, at: int) -> Log:
         """Take the rows of a group, in their order in the log."""
-        design = self.take(self.design, self._rows(at))
+        design = take_rows(self.design, self._rows(at))
         whole = self.log.complete
         if whole is not None:
             code = whole.levels[self.name].block(0, whole.size)
-            whole = self.take(whole, np.flatnonzero(code == self.codes[at]))
+            whole = take_rows(whole, np.flatnonzero(code == self.codes[at]))
         log = replace(self.log, design=design, complete=whole)
         if self.log.cells is not None:
             plain = replace(self.log, design=self.design)
@@ -133,19 +160,6 @@ class Groups:
             apart = replace(apart, losses=panels)
         return replace(log, panels=panels, differences=apart)
 
-    def take(self, design: Design, rows: IntArray) -> Design:
-        """Take some rows of a design."""
-        levels = {
-            name: level if isinstance(level.codes, HiddenTable) else level.take(rows)
-            for name, level in design.levels.items()
-        }
-        present = None if design.present is None else design.present[rows]
-        return replace(
-            design, levels=levels, size=len(rows), facts={}, within=(),
-            present=None if present is None or present.all() else present,
-            weights=None if design.weights is None else design.weights[rows],
-        )  # fmt: skip
-
     def kind(self, at: int) -> Design:
         """Give the design of a group; its codes, and what is found out about them, are remembered.
 
@@ -153,7 +167,7 @@ class Groups:
         """
         known, key = self.design, ("kind", self.name, at)
         if key not in known.facts:
-            part = self.take(known, self._rows(at))
+            part = take_rows(known, self._rows(at))
             codes = {name: level.codes for name, level in part.levels.items()}
             facts = {} if self.log.cells is None else {"splits": self._splits(at)}
             known.facts[key] = codes, part.size, part.present, part.weights, facts

@@ -96,6 +96,10 @@ class ResultLabels(Labels, Protocol):
 class MomentSource(Protocol):
     """What answers for a log whose losses are not at hand: cells of it, or a part of another."""
 
+    @property
+    def sample(self) -> Sample | None:
+        """Losses of some evaluations, to examine them one by one; None without any."""
+
     def moments(self, by: Sequence[str], losses: Columns | None) -> Cells:
         """Give the moments of all columns, or of differences between them, by some levels."""
 
@@ -104,6 +108,26 @@ class MomentSource(Protocol):
 
     def rows(self) -> Log:
         """Give the log row by row, or raise."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Losses that are examined one by one: those of a whole log, or of a part of it.
+
+    Parameters
+    ----------
+    log : Log
+        The evaluations, in memory. Its columns are those of every so many carried cells, of all
+        models, in the order of the whole log.
+    step : int
+        Every so many.
+    whole : bool
+        Whether all evaluations are there.
+    """
+
+    log: Log
+    step: int = 1
+    whole: bool = True
 
 
 class HiddenTable:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from cvstats.core import kernels
 from cvstats.core.design import LEVELS, SPLIT, Codes, Design, GridCodes
 from cvstats.core.threads import BLOCK, block_bounds
-from cvstats.core.types import Labels
+from cvstats.core.types import IntArray, Labels
 from cvstats.errors import LogError
 
 Prints = NDArray[np.uint64]
@@ -200,7 +200,7 @@ class PointSketch:
 
 def hash_evaluations(
     design: Design, by: tuple[str, ...]
-) -> tuple[Prints | None, PointSketch | None]:
+) -> tuple[Prints | None, PointSketch | None, tuple[IntArray, Prints] | None]:
     """Hash the points of a batch in one pass; nothing where they have no names.
 
     Returns
@@ -213,16 +213,18 @@ def hash_evaluations(
         Which point was evaluated in which split of which source, and of which label of other
         levels in ``by``, as these may set several logs apart. Folds do not count: a point in two
         of them is there twice. None where points are places along a dimension without labels.
+    array of int and array of uint64
+        The rows of the evaluations with the smallest hashes, and these hashes.
     """
     if "point" not in design.levels:
-        return None, None
+        return None, None, None
     point, table = design.levels["point"], design.cell_table(by)
     hash_codes = point_hasher(design)
     others = (name for name in by if name not in LEVELS)
     names = [name for name in (*SPLIT, "source", *others) if name in design.levels]
     salts = [hashes_of(design.levels[name].labels) for name in names]
     sums = np.zeros(table.size, dtype=np.uint64)
-    found, limit = np.empty(0, dtype=np.uint64), ALL
+    found, limit, rows = np.empty(0, dtype=np.uint64), ALL, np.empty(0, dtype=np.int64)
     for start, stop in block_bounds(design.size, BLOCK):
         cells, points = design.cells(by, start, stop), point.block(start, stop)
         key = hash_codes(points)
@@ -231,12 +233,14 @@ def hash_evaluations(
             key = key * ODD ^ salt[design.levels[name].block(start, stop)]
         small = (key < np.uint64(limit)) & (cells >= 0) & (points >= 0)
         found = np.concatenate([found, key[small]])
+        rows = np.concatenate([rows, start + np.flatnonzero(small)])
         if len(found) > 2 * MOST_HASHES:
-            found = np.partition(found, MOST_HASHES)
-            limit, found = int(found[MOST_HASHES]), found[:MOST_HASHES]
+            order = np.argpartition(found, MOST_HASHES)
+            limit = int(found[order[MOST_HASHES]])
+            found, rows = found[order[:MOST_HASHES]], rows[order[:MOST_HASHES]]
     if isinstance(point.labels, range) and isinstance(point.codes, GridCodes):
-        return sums[table.used], None  # places in an array, which each batch numbers anew
-    return sums[table.used], PointSketch.smallest(np.sort(found), limit)
+        return sums[table.used], None, None  # places in an array, which each batch numbers anew
+    return sums[table.used], PointSketch.smallest(np.sort(found), limit), (rows, found)
 
 
 def point_hasher(design: Design) -> Callable[[Codes], Prints]:

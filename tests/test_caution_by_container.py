@@ -1,0 +1,394 @@
+"""A caution does not depend on the container: each label on every path that answers the call."""
+
+from __future__ import annotations
+
+import inspect
+from functools import partial
+
+import golden
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from test_diagnostics import (
+    SOUND,
+    bootstrap_log,
+    dated,
+    disagreeing,
+    k_fold,
+    near_models,
+    stored_twice,
+)
+
+import cvstats
+from cvstats import LogError, Moments
+from cvstats.core.cautions import Caution
+from cvstats.large import samples
+from cvstats.log import checks
+
+dask = pytest.importorskip("dask", reason="the extra dask is not installed")
+pytest.importorskip("dask.dataframe", reason="the extra dask is not installed")
+
+RNG = partial(np.random.default_rng, 0)
+
+
+def rows(losses, **levels):
+    """A log of one column."""
+    index = pd.MultiIndex.from_arrays(list(levels.values()), names=list(levels))
+    return pd.DataFrame({"a": np.asarray(losses, dtype=float)}, index)
+
+
+def heavy(n=300, power=2):
+    losses = np.random.default_rng(1).standard_t(3, n) ** power
+    return k_fold(n, losses=losses).to_frame("a")
+
+
+def alike(repetitions=5, n=200):
+    """Two models that refits change more than points do."""
+    log = k_fold(n, 5, repetitions, losses=np.zeros(n * repetitions)).to_frame("a")
+    noise = RNG().normal(size=(repetitions, 5))
+    codes = [log.index.get_level_values(level) for level in ("repetition", "fold")]
+    log["a"] = RNG().normal(size=len(log)) + 3
+    log["b"] = log["a"] + noise[codes[0], codes[1]] + 0.1 * RNG().normal(size=len(log))
+    return log
+
+
+def one_partition():
+    """Two models that one partition finds alike."""
+    log = k_fold(200, losses=RNG().normal(10, 1, 200)).to_frame("a")
+    return log.assign(b=log["a"] + RNG().normal(0, 0.1, 200))
+
+
+def clusters(sizes):
+    source = np.repeat(np.arange(len(sizes)), sizes)
+    return rows(RNG().normal(5, 1, len(source)), source=source, point=np.arange(len(source)))
+
+
+def crossed(table):
+    n, m = table.shape
+    return rows(table.ravel(), source=np.repeat(np.arange(n), m), point=np.tile(np.arange(m), n))
+
+
+def mistakes(n, wrong):
+    log = k_fold(n, losses=np.zeros(n)).to_frame("a")
+    log.iloc[:wrong] = 1
+    return log
+
+
+def fewer_splits():
+    log = golden.log_named("halves")
+    sample, split = (log.index.get_level_values(name) for name in ("sample", "repetition"))
+    return log[(sample != 2) | (split == split.min())]
+
+
+def metric_log(loss, n=60, **more):
+    rng = RNG()
+    y = (rng.random(n) < 0.5).astype(int)
+    y[:4] = 1
+    table = pd.DataFrame({
+        "y": y, "t": rng.normal(size=n), "score": 1 / (1 + np.exp(-rng.normal(size=n) - y)),
+        "fold": np.arange(n) % 5, "point": np.arange(n), "zero": 0,
+    }).set_index(["fold", "point"])  # fmt: skip
+    table["best"] = table["y"]
+    return cvstats.losses(table, more.pop("truth", "y"), [more.pop("column", "score")], loss,
+                          **more)  # fmt: skip
+
+
+def times(values):
+    return pd.DataFrame({"a": np.asarray(values, dtype=float)},
+                        pd.RangeIndex(len(values), name="point"))  # fmt: skip
+
+
+def halves(values):
+    index = pd.MultiIndex.from_product([range(5), range(2)], names=["repetition", "fold"])
+    return pd.DataFrame({"a": values}, index)
+
+
+def persistent(n=100, correlation=0.95):
+    noise = RNG().normal(size=n)
+    for at in range(1, n):
+        noise[at] += correlation * noise[at - 1]
+    return times(noise)
+
+
+def case(name):
+    return golden.log_named(name)
+
+
+def of(call, **options):
+    return partial(getattr(cvstats, call), **options)
+
+
+CASES = {
+    "zero variance": (lambda: SOUND.to_frame("a") * 0 + 2, of("wald")),
+    "variance clamped": (partial(case, "k-fold"), of("quadratic", estimator="theta_2")),
+    "dependence ignored": (partial(case, "k-fold"), of("naive")),
+    "dependent folds": (partial(case, "k-fold"), of("cv_t")),
+    "one fold": (partial(case, "one set"), of("wald")),
+    "sources as folds": (partial(case, "by source"), of("wald")),
+    "mean dominates": (partial(case, "k-fold"), of("quadratic", estimator="theta_1")),
+    "assumed correlation": (partial(case, "k-fold"), of("decompose", rho=0.1)),
+    "few points": (lambda: case("one set").iloc[:20], of("holdout")),
+    "few repetitions": (partial(case, "halves"), of("conservative_z")),
+    "unstable difference": (alike, of("compare", method="wald")),
+    "unstable difference of one partition": (one_partition, of("compare", method="wald")),
+    "serial dependence": (lambda: dated(0.6).to_frame("a"), of("wald")),
+    "serial dependence of text": (lambda: dated(0.6, text=True).to_frame("a"), of("wald")),
+    "selected model": (partial(near_models, 6), of("holdout")),
+    "few bootstrap samples": (partial(case, "bootstrap"), of("bootstrap_oob")),
+    "few sources": (partial(case, "by source"), of("out_of_source")),
+    "few clusters": (partial(case, "whole sources"), of("clustered")),
+    "sources across folds": (partial(case, "spread sources"), of("clustered")),
+    "few of a class": (partial(metric_log, "auc", 24), of("wald")),
+    "few discordant points": (partial(case, "binary"), of("compare")),
+    "no p-value": (lambda: alike(5, 40).rename(index=lambda k: k % 2, level="fold"),
+                   of("compare", method="union",
+                      options={"method": "five_by_two", "test": "f"})),
+    "few splits": (partial(case, "k-fold"), of("corrected_t")),
+    "few errors": (partial(mistakes, 200, 4), of("wald")),
+    "sources ignored": (partial(case, "spread sources"), of("wald")),
+    "small folds": (partial(case, "k-fold"), of("best_set", rng=1, n_draws=500, center="fold")),
+    "unstable": (lambda: disagreeing().to_frame("a"), of("wald")),
+    "skewed": (heavy, of("wald")),
+    "heavy tails": (heavy, of("corrected_t")),
+    "unused level": (lambda: SOUND.to_frame("a").rename_axis(index={"fold": "cv_fold"}).xs(0),
+                     of("holdout")),
+    "very few clusters": (partial(clusters, (60, 2, 2, 2, 2)), of("clustered")),
+    "one loss per split": (
+        lambda: k_fold().to_frame("a").groupby("fold").mean(), of("wald")),
+    "empty interval": (
+        partial(halves, [1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0, 5.0, 5.1]),
+        of("five_by_two", test="f")),
+    "no limits yet": (lambda: case("one set").iloc[:20], of("compare", anytime=True)),
+    "early look": (partial(case, "one set"), of("compare", anytime=True)),
+    "dominated": (lambda: (SOUND * 256).round().to_frame("a").assign(b=lambda log: log["a"] + 1),
+                  of("best_set", rng=0)),
+    "identical model": (lambda: SOUND.to_frame("a").assign(b=SOUND, c=SOUND + 1),
+                        of("best_set", rng=0)),
+    "no discordant points": (lambda: mistakes(20, 4).assign(b=mistakes(20, 4)["a"]),
+                             of("power", effect=0.05)),
+    "one repetition": (partial(case, "binary"), of("power", effect=0.1)),
+    "bounded": (partial(case, "nested"), of("nested_cv")),
+    "many models few points": (
+        lambda: pd.DataFrame(RNG().normal(size=(15, 3)), pd.RangeIndex(15, name="point")),
+        of("compare", adjust="max-t", rng=0)),
+    "unequal test sizes": (fewer_splits, of("conservative_z")),
+    "overfitting": (lambda: bootstrap_log(120).to_frame("a"), of("bootstrap_632", plus=False)),
+    "duplicated points": (stored_twice, of("wald")),
+    "large alpha": (partial(case, "k-fold"), of("wald", alpha=0.95)),
+    "unequal clusters": (partial(clusters, (200, *(5,) * 39)), of("clustered", correction="CR1")),
+    "biased by fold": (partial(metric_log, "r2", 600, truth="t", folds="average"), of("wald")),
+    "end of scale": (partial(metric_log, "auc", column="best"), of("wald", scale="logit")),
+    "metric without variance": (
+        partial(metric_log, "precision", column="zero", zero_division=1), of("wald")),
+    "few of one way": (lambda: crossed(RNG().normal(size=(40, 4))),
+                       of("clustered", by=("source", "point"))),
+    "two ways clamped": (
+        lambda: crossed(np.add.outer(np.arange(4), np.arange(4)) % 4
+                        + np.arange(4)[:, None] / 64),
+        of("clustered", by=("source", "point"), correction="CR1")),
+    "points alike": (
+        lambda: rows([0, 1, 1, 0, 0, 1], point=[0, 0, 1, 1, 2, 2], repetition=[0, 1] * 3),
+        of("answers")),
+    "gaps in time": (lambda: times(RNG().normal(size=60)).iloc[[*range(20), *range(30, 60)]],
+                     of("ordered")),
+    "horizon not used": (
+        lambda: times([1.0, -1, 1, -1, 1, -1.5, 1, -1, 1, -1, 1, -1]), of("ordered", horizon=2)),
+    "strong dependence": (persistent, of("ordered")),
+    "few data sets": (
+        lambda: pd.DataFrame([[1.0, 2, 3], [4, 5, 6]], columns=list("abc")).rename_axis("source"),
+        of("friedman", test="f")),
+}  # fmt: skip
+
+
+def label_of(name):
+    return next(c.label for c in Caution if name == c.label or name.startswith(f"{c.label} of"))
+
+
+def labels(result):
+    text = cvstats.cautions(result).to_numpy().astype(str).ravel()
+    return {label for row in text for label in row.split(", ") if label}
+
+
+# --- the paths ------------------------------------------------------------------------------------
+
+
+def listed(log, dtype=float):
+    """An array along evaluations, whose levels are coordinates."""
+    coords = {name: ("row", log.index.get_level_values(name)) for name in log.index.names}
+    array = xr.DataArray(log.to_numpy().astype(dtype), dims=("row", "model"),
+                         coords={**coords, "model": [str(name) for name in log]})  # fmt: skip
+    return array.assign_attrs(log.attrs)
+
+
+def on_array(log, call):
+    return call(listed(log))
+
+
+def on_lazy_array(log, call):
+    return call(listed(log).chunk(row=-(-len(log) // 3))).compute()
+
+
+def on_dense_lazy_array(log, call):
+    log = log.rename(columns=str)
+    array = golden.dense(log) if log.index.nlevels > 1 else listed(log)
+    return call(array.assign_attrs(log.attrs).chunk()).compute()
+
+
+def on_a_grid(log):
+    """The log in the second of three cells; copies and shares of one are so in all of them."""
+    array = listed(log)
+    together = log.attrs.get("metric") == "auc" or len(log.columns) == 2 and "line" in log
+    other = array / 2 if together else array.copy(data=RNG().gamma(2.0, size=array.shape))
+    grid = xr.concat([other, array, other], pd.Index([1, 2, 3], name="cell"))
+    return grid.assign_attrs(log.attrs)
+
+
+def on_a_cell(log, call):
+    return call(on_a_grid(log)).sel(cell=2)
+
+
+def on_a_lazy_cell(log, call):
+    grid = on_a_grid(log).chunk(row=-(-len(log) // 2), cell=1)
+    return call(grid).compute().sel(cell=2)
+
+
+def in_float32(log, call):
+    return call(log.astype("float32"))
+
+
+def in_batches(log, call):
+    parts = [log.iloc[at::3] for at in range(min(3, len(log)))]
+    for part in parts:
+        part.attrs = log.attrs
+    return call(sum(Moments.of_log(part, pairs=log.shape[1] > 1) for part in parts[::-1]))
+
+
+def on_dask_frame(log, call):
+    table = log.rename(columns=str).reset_index()
+    return call(dask.dataframe.from_pandas(table, npartitions=2, sort=False)).compute()
+
+
+def by_site(log, call):
+    other = pd.DataFrame(RNG().gamma(2.0, size=log.shape), log.index, log.columns)
+    both = pd.concat({"other": other, "told": log}, names=["site"])
+    both.attrs = log.attrs
+    return call(both, by="site").loc["told"]
+
+
+PATHS = {
+    "array": on_array, "lazy array": on_lazy_array, "dense lazy array": on_dense_lazy_array,
+    "cell": on_a_cell, "lazy cell": on_a_lazy_cell, "float32": in_float32,
+    "batches": in_batches, "dask frame": on_dask_frame, "by": by_site,
+}  # fmt: skip
+LAZY = ("lazy array", "dense lazy array", "lazy cell")
+
+LOSSES = "losses one by one|losses of each point|in two folds of one repetition"
+"""How what needs single losses is refused; bootstrap logs have no dense form."""
+
+REFUSED = {
+    **dict.fromkeys(
+        ("few bootstrap samples", "small folds", "dominated", "identical model", "overfitting",
+         "points alike"), (*LAZY, "batches", "dask frame")),
+    **dict.fromkeys(("gaps in time", "horizon not used", "strong dependence"),
+                    ("batches", "dask frame")),
+    **dict.fromkeys(("few of one way", "two ways clamped"), ("dense lazy array", "batches")),
+    "few data sets": LAZY,
+}  # fmt: skip
+"""The paths that refuse the call, because it needs losses one by one."""
+
+UNKNOWN = {
+    # dask frames have no attrs, where the facts about a metric are, and columns for levels
+    **dict.fromkeys(("few of a class", "biased by fold", "metric without variance",
+                     "unused level"), ("dask frame",)),
+}  # fmt: skip
+"""The paths on which the log does not hold what the label is about; in the docs."""
+
+
+def answers_by_group(call, log):
+    """Whether a method has ``by=`` for any level, and the log may be cut by one."""
+    record = getattr(call.func, "record", None)
+    by = "by" in inspect.signature(call.func).parameters
+    return by and getattr(record, "level_option", None) != "by" and "metric" not in log.attrs
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("name", CASES)
+def test_the_label_is_the_same(name, path):
+    make, call = CASES[name]
+    log, label = make(), label_of(name)
+    if path == "by" and not answers_by_group(call, log):
+        pytest.skip("has no by=")
+    if path == "dense lazy array" and name == "unused level":
+        pytest.skip("would make a model of each label")
+    if path in REFUSED.get(name, ()):
+        with pytest.raises(LogError, match=LOSSES):
+            PATHS[path](log, call)
+        return
+    found = labels(PATHS[path](log, call))
+    assert (label in found) == (path not in UNKNOWN.get(name, ())), found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_log_has_the_label(name):
+    make, call = CASES[name]
+    assert label_of(name) in labels(call(make()))
+
+
+def test_every_label_has_a_case():
+    without = {
+        "no losses": "masked cells: below", "negative variance": "clamped everywhere today",
+        "judge ignored": "compares two sets of labels", "few disagreements": "the same",
+        "overlapping halves": "of the labels of points", "never out of bag": "bootstrap logs",
+        "incomplete samples": "bootstrap logs",
+        "depends on censoring": "a fact about a metric, as few of a class",
+    }  # fmt: skip
+    assert {caution.label for caution in Caution} == {*map(label_of, CASES), *without}
+
+
+@pytest.mark.parametrize("path", [lambda log: log, lambda log: log.chunk(point=20),
+                                  lambda log: log.chunk(cell=1), Moments.of_log])  # fmt: skip
+def test_a_masked_cell_has_no_losses(path):
+    log = xr.DataArray(RNG().normal(size=(60, 2)), dims=("point", "cell"))
+    log[:, 1] = np.nan
+    found = cvstats.holdout(path(log)).compute()
+    assert labels(found.isel(cell=1)) == {"no losses"}
+    assert "no losses" not in labels(found.isel(cell=0))
+
+
+def test_a_file_keeps_what_is_examined(tmp_path):
+    for name in ("skewed", "serial dependence", "duplicated points", "selected model"):
+        make, call = CASES[name]
+        moments = Moments.of_log(make())
+        moments.save(tmp_path / "moments.npz")
+        again = Moments.load(tmp_path / "moments.npz")
+        pd.testing.assert_frame_equal(call(again), call(moments))
+        assert name in labels(call(again))
+
+
+# --- samples of long logs -------------------------------------------------------------------------
+
+LONG = {
+    "skewed": (partial(heavy, 6_000, 4), of("wald")),
+    "heavy tails": (partial(heavy, 6_000, 4), of("corrected_t")),
+    "serial dependence": (lambda: dated(0.6, n=6_000).to_frame("a"), of("wald")),
+    "serial dependence of text": (lambda: dated(0.6, n=6_000, text=True).to_frame("a"),
+                                  of("wald")),
+    "serial dependence of periods": (
+        lambda: dated(0.6, n=6_000).to_frame("a").rename(
+            index=lambda day: day.to_period("D"), level="point"), of("wald")),
+    "selected model": (partial(near_models, 6, 4_000), of("holdout")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", [path for path in PATHS if path != "by"])
+@pytest.mark.parametrize("name", LONG)
+def test_a_sample_of_a_long_log_shows_the_same(name, path, monkeypatch):
+    for module in (checks, samples):
+        monkeypatch.setattr(module, "LIMIT", 3_000)
+    make, call = LONG[name]
+    log = make()
+    if "periods" in name and path in LAZY:
+        pytest.skip("dask has no periods")
+    assert label_of(name) in labels(call(log))
+    assert label_of(name) in labels(PATHS[path](log, call))
