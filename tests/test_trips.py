@@ -16,8 +16,8 @@ BOUNDS = {
     "wald(by=)": (415, 205, 32),
     "corrected_t(by=)": (530, 225, 31),
     "compare": (800, 250, 36),
-    "dask wald": (1_100, 265, 29),
-    "dask compare": (2_100, 335, 33),
+    "dask wald": (800, 235, 26),
+    "dask compare": (1_300, 270, 32),
     "summary": (1_620, 390, 44),
     "report": (12_600, 760, 70),
 }

@@ -270,9 +270,9 @@ class Moments:
         (answers, best_set, bootstrap_632, bootstrap_oob, case_bootstrap, clustered, cochran_q,
          compare, conservative_z, corrected_t, cv_t, decompose, difference, equivalence,
          five_by_two, friedman, heterogeneity, holdout, interval, location_shifted, mcnemar,
-         methods, moments, naive, nemenyi, nested_cv, ordered, out_of_source, power, quadratic,
-         refit_corrected, replace_one, rope, source_components, source_estimators, summary,
-         two_stage, wald, wild_cluster, winner) = repeat(_method)  # fmt: skip
+         methods, moments, naive, nemenyi, nested_cv, ordered, out_of_source, passes, power,
+         quadratic, refit_corrected, replace_one, rope, source_components, source_estimators,
+         summary, two_stage, wald, wild_cluster, winner) = repeat(_method)  # fmt: skip
 
     def __post_init__(self) -> None:
         """Refuse what was to go to `of_log`."""
