@@ -330,8 +330,11 @@ def cases():
                     far=False)  # fmt: skip
     yield from each("winner", ["k-fold"], {"rng": 1, "n_draws": 199}, far=False)
     yield from each("answers", ["seeds"], {"repetitions": (1, 2)}, far=False)
-    yield from each("compare", ["one set"], {"anytime": True},
+    yield from each("compare", ["one set"], {"anytime": True}, far=False, everywhere=True)
+    yield from each("compare", ["one set", "binary set"],
                     {"anytime": True, "adjust": None, "tightest_at": 20}, far=False)  # fmt: skip
+    yield from each("compare", ["repeated", "by source"], {"method": "union"}, far=False,
+                    everywhere=True)  # fmt: skip
     yield from each("wald", ["k-fold"], {"interval": "hall"}, {"scale": "log"}, far=False,
                     everywhere=True)  # fmt: skip
     yield from each("holdout", ["one set"], {"interval": "hall"},

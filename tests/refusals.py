@@ -106,6 +106,7 @@ BY = {
     "per a level that is not there": ("clustered", "spread sources", {"per": "dataset"}),
     "clusters that are not there": ("clustered", "k-fold", {}),
     "clusters of two levels": ("clustered", "spread sources", {"by": ["source", "fold", "x"]}),
+    "clusters of points": ("clustered", "seeds", {"by": ("point", "repetition")}),
     "moments by a level that is not there": ("moments", "k-fold", {"by": "source"}),
     "blocks that are not there": ("friedman", "k-fold", {}),
     "sources that are not there": ("heterogeneity", "k-fold", {}),

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from rows import only_row, with_counts
+from rows import only_row
 
 import cvstats
 
@@ -73,27 +73,6 @@ def test_widths_keep_their_digits_on_every_road(road, name, options):
         assert moved.tolist() == pytest.approx(expected[limit].tolist(), abs=2e-7)
 
 
-@pytest.mark.parametrize("road", [in_chunks, in_batches])
-def test_comparisons_keep_their_digits_on_every_road(road):
-    near, far = near_and_far(models=2)
-    far["b"] += LEVEL  # the difference of the models is far from zero too
-    expected, found = near.cvci.compare(method="cv_t"), far.cvci.compare(method="cv_t")
-    given = (
-        road(far)
-        if road is in_chunks
-        else sum(
-            cvstats.Moments.of_log(part, pairs=True)
-            for part in (far.iloc[:30_011], far.iloc[30_011:])
-        )
-    )
-    lazily = cvstats.compare(given, method="cv_t")
-    for result in (found, lazily):
-        assert float(columns_of(result, "se")[0] / expected["se"].iloc[0]) == pytest.approx(
-            1, rel=1e-6  # the losses of b are rounded to 2^-22
-        )  # fmt: skip
-    assert float(columns_of(lazily, "se")[0] / found["se"].iloc[0]) == pytest.approx(1, rel=WIDTH)
-
-
 def test_batches_far_from_each_other():
     rng = np.random.default_rng(1)
     offsets = np.repeat([0.0, 1e9, -1e9, 5.0], 1000)
@@ -109,45 +88,7 @@ def test_batches_far_from_each_other():
             assert only_row(found)["se"] == pytest.approx(only_row(whole)["se"], rel=1e-12)
 
 
-def test_parts_of_the_variance_keep_their_digits():
-    near, far = near_and_far()
-    expected, found = near.cvci.decompose(), far.cvci.decompose()
-    rest = found.columns.difference(["theta_1"])
-    pd.testing.assert_frame_equal(found[rest], expected[rest], rtol=1e-8)
-    raw = far.cvci.quadratic(estimator="theta_1")["variance_raw"]  # this one has the level in it
-    assert found["theta_1"].tolist() == raw.tolist()
-
-
-def test_a_grid_of_levels():
-    near, _ = near_and_far(n=2000)
-    log = xr.DataArray(
-        near["a"].to_numpy()[:, None] + np.array([0.0, 1e9, -1e12, np.nan]),
-        {"fold": ("point", np.arange(2000) % 10), "lat": range(4)}, ("point", "lat"),
-    )  # fmt: skip
-    result = log.cvci.cv_t()
-    expected = float(log.isel(lat=0).cvci.cv_t()["se"])
-    assert float(result["se"][1]) == pytest.approx(expected, rel=1e-6)
-    assert np.isnan(result["se"][3])
-    assert cvstats.cautions(result).values[3] == "no losses"
-
-
 def test_a_squared_mean_is_not_moved():
     _, far = near_and_far(n=1000)
     plain = far.cvci.quadratic(estimator="theta_1")
     assert "mean dominates" in plain["caution"].iloc[0]
-
-
-@pytest.mark.parametrize("name", ["cv_t", "quadratic", "decompose"])
-def test_parts_keep_theirs(name):
-    near, _ = near_and_far(n=20_000, models=2)
-    near["region"] = np.where(np.arange(20_000) % 3 == 0, "south", "north")
-    near = near.set_index("region", append=True)
-    call = getattr(cvstats, name)
-    expected, found = call(near, by="region"), call(near + LEVEL, by="region")
-    alone = call((near + LEVEL).xs("south", level="region"))
-    expected, found, alone = map(with_counts, (expected, found, alone))
-    kept = [c for c in found if c not in ("estimate", "lower", "upper", "caution", "theta_1")]
-    pd.testing.assert_frame_equal(found[kept], expected[kept], rtol=1e-6)
-    pd.testing.assert_frame_equal(found.loc["south", kept], alone[kept], rtol=1e-9)
-    if "estimate" in found:
-        np.testing.assert_allclose(found["estimate"] - LEVEL, expected["estimate"], atol=3e-7)

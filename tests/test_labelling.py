@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-from importlib.metadata import version
 from importlib.util import find_spec
 
 import numpy as np
@@ -16,7 +15,6 @@ from strategies import as_dataset, by_point, dense, stacked
 import cvstats
 from cvstats.accessor import CVAccessor
 
-FIRST = ["estimate", "lower", "upper", "se"]
 ATTRS = {"method", "alpha", "target", "guarantee", "reference", "cvstats_version"}
 METHODS = ("holdout", "wald", "naive", "cv_t", "quadratic", "moments", "decompose", "difference",
            "compare")  # fmt: skip
@@ -87,12 +85,6 @@ def test_row_major_and_column_major(frame):
         pd.testing.assert_frame_equal(strided.cvci.wald(), expected.iloc[::-1], rtol=1e-13)
 
 
-def test_a_level_of_offset_costs_no_digits(frame):
-    expected = frame.cvci.wald()["se"]
-    np.testing.assert_allclose((frame + 1e9).cvci.wald()["se"], expected, rtol=1e-6)
-    np.testing.assert_allclose(dense(frame + 1e9).cvci.wald()["se"], expected, rtol=1e-6)
-
-
 # --- sources --------------------------------------------------------------------------------------
 
 
@@ -131,32 +123,6 @@ def test_sources_are_folds_where_there_is_no_fold():
 
 
 # --- results --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["holdout", "wald", "naive", "cv_t", "quadratic"])
-def test_intervals_are_labelled(single, name):
-    log = single.xs(0, level="fold") if name == "holdout" else single
-    table = getattr(log.cvci, name)()
-    assert isinstance(table, pd.DataFrame)
-    assert list(table.index) == ["tree", "ridge", "svm"]
-    assert table.index.name == "model"
-    assert list(table.columns[:4]) == FIRST
-    assert table.columns[-1] == "caution"
-    assert not any(column in LEFT_TO_ATTRS for column in table)
-    row = getattr(log["ridge"].cvci, name)()
-    pd.testing.assert_frame_equal(row, table.loc[["ridge"]])
-    array = getattr(by_point(log).cvci, name)() if name != "holdout" else dense(log).cvci.holdout()
-    assert list(array.data_vars) == list(table.columns)
-    for result in (table, row, array):
-        assert set(result.attrs) >= ATTRS
-        assert result.attrs["method"] == name
-        assert result.attrs["alpha"] == 0.05
-        assert result.attrs["cvstats_version"] == version("cvstats")
-        assert all(isinstance(result.attrs[key], str) for key in ATTRS - {"alpha"})
-    assert getattr(log.cvci, name)(alpha=0.2).attrs["alpha"] == 0.2
-
-
-LEFT_TO_ATTRS = {"alpha", "method", "variance"}
 
 
 def test_nothing_of_the_input_is_inherited(frame):
@@ -203,19 +169,6 @@ def test_column_labels_of_any_kind(frame):
     for name in (3, ("a", 1), pd.Timestamp("2024-01-01")):
         assert frame["tree"].rename(name).cvci.wald().index.tolist() == [name]
     assert frame["tree"].rename(None).cvci.wald().index.tolist() == ["loss"]
-
-
-def test_differences_are_logs(frame):
-    pairs = frame.cvci.difference()
-    pd.testing.assert_index_equal(pairs.index, frame.index)
-    assert pairs.columns.names == ["model", "other"]
-    pd.testing.assert_series_equal(
-        pairs.cvci.wald()["se"], frame.cvci.compare(method="wald")["se"], check_names=False
-    )
-    reference = frame.cvci.difference(reference="svm")
-    assert list(reference) == ["tree", "ridge"]
-    swapped = frame[["svm", "tree"]].cvci.difference(frame[["tree", "svm"]])
-    assert (swapped == 0).all(axis=None)
 
 
 def test_cells_are_labelled(frame):

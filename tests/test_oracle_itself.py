@@ -2,28 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import math
 import random
 from fractions import Fraction
-from pathlib import Path
 
 import oracle
 import pytest
-
-REFERENCE = Path(__file__).parent / "reference"
-
-
-def load(name):
-    return json.loads((REFERENCE / name).read_text(encoding="utf-8"))
-
-
-GOLDEN = load("golden.json")
-
-
-def golden_log(column="loss"):
-    table = GOLDEN["log"]
-    return oracle.log(table[column], fold=table["fold"], point=table["point"])
 
 
 def random_log(sizes, seed, digits=2):
@@ -31,15 +14,6 @@ def random_log(sizes, seed, digits=2):
     rng = random.Random(seed)
     losses = [Fraction(rng.randint(0, 10**digits), 10**digits) for _ in range(sum(sizes))]
     return oracle.relabel(sizes, losses)
-
-
-# --- the golden log -----------------------------------------------------------------------------
-
-
-# --- R ------------------------------------------------------------------------------------------
-
-
-# --- NIST ---------------------------------------------------------------------------------------
 
 
 # --- the two ways to theta ------------------------------------------------------------------------
@@ -148,14 +122,6 @@ def test_bias_of_any_triple(bias, weights):
     assert bias_of(lambda rows: oracle.quadratic(rows, bias, weights), weights) == wanted
 
 
-def test_exact_bias_with_numbers():
-    Sigma = oracle.fold_covariance(SIZES, "2.5", "0.4", "0.3")
-    bias = oracle.exact_bias(lambda rows: oracle.theta(rows, 5), SIZES, Sigma, mu="1.7")
-    assert bias == Fraction("0.4") - 2 * Fraction("0.3")
-    bias = oracle.exact_bias(lambda rows: oracle.theta(rows, 1), SIZES, Sigma, mu="1.7")
-    assert bias == Fraction("1.7") ** 2
-
-
 @pytest.mark.parametrize("weights", ["pooled", "macro"])
 def test_bias_of_theta_a_with_different_sources(weights):
     omega = [1, Fraction(1, 2), Fraction(2, 5)]
@@ -169,149 +135,3 @@ def test_bias_of_theta_a_with_different_sources(weights):
         return oracle.theta_a(rows, weights)
 
     assert oracle.exact_bias(estimator, SIZES, Sigma, [1, -2, 4], weights) == wanted
-
-
-def test_naive_and_cv_t_are_biased_as_they_must():
-    """Losses as independent: the mean covariance is missing; fold means: gamma is missing."""
-    sizes = (3, 3, 3)
-    Sigma = oracle.fold_covariance(sizes, 5, 2, 1)
-    naive = oracle.exact_bias(lambda rows: oracle.naive(rows).variance, sizes, Sigma, 4)
-    assert naive == -(Fraction(2 * 2) + Fraction(6 * 1)) / 8
-    cv_t = oracle.exact_bias(lambda rows: oracle.cv_t(rows).variance, sizes, Sigma, 4)
-    assert cv_t == -1
-
-
-# --- identities ---------------------------------------------------------------------------------
-
-
-def test_balanced_identities():
-    rows = random_log([4] * 3, seed=3)
-    assert (
-        oracle.theta(rows, 4) == oracle.theta_a(rows) == oracle.wald(rows, "within-fold").variance
-    )
-    assert oracle.theta(rows, 3) == oracle.cv_t(rows).variance
-    for kind in ("all-pairs", "within-fold"):
-        assert oracle.wald(rows, kind, "equal").variance == oracle.wald(rows, kind).variance
-
-
-def test_unequal_identities():
-    rows = random_log([5, 3, 4], seed=4)
-    assert oracle.wald(rows, "within-fold").variance == oracle.theta_a(rows)
-    assert oracle.naive(rows).variance == oracle.wald(rows).variance * Fraction(12, 11)
-    assert oracle.theta(rows, 3, "macro") == oracle.cv_t(rows).variance
-    D = oracle.between(oracle.folds_of(rows))
-    assert oracle.theta(rows, 5) == oracle.theta(rows, 3) + D
-
-
-def test_all_pairs_with_equal_folds_is_a_mean_of_fold_means():
-    rows = golden_log()
-    R = oracle.wald(rows).estimate
-    folds = [
-        Fraction(c["m2"]) / c["count"] + (Fraction(c["mean"]) - R) ** 2 for c in GOLDEN["cells"]
-    ]
-    assert float(oracle.wald(rows, fold_weights="equal").variance) == pytest.approx(
-        float(sum(folds) / 3 / 12), rel=1e-14
-    )
-
-
-def test_leave_one_out():
-    rows = [row._replace(fold=row.point) for row in random_log([7], seed=5)]
-    assert oracle.wald(rows).variance == oracle.wald(random_log([7], seed=5)).variance
-    assert oracle.wald(rows, fold_weights="equal").variance == oracle.wald(rows).variance
-    for refused in (lambda: oracle.wald(rows, "within-fold"), lambda: oracle.theta(rows, 5)):
-        with pytest.raises(ValueError, match="two"):
-            refused()
-
-
-def test_zero_one_losses_need_only_their_means():
-    rows = oracle.relabel([4, 5], [0, 1, 1, 0, 0, 0, 1, 0, 1])
-    rate = oracle.wald(rows).estimate
-    assert oracle.wald(rows).variance == rate * (1 - rate) / 9
-
-
-@pytest.mark.parametrize("kind", ["all-pairs", "within-fold"])
-def test_repetitions_are_averaged_and_points_counted_once(kind):
-    parts = [random_log([4, 3, 5], seed=seed) for seed in (6, 7)]
-    rows = [row._replace(repetition=r) for r, part in enumerate(parts) for row in part]
-    single = [oracle.wald(part, kind) for part in parts]
-    both = oracle.wald(rows, kind)
-    assert both.estimate == (single[0].estimate + single[1].estimate) / 2
-    assert both.variance == (single[0].variance + single[1].variance) / 2
-    if kind == "all-pairs":
-        assert oracle.wald_by_point(rows) <= both.variance
-        assert oracle.wald_by_point(parts[0]) == single[0].variance
-    with pytest.raises(ValueError, match="same points"):
-        oracle.wald(rows[:-1], kind)
-
-
-def test_holdout_averages_repetitions_first():
-    rows = oracle.log([1, 2, 6, 3, 4, 2], repetition=[0, 0, 0, 1, 1, 1], point=list("abcabc"))
-    assert oracle.holdout(rows) == oracle.holdout(oracle.log([2, 3, 4]))
-    assert oracle.holdout(rows, "t").df == 2
-
-
-def test_shift_and_scale():
-    rows = random_log([5, 3, 4], seed=8)
-    moved = [row._replace(loss=3 * row.loss - 10**9) for row in rows]
-    for which in (2, 3, 4, 5):
-        assert oracle.theta(moved, which) == 9 * oracle.theta(rows, which)
-    assert oracle.wald(moved).variance == 9 * oracle.wald(rows).variance
-
-
-def test_gamma_of_rho_is_nadeau_and_bengio():
-    rows = random_log([4] * 5, seed=9)
-    theta = oracle.theta(rows, 3) + oracle.gamma_of_rho(rows, Fraction(1, 5))
-    spread = oracle.cv_t(rows).variance * 5
-    assert theta == spread * (Fraction(1, 5) + Fraction(1, 4))
-
-
-def test_negative_estimates_fall_back_to_the_floor_or_to_nan():
-    rows = golden_log()
-    clamped = oracle.quadratic_interval(rows, 5)
-    assert clamped.variance < 0
-    assert clamped.se == pytest.approx(math.sqrt(oracle.theta(rows, 4)), rel=1e-14)
-    assert math.isnan(oracle.quadratic_interval(rows, bias=(0, 1, -2)).se)
-    assert oracle.quadratic_interval(rows, 3).df == 2
-
-
-# --- rates, tests, adjustments --------------------------------------------------------------------
-
-
-def test_wilson_wants_zero_one_losses():
-    with pytest.raises(ValueError, match="0/1"):
-        oracle.holdout(oracle.log([0, 1, 2]), "wilson")
-
-
-@pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
-@pytest.mark.parametrize("shift", [-3, -1, 0, 1, 3])
-def test_interval_and_test_are_dual(alternative, shift):
-    rows = [row._replace(loss=row.loss + Fraction(shift, 10)) for row in random_log([6, 6], 10)]
-    zero = [row._replace(loss=Fraction(1, 2)) for row in rows]
-    ours = oracle.improvement(rows, zero, alternative=alternative)
-    at_p = oracle.improvement(rows, zero, alternative=alternative, alpha=ours.p_value)
-    ends = [end for end in (at_p.lower, at_p.upper) if math.isfinite(end)]
-    assert min(abs(end) for end in ends) < 1e-12
-    assert (ours.p_value < 0.05) == (not ours.lower <= 0 <= ours.upper)
-
-
-def test_no_variance_at_all():
-    a, b = (oracle.log([value] * 4) for value in (1, 2))
-    assert oracle.improvement(a, b, alternative="less").p_value == 0
-    assert oracle.improvement(a, b, alternative="greater").p_value == 1
-    assert oracle.improvement(a, a).p_value == 1
-
-
-# --- rows ---------------------------------------------------------------------------------------
-
-
-def test_rows_may_be_mappings_or_tuples():
-    rows = oracle.log(["0.5", 2, 1], fold=["a", "a", "b"], source=["x", "y", "y"])
-    mappings = [{"loss": row.loss, "fold": row.fold, "source": row.source} for row in rows]
-    tuples = [(float(row.loss), 0, row.fold, row.source) for row in rows]
-    assert oracle.as_rows(mappings) == rows == oracle.as_rows(tuples)
-
-
-def test_sources_are_folds_where_there_are_none():
-    by_source = oracle.log([1, 2, 4, 8], source=["x", "x", "y", "y"])
-    by_fold = oracle.log([1, 2, 4, 8], fold=[0, 0, 1, 1])
-    assert oracle.theta(by_source, 5) == oracle.theta(by_fold, 5)

@@ -9,10 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import xarray as xr
 from rows import only_row
 
-import cvstats
 from cvstats import LogError
 from cvstats.comparisons.anytime import mixture_rate, sequence_multiplier
 
@@ -164,37 +162,6 @@ def test_repetitions_are_averaged_point_by_point():
     assert found["upper"] == pytest.approx(upper, rel=1e-10)
 
 
-def test_the_same_of_arrays_lazy_logs_and_moments():
-    frame = pd.DataFrame(
-        (RNG.random((150, 3)) < [0.2, 0.4, 0.6]).astype(float), columns=list("abc"),
-        index=pd.RangeIndex(150, name="point"),
-    )  # fmt: skip
-    wanted = frame.cvci.compare(anytime=True)
-    assert (wanted["p_adjusted"] >= wanted["p_value"]).all()
-    array = xr.DataArray(
-        frame.to_numpy(), dims=("point", "model"), coords={"model": list("abc")}
-    )  # fmt: skip
-    dataset = array.cvci.compare(anytime=True)
-    lazy = array.chunk(point=40).cvci.compare(anytime=True).compute()
-    parts = [cvstats.Moments.of_log(frame.iloc[i : i + 50], pairs=True) for i in (0, 50, 100)]
-    streamed = sum(parts).compare(anytime=True)
-    for name in ("difference", "lower", "upper", "se", "statistic", "p_value", "p_adjusted"):
-        for other in (dataset[name].values, lazy[name].values, streamed[name]):
-            np.testing.assert_allclose(other, wanted[name], rtol=1e-10, atol=1e-14)
-    shuffled = frame.sample(frac=1, random_state=1).cvci.compare(anytime=True)
-    np.testing.assert_allclose(shuffled["upper"], wanted["upper"], rtol=1e-12)
-
-
-def test_a_masked_cell_has_no_limits():
-    values = RNG.normal(size=(2, 120, 3))
-    values[:, :, 1] = np.nan
-    array = xr.DataArray(values, dims=("model", "point", "lat"), coords={"model": ["a", "b"]})
-    found = array.cvci.compare(anytime=True)
-    for name in ("lower", "upper", "p_value"):
-        assert np.isnan(found[name].values[0]).tolist() == [False, True, False]
-    assert cvstats.cautions(found).values[0].tolist() == ["", "no losses", ""]
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -224,60 +191,3 @@ def test_folds_are_tested_with_several_models():
     )
     with pytest.raises(LogError, match=r"this log has 4 folds, each tested with another model"):
         frame.cvci.compare(anytime=True)
-
-
-RUNS, POINTS, EVERY = 2000, 2000, 20
-
-
-def draw_differences(kind, rng):
-    """Differences of two models, a row for each run, and their mean."""
-    shape = (RUNS, POINTS)
-    if kind.startswith("0/1"):
-        share = float(kind.split()[1].rstrip("%")) / 100
-        u = rng.random(shape)
-        return np.where(u < 0.6 * share, 1.0, np.where(u < share, -1.0, 0.0)), 0.2 * share
-    if kind == "squared errors":
-        e = rng.standard_normal(shape)
-        return (e + 0.3) ** 2 - (0.8 * e + 0.6 * rng.standard_normal(shape)) ** 2, 0.09
-    if kind == "exponential":
-        return rng.exponential(size=shape), 1.0
-    return rng.lognormal(size=shape), math.exp(0.5)
-
-
-@pytest.mark.slow
-def test_all_looks_together_miss_as_often_as_one_may(capsys):
-    """Looks after every 20 points up to 2,000, by cumulative sums and the limits of the package."""
-    rows = {}
-    n = np.arange(1, POINTS + 1.0)
-    rate = mixture_rate(500, 0.05)
-    for kind in ("0/1 50%", "0/1 10%", "0/1 2%", "squared errors", "exponential", "lognormal"):
-        d, mean = draw_differences(kind, np.random.default_rng(7))
-        total = np.cumsum(d, axis=1)
-        squares = np.cumsum(d**2, axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            se = np.sqrt((squares - total**2 / n) / (n - 1) / n)
-        away = abs(total / n - mean)
-        enough = (n >= 30) & (n % EVERY == 0) & (se > 0)
-        starts = {"30": enough, "100": enough & (n >= 100)}
-        if kind.startswith("0/1"):
-            starts = dict.fromkeys(starts, enough & (squares >= 25))
-        anytime = away > sequence_multiplier(n, rate, 0.05) * se
-        rows[kind] = {
-            "one look, z": (away > 1.96 * se)[:, -1].mean(),
-            "every look, z": ((away > 1.96 * se) & enough).any(axis=1).mean(),
-            **{f"anytime, from {name}": (anytime & there).any(axis=1).mean()
-               for name, there in starts.items()},
-        }  # fmt: skip
-        one = pd.DataFrame({"a": d[0, :700], "b": 0.0}, index=pd.RangeIndex(700, name="point"))
-        found = only_row(one.cvci.compare(anytime=True))
-        reach = sequence_multiplier(700, rate, 0.05) * se[0, 699]
-        assert found["upper"] - found["difference"] == pytest.approx(float(reach), rel=1e-9)
-    table = pd.DataFrame(rows).T
-    with capsys.disabled():
-        print(f"\nmissed at some of the looks after every {EVERY} of {POINTS:,}, {RUNS:,} runs")
-        print(table.round(3).to_string())
-    assert (table["every look, z"] > 0.25).all()
-    fair = table.drop(index="lognormal")
-    assert (fair["anytime, from 100"] <= 0.05).all()
-    assert (fair["anytime, from 30"] <= 0.05).all()
-    assert table.loc["lognormal", "anytime, from 100"] < 0.1

@@ -6,7 +6,6 @@ import numpy as np
 import oracle_many
 import pandas as pd
 import pytest
-import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -174,27 +173,6 @@ def test_ranks_by_their_definition(m, seed, alpha):
 # --- what must not matter -------------------------------------------------------------------------
 
 
-def test_order_scale_and_level():
-    wanted = FRAME.cvci.best_set(rng=0)[COLUMNS]
-    mixed = FRAME.sample(frac=1, random_state=3)
-    pd.testing.assert_frame_equal(mixed.cvci.best_set(rng=0)[COLUMNS], wanted, rtol=1e-9)
-    for other in (8 * FRAME, FRAME + 2.0**12):
-        ours = other.cvci.best_set(rng=0)[COLUMNS[1:]]
-        pd.testing.assert_frame_equal(ours, wanted[COLUMNS[1:]], rtol=1e-9)
-    turned = FRAME[list("dbca")].cvci.best_set(rng=0, n_draws=100_000)
-    assert turned.loc[list("abcd"), "p_value"].to_numpy() == pytest.approx(
-        wanted["p_value"].to_numpy(), abs=0.03
-    )
-
-
-def test_a_large_level_costs_no_digits():
-    far = models(n=500, names="abc", step=0.1) + 1e6
-    near = far - 1e6
-    ours, wanted = (frame.cvci.best_set(rng=0) for frame in (far, near))
-    np.testing.assert_allclose(ours["statistic"], wanted["statistic"], rtol=1e-12)
-    np.testing.assert_array_equal(ours["p_value"], wanted["p_value"])
-
-
 def test_the_seed_and_the_threads(monkeypatch):
     table = FRAME.cvci.best_set(n_draws=150_000)
     again = FRAME.cvci.best_set(n_draws=150_000, rng=table.attrs["seed"])
@@ -202,36 +180,6 @@ def test_the_seed_and_the_threads(monkeypatch):
     monkeypatch.setenv("CVSTATS_THREADS", "1")
     again = FRAME.cvci.best_set(n_draws=150_000, rng=table.attrs["seed"])
     pd.testing.assert_frame_equal(table, again, check_exact=True)
-
-
-def test_containers():
-    wanted = FRAME.cvci.best_set(rng=0)
-    frame = FRAME.droplevel(["repetition", "fold"])
-    array = xr.DataArray(
-        frame.to_numpy(), dims=("point", "model"),
-        coords={"point": frame.index.to_numpy(), "model": list(frame),
-                "fold": ("point", FRAME.index.get_level_values("fold"))},
-    )  # fmt: skip
-    for log in (array, array.T, array.to_dataset("model")):
-        ours = log.cvci.best_set(rng=0)
-        assert ours["in_set"].dims == ("model",)
-        assert ours["in_set"].dtype == bool
-        for name in COLUMNS:
-            np.testing.assert_allclose(ours[name], wanted[name], rtol=1e-9)
-    maps = array + xr.DataArray(RNG.normal(size=(60, 3)), dims=("point", "lat"))
-    maps = maps + xr.DataArray(RNG.normal(size=(60, 4, 3)), dims=("point", "model", "lat"))
-    maps[:, :, 1] = np.nan
-    table = maps.transpose("lat", "point", "model").cvci.best_set(rng=2)
-    assert dict(table["p_value"].sizes) == {"lat": 3, "model": 4}
-    for lat in (0, 2):
-        alone = maps.isel(lat=lat).cvci.best_set(rng=2)
-        for name in COLUMNS:
-            np.testing.assert_allclose(table[name].isel(lat=lat), alone[name], rtol=1e-9)
-    gone = table.isel(lat=1)
-    assert np.isnan(gone["p_value"]).all()
-    assert not gone["in_set"].any()
-    assert set(np.unique(gone["lower_rank"])) == {0}
-    assert set(np.unique(gone["caution"])) == {1}
 
 
 # --- repetitions ----------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import math
 
@@ -86,16 +85,6 @@ def test_small_p_values_keep_their_digits():
         assert ours == 0 or math.log(ours) == pytest.approx(math.log(factor * exact.p_value))
 
 
-def test_labels_decide_and_never_the_order():
-    one, two = FRAME["ridge"], FRAME["forest"]
-    wanted = cvstats.compare(one, two)
-    mixed = two.sample(frac=1, random_state=1).reorder_levels(["point", "fold", "repetition"])
-    pd.testing.assert_frame_equal(cvstats.compare(one, mixed), wanted, check_exact=True)
-    gaps = cvstats.difference(one, mixed)
-    pd.testing.assert_index_equal(gaps.index, one.index)
-    np.testing.assert_array_equal(gaps, one - two)
-
-
 def test_swapping_the_models_changes_the_sign():
     one, two = FRAME["ridge"], FRAME["forest"]
     ours, swapped = cvstats.compare(one, two).iloc[0], cvstats.compare(two, one).iloc[0]
@@ -132,18 +121,6 @@ def test_unpaired_logs_are_refused():
         cvstats.compare(FRAME, FRAME[["ridge"]])
 
 
-def test_missing_losses():
-    one, two = FRAME["ridge"].copy(), FRAME["forest"].copy()
-    one.iloc[3], two.iloc[5] = np.nan, np.nan
-    with pytest.raises(LogError, match="point=3"):
-        cvstats.compare(one, two)
-    keep = np.setdiff1d(np.arange(len(one)), [3, 5])
-    ours = cvstats.compare(one, two, missing="drop")
-    wanted = cvstats.compare(one.iloc[keep], two.iloc[keep])
-    pd.testing.assert_frame_equal(ours, wanted, rtol=1e-14)
-    assert ours.attrs["n_dropped"] == 2
-
-
 # --- many models ----------------------------------------------------------------------------------
 
 
@@ -173,57 +150,6 @@ def test_all_pairs(width):
         np.testing.assert_allclose(
             wanted, only_row(only_row(alone)[TESTS]).astype(float), rtol=1e-12
         )
-
-
-# --- containers -----------------------------------------------------------------------------------
-
-
-ARRAY = as_array(FRAME)
-
-
-@pytest.mark.parametrize("reference", [None, "forest"])
-@pytest.mark.parametrize("dims", [("point", "model"), ("model", "point")])
-def test_an_array_with_models(reference, dims):
-    table = FRAME.cvci.compare(reference=reference)
-    ours = ARRAY.transpose(*dims).cvci.compare(reference=reference)
-    assert ours["difference"].dims == ("pair",)
-    assert list(zip(ours["model"].values, ours["other"].values, strict=True)) == list(table.index)
-    for name in (*TESTS, "p_adjusted"):
-        np.testing.assert_allclose(ours[name], table[name], rtol=1e-13)
-    of_dataset = ARRAY.to_dataset("model").cvci.compare(reference=reference)
-    for name in (*TESTS, "p_adjusted"):
-        np.testing.assert_allclose(of_dataset[name], table[name], rtol=1e-13)
-
-
-@pytest.mark.parametrize("order", list(itertools.permutations(["model", "lat", "point"])))
-def test_carried_dimensions(order):
-    grid = {"lat": [10.0, 20.0], "lon": range(3)}
-    maps = ARRAY + xr.DataArray(RNG.normal(size=(60, 3, 2, 3)), dims=("point", "model", *grid),
-                                coords=grid)  # fmt: skip
-    maps = maps.transpose(*order, "lon")
-    table = maps.cvci.compare(reference="boost")
-    assert dict(table["difference"].sizes) == {"pair": 2, "lat": 2, "lon": 3}
-    for lat, lon in itertools.product(grid["lat"], grid["lon"]):
-        one = maps.sel(lat=lat, lon=lon).cvci.compare(reference="boost")
-        for name in TESTS:
-            ours = table[name].sel(lat=lat, lon=lon).transpose("pair")
-            np.testing.assert_allclose(ours, one[name], rtol=1e-12, err_msg=name)
-    two = maps.sel(model="ridge").cvci.compare(maps.sel(model="boost"))
-    np.testing.assert_allclose(two["se"], table["se"].isel(pair=0).transpose(*two["se"].dims))
-
-
-def test_two_arrays_in_another_order():
-    one, two = ARRAY.sel(model="ridge", drop=True), ARRAY.sel(model="boost", drop=True)
-    wanted = FRAME.cvci.compare().loc[("ridge", "boost")]
-    for other in (two, two.isel(point=slice(None, None, -1))):
-        ours = one.cvci.compare(other)
-        for name in TESTS:
-            assert float(ours[name]) == pytest.approx(only_row(wanted)[name], rel=1e-13)
-    moved = two.assign_coords(fold=("point", (two["fold"].values + 1) % 4))
-    with pytest.raises(LogError, match="different folds"):
-        one.cvci.compare(moved)
-    with pytest.raises(LogError, match="same points"):
-        one.cvci.compare(two.isel(point=slice(1, None)))
 
 
 # --- methods --------------------------------------------------------------------------------------
@@ -288,16 +214,6 @@ def test_types_of_frames(dtype):
     pd.testing.assert_series_equal(gap, wide["ridge"] - wide["boost"], check_names=False)
     array = as_array(frame)
     np.testing.assert_allclose(array.cvci.compare()["se"], wide.cvci.compare()["se"], rtol=1e-14)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.uint8, bool])
-def test_types_of_arrays(dtype):
-    frame = (models() > 1).astype(dtype) if dtype in (bool, np.uint8) else models(dtype=dtype)
-    array, wanted = as_array(frame), frame.cvci.compare()["se"]
-    for gaps in (array.cvci.difference(), array.to_dataset("model").cvci.difference()):
-        np.testing.assert_allclose(gaps.cvci.wald()["se"], wanted, rtol=1e-12)
-    gap = array.isel(model=0, drop=True).cvci.difference(array.isel(model=1, drop=True))
-    assert float(gap.cvci.wald()["se"]) == pytest.approx(only_row(wanted).iloc[0], rel=1e-12)
 
 
 def test_models_are_paired_by_name():
@@ -410,15 +326,6 @@ def test_the_interval_is_that_of_the_log_of_differences(method, alternative):
     np.testing.assert_allclose(one[FIRST], table.loc[[("a", "c")], FIRST], rtol=1e-11)
 
 
-@pytest.mark.parametrize("method", sorted(set(LOGS) - WITHOUT_ERRORS - {"quadratic", "nested_cv"}))
-def test_max_t_with_every_method(method):
-    frame = LOGS[method]()
-    table = frame.cvci.compare(method=method, adjust="max-t", rng=0, n_draws=2_000)
-    single = frame.cvci.compare(method=method)
-    assert (table["p_adjusted"] >= table["p_value"] - 0.05).all()
-    assert (table["upper"] - table["lower"] > 0.999 * (single["upper"] - single["lower"])).all()
-
-
 # --- intervals without a symmetric standard error -------------------------------------------------
 
 
@@ -472,21 +379,6 @@ def test_percentiles_have_no_test():
 # --- options --------------------------------------------------------------------------------------
 
 
-def test_options_of_the_method():
-    frame = LOGS["wald"]()
-    table = frame.cvci.compare(method="wald", options={"variance": "within-fold"})
-    own = frame.cvci.difference().cvci.wald(variance="within-fold")
-    np.testing.assert_allclose(table["se"], own["se"], rtol=1e-12)
-    splits = from_plan(plans.subsampling(6, ratio=0.8, rng=0))
-    table = splits.cvci.compare(method="corrected_t", options={"train_size": 32})
-    own = splits.cvci.difference().cvci.corrected_t(train_size=32)
-    np.testing.assert_allclose(table[FIRST], own[["estimate", "lower", "upper", "se"]], rtol=1e-12)
-    sourced = LOGS["clustered"]()
-    table = sourced.cvci.compare(method="clustered", options={"correction": "CR3"})
-    own = sourced.cvci.difference().cvci.clustered(correction="CR3")
-    np.testing.assert_allclose(table["se"], own["se"], rtol=1e-12)
-
-
 def test_words_of_options():
     frame = LOGS["wald"]()
     cases = {
@@ -538,31 +430,7 @@ def test_all_pairs_are_as_each_alone_on_large_losses(variance, repetitions, caps
     assert worst < 1e-12
 
 
-def test_max_t_and_averages_on_large_losses():
-    frame = offset(n=500, m=6).droplevel(["repetition", "fold"])
-    table = frame.cvci.compare(adjust="max-t", rng=0)
-    near = (frame - 1e6).cvci.compare(adjust="max-t", rng=0)
-    np.testing.assert_allclose(table[FIRST], near[FIRST], rtol=1e-9, atol=1e-13)
-    np.testing.assert_array_equal(table["p_adjusted"], near["p_adjusted"])
-
-
 # --- the accessor ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["compare", "best_set", "equivalence", "rope", "mcnemar", "cochran_q", "friedman", "nemenyi",
-     "power"],
-)  # fmt: skip
-def test_methods_have_the_signature_of_their_function(name):
-    function, method = getattr(cvstats, name), getattr(pd.Series([0.0]).cvci, name)
-    theirs = list(inspect.signature(function).parameters.values())[1:]
-    ours = list(inspect.signature(method).parameters.values())
-    assert [(p.name, p.kind, p.default) for p in ours] == [
-        (p.name, p.kind, p.default) for p in theirs
-    ]
-    assert [p.annotation for p in ours] == [p.annotation for p in theirs]
-    assert "losses :" not in method.__doc__
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from strategies import logs, shuffled
 import cvstats
 from cvstats.errors import LogError
 
-RNG = np.random.default_rng(41)
 FRAME = equivalent_models()
 
 
@@ -113,29 +112,6 @@ def test_words_of_margins():
     halves = equivalent_models(n=10, k=2, repetitions=5)
     with pytest.raises(LogError, match="needs a standard error, and five_by_two"):
         halves.cvci.equivalence(margin=1, method="five_by_two", options={"test": "f"})
-
-
-def test_carried_cells():
-    frame = FRAME.droplevel(["repetition"])
-    array = xr.DataArray(
-        frame.to_numpy(), dims=("point", "model"),
-        coords={"point": frame.index.get_level_values("point").to_numpy(), "model": list(frame),
-                "fold": ("point", frame.index.get_level_values("fold"))}, attrs={"units": "m"},
-    )  # fmt: skip
-    maps = array + xr.DataArray(RNG.normal(size=(60, 3, 2)), dims=("point", "model", "lat"))
-    maps[:, :, 1] = np.nan
-    for call in (
-        lambda log: log.cvci.rope(margin=0.2),
-        lambda log: log.cvci.equivalence(margin=0.2),
-    ):
-        table, alone = call(maps), call(maps.isel(lat=0))
-        for name in alone:
-            np.testing.assert_allclose(table[name].isel(lat=0), alone[name], rtol=1e-12)
-    assert np.isnan(table["p_value"].isel(lat=1)).all()
-    assert not table["equivalent"].isel(lat=1).any()
-    assert np.isnan(maps.cvci.rope(margin=1)["p_equivalent"].isel(lat=1)).all()
-    assert array.cvci.equivalence(margin=1)["difference"].attrs == {"units": "m"}
-    assert array.cvci.equivalence(margin=1)["p_value"].attrs == {}
 
 
 def test_the_results_say_what_they_are():

@@ -6,12 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy
-import xarray as xr
 from packaging.version import Version
 from rows import only_row
 from scipy import stats
 
-import cvstats
 from cvstats.comparisons.power import PlannedTest
 from cvstats.errors import LogError
 
@@ -221,23 +219,6 @@ def test_models_that_sources_do_not_tell_apart():
     assert "dominated" in table.loc["e", "caution"]
 
 
-def test_best_set_of_a_map():
-    log = log_of("one test set", names="ab")
-    values = log.to_numpy().reshape(SOURCES * SIZE, 2)
-    index = log.index.to_frame()
-    cells = np.stack([values, values[:, ::-1], np.full_like(values, np.nan)], axis=-1)
-    array = xr.DataArray(
-        cells, dims=("point", "model", "lat"),
-        coords={"point": index["point"].to_numpy(), "model": ["a", "b"],
-                "source": ("point", index["source"].to_numpy()),
-                "fold": ("point", index["fold"].to_numpy())},
-    )  # fmt: skip
-    table, wanted = array.cvci.best_set(rng=0), log.cvci.best_set(rng=0)
-    np.testing.assert_allclose(table["p_value"].isel(lat=0), wanted["p_value"])
-    np.testing.assert_allclose(table["p_value"].isel(lat=1), wanted["p_value"][::-1], atol=5e-3)
-    assert np.isnan(table["p_value"].isel(lat=2)).all()
-
-
 # --- power ----------------------------------------------------------------------------------------
 
 
@@ -325,18 +306,6 @@ def test_repetitions_split_the_variance_of_the_interval(design, method, options)
 
 
 # --- lazy and streamed ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("design", ["one test set", "grouped folds", "left out"])
-def test_moments_give_the_same(design):
-    log = log_of(design, SIZES)
-    moments = cvstats.Moments.of_log(log, pairs=True)
-    assert moments.interval().attrs["method"] == log.cvci.interval().attrs["method"]
-    for name in ("compare", "power"):
-        wanted = CALLS[name](log)
-        ours = moments.compare() if name == "compare" else moments.power(effect=0.1)
-        assert ours.attrs["interval_method"] == wanted.attrs["interval_method"]
-        np.testing.assert_allclose(ours["se"], wanted["se"], rtol=1e-9)
 
 
 def test_the_advice_of_holdout_can_be_followed():

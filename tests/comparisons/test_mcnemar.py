@@ -8,18 +8,15 @@ import numpy as np
 import oracle_many
 import pandas as pd
 import pytest
-import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 from paired_logs import wrong_answers
 from rows import only_row
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
 import cvstats
 from cvstats.errors import LogError
 
-RNG = np.random.default_rng(43)
 TESTS = ["exact", "chi2", "mid-p"]
 
 
@@ -128,32 +125,3 @@ def test_words():
     assert gap.cvci.mcnemar(missing="drop").attrs["n_points"] == 79
     with pytest.raises(LogError, match="not evaluated on the same points"):
         cvstats.mcnemar(FRAME["a"], FRAME["b"].iloc[1:])
-
-
-# --- containers -----------------------------------------------------------------------------------
-
-
-def test_carried_cells():
-    values = RNG.integers(0, 2, size=(50, 3, 3)).astype(float)
-    maps = xr.DataArray(values, dims=("point", "model", "lat"), coords={"point": range(50)})
-    maps[:, :, 1] = np.nan
-    table, q = maps.cvci.mcnemar(), maps.cvci.cochran_q()
-    assert dict(table["p_value"].sizes) == {"pair": 3, "lat": 3}
-    for lat in (0, 2):
-        alone = maps.isel(lat=lat)
-        for name in ("n01", "n10", "statistic", "p_value"):
-            np.testing.assert_allclose(table[name].isel(lat=lat), alone.cvci.mcnemar()[name])
-        np.testing.assert_allclose(
-            q["statistic"].isel(lat=lat), alone.cvci.cochran_q()["statistic"]
-        )
-        assert list(table["test"].isel(lat=lat).values) == list(alone.cvci.mcnemar()["test"].values)
-    assert np.isnan(table["p_value"].isel(lat=1)).all()
-    known = table["p_value"].isel(lat=[0, 2]).to_numpy().ravel()
-    wanted = multipletests(known, method="holm")[1]
-    np.testing.assert_allclose(table["p_adjusted"].isel(lat=[0, 2]).to_numpy().ravel(), wanted)
-    assert np.isnan(table["p_adjusted"].isel(lat=1)).all()
-    assert np.isnan(q["p_value"].isel(lat=1)).all()
-    assert (table["n01"].isel(lat=1) == 0).all()
-    maps[4, 0, 2] = 3.0
-    with pytest.raises(LogError, match="holds 3"):
-        maps.cvci.mcnemar()

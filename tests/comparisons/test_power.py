@@ -160,21 +160,6 @@ def test_words():
         FRAME.cvci.power()
 
 
-def test_two_logs_and_carried_cells():
-    alone = cvstats.power(FRAME["a"], FRAME["c"], effect=0.1).iloc[0]
-    wanted = FRAME.cvci.power(effect=0.1, reference="c").loc[("a", "c")]
-    assert alone["power"] == pytest.approx(wanted["power"], rel=1e-12)
-    values = RNG.normal(size=(3, 40, 2, 2))
-    maps = xr.DataArray(values, dims=("repetition", "point", "model", "lat"),
-                        coords={"point": range(40)})  # fmt: skip
-    maps[..., 1] = np.nan
-    table, one = maps.cvci.power(effect=0.1), maps.isel(lat=0).cvci.power(effect=0.1)
-    for name in one:
-        np.testing.assert_allclose(table[name].isel(lat=0), one[name], rtol=1e-12)
-    assert np.isnan(table["power"].isel(lat=1)).all()
-    assert np.isnan(table["points_needed"].isel(lat=1)).all()
-
-
 # --- the range over the uncertainty of the pilot ----------------------------------------------
 
 RANGE = ["power_lower", "power_upper", "points_needed_lower", "points_needed_upper"]
@@ -198,18 +183,6 @@ def test_the_range_is_that_of_chi_squared_with_the_kurtosis_of_the_pilot(repetit
     assert row[RANGE].tolist() == pytest.approx(range_by_hand(points, row["se"], 80, 0.7), rel=1e-9)
     assert row["power_lower"] < row["power"] < row["power_upper"]
     assert row["points_needed_lower"] < row["points_needed"] < row["points_needed_upper"]
-
-
-def test_the_range_of_every_cell_and_of_masked_ones():
-    table = models(40, repetitions=2)[["a", "b"]]
-    array = xr.concat([table.to_xarray().to_dataarray("model")] * 2, "cell") * xr.DataArray(
-        [1.0, np.nan], dims="cell"
-    )
-    found = array.cvci.power(effect=0.5)
-    alone = table.cvci.power(effect=0.5).iloc[0]
-    for name in RANGE:
-        assert found[name].isel(cell=0).item() == pytest.approx(alone[name], rel=1e-9)
-        assert np.isnan(found[name].isel(cell=1).item())
 
 
 def test_the_range_of_groups_has_the_degrees_of_freedom_of_their_standard_error():

@@ -112,20 +112,6 @@ def test_limits_without_standard_errors_have_no_p_value():
     assert "no p-value" in row["caution"]
 
 
-def test_every_container_has_the_same_limits():
-    wanted = PLAIN.cvci.compare(method="union")
-    numbers = ["difference", "lower", "upper", "statistic", "p_value"]
-    moments = cvstats.Moments.of_log(PLAIN, pairs=True).compare(method="union")
-    pd.testing.assert_frame_equal(moments, wanted, rtol=1e-12)
-    array = PLAIN.to_xarray().to_dataarray("model")
-    for log in (array, array.chunk(model=1, point=20)):
-        found = log.cvci.compare(method="union").compute()
-        for name in numbers:
-            np.testing.assert_allclose(found[name], wanted[name], rtol=1e-10)
-    two = PLAIN["a"].cvci.compare(PLAIN["c"].sample(frac=1, random_state=1), method="union")
-    np.testing.assert_allclose(two[numbers], wanted.loc[[("a", "c")], numbers], rtol=1e-12)
-
-
 def test_it_says_what_it_rests_on():
     attrs = PLAIN.cvci.compare(method="union").attrs
     assert attrs["guarantee"].startswith("conservative: both intervals of one model")

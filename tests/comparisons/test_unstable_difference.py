@@ -1,7 +1,4 @@
-"""Differences that are not stable: what is promised of them, where that is said, and how often.
-
-The populations of the simulation at the end are none of those of docs/theory/differences.md.
-"""
+"""Differences that are not stable: what is promised of them, where that is said, and how often."""
 
 from __future__ import annotations
 
@@ -353,70 +350,3 @@ def test_stored_numbers_come_out_again(study):
             for name in ("one_partition", "repeated", "labelled", "corrected_t", "union"):
                 error = np.sqrt(max(row[name] * (1 - row[name]), 0.002) * (1 / 600 + 1 / 2_000))
                 assert abs(again[name] - row[name]) < 4 * error, (row["comparison"], name)
-
-
-def polynomial(rng, shape):
-    """A uniform feature and its square; noise with heavy tails."""
-    x = rng.uniform(-1, 1, size=shape)
-    return np.stack([np.ones(shape), x, x**2], axis=-1), rng.standard_t(6, size=shape)
-
-
-def four_groups(rng, shape):
-    """The constant and three contrasts of four groups; skewed noise."""
-    contrasts = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]])
-    x = np.concatenate([np.ones((*shape, 1)), contrasts[rng.integers(4, size=shape)]], axis=-1)
-    return x, rng.exponential(size=shape) - 1
-
-
-def binary(effect):
-    """Outcomes 0 and 1 in two groups: squared errors are Brier scores."""
-
-    def draw(rng, shape):
-        x = np.stack([np.ones(shape), rng.choice([-1.0, 1.0], size=shape)], axis=-1)
-        rate = x @ np.array([0.3, effect])
-        return x, (rng.random(shape) < rate) - rate
-
-    return draw
-
-
-def laplace(rng, shape):
-    """The constant alone, and Laplace noise."""
-    return np.ones((*shape, 1)), rng.laplace(size=shape)
-
-
-def populations(study, differ):
-    """Nested models, with and without an effect."""
-    ols, compare = study.least_squares, study.Comparison
-    square, group, rate, mean, ridge = (1.0, 0.35, 0.15, 0.6, 0.5) if differ else (0.0,) * 5
-    moment = np.array([[1, 0, 1 / 3], [0, 1 / 3, 0], [1 / 3, 0, 1 / 5]])
-    return [
-        compare("a line, a parabola", differ, (1.0, 1.0, square), (ols(0, 1), ols(0, 1, 2)),
-                polynomial, moment),
-        compare("one mean, four means", differ, (1.0, group, group, -group),
-                (ols(0), ols(0, 1, 2, 3)), four_groups),
-        compare("one rate, two rates", differ, (0.3, rate), (ols(0), ols(0, 1)), binary(rate)),
-        compare("zero, soft threshold", differ, (mean,), (ols(), study.soft_threshold(1.5)),
-                laplace),
-        compare("ridge 5, ridge 50", differ, (ridge,) * 20, (study.ridge(5), study.ridge(50)),
-                study.gaussian(20)),
-    ]  # fmt: skip
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("repetitions", [5, 10])
-def test_most_differences_without_an_effect_are_labelled_and_few_with_one(study, repetitions):
-    silent, covered = [], []
-    for differ in (False, True):
-        for one in populations(study, differ):
-            found = study.measure_repeated(one, 300, runs=2_000, seed=77, repetitions=repetitions)
-            print(f"\n{one.name}, differ: {differ}, {repetitions} repetitions: {found}")
-            if differ:
-                assert found["labelled"] <= 0.1
-                assert found["repeated"] >= 0.91
-            else:
-                assert found["labelled"] >= 0.6
-            silent.append(1 - found["labelled"])
-            covered.append(silent[-1] * found["silent"])
-    share = sum(covered) / sum(silent)
-    print(f"\ncoverage where silent, {repetitions} repetitions: {share:.4f}")
-    assert share >= 0.93

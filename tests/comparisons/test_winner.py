@@ -88,23 +88,6 @@ def test_rows_columns_and_shift_change_nothing():
     assert far["se"] == pytest.approx(row["se"], rel=1e-9)
 
 
-def test_every_cell_of_an_array_has_its_own_winner():
-    losses = correlated(4, 70, runs=3)
-    losses[:, :, 1] = np.nan
-    array = xr.DataArray(
-        losses, dims=("model", "point", "lat"), coords={"model": list("abcd"), "lat": [10, 20, 30]}
-    )
-    found = array.cvci.winner(rng=5)
-    assert found.sizes == {"lat": 3}
-    for lat in (10, 30):
-        one = array.sel(lat=lat).drop_vars("lat").cvci.winner(rng=5)
-        for name in ("estimate", "lower", "upper", "mean", "se"):
-            assert float(one[name]) == pytest.approx(float(found[name].sel(lat=lat)), rel=1e-12)
-        assert str(one["model"].values) == str(found["model"].sel(lat=lat).values)
-    assert np.isnan(found["upper"].sel(lat=20))
-    assert cvstats.cautions(found).values.tolist() == ["", "no losses", ""]
-
-
 def test_folds_sources_and_moments():
     log = cvstats.datasets.load("flights_by_month")
     losses = cvstats.losses(log, prediction=log.attrs["models"], loss="brier")
@@ -207,44 +190,3 @@ def test_what_is_refused():
     array = xr.DataArray(frame.to_numpy(), dims=("point", "model")).chunk(point=20)
     with pytest.raises(LogError, match=r"this log is lazy.*log\.compute"):
         array.cvci.winner()
-
-
-@pytest.mark.slow
-def test_the_error_of_the_winner_of_twenty_is_covered(capsys):
-    """2,000 runs: 100 points, correlation .5, and the mean loss of the model that won."""
-    rows = {}
-    runs, many = 2000, 20
-    for name, points, means in (
-        ("equal models", 100, np.zeros(many)),
-        ("models spread over 4 standard errors", 100, np.linspace(0, 0.4, many)),
-        ("0/1 losses of 30% to 36%", 100, np.linspace(0.3, 0.36, many)),
-        ("the same of 400 points", 400, np.linspace(0.3, 0.36, many)),
-    ):
-        binary = points == 400 or means[0] > 0
-        losses = correlated(many, points, runs, 0 * means if binary else means, seed=points)
-        if binary:
-            losses = losses < special.ndtri(means)[:, None, None]
-        array = xr.DataArray(
-            losses.astype(np.float32), dims=("model", "point", "run"),
-            coords={"model": np.arange(many)},
-        )  # fmt: skip
-        found = array.cvci.winner(rng=1, n_draws=1000)
-        truth = means[found["model"].values.astype(int)]
-        lower, upper, mean, se, estimate = (
-            found[column].values for column in ("lower", "upper", "mean", "se", "estimate")
-        )
-        rows[name] = {
-            "its own interval": np.mean(abs(mean - truth) <= 1.96 * se),
-            "winner": np.mean((lower <= truth) & (truth <= upper)),
-            "width": np.mean((upper - lower) / (2 * 1.96 * se)),
-            "bias of the mean": np.mean(mean - truth) / se.mean(),
-            "bias of the estimate": np.mean(estimate - truth) / se.mean(),
-        }
-    table = pd.DataFrame(rows).T
-    with capsys.disabled():
-        print(f"\nthe error of the best of {many} models, {runs:,} runs; bias in standard errors")
-        print(table.round(3).to_string())
-    assert (table["its own interval"] < 0.92).all()
-    assert (table["winner"] > 0.96).all()
-    assert (table["bias of the estimate"].abs() < 0.25).all()
-    assert (table["bias of the mean"] < -0.7).all()

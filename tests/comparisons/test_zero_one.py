@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -189,50 +187,6 @@ def grid(rng, n=60, cells=4):
     )  # fmt: skip
 
 
-CALLS = {
-    "compare": lambda log: log.cvci.compare(),
-    "less": lambda log: log.cvci.compare(alternative="less"),
-    "tango": lambda log: log.cvci.compare(method="tango"),
-    "wald": lambda log: log.cvci.compare(method="wald"),
-    "equivalence": lambda log: log.cvci.equivalence(margin=0.1),
-    "power": lambda log: log.cvci.power(effect=0.1),
-}
-
-
-@pytest.mark.parametrize("name", CALLS)
-def test_one_answer_on_every_road(name):
-    pytest.importorskip("dask")
-    call, array = CALLS[name], grid(np.random.default_rng(8))
-    whole = call(array)
-    lazy = call(array.chunk(point=17, lat=1))
-    assert lazy.attrs.get("test") in (
-        None, "tango",
-        "exact for losses of 0 and 1 with fewer than 25 discordant points, otherwise wald",
-        "tango for losses of 0 and 1, otherwise wald",
-    )  # fmt: skip
-    xr.testing.assert_allclose(lazy.compute(), whole, rtol=1e-10, atol=1e-13)
-    for at in range(array.sizes["lat"]):
-        frame = array.isel(lat=at).transpose("point", "model").to_pandas()
-        frame = frame.set_index(pd.Index(array["fold"].values, name="fold"), append=True)
-        alone = call(frame)
-        for half in (frame.sample(frac=1, random_state=1), frame):
-            both = [cvstats.Moments.of_log(part, pairs=True) for part in (half[:25], half[25:])]
-            streamed = call(Accessed(both[0] + both[1]))
-            pd.testing.assert_frame_equal(streamed, alone, rtol=1e-9, atol=1e-12)
-            assert streamed.attrs.get("test") == alone.attrs.get("test")
-        for column in alone.select_dtypes("float"):
-            np.testing.assert_allclose(
-                whole[column].isel(lat=at).item(), alone[column].item(), rtol=1e-9, atol=1e-12
-            )
-
-
-class Accessed:
-    """Moments, whose methods are asked as those of a log are."""
-
-    def __init__(self, moments):
-        self.cvci = moments
-
-
 def test_cells_with_gaps_are_tested_each_in_its_way():
     array = grid(np.random.default_rng(9))
     gaps = array.where((array["point"] != 3) | (array["lat"] != 2))
@@ -247,19 +201,6 @@ def test_cells_with_gaps_are_tested_each_in_its_way():
     assert found.attrs["test"].startswith("tango")
     result = gaps.cvci.interval(missing="drop")
     assert result.attrs["interval"] == "wilson for losses of 0 and 1, otherwise wald"
-
-
-def test_masked_cells_are_left_out():
-    array = grid(np.random.default_rng(10)).where(lambda x: x["point"] >= 0)
-    masked = array.where(xr.DataArray([True, True, False, True], dims="lat"))
-    for name, call in CALLS.items():
-        table = call(masked)
-        assert np.isnan(table["se"].squeeze()[2]), name
-        rest = call(array.isel(lat=[0, 1, 3]))
-        np.testing.assert_allclose(
-            table["difference"].isel(lat=[0, 1, 3]), rest["difference"], rtol=1e-12
-        )
-    assert CALLS["tango"](masked).attrs["test"] == "tango"
 
 
 # --- equivalence ----------------------------------------------------------------------------------
@@ -399,55 +340,3 @@ def test_planning_of_groups_that_agree():
     row = cvstats.power(frame, effect=0.05, method="clustered").iloc[0]
     assert np.isnan(row[["power", "smallest_effect", "points_needed", "groups_needed"]]
                     .to_numpy(dtype=float)).all()  # fmt: skip
-
-
-# --- size and coverage ----------------------------------------------------------------------------
-
-
-def two_models(n, p10, p01, runs, rng, both=0.07):
-    """Runs of two fixed rules, in 10 folds: a carried dimension."""
-    u = rng.random((n, runs))
-    first = (u < p10) | (u > 1 - both)
-    second = ((u >= p10) & (u < p10 + p01)) | (u > 1 - both)
-    return xr.DataArray(
-        np.stack([first, second]).astype(float), dims=("model", "point", "run"),
-        coords={"model": ["a", "b"], "fold": ("point", np.arange(n) % 10)},
-    )  # fmt: skip
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n", [50, 100, 200, 500])
-@pytest.mark.parametrize("margin", [0.01, 0.03, 0.1])
-def test_size_of_equivalence_at_the_margin(n, margin):
-    """The exact size is .0593 at the most (tests of proportions); 2,000 runs err by .005."""
-    rng = np.random.default_rng(n)
-    for other, side in itertools.product((0.0, 0.01, 0.06), (1, -1)):
-        shares = (other + margin, other)[::side]
-        log = two_models(n, *shares, 2000, rng)
-        size = float(log.cvci.equivalence(margin=margin)["equivalent"].mean())
-        assert size <= 0.0593 + 2.5 * np.sqrt(0.0593 * 0.9407 / 2000)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n", [20, 50, 100, 300])
-def test_size_of_compare(n):
-    rng = np.random.default_rng(n)
-    for share in (0.02, 0.05, 0.1, 0.3):
-        table = two_models(n, share / 2, share / 2, 2000, rng).cvci.compare(adjust=None)
-        size = float((table["p_value"] < 0.05).mean())
-        covered = float(((table["lower"] <= 0) & (table["upper"] >= 0)).mean())
-        assert size <= 0.065
-        assert covered == pytest.approx(1 - size, abs=1e-12)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("gap", [0.05, 0.15])
-@pytest.mark.parametrize("n", [30, 80, 200])
-def test_coverage_of_compare_where_models_differ(n, gap):
-    rng = np.random.default_rng(n)
-    for other in (0.0, 0.02, 0.1):
-        log = two_models(n, gap + other, other, 2000, rng)
-        for method in (None, "tango"):
-            table = log.cvci.compare(method=method, adjust=None)
-            covered = float(((table["lower"] <= gap) & (gap <= table["upper"])).mean())
-            assert covered >= 0.92

@@ -7,7 +7,6 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-import xarray as xr
 from grouped_logs import stored_case
 from rows import only_row
 
@@ -101,36 +100,6 @@ def test_points_that_are_alike():
     assert row["caution"] == "points alike"
     certain = only_row(cvstats.answers(log_of([[Fraction(1, 3)] * 3] * 4)))
     assert (certain["point_variance"], certain["se_1"], certain["caution"]) == (0, 0, "")
-
-
-def test_every_container_and_cell():
-    table = pd.DataFrame({
-        name: log_of(random_table(seed, (3,) * 12)) for seed, name in enumerate("ab")
-    })  # fmt: skip
-    wanted = cvstats.answers(table)
-    array = table.to_xarray().to_array("model")
-    found = cvstats.answers(array)
-    masked = xr.concat([array, array * np.nan], "lat")
-    cells = cvstats.answers(masked)
-    for name in ("estimate", "se", "within", "point_variance", "se_16"):
-        np.testing.assert_allclose(found[name], wanted[name], rtol=1e-13, err_msg=name)
-        np.testing.assert_allclose(cells[name].isel(lat=0), wanted[name], rtol=1e-13)
-        assert cells[name].isel(lat=1).isnull().all()
-    assert cvstats.cautions(cells).isel(lat=1).values.tolist() == ["no losses"] * 2
-    for gone in (array.chunk(), cvstats.Moments.of_log(table)):
-        with pytest.raises(LogError, match="needs cells by 'point'"):
-            cvstats.answers(gone)
-    two = pd.concat([table["a"], table["b"]], keys=["x", "y"], names=["task"])
-    each = cvstats.answers(two, by="task")
-    np.testing.assert_allclose(each["within"], wanted["within"], rtol=1e-13)
-    gap = cvstats.difference(table)
-    parts = only_row(cvstats.answers(gap))
-    assert parts["between"] == pytest.approx(
-        float(by_hand([
-            [a - b for a, b in zip(one, two, strict=True)]
-            for one, two in zip(random_table(0, (3,) * 12), random_table(1, (3,) * 12), strict=True)
-        ])[1]), rel=1e-12,
-    )  # fmt: skip
 
 
 def test_sources_that_are_ignored():

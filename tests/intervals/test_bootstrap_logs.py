@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 import xarray as xr
 from bootstrap_logs import (
-    LEVELS,
     LOGS,
     METHODS,
     MODELS,
@@ -19,61 +18,11 @@ from bootstrap_logs import (
     two_stage,
 )
 from rows import only_row
-from strategies import ARRAYS, LABELS, assert_unchanged, indexed, named, remembered
+from strategies import ARRAYS
 
 import cvstats
 
 # --- containers -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_a_row_for_each_model_whatever_the_order_of_rows(method):
-    log = LOGS[method]()
-    result = answer(method, log)
-    assert list(result.columns[:4]) == ["estimate", "lower", "upper", "se"]
-    assert result.columns[-1] == "caution"
-    assert list(result.index) == MODELS
-    assert (result["lower"] <= result["upper"]).all()
-    assert result["se"].isna().all() == (method not in ("bootstrap_oob", "bootstrap_632"))
-    assert result.attrs["method"] == method
-    assert result.attrs["alpha"] == 0.05
-    mixed = answer(method, log.sample(frac=1, random_state=3))
-    pd.testing.assert_frame_equal(mixed, result, check_exact=True)
-    by_name = answer(method, log[MODELS[::-1]]).loc[MODELS]
-    pd.testing.assert_frame_equal(by_name, result, check_exact=True)
-    accessor = getattr(log.cvci, method)(**OPTIONS.get(method, {}))
-    pd.testing.assert_frame_equal(accessor, result, check_exact=True)
-    options = (
-        {"no_information": OPTIONS[method]["no_information"]["tree"]} if method in OPTIONS else {}
-    )
-    one = getattr(cvstats, method)(log["tree"], **options)
-    pd.testing.assert_frame_equal(one, result.loc[["tree"]], check_exact=True)
-    for count in ("n_points", "n_repetitions"):
-        assert one.attrs[count] == result.attrs[count]
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("kind", ARRAYS)
-def test_arrays_say_the_same(method, kind):
-    log = LOGS[method]()
-    if method == "two_stage" and "by point" in kind:
-        array = xr.concat(
-            [ARRAYS["by point"](part.droplevel("sample")) for _, part in log.groupby("sample")],
-            pd.Index(range(6), name="sample"), coords="different", compat="equals", join="outer",
-        )  # fmt: skip
-        made = array if kind == "by point" else cvstats_dataset(array)
-    else:
-        made = ARRAYS[kind](log)
-    before = remembered(made)
-    result = answer(method, made)
-    assert_unchanged(made, before)
-    expected = answer(method, log)
-    for name in expected.columns.drop("caution"):
-        np.testing.assert_allclose(result[name].values, expected[name], rtol=1e-12)
-
-
-def cvstats_dataset(array):
-    return xr.Dataset({m: array.sel(model=m, drop=True) for m in MODELS})
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -94,15 +43,6 @@ def test_carried_dimensions_and_masked_cells(method):
     if method in ("bootstrap_oob", "bootstrap_632", "case_bootstrap"):
         twice = result["upper"].sel(lat=20)
         np.testing.assert_allclose(twice, 2 * result["upper"].sel(lat=10), rtol=1e-12)
-
-
-@pytest.mark.parametrize("kind", LABELS)
-def test_labels_of_points_may_be_anything(kind):
-    log = bootstrap()
-    codes = {name: np.asarray(log.index.get_level_values(name)) for name in LEVELS}
-    index = indexed({**codes, "point": named(codes["point"], LABELS[kind](9))})
-    result = answer("bootstrap_632", log.set_axis(index).sample(frac=1, random_state=1))
-    pd.testing.assert_frame_equal(result, answer("bootstrap_632", log), rtol=1e-12)
 
 
 def test_points_of_one_name_in_different_sources():
@@ -127,28 +67,7 @@ def test_what_is_remembered_of_an_index_goes_by_its_labels():
     pd.testing.assert_frame_equal(again, answer("bootstrap_632", log), check_exact=True)
 
 
-def test_differences_are_compared_out_of_bag():
-    log = bootstrap()
-    gap = cvstats.difference(log, reference="ridge")
-    alone = cvstats.bootstrap_oob(gap).iloc[0]
-    table = cvstats.compare(log, method="bootstrap_oob", reference="ridge").iloc[0]
-    assert table["difference"] == pytest.approx(alone["estimate"], rel=1e-12)
-    assert table["se"] == pytest.approx(alone["se"], rel=1e-12)
-    assert table["lower"] == pytest.approx(alone["lower"], rel=1e-9)
-
-
 # --- missing losses -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_a_missing_loss_is_named_or_left_out(method):
-    log = LOGS[method]()
-    log.iloc[30, 0] = np.nan
-    with pytest.raises(cvstats.LogError, match="'tree' has no loss"):
-        answer(method, log)
-    result = answer(method, log, missing="drop")
-    assert result.attrs["n_dropped"] == 1
-    assert np.isfinite(result["estimate"]).all()
 
 
 def test_losses_in_bag_may_be_missing_where_they_are_not_used():

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import xarray as xr
 from rows import only_row
 from scipy import optimize, special
 
@@ -137,24 +136,6 @@ def test_what_the_result_says(interval):
 
 
 # --- containers -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("interval", BOTH)
-def test_cells_of_a_grid(interval):
-    table = pd.DataFrame(np.random.default_rng(3).random((25, 24)))
-    table[5] = np.nan
-    wanted = table.rename_axis("point").drop(columns=5).cvci.holdout(
-        interval=interval, bounds=(0, 1)
-    )  # fmt: skip
-    grid = xr.DataArray(table.to_numpy().reshape(25, 4, 6), dims=("point", "lat", "lon"))
-    for array in (grid, grid.transpose("lon", ...), grid.chunk({"point": 9, "lat": 2})):
-        found = array.cvci.holdout(interval=interval, bounds=(0, 1))
-        assert found.attrs["bounds"] == "[0, 1]"
-        for name in ("estimate", "lower", "upper"):
-            values = found[name].transpose("lat", "lon").values.reshape(-1)
-            assert np.isnan(values[5])
-            np.testing.assert_allclose(np.delete(values, 5), wanted[name], rtol=1e-12)
-        assert cvstats.cautions(found).transpose("lat", "lon").values.reshape(-1)[5] == "no losses"
 
 
 @pytest.mark.parametrize("interval", BOTH)

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 from grouped_logs import log_of, random_rows
 from rows import only_row
-from strategies import ARRAYS
 
 import cvstats
 
@@ -205,24 +204,6 @@ def test_components_of_sources_are_unbiased():
     ]:  # fmt: skip
         A = oracle.quadratic_form(lambda e, name=name, k=k: answer(e, name, k), n)
         assert oracle.exact_expectation(A, Sigma, centre) == value, name
-
-
-def test_components_in_arrays():
-    _, log = source_logs((3, 4), 3)
-    index = log.index.to_frame(index=False)
-    index["point"] = index["source"] + index["point"].astype(str)
-    frame = pd.DataFrame({"a": log, "b": -2 * log}).set_axis(pd.MultiIndex.from_frame(index))
-    table = cvstats.source_components(frame)
-    assert table.index.names == ["source", "other", "model"]
-    for kind in ("stacked", "coordinates", "dense", "stacked dataset"):
-        found = cvstats.source_components(ARRAYS[kind](frame))
-        assert found["gamma"].dims == ("source", "other", "model")
-        for label, row in table.iterrows():
-            place = dict(zip(table.index.names, label, strict=True))
-            for name in ("covariance", "sigma2", "gamma"):
-                assert float(found[name].sel(place)) == pytest.approx(
-                    only_row(row)[name], nan_ok=True
-                )
 
 
 # --- words --------------------------------------------------------------------------------------

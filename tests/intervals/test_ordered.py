@@ -251,34 +251,6 @@ def test_gaps_in_time():
     assert only_row(dropped)["caution"] == "gaps in time"
 
 
-def test_cells_with_gaps_of_their_own():
-    table = series(models=3)
-    table.iloc[5, 0] = table.iloc[-1, 1] = np.nan
-    grid = xr.DataArray(table, dims=("point", "lat"))
-    for array in (grid, grid.chunk({"point": 7, "lat": 2}), grid.T):
-        found = array.cvci.ordered(missing="drop").compute()
-        for cell in range(3):
-            wanted = table.iloc[:, [cell]].cvci.ordered(missing="drop")
-            for name in ("estimate", "se", "df"):
-                assert found[name].values[cell] == pytest.approx(wanted[name].iloc[0], rel=1e-12)
-            labels = str(cvstats.cautions(found).values[cell])
-            assert labels == wanted["caution"].iloc[0] == ("gaps in time" if cell == 0 else "")
-        np.testing.assert_array_equal(found["n_times"], [59, 59, 60])
-        np.testing.assert_array_equal(found["n_dropped"], [1, 1, 0])
-    with pytest.raises(LogError, match="missing"):
-        grid.chunk({"point": 7}).cvci.ordered().compute()
-
-
-def test_masked_cells_have_no_interval():
-    table = series(models=3)
-    table["m1"] = np.nan
-    grid = xr.DataArray(table.to_numpy(), dims=("point", "lat"))
-    for array in (grid, grid.chunk({"lat": 1})):
-        found = array.cvci.ordered().compute()
-        assert np.isnan(found["se"].values).tolist() == [False, True, False]
-        assert cvstats.cautions(found).values.tolist() == ["", "no losses", ""]
-
-
 def test_serial_dependence_is_allowed_for_and_advised():
     losses = series(400, 0.6, models=2)
     assert set(losses.cvci.holdout()["caution"]) == {"serial dependence"}
@@ -358,19 +330,6 @@ def test_series_that_begin_later():
     )
 
 
-def test_a_series_each():
-    losses = panel()
-    found = losses.cvci.ordered(by="source")
-    for name in ("s0", "s3"):
-        wanted = losses.xs(name, level="source").cvci.ordered()
-        np.testing.assert_allclose(found.loc[name, "se"], wanted["se"], rtol=1e-12)
-    array = losses.to_xarray().to_dataarray("model")
-    lazy = array.chunk({"point": 9}).cvci.ordered(by="source").compute()
-    np.testing.assert_allclose(
-        lazy["se"].sel(source="s3", model="m1"), found.loc[("s3", "m1"), "se"], rtol=1e-12
-    )
-
-
 def test_folds_and_repetitions():
     losses = series(models=2)
     windows = losses.set_index(pd.Index(np.arange(60) // 12, name="fold"), append=True)
@@ -387,46 +346,6 @@ def test_labels_that_a_filter_left_behind():
 
 
 # --- grids ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("options", ORDERED)
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_cells_of_a_grid(options, dtype):
-    table = series(models=24).astype(dtype)
-    grid = xr.DataArray(
-        table.to_numpy().reshape(60, 4, 6), dims=("point", "lat", "lon"),
-        coords={"point": table.index},
-    )  # fmt: skip
-    wanted = table.astype(float).cvci.ordered(**options)
-    turned = grid.isel(point=np.random.default_rng(0).permutation(60)).transpose("lon", ...)
-    chunked = grid.chunk({"point": 11, "lat": 2})
-    for array in (grid, turned, chunked):
-        found = array.cvci.ordered(**options)
-        assert found.attrs["n_times"] == 60
-        for name in ("estimate", "lower", "upper", "se"):
-            values = found[name].transpose("lat", "lon").values.reshape(-1)
-            np.testing.assert_allclose(
-                values, wanted[name], rtol=1e-6 if dtype == "float32" else 1e-11
-            )
-    eager, lazy = grid.cvci.ordered(**options), chunked.cvci.ordered(**options)
-    assert {**eager.attrs, "cautions": 0} == {**lazy.attrs, "cautions": 0}
-
-
-@pytest.mark.parametrize("adjust", ["holm", "max-t", None])
-def test_comparisons_of_grids_are_the_same_lazily(adjust):
-    table = np.stack([series(seed=i, models=3).to_numpy() for i in range(4)], axis=-1)
-    array = xr.DataArray(table, dims=("point", "model", "lat"), coords={"model": list("abc")})
-    options = {"method": "ordered", "adjust": adjust, "rng": 0, "n_draws": 1000}
-    eager = array.cvci.compare(**options)
-    lazy = array.chunk({"point": 13, "lat": 1}).cvci.compare(**options).compute()
-    xr.testing.assert_allclose(lazy, eager, rtol=1e-10)
-    one, two = array.sel(model="a", drop=True), array.sel(model="b", drop=True)
-    beside = one.chunk({"lat": 2}).cvci.compare(two, method="ordered").compute()
-    np.testing.assert_allclose(beside["se"], eager["se"].isel(pair=0), rtol=1e-10)
-    for name, more in (("equivalence", {"margin": 1.0}), ("power", {"effect": 0.5})):
-        calls = [getattr(each.cvci, name) for each in (array, array.chunk({"lat": 1}))]
-        first, second = (call(method="ordered", **more).compute() for call in calls)
-        xr.testing.assert_allclose(second, first, rtol=1e-10)
 
 
 def test_interval_by_name_is_lazy_too():

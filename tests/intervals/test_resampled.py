@@ -11,12 +11,10 @@ import oracle_resampled as slow
 import pandas as pd
 import pytest
 import simulate
-import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
-from resampled_logs import CALLS, example
 from rows import only_row
-from strategies import LABELS, as_dataset, close, dense, listed_coords, losses, stacked
+from strategies import close, losses
 
 import cvstats
 
@@ -212,87 +210,3 @@ def test_replace_one(rows, constant, alpha):
     ours = cvstats.replace_one(log, constant=constant, alpha=alpha)
     agrees(ours, exact, rows, 10 * quantile_of(exact))
     assert only_row(ours)["n_points"] == sum(r.sample == 0 and r.repetition == 0 for r in rows)
-
-
-# --- containers, order, labels --------------------------------------------------------------------
-
-
-def numbers(result):
-    if isinstance(result, xr.Dataset):
-        return np.stack([np.atleast_1d(result[name].values) for name in FIRST], axis=-1)
-    return result[FIRST].to_numpy(dtype=float)
-
-
-@pytest.mark.parametrize(("method", "options"), CALLS)
-def test_every_container_says_the_same(method, options):
-    frame = example(method)
-    call = getattr(cvstats, method)
-    expected = numbers(call(frame, **options))
-    forms = [stacked(frame), listed_coords(frame), as_dataset(stacked(frame))]
-    forms += [as_dataset(listed_coords(frame.iloc[::-1]))]
-    if method in ("five_by_two", "nested_cv", "replace_one"):
-        forms.append(dense(frame))
-    for form in forms:
-        assert numbers(call(form, **options)) == pytest.approx(expected, rel=1e-12, nan_ok=True)
-        found = getattr(form.cvci, method)(**options)
-        assert numbers(found) == pytest.approx(expected, rel=1e-12, nan_ok=True)
-    one = call(frame["b"], **options)
-    assert only_row(one)[FIRST].astype(float).to_numpy() == pytest.approx(expected[1], nan_ok=True)
-    assert one.attrs["method"] == method
-    assert one.attrs["target"]
-
-
-@pytest.mark.parametrize(("method", "options"), CALLS)
-def test_order_and_labels_change_nothing(method, options):
-    frame = example(method)
-    call = getattr(cvstats, method)
-    expected = numbers(call(frame, **options))
-    rows = np.random.default_rng(3).permutation(len(frame))
-    shuffled = numbers(call(frame.iloc[rows], **options))
-    assert shuffled == pytest.approx(expected, rel=1e-12, nan_ok=True)
-    for kind in ("strings", "dates", "tuples"):
-        table = frame.reset_index()
-        for name in frame.index.names:
-            if name == "sample":
-                continue
-            names = LABELS[kind](int(table[name].max()) + 1)
-            table[name] = [names[code] for code in table[name]]
-        other = table.set_index(list(frame.index.names))
-        assert numbers(call(other, **options)) == pytest.approx(expected, rel=1e-12, nan_ok=True)
-
-
-@pytest.mark.parametrize(("method", "options"), CALLS)
-def test_shift_and_scale(method, options):
-    frame = example(method)
-    call = getattr(cvstats, method)
-    expected = call(frame, **options)
-    scaled = call(frame * 8.0, **options)
-    assert numbers(scaled) == pytest.approx(8 * numbers(expected), rel=1e-12, nan_ok=True)
-    far = call(frame + 1e9, **options)
-    width = (expected["upper"] - expected["lower"]).to_numpy()
-    assert (far["upper"] - far["lower"]).to_numpy() == pytest.approx(width, rel=2e-6, nan_ok=True)
-
-
-@pytest.mark.parametrize("method", ["conservative_z", "five_by_two", "nested_cv", "replace_one"])
-def test_compare_is_the_interval_of_the_difference(method):
-    frame = example(method, models=3)
-    table = cvstats.compare(frame, reference="a", method=method, alpha=0.1)
-    gaps = cvstats.difference(frame, reference="a")
-    alone = getattr(cvstats, method)(gaps, alpha=0.1)
-    for name, other in zip(["difference", "se", "lower", "upper"], FIRST, strict=True):
-        assert table[name].to_numpy() == pytest.approx(alone[other].to_numpy(), rel=1e-12)
-    assert ((table["p_value"] < 0.1) == ((table["lower"] > 0) | (table["upper"] < 0))).all()
-
-
-def test_compare_by_corrected_t():
-    plan = simulate.repeated_k_fold(20, 4, 3, np.random.default_rng(1))
-    index = simulate.index_of(plan)
-    frame = pd.DataFrame(
-        np.random.default_rng(2).gamma(2.0, size=(60, 2)), index=index, columns=["a", "b"]
-    )
-    table = cvstats.compare(frame, method="corrected_t").iloc[0]
-    alone = cvstats.corrected_t(frame["a"] - frame["b"])
-    assert only_row(table)["difference"] == pytest.approx(only_row(alone)["estimate"])
-    assert only_row(table)[["se", "lower", "upper"]].tolist() == pytest.approx(
-        only_row(alone)[["se", "lower", "upper"]].tolist()
-    )

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
-import xarray as xr
 from grouped_logs import stored_case
 from rows import only_row
 from scipy import stats
@@ -209,90 +208,6 @@ def test_points_numbered_within_their_sources():
         cvstats.clustered(apart, by=("source", "point"))
 
 
-# --- containers -----------------------------------------------------------------------------------
-
-
-def carried():
-    """Four cells of an array, of which one is masked."""
-    cells = [log_of(crossed(9, 4, seed)).to_xarray() for seed in range(3)]
-    return xr.concat([*cells, cells[0] * np.nan], "lat").transpose("point", "lat", "seed")
-
-
-def test_each_carried_cell_has_its_own_degrees_of_freedom():
-    array = carried()
-    table = cvstats.clustered(array, by=BOTH)
-    for at in range(3):
-        alone = only_row(cvstats.clustered(array[:, at].to_series(), by=BOTH))
-        for name in ("estimate", "lower", "upper", "se", "df"):
-            assert float(table[name][at]) == pytest.approx(alone[name], rel=1e-13), name
-    assert table["lower"][3].isnull()
-    assert cvstats.cautions(table).values.tolist()[3] == "no losses"
-    plain = array.rename(point="prompt", seed="judge")
-    again = cvstats.clustered(plain, by=("prompt", "judge"))
-    np.testing.assert_allclose(again["se"], table["se"], rtol=1e-13)
-
-
-def test_cells_with_gaps_of_their_own():
-    array = carried()[:, :3].copy()
-    array[2, 1, 1] = np.nan
-    names = ("point", "repetition")
-    renamed = array.rename(seed="repetition")
-    table = cvstats.clustered(renamed, by=names, missing="drop")
-    whole = cvstats.clustered(renamed, by=names, missing="drop").isel(lat=0)
-    alone = cvstats.clustered(renamed.isel(lat=1), by=names, missing="drop")
-    np.testing.assert_allclose(table["df"].isel(lat=1), alone["df"], rtol=1e-13)
-    np.testing.assert_allclose(table["df"].isel(lat=0), whole["df"], rtol=1e-13)
-    assert int(table["n_first"].isel(lat=1)) == 8
-
-
-def by_source():
-    """Sources of equal size under repetitions, whole in each fold."""
-    rng = np.random.default_rng(8)
-    source, point = np.repeat(np.arange(12), 5), np.arange(60)
-    values = 1 + rng.standard_normal((4, 12))[:, source] + rng.standard_normal((4, 60))
-    coords = {"source": ("point", source), "point": point, "repetition": range(4)}
-    return xr.DataArray(values, coords, ("repetition", "point"), name="net")
-
-
-def test_moments_and_lazy_arrays_suffice_for_two_levels_of_groups():
-    names = ("source", "repetition")
-    array = by_source()
-    wanted = cvstats.clustered(array, by=names)
-    lazy = cvstats.clustered(array.chunk({"point": 17, "repetition": 1}), by=names)
-    assert lazy["se"].chunks is not None
-    frame = array.to_series().reset_index().merge(array["source"].to_series().reset_index())
-    log = frame.set_index(["repetition", "source", "point"])["net"]
-    moments = cvstats.Moments.of_log(log.iloc[:100]) + cvstats.Moments.of_log(log.iloc[100:])
-    streamed = only_row(cvstats.clustered(moments, by=names))
-    for name in ("estimate", "lower", "upper", "se", "df"):
-        assert float(lazy[name]) == pytest.approx(float(wanted[name]), rel=1e-12), name
-        assert streamed[name] == pytest.approx(float(wanted[name]), rel=1e-12), name
-    assert lazy.attrs["n_first"] == wanted.attrs["n_first"] == streamed["n_first"] == 12
-    for gone in (array.chunk(), cvstats.Moments.of_log(log)):
-        with pytest.raises(LogError, match="needs cells by 'point'"):
-            cvstats.clustered(gone, by=("point", "repetition"))
-
-
-def test_a_frame_of_dask():
-    dd = pytest.importorskip("dask.dataframe")
-    log = by_source().to_dataframe().reset_index()
-    lazy = cvstats.clustered(dd.from_pandas(log, npartitions=3), by=("source", "repetition"))
-    wanted = cvstats.clustered(by_source(), by=("source", "repetition"))
-    assert only_row(lazy.compute())["se"] == pytest.approx(float(wanted["se"]), rel=1e-12)
-
-
-def test_parts_of_a_log():
-    one, two = (log_of(crossed(9, 4, seed), ("point", "repetition")) for seed in (1, 2))
-    both = pd.concat([one, two], keys=["x", "y"], names=["task"])
-    names = ("point", "repetition")
-    table = cvstats.clustered(both, by=names, per="task")
-    for label, alone in {"x": one, "y": two}.items():
-        wanted = only_row(cvstats.clustered(alone, by=names))
-        row = table.xs(label, level="task").iloc[0] if table.index.nlevels > 1 else table.loc[label]
-        assert row["se"] == pytest.approx(wanted["se"], rel=1e-13)
-        assert row["df"] == pytest.approx(wanted["df"], rel=1e-13)
-
-
 # --- differences ----------------------------------------------------------------------------------
 
 
@@ -357,17 +272,6 @@ def test_the_union_of_two_intervals_of_two_ways():
     for (one, two), row in table.iterrows():
         assert row["lower"] == pytest.approx(each["lower"][one] - each["upper"][two], rel=1e-12)
         assert row["upper"] == pytest.approx(each["upper"][one] - each["lower"][two], rel=1e-12)
-
-
-def test_lazy_differences_of_two_levels_of_groups():
-    one = by_source()
-    both = xr.Dataset({"a": one, "b": one**2})
-    given = {"method": "clustered", "options": {"by": ("source", "repetition")}}
-    wanted = cvstats.compare(both, **given)
-    lazy = cvstats.compare(both.chunk({"point": 20}), **given)
-    assert lazy["df"].chunks is not None
-    for name in ("difference", "se", "df", "p_value"):
-        np.testing.assert_allclose(lazy[name], wanted[name], rtol=1e-10, err_msg=name)
 
 
 def test_what_takes_one_number_of_degrees_of_freedom():
