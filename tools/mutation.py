@@ -301,7 +301,7 @@ def find_failure(tests: list[str], seconds: float) -> str | None:
         process.join()
     if process.exitcode == 0:
         return None
-    if process.exitcode in (BROKEN, pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR):
+    if process.exitcode in (BROKEN, pytest.ExitCode.INTERNAL_ERROR):
         sys.exit(f"pytest does not run: {tests[:3]}")
     return told.read_text() if told.exists() else ""
 
@@ -332,12 +332,14 @@ def survives(
         killer = find_killer(mutant, tree, tests, chosen.patience)
         if killer is None:
             return True
-        if killer and killer not in sound:
-            if find_failure([killer], 3 * chosen.patience + 60) is not None:
-                print(f"fails unchanged: {killer}")
-                record.times[killer] = float("inf")
+        failed = [killer] if killer else tests
+        if not sound.issuperset(failed):
+            again = find_failure(failed, 3 * chosen.patience + 60)
+            if again is not None:
+                print(f"fails unchanged: {again or failed}")
+                record.times[again or failed[0]] = float("inf")
                 continue
-            sound.add(killer)
+            sound.update(failed)
         return False
 
 

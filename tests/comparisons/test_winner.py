@@ -68,7 +68,7 @@ def test_the_label_of_a_selected_model_points_here():
     frame = frame_of(correlated(12, 100))
     label = frame.cvci.holdout()
     assert (label["caution"] == "selected model").sum() == 1
-    assert "winner accounts for the selection" in label.attrs["cautions"]["selected model"]
+    assert "accounts for the selection" in label.attrs["cautions"]["selected model"]
     found = frame.cvci.winner(rng=1)
     assert list(found.index) == list(label.index[label["caution"] == "selected model"])
     assert found["caution"].item() == ""

@@ -255,7 +255,7 @@ def test_serial_dependence_is_allowed_for_and_advised():
     losses = series(400, 0.6, models=2)
     assert set(losses.cvci.holdout()["caution"]) == {"serial dependence"}
     usual = losses.cvci.interval()
-    assert "Use ordered" in usual.attrs["cautions"]["serial dependence"]
+    assert "Use log.cvci.ordered()" in usual.attrs["cautions"]["serial dependence"]
     assert "ordered" in cvstats.diagnose(losses).set_index("code").loc["CVS027", "advice"].iloc[0]
     assert set(losses.cvci.ordered()["caution"]) == {""}
     assert cvstats.methods(losses).loc["ordered", "applies"]
