@@ -89,6 +89,7 @@ if TYPE_CHECKING:
     from cvstats.large.moments import Moments as Moments
     from cvstats.log.cautions import cautions as cautions
     from cvstats.loss_functions import losses as losses
+    from cvstats.loss_functions.contrast import contrast as contrast
     from cvstats.loss_functions.label_counts import LabelCounts as LabelCounts
     from cvstats.loss_functions.passes import passes as passes
     from cvstats.recommend import interval as interval

@@ -58,6 +58,7 @@ COMPARISONS = {
     "winner": "cvstats.comparisons.winner",
 }
 LOGS = {
+    "contrast": "cvstats.loss_functions.contrast",
     "passes": "cvstats.loss_functions.passes",
 }
 """The module of each function that makes a log from a log."""

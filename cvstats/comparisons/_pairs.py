@@ -19,14 +19,23 @@ from cvstats.core.folds import count_folds, repetition_level
 from cvstats.core.orientation import targets_of
 from cvstats.core.results import Result
 from cvstats.core.types import FloatArray, IntArray, MaskArray
-from cvstats.errors import MOST, LogError, checked_choice, listed, looked_up, nearest, unpaired
+from cvstats.errors import (
+    MOST,
+    LogError,
+    checked_choice,
+    is_number,
+    listed,
+    looked_up,
+    nearest,
+    unpaired,
+)
 from cvstats.intervals import find_method, interval_names
 from cvstats.intervals._limits import BOUNDED, PROPORTIONS
 from cvstats.intervals._method import RELATIVE_STABILITY, WeighGroups
 from cvstats.intervals._recommend import recommend_method, recommend_options
 from cvstats.intervals.refit_corrected import shows_refits
 from cvstats.large.lazy import ReadsLosses, compare_lazily, has_lazy_losses
-from cvstats.log.align import aligned, same_facts
+from cvstats.log.align import CONSTANT, aligned, same_facts, zeros_like
 from cvstats.log.arrow import as_container
 from cvstats.log.gaps import answer_cells, dropped
 from cvstats.log.groups import DifferentGroups, Groups, answer_groups
@@ -87,6 +96,27 @@ def check_one_partner(other: Losses | None, reference: Hashable) -> None:
         raise LogError("other and reference both name what to compare with. Expected one of them.")
 
 
+def find_partner(losses: Losses, other: Any, reference: Hashable) -> Any:
+    """Put the log of zeros in the place of 0: differences are compared with no difference.
+
+    Where a log holds one difference, or several between groups, nothing else can be meant.
+    """
+    noted: Any = getattr(losses, "attrs", {})
+    kind = noted.get("kind")
+    if other is None and reference is None and kind is not None:
+        columns_are_pairs = hasattr(losses, "columns") and isinstance(noted.get("contrast"), list)
+        if columns_are_pairs or len(read(losses).labels.models) == 1:
+            other = 0
+    if not is_number(other):
+        return other
+    if other != 0 or kind is None:
+        raise LogError(
+            f"other={other!r} is a number. Expected a log; or 0, for a log of differences, as "
+            f"made by difference or contrast."
+        )
+    return zeros_like(losses)
+
+
 def compare_pairs(
     losses: Losses,
     other: Losses | None,
@@ -112,6 +142,7 @@ def compare_pairs(
     once, also where they are lazy. ``prepare`` notes in the log what the caller says of it.
     """
     check_one_partner(other, reference)
+    other = find_partner(losses, other, reference)
     if has_lazy_losses(losses, other):
         if by is not None:
             raise LogError(
@@ -205,6 +236,9 @@ def read_two_logs(
         ("model" if a is None else a, "other" if b is None else b)
         for a, b in zip(first.labels.models, second.labels.models, strict=True)
     ]
+    constant = getattr(two, "attrs", {}).get(CONSTANT)
+    if constant is not None:
+        names = [(a, constant) for a, _ in names]
     return log, names, Differences(both, columns, columns + width)
 
 

@@ -35,6 +35,7 @@ from cvstats.core.design import Design
 from cvstats.core.results import Result
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, check_two_levels, checked_choice, checked_level
+from cvstats.intervals._contrasts import qualify_contrast
 from cvstats.intervals._sources import flag_ignored_sources
 from cvstats.intervals._stability import find_unstable
 from cvstats.large.frames import later
@@ -406,6 +407,8 @@ class IntervalMethod(LogMethod):
 
         Differences of models are judged as such, and sources that are taken for points named.
         """
+        if log.of_contrasts:
+            result = qualify_contrast(result, log)
         losses, of_differences = log.differences, log.of_differences
         trained = not log.fixed_sources  # no model was trained on the tasks of a benchmark
         if self.difference_guarantee and of_differences and trained:

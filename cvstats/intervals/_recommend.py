@@ -65,6 +65,10 @@ def recommend_method(log: Log) -> tuple[str, str]:
         return "corrected_t", "one score for each split, and no losses of points"
     if takes_two_ways(log):
         return "clustered", describe_crossed(log)
+    if log.of_contrasts and design.number("source") > 1:
+        return "clustered", (
+            f"differences between groups whose points come from {design.number('source'):,} sources"
+        )
     if not is_partition(design):
         return recommend_for_test_sets(design)
     method, reason = recommend_for_partition(design)

@@ -369,6 +369,19 @@ def minus(one: xr.DataArray, two: xr.DataArray) -> xr.DataArray:
     return gap.transpose(*one.dims)
 
 
+def zeros_like(losses: Any) -> Any:
+    """Make the log that differences are compared with: 0 at each evaluation."""
+    zeros = losses * 0
+    if isinstance(zeros, (pd.Series, xr.DataArray)):
+        zeros.name = 0
+    zeros.attrs = {**getattr(losses, "attrs", {}), CONSTANT: 0}
+    return zeros
+
+
+CONSTANT = "constant"
+"""Where a log that holds one number says which."""
+
+
 @singledispatch
 def against(log: Any, reference: Any) -> Any:
     """Subtract the reference from every other model."""

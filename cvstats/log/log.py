@@ -176,6 +176,9 @@ POINTS_ARE = "points_are"
 DIFFERENCES = {"kind": "differences"}
 """The attrs of a log of paired differences."""
 
+CONTRASTS = {"kind": "contrasts"}
+"""The attrs of a log of differences between its groups."""
+
 LEAST = 1e-146
 """The squares of smaller deviations are no longer normal floating-point numbers."""
 
@@ -389,6 +392,11 @@ class Log:
     def of_differences(self) -> bool:
         """Whether the columns are differences of models, made here or by `difference`."""
         return self.differences is not None or DIFFERENCES.items() <= self.noted.items()
+
+    @property
+    def of_contrasts(self) -> bool:
+        """Whether the columns are differences between groups, made by `contrast`."""
+        return CONTRASTS.items() <= self.noted.items()
 
     @property
     def fixed_sources(self) -> bool:

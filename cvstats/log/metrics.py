@@ -83,6 +83,8 @@ def is_root(noted: Mapping[Any, Any]) -> bool:
 def is_examined(noted: Mapping[Any, Any]) -> bool:
     """Whether pseudo-losses can have tails: those of numbers, and not those of classes."""
     limits = tuple(noted.get("range", ()))
+    if noted.get("kind") == "contrasts":  # a small group has large weights
+        return False
     return "labels" not in noted and "positive" not in noted and limits != (0.0, 1.0)
 
 

@@ -90,6 +90,7 @@ def read(
         design = replace(design, within=within_levels(design, also))
     if noted or also or levels or log is losses:
         used = levels if by is None else (str(by), *levels)
+        used = (*used, noted["by"]) if "contrast" in noted else used
         log = replace(log, design=design, noted=noted, used=used)
     if missing == "drop":
         log = dropped(log)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from cvstats.errors import LogError, checked_flag, is_several, listed, spelled
+from cvstats.log.arrow import as_container
 from cvstats.log.log import Log, Losses
 from cvstats.log.read import read
 from cvstats.loss_functions.predictions import join_metrics
@@ -116,6 +117,7 @@ def passes(
     numbers = [whole_number("k", number, 1) for number in (given if several else [given])]
     if not numbers or len(set(numbers)) < len(numbers):
         raise LogError(f"k={k!r} is not known. Expected a number, or different ones: k=[1, 5].")
+    losses = as_container(losses)
     log = read(losses)
     refuse_other_logs(log)
     name, share = ("pass^", share_all) if all else ("pass@", share_any)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from html import escape
 from math import inf
@@ -425,6 +425,11 @@ def parts_of_log(losses: Any, by: str) -> Iterator[tuple[Hashable, Any]]:
 def summarize_evidence(evidence: Evidence) -> Summary:
     """Write the sentences of a summary, and gather its cautions."""
     cells, models = len(evidence.cells), len(evidence.models)
+    if isinstance(evidence.facts.attrs.get("contrast"), list) and "contrast" not in evidence.dims:
+        raise LogError(
+            "this log holds differences between several groups, each of them a column. Expected "
+            "one, as in contrast(by=..., between=(a, b)). Test all of them: log.cvci.compare()."
+        )
     if not cells:
         sentences = ["No cell of this log holds any loss."]
     elif evidence.has_target:
@@ -502,6 +507,9 @@ def describe_cell(evidence: Evidence, cell: int, before: str) -> list[str]:
         limits = f" ({level_of(evidence)} interval {ends})"
     basis = describe_basis(facts_of_basis(evidence))
     error = f"the {scale.name} of {name} is {value}{scale.unit_words}{limits}, measured on {basis}."
+    if len(evidence.models) == 1 and "kind" in evidence.facts.attrs and limits:
+        sure = "" if lower > 0 or upper < 0 else "not "
+        error = f"{error.removesuffix('.')}; it is {sure}statistically significant."
     if len(evidence.models) == 1:
         return [capitalize(before + error)]
     return [capitalize(before + describe_lead(evidence, cell, scale)), capitalize(error)]
@@ -742,7 +750,10 @@ def describe_scope(evidence: Evidence) -> list[str]:
     unit = "sources and points" if evidence.attrs.get("by") == "source, point" else unit
     tied = several and bool((evidence.tied.sum(axis=1) > 1).any())
     more = f"; they would narrow with more {unit}" if tied and len(evidence.models) > 1 else ""
-    target = describe_target(str(evidence.attrs["target"]), scale_of_cell(evidence, 0))
+    scale = scale_of_cell(evidence, 0)
+    if "kind" in evidence.facts.attrs:  # the target says that it is a difference
+        scale = replace(scale, name=scale.name.removeprefix("difference in ").partition(" (")[0])
+    target = describe_target(str(evidence.attrs["target"]), scale)
     return [f"{what} for the {target}{more}."]
 
 
@@ -758,8 +769,19 @@ def scale_of_cell(evidence: Evidence, cell: int) -> Scale:
     several = noted.get("metrics")
     if isinstance(several, Mapping) and "metric" in evidence.dims:
         label = evidence.cells[cell][evidence.dims.index("metric")]
-        return scale_of(several.get(label, {}), {})
-    return scale_of(noted, {} if evidence.facts.lost_metrics else evidence.attrs)
+        return scale_of_kind(scale_of(several.get(label, {}), {}), noted)
+    scale = scale_of(noted, {} if evidence.facts.lost_metrics else evidence.attrs)
+    return scale_of_kind(scale, noted)
+
+
+def scale_of_kind(scale: Scale, noted: Mapping[Any, Any]) -> Scale:
+    """Name a difference as such; it has no ends. "(f - m)" are the groups of a contrast."""
+    if "kind" not in noted:
+        return scale
+    groups = noted.get("contrast")
+    name = NAMES.get(scale.name, scale.name)
+    words = f"difference in {name}" + (f" ({groups})" if isinstance(groups, str) else "")
+    return replace(scale, name=words, bounds=ANY)
 
 
 def cells_of(evidence: Evidence) -> str:

@@ -1,0 +1,358 @@
+"""Differences between groups of one log, as a log whose mean is the difference."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from frontier import CASES
+from scipy import stats
+
+import cvstats
+
+DATA = CASES["binary_data"]["inputs"]
+
+
+def predictions(*, sites: bool = False, folds: int = 0) -> pd.DataFrame:
+    """The stored predictions, by group, and perhaps by site or fold."""
+    frame = pd.DataFrame(DATA).rename(columns={"site": "source"}).rename_axis("point")
+    names = ["group"]
+    if folds:
+        frame["fold"] = np.arange(len(frame)) % folds
+        names = ["fold", *names]
+    if sites:
+        frame = frame.assign(fold=0)
+        names = ["fold", "source", *names]
+    return frame.set_index(names, append=True)[["y", "p", "q"]]
+
+
+def losses(loss: str = "brier", *, sites: bool = False, folds: int = 0, **options):
+    frame = predictions(sites=sites, folds=folds)
+    return cvstats.losses(frame, truth="y", prediction=["p", "q"], loss=loss, positive=1, **options)
+
+
+LOG = losses()
+PAIR = ("f", "m")
+
+
+def test_difference_of_groups_is_welch_s_test():
+    expected = CASES["group_brier"]["outputs"]
+    gap = LOG["p"].cvci.contrast(by="group", between=PAIR)
+    found = gap.cvci.interval().iloc[0]
+    for name in ("se", "df", "lower", "upper"):
+        assert found[name] == pytest.approx(expected[name], rel=1e-9)
+    assert gap.cvci.compare(0)["p_value"].item() == pytest.approx(expected["p"], rel=1e-9)
+    by_group = [part["p"].to_numpy() for _, part in LOG.groupby(level="group")]
+    assert found["estimate"] == pytest.approx(np.subtract(*map(np.mean, by_group)), rel=1e-12)
+
+
+def test_difference_of_differences_is_the_t_test_of_paired_differences():
+    expected = CASES["group_difference_of_differences"]["outputs"]
+    gaps = LOG.cvci.contrast(by="group", between=PAIR)
+    found = gaps.cvci.compare(reference="q").iloc[0]
+    for name, other in (("difference", None), ("se", None), ("df", None), ("p_value", "p")):
+        assert found[name] == pytest.approx(expected[other or name], rel=1e-9)
+    pd.testing.assert_frame_equal(gaps.cvci.compare(), gaps.cvci.compare(reference="q"))
+
+
+def test_sites_are_the_sample_where_there_are_any():
+    expected = CASES["group_clustered"]["outputs"]
+    gap = losses(sites=True)["p"].cvci.contrast(by="group", between=PAIR)
+    found = gap.cvci.clustered(correction="CR1").iloc[0]
+    assert found["estimate"] == pytest.approx(expected["difference"], rel=1e-12)
+    assert found["se"] ** 2 == pytest.approx(expected["cr1"], rel=1e-12)
+    assert found["se"] ** 2 * 11 / 12 == pytest.approx(expected["cr0"], rel=1e-12)
+    assert gap.cvci.interval().attrs["method"] == "clustered"
+    spread = losses(sites=True)["p"].droplevel("fold")
+    fold = pd.Index(np.arange(len(spread)) % 5, name="fold")
+    folded = spread.to_frame().set_index(fold, append=True)["p"]
+    folded.attrs = LOG.attrs
+    assert folded.cvci.interval().attrs["method"] == "wald"
+    gap = folded.cvci.contrast(by="group", between=PAIR)
+    assert gap.cvci.interval().attrs["method"] == "clustered"
+
+
+def test_auc_of_two_groups_is_delong_s_unpaired_test():
+    expected = CASES["group_auc"]["outputs"]
+    log = losses("auc", by="group")["p"]
+    found = cvstats.as_scores(log.cvci.contrast(by="group", between=PAIR).cvci.compare(0)).iloc[0]
+    assert found["difference"] == pytest.approx(np.subtract(*expected["auc"]), rel=1e-12)
+    assert found["se"] ** 2 == pytest.approx(sum(expected["var"]), rel=1e-12)
+    assert found["statistic"] == pytest.approx(expected["statistic"], rel=1e-9)
+
+
+def test_folds_and_repetitions_keep_the_variance_of_welch():
+    gap = losses(folds=5)["p"].cvci.contrast(by="group", between=PAIR)
+    once = LOG["p"].cvci.contrast(by="group", between=PAIR).cvci.interval()
+    found = gap.cvci.wald()
+    np.testing.assert_allclose(found["se"], once["se"], rtol=1e-12)
+    np.testing.assert_allclose(found["df"], once["df"], rtol=1e-12)
+    twice = pd.concat({0: losses(folds=5), 1: losses(folds=5)}, names=["repetition"])["p"]
+    twice.attrs = LOG.attrs
+    found = twice.cvci.contrast(by="group", between=PAIR).cvci.wald()
+    np.testing.assert_allclose(found["se"], once["se"], rtol=1e-12)
+    np.testing.assert_allclose(found["df"], once["df"], rtol=1e-12)
+
+
+def test_averaged_metrics_have_the_difference_of_each_fold():
+    frame = predictions(folds=2)
+    log = cvstats.losses(
+        frame, truth="y", prediction="p", loss="auc", positive=1, by="group", folds="average"
+    )
+    gap = log.cvci.contrast(by="group", between=PAIR)
+    values = log.groupby(level=["fold", "group"]).mean().unstack("group")
+    np.testing.assert_allclose(
+        gap.groupby(level="fold").mean(), values["f"] - values["m"], rtol=1e-12
+    )
+
+
+def three_groups() -> pd.DataFrame:
+    """Losses of two models in three regions of several sites."""
+    random = np.random.default_rng(2)
+    region = np.repeat(["east", "north", "west"], [60, 40, 90])
+    lift = {"east": 0.0, "north": 0.2, "west": 1.0}
+    table = pd.DataFrame({
+        "region": region, "point": np.arange(len(region)),
+        "a": random.gamma(2, 1, len(region)) + [lift[name] for name in region],
+    })  # fmt: skip
+    table["b"] = table["a"] + random.normal(0.1, 0.5, len(table))
+    return table.set_index(["region", "point"])
+
+
+REGIONS = three_groups()
+
+
+def test_all_pairs_are_columns_and_holm_adjusts_for_them():
+    gaps = REGIONS["a"].cvci.contrast(by="region")
+    assert list(gaps.columns) == ["east - north", "east - west", "north - west"]
+    table = gaps.cvci.compare()
+    samples = dict(list(REGIONS["a"].groupby(level="region")))
+    expected = [
+        stats.ttest_ind(samples[a], samples[b], equal_var=False).pvalue
+        for a, b in (name.split(" - ") for name in gaps.columns)
+    ]
+    np.testing.assert_allclose(table["p_value"], expected, rtol=1e-9)
+    order = np.argsort(expected)
+    holm = np.maximum.accumulate(np.minimum(np.array(expected)[order] * [3, 2, 1], 1))
+    np.testing.assert_allclose(table["p_adjusted"].to_numpy()[order], holm, rtol=1e-12)
+    with pytest.raises(cvstats.LogError, match="one number of degrees of freedom"):
+        gaps.cvci.compare(adjust="max-t")
+    both = REGIONS.cvci.contrast(by="region")
+    assert both.columns.names == ["model", "contrast"]
+    assert len(both.cvci.compare(0)) == 6
+
+
+def test_reference_and_rest():
+    rest = REGIONS["a"].cvci.contrast(by="region", reference="rest")
+    assert list(rest.columns) == ["east - rest", "north - rest", "west - rest"]
+    east = REGIONS["a"].xs("east", level="region")
+    others = REGIONS["a"].drop("east", level="region")
+    assert rest["east - rest"].mean() == pytest.approx(east.mean() - others.mean(), rel=1e-12)
+    expected = np.sqrt(east.var() / len(east) + others.var() / len(others))
+    assert rest.cvci.interval()["se"].iloc[0] == pytest.approx(expected, rel=1e-12)
+    against = REGIONS["a"].cvci.contrast(by="region", reference="west")
+    assert list(against.columns) == ["east - west", "north - west"]
+
+
+def test_equivalence_is_the_statement_of_fairness():
+    gap = REGIONS["a"].cvci.contrast(by="region", between=("east", "north"))
+    loose, strict = (gap.cvci.equivalence(margin=margin) for margin in (2.0, 0.1))
+    assert loose["equivalent"].item()
+    assert not strict["equivalent"].item()
+    found = gap.cvci.interval().iloc[0]
+    t = (found["estimate"] - 2) / found["se"], (found["estimate"] + 2) / found["se"]
+    expected = max(stats.t.cdf(t[0], found["df"]), stats.t.sf(t[1], found["df"]))
+    assert loose["p_value"].item() == pytest.approx(expected, rel=1e-9)
+
+
+def test_sources_may_be_the_groups():
+    log = REGIONS["a"].rename_axis(index={"region": "source"})
+    gap = log.cvci.contrast(by="source", between=("east", "west"))
+    expected = REGIONS["a"].cvci.contrast(by="region", between=("east", "west"))
+    pd.testing.assert_frame_equal(
+        gap.cvci.interval(), expected.cvci.interval(), check_exact=False, rtol=1e-12
+    )
+    numbered = log.groupby(level="source").cumcount()
+    nested = pd.Series(
+        log.to_numpy(), pd.MultiIndex.from_arrays(
+            [log.index.get_level_values("source"), numbered], names=["source", "point"]
+        ), name="a",
+    )  # fmt: skip
+    nested.attrs["points_are"] = "nested"
+    again = nested.cvci.contrast(by="source", between=("east", "west")).cvci.interval()
+    np.testing.assert_allclose(again["se"], gap.cvci.interval()["se"], rtol=1e-12)
+
+
+def regions_array() -> xr.DataArray:
+    """The same losses as an array, the regions a coordinate."""
+    array = REGIONS.droplevel("region").to_xarray().to_dataarray("model")
+    return array.assign_coords(region=("point", REGIONS.index.get_level_values("region")))
+
+
+def test_arrays_carry_dimensions():
+    array = regions_array()
+    expected = REGIONS.cvci.contrast(by="region", between=("east", "west")).cvci.interval()
+    grid = array.expand_dims(lead=[1, 2]) * xr.DataArray([1.0, 3.0], dims="lead")
+    for log, take in ((array, lambda x: x), (grid, lambda x: x.isel(lead=0))):
+        found = log.cvci.contrast(by="region", between=("east", "west")).cvci.interval()
+        np.testing.assert_allclose(take(found["se"]), expected["se"], rtol=1e-12)
+        np.testing.assert_allclose(take(found["df"]), expected["df"], rtol=1e-12)
+    gaps = grid.cvci.contrast(by="region")
+    assert gaps.cvci.interval()["se"].dims == ("contrast", "lead", "model")
+    dataset = array.to_dataset("model")
+    found = dataset.cvci.contrast(by="region", between=("east", "west")).cvci.interval()
+    np.testing.assert_allclose(found["se"], expected["se"], rtol=1e-12)
+    table = gaps.isel(lead=0).cvci.compare(reference="a")
+    assert set(table.dims) == {"contrast", "pair"}
+
+
+def test_metrics_side_by_side():
+    log = losses(["brier", "auc"], by="group")
+    gaps = log.cvci.contrast(by="group", between=PAIR)
+    table = gaps.cvci.interval(by="metric")
+    for name in ("brier", "auc"):
+        alone = (LOG if name == "brier" else losses("auc", by="group")).cvci.contrast(
+            by="group", between=PAIR
+        )
+        np.testing.assert_allclose(
+            table.loc[name, "se"].to_numpy(), alone.cvci.interval()["se"], rtol=1e-12
+        )
+
+
+def test_sentences_report_and_command(tmp_path):
+    from cvstats.cli import main
+
+    gap = losses("auc", by="group")["p"].cvci.contrast(by="group", between=PAIR)
+    text = str(gap.cvci.summary()).replace("\n", " ")
+    assert "difference in AUC (f - m) of p is −0.11 (95% interval −0.37 to 0.14)" in text
+    assert "it is not statistically significant" in text
+    gaps = LOG.cvci.contrast(by="group", between=PAIR)
+    assert "lower difference in Brier score (f - m)" in str(gaps.cvci.summary()).replace("\n", " ")
+    gaps.cvci.report(tmp_path / "report.html")
+    assert "f - m" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert gaps.cvci.best_set()["in_set"].any()
+    cvstats.save_log(gaps, tmp_path / "log.parquet")
+    assert main(["compare", str(tmp_path / "log.parquet")]) == 0
+    several = REGIONS["a"].cvci.contrast(by="region")
+    with pytest.raises(cvstats.LogError, match=r"Test all of them: log\.cvci\.compare\(\)"):
+        several.cvci.summary()
+
+
+def crossed() -> pd.Series:
+    """Two judges of the same items."""
+    index = pd.MultiIndex.from_product([["x", "y"], range(10)], names=["judge", "point"])
+    return pd.Series(np.arange(20.0), index)
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "words"),
+    [
+        (lambda: REGIONS, {"by": "sex"}, "no level 'sex'"),
+        (lambda: REGIONS, {"by": "region", "between": ("east", "south")}, "no group 'south'"),
+        (lambda: REGIONS, {"by": "region", "between": "east"}, "Expected two labels"),
+        (lambda: REGIONS, {"by": "region", "between": ("east", "east")}, "one group twice"),
+        (lambda: REGIONS, {"by": "region", "between": PAIR, "reference": "f"}, "Expected one of"),
+        (lambda: REGIONS.iloc[:60], {"by": "region"}, "one label of 'region', 'east'"),
+        (lambda: REGIONS.iloc[59:], {"by": "region"}, "the group 'east' of 'region' has one point"),
+        (crossed, {"by": "judge"}, "the same points occur under several labels of 'judge'"),
+        (lambda: losses("auc"), {"by": "group"}, "by='group' cuts the cells"),
+        (lambda: LOG.cvci.contrast(by="group"), {"by": "group"}, "by='group' cuts the cells"),
+        (lambda: regions_array().chunk(), {"by": "region"}, "log.compute"),
+        (lambda: REGIONS.to_xarray(), {"by": "region"}, "is a dimension of this array"),
+    ],
+)  # fmt: skip
+def test_refusals(make, options, words):
+    with pytest.raises(cvstats.LogError, match=re.escape(words)):
+        make().cvci.contrast(**options)
+
+
+def test_one_source_in_a_group_is_refused():
+    log = losses(sites=True)["p"]
+    sites = log.index.get_level_values("source")
+    alone = log[(log.index.get_level_values("group") == "m") | (sites == sites[2])]
+    alone.attrs = log.attrs
+    with pytest.raises(cvstats.LogError, match="come from one source"):
+        alone.cvci.contrast(by="group")
+    gap = log.cvci.contrast(by="group", between=PAIR)
+    with pytest.raises(cvstats.LogError, match="cuts the cells"):
+        gap.cvci.wald(by="group")
+    with pytest.raises(cvstats.LogError, match="part of a log"):
+        gap.iloc[:40].cvci.wald()
+    with pytest.raises(cvstats.LogError, match="for a log of differences"):
+        LOG.cvci.compare(0)
+
+
+def simulate_sites(runs: int, sites: int, seed: int, *, alike: bool) -> tuple[float, float]:
+    """Share of logs whose interval contains 0: by points, and by sites; 20 points a site."""
+    random = np.random.default_rng(seed)
+    per = 20
+    site = np.repeat(np.arange(sites), per)
+    group = np.tile(np.repeat(["f", "m"], per // 2), sites)
+    effect = random.normal(0, 0.5, (2, sites, runs))
+    if alike:
+        effect[1] = effect[0]
+    values = random.exponential(1, (len(site), runs)) + effect[(group == "m").astype(int), site]
+    index = pd.MultiIndex.from_arrays(
+        [np.zeros(len(site), int), site, group, np.arange(len(site))],
+        names=["fold", "source", "group", "point"],
+    )
+    log = pd.DataFrame(values, index, columns=range(runs))
+    gap = log.cvci.contrast(by="group", between=PAIR)
+    by_sites = gap.cvci.interval()
+    by_points = log.droplevel("source").cvci.contrast(by="group", between=PAIR).cvci.interval()
+    return tuple(
+        float(((table["lower"] <= 0) & (table["upper"] >= 0)).mean())
+        for table in (by_points, by_sites)
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", [(4, 8), (10, 10), (5, 35)])
+def test_coverage_with_sites_of_one_group_each(sizes):
+    random = np.random.default_rng(1)
+    number, runs, per = sum(sizes), 2000, 10
+    site = np.repeat(np.arange(number), per)
+    values = random.normal(size=(number * per, runs)) + random.normal(size=(number, runs))[site]
+    index = pd.MultiIndex.from_arrays(
+        [0 * site, site, np.where(site < sizes[0], "f", "m"), np.arange(len(site))],
+        names=["fold", "source", "group", "point"],
+    )
+    gap = pd.DataFrame(values, index, columns=range(runs)).cvci.contrast(by="group", between=PAIR)
+    found = gap.cvci.interval()
+    assert 0.93 <= ((found["lower"] <= 0) & (found["upper"] >= 0)).mean() <= 0.965
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sites", [12, 40])
+def test_coverage_with_sites_whose_effect_differs_by_group(sites):
+    by_points, by_sites = simulate_sites(1000, sites, seed=4, alike=False)
+    assert by_points < 0.88
+    assert 0.93 <= by_sites <= 0.97
+    _, by_sites = simulate_sites(1000, sites, seed=5, alike=True)
+    assert 0.93 <= by_sites <= 0.975
+
+
+def simulate_auc(runs: int, n: int, seed: int) -> float:
+    """Share of logs whose interval for the difference of two AUCs contains 0."""
+    random = np.random.default_rng(seed)
+    hits = []
+    for _ in range(runs):
+        group = np.where(random.random(n) < 0.3, "f", "m")
+        y = random.random(n) < 0.4
+        frame = pd.DataFrame(
+            {"y": y.astype(int), "p": random.normal(y * 1.0)},
+            pd.MultiIndex.from_arrays([group, np.arange(n)], names=["group", "point"]),
+        )
+        log = cvstats.losses(frame, truth="y", prediction="p", loss="auc", positive=1, by="group")
+        found = log.cvci.contrast(by="group", between=PAIR).cvci.holdout().iloc[0]
+        hits.append(found["lower"] <= 0 <= found["upper"])
+    return float(np.mean(hits))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [200, 1000])
+def test_coverage_of_the_difference_of_two_aucs(n):
+    assert 0.925 <= simulate_auc(1000, n, seed=8) <= 0.97
