@@ -16,7 +16,6 @@ from cvstats.log.gaps import answer_cells
 from cvstats.log.log import Log, Losses
 from cvstats.log.metrics import cuts_cells, facts_of_metric, refuse_parts_of_cells
 from cvstats.log.read import is_dask_frame, read
-from cvstats.log.stacking import label_stacked
 from cvstats.options import Missing
 
 BY = ("repetition", "fold")
@@ -112,7 +111,7 @@ def moments_with_gaps(log: Log, by: tuple[str, ...]) -> Any:
     labels = [(name, list(log.design.levels[name].labels)) for name in by]
     shape = tuple(len(names) for _, names in labels)
     result = answer_cells(log, SpreadCells(by, shape))
-    table: Any = label_stacked(log, labels, result)
+    table: Any = log.label(result, labels)
     table = table.drop_vars("caution")
     table.attrs = moments_attrs(log)
     return table

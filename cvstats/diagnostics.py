@@ -687,7 +687,7 @@ def duplicated_points(facts: LogFacts) -> Iterator[Finding]:
     if facts.resampled or facts.table is None:
         return
     twins = find_twins(facts.log, facts.table)
-    if twins is not None and twins.found:
+    if twins is not None:
         words = (
             f"{twins.paired:,} of {twins.total:,} evaluations have exactly the same losses as one "
             f"other of their fold: are points stored twice?"

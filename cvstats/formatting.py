@@ -201,7 +201,7 @@ def result_frame(result: Any) -> pd.DataFrame:
         )
     table.attrs = dict(result.attrs)
     if isinstance(result, xr.Dataset) and "caution" in result:
-        table.attrs["cautions"] = sentences_of(list_cautions(result["caution"].values))
+        table.attrs["cautions"] = dict(sentences_of(list_cautions(result["caution"].values)))
     return table
 
 

@@ -30,7 +30,6 @@ from cvstats.log.gaps import answer_cells
 from cvstats.log.groups import Groups, answer_groups
 from cvstats.log.log import Log, Losses, Table
 from cvstats.log.read import is_dask_frame, read
-from cvstats.log.stacking import label_stacked
 from cvstats.options import Missing, check_alpha, known_name
 
 
@@ -314,7 +313,7 @@ def interval_by_label(log: Log, by: str, method: str | None, alpha: float) -> Ta
     labels = groups.labels
     result = answer_cells(log, partial(answer_groups, by, labels, run))
     facts = {"reason": reason, "suggestion": ""}
-    return label_stacked(log, [(by, labels)], replace(result, attrs={**result.attrs, **facts}))
+    return log.label(replace(result, attrs={**result.attrs, **facts}), [(by, labels)])
 
 
 def join_reasons(*reasons: str) -> str:

@@ -145,12 +145,8 @@ def test_the_files_of_the_page_are_there() -> None:
     assert [name for name in named if not any((root / name).exists() for root in roots)] == []
 
 
-OLD_CIRCLE = {f"cvstats.log.{name}" for name in ("gaps", "log", "metrics", "pandas", "xarray")}
-"""One of types only, to be opened with the log's own fields."""
-
-
 def test_no_modules_import_each_other() -> None:
-    assert [circle for circle in circles(package()) if not set(circle) <= OLD_CIRCLE] == []
+    assert circles(package()) == []
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,14 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # the tools are not installe
 from tools import trips
 
 BOUNDS = {
-    "wald": (275, 180, 31),
-    "wald(by=)": (415, 205, 32),
-    "corrected_t(by=)": (530, 225, 31),
-    "compare": (800, 250, 36),
-    "dask wald": (800, 235, 26),
-    "dask compare": (1_300, 270, 32),
-    "summary": (1_620, 390, 44),
-    "report": (12_600, 760, 70),
+    "wald": (135, 105, 19),
+    "wald(by=)": (212, 130, 21),
+    "corrected_t(by=)": (250, 145, 22),
+    "compare": (305, 167, 29),
+    "dask wald": (870, 227, 23),
+    "dask compare": (1_090, 264, 30),
+    "summary": (1_160, 335, 43),
+    "report": (9_700, 740, 71),
 }
 """Calls, functions and modules; to be lowered whenever they fall."""
 

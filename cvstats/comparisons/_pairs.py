@@ -40,9 +40,8 @@ from cvstats.log.arrow import as_container
 from cvstats.log.gaps import answer_cells, dropped
 from cvstats.log.groups import DifferentGroups, Groups, answer_groups
 from cvstats.log.log import Log, Losses
-from cvstats.log.metrics import is_root, refuse_parts_of_logs
+from cvstats.log.metrics import is_root
 from cvstats.log.read import MISSING, read
-from cvstats.log.stacking import label_stacked_pairs
 
 Pairs: TypeAlias = list[tuple[Hashable, Hashable]]
 Options: TypeAlias = Mapping[str, Any] | None
@@ -161,9 +160,7 @@ def compare_pairs(
         run = partial(compare_parts, by, labels, run)
     result = answer_cells(log, run, differences)
     result = result if finish is None else finish(result)
-    if by is not None:
-        return label_stacked_pairs(log, (by, labels), pairs, result)
-    return log.label_pairs(pairs, result)
+    return log.label_pairs(pairs, result, None if by is None else (by, labels))
 
 
 def compare_parts(
@@ -205,8 +202,8 @@ def read_pairs(
     by: str | None = None,
 ) -> tuple[Log, Pairs, Differences]:
     """Pair the models of one log, or each of them with its partner in another log."""
-    check_one_partner(other, reference)
     if other is not None:
+        check_one_partner(other, reference)
         return read_two_logs(losses, other, missing, levels, by)
     log = read(losses, missing=missing, levels=levels, by=by)
     pairs, left, right = choose_pairs(log, reference)
@@ -227,7 +224,7 @@ def read_two_logs(
     if missing == "drop":
         log = dropped(log)
         log.design.splits()
-        refuse_parts_of_logs(log)
+        log.refuse_parts()
     else:
         check_same_evaluations(first, second)
     width = first.panels.width

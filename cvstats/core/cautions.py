@@ -8,9 +8,11 @@ results of other versions keep their meaning.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntFlag
 from functools import cache
 from importlib.resources import files
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -155,21 +157,24 @@ def members_of(flags: int) -> tuple[Caution, ...]:
     return tuple(caution for caution in Caution if flags & caution)
 
 
-def sentences_of(cautions: tuple[Caution, ...], calls: tuple[str, ...] = ()) -> dict[str, str]:
+@cache
+def sentences_of(
+    cautions: tuple[Caution, ...], calls: tuple[str | None, ...] = ()
+) -> Mapping[str, str]:
     """Map the label of each caution to its sentence and its advice.
 
     ``calls`` are what the log allows in place of the call that has the cautions, one for each.
     """
-    return dict(write_sentences(cautions, calls or ("",) * len(cautions)))
+    return {
+        caution.label: f"{caution.sentence} {caution.advise(call or '')}".strip()
+        for caution, call in zip_longest(cautions, calls)
+    }
 
 
 @cache
-def write_sentences(cautions: tuple[Caution, ...], calls: tuple[str, ...]) -> dict[str, str]:
-    """Write sentence and advice of some cautions."""
-    return {
-        caution.label: f"{caution.sentence} {caution.advise(call)}".strip()
-        for caution, call in zip(cautions, calls, strict=True)
-    }
+def methods_instead(flags: int) -> dict[Caution, tuple[str, ...]]:
+    """List what to use instead, for each caution that has such methods."""
+    return {caution: caution.instead for caution in members_of(flags) if caution.instead}
 
 
 def flag_attrs(cautions: tuple[Caution, ...]) -> dict[str, Any]:

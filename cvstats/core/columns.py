@@ -53,9 +53,8 @@ class Columns(Protocol):
         """Give a read-only table with a line for each row, and where its rows and columns start."""
 
 
-def is_readable(table: Table) -> bool:
-    """Whether kernels read this dtype as it is."""
-    return table.dtype in (np.float64, np.float32)
+READABLE = (np.float64, np.float32)
+"""The dtypes that kernels read as they are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +78,7 @@ class LossColumns:
     def f_order(self) -> bool:
         """Whether there is one table in F order, of a dtype that kernels read."""
         table = self.tables[0]
-        return len(self.tables) == 1 and table.flags.f_contiguous and is_readable(table)
+        return len(self.tables) == 1 and table.flags.f_contiguous and table.dtype in READABLE
 
     def find(self, j: int) -> tuple[Table, int]:
         """Find the table that holds a column, and the column's place in it."""
@@ -119,7 +118,7 @@ class LossColumns:
     def tile(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
         """Give the table itself where the kernel reads its dtype, otherwise a copy."""
         table = self.tables[0]
-        if is_readable(table):
+        if table.dtype in READABLE:
             return readonly(table), start, columns.start
         part = np.ascontiguousarray(table[start:stop, columns], dtype=np.float64)
         return readonly(part), 0, 0

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,8 @@ SPARSE = 4, 1 << 16
 
 LARGEST = 1 << 62
 """Numbers of combined codes stay below this, so that 64 bits hold each and one step more."""
+
+LABELS_OF = attrgetter("labels")
 
 Codes = NDArray[np.signedinteger[Any]]
 Counts = NDArray[np.signedinteger[Any]]
@@ -305,7 +308,7 @@ class Design:
 
     def labels(self, names: Sequence[str]) -> tuple[Labels, ...]:
         """Give the labels of some levels."""
-        return tuple([self.levels[name].labels for name in names])
+        return tuple(map(LABELS_OF, map(self.levels.__getitem__, names)))
 
     def identity(self) -> tuple[str, ...]:
         """List the levels that distinguish evaluations, in the order of messages."""

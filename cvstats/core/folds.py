@@ -21,7 +21,8 @@ def tally(design: Design, *levels: str) -> Cells:
 
     The cells of each group come one after the other.
     """
-    names = design.grouped(list(filter(design.levels.__contains__, levels)))
+    known = filter(design.levels.__contains__, levels)
+    names = tuple(known) if design.by is None else tuple(dict.fromkeys((design.by, *known)))
     table = design.cell_table(names)
     count = table.total[table.used].astype(np.float64)
     nothing = np.zeros((len(count), 0))
@@ -39,12 +40,19 @@ def fold_level(design: Design) -> str | None:
 
 
 def fewest_folds(design: Design) -> int:
-    """Count the folds of the repetition that has fewest; each may call its folds anew."""
-    level = fold_level(design)
-    if level is None or not design.has("repetition"):
-        return 1 if level is None else design.number(level)
-    codes = design.cell_table(("repetition", level)).codes
-    return int(np.unique(codes[:, 0], return_counts=True)[1].min())
+    """Count the folds of the repetition that has fewest; each may call its folds anew.
+
+    Remembered.
+    """
+    if "fewest folds" not in design.facts:
+        level = fold_level(design)
+        if level is None or not design.has("repetition"):
+            return 1 if level is None else design.number(level)
+        codes = design.cell_table(("repetition", level)).codes
+        found = np.unique(codes[:, 0], return_counts=True)[1].min()
+        design.facts["fewest folds"] = int(found)
+    fewest: int = design.facts["fewest folds"]
+    return fewest
 
 
 def folds_are_guessed(design: Design) -> bool:
@@ -62,7 +70,8 @@ def repetition_level(design: Design) -> tuple[str, ...]:
 def fold_levels(design: Design) -> tuple[str, ...]:
     """Name the levels whose cells are the test folds."""
     fold = fold_level(design)
-    return (*repetition_level(design), *((fold,) if fold is not None else ()))
+    levels = repetition_level(design)
+    return levels if fold is None else (*levels, fold)
 
 
 def count_folds(design: Design) -> int:
@@ -84,10 +93,10 @@ def count_folds_by_group(design: Design) -> IntArray:
 
 def count_cells(design: Design, levels: tuple[str, ...]) -> tuple[IntArray, IntArray]:
     """Count the rows of each cell of some levels; an absent level has the one code 0."""
-    known = tuple(level for level in levels if level in design.levels)
+    known = tuple(filter(design.levels.__contains__, levels))
     plan = design.cell_table(known)
     codes = np.zeros((len(plan.used), len(levels)), dtype=np.int64)
-    codes[:, [levels.index(level) for level in known]] = plan.codes
+    codes[:, list(map(levels.index, known))] = plan.codes
     return codes, plan.total[plan.used]
 
 
@@ -111,10 +120,9 @@ def is_partition(design: Design) -> bool:
 
 def split_levels(design: Design) -> tuple[str, ...]:
     """Name the levels whose cells are the test sets, one for each model that was trained."""
-    fold = fold_level(design)
-    if fold == "source" and not is_partition(design):
-        fold = None
-    return tuple(level for level in ("repetition", fold) if level in design.levels and level)
+    if fold_level(design) != "source" or is_partition(design):
+        return fold_levels(design)
+    return repetition_level(design)
 
 
 def pair_labels(design: Design, one: str, two: str) -> tuple[IntArray, IntArray]:

@@ -169,20 +169,6 @@ def _cell_numbers(
     return design.cells(table.by, start, stop, out)
 
 
-def _count_cells(
-    design: Design,
-    table: CellTable,
-    piece: tuple[int, int],
-    rows: tuple[int, int],
-    scratch: Scratch,
-) -> tuple[Counts, Counts]:
-    """Count the rows of each cell in some blocks, and find the first; remembered if few."""
-    if table.blocks is None:
-        return count_blocks(table.rows, _cell_numbers(design, table, *rows, scratch), table.size)
-    counts, first = table.blocks
-    return counts[slice(*piece)], first[slice(*piece)]
-
-
 def _center_sums(
     counts: Counts, shift: FloatArray, sums: FloatArray, squares: FloatArray
 ) -> tuple[Sums, NDArray[np.bool_]]:
@@ -226,7 +212,12 @@ def _read_columns(
     lies far from some cell, they are taken anew, about a loss of each cell.
     """
     start, stop = piece[0] * table.rows, min(piece[1] * table.rows, design.size)
-    counts, first = _count_cells(design, table, piece, (start, stop), scratch)
+    if table.blocks is None:
+        numbers = _cell_numbers(design, table, start, stop, scratch)
+        counts, first = count_blocks(table.rows, numbers, table.size)
+    else:
+        counts, first = table.blocks
+        counts, first = counts[slice(*piece)], first[slice(*piece)]
     values, column, row = losses.lines(columns, start, stop)
     begin = row + np.arange(len(counts)) * table.rows
     width = columns.stop - columns.start

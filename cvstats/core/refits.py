@@ -12,6 +12,7 @@ the others. Points of one fold show ``V - s`` with K times the degrees of freedo
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy import special
@@ -43,17 +44,17 @@ class Partitions:
     fold: IntArray
     point: IntArray
 
-    @property
+    @cached_property
     def n_repetitions(self) -> int:
         """Number of repetitions."""
         return int(self.repetition.max()) + 1
 
-    @property
+    @cached_property
     def n_points(self) -> int:
         """Number of points."""
         return int(self.point.max()) + 1
 
-    @property
+    @cached_property
     def n_folds(self) -> float:
         """Number of folds of a repetition; of folds of unequal sizes, the effective number."""
         shares = np.bincount(self.fold) / self.n_points

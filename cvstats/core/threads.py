@@ -114,12 +114,9 @@ def ordered_map(work: Callable[[int], T], tasks: int, most: int | None = None) -
 class Scratch(threading.local):
     """Memory that a thread uses again for each block, rather than ask for it anew."""
 
-    def __init__(self) -> None:
-        self.buffers: dict[str, NDArray[Any]] = {}
-
     def array(self, name: str, size: int, dtype: Any) -> NDArray[Any]:
         """Hand out an array of this thread's own; what it held is gone at the next call."""
-        buffer = self.buffers.get(name)
+        buffer: NDArray[Any] | None = vars(self).get(name)
         if buffer is None or len(buffer) < size or buffer.dtype != dtype:
-            buffer = self.buffers[name] = np.empty(size, dtype=dtype)
+            buffer = vars(self)[name] = np.empty(size, dtype=dtype)
         return buffer[:size]

@@ -29,7 +29,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeAlias, Ty
 
 import numpy as np
 
-from cvstats.core.cautions import Caution, list_cautions
+from cvstats.core.cautions import Caution, methods_instead
 from cvstats.core.columns import Columns
 from cvstats.core.design import Design
 from cvstats.core.results import Result
@@ -43,9 +43,8 @@ from cvstats.large.lazy import ReadsLosses, lazily
 from cvstats.log.checks import find_doubts
 from cvstats.log.gaps import answer_cells
 from cvstats.log.groups import DifferentGroups, Groups, answer_groups, list_kinds
-from cvstats.log.log import Log, Losses, Table
+from cvstats.log.log import Axis, Log, Losses, Table
 from cvstats.log.read import is_dask_frame, read
-from cvstats.log.stacking import Axis, label_stacked
 from cvstats.options import OTHER_NAMES, check_alpha, find_choices, known_name
 from cvstats.registry import COMPARISONS, INTERVALS, STATISTICS, find_function
 
@@ -307,8 +306,21 @@ class LogMethod(Method):
         self.formula = formula
 
         @wraps(formula)
-        def public(losses: Losses, **options: Any) -> Table:
-            return self.apply(losses, options)
+        def public(losses: Losses, **given: Any) -> Table:
+            options = {**self.options, **given}
+            if len(options) > len(self.options):
+                unknown = next(name for name in given if name not in self.options)
+                raise TypeError(f"{self.name}() got an unexpected keyword argument {unknown!r}")
+            missing, by = options.pop("missing"), None
+            self.check_options(options)
+            if self.group_option != self.level_option:
+                by = options.pop(self.group_option, None)
+            return apply_method(
+                losses, partial(self.run, **options), by=by, missing=missing,
+                level=options[self.level_option] if self.level_option else None,
+                needs_losses=self.needs_losses,
+                reads_losses=partial(self.reads_lazy_losses, options),
+            )  # fmt: skip
 
         signature = inspect.signature(formula)
         log, *options = signature.parameters.values()
@@ -345,37 +357,22 @@ class LogMethod(Method):
         if differences is not None:
             log = replace(log, differences=differences)
         grouped = log.design.by is not None
-        if grouped and not (self.groups_at_once and not self.reads_lazy_losses(options, log)):
+        if grouped and (not self.groups_at_once or self.reads_lazy_losses(options, log)):
             raise DifferentGroups(f"{self.name} takes one group at a time.")
         if self.prepare is not None:
             log = self.prepare(log)
         for design in list_kinds(log) if grouped else [log.design]:
             self.require(design, options)
         result = self.qualify(self.add_facts(self.formula(log, **options)), log)
-        if not (found := list_cautions(result.caution)):
-            return result
-        calls = {caution: call for caution in found if (call := find_call(caution, log, self.name))}
+        calls: dict[Caution, str] = {}
+        for caution in methods_instead(int(np.bitwise_or.reduce(result.caution, axis=None))):
+            if call := find_call(caution, log, self.name):
+                calls[caution] = call
         return replace(result, calls=calls) if calls else result
 
     def qualify(self, result: Result, log: Log) -> Result:
         """Add what the log makes doubtful about a result: nothing, but for intervals."""
         return result
-
-    def apply(self, losses: object, options: Mapping[str, Any]) -> Table:
-        """Apply the method to a log in any container; ``options`` are those of the function."""
-        options = {**self.options, **options}
-        if len(options) > len(self.options):
-            unknown = next(name for name in options if name not in self.options)
-            raise TypeError(f"{self.name}() got an unexpected keyword argument {unknown!r}")
-        missing, by = options.pop("missing"), None
-        self.check_options(options)
-        if self.group_option != self.level_option:
-            by = options.pop(self.group_option, None)
-        return apply_method(
-            losses, partial(self.run, **options), by=by, missing=missing,
-            level=options[self.level_option] if self.level_option else None,
-            needs_losses=self.needs_losses, reads_losses=partial(self.reads_lazy_losses, options),
-        )  # fmt: skip
 
 
 @dataclass(eq=False, kw_only=True)
@@ -444,31 +441,27 @@ class IntervalMethod(LogMethod):
 
 
 def find_call(caution: Caution, log: Log, used: str) -> str:
-    """Find what to call on this log in place of the method used; empty if there is nothing."""
-    of_pairs = log.differences is not None
-    for entry in caution.instead if log.in_memory else ():
+    """Find what to call on this log in place of the method used; empty if there is nothing.
+
+    Whether a log is one for a method is remembered for its design.
+    """
+    of_pairs, known = log.differences is not None, log.design.facts
+    for entry in methods_instead(int(caution)).get(caution, ()) if log.in_memory else ():
         name, _, options = entry.partition("(")
         if options:
             if name == used and not of_pairs and ("wilson" not in options or log.zero_one().all()):
                 return f"log.cvci.{entry}"
-        elif name != used and allows_log(name, log):
+            continue
+        key = ("allows", name, of_pairs)
+        if name != used and key not in known:
+            method = find_method(name)
+            of_losses = None if of_pairs else method.of_losses
+            words = None if of_losses is None else of_losses(log)
+            words = words or method.problem(log.design)
+            known[key] = words is None and (method.for_differences or not of_pairs)
+        if name != used and known[key]:
             return f"log.cvci.compare(method={name!r})" if of_pairs else f"log.cvci.{name}()"
     return ""
-
-
-def allows_log(name: str, log: Log) -> bool:
-    """Whether a log is one for a method, which is remembered for its design."""
-    of_pairs = log.differences is not None
-    key = ("allows", name, of_pairs)
-    if key not in log.design.facts:
-        method = find_method(name)
-        words = None if of_pairs or method.of_losses is None else method.of_losses(log)
-        log.design.facts[key] = (
-            words is None
-            and method.problem(log.design) is None
-            and (method.for_differences or not of_pairs)
-        )
-    return bool(log.design.facts[key])
 
 
 def apply_method(
@@ -503,13 +496,12 @@ def apply_method(
     if log.lazy is not None:
         return lazily(log, run, by=by, axis=axis, reads_losses=reads_losses)
     axes = [] if axis is None else [axis]
-    if by is None:
-        result = run(log) if log.gaps is None else answer_cells(log, run)
-    else:
+    if by is not None:
         labels = Groups(log, by).labels
         axes.insert(0, (by, labels))
-        result = answer_cells(log, partial(answer_groups, by, labels, run))
-    return label_stacked(log, axes, result) if axes else log.label(result)
+        run = partial(answer_groups, by, labels, run)
+    result = run(log) if log.gaps is None else answer_cells(log, run)
+    return log.label(result, axes)
 
 
 def run_labelled(run: Callable[[Log], Result], levels: Sequence[str], log: Log) -> Result:

@@ -7,6 +7,7 @@ import numpy as np
 from cvstats.core.cells import Cells
 from cvstats.core.design import Design
 from cvstats.core.folds import (
+    RESAMPLED,
     count_cells,
     fewest_folds,
     find_across_folds,
@@ -23,6 +24,8 @@ from cvstats.log.log import Log
 
 def single_dataset(design: Design) -> str | None:
     """Ask for a log of one data set, without resampled copies or inner folds."""
+    if design.levels.keys().isdisjoint(RESAMPLED):
+        return None
     for level, what in {
         "count": "a bootstrap log",
         "outer": "a nested cross-validation log",

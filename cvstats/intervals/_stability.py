@@ -91,12 +91,12 @@ def read_partitions(design: Design) -> Partitions:
     here = slice(None) if design.present is None else design.present
 
     def number(names: tuple[str, ...]) -> IntArray:
-        table = design.cell_table(names)
-        cells = design.cells(table.by, 0, design.size)[here]
-        return np.unique(cells, return_inverse=True)[1].reshape(-1)
+        occurs = design.cell_table(names).total > 0
+        return (np.cumsum(occurs) - 1)[design.cells(names, 0, design.size)[here]]
 
-    point = np.unique(design.point_numbers()[here], return_inverse=True)[1].reshape(-1)
-    return Partitions(number(repetition_level(design)), number(fold_levels(design)), point)
+    point = design.point_numbers()[here]
+    place = np.cumsum(np.bincount(point) > 0) - 1
+    return Partitions(number(repetition_level(design)), number(fold_levels(design)), place[point])
 
 
 def repetition_ratio(repetitions: Cells) -> FloatArray:

@@ -18,7 +18,7 @@ from cvstats.core.types import FloatArray, IntArray, Labels
 from cvstats.errors import LogError, is_number, is_several, listed, place
 from cvstats.intervals._method import BOUCKAERT, NADEAU, IntervalMethod
 from cvstats.intervals._requirements import several_splits
-from cvstats.log.groups import ask_groups, points_by_group
+from cvstats.log.groups import ask_groups
 from cvstats.log.log import Log
 from cvstats.options import Missing
 
@@ -234,16 +234,16 @@ def count_left_by_folds(planned: Design, found: Cells) -> FloatArray:
     A group may hold some points of each fold only, and so may a log of which evaluations were
     left out; the models were trained on all that was ``planned``.
     """
-    levels = [name for name in found.levels if name in fold_levels(planned)]
+    levels = list(filter(fold_levels(planned).__contains__, found.levels))
     if planned.by is not None and share_models(planned, levels):
         planned = replace(planned, by=None)
     folds = tally(planned, *levels)
-    splits = folds.within([name for name in levels if name == "repetition"])
+    splits = folds.within(levels[: levels.count("repetition")])
     left = splits.repeat(splits.sum(splits.count))[:, 0] - splits.count
     if len(left) == len(found.count):
         return left
-    sizes = [len(planned.levels[name].labels) for name in splits.levels]
-    mine = [found.levels.index(name) for name in splits.levels]
+    sizes = list(map(len, splits.labels))
+    mine = list(map(found.levels.index, splits.levels))
     place = CellIndex.numbered(sizes, splits.codes.T)[0].find(found.codes[:, mine].T)
     return left[place]
 
@@ -256,7 +256,8 @@ def share_models(design: Design, folds: Sequence[str]) -> bool:
     LogError
         If that may be or not.
     """
-    shared = len(tally(design, *folds).count) > len(tally(replace(design, by=None), *folds).count)
+    whole = design.cell_table(tuple(folds))
+    shared = len(design.cell_table(design.grouped(folds)).used) > len(whole.used)
     if not shared or design.by in LEVELS:
         return shared
     if "splits" not in design.facts:
@@ -340,5 +341,5 @@ def sort_cells(found: Cells) -> IntArray:
 
 def count_points(log: Log) -> dict[str, IntArray]:
     """Count the points, where the log names them."""
-    points = points_by_group(log)
+    points = log.points_by_group()
     return {} if points is None else {"n_points": points}

@@ -33,39 +33,39 @@ from cvstats.intervals.quadratic import (
     estimate_components,
 )
 from cvstats.large.frames import later
-from cvstats.log.groups import DifferentGroups, Groups, stack
-from cvstats.log.log import Log, Losses, Table
+from cvstats.log.groups import Groups
+from cvstats.log.log import Axis, Log, Losses, Table
 from cvstats.log.read import is_dask_frame, read
-from cvstats.log.stacking import Axis
 from cvstats.options import Missing, check_numbers
 
 
 def compute_components(
     log: Log,
     *,
-    rho: float | None,
+    rho: Sequence[float | None],
     gamma: float | None,
     independent: None,
     fold_weights: str,
 ) -> Result:
-    """Average the estimates over the repetitions."""
+    """Average the estimates over the repetitions; a line for each assumed ``rho``."""
     cells = log.moments(fold_levels(log.design))
     repeated = repetition_level(log.design)
     part, splits = estimate_components(cells.within(repeated), fold_weights), cells.over(repeated)
     found = {name: splits.average(values) for name, values in part.to_columns().items()}
-    missing = np.isnan(splits.average(part.mean))
+    found = {name: values[:, None] for name, values in found.items()}  # by group, rho, column
+    missing = np.isnan(splits.average(part.mean))[:, None].repeat(len(rho), axis=1)
     caution = np.zeros(missing.shape, dtype=np.int64)
-    if rho is not None or gamma is not None:
-        found |= assume_gamma(found, splits.average(part.spread), rho, gamma)
+    if rho[0] is not None or gamma is not None:
+        found |= assume_gamma(found, splits.average(part.spread)[:, None], rho, gamma)
         caution |= Caution.ASSUMED_GAMMA
     caution[missing] = Caution.NO_LOSSES
     counts = {
         "n_points": splits.first(part.points), "n_folds": splits.first(part.folds),
         "n_repetitions": splits.n_cells,
     }  # fmt: skip
+    found |= {name: number[:, None] for name, number in counts.items()}
     columns: dict[str, NDArray[Any]] = {
-        name: np.broadcast_to(values, missing.shape).reshape(-1)
-        for name, values in {**found, **counts}.items()
+        name: np.broadcast_to(values, missing.shape).reshape(-1) for name, values in found.items()
     }
     words = "; ".join(f"{name}: {BIASES[name]}" for name in ESTIMATORS)
     return Result(
@@ -214,17 +214,7 @@ def decompose(
             return answer
         return decompose_independent(losses, independent, fold_weights, missing)
 
-    def run(log: Log) -> Result:
-        if axis is not None and log.design.by is not None:
-            raise DifferentGroups("assumed values are stacked within each group.")
-        parts = [
-            decompose.record.run(
-                log, rho=value, gamma=gamma, fold_weights=fold_weights, independent=None
-            )
-            for value in values
-        ]
-        return stack(parts)
-
+    run = partial(decompose.record.run, rho=values, gamma=gamma, fold_weights=fold_weights)
     return apply_method(losses, run, by=by, missing=missing, axis=axis)
 
 
@@ -257,27 +247,26 @@ def read_rho(rho: object) -> tuple[list[float | None], Axis | None]:
     if not values:
         raise LogError("rho is empty. Expected a correlation, or several.")
     for value in values:
-        check_rho(value)
+        if not 0 <= value < 1:
+            raise LogError(f"rho={value!r} is out of range. Expected a correlation, 0 <= rho < 1.")
     return list(values), ("rho", values) if several else None
 
 
-def check_rho(rho: float) -> None:
-    """Refuse what is not a correlation of two fold means."""
-    if not 0 <= rho < 1:
-        raise LogError(f"rho={rho!r} is out of range. Expected a correlation, 0 <= rho < 1.")
-
-
 def assume_gamma(
-    found: dict[str, FloatArray], spread: FloatArray, rho: float | None, gamma: float | None
-) -> dict[str, FloatArray]:
+    found: dict[str, NDArray[Any]],
+    spread: FloatArray,
+    rho: Sequence[float | None],
+    gamma: float | None,
+) -> dict[str, NDArray[Any]]:
     """Give all components, once gamma (or its share rho of a fold mean's variance) is assumed.
 
     ``gamma = rho Var(m_k)`` and ``spread`` estimates ``Var(m_k) - gamma``, so that theta is
     ``spread (1/K + rho / (1 - rho))`` for equal folds, as in Nadeau and Bengio (2003).
     """
-    if rho is not None:
-        check_rho(rho)
-    value = spread * rho / (1 - rho) if rho is not None else np.full_like(spread, gamma)
+    value = np.full_like(spread, gamma)
+    if gamma is None:
+        share = np.array(rho, dtype=np.float64)[:, None]
+        value = spread * share / (1 - share)
     omega = found["omega_minus_gamma"] + value
     return {
         "sigma2": found["sigma2_minus_omega"] + omega,

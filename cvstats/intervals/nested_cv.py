@@ -16,7 +16,6 @@ from cvstats.core.folds import count_cells, covers_all_points, repetition_level,
 from cvstats.core.results import Result, flag, interval
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.intervals._method import BATES, IntervalMethod
-from cvstats.log.groups import points_by_group
 from cvstats.log.log import Log
 from cvstats.options import Missing
 
@@ -181,7 +180,7 @@ def nested_cv(
     repeated = repetition_level(log.design)
     pairs = cells.over((*repeated, "outer"))
     n_folds = cells.over(repeated).first(pairs.within(repeated).n_cells)
-    n_repetitions, n_points = cells.over(repeated).n_cells, points_by_group(log)
+    n_repetitions, n_points = cells.over(repeated).n_cells, log.points_by_group()
     if n_points is None:
         splits = tally(log.design, *SPLIT)
         n_points = np.maximum.reduceat(splits.count, splits.starts).astype(np.int64)[:, None]

@@ -34,7 +34,6 @@ from cvstats.large.frames import later
 from cvstats.log.groups import Groups
 from cvstats.log.log import Log, Losses, Table
 from cvstats.log.read import is_dask_frame
-from cvstats.log.stacking import label_stacked
 from cvstats.options import Missing
 
 
@@ -144,7 +143,7 @@ def source_components(
     )  # fmt: skip
     result = estimate_by_source(groups)
     names = Groups(groups.log, "source").labels
-    return label_stacked(groups.log, [("source", names), ("other", names)], result)
+    return groups.log.label(result, [("source", names), ("other", names)])
 
 
 def estimate_by_source(groups: Groups) -> Result:

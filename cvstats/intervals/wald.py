@@ -188,7 +188,8 @@ def wald(
     caution = flag(Caution.FEW_POINTS, n_points < 30) | flag(Caution.ONE_FOLD, n_folds == 1)
     if "fold" not in log.design.levels:
         caution = caution | flag(Caution.SOURCES_AS_FOLDS, n_folds > 1)
-    refuse_scale(log, scale, interval)
+    if scale != "identity":
+        refuse_scale(log, scale, interval)
     if log.design.metric == "average" and fold_weights == "equal":
         estimate, variances = average_folds(cells, repeated, variance)
     else:
@@ -237,7 +238,7 @@ def find_alike(log: Log, differences: Differences, variance: FloatArray) -> Floa
 
 def refuse_scale(log: Log, scale: str, interval: str) -> None:
     """Refuse a scale for minus a score, whose sign says nothing, and for limits without one."""
-    if scale != "identity" and interval != "wald":
+    if interval != "wald":
         raise LogError(
             f"scale={scale!r} is for symmetric limits, and those of {interval!r} are not. Expected "
             f"scale='identity', or interval='wald'."

@@ -40,6 +40,8 @@ from cvstats.log.groups import Groups, answer_groups, take_rows
 from cvstats.log.log import (
     DIFFERENT_GAPS,
     Attrs,
+    Axis,
+    LazyArray,
     Log,
     Sample,
     doubted,
@@ -51,8 +53,7 @@ from cvstats.log.log import (
     unequal_points,
 )
 from cvstats.log.read import read
-from cvstats.log.stacking import Axis, stacked
-from cvstats.log.xarray import ArrayLabels, LazyArray, refuse_unlabelled
+from cvstats.log.xarray import ArrayLabels, refuse_unlabelled
 
 Run = Callable[[Log], Result]
 PairRun = Callable[[Log, Differences], Result]
@@ -911,7 +912,7 @@ def lazily(
         axes.insert(0, (by, labels))
         run = partial(run_on_groups, by, labels, run)
     return map_method(
-        log, run, partial(stacked, log.labels, axes) if axes else log.labels.table, by=by,
+        log, run, log.labels.stack(axes).table, by=by,
         leading=tuple(len(names) for _, names in axes), reads_losses=reads_losses,
     )  # fmt: skip
 
@@ -1058,7 +1059,7 @@ def lazy_table(log: Log, by: tuple[str, ...]) -> xr.Dataset:
     labels = [(name, list(log.design.levels[name].labels)) for name in by]
     shape = tuple(len(names) for _, names in labels)
     log = replace(log, used=(*log.used, *by))
-    label = partial(stacked, log.labels, labels)
+    label = log.labels.stack(labels).table
     table = map_method(log, SpreadCells(by, shape), label, leading=shape).drop_vars("caution")
     table.attrs = {"method": "moments", **log.attrs}
     if "n_dropped" in table and table["n_dropped"].ndim:  # each cell has counts of its own

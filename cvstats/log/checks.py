@@ -30,7 +30,7 @@ from cvstats.core.folds import (
 from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import FloatArray, IntArray, Labels, MaskArray
 from cvstats.errors import spelled
-from cvstats.log.groups import Groups, points_by_group
+from cvstats.log.groups import Groups
 from cvstats.log.log import Log, Sample
 from cvstats.log.metrics import is_examined
 from cvstats.log.sketches import as_index
@@ -87,18 +87,22 @@ def find_doubts(
         return flags
     if single.all():
         return flags
-    seen, points = sample.log, points_by_group(log)
+    seen, points = sample.log, log.points_by_group()
     alone = not (of_groups or is_resampled(design))
     dated = alone and not design.metric and is_dated(seen.design)
     whole = sample.whole and seen.design.size * width <= LIMIT
     step = 1 if whole and sample.step == 1 else find_step(sample, width)
     columns, losses, spread = pick_columns(log, sample, losses, step)
     most = seen.design.size if whole else LIMIT // width
+    table = tabulate(seen, losses, None, columns) if whole else None
+    alike = None
+    if whole and alone and not design.metric:
+        alike = table if losses is None and columns is None else tabulate(seen)
     for at, count, rows in sample_groups(log, seen, most, dated=dated):
         if (single.any() and single[at, 0]) or not len(rows):
             continue
         n = count if points is None else int(points[at, 0])
-        part = tabulate(seen, losses, rows, columns)
+        part = tabulate(seen, losses, rows, columns) if table is None else table[rows]
         here = flags[at * width : (at + 1) * width]
         found = mark_shapes(measure_shapes(part), n)
         if design.metric and isinstance(losses, Differences):
@@ -110,8 +114,7 @@ def find_doubts(
         here |= found[spread]
         if not alone or design.metric:
             continue
-        twins = find_twins(seen, tabulate(seen, None, rows), rows) if whole else None
-        if twins is not None and twins.found:
+        if alike is not None and find_twins(seen, alike[rows], rows) is not None:
             here |= Caution.DUPLICATED_POINTS
         if not of_differences and step == 1 and len(log.labels.models) >= NEAR:
             near, best = count_near_best(log, estimate[at * width : (at + 1) * width], part, n)
@@ -373,14 +376,11 @@ class Twins:
     ----------
     paired : int
         Evaluations with one twin, which is in their own fold.
-    elsewhere : int
-        Evaluations that are like several others, or like one in another fold.
     total : int
         Evaluations that were looked at.
     """
 
     paired: int
-    elsewhere: int
     total: int
 
     @property
@@ -388,16 +388,11 @@ class Twins:
         """Share of the evaluations that have one twin, which is in their own fold."""
         return self.paired / max(1, self.total)
 
-    @property
-    def found(self) -> bool:
-        """Whether points seem to be stored twice: losses of few values are alike elsewhere too."""
-        return self.paired >= LEAST and self.share >= 0.05 and self.elsewhere <= self.paired / 10
-
 
 def find_twins(log: Log, values: FloatArray, rows: Any = slice(None)) -> Twins | None:
-    """Look for points that are stored twice, among evaluations with these losses.
+    """Look for points that seem to be stored twice, among evaluations with these losses.
 
-    None where none can show.
+    None where they do not: losses of few values are alike in other folds too.
 
     Two copies of a point have the same loss wherever one model tested both, that is in their
     common folds, and differ elsewhere. One column of one repetition is not enough evidence, and
@@ -412,10 +407,12 @@ def find_twins(log: Log, values: FloatArray, rows: Any = slice(None)) -> Twins |
         if (repetition == repetition[0]).all():
             return None
     telling = ~((values == 0) | (values == 1)).all(axis=1)
-    tied = np.flatnonzero(telling)[find_ties(values[telling, 0])]
+    order = np.flatnonzero(telling)[np.argsort(values[telling, 0], kind="stable")]
+    same = np.flatnonzero(np.diff(values[order, 0]) == 0)
+    tied = order[np.union1d(same, same + 1)]
     total = int(np.count_nonzero(telling))
     if len(tied) < LEAST:
-        return Twins(0, 0, total)
+        return None
     repetition = cell_numbers(design, repetition_level(design))[rows][tied]
     cell, values = cell_numbers(design, fold_levels(design))[rows][tied], values[tied]
     keys = np.column_stack([repetition, values + 0.0])
@@ -425,7 +422,9 @@ def find_twins(log: Log, values: FloatArray, rows: Any = slice(None)) -> Twins |
     sizes = np.diff(starts, append=len(order))
     pairs = starts[sizes == 2]
     paired = 2 * int(np.count_nonzero(cell[order][pairs] == cell[order][pairs + 1]))
-    return Twins(paired, int(sizes[sizes > 1].sum()) - paired, total)
+    elsewhere = int(sizes[sizes > 1].sum()) - paired
+    found = Twins(paired, total)
+    return found if found.share >= 0.05 and elsewhere <= paired / 10 and paired >= LEAST else None
 
 
 def cell_numbers(design: Design, by: tuple[str, ...]) -> IntArray:
@@ -433,17 +432,6 @@ def cell_numbers(design: Design, by: tuple[str, ...]) -> IntArray:
     design.cell_table(by)
     found = design.cells(by, 0, design.size).astype(np.int64)
     return found if design.present is None else found[design.present]
-
-
-def find_ties(values: FloatArray) -> IntArray:
-    """List the places of the numbers that occur more than once."""
-    order = np.argsort(values, kind="stable")
-    same = np.diff(values[order]) == 0
-    tied = np.zeros(len(values), dtype=bool)
-    tied[:-1] |= same
-    tied[1:] |= same
-    places: IntArray = order[tied]
-    return places
 
 
 # --- the best of many -----------------------------------------------------------------------------
@@ -617,50 +605,36 @@ def measure_shapes(values: FloatArray) -> Shapes:
     deviations = values - mean
     squares = deviations * deviations
     points = points_for_skewness(deviations, squares)
-    total = squares.sum(axis=0)
-    largest = take_largest(squares)
-    share = outlier_share(largest, total, len(values))
+    share, index = measure_tails(squares)
     return Shapes(
         lowest,
         highest,
         np.where(varies, negative, np.nan),
         np.where(varies & few_values & (lowest == 0), mean, np.nan),
-        np.where(shaped, share if len(values) >= FEW else 0, np.nan),
-        np.where(shaped, tail_index(largest, len(values)), np.nan),
+        np.where(shaped, share, np.nan),
+        np.where(shaped, index, np.nan),
         np.where(shaped, points, np.nan),
     )
 
 
-def take_largest(squares: FloatArray) -> FloatArray:
-    """Take the largest squares that a tail or the top 1% is made of, and one more; reorders."""
-    keep = min(len(squares), max(TOP, len(squares) // 50) + 1)
-    squares.partition(len(squares) - keep, axis=0)
-    largest: FloatArray = np.sort(squares[len(squares) - keep :], axis=0)
-    return largest
+def measure_tails(squares: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Find the share of the top 1% in the sum of squares, and Hill's estimate; reorders.
 
-
-def outlier_share(largest: FloatArray, total: FloatArray, size: int) -> FloatArray:
-    """Share of the sum of squares about the mean that the top 1% of the losses carry."""
-    top = max(1, -(-size // 100))
-    if top >= size:
-        return np.zeros_like(total)
-    share: FloatArray = largest[-top:].sum(axis=0) / np.where(total > 0, total, np.inf)
-    return share
-
-
-def tail_index(largest: FloatArray, size: int) -> FloatArray:
-    """Hill's estimate of the index of the tail of ``|loss - mean|``; infinite for thin tails.
-
-    Hill (1975), Annals of Statistics 3(5), 1163-1174. Moments of an order above the index do
-    not exist.
+    Hill (1975), Annals of Statistics 3(5), 1163-1174, estimates the index of the tail of
+    ``|loss - mean|``: moments of an order above it do not exist. It is infinite for thin tails.
     """
+    size, total = len(squares), squares.sum(axis=0)
+    keep = min(size, max(TOP, size // 50) + 1)  # the top 1% or the tail, and one more
+    squares.partition(size - keep, axis=0)
+    largest = np.sort(squares[size - keep :], axis=0)
+    top, share = max(1, -(-size // 100)), np.zeros_like(total)
+    if size >= FEW and top < size:
+        share = largest[-top:].sum(axis=0) / np.where(total > 0, total, np.inf)
     if size < ENOUGH_FOR_TAIL:
-        return np.full(largest.shape[1:], np.inf)
-    threshold = largest[0]
+        return share, np.full_like(total, np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
-        excess = np.log(largest / threshold).sum(axis=0) / 2 / (len(largest) - 1)
-        index: FloatArray = np.where((threshold > 0) & (excess > 0), 1 / excess, np.inf)
-    return index
+        excess = np.log(largest / largest[0]).sum(axis=0) / 2 / (keep - 1)
+        return share, np.where((largest[0] > 0) & (excess > 0), 1 / excess, np.inf)
 
 
 def points_for_skewness(deviations: FloatArray, squares: FloatArray) -> FloatArray:

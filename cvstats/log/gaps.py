@@ -8,7 +8,7 @@ different evaluations are patterns of gaps; a method answers for the cells of ea
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -21,7 +21,7 @@ from cvstats.core.results import Result
 from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import IntArray, MaskArray
 from cvstats.errors import LogError, listed
-from cvstats.log.log import Labels, Log, ResultLabels
+from cvstats.log.log import Gaps, Log, Pattern, ResultLabels, SomeLabels
 
 TILE = 1 << 24
 """Losses of a grid looked at together in search of gaps."""
@@ -33,73 +33,6 @@ NOTHING_LEFT = (
     "log.dropna(how='all') of a frame, "
     "log.stack(evaluation=('repetition', 'point')).dropna('evaluation', how='all') of an array."
 )
-
-
-@dataclass(frozen=True, eq=False)
-class Pattern:
-    """The carried cells in which the same evaluations are left out.
-
-    Parameters
-    ----------
-    cells : array of int
-        The numbers of these carried cells.
-    keep : array of bool, shape (rows,)
-        The evaluations that are left.
-    dropped : int
-        How many were left out.
-    """
-
-    cells: IntArray
-    keep: MaskArray
-    dropped: int
-
-
-@dataclass(frozen=True, eq=False)
-class Gaps:
-    """The patterns of gaps in a grid of carried cells, and the cells in which nothing is left.
-
-    Parameters
-    ----------
-    columns : array of int, shape (models, carried cells)
-        The columns of each carried cell.
-    patterns : list of Pattern
-        What is left, and where; one at least, if need be of no cell.
-    empty : array of int
-        The carried cells where evaluations are missing for one model or another everywhere.
-    masked : array of int
-        The carried cells that hold no loss.
-    """
-
-    columns: IntArray
-    patterns: list[Pattern]
-    empty: IntArray
-    masked: IntArray
-
-
-@dataclass(frozen=True, eq=False)
-class SomeLabels:
-    """The names of some columns of a log: those of some carried cells, of all models."""
-
-    whole: Labels
-    chosen: IntArray
-
-    @property
-    def models(self) -> Any:
-        """The names of the models."""
-        return self.whole.models
-
-    def columns(self, model: int) -> IntArray:
-        """List the columns of one model among the chosen ones."""
-        own = self.whole.columns(model)
-        return np.searchsorted(self.chosen, own[np.isin(own, self.chosen)]).astype(np.int64)
-
-    def name(self, column: int) -> str:
-        """Name a column as the whole log does."""
-        return self.whole.name(int(self.chosen[column]))
-
-    def may_be_empty(self) -> bool:
-        """Say yes: these are carried cells."""
-        return True
 
 
 # --- what is left ---------------------------------------------------------------------------------
@@ -315,7 +248,7 @@ def take_cells(
     half = len(chosen) if log.other is None else len(chosen) // 2
     gone = count_rows(log.design) > int(keep.sum())
     return replace(
-        log, panels=LossColumns(tuple(tables)), gaps=None, some_cells=True,
+        log, panels=LossColumns(tuple(tables)), gaps=None,
         labels=cast(ResultLabels, SomeLabels(log.labels, chosen[:half])),
         other=None if log.other is None else SomeLabels(log.other, chosen[:half]),
         design=replace(log.design, present=keep, facts={}) if gone else log.design,

@@ -197,7 +197,7 @@ class Groups:
         rows = cells.count[cells.codes[:, 0] == self.codes[at]].astype(np.int64)
         if len(rows) == 1:
             return SplitSizes(rows, int(rows[0]))
-        points = points_by_group(self.together())
+        points = self.together().points_by_group()
         return SplitSizes(rows, None if points is None else int(points[at, 0]))
 
     def kinds(self) -> list[int]:
@@ -217,7 +217,7 @@ class Groups:
         design = self.together().design
         if any(level in design.levels for level in ("sample", "outer", "count")):
             return np.arange(len(self.codes))[:, None]
-        repeated, points = repetition_level(design), points_by_group(self.together())
+        repeated, points = repetition_level(design), self.together().points_by_group()
         splits, folds = tally(design, "repetition"), tally(design, *fold_levels(design))
         least, most = (
             end.reduceat(splits.count, splits.starts) for end in (np.minimum, np.maximum)
@@ -267,22 +267,12 @@ class Groups:
                 f"({names}). {self.name}={spelled(label)}: {words} To leave parts out: "
                 f"log.drop([{spelled(label)}, …], level={self.name!r}) in pandas."
             )
-        return stack(results)
-
-
-def points_by_group(log: Log) -> IntArray | None:
-    """Count the points of each group: a row for each; None where that is unknown."""
-    design = log.design
-    if design.by is None:
-        points = design.splits().points
-        return None if points is None else np.array([[points]])
-    splits = tally(design, *SPLIT)
-    if (splits.n_cells == 1).all():
-        return splits.count.astype(np.int64)[:, None]
-    if "point" not in design.levels:
-        return None
-    counts: IntArray = log.count_points(design.by)[0][splits.first(splits.codes[:, 0])]
-    return counts
+        columns = {
+            name: np.concatenate([result.columns[name] for result in results])
+            for name in results[0].columns
+        }
+        caution = np.concatenate([result.caution for result in results])
+        return replace(results[0], columns=columns, caution=caution)
 
 
 def list_kinds(log: Log) -> list[Design]:
@@ -301,10 +291,16 @@ def ask_groups(log: Log, question: Callable[[Design], Any]) -> Any:
     DifferentGroups
         If they do not: each of them can be asked alone.
     """
-    first, *others = map(question, list_kinds(log))
-    if any(other != first for other in others):
-        raise DifferentGroups("the groups are logs of different kinds.")
-    return first
+    design = log.design
+    if design.by is None:
+        return question(design)
+    key = ("asked", question, design.by, tuple(log.used))
+    if key not in design.facts:
+        first, *others = map(question, list_kinds(log))
+        if any(other != first for other in others):
+            raise DifferentGroups("the groups are logs of different kinds.")
+        design.facts[key] = first
+    return design.facts[key]
 
 
 class DifferentGroups(LogError):
@@ -329,13 +325,3 @@ def answer_groups(by: str, labels: Sequence[Hashable], run: Run, log: Log) -> Re
     except LogError:
         groups.answers(run)
         raise
-
-
-def stack(results: Sequence[Result]) -> Result:
-    """Concatenate results of the same columns."""
-    columns = {
-        name: np.concatenate([result.columns[name] for result in results])
-        for name in results[0].columns
-    }
-    caution = np.concatenate([result.caution for result in results])
-    return replace(results[0], columns=columns, caution=caution)

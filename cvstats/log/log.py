@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -15,11 +15,12 @@ import xarray as xr
 from cvstats.core.cautions import Caution, members_of, sentences_of
 from cvstats.core.cells import Cells
 from cvstats.core.columns import Columns, Differences, LossColumns, binary_columns
-from cvstats.core.design import LEVELS, Design, GridCodes
+from cvstats.core.design import LEVELS, SPLIT, Design, GridCodes
 from cvstats.core.folds import (
     find_single_losses,
     has_crossed_sources,
     repetition_level,
+    tally,
 )
 from cvstats.core.reduce import compute_moments
 from cvstats.core.results import Result, separate_counts
@@ -27,12 +28,12 @@ from cvstats.core.suggestions import unused
 from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import MOST, LogError, listed, spelled, unpaired
-from cvstats.log.metrics import assumptions_of, doubts_of_metric, facts_of_metric
-
-if TYPE_CHECKING:
-    from cvstats.log.gaps import Gaps
-    from cvstats.log.xarray import LazyArray
-
+from cvstats.log.metrics import (
+    assumptions_of,
+    doubts_of_metric,
+    facts_of_metric,
+    refuse_parts_of_logs,
+)
 
 Attrs = Mapping[Any, Any]
 
@@ -56,6 +57,9 @@ class Batches(Protocol):
     def attrs(self) -> dict[Hashable, Any]:
         """The attrs in which all batches agree."""
 
+
+Axis: TypeAlias = tuple[str, Sequence[Hashable]]
+"""A name, and a label for each of the results that are stacked along it."""
 
 Losses: TypeAlias = pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset | Batches
 """What a public function takes as a loss log."""
@@ -84,10 +88,20 @@ class ResultLabels(Labels, Protocol):
     def table(self, result: Result, attrs: Attrs) -> Table:
         """Label a result that has a number for each column."""
 
+    def stack(self, axes: Sequence[Axis]) -> ResultLabels:
+        """Make the labels of results that are stacked along some axes, before the columns."""
+
     def pairs(
-        self, pairs: Sequence[tuple[Hashable, Hashable]], result: Result, attrs: Attrs
+        self,
+        pairs: Sequence[tuple[Hashable, Hashable]],
+        result: Result,
+        attrs: Attrs,
+        axis: Axis | None = None,
     ) -> Any:
-        """Label a result that has a number for each pair of models (and carried cell)."""
+        """Label a result that has a number for each pair of models (and carried cell).
+
+        With an axis it has them for each label of that.
+        """
 
     def cells(self, found: Cells, attrs: Attrs) -> Any:
         """Label moments cell by cell."""
@@ -271,6 +285,92 @@ def doubted(result: Result, doubt: Caution) -> Result:
 
 
 @dataclass(frozen=True, eq=False)
+class LazyArray:
+    """Losses that are still to be computed, evaluations before carried cells.
+
+    ``nan_tells`` says that NaN marks what was not evaluated, and ``drop`` that an evaluation is
+    left out if it is missing for any model. In both cases the losses decide what there is.
+    """
+
+    array: xr.DataArray
+    dims: tuple[Hashable, ...]
+    nan_tells: bool
+    drop: bool = False
+
+    @property
+    def known_later(self) -> bool:
+        """Whether what was evaluated is known when the losses are, and not before."""
+        return self.nan_tells or self.drop
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """The carried cells in which the same evaluations are left out.
+
+    Parameters
+    ----------
+    cells : array of int
+        The numbers of these carried cells.
+    keep : array of bool, shape (rows,)
+        The evaluations that are left.
+    dropped : int
+        How many were left out.
+    """
+
+    cells: IntArray
+    keep: MaskArray
+    dropped: int
+
+
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """The patterns of gaps in a grid of carried cells, and the cells in which nothing is left.
+
+    Parameters
+    ----------
+    columns : array of int, shape (models, carried cells)
+        The columns of each carried cell.
+    patterns : list of Pattern
+        What is left, and where; one at least, if need be of no cell.
+    empty : array of int
+        The carried cells where evaluations are missing for one model or another everywhere.
+    masked : array of int
+        The carried cells that hold no loss.
+    """
+
+    columns: IntArray
+    patterns: list[Pattern]
+    empty: IntArray
+    masked: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class SomeLabels:
+    """The names of some columns of a log: those of some carried cells, of all models."""
+
+    whole: Labels
+    chosen: IntArray
+
+    @property
+    def models(self) -> Any:
+        """The names of the models."""
+        return self.whole.models
+
+    def columns(self, model: int) -> IntArray:
+        """List the columns of one model among the chosen ones."""
+        own = self.whole.columns(model)
+        return np.searchsorted(self.chosen, own[np.isin(own, self.chosen)]).astype(np.int64)
+
+    def name(self, column: int) -> str:
+        """Name a column as the whole log does."""
+        return self.whole.name(int(self.chosen[column]))
+
+    def may_be_empty(self) -> bool:
+        """Say yes: these are carried cells."""
+        return True
+
+
+@dataclass(frozen=True, eq=False)
 class Log:
     """A loss log, read.
 
@@ -302,8 +402,6 @@ class Log:
     gaps : Gaps, optional
         Where carried cells miss different evaluations, which are left out in each of them; the
         design is then that of the whole log, and `answer_cells` asks the cells of each pattern.
-    some_cells : bool
-        Whether it holds some of the carried cells of a log, in all of which a model may be masked.
     differences : Columns, optional
         Differences between the columns, which methods are then applied to in their place.
     """
@@ -320,7 +418,6 @@ class Log:
     doubt: Caution = Caution(0)
     lazy: LazyArray | None = None
     gaps: Gaps | None = None
-    some_cells: bool = False
     differences: Columns | None = None
 
     @property
@@ -332,6 +429,11 @@ class Log:
     def planned(self) -> Design:
         """The design before evaluations were left out, which says what kind of log this is."""
         return self.design if self.complete is None else replace(self.complete, by=self.design.by)
+
+    @property
+    def some_cells(self) -> bool:
+        """Whether it holds some of the carried cells of a log, in all of which a model may lack."""
+        return isinstance(self.labels, SomeLabels)
 
     def columns_by_cell(self) -> IntArray:
         """List the columns, models by carried cells; where there are two logs, those of both."""
@@ -383,27 +485,27 @@ class Log:
             self if self.cells is None else replace(self.cells.rows(), differences=self.differences)
         )
 
-    @property
+    @cached_property
     def in_memory(self) -> bool:
         """Whether the losses can be read one by one."""
         return self.cells is None and self.lazy is None
 
-    @property
+    @cached_property
     def of_differences(self) -> bool:
         """Whether the columns are differences of models, made here or by `difference`."""
         return self.differences is not None or DIFFERENCES.items() <= self.noted.items()
 
-    @property
+    @cached_property
     def of_contrasts(self) -> bool:
         """Whether the columns are differences between groups, made by `contrast`."""
         return CONTRASTS.items() <= self.noted.items()
 
-    @property
+    @cached_property
     def fixed_sources(self) -> bool:
         """Whether the sources were chosen, as the tasks of a benchmark are, and not drawn."""
         return self.noted.get("sources_are") == "fixed"
 
-    @property
+    @cached_property
     def crossed(self) -> bool:
         """Whether the same points occur under several sources, and are taken for the same ones."""
         said = self.noted.get(POINTS_ARE)
@@ -426,6 +528,26 @@ class Log:
     def count_points(self, level: str) -> tuple[IntArray, str | None]:
         """Count the distinct points under each label of a level; see `Design.count_points`."""
         return (self.design if self.cells is None else self.cells).count_points(level)
+
+    def points_by_group(self) -> IntArray | None:
+        """Count the points of each group: a row for each; None where that is unknown."""
+        design = self.design
+        if design.by is None:
+            points = design.splits().points
+            return None if points is None else np.array([[points]])
+        splits = tally(design, *SPLIT)
+        if (splits.n_cells == 1).all():
+            return splits.count.astype(np.int64)[:, None]
+        if "point" not in design.levels:
+            return None
+        counts: IntArray = self.count_points(design.by)[0][splits.first(splits.codes[:, 0])]
+        return counts
+
+    def refuse_parts(self) -> None:
+        """Refuse pseudo-losses of a metric that lack points of a cell."""
+        refuse_parts_of_logs(
+            self.noted, self.labels.models, self.design, self.planned, gaps=self.gaps is not None
+        )
 
     def name(self, column: int) -> str:
         """Name one column; where two logs stand side by side, say of which."""
@@ -548,15 +670,25 @@ class Log:
             "('repetition', 'point')).dropna('evaluation', how='all')."
         )
 
-    def label(self, result: Result) -> Table:
-        """Label a result of the maths, in the shape of the container that came in."""
+    def label(self, result: Result, axes: Sequence[Axis] = ()) -> Table:
+        """Label a result of the maths, in the shape of the container that came in.
+
+        It holds a number for each column, or for each combination of labels of some axes.
+        """
+        if axes:
+            return self.labels.stack(axes).table(*self.completed(result))
         if (empty := (result.caution & np.int64(Caution.NO_LOSSES)) != 0).any():
             self._refuse_empty(empty)
         return self.labels.table(*self.completed(result))
 
-    def label_pairs(self, pairs: Sequence[tuple[Hashable, Hashable]], result: Result) -> Any:
+    def label_pairs(
+        self,
+        pairs: Sequence[tuple[Hashable, Hashable]],
+        result: Result,
+        axis: Axis | None = None,
+    ) -> Any:
         """Label a result for pairs of models, in the shape of the container that came in."""
-        return self.labels.pairs(pairs, *self.completed(result))
+        return self.labels.pairs(pairs, *self.completed(result), axis)
 
     def completed(self, result: Result) -> tuple[Result, Attrs]:
         """Add the doubts about this log, and move what all rows share to the attrs."""
@@ -564,8 +696,7 @@ class Log:
         columns, counts = separate_counts(result)
         attrs = facts_of(result, self.noted) | counts | dict(self.attrs)
         found = members_of(int(np.bitwise_or.reduce(result.caution, axis=None)))
-        calls = [result.calls.get(caution, "") for caution in found]
-        attrs["cautions"] = sentences_of(found, tuple(calls))
+        attrs["cautions"] = dict(sentences_of(found, tuple(map(result.calls.get, found))))
         return replace(result, columns=columns), attrs
 
     def doubts(self) -> Caution:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -13,10 +13,6 @@ from cvstats.core.cautions import Caution
 from cvstats.core.design import Design
 from cvstats.core.orientation import TARGET
 from cvstats.errors import LogError, listed, place
-
-if TYPE_CHECKING:
-    from cvstats.log.log import Log
-
 
 FACTS = ("metric", "orientation", "range", "folds", "cells", "weight", "labels", "positive",
          "average", "metrics", TARGET)  # fmt: skip
@@ -138,25 +134,37 @@ def cell_key(design: Design, names: Sequence[str], row: int) -> str:
     return ", ".join(str(level.labels[int(level.block(row, row + 1)[0])]) for level in levels)
 
 
-def refuse_parts_of_logs(log: Log) -> None:
-    """Refuse a log of pseudo-losses that lacks points of a cell: its mean is not the metric."""
-    several = log.noted.get("metrics")
-    parts = several if isinstance(several, Mapping) else {None: log.noted}
+def refuse_parts_of_logs(
+    noted: Mapping[Any, Any], models: Sequence[Hashable], design: Design, planned: Design, *,
+    gaps: bool,
+) -> None:  # fmt: skip
+    """Refuse a log of pseudo-losses that lacks points of a cell: its mean is not the metric.
+
+    ``gaps`` says that carried cells miss different evaluations.
+    """
+    several = noted.get("metrics")
+    parts = several if isinstance(several, Mapping) else {None: noted}
     for metric, part in parts.items():
         if not isinstance(part, Mapping) or not isinstance(part.get(MADE_OF), str):
             continue
         made_of = json.loads(part[MADE_OF])
-        design = log.planned if "rows" in made_of else log.design
+        whole = planned if "rows" in made_of else design
+        known = "points" in made_of
         expected = next(iter(made_of.values()))
-        each = {str(model): expected.get(str(model)) for model in log.labels.models}
+        each = {str(model): expected.get(str(model)) for model in models}
         counts = list(each.values()) if "models" in made_of else [expected]
         for points in counts:
             if points is not None:
-                refuse_missing_points(log, design, metric, part, points)
+                refuse_missing_points(whole, metric, part, points, gaps=gaps and known)
 
 
 def refuse_missing_points(
-    log: Log, design: Design, metric: object, part: Mapping[Any, Any], made_of: Mapping[str, int]
+    design: Design,
+    metric: object,
+    part: Mapping[Any, Any],
+    made_of: Mapping[str, int],
+    *,
+    gaps: bool,
 ) -> None:
     """Refuse a cell that has other points than the metric was computed of.
 
@@ -180,7 +188,7 @@ def refuse_missing_points(
         known = made_of.get(", ".join(map(str, labels.values()))) if whole else None
         if found % known if known else found not in possible:
             refuse_part(part, labels, int(found), known or max(made_of.values()))
-    if log.gaps is not None and "points" in json.loads(part[MADE_OF]):
+    if gaps:
         refuse_part(part, {}, 0, 0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 import zlib
 from collections import OrderedDict
@@ -22,7 +23,7 @@ from cvstats.core.results import Result
 from cvstats.core.suggestions import meant
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, is_number, listed, spelled
-from cvstats.log.log import Attrs, too_many_digits
+from cvstats.log.log import Attrs, Axis, too_many_digits
 
 MOST_REMEMBERED = 64
 """So many indexes, or windows on them, are remembered; those asked for longest ago go first."""
@@ -259,13 +260,31 @@ class FrameLabels:
         name = NAMELESS if self.models[0] is None else self.models[0]
         return body(result, row_of(name), attrs)
 
+    def stack(self, axes: Sequence[Axis]) -> FrameLabels:
+        """Make an index level of each axis, the models last."""
+        parts = [index_of(*axis) for axis in axes]
+        models = [] if self.columns_axis is None else [named_rows(self.columns_axis)]
+        sizes = list(map(len, [*parts, *models]))
+        at = np.unravel_index(np.arange(math.prod(sizes)), sizes)
+        columns = [part.take(codes) for part, codes in zip(parts, at, strict=False)]
+        for rows in models:
+            columns += [rows.get_level_values(i).take(at[-1]) for i in range(rows.nlevels)]
+        index = columns[0] if len(columns) == 1 else pd.MultiIndex.from_arrays(columns)
+        return FrameLabels(self.models, index)
+
     def pairs(
-        self, pairs: Sequence[tuple[Hashable, Hashable]], result: Result, attrs: Attrs
+        self,
+        pairs: Sequence[tuple[Hashable, Hashable]],
+        result: Result,
+        attrs: Attrs,
+        axis: Axis | None = None,
     ) -> pd.DataFrame:
-        """Make a row for each pair, indexed by (model, other)."""
-        index = pd.MultiIndex.from_arrays(
-            [[a for a, _ in pairs], [b for _, b in pairs]], names=["model", "other"]
-        )
+        """Make a row for each pair, indexed by (model, other), under each label of an axis."""
+        first = [] if axis is None else [index_of(*axis).repeat(len(pairs))]
+        every = [*pairs] * (1 if axis is None else len(axis[1]))
+        model, other = map(list, zip(*every, strict=True))
+        names = [*(level.name for level in first), "model", "other"]
+        index = pd.MultiIndex.from_arrays([*first, model, other], names=names)
         return body(result, index, attrs)
 
     def cells(self, found: Cells, attrs: Attrs) -> pd.DataFrame:
@@ -329,6 +348,11 @@ def cell_index(found: Cells) -> pd.Index | None:
     return pd.MultiIndex.from_arrays(parts, names=list(found.levels))
 
 
+def index_of(name: Hashable, labels: Sequence[Hashable]) -> pd.Index:
+    """Make an index level of labels, which may be tuples."""
+    return pd.Index(list(labels), name=name, tupleize_cols=False)
+
+
 def named_rows(models: pd.Index) -> pd.Index:
     """Name the index of rows: ``model``, unless the models have a name of their own."""
     nameless = models.nlevels == 1 and models.name is None
@@ -339,7 +363,7 @@ def row_of(name: Hashable) -> pd.Index:
     """Make an index of one model; those of texts are kept, as pandas takes long to make them."""
     if isinstance(name, str):
         return text_index((name,), "model").view()
-    return pd.Index([name], name="model", tupleize_cols=False)
+    return index_of("model", [name])
 
 
 @lru_cache(maxsize=MOST_REMEMBERED)

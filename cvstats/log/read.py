@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import singledispatch
+from operator import attrgetter
 from typing import Any
 
 import pandas as pd
@@ -23,7 +24,6 @@ from cvstats.log.metrics import (
     attrs_of_log,
     folds_of_metric,
     refuse_parts_of_cells,
-    refuse_parts_of_logs,
 )
 
 MISSING = ("raise", "drop")
@@ -74,7 +74,7 @@ def read(
     if log is not losses:
         noted = attrs_of_log(losses) if getattr(losses, "attrs", None) else {}
         tables = log.panels.tables if log.lazy is None else (log.lazy.array,)
-        if log.cells is None and {table.dtype.kind for table in tables} <= INTEGERS:
+        if log.cells is None and INTEGERS.issuperset(map(KIND, tables)):
             noted = {**noted, TYPE: WHOLE}
     empty_mask = design.present is not None and not design.present.any()
     if 0 in (design.size, log.panels.width) or empty_mask:
@@ -96,12 +96,12 @@ def read(
         log = dropped(log)
     log.design.splits()
     if noted and not (part or log is losses):
-        refuse_parts_of_logs(log)
+        log.refuse_parts()
     return log
 
 
-INTEGERS = frozenset("biu")
-"""Kinds of dtypes of integers and booleans."""
+KIND, INTEGERS = attrgetter("dtype.kind"), frozenset("biu")
+"""The kind of a table's dtype, and those of integers and booleans."""
 
 
 def is_dask_frame(losses: object) -> bool:
@@ -148,7 +148,7 @@ def _(losses: pd.Series, also: tuple[object, ...] = ()) -> Log:
 @read_container.register
 def _(losses: pd.DataFrame, also: tuple[object, ...] = ()) -> Log:
     labels = frames.FrameLabels.of(losses)
-    known = [name for name in losses.columns if name in LEVELS]
+    known = list(filter(LEVELS.__contains__, losses.columns))
     if known:
         levels = ", ".join(map(repr, known))
         are = "are columns" if len(known) > 1 else "is a column"

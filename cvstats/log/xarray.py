@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,8 @@ from cvstats.core.design import LEVELS, SPLIT, Design, GridCodes, Level
 from cvstats.core.results import Result
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, listed
-from cvstats.log.log import Attrs, hide_losses, refuse_same_names
-from cvstats.log.pandas import facts_about
+from cvstats.log.log import Attrs, Axis, LazyArray, hide_losses, refuse_same_names
+from cvstats.log.pandas import facts_about, index_of
 
 TAKING = "log.sel({level}={label})"
 SPARSE = ("sample", "outer", "fold", "source", "count")
@@ -266,25 +266,6 @@ ONE_OF = ("fold", "source")
 """Levels of which a point has one label in each repetition."""
 
 
-@dataclass(frozen=True, eq=False)
-class LazyArray:
-    """Losses that are still to be computed, evaluations before carried cells.
-
-    ``nan_tells`` says that NaN marks what was not evaluated, and ``drop`` that an evaluation is
-    left out if it is missing for any model. In both cases the losses decide what there is.
-    """
-
-    array: xr.DataArray
-    dims: tuple[Hashable, ...]
-    nan_tells: bool
-    drop: bool = False
-
-    @property
-    def known_later(self) -> bool:
-        """Whether what was evaluated is known when the losses are, and not before."""
-        return self.nan_tells or self.drop
-
-
 def assume_evaluated(
     dims: tuple[Hashable, ...], shape: tuple[int, ...], levels: Mapping[str, Level]
 ) -> NDArray[np.bool_]:
@@ -437,13 +418,35 @@ class ArrayLabels:
         """Make a variable of each number, over the carried dimensions."""
         return self._dataset(result, self.dims, self.sizes, self.coords, attrs)
 
+    def stack(self, axes: Sequence[Axis]) -> ArrayLabels:
+        """Make a dimension of each axis, before those that are carried through."""
+        coords: dict[Hashable, Any] = {name: index_of(name, labels) for name, labels in axes}
+        sizes = tuple(len(labels) for _, labels in axes)
+        at = None if self.model_dim is None else self.model_dim + len(axes)
+        return ArrayLabels(
+            self.models, (*coords, *self.dims), {**self.coords, **coords}, (*sizes, *self.sizes),
+            at, self.units,
+        )  # fmt: skip
+
     def pairs(
-        self, pairs: Sequence[tuple[Hashable, Hashable]], result: Result, attrs: Attrs
+        self,
+        pairs: Sequence[tuple[Hashable, Hashable]],
+        result: Result,
+        attrs: Attrs,
+        axis: Axis | None = None,
     ) -> xr.Dataset:
         """Make the same over a dimension ``pair`` with coordinates ``model`` and ``other``.
 
         Two logs of one model each have one pair, which then is not a dimension.
         """
+        if axis is not None:  # the pairs come before the labels
+            shape = len(axis[1]), len(pairs), -1
+            numbers = {**result.columns, "caution": result.caution}
+            for name, values in numbers.items():
+                numbers[name] = values.reshape(shape).swapaxes(0, 1).reshape(-1)
+            caution = numbers.pop("caution")
+            result = replace(result, columns=numbers, caution=caution)
+            return self.stack([axis]).pairs(pairs, result, attrs)
         rest = [i for i in range(len(self.dims)) if i != self.model_dim]
         dims = ("pair", *(self.dims[i] for i in rest))
         sizes = (len(pairs), *(self.sizes[i] for i in rest))
