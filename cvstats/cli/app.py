@@ -21,7 +21,7 @@ from cvstats.io.paths import shortened
 BAD_INPUT, INTERRUPTED, CLOSED_PIPE = 2, 130, 141
 """Exit statuses; the last two are what a shell reports for SIGINT and SIGPIPE."""
 
-OTHER_NAMES = {"format": "--read-as", "rng": "--seed"}
+OTHER_NAMES = {"format": "--read-as", "rng": "--seed", "dayfirst": "--day-first"}
 """Options that are not called like the argument of Python."""
 
 

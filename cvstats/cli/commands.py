@@ -108,9 +108,14 @@ READING: dict[str, tuple[Any, str]] = {
     "decimal": (str, "The decimal mark of a CSV file."),
     "thousands": (str, "Thousands separator of a CSV file."),
     "encoding": (str, "The encoding of a CSV file that is not UTF-8, such as latin-1."),
+    "na_values": (list[str], "What stands for a missing value in a CSV file, such as n/a; once for "
+                  "each."),
+    "day_first": (bool, "Dates of a CSV file such as 01/02/2024 begin with the day."),
     "drop_duplicates": (bool, "Leave out rows that repeat an earlier one."),
 }  # fmt: skip
 """How to read the files: an option of each command, its type and its help."""
+RENAMED = {"format": "read_as", "dayfirst": "day_first"}
+"""Options that are called otherwise in Python."""
 
 if TYPE_CHECKING:
     InputOptions: TypeAlias = Any
@@ -119,7 +124,13 @@ else:
         make_dataclass(
             "InputOptions",
             [
-                (name, Annotated[kind | None, Parameter(help=words)], None)
+                (
+                    name,
+                    Annotated[
+                        kind | None, Parameter(help=words, allow_leading_hyphen=name == "na_values")
+                    ],
+                    None,
+                )
                 for name, (kind, words) in READING.items()
             ],
             namespace={"__module__": __name__},
@@ -463,7 +474,8 @@ def read_files(files: Sequence[Path], options: Any, missing: Missing = "raise") 
     source: Any = {name: str(path) for name, path in named}
     if own:  # models keep the names that the files give them
         source = [str(path) for _, path in named] if len(files) > 1 else str(files[0])
-    log = read_log(source, format=given.pop("read_as", None), missing=missing, **given)
+    given |= {name: given.pop(word) for name, word in RENAMED.items() if word in given}
+    log = read_log(source, missing=missing, **given)
     read_from = Path(source).name if isinstance(source, str) else type(source).__name__
     if log.attrs.get("read_from") == read_from:  # a saved log was noted when it was made
         note_unused_levels(log)

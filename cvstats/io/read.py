@@ -39,6 +39,7 @@ from cvstats.io.tidy import (
     align,
     compute_log,
     negate_scores,
+    refuse_strays,
 )
 from cvstats.io.tools import is_inspect_log, is_lm_eval_sample, is_search, is_skore
 from cvstats.log.align import aligned
@@ -197,9 +198,11 @@ def read_log(
     n_test: float | None = None,
     positive: Hashable = None,
     folds: Literal["average", "pool"] | None = None,
-    decimal: str | None = None,
-    thousands: str | None = None,
+    decimal: str | Mapping[str, str] | None = None,
+    thousands: str | Mapping[str, str] | None = None,
     encoding: str | None = None,
+    na_values: str | Sequence[str] | None = None,
+    dayfirst: bool | None = None,
     drop_duplicates: bool = False,
     missing: str = "raise",
     **options: Unpack[LossKeywords],
@@ -263,10 +266,18 @@ def read_log(
     positive, folds : optional
         As in `cvstats.losses`. With ``positive``, a loss of probabilities takes the one of
         that class.
-    decimal, thousands, encoding : str, optional
-        For CSV files: the decimal mark (``decimal=","`` of ``0,25``), what separates thousands
-        (``thousands="."`` of ``1.024``), and the encoding where it is not UTF-8, such as
-        "latin-1".
+    decimal, thousands : str or mapping of column to str, optional
+        For CSV files: the decimal mark (``decimal=","`` of ``0,25``) and what separates thousands
+        (``thousands="."`` of ``1.024``), of all columns or of some. Per cent are recognised:
+        ``12.5%`` is 0.125.
+    encoding : str, optional
+        For CSV files: the encoding where it is not UTF-8, such as "latin-1".
+    na_values : str or sequence of str, optional
+        For CSV files: what stands for a missing value besides nothing, ``NA`` and ``NaN``, such
+        as ``["-", "n/a"]``.
+    dayfirst : bool, optional
+        For CSV files: whether dates such as 01/02/2024 begin with the day or with the month. By
+        default such labels stay text.
     drop_duplicates : bool, optional
         Whether rows that are copies of one before, in every column, are left out;
         ``attrs["n_duplicates"]`` counts them. An evaluation with two different losses is an error
@@ -446,7 +457,7 @@ def read_predictions(
     """
     with shorten_messages():
         # Any loss: predictions are wanted where a table holds losses, too.
-        options = ReadOptions.of_call({**locals(), "loss": "squared_error"})
+        options = ReadOptions.of_call({**locals(), "loss": "zero_one"})
         tool, found = read_object(path_or_object, format, options)
         if not isinstance(found, PredictionTable):
             raise LogError("this file is a log that save_log wrote. Read it with read_log.")
@@ -579,6 +590,7 @@ def read_one(
             table, copies = drop_copies(table, tool)
         reader = resolve_name(f"cvstats.io.tools.{form.reader}")
         read = replace(reader(table, options), takes=form.takes)
+        refuse_strays(read, options)
         attrs = {**read.attrs, "n_duplicates": copies} if copies else read.attrs
         return tool, replace(read, attrs=attrs)
 

@@ -7,7 +7,7 @@ import csv
 import json
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from mmap import ACCESS_READ, mmap
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cvstats.errors import LogError
+from cvstats.errors import LogError, checked_flag, is_several, listed
 from cvstats.io.paths import check_file
 
 Columns = dict[str, np.ndarray[Any, Any]]
@@ -52,29 +52,53 @@ class TextOptions:
 
     Parameters
     ----------
-    decimal : str, optional
+    decimal : str or mapping of column to str, optional
         The decimal mark; a full stop by default.
-    thousands : str, optional
+    thousands : str or mapping of column to str, optional
         What separates thousands; nothing by default.
     encoding : str, optional
         The encoding; UTF-8 by default.
+    na_values : str or sequence of str, optional
+        What stands for a missing value, besides nothing, ``NA`` and ``NaN``.
+    dayfirst : bool, optional
+        Whether dates such as 01/02/2024 begin with the day; text by default.
     """
 
-    decimal: str | None = None
-    thousands: str | None = None
+    decimal: str | Mapping[str, str] | None = None
+    thousands: str | Mapping[str, str] | None = None
     encoding: str | None = None
+    na_values: str | Sequence[str] | None = None
+    dayfirst: bool | None = None
 
     def __post_init__(self) -> None:
         """Refuse marks of several letters, the same mark for both, and unknown encodings."""
         for name in ("decimal", "thousands"):
-            mark = getattr(self, name)
-            if mark is not None and (not isinstance(mark, str) or len(mark) != 1 or mark.isalnum()):
-                raise LogError(f"{name}={mark!r} is not a mark. Expected one, such as {name}=','.")
-        if self.thousands is not None and self.thousands == (self.decimal or "."):
+            given = getattr(self, name)
+            for mark in given.values() if isinstance(given, Mapping) else [given]:
+                if mark is not None and (
+                    not isinstance(mark, str) or len(mark) != 1 or mark.isalnum()
+                ):
+                    raise LogError(
+                        f"{name}={mark!r} is not a mark. Expected one, such as {name}=','."
+                    )
+        columns = [each for each in (self.decimal, self.thousands) if isinstance(each, Mapping)]
+        for column in [None, *(name for each in columns for name in each)]:
+            decimal, thousands = self.marks(column)
+            if thousands == decimal:
+                raise LogError(
+                    f"thousands={thousands!r} is the decimal mark, too. Expected another one, as "
+                    f"in decimal=',', thousands='.'."
+                )
+        missing = [self.na_values] if isinstance(self.na_values, str) else self.na_values
+        if missing is not None and not (
+            is_several(missing) and all(isinstance(value, str) for value in missing)
+        ):
             raise LogError(
-                f"thousands={self.thousands!r} is the decimal mark, too. Expected another one, as "
-                f"in decimal=',', thousands='.'."
+                f"na_values={self.na_values!r} is not text. Expected what stands for a missing "
+                f"value, such as na_values=['-', 'n/a']."
             )
+        if self.dayfirst is not None:
+            checked_flag("dayfirst", self.dayfirst)
         if self.encoding is not None:
             try:
                 codecs.lookup(self.encoding)
@@ -83,6 +107,20 @@ class TextOptions:
                     f"encoding={self.encoding!r} is not known. Expected one such as 'latin-1' or "
                     f"'utf-16'."
                 ) from None
+
+    def marks(self, column: str | None) -> tuple[str, str | None]:
+        """Find the decimal mark and the separator of thousands of a column."""
+        decimal, thousands = (
+            given.get(str(column)) if isinstance(given, Mapping) else given
+            for given in (self.decimal, self.thousands)
+        )
+        return decimal or ".", thousands
+
+    @property
+    def missing(self) -> list[str]:
+        """What stands for a missing value."""
+        more = [self.na_values] if isinstance(self.na_values, str) else self.na_values
+        return ["", "NA", "NaN", "nan", *(more or ())]
 
     def given(self) -> list[str]:
         """List the options that were given."""
@@ -101,29 +139,31 @@ def read_csv(path: Path, usual: str = ",", text: TextOptions | None = None) -> p
     if text.encoding is not None:
         with path.open(encoding=encoding) as lines_of:
             head = lines_of.readline(1 << 20).encode()
-    separator = separator_of(head, ";" if usual == "," and text.decimal == "," else usual)
+    decimal, thousands = text.marks(None)
+    separator = separator_of(head, ";" if usual == "," and decimal == "," else usual)
     options: dict[str, Any] = {
-        "sep": separator, "keep_default_na": False, "na_values": ["", "NA", "NaN", "nan"],
+        "sep": separator, "keep_default_na": False, "na_values": text.missing,
         "encoding": encoding, "skipinitialspace": f"{separator} ".encode() in head,
     }  # fmt: skip
     refuse_same_names(path, options)
     # pandas reads thousands with its default parser only.
-    numbers = {"thousands": text.thousands} if text.thousands else EXACT
-    table: pd.DataFrame = pd.read_csv(
-        path, low_memory=False, decimal=text.decimal or ".", **options, **numbers
-    )
+    numbers = {"thousands": thousands} if thousands else EXACT
+    table: pd.DataFrame = pd.read_csv(path, low_memory=False, decimal=decimal, **options, **numbers)
+    if not len(table):
+        raise LogError(f"{path.name} has a header and no rows. Expected at least one evaluation.")
     if isinstance(table.index, pd.MultiIndex) or not table.index.equals(pd.RangeIndex(len(table))):
         raise LogError(f"the rows of {path.name} are longer than its header. Expected as many.")
     table.columns = table.columns.str.strip()
-    kinds = "iuf" if text.thousands or has_padded_numbers(path) else "f"
+    kinds = "iuf" if thousands or has_padded_numbers(path) else "f"
     whole = [at for at in range(table.shape[1]) if is_whole(table.iloc[:, at], kinds)]
     if whole:
         written = pd.read_csv(path, usecols=whole, dtype=str, **options)
         written.columns = table.columns[whole]
-        found = {name: find_spellings(written[name], text) for name in written}
+        found = {name: find_spellings(written[name], decimal, thousands) for name in written}
         spellings = {name: labels for name, labels in found.items() if labels is not None}
         if spellings:
             table.attrs[SPELLINGS] = spellings
+    convert_text(table, text)
     row_names = [name for name in table.columns if str(name).startswith("Unnamed: ")]
     if len(row_names) == 1 and table.columns[0] == row_names[0]:
         table = table.set_index(row_names[0]).rename_axis(None)  # as R and pandas write it
@@ -160,22 +200,69 @@ def is_whole(column: pd.Series, kinds: str) -> bool:
     return kind in kinds and (kind != "f" or bool((column.dropna() % 1 == 0).all()))
 
 
-def find_spellings(column: pd.Series, text: TextOptions) -> pd.Series | None:
+def convert_text(table: pd.DataFrame, text: TextOptions) -> None:
+    """Convert columns of text: percentages, numbers with marks of their own, dates with the day."""
+    given = [each for each in (text.decimal, text.thousands) if isinstance(each, Mapping)]
+    unknown = [name for each in given for name in each if name not in table]
+    if unknown:
+        raise LogError(
+            f"decimal= or thousands= names the column {unknown[0]!r}, which the file does not "
+            f"have. Expected some of {listed(map(repr, table.columns))}."
+        )
+    for at, name in enumerate(table.columns):
+        column = table.iloc[:, at]
+        if pd.api.types.infer_dtype(column, skipna=True) != "string":
+            continue
+        own = any(name in each for each in given) or column.dropna().str.endswith("%").all()
+        numbers = as_numbers(column, text) if own else None
+        if numbers is not None and not (numbers.isna() & column.notna()).any():
+            table[name] = numbers
+        elif text.dayfirst is not None and column.dropna().str.fullmatch(DATE).all():
+            table[name] = pd.to_datetime(column, dayfirst=text.dayfirst, format="mixed")
+
+
+DATE = r"\d{1,2}([./-])\d{1,2}\1\d{4}([ T]\d.*)?"
+"""A date with the year at its end."""
+
+
+def as_numbers(column: pd.Series, text: TextOptions) -> pd.Series | None:
+    """Convert text to numbers, NaN where it is none; None unless half of it are numbers."""
+    decimal, thousands = text.marks(str(column.name))
+    words = column.dropna().astype(str).str.strip()
+    plain = words.str.removesuffix("%").str.rstrip()
+    if thousands:
+        mark = re.escape(thousands)
+        grouped = plain.str.fullmatch(rf"[+-]?\d{{1,3}}({mark}\d{{3}})*({re.escape(decimal)}\d*)?")
+        plain = plain.str.replace(thousands, "", regex=False).where(grouped, plain)
+    if decimal != ".":
+        plain = plain.mask(plain.str.contains(".", regex=False), "").str.replace(
+            decimal, ".", regex=False
+        )
+    numbers = pd.to_numeric(plain, errors="coerce").astype(np.float64)
+    percent = words.str.endswith("%")
+    numbers = numbers.where(~percent, numbers / 100)
+    mixed = percent.any() and words[~percent].str.contains(r"\d").any()
+    if numbers.notna().mean() < 0.5 or mixed:
+        return None
+    return numbers.reindex(column.index)
+
+
+def find_spellings(column: pd.Series, decimal: str, thousands: str | None) -> pd.Series | None:
     """Keep labels as text that as numbers would merge (``1``, ``1e0``) or lose zeros (``01``).
 
     Separators of thousands have three digits behind them: ``01.02.2024`` and ``1.0`` have none.
     """
     labels = pd.Series(column.dropna().unique(), dtype=str)
-    if text.thousands:
-        mark = re.escape(text.thousands)
+    if thousands:
+        mark = re.escape(thousands)
         if labels.str.contains(rf"{mark}(?!\d{{3}}(?!\d))", regex=True).any():
             return column
-        labels = labels.str.replace(text.thousands, "", regex=False)
-        column = column.str.replace(text.thousands, "", regex=False)
-    labels = labels.str.replace(text.decimal or ".", ".", regex=False)
+        labels = labels.str.replace(thousands, "", regex=False)
+        column = column.str.replace(thousands, "", regex=False)
+    labels = labels.str.replace(decimal, ".", regex=False)
     padded = labels.str.match(r"[+-]?0\d")
     merged = pd.to_numeric(labels).nunique() < len(labels)
-    kept = column.str.replace(text.decimal or ".", ".", regex=False)
+    kept = column.str.replace(decimal, ".", regex=False)
     return kept if merged or padded.any() else None
 
 

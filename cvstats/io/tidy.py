@@ -27,7 +27,7 @@ from cvstats.errors import (
     spelled,
 )
 from cvstats.io.paths import raise_as_log_error
-from cvstats.io.text import TextOptions
+from cvstats.io.text import TextOptions, as_numbers
 from cvstats.large import frames
 from cvstats.log.arrow import from_arrow, is_arrow
 from cvstats.log.columns import (
@@ -242,6 +242,8 @@ METRIC = "metric"
 """The column of a table that names the metric of each row."""
 TASK = "task"
 """Where attrs name the one task of a log, which is a source next to logs of other tasks."""
+OF_NUMBERS = ("squared_error", "absolute_error", "percentage_error", "pinball", "huber")
+"""Losses of points that read numbers."""
 OF_PROBABILITIES = ("log_loss", "brier")
 """The losses of probabilities."""
 NOT_NUMBERS = {
@@ -685,6 +687,58 @@ def refuse_not_numbers(values: pd.Series, name: object) -> None:
         )
 
 
+def refuse_strays(read: PredictionTable, options: ReadOptions) -> None:
+    """Refuse columns of numbers in which some are none: all columns, with what they hold."""
+    names = [LOSS, *read.models.values()]
+    if any(map(reads_numbers, options.losses)):
+        names += [TRUTH, PREDICTION]
+    elif TRUTH in read.table:
+        names = []
+    found: list[str] = []
+    strays: dict[Hashable, None] = {}
+    ways: dict[str, None] = {}
+    for name in dict.fromkeys(name for name in names if name in read.table):
+        column = read.table[name]
+        numbers, with_comma = numbers_in(column, options.text)
+        if numbers is None:
+            continue  # labels
+        if with_comma:
+            ways["decimal=','"] = None
+            if column[numbers.notna()].str.contains(".", regex=False).any():
+                ways["thousands='.'"] = None
+        wrong = column[column.notna() & numbers.isna()].value_counts(sort=False)
+        strays |= dict.fromkeys(wrong.index)
+        values = listed([f"{str(value)[:30]!r} ({n:,})" for value, n in wrong.items()])
+        called = name.partition(":")[2] or (read.called if name != TRUTH else None) or name
+        found.append(f"{called!r} holds {values or repr(column.dropna().iloc[0])}")
+    if not found:
+        return
+    if strays:
+        ways[f"na_values={list(strays)[:MOST]!r}"] = None
+    raise LogError(
+        f"columns of numbers hold values that are none (and how often): {'; '.join(found)}. "
+        f"Expected numbers. Pass {', '.join(ways)} for a CSV file, or correct the values."
+    )
+
+
+def reads_numbers(loss: object) -> bool:
+    """Whether a loss is one of numbers, and not of labels or whatever a function takes."""
+    found = find_loss(loss)[0]
+    metric = METRICS.get(found) if isinstance(found, str) else None
+    return found in OF_NUMBERS or (metric is not None and metric.reads == "numbers")
+
+
+def numbers_in(column: pd.Series, text: TextOptions) -> tuple[pd.Series | None, bool]:
+    """Convert text of which half are numbers, and say whether more are with a decimal comma."""
+    if pd.api.types.infer_dtype(column, skipna=True) != "string":
+        return None, False
+    plain = as_numbers(column, text)
+    comma = as_numbers(column, replace(text, decimal=",", thousands="."))
+    if comma is not None and (plain is None or comma.count() > plain.count()):
+        return comma, True
+    return plain, False
+
+
 Coded = tuple[IntArray, pd.Index]
 """A number for each row, and the label of each number."""
 
@@ -954,7 +1008,7 @@ class ReadOptions:
         return cls(
             **same, levels={name: given[name] for name in LEVELS if name in given},
             data={name: call[name] for name in ("X", "y", "groups", "cv")},
-            text=TextOptions(*(call.get(name) for name in ("decimal", "thousands", "encoding"))),
+            text=TextOptions(**{each.name: call.get(each.name) for each in fields(TextOptions)}),
             loss_options={
                 name: given[name]
                 for name in ("positive", "folds", *LossKeywords.__annotations__) if name in given
@@ -1009,6 +1063,12 @@ class ReadOptions:
     def wanted_by_task(self) -> str | Mapping[str, str] | None:
         """The score that was named for all tasks, or for each."""
         return self.metric if isinstance(self.metric, Mapping) else self.wanted
+
+    @property
+    def losses(self) -> list[Any]:
+        """The losses to compute."""
+        given: Any = self.loss
+        return list(given) if is_several(given) else [given]
 
     @property
     def predictions(self) -> list[str]:

@@ -64,7 +64,9 @@ def test_an_encoding_is_named_with_the_option_that_reads_another(tmp_path, table
 def test_decimal_commas_are_refused(tmp_path, table):
     table.to_csv(tmp_path / "log.csv", index=False, sep=";", decimal=",")
     words = refused(tmp_path / "log.csv")
-    assert "the column 'ridge' does not hold numbers, and so not losses: the first is '0," in words
+    assert "columns of numbers hold values that are none" in words
+    assert "'ridge' holds '0,8" in words
+    assert "Pass decimal=',' for a CSV file" in words
     call = pd.read_csv(tmp_path / "log.csv", sep=";", decimal=",")
     assert cvstats.read_log(call).shape == (12, 2)
 

@@ -159,8 +159,7 @@ def test_decimal_commas_in_quotes(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text('fold,point,loss\n0,1,"0,5"\n1,2,1\n', "utf-8")
     words = refused(path)
-    assert "the losses of 'loss' are not numbers: '0,5'. Expected numbers" in words
-    assert "are read with decimal=','" in words
+    assert "'loss' holds '0,5'. Expected numbers. Pass decimal=','" in words
     assert cvstats.read_log(path, decimal=",").tolist() == [0.5, 1.0]
     path.write_text('fold,point,loss\n0,"0,5",0.5\n1,"0,6",1\n', "utf-8")
     assert cvstats.read_log(path).index.get_level_values("point").tolist() == ["0,5", "0,6"]
@@ -169,7 +168,7 @@ def test_decimal_commas_in_quotes(tmp_path):
 def test_decimal_commas_in_predictions():
     table = {**LEVELS, "y": ["0,5", "1", "2", "3"], "p": [1.0, 2.0, 3.0, 4.0]}
     options = {"truth": "y", "prediction": "p"}
-    assert "the truth holds '0,5'" in refused(table, loss="squared_error", **options)
+    assert "'y_true' holds '0,5'" in refused(table, loss="squared_error", **options)
     table["p"] = table["y"]
     assert cvstats.read_log(table, loss="zero_one", **options).tolist() == [0, 0, 0, 0]  # labels
 
@@ -206,6 +205,6 @@ def test_a_path_that_is_not_there(tmp_path):
 def test_numbers_with_a_decimal_comma_are_recognised():
     table = pd.DataFrame({"fold": [1, 2], "point": [1, 2], "y": [1.0, 2.0], "m": ["1,5", "-2,0"]})
     options = {"truth": "y", "prediction": "m", "loss": "squared_error"}
-    assert "Read the file with decimal=','" in refused(table, **options)
+    assert "'m' holds '1,5'. Expected numbers. Pass decimal=','" in refused(table, **options)
     table["m"] = ["1.5", "x"]
-    assert "Convert them with pd.to_numeric" in refused(table, **options)
+    assert "'m' holds 'x' (1). Expected numbers. Pass na_values=['x']" in refused(table, **options)

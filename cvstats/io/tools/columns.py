@@ -20,6 +20,7 @@ from cvstats.io.tidy import (
     PredictionTable,
     ReadOptions,
     metric_column,
+    numbers_in,
     require_columns,
 )
 from cvstats.log.columns import find_columns, index_to_columns, unnamed_labels
@@ -168,11 +169,16 @@ def loss_columns(
     facts = [name for name in every if name not in others]
     if options.prediction is not None or not others or not set(LEVELS) & set(out.columns):
         raise LogError(f"no column of losses was found. {call_to_type(table)}")
-    text = [name for name in others if not pd.api.types.is_numeric_dtype(table[name])]
+    text = [
+        name
+        for name in others
+        if not pd.api.types.is_numeric_dtype(table[name])
+        and numbers_in(table[name], options.text)[0] is None
+    ]
     if text:
+        first = listed(f"{name!r}, as in {str(table[name].iloc[0])[:40]!r}" for name in text)
         raise LogError(
-            f"the column {text[0]!r} does not hold numbers, and so not losses: the first is "
-            f"{str(table[text[0]].iloc[0])[:40]!r}. {call_to_type(table)}"
+            f"columns that do not hold numbers are not losses: {first}. {call_to_type(table)}"
         )
     found = model_columns(out, table, others, LOSS)
     if not facts:

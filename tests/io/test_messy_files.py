@@ -1,0 +1,99 @@
+"""Files as people write them: dashes, commas, per cent, dates with the day first."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cvstats
+from cvstats.cli import main
+from cvstats.errors import LogError
+
+GERMAN = "fold;point;loss\n0;a;2.833,3\n0;b;-\n1;c;1,5\n1;d;k.A.\n"
+
+
+def read(tmp_path, text, **options):
+    path = tmp_path / "log.csv"
+    path.write_text(text, encoding="utf-8")
+    return cvstats.read_log(path, **options)
+
+
+def test_what_stands_for_a_missing_value(tmp_path):
+    marks = {"decimal": ",", "thousands": "."}
+    log = read(tmp_path, GERMAN, **marks, na_values=["-", "k.A."])
+    assert log.dropna().tolist() == [2833.3, 1.5]
+    assert log.isna().sum() == 2
+    one = read(tmp_path, "fold,point,loss\n0,1,1\n0,2,-\n1,3,3\n", na_values="-")
+    assert one.isna().tolist() == [False, True, False]
+
+
+def test_the_command_takes_the_same_options(tmp_path, capsys):
+    path = tmp_path / "log.csv"
+    rows = [f"{i % 4};{i + 1:02d}/02/2024;{i},5" for i in range(20)]
+    path.write_text("fold;point;loss\n" + "\n".join(rows) + "\n3;21/02/2024;-\n3;22/02/2024;k.A.\n")
+    words = ["--decimal", ",", "--na-values", "-", "--na-values", "k.A.", "--day-first"]
+    assert main(["interval", str(path), *words, "--missing", "drop"]) == 0
+    assert "10." in capsys.readouterr().out
+    assert main(["interval", str(path)]) == 2
+    error = " ".join(capsys.readouterr().err.split())
+    assert "'loss' holds '-' (1); 'k.A.' (1)." in error
+    assert "On the command line: --decimal, --na-values" in error
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "words"),
+    [
+        (GERMAN, {"decimal": ",", "thousands": "."},
+         r"'loss' holds '-' \(1\); 'k.A.' \(1\). .*Pass na_values=\['-', 'k.A.'\] for"),
+        (GERMAN, {}, r"Pass decimal=',', thousands='.', na_values=\['-', 'k.A.'\]"),
+        ("fold,point,a,b\n0,p,1,-\n0,q,-,4\n1,r,x,5\n1,s,2,6\n1,t,3,7\n", {},
+         r"'a' holds '-' \(1\); 'x' \(1\); 'b' holds '-' \(1\)"),
+        ("fold,y_true,y_pred\n0,1,-\n0,2,3\n1,n/a,4\n1,2,2\n", {"loss": ["rmse", "mae"]},
+         r"'y_true' holds 'n/a' \(1\); 'y_pred' holds '-' \(1\)"),
+        ("fold,loss\n", {}, "log.csv has a header and no rows"),
+        ("fold;a;b\n0;1,5;0.5\n", {"decimal": {"c": ","}}, "names the column 'c', which the file"),
+        ("fold,loss\n0,1\n", {"decimal": {"loss": "ab"}}, "decimal='ab' is not a mark"),
+        ("fold,loss\n0,1\n", {"decimal": {"loss": ","}, "thousands": ","}, "is the decimal mark"),
+        ("fold,loss\n0,1\n", {"na_values": 3}, "na_values=3 is not text"),
+        ("fold,loss\n0,1\n", {"na_values": ["-", 3]}, "is not text"),
+        ("fold,loss\n0,1\n", {"dayfirst": "yes"}, "dayfirst='yes' is not known"),
+    ],
+)  # fmt: skip
+def test_all_problems_in_one_message(tmp_path, text, options, words):
+    with pytest.raises(LogError, match=words):
+        read(tmp_path, text, **options)
+
+
+def test_per_cent(tmp_path):
+    assert read(tmp_path, "fold,loss\n0,12.5%\n1,25 %\n").tolist() == [0.125, 0.25]
+    german = read(tmp_path, "fold;loss\n0;12,5 %\n1;25 %\n", decimal=",")
+    assert german.tolist() == [0.125, 0.25]
+    with pytest.raises(LogError, match="not losses: 'ridge', as in '12%'"):
+        read(tmp_path, "fold,ridge\n0,12%\n1,0.5\n")
+
+
+def test_marks_of_single_columns(tmp_path):
+    text = "fold;point;a;b\n0;p;1.234,5;0.5\n1;q;2,5;0.75\n"
+    log = read(tmp_path, text, decimal={"a": ","}, thousands={"a": "."})
+    assert log["a"].tolist() == [1234.5, 2.5]
+    assert log["b"].tolist() == [0.5, 0.75]
+
+
+@pytest.mark.parametrize(("dayfirst", "month"), [(True, 2), (False, 1)])
+def test_dates_that_end_with_the_year(tmp_path, dayfirst, month):
+    text = "fold,point,loss\n0,01/02/2024,1\n1,02/02/2024,2\n"
+    labels = read(tmp_path, text, dayfirst=dayfirst).index.get_level_values("point")
+    assert labels[0] == pd.Timestamp(2024, month, 3 - month)
+    assert read(tmp_path, text).index.get_level_values("point")[0] == "01/02/2024"
+
+
+def test_labels_stay_what_they_are(tmp_path):
+    text = "fold,point,loss\n0,123456789012345678901234567890,1\n0,1a,2\n1,7,3\n"
+    labels = read(tmp_path, text).index.get_level_values("point")
+    assert labels.tolist() == ["123456789012345678901234567890", "1a", "7"]
+    said = "point,y_true,y_pred\n0,a,1\n1,2,x\n2,2,2\n3,1,1\n"
+    assert read(tmp_path, said, loss="zero_one").tolist() == [1.0, 1.0, 0.0, 0.0]
+    assert np.array_equal(
+        cvstats.read_predictions(tmp_path / "log.csv")["y_pred"], ["1", "x", "2", "1"]
+    )
