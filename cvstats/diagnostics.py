@@ -43,7 +43,7 @@ from cvstats.log.checks import (
     SHARE,
     TAIL,
     count_near_best,
-    find_twins,
+    find_duplicates,
     is_serial,
     measure_serial,
 )
@@ -686,13 +686,13 @@ def duplicated_points(facts: LogFacts) -> Iterator[Finding]:
     """
     if facts.resampled or facts.table is None:
         return
-    twins = find_twins(facts.log, facts.table)
-    if twins is not None:
+    copies = find_duplicates(facts.log, facts.table)
+    if copies is not None:
         words = (
-            f"{twins.paired:,} of {twins.total:,} evaluations have exactly the same losses as one "
-            f"other of their fold: are points stored twice?"
+            f"{copies.paired:,} of {copies.total:,} evaluations have exactly the same losses as "
+            f"one other of their fold: are points stored twice?"
         )
-        yield Finding(words, twins.share)
+        yield Finding(words, copies.share)
 
 
 @check("CVS029")

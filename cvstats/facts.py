@@ -67,20 +67,12 @@ class LogFacts:
     @cached_property
     def read_error(self) -> str:
         """Why the log cannot be read; empty if it can."""
-        try:
-            self.raw  # noqa: B018
-        except LogError as error:
-            return str(error)
-        return ""
+        return read_words(lambda: self.raw)
 
     @cached_property
     def error(self) -> str:
         """Why no method can use the log; empty if one can."""
-        try:
-            self.means  # noqa: B018
-        except LogError as error:
-            return str(error)
-        return ""
+        return read_words(lambda: self.means)
 
     @cached_property
     def n_missing(self) -> dict[str, int]:
@@ -196,6 +188,15 @@ class LogFacts:
         """Whether the losses were made from one score, of which more is better."""
         named = isinstance(self.attrs.get("metric"), str)
         return named and self.attrs.get("orientation") in TURNED
+
+
+def read_words(ask: Callable[[], object]) -> str:
+    """Return the words of the error that a question ends in; empty if it has an answer."""
+    try:
+        ask()
+    except LogError as error:
+        return str(error)
+    return ""
 
 
 def examine(losses: Losses | LogFacts, missing: str = "raise") -> LogFacts:

@@ -158,7 +158,8 @@ def compare_pairs(
     labels = [] if by is None else Groups(log, by).labels
     if by is not None:
         run = partial(compare_parts, by, labels, run)
-    result = answer_cells(log, run, differences)
+    split = log.gaps is not None
+    result = answer_cells(log, run, differences) if split else run(log, differences)
     result = result if finish is None else finish(result)
     return log.label_pairs(pairs, result, None if by is None else (by, labels))
 
@@ -431,7 +432,7 @@ def difference_interval(
         base = compute_union(log, differences, alpha=alpha, **of_each)
     else:
         base = find_method(chosen).run(log, differences, alpha=alpha, **options)
-        if is_root(log.noted) and has_standard_errors(base):
+        if log.noted and is_root(log.noted) and has_standard_errors(base):
             base = compare_squares(
                 base, find_method(chosen).run(log, alpha=alpha, **options), differences
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import Any, Protocol
 
 import numpy as np
@@ -66,7 +67,7 @@ class LossColumns:
     @cached_property
     def width(self) -> int:
         """Number of columns of all tables together."""
-        return sum([table.shape[1] for table in self.tables])
+        return sum(map(itemgetter(1), map(np.shape, self.tables)))
 
     @cached_property
     def c_order(self) -> bool:

@@ -11,7 +11,7 @@ from cvstats.core.cells import Cells
 from cvstats.core.design import SPLIT, Design
 from cvstats.core.folds import find_whole_sources, has_whole_sources, repetition_level, tally
 from cvstats.core.results import Result
-from cvstats.core.types import FloatArray, IntArray
+from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, listed, spelled
 from cvstats.intervals._stability import RELATIVELY_STABLE
 from cvstats.log.log import Log
@@ -85,7 +85,9 @@ def flag_ignored_sources(result: Result, design: Design, *, of_means: bool) -> R
     """
     if "source" not in design.levels:
         return result
-    ignored = tally(design, "source").n_cells > 1
+    ignored: MaskArray = np.full((1, 1), design.has("source"))
+    if design.by is not None:
+        ignored = tally(design, "source").n_cells > 1
     if of_means and ignored.any():
         ignored &= ~find_whole_sources(design)
     settled = (result.caution & np.int64(Caution.NO_LOSSES | Caution.SOURCES_AS_FOLDS)) != 0

@@ -8,6 +8,8 @@ both approach one limit, their difference vanishes as fast as it changes.
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from cvstats.core.cells import Cells
@@ -41,6 +43,9 @@ ENOUGH = 3
 
 LARGEST_RATIO = 0.3
 """Repetitions differ so much where two models approach one limit; where they differ, by 0.1."""
+
+REMEMBERED = 1 << 20
+"""Evaluations whose repetitions, folds and points are remembered, at the most."""
 
 LARGEST_CHANGE = 1.0
 """An exchange of a training point that changes as much is not a small one; stable: near 0."""
@@ -87,7 +92,9 @@ def refits_matter(log: Log, losses: Columns | None) -> MaskArray:
 
 
 def read_partitions(design: Design) -> Partitions:
-    """Read the repetition, fold and point of each evaluation."""
+    """Read the repetition, fold and point of each evaluation (remembered, if not too many)."""
+    if (known := design.facts.get("partitions")) is not None:
+        return cast(Partitions, known)
     here = slice(None) if design.present is None else design.present
 
     def number(names: tuple[str, ...]) -> IntArray:
@@ -96,7 +103,10 @@ def read_partitions(design: Design) -> Partitions:
 
     point = design.point_numbers()[here]
     place = np.cumsum(np.bincount(point) > 0) - 1
-    return Partitions(number(repetition_level(design)), number(fold_levels(design)), place[point])
+    found = Partitions(number(repetition_level(design)), number(fold_levels(design)), place[point])
+    if design.size <= REMEMBERED:
+        design.facts["partitions"] = found
+    return found
 
 
 def repetition_ratio(repetitions: Cells) -> FloatArray:

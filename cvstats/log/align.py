@@ -104,7 +104,7 @@ def facts_of_differences(facts: Mapping[Any, Any]) -> dict[Any, Any]:
     return found
 
 
-def partners(mine: Sequence[Hashable], yours: Sequence[Hashable]) -> list[int]:
+def match_models(mine: Sequence[Hashable], yours: Sequence[Hashable]) -> list[int]:
     """For each model of one log the place of its partner in the other, by name."""
     if len(mine) == len(yours) == 1:
         return [0]
@@ -124,7 +124,7 @@ def _(one: Any, two: Any) -> Any:
     if isinstance(one, pd.DataFrame):
         for log in (one, two):
             frames.FrameLabels.of(log)
-        two = two.iloc[:, partners(list(one.columns), list(two.columns))]
+        two = two.iloc[:, match_models(list(one.columns), list(two.columns))]
     return two.iloc[order(one.index, two.index)].set_axis(one.index, axis=0)
 
 
@@ -240,7 +240,7 @@ def _(one: Any, two: Any) -> Any:
         )
     if isinstance(one, xr.Dataset):
         names = list(two.data_vars)
-        two = two[[names[i] for i in partners(list(one.data_vars), names)]]
+        two = two[[names[i] for i in match_models(list(one.data_vars), names)]]
     for name in LEVELS:
         if (name in one.coords) != (name in two.coords):
             raise LogError(
@@ -318,7 +318,7 @@ def places(one: Any, two: Any, dim: Hashable, counted: bool) -> Any:
             )
         return slice(None)
     if dim == "model":
-        return partners(list(mine), list(yours))
+        return match_models(list(mine), list(yours))
     return slice(None) if mine.equals(yours) else order(mine, yours, COMMON_CELLS)
 
 
@@ -494,7 +494,7 @@ def take_other_points(log: Log, known: Log) -> Log:
     mine, yours = log.labels, known.labels
     if isinstance(mine, ArrayLabels) and isinstance(yours, ArrayLabels):
         check_same_grid(yours, mine)
-    models = partners(list(yours.models), list(mine.models))
+    models = match_models(list(yours.models), list(mine.models))
     tables = log.panels
     order = np.empty(tables.width, dtype=np.int64)
     for model, at in enumerate(models):

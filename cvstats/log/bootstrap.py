@@ -20,7 +20,7 @@ from cvstats.core.design import LEVELS, Design
 from cvstats.core.folds import count_cells
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import MOST, LogError, is_number, listed, place, spelled
-from cvstats.log.align import partners
+from cvstats.log.align import match_models
 from cvstats.log.log import Log
 from cvstats.log.read import read
 from cvstats.log.xarray import ArrayLabels, evaluated
@@ -671,7 +671,7 @@ def leave_one_out_means(log: Log, given: Any, missing: str) -> FloatArray:
     means = other.moments(()).location[0]
     columns, own = columns_by_name(log), columns_by_name(other)
     found = np.empty(log.panels.width)
-    for at, partner in enumerate(partners(list(log.labels.models), list(other.labels.models))):
+    for at, partner in enumerate(match_models(list(log.labels.models), list(other.labels.models))):
         found[columns[at]] = means[own[partner]]
     return found
 

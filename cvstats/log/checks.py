@@ -114,7 +114,7 @@ def find_doubts(
         here |= found[spread]
         if not alone or design.metric:
             continue
-        if alike is not None and find_twins(seen, alike[rows], rows) is not None:
+        if alike is not None and find_duplicates(seen, alike[rows], rows) is not None:
             here |= Caution.DUPLICATED_POINTS
         if not of_differences and step == 1 and len(log.labels.models) >= NEAR:
             near, best = count_near_best(log, estimate[at * width : (at + 1) * width], part, n)
@@ -369,7 +369,7 @@ def is_serial(correlation: FloatArray, pairs: int) -> MaskArray:
 
 
 @dataclass(frozen=True)
-class Twins:
+class DuplicatedPoints:
     """How many evaluations have the very same losses as another one.
 
     Parameters
@@ -389,7 +389,9 @@ class Twins:
         return self.paired / max(1, self.total)
 
 
-def find_twins(log: Log, values: FloatArray, rows: Any = slice(None)) -> Twins | None:
+def find_duplicates(
+    log: Log, values: FloatArray, rows: Any = slice(None)
+) -> DuplicatedPoints | None:
     """Look for points that seem to be stored twice, among evaluations with these losses.
 
     None where they do not: losses of few values are alike in other folds too.
@@ -423,7 +425,7 @@ def find_twins(log: Log, values: FloatArray, rows: Any = slice(None)) -> Twins |
     pairs = starts[sizes == 2]
     paired = 2 * int(np.count_nonzero(cell[order][pairs] == cell[order][pairs + 1]))
     elsewhere = int(sizes[sizes > 1].sum()) - paired
-    found = Twins(paired, total)
+    found = DuplicatedPoints(paired, total)
     return found if found.share >= 0.05 and elsewhere <= paired / 10 and paired >= LEAST else None
 
 

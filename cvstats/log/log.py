@@ -444,7 +444,7 @@ class Log:
         """Compute moments by some levels, of the losses or of differences between them."""
         if self.gaps is not None:
             raise LogError(DIFFERENT_GAPS)
-        levels = self.design.grouped(by)
+        levels = tuple(by) if self.design.by is None else self.design.grouped(by)
         losses = self.differences if losses is None else losses
         if self.cells is not None:
             found = self.cells.moments(levels, losses)

@@ -193,7 +193,7 @@ def numbers(column: pd.Series) -> NDArray[Any]:
     )
 
 
-def panels_of(log: pd.Series | pd.DataFrame) -> LossColumns:
+def read_columns(log: pd.Series | pd.DataFrame) -> LossColumns:
     """Take the losses as they lie in memory: one block where pandas keeps one, else columns."""
     if isinstance(log, pd.Series):
         return LossColumns((numbers(log)[:, None],))

@@ -140,7 +140,7 @@ def read_container(losses: object, also: tuple[object, ...] = ()) -> Log:
 def _(losses: pd.Series, also: tuple[object, ...] = ()) -> Log:
     return Log(
         frames.design_of(losses.index, also),
-        frames.panels_of(losses),
+        frames.read_columns(losses),
         frames.FrameLabels.of(losses),
     )
 
@@ -158,14 +158,14 @@ def _(losses: pd.DataFrame, also: tuple[object, ...] = ()) -> Log:
             f"index and a column of losses for each model. Type cvstats.as_log(frame, "
             f"loss=…), or frame.set_index({known!r}{append})."
         )
-    return Log(frames.design_of(losses.index, also), frames.panels_of(losses), labels)
+    return Log(frames.design_of(losses.index, also), frames.read_columns(losses), labels)
 
 
 @read_container.register
 def _(losses: xr.DataArray, also: tuple[object, ...] = ()) -> Log:
     dims = arrays.level_dims(losses, also)
     known = arrays.in_memory(losses, dims)
-    design, panels, lazy = arrays.laid_out(known, [losses], dims, also)
+    design, panels, lazy = arrays.to_design(known, [losses], dims, also)
     return Log(design, panels, arrays.ArrayLabels.of(known, dims), lazy=lazy)
 
 
@@ -198,7 +198,7 @@ def _(losses: xr.Dataset, also: tuple[object, ...] = ()) -> Log:
     dims = arrays.level_dims(first, also)
     first = arrays.in_memory(first, dims)
     models = [variable.transpose(*first.dims) for variable in variables]
-    design, panels, lazy = arrays.laid_out(first, models, dims, also)
+    design, panels, lazy = arrays.to_design(first, models, dims, also)
     labels = arrays.ArrayLabels.of(first, dims)
     names = [variable.name for variable in variables]
     every = {arrays.units_of(variable.attrs) for variable in variables}

@@ -78,7 +78,7 @@ def no_numbers(log: xr.DataArray) -> LogError:
     )
 
 
-def panel_of(log: xr.DataArray, dims: tuple[Hashable, ...]) -> NDArray[Any]:
+def to_matrix(log: xr.DataArray, dims: tuple[Hashable, ...]) -> NDArray[Any]:
     """Lay the losses out, evaluations by carried cells; a view where memory allows."""
     carried = tuple(dim for dim in log.dims if dim not in dims)
     ordered = log.dims == (*dims, *carried)
@@ -107,7 +107,7 @@ def in_memory(log: xr.DataArray, dims: tuple[Hashable, ...]) -> xr.DataArray:
     return log.drop_vars([name for name in lazy if name not in levels]).assign_coords(loaded)
 
 
-def laid_out(
+def to_design(
     log: xr.DataArray,
     logs: Sequence[xr.DataArray],
     dims: tuple[Hashable, ...],
@@ -120,7 +120,7 @@ def laid_out(
     levels = levels_along(log, dims, also)
     dense = len(dims) > 1 and any(level in dims for level in SPARSE)
     if all(each.chunks is None for each in logs):
-        panels = LossColumns(tuple(panel_of(each, dims) for each in logs))
+        panels = LossColumns(tuple(to_matrix(each, dims) for each in logs))
         return design_of(log, dims, levels, panels, dense), panels, None
     whole = beside(logs)
     carried = tuple(dim for dim in whole.dims if dim not in dims)
