@@ -196,10 +196,10 @@ def scale_reference(log: Log, differences: Differences, ratios: FloatArray) -> L
     right = np.stack([
         (1 + ratios[i]) * log.panels.column(int(differences.right[i]), 0, size) for i in pairs
     ], axis=1)  # fmt: skip
-    panels = LossColumns((left, right))
+    panels = LossColumns((np.nan_to_num(left), np.nan_to_num(right)))  # masked cells are not asked
     sides = np.arange(differences.width)
     scaled = Differences(panels, sides, sides + len(sides))
-    return replace(log, panels=panels, differences=scaled, some_cells=True)
+    return replace(log, panels=panels, differences=scaled)
 
 
 def solve_by_secant(
