@@ -14,8 +14,8 @@ counts as survived; one that makes them hang counts as killed. The last line say
 changes were killed, with an interval for the share.
 
 The tests of a change run in a fork of this process, which has imported the libraries that they
-need: ten of them first, then the others. The test that fails runs again without the change; one
-that fails then too is named, left out, and the change is tried again.
+need: two of them first, then ten, then the others. The test that fails runs again without the
+change; one that fails then too is named, left out, and the change is tried again.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from __future__ import annotations
 import argparse
 import ast
 import importlib
+import itertools
 import multiprocessing
 import os
 import random
@@ -47,13 +48,16 @@ PYTEST = ["-q", "-p", "no:cacheprovider", "-o", "addopts=--import-mode=importlib
 TESTS = ["-m", "not slow and not process", "--ignore=tests/benchmarks", "--ignore=tests/evidence"]
 
 LIBRARIES = (
-    "dask.array", "dask.dataframe", "matplotlib.pyplot", "numba", "pandas", "pyarrow.parquet",
-    "scipy.stats", "sklearn.linear_model", "xarray",
+    "dask.array", "dask.dataframe", "hypothesis", "matplotlib.pyplot", "numba", "pandas",
+    "pyarrow.parquet", "scipy.stats", "sklearn.linear_model", "statsmodels.api", "xarray",
 )  # fmt: skip
 """Imported once, before any fork."""
 
-FIRST = 10
-"""So many tests run before the others of a change are collected."""
+FORKED = [*PYTEST, "-x", "--assert=plain", "-p", "no:unraisableexception"]
+"""What a fork does without costs most of the time of a short test."""
+
+CUTS = (2, 12)
+"""After so many tests of a change a new fork collects the next ones."""
 
 OTHER = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -252,7 +256,7 @@ def prepare(tree: Path, tests: list[str]) -> None:
         cwd=tree, env=environment(tree), capture_output=True, check=True,
     )  # fmt: skip
     os.environ.update(environment(tree))
-    os.environ["MPLBACKEND"] = "agg"
+    os.environ |= {"MPLBACKEND": "agg", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     for name in LIBRARIES:
         importlib.import_module(name)
     if "cvstats" in sys.modules:
@@ -280,7 +284,7 @@ def run_tests(tests: list[str], told: Path) -> None:
         with open(os.devnull, "w") as null:
             for stream in (1, 2):
                 os.dup2(null.fileno(), stream)
-            status = int(pytest.main([*PYTEST, "-x", *tests], [Failure(told)]))
+            status = int(pytest.main([*FORKED, *tests], [Failure(told)]))
     finally:
         os._exit(status)
 
@@ -313,7 +317,8 @@ def find_killer(mutant: Mutant, tree: Path, tests: list[str], patience: float) -
     path.write_bytes(source[: mutant.start] + mutant.after.encode() + source[mutant.stop :])
     os.utime(path, ns=(0, 0))  # the compiled file is of another time
     try:
-        for part in (tests[:FIRST], tests[FIRST:]):
+        for start, stop in itertools.pairwise((0, *CUTS, None)):
+            part = tests[start:stop]
             killer = find_failure(part, 3 * patience + 60) if part else None
             if killer is not None:
                 return killer
