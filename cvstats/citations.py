@@ -35,7 +35,7 @@ def cite(result: Any) -> str:
     Raises
     ------
     LogError
-        If the object has no ``attrs["reference"]``: it is no result, or a call has dropped its
+        If the object has no ``attrs["reference"]``: it is not a result, or a call has dropped its
         attrs.
 
     References
