@@ -9,7 +9,7 @@ of one key merge exactly (Chan, Golub and LeVeque, doi:10.1080/00031305.1983.104
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -95,11 +95,6 @@ def find_runs(codes: NDArray[np.signedinteger[Any]]) -> IntArray:
     return np.concatenate([[0], np.flatnonzero(new) + 1])
 
 
-def same_range(one: Labels, two: Labels) -> bool:
-    """Whether two lists of labels are one range, so that codes say the same in both."""
-    return isinstance(one, range) and isinstance(two, range) and one == two
-
-
 @dataclass(frozen=True, eq=False)
 class Cells:
     """The moments of a log: a row per cell, a column per model (or carried grid cell).
@@ -132,8 +127,13 @@ class Cells:
     --------
     >>> import numpy as np
     >>> from cvstats.core.cells import Cells
-    >>> a = Cells.of(np.array([1.0, 2.0, 6.0]), np.array(["x", "x", "y"]), "fold")
-    >>> b = Cells.of(np.array([3.0]), np.array(["x"]), "fold")
+    >>> zero = np.zeros(1)
+    >>> a = Cells(
+    ...     ("fold",), (("x", "y"),), np.array([[0], [1]]), np.array([2.0, 1.0]),
+    ...     np.array([[1.5], [6.0]]), np.array([[0.5], [0.0]]), zero,
+    ... )
+    >>> b = Cells(("fold",), (("x",),), zero[:, None].astype(int), zero + 1, zero[:, None] + 3,
+    ...     zero[:, None], zero)
     >>> whole = a + b
     >>> whole.count, whole.location[:, 0], whole.m2[:, 0]
     (array([3., 1.]), array([2., 6.]), array([2., 0.]))
@@ -245,39 +245,6 @@ class Cells:
             m2=self.m2[rows],
         )  # fmt: skip
 
-    @classmethod
-    def of(cls, values: FloatArray, key: Sequence[Hashable], level: str) -> Cells:
-        """Moments of a few losses that are in memory, keyed by one level.
-
-        Parameters
-        ----------
-        values : array, shape (losses,) or (losses, columns)
-            The losses.
-        key : sequence, shape (losses,)
-            The label of each loss.
-        level : str
-            What the labels are labels of.
-
-        Returns
-        -------
-        Cells
-            One cell for each label, in the order of their first appearance.
-        """
-        table = np.asarray(values, dtype=np.float64).reshape(len(key), -1)
-        place: dict[Hashable, int] = {}
-        cells = np.array([place.setdefault(label, len(place)) for label in key], dtype=np.int64)
-        size, none = len(key), np.zeros_like(table)
-        origin = choose_origin(np.ones(size), table, none)
-        rows = cls(
-            ("row",), (range(size),), np.arange(size)[:, None],
-            np.ones(size), table - origin, none, origin,
-        )  # fmt: skip
-        order = np.argsort(cells, kind="stable")
-        count, mean, m2 = rows._pooled(find_runs(cells[order, None]), order)
-        labels = tuple(key[i] for i in np.unique(cells, return_index=True)[1])
-        codes = np.arange(len(place))[:, None]
-        return cls((level,), (labels,), codes, count, mean, m2, origin)
-
     def _pooled(self, starts: IntArray, order: Any) -> State:
         """Merge runs of cells, in some order, about the mean of the first cell of each run."""
         n, size = self.count[order][:, None], np.diff(starts, append=len(self.count))
@@ -355,12 +322,13 @@ class Cells:
         labels: list[Labels] = []
         codes = []
         for i in range(len(self.levels)):
-            if self.labels[i] is other.labels[i] or same_range(self.labels[i], other.labels[i]):
+            mine, theirs = self.labels[i], other.labels[i]
+            if mine is theirs or (isinstance(mine, range) and mine == theirs):
                 labels.append(self.labels[i])
                 codes.append(np.concatenate([self.codes[:, i], other.codes[:, i]]))
                 continue
-            place = {label: code for code, label in enumerate(self.labels[i])}
-            moved = [place.setdefault(label, len(place)) for label in other.labels[i]]
+            place = {label: code for code, label in enumerate(mine)}
+            moved = [place.setdefault(label, len(place)) for label in theirs]
             labels.append(tuple(place))
             codes.append(
                 np.concatenate(

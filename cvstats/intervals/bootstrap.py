@@ -372,7 +372,7 @@ def apparent_error(data: Resample, values: FloatArray) -> float:
     """Mean loss of the fit on a data set itself, weighted by how often each point is in it."""
     if data.apparent is None:
         return np.nan
-    return float(weighted_means(data.apparent, data.apparent_losses(values))[0])
+    return float(weighted_means(data.apparent, values[data.apparent_rows].reshape(1, -1))[0])
 
 
 def measure_samples(log: Log, data: Sequence[Resample], measure: Measure, width: int) -> FloatArray:

@@ -383,19 +383,14 @@ def two_ways(design: Design, one: str, two: str) -> str | None:
     for name, other in ((one, two), (two, one)):
         if name not in design.levels:
             return f"{no_level(name)}, or name another level, as in by=('point', 'repetition')."
-        if count_labels(design, name) < 2:
+        points = design.splits().points if name == "point" else None
+        if (design.number(name) if points is None else points) < 2:
             return (
                 f"the log has one label of {name!r}, which does not show how much others would "
                 f"differ. Expected two or more, ten or more to rely on; without them use "
                 f"by={other!r}."
             )
     return None
-
-
-def count_labels(design: Design, name: str) -> int:
-    """Count the labels of a level that occur, also where the points are not at hand."""
-    points = design.splits().points if name == "point" else None
-    return design.number(name) if points is None else points
 
 
 def compute_two_ways(log: Log, names: tuple[str, str], correction: str, alpha: float) -> Result:
@@ -515,9 +510,10 @@ class TwoWays:
     @classmethod
     def of(cls, log: Log, names: tuple[str, str]) -> TwoWays:
         """Compute them: in two passes where a pair has one loss, otherwise from all pairs."""
-        one, two = (key_of(log.design, name) for name in names)
-        if is_sources_by_points(names):
-            two = ("point",)
+        nested = "source" in log.design.levels and not is_sources_by_points(names)
+        one, two = (
+            ("source", name) if nested and name == "point" else (name,) for name in names
+        )  # points may be numbered by source
         if has_single_losses(log.design, names):
             first = log.moments(one)
             second = log.moments(two).about(first.origin)
@@ -551,11 +547,6 @@ class TwoWays:
             first, second, whole.mean[0], int(whole.count[0]), number, (sums**2).sum(axis=0),
             crossed,
         )  # fmt: skip
-
-
-def key_of(design: Design, name: str) -> tuple[str, ...]:
-    """Name the levels that identify the labels of a level: points may be numbered by source."""
-    return ("source", name) if name == "point" and "source" in design.levels else (name,)
 
 
 def has_single_losses(design: Design, names: tuple[str, str]) -> bool:

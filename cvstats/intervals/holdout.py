@@ -7,12 +7,10 @@ from typing import Literal
 import numpy as np
 
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import Cells
 from cvstats.core.design import Design
 from cvstats.core.folds import repetition_level, tally
 from cvstats.core.results import Result, flag
 from cvstats.core.results import interval as symmetric_interval
-from cvstats.core.types import MaskArray
 from cvstats.errors import LogError
 from cvstats.intervals._limits import (
     BOUNDED,
@@ -214,12 +212,7 @@ def holdout(
         return bounded_limits(result, log, points, bounds)
     if proportion:
         return proportion_limits(result, log.zero_one(), interval)
-    return (
-        result if log.differences is not None else flag_few_errors(result, find_zero_one(log, cell))
-    )
-
-
-def find_zero_one(log: Log, cell: Cells) -> MaskArray:
-    """Find the columns whose losses are 0 or 1, also where points are averaged over repetitions."""
-    repeated = repetition_level(log.design)
-    return (log.moments(repeated) if repeated else cell).zero_one()
+    if log.differences is not None:
+        return result
+    repeated = repetition_level(log.design)  # over which points are averaged
+    return flag_few_errors(result, (log.moments(repeated) if repeated else cell).zero_one())

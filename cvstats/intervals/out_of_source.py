@@ -15,7 +15,6 @@ from typing import Literal
 import numpy as np
 
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import Cells
 from cvstats.core.results import Result, flag
 from cvstats.core.results import interval as symmetric_interval
 from cvstats.core.types import FloatArray
@@ -227,7 +226,7 @@ def out_of_source(
         )
     cells = log.moments(repeated_levels(log, "source"))
     if fixed and "repetition" in cells.levels and "point" in log.design.levels:
-        cells = average_answers(log)
+        cells = log.moments(("source", "point")).once().over(("source",))  # each point counts once
     part, points = average_sources(cells)
     estimate, squares = part.mean_and_squares()
     k, n = part.n_cells, np.rint(part.sum(points)).astype(np.int64)
@@ -260,8 +259,3 @@ def out_of_source(
         extra=extra | {"n_points": n, "n_sources": k, **size_range(points, part)},
         caution=caution, attrs=attrs,
     )  # fmt: skip
-
-
-def average_answers(log: Log) -> Cells:
-    """Average the repeated answers to each point, which then counts once in its source."""
-    return log.moments(("source", "point")).once().over(("source",))

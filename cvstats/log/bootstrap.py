@@ -210,10 +210,6 @@ class Resample:
         """Lay out a column of losses, fits by points."""
         return values[self.rows].reshape(self.bags.counts.shape)
 
-    def apparent_losses(self, values: FloatArray) -> FloatArray:
-        """Lay out the losses of the fit on the data set itself, one row."""
-        return values[self.apparent_rows].reshape(1, -1)
-
     def check_draws(self) -> None:
         """Refuse samples that are not n draws from n points: their counts show who is missing."""
         n = self.bags.counts.shape[1]

@@ -90,7 +90,11 @@ def find_gaps(log: Log, columns: IntArray) -> Gaps:
         missing = np.zeros((design.size, stop - start), dtype=bool)
         every = np.ones(stop - start, dtype=bool)
         for own in columns[:, start:stop]:
-            gone = find_missing(log.panels, own)
+            parts = [
+                np.isnan(table) if table.dtype.kind == "f" else np.zeros(table.shape, dtype=bool)
+                for table in take_columns(log.panels, own)
+            ]
+            gone = np.concatenate(parts, axis=1)
             bare = gone[here].all(axis=0)
             missing |= gone & ~bare
             every &= bare
@@ -112,15 +116,6 @@ def find_gaps(log: Log, columns: IntArray) -> Gaps:
     if not patterns:
         patterns = [Pattern(np.zeros(0, dtype=np.int64), here, 0)]
     return Gaps(columns, patterns, np.array(empty, dtype=int), np.array(masked, dtype=int))
-
-
-def find_missing(panels: LossColumns, columns: IntArray) -> MaskArray:
-    """Mark the losses of some columns that are missing."""
-    parts = [
-        np.isnan(table) if table.dtype.kind == "f" else np.zeros(table.shape, dtype=bool)
-        for table in take_columns(panels, columns)
-    ]
-    return np.concatenate(parts, axis=1)
 
 
 def take_columns(panels: LossColumns, columns: IntArray) -> list[NDArray[Any]]:

@@ -113,11 +113,12 @@ def refuse_parts_of_cells(noted: Mapping[Any, Any], by: object) -> None:
     for part in each_metric(noted):
         cells = list(part.get("cells", ()))
         if by not in (*cells, "metric"):
+            way = "folds='average'" if by == "fold" else f"by={by!r}"
             raise LogError(
                 f"by={by!r} cuts the cells ({listed(cells) or 'the whole log'}) of which "
                 f"{part.get('metric')} was computed, and its mean over a part of a cell is not the "
                 f"metric of that part. Expected cells within the groups. Make the log with "
-                f"cvstats.losses(…, loss={part.get('metric')!r}, {way_to_cells(by)})."
+                f"cvstats.losses(…, loss={part.get('metric')!r}, {way})."
             )
 
 
@@ -204,11 +205,6 @@ def refuse_part(
         f"not the {name} of that part. Expected all points of which {name} was computed, without "
         f"missing='drop'. Make the log of the part: cvstats.losses(part, …, loss={name!r})."
     )
-
-
-def way_to_cells(by: object) -> str:
-    """Name the option that makes the labels of a level cells of their own."""
-    return "folds='average'" if by == "fold" else f"by={by!r}"
 
 
 def doubts_of_metric(noted: Mapping[Hashable, Any]) -> Caution:

@@ -258,7 +258,9 @@ class FrameLabels:
             row.attrs = dict(attrs)
             return row
         name = NAMELESS if self.models[0] is None else self.models[0]
-        return body(result, row_of(name), attrs)
+        if isinstance(name, str):  # texts are kept, as pandas takes long to make an index of them
+            return body(result, text_index((name,), "model").view(), attrs)
+        return body(result, index_of("model", [name]), attrs)
 
     def stack(self, axes: Sequence[Axis]) -> FrameLabels:
         """Make an index level of each axis, the models last."""
@@ -357,13 +359,6 @@ def named_rows(models: pd.Index) -> pd.Index:
     """Name the index of rows: ``model``, unless the models have a name of their own."""
     nameless = models.nlevels == 1 and models.name is None
     return models.rename("model") if nameless else models.view()
-
-
-def row_of(name: Hashable) -> pd.Index:
-    """Make an index of one model; those of texts are kept, as pandas takes long to make them."""
-    if isinstance(name, str):
-        return text_index((name,), "model").view()
-    return index_of("model", [name])
 
 
 @lru_cache(maxsize=MOST_REMEMBERED)

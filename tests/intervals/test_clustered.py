@@ -123,7 +123,9 @@ def test_random_splits_may_be_clustered():
 
 
 def cr1_ratio(shares):
-    clusters = Cells.of(np.zeros(len(shares)), range(len(shares)), "source")
+    size, zeros = len(shares), np.zeros((len(shares), 1))
+    codes = np.arange(size)[:, None]
+    clusters = Cells(("source",), (range(size),), codes, np.ones(size), zeros, zeros, zeros[0])
     return expected_cr1_ratio(shares[:, None], clusters).item()
 
 
