@@ -72,6 +72,7 @@ def repeated_answers(design: Design) -> str | None:
     fits="1",
     reference="Miller (2024), arXiv:2411.00640",
     needs_losses=True,
+    groups_at_once=True,
 )
 def answers(
     log: Log,
@@ -158,25 +159,28 @@ def answers(
     # Compare the means of the points, and the answers to each.
     points = log.moments([name for name in ("source", "point") if name in log.design.levels])
     check_numbers_of_answers(points)
-    n, k = len(points.count), points.count[:, None]
+    n, k = points.n_cells, points.count[:, None]
     means = points.once().over(())
-    between = means.m2[0] / (n - 1)
+    between = means.m2 / (n - 1)
     single = points.m2 / (k - 1)
-    within = single.mean(axis=0)
-    stays = between - (single / k).mean(axis=0)
+    within = points.average(single)
+    stays = between - points.average(single / k)
     columns: dict[str, NDArray[Any]] = {
-        "estimate": means.location[0], "se": np.sqrt(between / n), "between": between,
+        "estimate": means.location, "se": np.sqrt(between / n), "between": between,
         "within": within, "point_variance": stays,
     }  # fmt: skip
     left = np.maximum(stays, 0.0)
     for number in list_numbers(repetitions):
         columns[f"se_{number}"] = np.sqrt((left + within / number) / n)
     columns["se_limit"] = np.sqrt(left / n)
-    counts = {"n_points": n, "n_answers": int(points.count.sum())}
-    columns |= {name: np.full(len(between), number) for name, number in counts.items()}
+    columns |= {"n_points": n, "n_answers": points.sum(points.count).astype(np.int64)}
+    rows = {
+        name: np.broadcast_to(values, between.shape).reshape(-1) for name, values in columns.items()
+    }
     flags = np.where(stays < -ROUNDING * between, np.int64(Caution.POINTS_ALIKE), np.int64(0))
     flags[np.isnan(between)] = Caution.NO_LOSSES
-    return flag_ignored_sources(Result("answers", columns, flags), log.design, of_means=False)
+    result = Result("answers", rows, flags.reshape(-1))
+    return flag_ignored_sources(result, log.design, of_means=False)
 
 
 def list_numbers(repetitions: Any) -> list[int]:
@@ -187,7 +191,7 @@ def list_numbers(repetitions: Any) -> list[int]:
 
 def check_numbers_of_answers(points: Cells) -> None:
     """Refuse a single point, and points that were answered once."""
-    if len(points.count) < 2:
+    if (points.n_cells < 2).any():
         raise LogError(
             "answers needs two points or more, and this log has one. Expected the whole test set."
         )

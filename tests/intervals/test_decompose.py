@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import oracle
+import pandas as pd
 import pytest
 from fold_logs import (
     WEIGHTS,
@@ -57,3 +59,21 @@ def test_rho_and_gamma():
     for arguments in ({"rho": 1.0}, {"rho": -0.1}, {"rho": 0.1, "gamma": 0.1}):
         with pytest.raises(cvstats.errors.LogError, match="rho"):
             cvstats.decompose(golden(), **arguments)
+
+
+def test_assumed_correlations_of_each_label_of_by():
+    rng = np.random.default_rng(4)
+    index = pd.MultiIndex.from_product(
+        [range(3), range(2), range(20)], names=["task", "repetition", "point"]
+    )
+    folds = index.get_level_values("point") % 4
+    frame = pd.DataFrame(rng.gamma(2.0, size=(len(index), 2)), index=index, columns=["a", "b"])
+    frame = frame.assign(fold=folds).set_index("fold", append=True)
+    table = frame.cvci.decompose(by="task", rho=[0, 0.3])
+    assert table.index.names == ["task", "rho", "model"]
+    for task in range(3):
+        part = frame.xs(task, level="task")
+        for rho in (0, 0.3):
+            expected = part.cvci.decompose(rho=rho).drop(columns="caution")
+            found = table.loc[(task, rho)].drop(columns="caution")[list(expected)]
+            assert found.to_numpy() == pytest.approx(expected.to_numpy(), rel=1e-12)
