@@ -91,6 +91,7 @@ def test_all_models_meet_the_same_splits_of_a_splitter_without_a_seed():
         (DummyClassifier(), "words", "zero_one"),
         (DummyClassifier(), "flags", "zero_one"),
     ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_the_loss_is_chosen_by_the_kind_of_target(estimators, target, loss):
     y = {
