@@ -27,6 +27,7 @@ from cvstats.cli.output import (
     show,
     to_json,
 )
+from cvstats.cli.stream import scan_large
 from cvstats.comparisons.best_set import best_set as rank_models
 from cvstats.comparisons.compare import compare as compare_models
 from cvstats.comparisons.equivalence import equivalence as test_equivalence
@@ -39,6 +40,7 @@ from cvstats.intervals import interval_names
 from cvstats.io.paths import path_of, refuse_stream, shortened
 from cvstats.io.read import read_log
 from cvstats.io.save import save_log
+from cvstats.large.moments import Moments
 from cvstats.options import Missing, check_alpha
 
 HELP = """Confidence intervals and comparisons for cross-validated error.
@@ -224,7 +226,7 @@ def interval(
 
     Example: cvstats interval predictions.csv --loss squared_error --fold cv_split --point id
     """
-    log = read_files(files, reading, missing)
+    log = read_files(files, reading, missing, by=by, scans=True)
     levels = getattr(getattr(log, "index", None), "names", None)
     if by is not None and levels is not None and by not in levels:
         raise LogError(
@@ -232,13 +234,13 @@ def interval(
             f"{', '.join(map(str, filter(None, levels))) or 'none'}. Name its column as a level "
             f"first: --source {by} --by source."
         )
-    result = recommend.interval(log, by=by, missing=missing, **options)
+    result = recommend.interval(log, by=by, missing=still(missing, log), **options)
     show_result(result, format, ["reason", *FACTS])
 
 
-def read_models(files: list[Path], reading: Any, missing: Missing) -> Any:
+def read_models(files: list[Path], reading: Any, missing: Missing, scans: bool = False) -> Any:
     """Read a log, and refuse one of a single model: models are compared."""
-    log = read_files(files, reading, missing)
+    log = read_files(files, reading, missing, pairs=True, scans=scans)
     if isinstance(log, pd.Series) or (isinstance(log, pd.DataFrame) and log.shape[1] == 1):
         raise LogError(
             "the log has one model. Expected two or more: name a second file, or repeat "
@@ -267,7 +269,8 @@ def compare(
 
     Example: cvstats compare ridge=a.parquet forest=b.parquet --adjust none
     """
-    log = read_models(files, reading, missing)
+    log = read_models(files, reading, missing, scans=True)
+    missing = still(missing, log)
     chosen: Any = None if adjust == "none" else adjust
     result = compare_models(log, adjust=chosen, rng=seed, missing=missing, **options)
     usual = {"reference": None, "method": None, "alternative": "two-sided"}
@@ -277,17 +280,25 @@ def compare(
     show_result(result, format, FACTS)
 
 
-@from_signature(reporting.summary, "alpha", "seed", "missing")
+@from_signature(reporting.summary, "method", "by", "alpha", "seed", "missing")
 def summary(
-    files: list[Path], reading: Any, format: Format, *, missing: Missing, **options: Any
-) -> None:
+    files: list[Path], reading: Any, format: Format, *, by: str | None, missing: Missing,
+    **options: Any,
+) -> None:  # fmt: skip
     """Print which model is best, by how much and how sure, in at most three sentences.
 
     Example: cvstats summary losses.parquet
+
+    Example: cvstats summary losses.parquet --by segment --source customer
     """
-    words = reporting.summary(read_files(files, reading, missing), missing=missing, **options)
-    parts = {"sentences": words.sentences, "cautions": words.cautions, "advice": words.advice}
-    show(str(words) if format in ("table", "markdown") else to_json(parts))
+    log = read_files(files, reading, missing, by=by, pairs=True, scans=True)
+    words = reporting.summary(log, by=by, missing=still(missing, log), **options)
+    if format in ("table", "markdown"):
+        show(str(words))
+    elif isinstance(words, reporting.Summary):
+        show(to_json(asdict(words)))
+    else:
+        show(to_json({str(label): asdict(part) for label, part in words.items()}))
 
 
 @from_signature(rank_models, "alpha", "n_draws", "seed", "missing")
@@ -445,8 +456,15 @@ def completion(shell: Literal["bash", "zsh", "fish"], /, *, install: bool = Fals
 # --- files ----------------------------------------------------------------------------------------
 
 
-def read_files(files: Sequence[Path], options: Any, missing: Missing = "raise") -> Any:
-    """Read the log of one file, or of several: then each holds a model, and may be NAME=FILE."""
+def read_files(
+    files: Sequence[Path], options: Any, missing: Missing = "raise", *, by: str | None = None,
+    pairs: bool = False, scans: bool = False,
+) -> Any:  # fmt: skip
+    """Read the log of one file, or of several: then each holds a model, and may be NAME=FILE.
+
+    With ``scans`` the moments of a large file, or of one with the groups of ``by`` in a column
+    that is no level, with ``pairs`` of models where these are to be compared.
+    """
     given = {} if options is None else asdict(options)
     given = {name: value for name, value in given.items() if value is not None}
     predictions = given.get("prediction", [])
@@ -474,6 +492,8 @@ def read_files(files: Sequence[Path], options: Any, missing: Missing = "raise") 
     source: Any = {name: str(path) for name, path in named}
     if own:  # models keep the names that the files give them
         source = [str(path) for _, path in named] if len(files) > 1 else str(files[0])
+    if scans and (moments := scan_large(source, given, missing, by=by, pairs=pairs)) is not None:
+        return moments
     given |= {name: given.pop(word) for name, word in RENAMED.items() if word in given}
     log = read_log(source, missing=missing, **given)
     read_from = Path(source).name if isinstance(source, str) else type(source).__name__
@@ -488,6 +508,11 @@ def read_files(files: Sequence[Path], options: Any, missing: Missing = "raise") 
 def names_models(path: Path) -> bool:
     """Whether a file is of a kind that names its model: a log of inspect, or samples of lm_eval."""
     return path.is_dir() or path.suffix == ".eval" or path.name.startswith("samples_")
+
+
+def still(missing: Missing, log: Any) -> Missing:
+    """What to do about missing losses of a log that was read: batches have left them out."""
+    return "raise" if isinstance(log, Moments) else missing
 
 
 def missing_file(path: Path, after_prediction: bool) -> LogError:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from cvstats.core.design import LEVELS
 from cvstats.errors import LogError
 from cvstats.io.arrow import ParquetFile, list_files
 from cvstats.io.paths import import_extra
+from cvstats.io.text import TextOptions, csv_options
 from cvstats.large import frames
 from cvstats.large.frames import (
     Batch,
@@ -128,6 +130,24 @@ def scan_parquet(
     3006.0
     """
     asked = {name: value for name, value in locals().items() if name in LEVELS}
+    return scan_moments(
+        partial(scan_tables, path, batch_size=batch_size, progress=progress),
+        asked, loss, truth, prediction, model, by, pairs, missing,
+    )  # fmt: skip
+
+
+def scan_moments(
+    scan: Callable[[Callable[[list[str]], TableColumns]], Iterator[tuple[dict[str, Any], Any]]],
+    asked: Mapping[str, str | None],
+    loss: Any,
+    truth: str | None,
+    prediction: str | Sequence[str] | None,
+    model: str | None,
+    by: str | Sequence[str] | None,
+    pairs: bool,
+    missing: Missing,
+) -> Moments:
+    """Add up the moments of the batches that ``scan`` reads of the columns that are found."""
     predicted = truth is not None or prediction is not None
     if predicted:
         check_predicted(loss, truth, prediction)
@@ -139,7 +159,7 @@ def scan_parquet(
         return columns
 
     total: Parts = {}
-    for batch, columns in scan_tables(path, find, batch_size, progress):
+    for batch, columns in scan(find):
         attrs: Mapping[Hashable, Any] = {}
         if predicted:
             models = columns.values[1:]
@@ -345,6 +365,28 @@ def scan_tables(
         yield batch, columns
         if progress is not None:
             progress(len(batch[columns.names[0]]))
+
+
+def scan_csv(
+    path: Path, find: Callable[[list[str]], TableColumns], text: TextOptions
+) -> Iterator[tuple[dict[str, Any], TableColumns]]:
+    """Read some columns of a CSV file, a batch of rows at a time; labels are text."""
+    options, known = csv_options(path, text)
+    columns = find(known)
+    labels = {*columns.levels.values(), columns.model} - {None}
+    decimal, thousands = text.marks(None)
+    with pd.read_csv(
+        path, usecols=columns.names, dtype=dict.fromkeys(labels, str), chunksize=BATCH,
+        decimal=decimal, thousands=thousands, names=known, header=0, **options,
+    ) as batches:  # fmt: skip
+        for batch in batches:
+            for name in columns.values:
+                if not pd.api.types.is_numeric_dtype(batch[name]):
+                    raise LogError(
+                        f"the column {name!r} of {path.name} does not hold numbers only. Expected "
+                        f"numbers. What stands for a missing value is named by na_values=."
+                    )
+            yield {str(name): column for name, column in batch.items()}, columns
 
 
 def open_file(path: Path) -> Any:

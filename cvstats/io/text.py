@@ -127,10 +127,11 @@ class TextOptions:
         return [name for name, value in asdict(self).items() if value is not None]
 
 
-def read_csv(path: Path, usual: str = ",", text: TextOptions | None = None) -> pd.DataFrame:
-    """Read a CSV file: numbers to the last digit, labels such as 'None' as they are."""
+def csv_options(
+    path: Path, text: TextOptions, usual: str = ","
+) -> tuple[dict[str, Any], list[str]]:
+    """Find how pandas has to read a CSV file, and the names of its columns."""
     check_file(path)
-    text = text or TextOptions()
     encoding = text.encoding or "utf-8-sig"
     with path.open("rb") as file:
         head = file.readline(1 << 20)
@@ -139,13 +140,20 @@ def read_csv(path: Path, usual: str = ",", text: TextOptions | None = None) -> p
     if text.encoding is not None:
         with path.open(encoding=encoding) as lines_of:
             head = lines_of.readline(1 << 20).encode()
-    decimal, thousands = text.marks(None)
+    decimal, _ = text.marks(None)
     separator = separator_of(head, ";" if usual == "," and decimal == "," else usual)
     options: dict[str, Any] = {
         "sep": separator, "keep_default_na": False, "na_values": text.missing,
         "encoding": encoding, "skipinitialspace": f"{separator} ".encode() in head,
     }  # fmt: skip
-    refuse_same_names(path, options)
+    return options, names_of_header(path, options)
+
+
+def read_csv(path: Path, usual: str = ",", text: TextOptions | None = None) -> pd.DataFrame:
+    """Read a CSV file: numbers to the last digit, labels such as 'None' as they are."""
+    text = text or TextOptions()
+    options, _ = csv_options(path, text, usual)
+    decimal, thousands = text.marks(None)
     # pandas reads thousands with its default parser only.
     numbers = {"thousands": thousands} if thousands else EXACT
     table: pd.DataFrame = pd.read_csv(path, low_memory=False, decimal=decimal, **options, **numbers)
@@ -170,8 +178,8 @@ def read_csv(path: Path, usual: str = ",", text: TextOptions | None = None) -> p
     return table
 
 
-def refuse_same_names(path: Path, options: Mapping[str, Any]) -> None:
-    """Refuse two columns of one name: pandas would call the second one ``a.1``."""
+def names_of_header(path: Path, options: Mapping[str, Any]) -> list[str]:
+    """Read the names of columns; refuse two of one name: pandas would call the second ``a.1``."""
     header = pd.read_csv(path, header=None, nrows=1, dtype=str, **options).iloc[0]
     names = [name.strip() for name in header if isinstance(name, str)]
     again = next((name for name in names if names.count(name) > 1), None)
@@ -180,6 +188,7 @@ def refuse_same_names(path: Path, options: Mapping[str, Any]) -> None:
             f"two columns of {path.name} are called {again!r}. Expected different names. Rename "
             f"one of them."
         )
+    return names
 
 
 def separator_of(head: bytes, usual: str) -> str:

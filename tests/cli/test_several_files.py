@@ -184,5 +184,5 @@ def test_a_real_bash_completes(files):
         cwd=files, capture_output=True, check=True, encoding="utf-8",
     )  # fmt: skip
     *words, names = done.stdout.splitlines()
-    assert words == ["interval", "--reference", "holm bh max-t none"]
+    assert words == ["interval", "--reference", "holm bonferroni bh fdr max-t none"]
     assert set(names.split()) == {"a.parquet", "again"}

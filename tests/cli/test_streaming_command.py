@@ -1,0 +1,158 @@
+"""The command on large files: a batch at a time, with the numbers of the whole log in memory."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cvstats
+from cvstats.cli import main, stream
+
+pytest.importorskip("pyarrow", reason="the extra io is not installed")
+N = 600
+
+
+def table():
+    """A log of two models in folds, whose customers are in segments."""
+    rng = np.random.default_rng(5)
+    customer = np.arange(N) % 40
+    return pd.DataFrame(
+        {
+            "fold": customer % 5,
+            "point": np.arange(N),
+            "customer": customer,
+            "ridge": rng.random(N),
+            "forest": rng.random(N) + 0.01,
+        }
+    )
+
+
+@pytest.fixture
+def files(tmp_path):
+    """The same log as a folder of Parquet files, one file, and CSV."""
+    whole = table()
+    folder = tmp_path / "log"
+    folder.mkdir()
+    for part in range(3):
+        whole.iloc[part::3].to_parquet(folder / f"{part}.parquet", index=False)
+    whole.to_parquet(tmp_path / "log.parquet", index=False)
+    whole.to_csv(tmp_path / "log.csv", index=False)
+    whole.to_csv(tmp_path / "german.csv", index=False, sep=";", decimal=",")
+    return {
+        "folder": [str(folder)],
+        "parquet": [str(tmp_path / "log.parquet")],
+        "csv": [str(tmp_path / "log.csv")],
+        "german": [str(tmp_path / "german.csv"), "--decimal", ","],
+    }
+
+
+def run(capsys, *words):
+    """What the command prints."""
+    assert main(list(words)) == 0
+    return capsys.readouterr().out
+
+
+@pytest.fixture
+def streams(monkeypatch):
+    """Read even small files in batches, and count how often that happened."""
+    seen = []
+
+    def always():
+        monkeypatch.setattr(stream, "ROWS", 1)
+        monkeypatch.setattr(stream, "BYTES", 1)
+        scan = stream.scan_moments
+        monkeypatch.setattr(stream, "scan_moments", lambda *args: seen.append(args) or scan(*args))
+
+    return always, seen
+
+
+@pytest.mark.parametrize("kind", ["folder", "parquet", "csv", "german"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["interval"], ["compare"], ["summary"], ["interval", "--method", "corrected_t"],
+        ["compare", "--adjust", "bonferroni", "--reference", "ridge"],
+        ["summary", "--method", "corrected_t"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_the_same_numbers_as_in_memory(files, capsys, streams, kind, words):
+    command, *options = words
+    words = [command, *files[kind], "--source", "customer", *options, "--format", "json"]
+    memory = json.loads(run(capsys, *words))
+    always, seen = streams
+    always()
+    streamed = json.loads(run(capsys, *words))
+    assert len(seen) == 1
+    if command == "summary":
+        assert streamed["sentences"] == memory["sentences"]
+        return
+    for mine, yours in zip(streamed["rows"], memory["rows"], strict=True):
+        assert mine.pop("caution") == yours.pop("caution")
+        for name, value in yours.items():
+            expected = value if isinstance(value, str) else pytest.approx(value, rel=1e-10)
+            assert mine[name] == expected, name
+
+
+def test_small_files_are_read_whole(files, capsys, streams, monkeypatch):
+    _, seen = streams
+    monkeypatch.setattr(stream, "scan_moments", lambda *args: seen.append(args))
+    run(capsys, "interval", *files["parquet"], "--source", "customer")
+    assert seen == []
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_segments_with_customers_as_the_sample(tmp_path, capsys, suffix):
+    whole = table().drop(columns=["fold", "forest"]).rename(columns={"ridge": "loss"})
+    whole["segment"] = np.array(["basic", "gold"])[whole["customer"] % 2]
+    path = tmp_path / f"log{suffix}"
+    write = whole.to_parquet if suffix == ".parquet" else whole.to_csv
+    write(path, index=False)
+    words = [str(path), "--by", "segment", "--source", "customer"]
+    found = json.loads(run(capsys, "interval", *words, "--format", "json"))["rows"]
+    log = whole.rename(columns={"customer": "source"}).set_index(["source", "point", "segment"])
+    expected = cvstats.interval(log, by="segment")
+    assert [row["estimate"] for row in found] == pytest.approx(expected["estimate"].tolist())
+    assert [row["se"] for row in found] == pytest.approx(expected["se"].tolist())
+    parts = json.loads(run(capsys, "summary", *words, "--format", "json"))
+    assert list(parts) == ["basic", "gold"]
+    assert parts["gold"]["sentences"]
+
+
+def test_predictions_are_streamed_too(tmp_path, capsys, streams):
+    whole = table().rename(columns={"ridge": "y_true", "forest": "y_pred"})
+    whole.to_parquet(tmp_path / "p.parquet", index=False)
+    words = ["interval", str(tmp_path / "p.parquet"), "--loss", "mae", "--source", "customer"]
+    memory = run(capsys, *words)
+    always, seen = streams
+    always()
+    streamed = run(capsys, *words)
+    assert len(seen) == 1
+    assert streamed.splitlines()[1].split()[1:] == memory.splitlines()[1].split()[1:]
+
+
+def test_what_is_no_log_of_points_is_read_as_before(tmp_path, capsys, streams):
+    always, seen = streams
+    always()
+    log = cvstats.as_log(table(), loss=["ridge", "forest"], source="customer")
+    cvstats.save_log(log, tmp_path / "saved.parquet")
+    run(capsys, "interval", str(tmp_path / "saved.parquet"))
+    predictions = table().rename(columns={"ridge": "y_true", "forest": "y_pred"})
+    predictions.to_parquet(tmp_path / "p.parquet", index=False)
+    run(capsys, "interval", str(tmp_path / "p.parquet"), "--loss", "rmse", "--source", "customer")
+    assert seen == []
+
+
+def test_text_far_down_in_a_column_of_numbers(tmp_path, capsys, streams):
+    always, _ = streams
+    always()
+    path = tmp_path / "log.csv"
+    rows = [f"{i % 5},{i},{i % 7}.5" for i in range(1500)]
+    path.write_text("fold,point,ridge\n" + "\n".join([*rows, "0,1500,-"]), "utf-8")
+    assert main(["interval", str(path)]) == 2
+    error = " ".join(capsys.readouterr().err.split())
+    assert "the column 'ridge' of log.csv does not hold numbers only" in error
+    run(capsys, "interval", str(path), "--na-values", "-", "--missing", "drop")
