@@ -511,7 +511,7 @@ def names_models(path: Path) -> bool:
 
 
 def still(missing: Missing, log: Any) -> Missing:
-    """What to do about missing losses of a log that was read: batches have left them out."""
+    """Ask for nothing where batches have left missing losses out already."""
     return "raise" if isinstance(log, Moments) else missing
 
 
