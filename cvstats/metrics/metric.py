@@ -145,6 +145,10 @@ class Metric:
         classes = ("classes",) if "multi_class" in self.takes else ()
         return (*self.takes, *classes, *OPTIONS_OF[self.reads])
 
+    def words_at(self, at: Any) -> str:
+        """Name it in texts, with the time that it was asked for."""
+        return self.words if at is None else self.words.replace(" a time", f" {at}")
+
     def uses(self, option: str) -> bool:
         """Whether it uses an option."""
         return option in self.options or option in ("folds", "by", "weight", "strata", "shares")

@@ -380,7 +380,7 @@ def describe_name(facts: LogFacts) -> str:
     """Name the loss, or the score that it was made from, in words."""
     attrs = facts.attrs
     metric = attrs["metric"] if isinstance(attrs.get("metric"), str) else ""
-    words = METRICS[metric].words if metric in METRICS else metric
+    words = METRICS[metric].words_at(attrs.get("at")) if metric in METRICS else metric
     said = words if facts.is_score else attrs.get("long_name") or words or attrs.get("loss")
     name = str(said or "loss").replace("_", " ")
     return escape_math(printable(LOSSES.get(name, name)))

@@ -12,6 +12,7 @@ import pytest
 import xarray as xr
 
 import cvstats
+from cvstats import cli
 from cvstats.errors import LogError
 from cvstats.metrics import METRICS, MetricOptions
 from cvstats.metrics.survival import estimate_censoring, through_censoring
@@ -276,14 +277,30 @@ def test_every_question_is_answered(loss, tmp_path):
     assert abs(result["difference"].item()) == pytest.approx(abs(delta), rel=1e-9)
     assert cvstats.best_set(log, rng=0)["in_set"].all()
     assert not cvstats.equivalence(log, margin=1e-6)["equivalent"].any()
-    assert METRICS[loss].words in str(log.cvci.summary())
+    words = METRICS[loss].words_at(3.0)
+    assert words.endswith(" at 3.0")
+    assert words in " ".join(str(log.cvci.summary()).split())
     log.cvci.report(tmp_path / "report.html")
-    assert METRICS[loss].words in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert words in (tmp_path / "report.html").read_text(encoding="utf-8")
     cvstats.save_log(log, tmp_path / "log.parquet")
     back = cvstats.read_log(tmp_path / "log.parquet")
     assert cvstats.interval(back).attrs["guarantee"] == interval.attrs["guarantee"]
     with pytest.raises(LogError, match="this is a part of a log of"):
         cvstats.interval(log.iloc[:50])
+
+
+def test_files_and_the_command(tmp_path, capsys):
+    table = study().reset_index()[["point", "fold", "time", "event", "a"]]
+    table.to_csv(tmp_path / "table.csv", index=False)
+    with pytest.raises(LogError, match=r"Expected it with cvstats\.losses\(frame, event=…\)"):
+        cvstats.read_log(
+            tmp_path / "table.csv", truth="time", loss="brier_at", at=3.0, event="event"
+        )
+    log = cvstats.losses(study(), "time", ["a", "b"], "brier_at", event="event", at=3.0)
+    cvstats.save_log(log, tmp_path / "log.parquet")
+    for command, word in (("interval", "0.220"), ("summary", "Brier score at 3")):
+        assert cli.main([command, str(tmp_path / "log.parquet")]) == 0
+        assert word in " ".join(capsys.readouterr().out.split())
 
 
 def test_each_group_has_a_censoring_of_its_own():
