@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 from frontier import CASES
-from scipy import stats
+from scipy import special, stats
 
 import cvstats
 
@@ -356,3 +356,55 @@ def simulate_auc(runs: int, n: int, seed: int) -> float:
 @pytest.mark.parametrize("n", [200, 1000])
 def test_coverage_of_the_difference_of_two_aucs(n):
     assert 0.925 <= simulate_auc(1000, n, seed=8) <= 0.97
+
+
+def simulate_brier(runs: int, n: int, seed: int) -> float:
+    """Share of logs whose interval for the difference of two Brier scores contains 0."""
+    random = np.random.default_rng(seed)
+    group = np.where(np.arange(n) < 0.3 * n, "f", "m")
+    x = random.normal(size=(n, runs))
+    y = random.random((n, runs)) < special.expit(x)
+    values = (y - special.expit(0.8 * x + 0.3)) ** 2
+    index = pd.MultiIndex.from_arrays(
+        [np.arange(n) % 5, group, np.arange(n)], names=["fold", "group", "point"]
+    )
+    gap = pd.DataFrame(values, index, columns=range(runs)).cvci.contrast(by="group", between=PAIR)
+    found = gap.cvci.interval()
+    return float(((found["lower"] <= 0) & (found["upper"] >= 0)).mean())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [200, 1000])
+def test_coverage_of_the_difference_of_two_brier_scores(n):
+    assert 0.93 <= simulate_brier(1000, n, seed=9) <= 0.965
+
+
+def simulate_auc_of_sites(runs: int, sites: int, seed: int) -> tuple[float, float]:
+    """Coverage by points and by sites, where a score is better at some sites for one group."""
+    random = np.random.default_rng(seed)
+    per, hits = 20, []
+    site = np.repeat(np.arange(sites), per)
+    group = np.tile(np.repeat(["f", "m"], per // 2), sites)
+    for _ in range(runs):
+        good = random.normal(1, 0.8, (2, sites))[(group == "m").astype(int), site]
+        y = random.random(len(site)) < 0.4
+        frame = pd.DataFrame(
+            {"y": y.astype(int), "p": random.normal(y * good)},
+            pd.MultiIndex.from_arrays(
+                [0 * site, site, group, np.arange(len(site))],
+                names=["fold", "source", "group", "point"],
+            ),
+        )
+        log = cvstats.losses(frame, truth="y", prediction="p", loss="auc", positive=1, by="group")
+        gap = log.cvci.contrast(by="group", between=PAIR)
+        tables = gap.cvci.holdout(), gap.cvci.interval()
+        hits.append([t["lower"].item() <= 0 <= t["upper"].item() for t in tables])
+    by_points, by_sites = np.mean(hits, axis=0)
+    return float(by_points), float(by_sites)
+
+
+@pytest.mark.slow
+def test_coverage_of_the_difference_of_two_aucs_with_sites():
+    by_points, by_sites = simulate_auc_of_sites(1000, 40, seed=10)
+    assert by_points < 0.92
+    assert 0.93 <= by_sites <= 0.97
