@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from cvstats.core.folds import count_folds, fold_level
-from cvstats.core.suggestions import renaming, unused
+from cvstats.core.suggestions import suggest_renaming, unrecognized_levels
 from cvstats.errors import LogError, listed, nearest
 from cvstats.large import frames
 from cvstats.large.frames import later
@@ -153,8 +153,9 @@ def summarize_log(log: Log) -> str:
     if (cells := log.panels.width // len(log.labels.models)) > 1:
         parts.append(count(cells, "cell"))
     guesses = [
-        f"; level {name!r} is not used, and may hold the {level}s: {renaming(design, name, level)}"
-        for name, level in unused(design).items()
+        f"; level {name!r} is not used, and may hold the {level}s: "
+        f"{suggest_renaming(design, name, level)}"
+        for name, level in unrecognized_levels(design).items()
     ]
     return f"{', '.join(parts)}{''.join(guesses)}"
 

@@ -25,7 +25,7 @@ from cvstats.core.folds import (
     has_one_loss_per_split,
     repetition_level,
 )
-from cvstats.core.suggestions import renaming, unused
+from cvstats.core.suggestions import suggest_renaming, unrecognized_levels
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, plainly
 from cvstats.facts import LogFacts
@@ -525,11 +525,11 @@ def unused_level(facts: LogFacts) -> Iterator[Finding]:
     Limit: a level that no method knows, named like one that the log lacks.
     """
     design = facts.design
-    for name, level in unused(design).items():
+    for name, level in unrecognized_levels(design).items():
         number = design.number(name)
         words = (
             f"level {name!r} has {number:,} labels and is not used. It may hold the {level}s: "
-            f"if so, type {renaming(design, name, level)}"
+            f"if so, type {suggest_renaming(design, name, level)}"
         )
         yield Finding(words, number)
 

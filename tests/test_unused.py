@@ -10,7 +10,7 @@ from rows import only_row
 
 import cvstats
 from cvstats.core.cautions import Caution
-from cvstats.core.suggestions import meant
+from cvstats.core.suggestions import suggest_level
 from cvstats.errors import LogError
 
 WORDS = "unused level"
@@ -38,7 +38,7 @@ def by_subject(name="subject", n=100):
     ],
 )  # fmt: skip
 def test_names_that_sound_like_a_level(name, level):
-    assert meant(name) == level
+    assert suggest_level(name) == level
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_names_that_sound_like_a_level(name, level):
      "dataset", "x", "name", "data", "decade", "gold", "trial"],
 )  # fmt: skip
 def test_names_that_do_not(name):
-    assert meant(name) is None
+    assert suggest_level(name) is None
 
 
 @pytest.mark.parametrize("name", ["subject", "Fold", "cv_fold", "seed"])

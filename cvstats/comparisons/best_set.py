@@ -406,7 +406,7 @@ def task_residuals(points: Cells) -> tuple[FloatArray, FloatArray]:
     ``points`` are the answers to each point, averaged. The tasks are taken as they are, so that
     the variance is ``K^-2 sum_k var_k / M_k``. Also return the means over tasks.
     """
-    tasks = points.once().over(("source",))
+    tasks = points.cell_means().over(("source",))
     of_point = np.searchsorted(tasks.codes[:, 0], points.codes[:, points.levels.index("source")])
     size = tasks.count[of_point]
     scale = 1 / (len(tasks.count) * np.sqrt(size * (size - 1)))

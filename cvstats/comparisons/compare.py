@@ -45,7 +45,7 @@ from cvstats.intervals._recommend import take_points
 from cvstats.intervals._stability import OF_INTERVAL
 from cvstats.large.frames import later
 from cvstats.large.lazy import adjust_lazily, has_lazy_losses
-from cvstats.log.align import against, every_pair, facts_of_differences, subtracted
+from cvstats.log.align import difference_from, every_pair, facts_of_differences, subtracted
 from cvstats.log.arrow import as_container
 from cvstats.log.groups import DifferentGroups
 from cvstats.log.log import DIFFERENCES, Log, Losses
@@ -485,7 +485,7 @@ def difference(losses: Losses, other: Losses | None = None, *, reference: Hashab
         gaps = subtracted(losses, other)
     else:
         choose_pairs(read(losses), reference)
-        gaps = every_pair(losses) if reference is None else against(losses, reference)
+        gaps = every_pair(losses) if reference is None else difference_from(losses, reference)
         gaps.attrs = facts_of_differences(losses.attrs)
     gaps.attrs = {**gaps.attrs, **DIFFERENCES}
     return gaps

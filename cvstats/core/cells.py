@@ -210,7 +210,7 @@ class Cells:
         """Sum of the squared losses of each cell."""
         return self.m2 + self.count[:, None] * self.location**2
 
-    def once(self) -> Cells:
+    def cell_means(self) -> Cells:
         """Take the mean of each cell for a single loss."""
         return replace(self, count=np.ones_like(self.count), m2=np.zeros_like(self.m2))
 
@@ -228,7 +228,7 @@ class Cells:
         found: MaskArray = np.logical_and.reduceat(whole & same, self.starts)
         return found.reshape(-1)
 
-    def about(self, origin: FloatArray) -> Cells:
+    def shift_origin(self, origin: FloatArray) -> Cells:
         """Take the means relative to another origin."""
         return replace(self, mean=self.mean + (self.origin - origin), origin=origin)
 
@@ -340,6 +340,6 @@ class Cells:
         origin = (self if self.count.sum() >= other.count.sum() else other).origin
         return Cells(
             self.levels, tuple(labels), key, count,
-            np.concatenate([self.about(origin).mean, other.about(origin).mean]),
+            np.concatenate([self.shift_origin(origin).mean, other.shift_origin(origin).mean]),
             np.concatenate([self.m2, other.m2]), origin,
         )  # fmt: skip

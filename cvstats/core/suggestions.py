@@ -34,7 +34,7 @@ NEAR = 0.86
 """How alike a misspelt name is at least: ``sorce`` is ``source``, and ``folder`` no ``fold``."""
 
 
-def meant(name: str) -> str | None:
+def suggest_level(name: str) -> str | None:
     """Guess which level a name stands for; None where it sounds like none of ours."""
     whole = plainly(re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name))
     if whole in ALONE:
@@ -60,7 +60,7 @@ def sounding_like(
         for name in every
         if isinstance(name, str)
         and name not in taken
-        and meant(name) not in (None, "point", *levels)
+        and suggest_level(name) not in (None, "point", *levels)
         and every.count(name) == 1
     ]
 
@@ -70,7 +70,7 @@ def can_name(kind: str, different: int) -> bool:
     return kind in LABELS and different > 1
 
 
-def unused(design: Design, used: Collection[str | None] = ()) -> dict[str, str]:
+def unrecognized_levels(design: Design, used: Collection[str | None] = ()) -> dict[str, str]:
     """Find the levels that no method uses, and which level that the log lacks each may name.
 
     ``used`` are levels that were asked for by name. Sources are not a guess where each has one
@@ -80,7 +80,7 @@ def unused(design: Design, used: Collection[str | None] = ()) -> dict[str, str]:
     for name in design.levels:
         if name in LEVELS or name in used:
             continue
-        level = meant(name)
+        level = suggest_level(name)
         if level is None or level in design.levels:
             level = "fold" if folds_are_guessed(design) else None
         if level is None or not design.has(name):
@@ -96,7 +96,7 @@ def rows(design: Design) -> int:
     return int(design.splits().rows.sum())
 
 
-def renaming(design: Design, name: str, level: str) -> str:
+def suggest_renaming(design: Design, name: str, level: str) -> str:
     """Say what to type to call a level by another name."""
     if design.taking.startswith("log.sel"):
         return f"log.rename({{{name!r}: {level!r}}})"

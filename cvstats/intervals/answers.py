@@ -160,7 +160,7 @@ def answers(
     points = log.moments([name for name in ("source", "point") if name in log.design.levels])
     check_numbers_of_answers(points)
     n, k = points.n_cells, points.count[:, None]
-    means = points.once().over(())
+    means = points.cell_means().over(())
     between = means.m2 / (n - 1)
     single = points.m2 / (k - 1)
     within = points.average(single)

@@ -516,7 +516,7 @@ class TwoWays:
         )  # points may be numbered by source
         if has_single_losses(log.design, names):
             first = log.moments(one)
-            second = log.moments(two).about(first.origin)
+            second = log.moments(two).shift_origin(first.origin)
             whole = first.over(())
             found = cls(
                 first, second, whole.mean[0], int(whole.count[0]), int(whole.count[0]),
@@ -539,7 +539,7 @@ class TwoWays:
         number = len(pairs.count)
         even = bool((pairs.count == pairs.count[0]).all())
         if even:
-            pairs = pairs.once()
+            pairs = pairs.cell_means()
         first, second, whole = pairs.over(one), pairs.over(two), pairs.over(())
         sums = pairs.count[:, None] * (pairs.mean - whole.mean[0])
         crossed = even and number == len(first.count) * len(second.count)

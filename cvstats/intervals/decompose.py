@@ -345,7 +345,7 @@ def decompose_logs(logs: Sequence[Cells], fold_weights: str) -> Result:
     Each log has cells by fold, or by repetition and fold. Where folds differ in size between
     the logs, theta is the mean of their variances, and H and S2 are means too.
     """
-    logs = [found.about(logs[0].origin) for found in logs]
+    logs = [found.shift_origin(logs[0].origin) for found in logs]
     parts = [
         estimate_components(
             found.within([name for name in found.levels if name == "repetition"]), fold_weights

@@ -183,7 +183,7 @@ def holdout(
     if several > 1:
         names = [name for name in ("source", "point") if name in log.design.levels]
         points = log.moments(names)
-        cell = points.once().over(())
+        cell = points.cell_means().over(())
     else:
         cell = log.moments(())
     proportion = interval in PROPORTIONS

@@ -383,25 +383,25 @@ CONSTANT = "constant"
 
 
 @singledispatch
-def against(log: Any, reference: Any) -> Any:
+def difference_from(log: Any, reference: Any) -> Any:
     """Subtract the reference from every other model."""
     raise LogError(f"a {type(log).__name__} has no models to choose a reference from.")
 
 
-@against.register
+@difference_from.register
 def _(log: pd.DataFrame, reference: Any) -> pd.DataFrame:
     floats: pd.DataFrame = as_floats(log)
     return floats.drop(columns=[reference]).sub(floats[reference], axis=0)
 
 
-@against.register
+@difference_from.register
 def _(log: xr.DataArray, reference: Any) -> xr.DataArray:
     models = names_of(log)
     others = [i for i, label in enumerate(models) if label != reference]
     return minus(log.isel(model=others), log.isel(model=models.index(reference)))
 
 
-@against.register
+@difference_from.register
 def _(log: xr.Dataset, reference: Any) -> xr.Dataset:
     rest = log.drop_vars(reference)
     gaps = {name: minus(rest[name], log[reference]).variable for name in rest.data_vars}

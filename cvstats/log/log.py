@@ -24,7 +24,7 @@ from cvstats.core.folds import (
 )
 from cvstats.core.reduce import compute_moments
 from cvstats.core.results import Result, separate_counts
-from cvstats.core.suggestions import unused
+from cvstats.core.suggestions import unrecognized_levels
 from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import MOST, LogError, listed, spelled, unpaired
@@ -703,7 +703,7 @@ class Log:
         """Gather what the design makes doubtful, whatever the method."""
         doubt = self.doubt
         if not self.design.levels.keys() <= set(LEVELS):
-            guesses = unused(self.design, self.used).values()
+            guesses = unrecognized_levels(self.design, self.used).values()
             if any(level != "point" for level in guesses):  # the names of points change no number
                 doubt |= Caution.UNUSED_LEVEL
         if self.noted:

@@ -20,7 +20,7 @@ from cvstats.core.cells import Cells
 from cvstats.core.columns import LossColumns
 from cvstats.core.design import LEVELS, Design, GridCodes, Level
 from cvstats.core.results import Result
-from cvstats.core.suggestions import meant
+from cvstats.core.suggestions import suggest_level
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, is_number, listed, spelled
 from cvstats.log.log import Attrs, Axis, too_many_digits
@@ -149,7 +149,7 @@ def unknown_levels(names: list[Hashable]) -> LogError:
     if first is None:
         way = f"Name them: log.rename_axis(['fold', 'point']) for {len(names)} levels like these."
     else:
-        level = meant(str(first)) or "fold"
+        level = suggest_level(str(first)) or "fold"
         way = (
             f"Rename yours, as in log.rename_axis(index={{{spelled(first)}: {level!r}}}), or call "
             f"cvstats.as_log(log.reset_index(), {level}={spelled(first)}, …)."
