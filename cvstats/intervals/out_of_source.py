@@ -226,9 +226,7 @@ def out_of_source(
         )
     cells = log.moments(repeated_levels(log, "source"))
     if fixed and "repetition" in cells.levels and "point" in log.design.levels:
-        cells = (
-            log.moments(("source", "point")).cell_means().over(("source",))
-        )  # each point counts once
+        cells = log.moments(("source", "point")).cell_means().over(("source",))
     part, points = average_sources(cells)
     estimate, squares = part.mean_and_squares()
     k, n = part.n_cells, np.rint(part.sum(points)).astype(np.int64)
