@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from math import floor, log10
@@ -201,7 +202,11 @@ def result_frame(result: Any) -> pd.DataFrame:
         )
     table.attrs = dict(result.attrs)
     if isinstance(result, xr.Dataset) and "caution" in result:
-        table.attrs["cautions"] = dict(sentences_of(list_cautions(result["caution"].values)))
+        noted = result.attrs.get("cautions")
+        if isinstance(noted, str):
+            table.attrs["cautions"] = json.loads(noted)
+        elif noted is None:
+            table.attrs["cautions"] = dict(sentences_of(list_cautions(result["caution"].values)))
     return table
 
 

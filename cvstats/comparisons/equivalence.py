@@ -142,12 +142,12 @@ def equivalence(
     of losses of 0 and 1 it shows nothing, and a method of standard errors gives NaN.
 
     For losses of 0 and 1 of one test set or of folds, p-value and limits are those of Tango's score
-    test. Its size at the margin, with 30 to 500 points and margins from .01 to .1, is mostly below
-    .06, and .0704 at the largest found (65 points, a margin of .04, one model never wrong alone);
-    that of standard errors is up to .6. Two models that agree on all of 20 points are equivalent
-    within 0.12, and no less. Counts are averages over repetitions, for the same number of points.
-    Where a test set was evaluated several times, and the models disagree on 25 points or more, the
-    points' averages are tested by their standard error. ``attrs["test"]`` names the test.
+    test, with a correction for continuity of a quarter of a point. Its exact size at the margin,
+    with 30 to 500 points and margins from .01 to .1, is .051 at the most (.0704 without the
+    correction); that of standard errors is up to .6. Two models that agree on all of 20 points are
+    equivalent within 0.15, and no less. Counts are averages over repetitions, for the same number
+    of points. Where a test set was evaluated several times, and the models disagree on 25 points or
+    more, the points' averages are tested by their standard error. ``attrs["test"]`` names the test.
 
     On folds the difference must be relatively stable, see `compare`.
 

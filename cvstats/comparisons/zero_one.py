@@ -208,6 +208,10 @@ def score_tests(result: Result, found: Discordance, *, alternative: str, alpha: 
     return replace_numbers(result, found.known, numbers, "tango")
 
 
+CORRECTION = 0.25
+"""Points by which the score test of equivalence is corrected: its size is .051 at the most."""
+
+
 def score_equivalence(
     result: Result, found: Discordance, *, margin: tuple[float, float], alpha: float
 ) -> Result:
@@ -216,12 +220,12 @@ def score_equivalence(
         return result
     low, high = margin
     # no difference of two shares lies beyond -1 or 1
-    above = score_statistic(found.n10, found.n01, found.n, max(low, -1.0))
-    under = score_statistic(found.n10, found.n01, found.n, min(high, 1.0))
+    above = score_statistic(found.n10, found.n01, found.n, max(low, -1.0), CORRECTION)
+    under = score_statistic(found.n10, found.n01, found.n, min(high, 1.0), -CORRECTION)
     p = np.maximum(
         0.0 if low < -1 else special.ndtr(-above), 0.0 if high > 1 else special.ndtr(under)
     )
-    lower, upper = tango_limits(found.n10, found.n01, found.n, 2 * alpha)
+    lower, upper = tango_limits(found.n10, found.n01, found.n, 2 * alpha, correction=CORRECTION)
     numbers = {"lower": lower, "upper": upper, "p_value": p, "equivalent": p < alpha}
     words = "tango" if found.counted.all() and found.alone else SOME_SCORE
     return replace_numbers(result, found.counted, numbers, words)

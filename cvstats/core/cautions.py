@@ -115,6 +115,11 @@ class Caution(IntFlag):
         """Whether intervals with it are so much too narrow that they decide nothing."""
         return bool(self._read("too_narrow", False))
 
+    @property
+    def cause(self) -> str:
+        """What another method is used for, in some words."""
+        return str(self._read("cause", self.label))
+
     def advise(self, call: str = "") -> str:
         """Advise the call that the log allows in place of this one, and what else there is."""
         if not call:

@@ -134,15 +134,19 @@ def open_side(lower: FloatArray, upper: FloatArray, alternative: str) -> Limits:
 
 
 def score_statistic(
-    n10: FloatArray, n01: FloatArray, n: FloatArray | float, difference: FloatArray | float
+    n10: FloatArray,
+    n01: FloatArray,
+    n: FloatArray | float,
+    difference: FloatArray | float,
+    correction: float = 0.0,
 ) -> FloatArray:
     """Score statistic of a difference of paired proportions (Tango 1998, eq. 13).
 
     Asymptotically standard normal where the true difference is ``difference``; at 0 it is
     McNemar's ``(n10 - n01) / sqrt(n10 + n01)``. Infinite, or 0 without a discordant point, where
-    the difference leaves no variance.
+    the difference leaves no variance. ``correction`` points are taken off the discordant ones.
     """
-    deviations = n10 - n01 - n * difference
+    deviations = n10 - n01 - n * difference - correction
     spread = np.sqrt(n * null_variance(n10, n01, n, difference))
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = deviations / spread
@@ -174,6 +178,7 @@ def tango_limits(
     n: FloatArray | float,
     alpha: float,
     alternative: str = "two-sided",
+    correction: float = 0.0,
 ) -> Limits:
     """Score interval of a difference of paired proportions (Tango 1998).
 
@@ -182,20 +187,20 @@ def tango_limits(
     the range, and bisection finds it.
     """
     z = critical_value(alpha, alternative)
-    lower = lower_tango_limit(n10, n01, n, z)
-    upper = -lower_tango_limit(n01, n10, n, z)
+    lower = lower_tango_limit(n10, n01, n, z, correction)
+    upper = -lower_tango_limit(n01, n10, n, z, correction)
     return open_side(lower, upper, alternative)
 
 
 def lower_tango_limit(
-    n10: FloatArray, n01: FloatArray, n: FloatArray | float, z: float
+    n10: FloatArray, n01: FloatArray, n: FloatArray | float, z: float, correction: float
 ) -> FloatArray:
     """Find the smallest difference whose score statistic is z at the most."""
     high = (n10 - n01) / n
     low = np.where(np.isnan(high), np.nan, -1.0)
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        deviations = n10 - n01 - n * middle
+        deviations = n10 - n01 - n * middle - correction
         beyond = deviations > z * np.sqrt(n * null_variance(n10, n01, n, middle))
         low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
     return np.where(n01 == n, -1.0, (low + high) / 2)

@@ -32,6 +32,7 @@ import numpy as np
 from cvstats.core.cautions import Caution, methods_instead
 from cvstats.core.columns import Columns
 from cvstats.core.design import Design
+from cvstats.core.folds import covers_all_points
 from cvstats.core.results import Result
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, check_two_levels, checked_choice, checked_level
@@ -449,7 +450,10 @@ def find_call(caution: Caution, log: Log, used: str) -> str:
     for entry in methods_instead(int(caution)).get(caution, ()) if log.in_memory else ():
         name, _, options = entry.partition("(")
         if options:
-            if name == used and not of_pairs and ("wilson" not in options or log.zero_one().all()):
+            other = ("wilson" in options and not log.zero_one().all()) or (
+                "hall" in options and log.design.metric
+            )
+            if name == used and not (of_pairs or other):
                 return f"log.cvci.{entry}"
             continue
         key = ("allows", name, of_pairs)
@@ -457,8 +461,10 @@ def find_call(caution: Caution, log: Log, used: str) -> str:
             method = find_method(name)
             of_losses = None if of_pairs else method.of_losses
             words = None if of_losses is None else of_losses(log)
-            words = words or method.problem(log.design)
-            known[key] = words is None and (method.for_differences or not of_pairs)
+            design, sized = log.design, name != "corrected_t" or "n_train" in log.noted
+            sized = sized or (design.has("fold") and covers_all_points(design))
+            words = words or method.problem(design)
+            known[key] = words is None and sized and (method.for_differences or not of_pairs)
         if name != used and known[key]:
             return f"log.cvci.compare(method={name!r})" if of_pairs else f"log.cvci.{name}()"
     return ""

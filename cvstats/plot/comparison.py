@@ -135,9 +135,20 @@ def comparison(
     found = facts.apply(compare, **options) if other is None else (
         compare(losses, other, missing=missing, **options)
     )  # fmt: skip
+    return draw_comparison(
+        found, facts, alpha=alpha, adjust=adjust, ax=ax, kind=kind,
+        one_log=other is None and reference is None,
+    )  # fmt: skip
+
+
+def draw_comparison(
+    found: Any, facts: LogFacts, *, alpha: float, adjust: str | None, ax: Axes | None,
+    kind: str | None = None, one_log: bool = True,
+) -> Axes:  # fmt: skip
+    """Draw a comparison that was computed; ``one_log`` if all models of a log may be paired."""
     table = result_rows(found, facts)
     n = len({*table["model"], *table["other"]})
-    all_pairs = other is None and reference is None and len(table) == n * (n - 1) // 2
+    all_pairs = one_log and len(table) == n * (n - 1) // 2
     if kind == "matrix" and not all_pairs:
         raise LogError(
             "a matrix shows all pairs of models. Expected neither other nor reference, and no "

@@ -35,13 +35,16 @@ from cvstats.plot._axes import (
     letters_down,
     set_numbers,
 )
+from cvstats.plot.comparison import draw_comparison
 from cvstats.plot.intervals import RHO, group_interval
 from cvstats.plot.map import draw_cells, draw_dots, edges_of, name_axes, places_of
 from cvstats.recommend import interval, methods
 from cvstats.reporting.evidence import Cell, Evidence
 from cvstats.reporting.sentences import (
+    NUMBERS,
     Scale,
     describe_target,
+    join_words,
     level_of,
     scale_of_cell,
     summarize_evidence,
@@ -185,7 +188,11 @@ def make_report(facts: LogFacts, alpha: float, seed: int) -> Report:
         return report
     report = Report(verdict.sentences, list(verdict.cautions.values()), evidence=evidence)
     report.sections += (s for s in make_sections(report, evidence) if has_content(s))
-    reasons = {"comparison": "Comparison of the models", "best_set": "Possibly best models"}
+    reasons = {
+        "comparison": "Comparison of the models",
+        "winner": "Interval of the selected model",
+        "whole": "Mean over the cells",
+    }
     report.refusals += [(reasons[name], words) for name, words in evidence.refusals.items()]
     return report
 
@@ -201,10 +208,10 @@ def make_sections(report: Report, evidence: Evidence) -> Iterator[Section]:
     yield of_intervals(report, evidence)
     if is_gridded(evidence):
         yield of_maps(report, evidence)
+        if evidence.whole is not None and models > 1:
+            yield of_pairs(report, evidence.whole)
     elif 1 < models <= FEW_MODELS:
         yield of_pairs(report, evidence)
-        if models > 2:
-            yield of_candidates(report, evidence)
     elif models > 1:
         yield of_many(report, evidence)
     if not is_gridded(evidence):  # of many cells such tables and plots show nothing
@@ -285,6 +292,12 @@ def of_intervals(report: Report, evidence: Evidence) -> Section:
             f"models, because some model has no loss there."
         )
     if is_gridded(evidence):
+        if evidence.whole is not None:
+            table = shown(evidence, evidence.whole.intervals)
+            caption = f"{capital(scale.name)} in the mean over the cells, with {level} intervals"
+            section.parts.append(
+                grid(table, caption, [*NUMBERS], best="estimate", larger=scale.larger)
+            )
         section.parts.append(quantiles(evidence))
         return section
     table, larger = shown(evidence, evidence.intervals), scale.larger
@@ -293,9 +306,8 @@ def of_intervals(report: Report, evidence: Evidence) -> Section:
     rows = len(evidence.frame)
     many = rows > TOP and len(evidence.cells) == 1
     most = TOP if many else MOST_ROWS
-    numbers = ["estimate", "lower", "upper", "se"]
     best = "" if evidence.has_target else "estimate"
-    section.parts.append(grid(table, caption, numbers, best=best, larger=larger, most=most))
+    section.parts.append(grid(table, caption, [*NUMBERS], best=best, larger=larger, most=most))
     if many:
         report.draw(
             section, partial(draw_ranking, evidence=evidence, scale=scale),
@@ -303,6 +315,9 @@ def of_intervals(report: Report, evidence: Evidence) -> Section:
             caption=f"All {rows:,} models, the best at the top: the line is the {scale.name}, the "
             f"band its {level} interval. Possibly best models are blue.",
         )  # fmt: skip
+        order = np.argsort(evidence.estimate[0], kind="stable").tolist()
+        names = ", ".join(evidence.names[j] for j in order)
+        section.paragraphs.append(f"All models, the best first: {names}.")
         return section
     report.draw(
         section, partial(draw_intervals, evidence),
@@ -431,14 +446,23 @@ def of_many(report: Report, evidence: Evidence) -> Section:
     )
     sure = level_of(evidence)
     section.paragraphs.append(
-        f"{int(evidence.tied[0].sum()):,} of {len(evidence.models):,} models are possibly the "
-        f"best: no other model is significantly better. They include the best model with "
-        f"probability about {sure}; with more points they would be fewer. Intervals account for "
-        f"all {evidence.n_tests:,} comparisons."
+        f"{count_best(evidence)} Intervals account for all {evidence.n_tests:,} comparisons."
     )
     caption = f"Differences from {evidence.names[best]}, with {sure} intervals"
     section.parts.append(grid(table, caption, [str(column) for column in table], most=TOP))
     return section
+
+
+def count_best(evidence: Evidence) -> str:
+    """Count the models than which no other one is significantly better."""
+    tied = [name for name, kept in zip(evidence.names, evidence.tied[0], strict=True) if kept]
+    names = f": {join_words(tied)}" if len(tied) <= FEW_MODELS else ""
+    return (
+        f"{len(tied):,} of {len(evidence.models):,} models {'is' if len(tied) == 1 else 'are'} "
+        f"possibly the best{names}. No other model is significantly better than these. They "
+        f"include the best model with probability about {level_of(evidence)}; with more points "
+        f"they would be fewer."
+    )
 
 
 def of_pairs(report: Report, evidence: Evidence) -> Section:
@@ -452,7 +476,7 @@ def of_pairs(report: Report, evidence: Evidence) -> Section:
     report.note(table.attrs)
     adjusted = "p_adjusted" in frame
     name = "p_adjusted" if adjusted else "p_value"
-    clear, pairs = int((frame[name] < evidence.alpha).sum()), len(frame)
+    clear, pairs = 0 if evidence.pairs is None else int(evidence.pairs.clear.sum()), len(frame)
     larger = scale_of_cell(evidence, 0).larger
     side = "above" if larger else "below"
     meaning = f"{side} zero, the first is better"
@@ -462,29 +486,24 @@ def of_pairs(report: Report, evidence: Evidence) -> Section:
     section.paragraphs.append(
         f"Each row is the first model minus the second, on the same points: {meaning}. "
         f"{count_significant(clear, pairs, evidence.alpha, adjusted)}"
-        + (f" The p-values and the intervals account for all {evidence.n_tests:,} comparisons."
-           if adjusted else "")
+        + (f" The p-values and the intervals account for all {evidence.n_tests:,} comparisons"
+           f"{', by Šidák' * (table.attrs.get('adjust') == 'sidak')}." if adjusted else "")
     )  # fmt: skip
+    if len(evidence.cells) == 1 and len(evidence.models) > 2 and not evidence.has_target:
+        section.paragraphs.append(count_best(evidence))
     numbers = ["difference", "lower", "upper", name]
     caption = f"Differences of all pairs, with {level_of(evidence)} intervals"
     best = "" if evidence.has_target else "difference"
     section.parts.append(grid(table, caption, numbers, best=best, larger=larger))
-    joint = table.attrs.get("adjust") == "max-t"
-    options: dict[str, Any] = {"adjust": "max-t", "rng": evidence.seed, "alpha": evidence.alpha}
-    if not joint:
-        options = {"adjust": None, "alpha": evidence.alpha_of_each}
-    level = "" if joint or not adjusted else (
-        f" The intervals of {100 * (1 - evidence.alpha_of_each):.4g}% cover all differences "
-        f"together with {level_of(evidence)}."
-    )  # fmt: skip
     report.draw(
         section,
-        partial(plot.comparison, evidence.log, **options),
+        partial(draw_comparison, evidence.comparison, evidence.facts, alpha=evidence.alpha,
+                adjust=table.attrs.get("adjust")),
         title="Differences between models", height=min(8.0, 1.3 + 0.5 * pairs)
         if pairs <= FEW_PAIRS
         else 4.2,
         caption="Differences of all pairs; those that are significant after adjusting for the "
-        f"number of comparisons are marked.{level}"
+        "number of comparisons are marked."
         if pairs > 1 else "The difference; zero means that the models do not differ.",
     )  # fmt: skip
     return section
@@ -504,39 +523,6 @@ def count_significant(clear: int, pairs: int, alpha: float, adjusted: bool) -> s
     many = "All" if clear == pairs else f"{clear:,} of the"
     verb = "is" if clear == 1 else "are"
     return f"{many} {pairs:,} differences {verb} statistically significant {test}."
-
-
-def of_candidates(report: Report, evidence: Evidence) -> Section:
-    """List the possibly best models."""
-    section = Section("best", "Which models are possibly the best?")
-    if evidence.candidates is None:
-        return section
-    table = shown(evidence, evidence.candidates)
-    frame = result_frame(table)
-    report.note(table.attrs)
-    number = int(frame["in_set"].sum())
-    larger = scale_of_cell(evidence, 0).larger
-    found = f"{number:,} of {len(frame):,} models are possibly the best"
-    if number == 1:
-        best = name_rows(frame[frame["in_set"]])[0]
-        found = f"{best} is the only plausible best model among the {len(frame):,}"
-    section.paragraphs.append(
-        f"{found}. The set contains the best model with probability about {level_of(evidence)}. "
-        f"This test compares each model only with its best rival, so it can exclude a model that "
-        f"does not differ significantly from the best in the pairwise table above."
-    )
-    numbers = ["estimate", "in_set", "lower_rank", "upper_rank", "p_value"]
-    section.parts.append(
-        grid(table, "Possibly best models", numbers, best="estimate", larger=larger)
-    )
-    report.draw(
-        section,
-        partial(plot.best_set, evidence.log, alpha=evidence.alpha, rng=evidence.seed),
-        title="Ranks of the models", height=min(8.0, 1.2 + 0.28 * len(frame)),
-        caption="Each line reaches from the best to the worst rank that the model may have; the "
-        "mark is its rank in this log. Filled marks are possibly best models.",
-    )  # fmt: skip
-    return section
 
 
 def of_sources(report: Report, evidence: Evidence) -> Section:
@@ -584,9 +570,10 @@ def add_intervals_of_sources(
     section.paragraphs.append(
         f"The points come from {number:,} sources. These intervals are for the {target}."
     )
-    numbers = ["estimate", "lower", "upper", "se"]
     turned_rows = shown(evidence, result)
-    section.parts.append(grid(turned_rows, caption, numbers, best="estimate", larger=scale.larger))
+    section.parts.append(
+        grid(turned_rows, caption, [*NUMBERS], best="estimate", larger=scale.larger)
+    )
     try:
         spread = facts.apply(heterogeneity, alpha=evidence.alpha)
     except LogError as error:
@@ -800,7 +787,7 @@ def map_values(
     best = evidence.best[rows]
     alone = evidence.tied[rows].sum(axis=1) == 1
     if what == "lead" and evidence.pairs is not None:
-        return evidence.pairs.lead[rows, 0, 1], evidence.pairs.p[rows, 0, 1] < evidence.alpha
+        return evidence.pairs.lead[rows, 0, 1], evidence.pairs.clear[rows].any(axis=(1, 2))
     if what == "best":
         return best.astype(float), alone
     model = most_often_best(evidence)

@@ -10,10 +10,11 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import pandas as pd
 import xarray as xr
+from scipy import special
 
-from cvstats.comparisons.best_set import best_set
 from cvstats.comparisons.compare import compare
-from cvstats.core.cautions import Caution
+from cvstats.comparisons.winner import winner
+from cvstats.core.cautions import Caution, cautions_by_label, flag_attrs, list_cautions
 from cvstats.core.orientation import TARGET, targets_of
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError
@@ -28,8 +29,6 @@ MOST_TESTS = 200_000
 """More pairs of models in several carried cells are not tested."""
 MOST_PAIRS = 20_000
 """Of more pairs of models in one cell, those of the best model are computed."""
-DRAWS, FEWEST_DRAWS = 36_000_000, 999
-"""Draws for the set of best models times the square of their number; and the fewest draws."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,11 +39,30 @@ class Pairs:
     lower: FloatArray
     upper: FloatArray
     p: FloatArray
+    narrow: MaskArray
+    """Which limits have a caution that they are too narrow."""
 
     @classmethod
     def empty(cls, cells: int, models: int) -> Pairs:
         """Make room for all pairs; NaN is what was not compared."""
-        return cls(*(np.full((cells, models, models), np.nan) for _ in range(4)))
+        shape = cells, models, models
+        lead, lower, upper, p = (np.full(shape, np.nan) for _ in range(4))
+        return cls(lead, lower, upper, p, np.zeros(shape, dtype=bool))
+
+    @property
+    def clear(self) -> MaskArray:
+        """Which models are significantly better than which others."""
+        found: MaskArray = (self.lower > 0) & ~self.narrow
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Switch:
+    """A method that took the place of that of the design, the caution, and the table before."""
+
+    caution: Caution
+    method: str
+    before: Any
 
 
 @dataclass(eq=False)
@@ -58,6 +76,8 @@ class Evidence:
     """The interval by name, of models and of differences; None for those that fit the log."""
     refusals: dict[str, str] = field(default_factory=dict)
     """What could not be computed, and the reason."""
+    switches: dict[str, Switch] = field(default_factory=dict)
+    """Tables by another method than that of the design, because a caution calls for it."""
 
     @property
     def log(self) -> Any:
@@ -69,7 +89,11 @@ class Evidence:
     @cached_property
     def intervals(self) -> Any:
         """The interval of each model."""
-        return self.facts.apply(interval, method=self.method, alpha=self.alpha)
+        return self.settle("intervals", self.compute_intervals)
+
+    def compute_intervals(self, method: str | None) -> Any:
+        """Compute the interval of each model by a method; None for that of the design."""
+        return self.facts.apply(interval, method=method, alpha=self.alpha)
 
     @cached_property
     def comparison(self) -> Any:
@@ -84,22 +108,81 @@ class Evidence:
         if self.n_tests > MOST_TESTS and len(self.cells) > 1:
             words = f"{self.n_tests:,} tests are more than anyone reads."
             return self.refuse("comparison", words)
-        against_best = len(self.cells) == 1 and self.n_tests > MOST_PAIRS
-        if len(self.models) > 2 and len(self.cells) == 1 and not against_best:
+        try:
+            return self.compare_all()
+        except LogError as error:
+            return self.refuse("comparison", str(error))
+
+    def compare_all(self) -> Any:
+        """Compare all pairs of models; those whose caution calls for another method by that one."""
+        if len(self.models) > 2 and len(self.cells) == 1 and not self.against_best:
             options = {"method": self.method, "adjust": "max-t", "rng": self.seed}
             try:
                 table = self.facts.apply(compare, alpha=self.alpha, **options)
             except LogError:  # no common covariance, or no answer at all
                 pass
             else:
-                if Caution.DISCORDANT_FEW.label not in table.attrs.get("cautions", {}):
+                few = Caution.DISCORDANT_FEW.label in table.attrs.get("cautions", {})
+                if not (few or (self.method is None and narrow_cautions(table))):
                     return table
-        first = self.models[int(self.best[0])] if against_best else None
-        table = self.ask(
-            "comparison", compare, reference=first, method=self.method, adjust=None,
-            alpha=self.alpha_of_each,
-        )  # fmt: skip
-        return table if table is None or self.n_tests == 1 else self.adjust_by_sidak(table)
+        return self.settle("comparison", self.compare_by_sidak)
+
+    @property
+    def against_best(self) -> bool:
+        """Whether there are so many models that they are compared with the best one only."""
+        return len(self.cells) == 1 and self.n_tests > MOST_PAIRS
+
+    def compare_by_sidak(self, method: str | None) -> Any:
+        """Compare pairs of models by a method, each at a level for all of them together."""
+        first = self.models[int(self.best[0])] if self.against_best else None
+        table = self.facts.apply(
+            compare, reference=first, method=method, adjust=None, alpha=self.alpha_of_each
+        )
+        return table if self.n_tests == 1 else self.adjust_by_sidak(table)
+
+    def settle(self, what: str, compute: Callable[[str | None], Any]) -> Any:
+        """Compute a table by the method of the design, or by one that its own cautions call for.
+
+        Of a comparison only the pairs with the caution are replaced.
+        """
+        table = compute(self.method)
+        for caution in narrow_cautions(table) if self.method is None else ():
+            for name in caution.instead:
+                try:
+                    other = compute(name)
+                except LogError:
+                    continue
+                if caution not in narrow_cautions(other):
+                    self.switches[what] = Switch(caution, name, table)
+                    if what == "comparison":
+                        return replace_rows(table, other, caution)
+                    other.attrs["reason"] = table.attrs["reason"]
+                    return other
+        return table
+
+    @cached_property
+    def winner(self) -> Any:
+        """The interval of the best model that accounts for its selection; None without need."""
+        flagged = Caution.SELECTED.label in result_frame(self.intervals).attrs.get("cautions", {})
+        if not flagged or self.method is not None or len(self.cells) > 1:
+            return None
+        return self.ask("winner", winner, alpha=self.alpha, rng=self.seed)
+
+    @cached_property
+    def whole(self) -> Evidence | None:
+        """The evidence of the mean over all carried cells; None if they have no mean."""
+        losses = self.facts.losses
+        has_mean = isinstance(losses, xr.DataArray | xr.Dataset) and len(self.cells) > 1
+        if not has_mean or "metric" in self.dims or self.has_target:
+            return None
+        facts = LogFacts(average_cells(losses, self.dims), self.facts.missing)
+        found = Evidence(facts, self.alpha, self.seed, self.method)
+        try:
+            found.intervals  # noqa: B018
+        except LogError as error:
+            self.refusals["whole"] = str(error)
+            return None
+        return found
 
     @cached_property
     def n_tests(self) -> int:
@@ -124,22 +207,33 @@ class Evidence:
             return self.alpha
         return float(-np.expm1(np.log1p(-self.alpha) / self.n_tests))
 
+    @property
+    def of_whole(self) -> list[Any]:
+        """The tables of the mean over all cells."""
+        return [] if self.whole is None else [self.whole.intervals, self.whole.comparison]
+
     def adjust_by_sidak(self, table: Any) -> Any:
-        """Add the p-values that belong to limits at the level of each difference."""
+        """Add the p-values that belong to limits at the level of each difference.
+
+        Normal ones are taken to Student's t of one less than the points, as by max-t: standard
+        errors are estimates, which matters in the tails.
+        """
+        p, points = table["p_value"], table.attrs.get("n_points", table.get("n_points"))
+        adjusted = table
+        if points is not None and "df" not in table:
+            statistic, se = table["statistic"], table["se"]
+            normal = (abs(p - 2 * special.ndtr(-abs(statistic))) <= 1e-12) & (se > 0)
+            reach = -special.stdtrit(points - 1, self.alpha_of_each / 2) * se
+            p = p.where(~normal, 2 * special.stdtr(points - 1, -abs(statistic)))
+            adjusted = adjusted.assign(
+                p_value=p,
+                lower=table["lower"].where(~normal, table["difference"] - reach),
+                upper=table["upper"].where(~normal, table["difference"] + reach),
+            )
         with np.errstate(divide="ignore"):
-            p = -np.expm1(self.n_tests * np.log1p(-table["p_value"]))
-        adjusted = table.assign(p_adjusted=p)
+            adjusted = adjusted.assign(p_adjusted=-np.expm1(self.n_tests * np.log1p(-p)))
         adjusted.attrs = {**table.attrs, "alpha": self.alpha, "adjust": "sidak"}
         return adjusted
-
-    @cached_property
-    def candidates(self) -> Any:
-        """The possibly best models; None if there is no answer."""
-        number = len(self.models)
-        if number < 2 or self.dims:
-            return None
-        draws = max(FEWEST_DRAWS, min(10_000, DRAWS // number**2))
-        return self.ask("best_set", best_set, rng=self.seed, n_draws=draws, alpha=self.alpha)
 
     def ask(self, name: str, function: Callable[..., Any], **options: Any) -> Any:
         """Compute a result; note the reason if there is none."""
@@ -240,9 +334,11 @@ class Evidence:
     @cached_property
     def pairs(self) -> Pairs | None:
         """Leads of models over others; None if they were not compared."""
-        if self.comparison is None:
-            return None
-        table = result_frame(self.comparison)
+        return None if self.comparison is None else self.arrange(self.comparison)
+
+    def arrange(self, comparison: Any) -> Pairs:
+        """Arrange the pairs of a comparison by cell and models."""
+        table = result_frame(comparison)
         found = Pairs.empty(len(self.cells), len(self.models))
         cell, model = places(self.cells), places(self.models)
         keys = zip(
@@ -263,6 +359,11 @@ class Evidence:
         found.lower[c, i, j], found.lower[c, j, i] = -upper, lower
         found.upper[c, i, j], found.upper[c, j, i] = -lower, upper
         found.p[c, i, j] = found.p[c, j, i] = p_value
+        if self.method is None:  # a method by name is what was asked for
+            for caution in narrow_cautions(comparison):
+                narrow = table["caution"].str.contains(caution.label).to_numpy()[kept]
+                found.narrow[c, i, j] |= narrow
+                found.narrow[c, j, i] |= narrow
         return found
 
     @cached_property
@@ -271,9 +372,80 @@ class Evidence:
         known = ~np.isnan(self.estimate)
         if self.pairs is None or self.has_target:
             return known
-        tied: MaskArray = known & ~(self.pairs.lower > 0).any(axis=1)  # not where NaN
+        tied: MaskArray = known & ~self.pairs.clear.any(axis=1)  # not where NaN
         tied[np.arange(len(self.cells)), self.best] = True
         return tied
+
+
+def narrow_cautions(table: Any) -> list[Caution]:
+    """List the cautions of a result that say that its intervals are too narrow to decide."""
+    if table is None:
+        return []
+    known = cautions_by_label()
+    return [known[label] for label in sentences_in(table) if known[label].too_narrow]
+
+
+def has_caution(table: Any, caution: Caution) -> Any:
+    """Find the rows of a result with a caution."""
+    if isinstance(table, xr.Dataset):
+        return (table["caution"] & int(caution)) != 0
+    return table["caution"].str.contains(caution.label)
+
+
+def replace_rows(table: Any, other: Any, caution: Caution) -> Any:
+    """Replace the rows of a comparison that have a caution by those of another method."""
+    at = has_caution(table, caution)
+    found = table.copy()
+    for name in found:
+        if name in other:
+            found[name] = table[name].where(~at, other[name]).astype(table[name].dtype)
+    found.attrs = dict(table.attrs)
+    if isinstance(found, xr.Dataset):
+        flags = found["caution"].to_numpy()
+        found["caution"].attrs = flag_attrs(list_cautions(flags))
+        labels = [one.label for one in list_cautions(flags)]
+    else:
+        labels = [label for label in cautions_by_label() if has_label(found, label)]
+    words = {**sentences_in(other), **sentences_in(table)}
+    found.attrs["cautions"] = {label: words[label] for label in labels}
+    return found
+
+
+def has_label(table: pd.DataFrame, label: str) -> bool:
+    """Whether any row of a table has a label."""
+    return any(label in text.split(", ") for text in table["caution"].unique())
+
+
+def sentences_in(table: Any) -> dict[str, str]:
+    """Read the sentences of the cautions of a result."""
+    words: dict[str, str] = result_frame(table).attrs.get("cautions", {})
+    return words
+
+
+# --- the mean over the cells ----------------------------------------------------------------------
+
+
+def average_cells(losses: Any, dims: list[str]) -> Any:
+    """Average a log over its carried dimensions, weighted by area where latitudes are known."""
+    weights = area_weights(losses, dims)
+    cells = losses if weights is None else losses.weighted(weights)
+    return cells.mean([d for d in losses.dims if str(d) in dims], keep_attrs=True)
+
+
+def area_weights(losses: Any, dims: list[str]) -> xr.DataArray | None:
+    """Weigh cells by the cosine of their latitude; None where no coordinate holds latitudes."""
+    for name, coord in losses.coords.items():
+        along = {str(d) for d in coord.dims}
+        called = str(name).lower() in LATITUDES or coord.attrs.get("standard_name") == "latitude"
+        number = coord.dtype.kind in "fiu" and bool((abs(coord) <= 90).all())
+        if along and along <= set(dims) and called and number:
+            weights: xr.DataArray = np.cos(np.deg2rad(coord)).clip(min=0.0)
+            return weights
+    return None
+
+
+LATITUDES = ("lat", "latitude")
+"""Names of coordinates that hold latitudes."""
 
 
 Label = TypeVar("Label", bound=Hashable)

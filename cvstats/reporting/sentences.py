@@ -28,7 +28,7 @@ from cvstats.log.log import Losses
 from cvstats.log.read import MISSING, is_dask_frame, read
 from cvstats.metrics import METRICS
 from cvstats.options import Missing, check_alpha, known_name, whole_number
-from cvstats.reporting.evidence import Evidence
+from cvstats.reporting.evidence import Evidence, area_weights, narrow_cautions, sentences_in
 
 NAMES = {
     "1 - accuracy": "error rate",
@@ -220,8 +220,6 @@ def list_names(names: Sequence[str]) -> str:
 SCORES = "CVS022"
 """The check that finds scores in the place of losses."""
 
-FEW_CELLS = 3
-"""Up to so many cells have a sentence each."""
 WIDTH = 88
 
 
@@ -437,11 +435,8 @@ def summarize_evidence(evidence: Evidence) -> Summary:
         sentences = describe_targets(evidence)
     elif cells == 1:
         sentences = describe_cell(evidence, 0, "")
-    elif models > 1 and cells <= FEW_CELLS:
-        sentences = [
-            describe_cell(evidence, at, f"At {name}, ")[0]
-            for at, name in enumerate(evidence.cell_names())
-        ]
+    elif evidence.whole is not None:
+        sentences = describe_grid(evidence, evidence.whole)
     elif models > 1:
         sentences = describe_winners(evidence)
     else:
@@ -462,8 +457,15 @@ def summarize_evidence(evidence: Evidence) -> Summary:
     return Summary(
         tuple(sentences[:3]),
         said | {caution.label: caution.sentence for caution in cautions},
-        advised | {caution.label: caution.advice for caution in cautions},
+        advised | {caution.label: advise(caution, evidence) for caution in cautions},
     )
+
+
+def advise(caution: Caution, evidence: Evidence) -> str:
+    """Advise what to do about a caution of an interval or of the comparison."""
+    tables = [evidence.intervals, evidence.comparison, *evidence.of_whole]
+    words = (sentences_in(table).get(caution.label) for table in tables if table is not None)
+    return next((text.removeprefix(caution.sentence).strip() for text in words if text), "")
 
 
 def find_scores(evidence: Evidence) -> str:
@@ -482,10 +484,8 @@ def find_scores(evidence: Evidence) -> str:
 
 def list_cautions(evidence: Evidence) -> list[Caution]:
     """List the cautions of the intervals and of the comparison."""
-    tables = [result_frame(evidence.intervals)]
-    if evidence.comparison is not None:
-        tables.append(result_frame(evidence.comparison))
-    found = {label for table in tables for label in table.attrs.get("cautions", {})}
+    tables = [evidence.intervals, evidence.comparison, *evidence.of_whole]
+    found = {label for table in tables if table is not None for label in sentences_in(table)}
     return [
         caution
         for label, caution in cautions_by_label().items()
@@ -498,22 +498,79 @@ def describe_cell(evidence: Evidence, cell: int, before: str) -> list[str]:
     scale = scale_of_cell(evidence, cell)
     best = int(evidence.best[cell])
     name = evidence.names[best]
-    lower, upper = (evidence.spread(side)[cell, best] for side in ("lower", "upper"))
-    row = {"estimate": evidence.estimate[cell, best], "lower": lower, "upper": upper}
-    decimals = count_decimals(pd.DataFrame({**row, "se": [evidence.spread("se")[cell, best]]}))
-    value = scale.value(evidence.estimate[cell, best], decimals)
+    row = {column: float(evidence.spread(column)[cell, best]) for column in NUMBERS}
+    how = describe_switch(evidence, "intervals")
+    if evidence.winner is not None:
+        found = result_frame(evidence.winner)
+        row = {column: float(found[column].iloc[0]) for column in NUMBERS}
+        how = f", by winner because it was selected among {len(evidence.models):,}"
+    decimals = count_decimals(pd.DataFrame([row]))
+    value = scale.value(row["estimate"], decimals)
     limits = ""
-    if not np.isnan(lower + upper):
-        ends = scale.range(lower, upper, decimals, of_values=True)
-        limits = f" ({level_of(evidence)} interval {ends})"
+    if not np.isnan(row["lower"] + row["upper"]):
+        ends = scale.range(row["lower"], row["upper"], decimals, of_values=True)
+        limits = f" ({level_of(evidence)} interval {ends}{how})"
     basis = describe_basis(facts_of_basis(evidence))
     error = f"the {scale.name} of {name} is {value}{scale.unit_words}{limits}, measured on {basis}."
     if len(evidence.models) == 1 and "kind" in evidence.facts.attrs and limits:
-        sure = "" if lower > 0 or upper < 0 else "not "
+        sure = "" if row["lower"] > 0 or row["upper"] < 0 else "not "
         error = f"{error.removesuffix('.')}; it is {sure}statistically significant."
     if len(evidence.models) == 1:
         return [capitalize(before + error)]
     return [capitalize(before + describe_lead(evidence, cell, scale)), capitalize(error)]
+
+
+NUMBERS = ("estimate", "lower", "upper", "se")
+"""The columns of an interval that a sentence is made of."""
+
+
+def describe_switch(evidence: Evidence, what: str) -> str:
+    """Say by which method a table was computed in place of that of the design, and why."""
+    switch, other = evidence.switches.get(what), evidence.switches.get("comparison")
+    if switch is None:
+        return ""
+    said = what == "intervals" and other is not None and other.caution is switch.caution
+    return f", by {switch.method}" + ("" if said else f" because of {switch.caution.cause}")
+
+
+def describe_width(evidence: Evidence, cell: int, one: int, two: int) -> str:
+    """Compare the limits of a difference with those of the method of the design."""
+    switch, pairs = evidence.switches.get("comparison"), evidence.pairs
+    if switch is None or pairs is None:
+        return ""
+    before = evidence.arrange(switch.before)
+    if not before.narrow[cell, one, two]:
+        return ""
+    new, old = (it.upper[cell, one, two] - it.lower[cell, one, two] for it in (pairs, before))
+    words = describe_switch(evidence, "comparison")
+    used = str(switch.before.attrs.get("interval_method", "the default"))
+    if not (old > 0 and np.isfinite(new)):
+        return words
+    if new >= 2 * old:
+        return f"{words}: {new / old:.1f} times as wide as by {used}"
+    change = round(100 * (new / old - 1))
+    size = (
+        f"{abs(change)}% {'wider' if change > 0 else 'narrower'} than" if change else "as wide as"
+    )
+    return f"{words}: {size} by {used}"
+
+
+def describe_grid(evidence: Evidence, whole: Evidence) -> list[str]:
+    """Describe the mean over all cells, and then in how many of them models differ."""
+    weighted = area_weights(evidence.facts.losses, evidence.dims) is not None
+    mean = "area-weighted mean" if weighted else "mean, with equal weights,"
+    before = f"in the {mean} over {len(evidence.cells):,} cells ({cells_of(evidence)}), "
+    first = describe_cell(whole, 0, before)[0]
+    if len(evidence.models) == 1:
+        return [first, describe_range(evidence)[0]]
+    basis = describe_basis(facts_of_basis(evidence))
+    return [
+        first,
+        describe_winners(evidence)[0],
+        f"Each cell was measured on {basis}; {describe_scope(evidence)[0]}".replace(
+            "; The", "; the"
+        ),
+    ]
 
 
 def describe_targets(evidence: Evidence) -> list[str]:
@@ -583,14 +640,22 @@ def describe_lead(evidence: Evidence, cell: int, scale: Scale) -> str:
     limits = scale.range(
         pairs.lower[cell, best, rival], pairs.upper[cell, best, rival], decimals, of_values=False
     )
-    sure = f"({level_of(evidence)} interval {limits}{describe_p(evidence, cell, best, rival)})"
+    sure = f"({level_of(evidence)} interval {limits}{describe_p(evidence, cell, best, rival)}"
+    sure += f"{describe_width(evidence, cell, best, rival)})"
     other = evidence.names[rival]
+    if pairs.narrow[cell, best, rival] and pairs.lower[cell, best, rival] > 0:
+        cautions = narrow_cautions(evidence.comparison)
+        return (
+            f"{name} has the {most} {scale.name} of {models:,} models, {more} than that of {other} "
+            f"by {lead}, but this log cannot show whether the difference is significant: "
+            f"{join_words([caution.label for caution in cautions])}, for which no method allows."
+        )
     noise = 1e-12 * np.nanmax(np.abs(evidence.estimate[cell]))
     if abs(pairs.lead[cell, best, rival]) <= noise:
         return describe_draw(
             evidence, cell, scale, rival, others, f"The difference is {lead} {sure}."
         )
-    if not pairs.lower[cell, best, rival] > 0:
+    if not pairs.clear[cell, best, rival]:
         beaten = [evidence.names[j] for j in others if j not in tied and j != rival]
         chance = f"of {lead} is not statistically significant {sure}{count_beaten(beaten)}."
         if models == 2:
@@ -658,7 +723,7 @@ def describe_adjustment(evidence: Evidence) -> str:
 
 def describe_winners(evidence: Evidence) -> list[str]:
     """Count the cells in which models are best or not significantly worse."""
-    count, where = len(evidence.cells), f"{len(evidence.cells):,} cells ({cells_of(evidence)})"
+    where = f"{len(evidence.cells):,} cells ({cells_of(evidence)})"
     wins = np.bincount(evidence.best, minlength=len(evidence.models))
     names = evidence.names
     most = "highest" if scale_of_cell(evidence, 0).larger else "lowest"
@@ -672,27 +737,20 @@ def describe_winners(evidence: Evidence) -> list[str]:
         ]
     alone = evidence.tied.sum(axis=1) == 1
     clear = np.bincount(evidence.best[alone], minlength=len(names))
-    chance = f"p ≥ {evidence.alpha:g} adjusted for {evidence.n_tests:,} comparisons"
+    chance = f"adjusted for {evidence.n_tests:,} comparisons"
     basis = f"each cell was measured on {describe_basis(facts_of_basis(evidence))}"
     if len(names) == 2:
-        one, two = (int(j) for j in np.argsort(-clear, kind="stable"))
-        lead = describe_median_lead(evidence, one, two)
-        if not clear.any():
-            return [
-                f"{names[one]} and {names[two]} do not differ significantly in any of {where}; "
-                f"{chance}.",
-                f"{lead}; {basis}.",
-            ]
-        counts = [f"worse in {clear[two]:,}"] if clear[two] else []
-        counts += (
-            [f"not significantly different in {count - clear.sum():,} ({chance})"]
-            if clear.sum() < count
-            else []
-        )
-        which = f"all {where}" if clear[one] == count else f"{clear[one]:,} of {where}"
-        first = f"{names[one]} is better than {names[two]} in {which}"
-        return [f"{', '.join([first, *counts[:-1]])} and {counts[-1]}." if counts else f"{first}.",
-                f"{lead}; {basis}."]  # fmt: skip
+        noise = 1e-12 * np.nanmax(np.abs(evidence.estimate))
+        ahead = evidence.pairs.lead[:, 0, 1]
+        wins = np.array([(ahead > noise).sum(), (ahead < -noise).sum()])
+        one, two = (int(j) for j in np.argsort(-wins, kind="stable"))
+        more = "higher" if scale_of_cell(evidence, 0).larger else "lower"
+        return [
+            f"{names[one]} has the {more} {name} in {wins[one]:,} of {where}, significantly in "
+            f"{clear[one]:,}, and {names[two]} in {wins[two]:,}, significantly in {clear[two]:,} "
+            f"({chance}).",
+            f"{describe_median_lead(evidence, one, two)}; {basis}.",
+        ]
     best_or_tied = evidence.tied.sum(axis=0)
     order = np.argsort(-best_or_tied, kind="stable")
     words = [
@@ -797,4 +855,8 @@ def level_of(evidence: Evidence) -> str:
 
 def capitalize(text: str) -> str:
     """Begin a sentence with a capital, unless it begins with the name of a model."""
-    return text[:1].upper() + text[1:] if text.startswith(("the ", "of ", "among ")) else text
+    return (
+        text[:1].upper() + text[1:]
+        if text.startswith(("the ", "of ", "among ", "in the "))
+        else text
+    )

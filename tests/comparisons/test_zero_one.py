@@ -215,12 +215,12 @@ def test_equivalence_by_the_score_at_each_margin(table, margin):
     counts = as_arrays(n10, n01)
     tails = [0.0]
     if low is not None and low >= -1:
-        tails.append(stats.norm.sf(score_statistic(*counts, n, low)).item())
+        tails.append(stats.norm.sf(score_statistic(*counts, n, low, 0.25)).item())
     if high is not None and high <= 1:
-        tails.append(stats.norm.cdf(score_statistic(*counts, n, high)).item())
+        tails.append(stats.norm.cdf(score_statistic(*counts, n, high, -0.25)).item())
     row = found.iloc[0]
     assert row["p_value"] == pytest.approx(max(tails), rel=1e-9)
-    limits = [x.item() for x in tango_limits(*counts, n, 0.1)]
+    limits = [x.item() for x in tango_limits(*counts, n, 0.1, correction=0.25)]
     assert (row["lower"], row["upper"]) == pytest.approx(limits, abs=1e-12)
     inside = (low is None or limits[0] > low) and (high is None or limits[1] < high)
     if abs(row["p_value"] - 0.05) > 1e-9:

@@ -116,11 +116,11 @@ def test_three_models_are_ranked_by_adjusted_p_values():
 @pytest.mark.parametrize("models", [2, 3, 5])
 def test_best_and_tied_are_what_compare_finds(shift, models):
     losses = pairs(shift, models=models)
-    table = cvstats.compare(losses, adjust="max-t", rng=0).reset_index()
+    table = cvstats.compare(losses, method="wald", adjust="max-t", rng=0).reset_index()
     best = losses.mean().idxmin()
     own = table[(table["model"] == best) | (table["other"] == best)]
     p = own["p_adjusted" if "p_adjusted" in own else "p_value"]
-    words = losses.cvci.summary().sentences[0]
+    words = losses.cvci.summary(method="wald").sentences[0]
     assert ("signific" in words) == bool((p >= 0.05).any())
     assert (f"{best} is " in words and "be chance" not in words) == bool((p < 0.05).all())
 
@@ -128,11 +128,11 @@ def test_best_and_tied_are_what_compare_finds(shift, models):
 @pytest.mark.parametrize("models", [4, 10, 11, 30])
 def test_tied_are_the_models_that_none_is_significantly_better_than(models):
     losses = many(models)
-    table = cvstats.compare(losses, adjust="max-t", rng=0).reset_index()
+    table = cvstats.compare(losses, method="wald", adjust="max-t", rng=0).reset_index()
     beaten = {*table["model"][table["lower"] > 0], *table["other"][table["upper"] < 0]}
     order = losses.mean().sort_values().index
     tied = [name for name in order[1:] if name not in beaten]
-    words = losses.cvci.summary().sentences[0]
+    words = losses.cvci.summary(method="wald").sentences[0]
     if len(tied) == models - 1:
         assert words.startswith(f"None of the {models} models is significantly worse than another")
     else:
@@ -325,27 +325,38 @@ def test_cells_of_a_grid_are_counted():
     better -= worse
     assert 0 < worse < better
     first, second, third = log.cvci.summary().sentences
-    assert first == (
-        f"m0 is better than m1 in {better} of 20 cells (lat and lon), worse in {worse} and not "
-        f"significantly different in {20 - better - worse} (p ≥ 0.05 adjusted for 20 comparisons)."
+    assert first.startswith(
+        "In the area-weighted mean over 20 cells (lat and lon), m0 is better than m1: its mean"
     )
-    assert second.startswith("In the median cell the mean loss of m0 is 0.")
-    assert second.endswith("each cell was measured on 60 points in 6-fold cross-validation.")
-    assert third.startswith("The intervals are for")
+    leads, behind = (int((side * found["difference"] > 1e-9).sum()) for side in (-1, 1))
+    assert second == (
+        f"m0 has the lower mean loss in {leads} of 20 cells (lat and lon), significantly in "
+        f"{better}, and m1 in {behind}, significantly in {worse} (adjusted for 20 comparisons)."
+    )
+    assert third.startswith("Each cell was measured on 60 points in 6-fold cross-validation; the ")
     three = grid(3, shift=0.2).cvci.summary().sentences
-    assert three[0].startswith(
+    assert three[1].startswith(
         "Among 20 cells (lat and lon), models that are best or not significantly worse than"
     )
-    assert three[1] == "Each cell was measured on 60 points in 6-fold cross-validation."
+
+
+def test_the_mean_over_cells_is_weighted_by_area():
+    log = grid()
+    weights = np.cos(np.deg2rad(log["lat"]))
+    mean = log.weighted(weights).mean(["lat", "lon"])
+    for form in (log, log.rename(lat="latitude"), log.to_dataset("model")):
+        words = form.cvci.summary().sentences[0].partition("), ")[2]
+        assert words == mean.cvci.summary().sentences[0]
+    plain = log.rename(lat="y").cvci.summary().sentences[0]
+    expected = log.mean(["lat", "lon"]).cvci.summary().sentences[0]
+    assert plain == (f"In the mean, with equal weights, over 20 cells (y and lon), {expected}")
 
 
 def test_all_cells_may_be_alike():
-    first = grid().cvci.summary().sentences[0]
-    assert first == "m0 is better than m1 in all 20 cells (lat and lon)."
-    first = grid(shift=0.0).cvci.summary().sentences[0]
+    first = grid().cvci.summary().sentences[1]
     assert first == (
-        "m0 and m1 do not differ significantly in any of 20 cells (lat and lon); p ≥ 0.05 "
-        "adjusted for 20 comparisons."
+        "m0 has the lower mean loss in 20 of 20 cells (lat and lon), significantly in 20, and m1 "
+        "in 0, significantly in 0 (adjusted for 20 comparisons)."
     )
 
 
@@ -353,41 +364,29 @@ def test_cells_of_one_model_have_a_range():
     log = grid(1)
     estimate = log.cvci.wald()["estimate"]
     for one in (log, log.isel(model=0, drop=True)):
-        first, second, _ = one.cvci.summary().sentences
+        whole, first, last = one.cvci.summary().sentences
+        assert "In the area-weighted mean over 20 cells (lat and lon), the mean loss of" in whole
         assert f"is from {float(estimate.min()):.3f} to {float(estimate.max()):.3f} in 20" in first
         assert f"and {np.median(estimate):.3f} in the median cell" in first
-        assert "each cell was measured on 60 points in 6-fold cross-validation" in second
+        assert "measured on 60 points in 6-fold cross-validation" in whole
+        assert last.startswith("The intervals are for")
 
 
 def test_masked_cells_are_left_out():
     log = grid().where(lambda cells: cells["lat"] > 1)
     words = log.cvci.summary()
-    assert words.sentences[0] == "m0 is better than m1 in all 10 cells (lat and lon)."
-    tied = grid(shift=0.0).where(lambda cells: cells["lat"] > 1).cvci.summary()
-    assert (
-        "do not differ significantly in any of 10 cells (lat and lon); p ≥ 0.05 adjusted for 10"
-        in tied.sentences[0]
-    )
+    assert "mean over 10 cells (lat and lon), m0 is better than m1" in words.sentences[0]
+    assert "in 10 of 10 cells (lat and lon), significantly in 10" in words.sentences[1]
     assert "no losses" not in words.cautions
-
-
-def test_a_few_cells_have_a_sentence_each():
-    sentences = grid(shape=(3,), dims=("lead",)).cvci.summary().sentences
-    assert [words[: len("At lead=0, ")] for words in sentences] == [
-        f"At lead={k}, " for k in range(3)
-    ]
-    two = grid(shape=(2,), dims=("lead",)).cvci.summary().sentences
-    assert two[2].startswith("The intervals are for")
 
 
 def test_too_many_tests_are_not_made(monkeypatch):
     monkeypatch.setattr("cvstats.reporting.evidence.MOST_TESTS", 10)
-    (first, last) = grid(3).cvci.summary().sentences
+    _, first, _ = grid(3).cvci.summary().sentences
     assert first.startswith(
         "Among 20 cells (lat and lon), the lowest mean loss is that of m0 in 20"
     )
     assert "were not compared" in first
-    assert last.startswith("The intervals are for")
 
 
 def test_models_that_cannot_be_compared_are_said_to_be():
@@ -407,7 +406,8 @@ def test_containers_agree():
     assert str(shuffled.cvci.summary()) == expected
     assert str(array.cvci.summary()) == expected
     assert str(array.chunk({"point": 50}).cvci.summary()) == expected
-    assert str(cvstats.Moments.of_log(losses, pairs=True).summary()) == expected
+    moments = cvstats.Moments.of_log(losses, pairs=True)
+    assert moments.summary(method="wald").text == losses.cvci.summary(method="wald").text
 
 
 def test_a_frame_of_dask_is_delayed():

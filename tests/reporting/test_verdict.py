@@ -11,6 +11,7 @@ import xarray as xr
 
 import cvstats
 from cvstats.facts import LogFacts
+from cvstats.reporting.content import Grid, make_report
 from cvstats.reporting.evidence import Evidence
 
 DESIGNS = ("test set", "folds", "repeated", "seeds", "sources", "whole sources", "splits", "scores",
@@ -88,13 +89,16 @@ def check_verdict(seed):
     """Intervals exclude 0 exactly where p < alpha: of all pairs, and in the sentences."""
     losses = make_log(seed)
     evidence = Evidence(LogFacts(losses), 0.05, 0)
-    pairs = evidence.pairs
-    assert pairs is not None
-    known = ~np.isnan(pairs.p)
-    away = (pairs.lower > 0) | (pairs.upper < 0)
-    assert (away == (pairs.p < 0.05))[known].all()
-    found = 0
-    for sentence in cvstats.summary(losses).sentences:
+    for part in (evidence, evidence.whole):
+        pairs = None if part is None else part.pairs
+        if part is not None:
+            assert pairs is not None
+            known = ~np.isnan(pairs.p)
+            away = (pairs.lower > 0) | (pairs.upper < 0)
+            assert (away == (pairs.p < 0.05))[known].all()
+            assert not (pairs.clear & pairs.narrow).any()
+    found, words = 0, cvstats.summary(losses)
+    for sentence in words.sentences:
         for low, high, p in re.findall(
             rf"interval ({NUMBER}) to ({NUMBER}), p [=<] ([\d.]+\d)", sentence
         ):
@@ -103,7 +107,37 @@ def check_verdict(seed):
             assert excluded == (number(p) < 0.05), sentence
             assert excluded == ("not statistically" not in sentence and "same" not in sentence
                                 and "share" not in sentence), sentence  # fmt: skip
+    check_report(losses, words)
+    check_advice(losses, words)
     return found
+
+
+def check_report(losses, words):
+    """The report has the sentences of the summary, and tables that agree with them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cvstats.reporting.content.draw_svg", lambda draw, height: "")
+        report = make_report(LogFacts(losses), 0.05, 0)
+    assert report.sentences == words.sentences
+    assert report.cautions == list(words.cautions.values())
+    for section in report.sections:
+        for part in section.parts:
+            if isinstance(part, Grid) and part.heads[:3] == ["difference", "lower", "upper"]:
+                if part.heads[3] not in ("p", "adj. p"):
+                    continue
+                for _, (_, low, high, p, *_) in part.rows:
+                    if number(low) and number(high) and number(p.strip("<")) != 0.05:
+                        excluded = number(low) > 0 or number(high) < 0
+                        assert excluded == (number(p.strip("<")) < 0.05), (low, high, p)
+
+
+def check_advice(log, words):
+    """Every call that an advice of the summary or of the diagnosis names runs on this log."""
+    advice = [*words.advice.values(), *cvstats.diagnose(log)["advice"]]
+    for code in {code for text in advice for code in CODE.findall(text)}:
+        assert len(eval(code, {"log": log})), code
+
+
+CODE = re.compile(r"log\.cvci\.\w+\([^()]*\)")
 
 
 CLOSE = (1044, 1080, 1087, 1122, 1252, 1273, 1277)
@@ -147,3 +181,82 @@ def test_a_model_beaten_by_another_than_the_best_is_not_tied():
         "wild has the lowest mean loss of 3 models, but is not significantly better than a: its"
     )
     assert words.endswith("adjusted for 3 comparisons); b is significantly worse.")
+
+
+# --- no verdict against its own caution -----------------------------------------------------------
+
+
+def dated_pair(shift, seed=1, n=365):
+    """Two models of a daily series whose differences last for days."""
+    rng = np.random.default_rng(seed)
+    gap = np.zeros(n)
+    for day in range(1, n):
+        gap[day] = 0.8 * gap[day - 1] + rng.normal()
+    dates = pd.date_range("2024-01-01", periods=n, name="point")
+    base = rng.exponential(10, n)
+    return pd.DataFrame({"a": base, "b": base + gap - gap.mean() + shift}, dates)
+
+
+def test_the_verdict_uses_the_method_that_the_caution_calls_for():
+    losses = dated_pair(0.25)
+    plain = losses.cvci.compare().iloc[0]
+    assert plain["p_value"] < 0.05
+    assert "serial dependence" in plain["caution"]
+    ordered = losses.cvci.compare(method="ordered").iloc[0]
+    assert ordered["p_value"] > 0.05
+    words = losses.cvci.summary()
+    ratio = (ordered["upper"] - ordered["lower"]) / (plain["upper"] - plain["lower"])
+    assert "is not statistically significant" in words.sentences[0]
+    assert (
+        f"p = {ordered['p_value']:.3f}, by ordered because of serial dependence: {ratio:.1f} "
+        in (words.sentences[0])
+    )
+    assert "serial dependence" not in words.cautions
+    assert "is better" in losses.cvci.summary(method="holdout").sentences[0]
+    clear = dated_pair(2.0).cvci.summary().sentences[0]
+    assert clear.startswith("a is better than b")
+    assert "by ordered" in clear
+
+
+def test_a_search_of_one_partition_is_judged_by_what_allows_for_it():
+    rng = np.random.default_rng(4)
+    index = pd.MultiIndex.from_arrays([np.arange(300) % 10, range(300)], names=["fold", "point"])
+    base = rng.exponential(size=300)
+    losses = pd.DataFrame({"a": base, "b": base + rng.normal(0.003, 0.02, 300)}, index)
+    assert "unstable difference" in losses.cvci.compare()["caution"].item()
+    corrected = losses.cvci.compare(method="refit_corrected").iloc[0]
+    words = losses.cvci.summary().sentences[0]
+    assert f"p = {corrected['p_value']:.2f}" in words or f"p = {corrected['p_value']:.3f}" in words
+    assert "by refit_corrected because of models so similar" in words
+
+
+def test_a_verdict_is_withheld_where_no_method_serves(monkeypatch):
+    losses = dated_pair(0.6)
+    plain = losses.cvci.compare().iloc[0]
+    assert plain["p_value"] < 0.05
+    monkeypatch.setattr("cvstats.core.cautions.Caution.instead", ())
+    words = losses.cvci.summary().sentences[0]
+    assert "is better" not in words
+    assert "p = " not in words
+    assert "p < " not in words
+    assert "cannot show whether the difference is significant: serial dependence" in words
+
+
+def test_the_error_of_a_selected_model_accounts_for_the_selection():
+    rng = np.random.default_rng(0)
+    losses = pd.DataFrame(rng.exponential(size=(200, 20)), pd.RangeIndex(200, name="point"))
+    words = losses.cvci.summary()
+    found = losses.cvci.winner(rng=0).iloc[0]
+    assert f"interval {found['lower']:.3f} to {found['upper']:.3f}, by winner" in words.sentences[1]
+    assert "selected model" in words.cautions
+
+
+def test_sidak_takes_the_student_step():
+    """Of 210 equal models with 40 points the smallest p is below .05 in 7% of logs at most."""
+    runs, wrong = 60, 0
+    index = pd.MultiIndex.from_arrays([np.arange(40) % 5, range(40)], names=["fold", "point"])
+    for run in range(runs):
+        rng = np.random.default_rng([3, run])
+        losses = pd.DataFrame(rng.normal(size=(40, 210)) + 3 * rng.normal(size=(40, 1)), index)
+        wrong += not Evidence(LogFacts(losses), 0.05, run).tied.all()
+    assert wrong <= 8
