@@ -393,12 +393,17 @@ def has_caution(table: Any, caution: Caution) -> Any:
 
 
 def replace_rows(table: Any, other: Any, caution: Caution) -> Any:
-    """Replace the rows of a comparison that have a caution by those of another method."""
-    at = has_caution(table, caution)
+    """Replace the rows of a comparison that have a caution by those of another method.
+
+    Limits that are wider already stay; the other ones would not change what they say.
+    """
+    at = has_caution(table, caution) & ~np.isnan(other["upper"])
+    wider = other["upper"] - other["lower"] >= table["upper"] - table["lower"]
     found = table.copy()
     for name in found:
         if name in other:
-            found[name] = table[name].where(~at, other[name]).astype(table[name].dtype)
+            keep = ~at if name == "caution" else ~(at & wider)
+            found[name] = table[name].where(keep, other[name]).astype(table[name].dtype)
     found.attrs = dict(table.attrs)
     if isinstance(found, xr.Dataset):
         flags = found["caution"].to_numpy()

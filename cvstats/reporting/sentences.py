@@ -546,6 +546,8 @@ def describe_width(evidence: Evidence, cell: int, one: int, two: int) -> str:
     used = str(switch.before.attrs.get("interval_method", "the default"))
     if not (old > 0 and np.isfinite(new)):
         return words
+    if new == old:
+        return f", wider than by {switch.method}"
     if new >= 2 * old:
         return f"{words}: {new / old:.1f} times as wide as by {used}"
     change = round(100 * (new / old - 1))
