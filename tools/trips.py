@@ -157,11 +157,13 @@ def written(log: pd.DataFrame) -> object:
         return cvstats.report(log, Path(folder) / "report.html")
 
 
-def in_memory(call: Callable[[pd.DataFrame], object]) -> Callable[[], Trip]:
-    """Follow a call on the frame."""
+def in_memory(
+    call: Callable[[pd.DataFrame], object], *, sources: bool = True
+) -> Callable[[], Trip]:
+    """Follow a call on the frame, with its sources or without."""
 
     def followed() -> Trip:
-        log = frame()
+        log = frame() if sources else frame().droplevel("source")
         return follow(lambda: call(log))
 
     return followed
@@ -174,7 +176,7 @@ TRIPS: dict[str, Callable[[], Trip]] = {
     "compare": in_memory(lambda log: log.cvci.compare()),
     "dask wald": lazily("wald"),
     "dask compare": lazily("compare"),
-    "summary": in_memory(cvstats.summary),
+    "summary": in_memory(cvstats.summary, sources=False),
     "report": in_memory(written),
 }
 

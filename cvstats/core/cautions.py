@@ -93,32 +93,32 @@ class Caution(IntFlag):
     @property
     def label(self) -> str:
         """What tables show."""
-        return str(self._read("label", ""))
+        return str(words_of(self).get("label", ""))
 
     @property
     def sentence(self) -> str:
         """What is wrong with the number."""
-        return str(self._read("sentence", ""))
+        return str(words_of(self).get("sentence", ""))
 
     @property
     def advice(self) -> str:
         """What to do about it on any log."""
-        return str(self._read("advice", ""))
+        return str(words_of(self).get("advice", ""))
 
     @property
     def instead(self) -> tuple[str, ...]:
         """Methods to use instead, the best first; with options only for the method itself."""
-        return tuple(self._read("instead", ()))
+        return tuple(words_of(self).get("instead", ()))
 
     @property
     def too_narrow(self) -> bool:
         """Whether intervals with it are so much too narrow that they decide nothing."""
-        return bool(self._read("too_narrow", False))
+        return bool(words_of(self).get("too_narrow", False))
 
     @property
     def cause(self) -> str:
         """What another method is used for, in some words."""
-        return str(self._read("cause", self.label))
+        return str(words_of(self).get("cause", self.label))
 
     def advise(self, call: str = "") -> str:
         """Advise the call that the log allows in place of this one, and what else there is."""
@@ -127,9 +127,6 @@ class Caution(IntFlag):
         rest = f", or {self.advice[0].lower()}{self.advice[1:]}" if self.advice else "."
         return f"Use {call}{rest}"
 
-    def _read(self, key: str, default: Any) -> Any:
-        return read_texts()["cautions"][self.name].get(key, default)
-
 
 @cache
 def read_texts() -> dict[str, dict[Any, dict[str, Any]]]:
@@ -137,6 +134,12 @@ def read_texts() -> dict[str, dict[Any, dict[str, Any]]]:
     import tomllib
 
     return tomllib.loads(files("cvstats").joinpath("cautions.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def words_of(caution: Caution) -> dict[str, Any]:
+    """Look up the words of a caution."""
+    return read_texts()["cautions"][caution.name]
 
 
 @cache
@@ -180,6 +183,12 @@ def sentences_of(
 def methods_instead(flags: int) -> dict[Caution, tuple[str, ...]]:
     """List what to use instead, for each caution that has such methods."""
     return {caution: caution.instead for caution in members_of(flags) if caution.instead}
+
+
+@cache
+def narrow_labels() -> dict[str, Caution]:
+    """Map the labels of intervals that are too narrow to decide anything to their cautions."""
+    return {caution.label: caution for caution in Caution if caution.too_narrow}
 
 
 def flag_attrs(cautions: tuple[Caution, ...]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from scipy import special
 
 from cvstats.comparisons.compare import compare
 from cvstats.comparisons.winner import winner
-from cvstats.core.cautions import Caution, cautions_by_label, flag_attrs, list_cautions
+from cvstats.core.cautions import Caution, flag_attrs, list_cautions, narrow_labels
 from cvstats.core.orientation import TARGET, targets_of
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError
@@ -76,6 +76,8 @@ class Evidence:
     """The interval by name, of models and of differences; None for those that fit the log."""
     refusals: dict[str, str] = field(default_factory=dict)
     """What could not be computed, and the reason."""
+    joint: Any = None
+    """A comparison by max-t whose cautions call for another method."""
     switches: dict[str, Switch] = field(default_factory=dict)
     """Tables by another method than that of the design, because a caution calls for it."""
 
@@ -122,10 +124,13 @@ class Evidence:
             except LogError:  # no common covariance, or no answer at all
                 pass
             else:
-                few = Caution.DISCORDANT_FEW.label in table.attrs.get("cautions", {})
-                if not (few or (self.method is None and narrow_cautions(table))):
-                    return table
-        return self.settle("comparison", self.compare_by_sidak)
+                if Caution.DISCORDANT_FEW.label not in table.attrs.get("cautions", {}):
+                    if self.method is not None or not narrow_cautions(table):
+                        return table
+                    self.joint = table
+        table = self.settle("comparison", self.compare_by_sidak)
+        unanswered = self.joint is not None and "comparison" not in self.switches
+        return self.joint if unanswered else table
 
     @property
     def against_best(self) -> bool:
@@ -134,6 +139,8 @@ class Evidence:
 
     def compare_by_sidak(self, method: str | None) -> Any:
         """Compare pairs of models by a method, each at a level for all of them together."""
+        if method is None and self.joint is not None:
+            return self.adjust_by_sidak(self.joint)
         first = self.models[int(self.best[0])] if self.against_best else None
         table = self.facts.apply(
             compare, reference=first, method=method, adjust=None, alpha=self.alpha_of_each
@@ -219,16 +226,18 @@ class Evidence:
         errors are estimates, which matters in the tails.
         """
         p, points = table["p_value"], table.attrs.get("n_points", table.get("n_points"))
-        adjusted = table
-        if points is not None and "df" not in table:
-            statistic, se = table["statistic"], table["se"]
-            normal = (abs(p - 2 * special.ndtr(-abs(statistic))) <= 1e-12) & (se > 0)
-            reach = -special.stdtrit(points - 1, self.alpha_of_each / 2) * se
-            p = p.where(~normal, 2 * special.stdtr(points - 1, -abs(statistic)))
+        adjusted, known = table, "df" in table
+        if points is not None or known:
+            statistic, se = abs(table["statistic"]), table["se"]
+            df = table["df"] if known else p * 0 + np.inf
+            own = (abs(p - 2 * special.stdtr(df, -statistic)) <= 1e-12) & (se > 0)
+            df = df.where(np.isfinite(df), np.inf if points is None else points - 1)
+            reach = -special.stdtrit(df, self.alpha_of_each / 2) * se
+            p = p.where(~own, 2 * special.stdtr(df, -statistic))
             adjusted = adjusted.assign(
                 p_value=p,
-                lower=table["lower"].where(~normal, table["difference"] - reach),
-                upper=table["upper"].where(~normal, table["difference"] + reach),
+                lower=table["lower"].where(~own, table["difference"] - reach),
+                upper=table["upper"].where(~own, table["difference"] + reach),
             )
         with np.errstate(divide="ignore"):
             adjusted = adjusted.assign(p_adjusted=-np.expm1(self.n_tests * np.log1p(-p)))
@@ -381,8 +390,8 @@ def narrow_cautions(table: Any) -> list[Caution]:
     """List the cautions of a result that say that its intervals are too narrow to decide."""
     if table is None:
         return []
-    known = cautions_by_label()
-    return [known[label] for label in sentences_in(table) if known[label].too_narrow]
+    labels = sentences_in(table)
+    return [caution for label, caution in narrow_labels().items() if label in labels]
 
 
 def has_caution(table: Any, caution: Caution) -> Any:
@@ -402,29 +411,34 @@ def replace_rows(table: Any, other: Any, caution: Caution) -> Any:
     found = table.copy()
     for name in found:
         if name in other:
-            keep = ~at if name == "caution" else ~(at & wider)
-            found[name] = table[name].where(keep, other[name]).astype(table[name].dtype)
+            found[name] = table[name].where(~(at & wider), other[name]).astype(table[name].dtype)
+    found["caution"] = found["caution"].where(~at | wider, without(table["caution"], caution))
     found.attrs = dict(table.attrs)
-    if isinstance(found, xr.Dataset):
-        flags = found["caution"].to_numpy()
-        found["caution"].attrs = flag_attrs(list_cautions(flags))
-        labels = [one.label for one in list_cautions(flags)]
-    else:
-        labels = [label for label in cautions_by_label() if has_label(found, label)]
     words = {**sentences_in(other), **sentences_in(table)}
-    found.attrs["cautions"] = {label: words[label] for label in labels}
+    if isinstance(found, xr.Dataset):
+        flags = list_cautions(found["caution"].to_numpy())
+        found["caution"].attrs = flag_attrs(flags)
+        labels = {caution.label for caution in flags}
+    else:
+        labels = set(", ".join(found["caution"].unique()).split(", "))
+    found.attrs["cautions"] = {label: words[label] for label in words if label in labels}
     return found
 
 
-def has_label(table: pd.DataFrame, label: str) -> bool:
-    """Whether any row of a table has a label."""
-    return any(label in text.split(", ") for text in table["caution"].unique())
+def without(labels: Any, caution: Caution) -> Any:
+    """Take a caution from the labels, or flags, of each row."""
+    if labels.dtype.kind == "i":
+        return labels & ~int(caution)
+    kept = ([one for one in text.split(", ") if one != caution.label] for text in labels)
+    return pd.Series([", ".join(words) for words in kept], labels.index, dtype=labels.dtype)
 
 
 def sentences_in(table: Any) -> dict[str, str]:
     """Read the sentences of the cautions of a result."""
-    words: dict[str, str] = result_frame(table).attrs.get("cautions", {})
-    return words
+    words = table.attrs.get("cautions")
+    if not isinstance(words, dict):  # of an array
+        words = result_frame(table).attrs.get("cautions", {})
+    return dict(words)
 
 
 # --- the mean over the cells ----------------------------------------------------------------------
