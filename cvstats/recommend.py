@@ -14,7 +14,7 @@ from cvstats.errors import LogError, checked_choice, spelled
 from cvstats.evidence import describe_measured
 from cvstats.formatting import SentenceTable
 from cvstats.intervals import find_method, interval_names, list_methods
-from cvstats.intervals._limits import SOME_WILSON, take_wilson
+from cvstats.intervals._ends import OF_PROPORTIONS, name_limits, take_own_limits
 from cvstats.intervals._method import IntervalMethod, Method
 from cvstats.intervals._recommend import (
     POINTS,
@@ -206,7 +206,8 @@ def interval(
         replaced points `replace_one`; nested folds `nested_cv`; bootstrap samples
         ``bootstrap_632``, or ``bootstrap_oob`` without the fit to the sample itself or without
         a no-information rate in ``attrs``. Of losses of 0 and 1, `holdout` and `wald` give
-        Wilson's limits then, in the columns that hold no other ones.
+        Wilson's limits then, and those of Clopper and Pearson below 10 of the rarer outcome;
+        metrics with ends, such as AUC, F1 and the C index, have exact limits by Korn and Graubard.
     points : {"crossed", "nested"}, optional
         Where points of one name occur under several sources, whether they are the same ones (items
         under judges) or numbered anew in each source. By default they are the same, unless
@@ -272,15 +273,17 @@ def interval(
     run = partial(find_method(name).run, alpha=alpha)
     if is_lazy(log):
         if not asked and name in ("wald", "holdout"):  # each chunk finds out what losses it has
-            facts["interval"] = SOME_WILSON
+            facts["interval"] = name_limits(log)
         run = run if asked else partial(run_if_recommended, name, alpha)
         reads_losses = partial(find_method(name).reads_lazy_losses, options)
         facts["reason"] = join_reasons(reason, describe(binary=None))
         return lazily(log, run, reads_losses=reads_losses).assign_attrs(facts)
     result = answer_cells(log, run if asked else partial(run_with_wilson, name, alpha))
-    wilson = not asked and result.attrs.get("interval") == "wilson"
+    kind = result.attrs.get("interval")
+    wilson = not asked and kind in OF_PROPORTIONS
     measured = describe(binary=wilson or find_binary(log), wilson=wilson)
-    limits = "the losses are 0 or 1, so the limits are Wilson's" if wilson else ""
+    whose = "Wilson's" if kind == "wilson" else "those of Clopper and Pearson for rare outcomes"
+    limits = f"the losses are 0 or 1, so the limits are {whose}" if wilson else ""
     facts["reason"] = join_reasons(reason, limits, measured)
     return log.label(replace(result, attrs={**result.attrs, **facts}))
 
@@ -337,4 +340,4 @@ def run_if_recommended(name: str, alpha: float, log: Log) -> Result:
 def run_with_wilson(name: str, alpha: float, log: Log) -> Result:
     """Run a method, and use Wilson's limits for 0/1 losses in place of normal ones."""
     options = recommend_options(log) if name in ("clustered", "holdout") else {}
-    return take_wilson(find_method(name).run(log, alpha=alpha, **options), log)
+    return take_own_limits(find_method(name).run(log, alpha=alpha, **options), log)

@@ -312,7 +312,7 @@ def test_interval_takes_one_method_for_all_labels():
     named = cvstats.interval(log, by="region", method="naive")
     pd.testing.assert_frame_equal(named, log.cvci.naive(by="region"))
     errors = (log > 1).astype(float)
-    assert cvstats.interval(errors, by="region").attrs["interval"] == "wilson"
+    assert cvstats.interval(errors, by="region").attrs["interval"].startswith("wilson")
     kept = log[(label_of(log, "region") > 0) | (label_of(log, "fold") == 0)]
     with pytest.raises(cvstats.LogError, match="different methods: 0 for holdout, and 1 for wald"):
         cvstats.interval(kept, by="region")

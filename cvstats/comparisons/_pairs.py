@@ -30,6 +30,7 @@ from cvstats.errors import (
     unpaired,
 )
 from cvstats.intervals import find_method, interval_names
+from cvstats.intervals._ends import add_pseudo_errors
 from cvstats.intervals._limits import BOUNDED, PROPORTIONS
 from cvstats.intervals._method import RELATIVE_STABILITY, WeighGroups
 from cvstats.intervals._recommend import recommend_method, recommend_options
@@ -437,6 +438,8 @@ def difference_interval(
                 base, find_method(chosen).run(log, alpha=alpha, **options), differences
             )
     base = zero_rounding_noise(base, log, differences)
+    if method is None and default is default_difference and log.design.metric:
+        base = add_pseudo_errors(base, log, differences)
     target = f"difference of two models in the {base.attrs['target']}"
     name = chosen if method is None else method
     return replace(base, attrs={**base.attrs, "target": target, "interval_method": name})

@@ -37,7 +37,7 @@ from cvstats.comparisons.anytime import check_anytime, compute_anytime
 from cvstats.comparisons.zero_one import SOME_EXACT, apply_tests, find_discordance
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences
-from cvstats.core.results import Result, half_widths
+from cvstats.core.results import Result, half_widths, show_own_errors
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.intervals._method import BAYLE, RELATIVE_STABILITY, Comparison
@@ -276,7 +276,7 @@ def compare(
     lazy = has_lazy_losses(losses, other)
     across = adjust in ("holm", "bonferroni", "bh")  # all carried cells together
     run = partial(
-        compute_comparison, method=method, options=given, alternative=alternative,
+        compare_columns, method=method, options=given, alternative=alternative,
         alpha=alpha, adjust=None if across else adjust,
         n_draws=n_draws, seed=seed_of(rng) if adjust == "max-t" else 0, tightest_at=looked_at,
     )  # fmt: skip
@@ -299,6 +299,11 @@ def compare(
 
 DRAWS_OF_EXAMPLE = 999
 """Draws for the form of a lazy result, of which no number is kept."""
+
+
+def compare_columns(log: Log, differences: Differences, **options: Any) -> Result:
+    """Test differences, and show their standard errors as they are without pseudo-errors."""
+    return show_own_errors(compute_comparison(log, differences, **options))
 
 
 def compute_comparison(

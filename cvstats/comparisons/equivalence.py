@@ -36,7 +36,7 @@ from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells, mean_and_squares
 from cvstats.core.columns import Differences
 from cvstats.core.folds import split_levels
-from cvstats.core.results import Result, half_widths
+from cvstats.core.results import Result, half_widths, show_own_errors
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, NotGiven, is_number
 from cvstats.intervals._method import RELATIVE_STABILITY, Comparison
@@ -185,7 +185,7 @@ def equivalence(
 
     def run(log: Log, differences: Differences) -> Result:
         base = difference_interval(log, differences, method, given, alpha)
-        result = compute_equivalence(base, margin=ends, alpha=alpha)
+        result = show_own_errors(compute_equivalence(base, margin=ends, alpha=alpha))
         result = drop_p_values(result, no_evidence(log, differences, base))
         found = find_discordance(log, differences, base)
         if found is None:

@@ -121,6 +121,19 @@ def half_widths(
     return (np.inf, reach) if alternative == "less" else (reach, np.inf)
 
 
+OWN_ERROR = "own_se"
+"""The column of standard errors without pseudo-errors."""
+
+
+def show_own_errors(result: Result) -> Result:
+    """Show the standard errors of differences; limits and tests account for pseudo-errors too."""
+    if OWN_ERROR not in result.columns:
+        return result
+    columns = dict(result.columns)
+    columns["se"] = columns.pop(OWN_ERROR)
+    return replace(result, columns=columns)
+
+
 DIGITS = 4 * np.finfo(np.float64).eps
 """Share of a mean within which it may be rounded."""
 

@@ -22,13 +22,11 @@ from scipy import special
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
 from cvstats.core.kernels import compiled
-from cvstats.core.results import Result, half_widths, quantile, rescale_limits
+from cvstats.core.results import Result, half_widths, quantile
 from cvstats.core.threads import block_bounds, ordered_map
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, is_number
-from cvstats.log.groups import DifferentGroups
 from cvstats.log.log import TYPE, WHOLE, Log
-from cvstats.log.metrics import read_reach
 
 Limits: TypeAlias = tuple[FloatArray, FloatArray]
 
@@ -54,7 +52,7 @@ def clopper_pearson(
 ) -> Limits:
     """Exact interval of a proportion (Clopper and Pearson 1934, doi:10.1093/biomet/26.4.404)."""
     ones = share * n
-    ones = np.where(np.abs(ones - np.rint(ones)) < 1e-6, np.rint(ones), ones)
+    ones = np.minimum(np.where(np.abs(ones - np.rint(ones)) < 1e-6, np.rint(ones), ones), n)
     tail = alpha / 2 if alternative == "two-sided" else alpha
     with np.errstate(invalid="ignore"):
         lower = special.betaincinv(np.where(ones == 0, 1, ones), n - ones + 1, tail)
@@ -62,29 +60,6 @@ def clopper_pearson(
     lowest: FloatArray = np.where(ones == 0, 0.0, lower)
     highest: FloatArray = np.where(ones == n, 1.0, upper)
     return open_side(lowest, highest, alternative)
-
-
-def korn_graubard(
-    estimate: FloatArray,
-    variance: FloatArray,
-    reach: FloatArray,
-    alpha: float,
-    alternative: str = "two-sided",
-    ends: tuple[float, float] = (0.0, 1.0),
-) -> Limits:
-    """Exact limits of a metric between two ends, by an effective number of points.
-
-    Korn and Graubard (1998, Survey Methodology 24(2), 193-201) give a proportion of a survey the
-    limits of Clopper and Pearson for ``n* = T (1 - T) / v`` points. With one pseudo-error, of the
-    size d of ``reach``, which is what one prediction can change, it is ``n* = (T (1 - T) + d) /
-    (v + d^2)``: a metric at its end has 1 / d points, and a plain proportion its own n.
-    """
-    size = ends[1] - ends[0]
-    t, v, d = (estimate - ends[0]) / size, variance / size**2, reach / size
-    t = np.where(np.abs(t) < END, 0.0, np.where(np.abs(t - 1) < END, 1.0, t))
-    points = (t * (1 - t) + d) / (v + d**2)
-    lower, upper = clopper_pearson(t, points, alpha, alternative)
-    return ends[0] + size * lower, ends[0] + size * upper
 
 
 def fieller(
@@ -110,10 +85,6 @@ def fieller(
     with np.errstate(divide="ignore", invalid="ignore"):
         one, two = far / a, np.where(far == 0, 0.0, c / far)
     return np.fmin(one, two) + 0 * root, np.fmax(one, two) + 0 * root
-
-
-END = 1e-9
-"""So near the end of its range a metric is at the end."""
 
 
 def critical_value(alpha: float, alternative: str) -> float:
@@ -510,77 +481,6 @@ def replace_limits(result: Result, at: MaskArray, interval: str) -> Result:
     gone = np.int64(OF_NORMAL_LIMITS[result.method])
     caution = np.where(at, result.caution & ~gone, result.caution)
     return replace(result, columns=columns, caution=caution)
-
-
-def take_wilson(result: Result, log: Log) -> Result:
-    """Put Wilson's limits in the place of normal ones, in the columns whose losses are 0 or 1.
-
-    Other losses that do not vary, of which nothing is known, have no limits. Test sets that were
-    evaluated several times are left: their points have means, not losses.
-    """
-    if (scale := log.noted.get("scale")) is not None and not log.of_differences:
-        return take_scale(result, log, str(scale))
-    averaged = result.method == "holdout" and log.design.number("repetition") > 1
-    if result.method not in OF_NORMAL_LIMITS or averaged or log.of_differences:
-        return result
-    at = find_proportions(log, result.columns["estimate"])
-    if log.design.metric and log.design.by is None:
-        result = take_korn_graubard(result, log)
-    result = leave_open(result, ~at & (result.columns["se"] == 0))
-    if not (at.any() or log.some_cells):
-        return result
-    words = "wilson" if at.all() and not log.some_cells else SOME_WILSON
-    limits = replace_limits(result, at, "wilson")
-    return replace(limits, attrs={**limits.attrs, "interval": words})
-
-
-def take_scale(result: Result, log: Log, scale: str) -> Result:
-    """Put limits of the scale that a log names in the place of symmetric ones.
-
-    None where nothing varies. Flags columns in which few points, but some, are not at one end.
-    """
-    if log.design.by is not None:
-        raise DifferentGroups("points at the ends of a scale are counted in one group at a time.")
-    result = rescale_limits(leave_open(result, result.columns["se"] == 0), scale)
-    caution = result.caution.copy()
-    for j, values in enumerate(log.columns()):
-        inside = 0 if values is None else min(np.count_nonzero(values != end) for end in (0, 1))
-        caution[j] |= np.int64(Caution.FEW_ERRORS) if 0 < inside < FEW else 0
-    return replace(result, caution=caution)
-
-
-LEAST_OF_A_CLASS = 2
-"""With fewer effective points of a class there are no limits."""
-
-
-def take_korn_graubard(result: Result, log: Log) -> Result:
-    """Put limits between the ends of the metric in the place of normal ones, where they are known.
-
-    The metric of a loss is one minus it, or minus it: the limits of both are those of each other.
-    """
-    ends = tuple(log.noted.get("range", ()))
-    if ends not in ((0.0, 1.0), (-1.0, 1.0)) or len(log.labels.models) != log.panels.width:
-        return result
-    columns = dict(result.columns)
-    sizes = columns["n_points"].tolist()
-    known = [read_reach(log.noted, m, n) for m, n in zip(log.labels.models, sizes, strict=True)]
-    reach, rarity = np.array(known).T
-    at = ~np.isnan(reach)
-    if not at.any():
-        return result
-    variance, n = columns["se"] ** 2, columns["n_points"]
-    if result.method == "holdout":
-        variance = variance * (n - 1) / n
-    limits = korn_graubard(
-        columns["estimate"], variance, reach, float(result.attrs["alpha"]),
-        str(result.attrs["alternative"]), ends,
-    )  # fmt: skip
-    for side, limit in zip(("lower", "upper"), limits, strict=True):
-        limit = np.where(rarity * LEAST_OF_A_CLASS > 1, np.nan, limit)
-        columns[side] = np.where(at, limit, columns[side])
-    caution = np.where(at, result.caution & ~np.int64(Caution.ZERO_VARIANCE), result.caution)
-    attrs = {**result.attrs, "interval": "korn-graubard"}
-    return replace(result, columns=columns, caution=caution, attrs=attrs)
 
 
 def leave_open(result: Result, at: MaskArray) -> Result:

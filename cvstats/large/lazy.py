@@ -694,7 +694,8 @@ def labels_at(whole: ArrayLabels, along: Sequence[IntArray]) -> ArrayLabels:
     models = whole.models
     if "model" in here:
         models = [*map(models.__getitem__, here["model"].tolist())]
-    coords = {dim: whole.coords[dim][rows] for dim, rows in here.items() if dim in whole.coords}
+    own = {dim: whole.coords[dim][rows] for dim, rows in here.items() if dim in whole.coords}
+    coords = {**whole.coords, **own}
     return replace(whole, models=models, coords=coords, sizes=tuple(map(len, along)))
 
 
@@ -891,9 +892,9 @@ def labels_along(log: Log, lazy: LazyArray) -> ArrayLabels:
     array = lazy.array
     dims = array.dims[len(lazy.dims) :]
     sizes = array.shape[len(lazy.dims) :]
-    return ArrayLabels(
-        list(log.labels.models), dims, dict(array.indexes), sizes, model_axis(lazy), None
-    )  # fmt: skip
+    chosen = {name: coord for name, coord in array.coords.items() if not coord.ndim}
+    coords: dict[Hashable, Any] = {**chosen, **dict(array.indexes)}
+    return ArrayLabels(list(log.labels.models), dims, coords, sizes, model_axis(lazy), None)
 
 
 def count_dropped(known: Any) -> NDArray[np.int64]:

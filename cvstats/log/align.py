@@ -19,6 +19,7 @@ from cvstats.errors import MOST, LogError, listed, place, spelled, unpaired
 from cvstats.log import pandas as frames
 from cvstats.log import xarray as arrays
 from cvstats.log.log import Log
+from cvstats.log.metrics import OF_OTHER, ONE_PREDICTION
 from cvstats.log.sketches import as_index
 from cvstats.log.xarray import ArrayLabels
 
@@ -61,7 +62,9 @@ def same_kind(one: object, two: object) -> None:
 SAME = ("holds", "metric", "metrics", "loss", "units")
 """Facts in which two logs have to agree, where both state them."""
 
-NOT_OF_DIFFERENCES = ("range", "no_information", "scale", TARGET)
+NOT_OF_DIFFERENCES = (
+    "range", "no_information", "scale", TARGET, ONE_PREDICTION, OF_OTHER,
+)  # fmt: skip
 """Facts about losses that their differences do not share."""
 
 
@@ -84,11 +87,14 @@ def same_facts(one: Any, two: Any) -> dict[Any, Any]:
                 f"{spelled(yours.get(name))}. Expected the same kind of losses in both. Make both "
                 f"logs in one way, or correct the attrs."
             )
-    return {
+    found = {
         name: fact
         for name, fact in mine.items()
         if name in yours and repr(fact) == repr(yours[name])
     }
+    if ONE_PREDICTION in mine and ONE_PREDICTION in yours:
+        found |= {ONE_PREDICTION: mine[ONE_PREDICTION], OF_OTHER: yours[ONE_PREDICTION]}
+    return found
 
 
 def facts_of_differences(facts: Mapping[Any, Any]) -> dict[Any, Any]:

@@ -272,6 +272,7 @@ def refuse_same_names(numbers: Iterable[str], carried: Iterable[Hashable]) -> No
 
 def doubted(result: Result, doubt: Caution) -> Result:
     """Add to a result what is doubtful about its log, and about the level that was asked for."""
+    doubt &= ~result.allows_for
     if result.takes_means:
         doubt &= ~Caution.ONE_EACH
     if float(result.attrs.get("alpha", 0)) > 0.5:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
-import numpy as np
 import pandas as pd
 
 from cvstats.core.cautions import Caution
@@ -54,21 +53,6 @@ def names_of_metrics(losses: object) -> list[Hashable] | None:
 
 FEW = 10
 """With fewer points of a class in a cell the influence is a rough approximation."""
-
-
-def read_reach(noted: Mapping[Any, Any], model: Hashable, points: int) -> tuple[float, float]:
-    """Read what one prediction of a model can change, and one over the points of the rarer class.
-
-    NaN where that is not noted, or for other points than those of the log.
-    """
-    written = noted.get(ONE_PREDICTION)
-    found: dict[str, Any] = json.loads(written) if isinstance(written, str) else {}
-    if found.get("points") != points:
-        return np.nan, np.nan
-    own = found["models"].get(str(model))
-    if own is None and len(found["models"]) == 1:
-        own = next(iter(found["models"].values()))
-    return (np.nan, np.nan) if own is None else (own[0], own[1])
 
 
 def is_root(noted: Mapping[Any, Any]) -> bool:
@@ -124,6 +108,9 @@ def refuse_parts_of_cells(noted: Mapping[Any, Any], by: object) -> None:
 
 ONE_PREDICTION = "one_prediction"
 """Where a log of a metric says what one prediction can change, for each model."""
+
+OF_OTHER = "one_prediction_of_other"
+"""The same of the second of two logs that are compared."""
 
 MADE_OF = "made_of"
 """Where a log of a metric says how many points each of its cells was computed of."""

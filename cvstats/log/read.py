@@ -198,6 +198,8 @@ def _(losses: xr.Dataset, also: tuple[object, ...] = ()) -> Log:
     dims = arrays.level_dims(first, also)
     first = arrays.in_memory(first, dims)
     models = [variable.transpose(*first.dims) for variable in variables]
+    if len(models) == 1 and models[0].chunks is not None:  # a lazy array has its models inside
+        models = [models[0].expand_dims("model")]
     design, panels, lazy = arrays.to_design(first, models, dims, also)
     labels = arrays.ArrayLabels.of(first, dims)
     names = [variable.name for variable in variables]

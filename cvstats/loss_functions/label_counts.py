@@ -27,6 +27,7 @@ from cvstats.large.moments import (
 )
 from cvstats.log.columns import set_level_index
 from cvstats.log.log import Log
+from cvstats.log.metrics import ONE_PREDICTION
 from cvstats.log.pandas import FrameLabels
 from cvstats.loss_functions.metric_logs import (
     ACCURACY,
@@ -42,6 +43,7 @@ from cvstats.loss_functions.metric_logs import (
     refuse_average,
     undefined,
     with_positive,
+    write_reaches,
 )
 from cvstats.loss_functions.pointwise import LOSSES, flat_columns, loss_name, which_label
 from cvstats.loss_functions.predictions import (
@@ -52,6 +54,7 @@ from cvstats.loss_functions.predictions import (
     with_implied,
 )
 from cvstats.metrics import METRICS, CellNotes, UndefinedMetricError, influence_of_counts
+from cvstats.metrics.metric import reach_of_labels
 from cvstats.options import Missing, check_choices, find_choices
 
 WEIGHT = "the weight"
@@ -396,7 +399,7 @@ def count_batch(
         table.codes, count, mean, np.zeros_like(mean), np.zeros(mean.shape[1]),
     )  # fmt: skip
     found = assemble(log, cells, None, within)
-    return replace(found, labels=FrameLabels(range(mean.shape[1]), None))
+    return replace(found, labels=FrameLabels(range(mean.shape[1]), None), kept=())
 
 
 def count_combinations(log: Log, levels: tuple[str, ...], counted: CountedColumns) -> FloatArray:
@@ -482,6 +485,8 @@ def levels_and_slopes(
     cells, k, m = part.cells, len(counted.labels), len(counted.models)
     classes = count_classes(counted, request)
     options, notes = metric_options(request, classes), CellNotes()
+    reaches: dict[str, list[list[float]]] = {str(model): [] for model in counted.models}
+    keys: list[str] = []
     names = cell_names(part.log().design, request)
     at = [cells.levels.index(name) for name in names]
     group = CellIndex.numbered([len(cells.labels[i]) for i in at], cells.codes[:, at].T)[1]
@@ -492,6 +497,7 @@ def levels_and_slopes(
             name: cells.labels[i][cells.codes[here[0], i]]
             for name, i in zip(names, at, strict=True)
         }
+        keys.append(", ".join(map(str, where.values())))
         for j, model in enumerate(counted.models):
             tables = planes[here, j].sum(axis=0)
             weights = tables[min(1, counted.planes - 1)]
@@ -506,11 +512,16 @@ def levels_and_slopes(
                 folded = "fold" in names or "source" in names
                 raise undefined(request, whose, classes, where, folded, str(error)) from None
             notes.see_class(int(tables[0].sum(axis=1).min()))
+            sums = weights.sum(axis=1), tables[-1].sum(axis=1)
+            reach = reach_of_labels(float(np.ptp(phi)), *sums) if phi.any() else [np.nan] * 2
+            reaches[str(model)].append([*reach, np.nan, np.nan])
             level[here, j] = request.metric.loss(value)
             slope[here, j] = request.metric.sign * phi * (tables[0].sum() / weights.sum())
     if request.metric.name == "accuracy" and counted.weight is None:
         return level, slope, dict(ACCURACY)
-    return level, slope, metric_facts(request, names, classes, [notes])
+    facts = metric_facts(request, names, classes, [notes])
+    written = write_reaches(keys, {}, {model: [own] for model, own in reaches.items()})
+    return level, slope, facts if written is None else {**facts, ONE_PREDICTION: written}
 
 
 def count_request(counted: CountedColumns, loss: Any, asked: Mapping[str, Any]) -> MetricRequest:

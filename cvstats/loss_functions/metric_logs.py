@@ -186,18 +186,20 @@ def metric_log(
             predictions = predictions.set_index(missing, append=True)
         run = MetricRun(design_of(predictions.index), request, classes, notes)
     values: dict[Hashable, Any] = {}
+    carried: dict[str, list[str]] = {}
     for model, columns in models.items():
         names = [*truth, *columns, *request.further.values()]
         if isinstance(predictions, xr.Dataset):
             run, dims = run_of_arrays(predictions, names, request, classes, notes)
-            work = partial(each_carried, partial(run.losses, model), len(dims))
+            work = partial(each_carried, partial(run.losses, model), len(dims), notes)
+            carried = labels_of_carried(predictions, names, dims)
             values[model] = map_columns(predictions, names, work, dims)
         else:
             found = run.losses(model, *(arrays[name] for name in names))
             values[model] = pd.Series(found, index=predictions.index, copy=False)
     made_of = count_points_of_cells(run, list(map(str, models)), notes)
     facts = metric_facts(request, run.cells, classes, notes) | {MADE_OF: made_of}
-    if (reach := find_reach(run, list(map(str, models)), notes)) is not None:
+    if (reach := note_reach(run, list(map(str, models)), notes, carried)) is not None:
         facts[ONE_PREDICTION] = reach
     return values, facts
 
@@ -239,7 +241,21 @@ def run_of_arrays(
     return MetricRun(design, request, classes, notes), dims
 
 
-def each_carried(work: Callable[..., FloatArray], levels: int, *parts: Values) -> FloatArray:
+def labels_of_carried(
+    predictions: xr.Dataset, names: Sequence[Hashable], dims: tuple[Hashable, ...]
+) -> dict[str, list[str]]:
+    """List the labels of the dimensions that are carried through."""
+    _, whole = broadcast(predictions, names)
+    return {
+        str(dim): [*map(str, whole[dim].to_numpy() if dim in whole.coords else range(size))]
+        for dim, size in whole.sizes.items()
+        if dim not in dims
+    }
+
+
+def each_carried(
+    work: Callable[..., FloatArray], levels: int, notes: list[CellNotes], *parts: Values
+) -> FloatArray:
     """Apply a function of columns to each carried cell; ``levels`` dimensions come last."""
     shape = parts[0].shape
     carried = int(np.prod(shape[: len(shape) - levels]))
@@ -249,6 +265,8 @@ def each_carried(work: Callable[..., FloatArray], levels: int, *parts: Values) -
         columns = [table[at] for table in tables]
         if not (columns[1].dtype.kind == "f" and np.isnan(columns[1]).all()):
             out[at] = work(*columns)
+        else:
+            notes.append(CellNotes())
     return out.reshape(shape)
 
 
@@ -285,6 +303,9 @@ class MetricRun:
             guess = stack_columns(own[1:])
         points = encode(truth, guess, request, classes, more)
         points = replace(points, **weights_and_strata(points, request, more, self.design))
+        if "source" in self.design.levels:
+            level = self.design.levels["source"]
+            points = replace(points, source=np.asarray(level.block(0, self.design.size), int))
         asked = metric_options(request, classes)
         if request["class_shares"] == "log":
             here = slice(None) if points.there is None else points.there
@@ -692,30 +713,43 @@ def count_points_of_cells(run: MetricRun, models: list[str], notes: list[CellNot
     return json.dumps({"rows": dict(zip(cells, rows, strict=True))}, sort_keys=True)
 
 
-def find_reach(run: MetricRun, models: list[str], notes: list[CellNotes]) -> str | None:
-    """Find what one prediction of each model can change in a metric; None where that is not known.
+MOST_REACHES = 100_000
+"""More numbers are not kept in the attrs of a log."""
 
-    Of a mean over cells of the shares a it is the sum of a^2 times that of each cell, and
-    repetitions are averaged. Also finds one over the effective points of the rarer class.
+
+def note_reach(
+    run: MetricRun, models: list[str], notes: list[CellNotes], carried: Mapping[str, list[str]]
+) -> str | None:
+    """Write down what one prediction can change in each cell; None where that is not known.
+
+    For each model and carried cell there is a list of cells; one list where all are alike.
     """
-    cells = len(run.rows)
-    if run.request.by or len(notes) != len(models) or any(len(n.reaches) != cells for n in notes):
+    cells = [cell_key(run.design, run.cells, first_row(rows)) for rows in run.rows]
+    order = sorted(range(len(cells)), key=cells.__getitem__)
+    size = int(np.prod([len(labels) for labels in carried.values()]))
+    if len(notes) != len(models) * size or not any(note.reaches for note in notes):
         return None
-    design, number = run.design, [0] * cells
-    if "repetition" in run.cells:
-        level = design.levels["repetition"]
-        firsts = map(first_row, run.rows)
-        number = [int(level.block(row, row + 1)[0]) for row in firsts]
-    each: dict[str, list[float]] = {}
-    points = 0
-    for model, note in zip(models, notes, strict=True):
-        n, *reaches = np.array(note.reaches).T
-        total = np.bincount(number, n)
-        share = n / total[number]
-        repetitions = np.count_nonzero(total)
-        each[model] = [float((share**2 * reach).sum() / repetitions) for reach in reaches]
-        points = int(total.max())
-    return json.dumps({"points": points, "models": each})
+    if any(len(note.reaches) not in (0, len(cells)) for note in notes):
+        return None
+    each = {}
+    for at, model in enumerate(models):
+        own = [
+            [note.reaches[i] for i in order] if note.reaches else []
+            for note in notes[at * size : (at + 1) * size]
+        ]
+        some = [reaches for reaches in own if reaches]
+        alike = bool(some) and all(reaches == some[0] for reaches in some)
+        each[model] = some[:1] if alike else own
+    return write_reaches(sorted(cells), carried, each)
+
+
+def write_reaches(
+    cells: list[str], carried: Mapping[str, list[str]], models: Mapping[str, list[Any]]
+) -> str | None:
+    """Write what one prediction can change in each cell, as text that files can hold."""
+    if sum(map(len, models.values())) * len(cells) > MOST_REACHES:
+        return None
+    return json.dumps({"cells": cells, "carried": dict(carried), "models": models})
 
 
 def metric_facts(
@@ -730,7 +764,7 @@ def metric_facts(
         "metric": metric.name,
         "pseudo": True,
         "orientation": metric.orientation,
-        "range": metric.range,
+        "range": metric.range if request["max_fpr"] is None else (0.0, request["max_fpr"]),
         "folds": "pool" if request.pools else "average",
         "cells": list(cells),
     }

@@ -197,6 +197,8 @@ class Points:
         The known shares of the strata.
     event : array of bool, shape (points,), optional
         Whether a time is that of an event, and not censored.
+    source : array of int, shape (points,), optional
+        The sources of the points.
     """
 
     truth: NDArray[Any]
@@ -206,6 +208,7 @@ class Points:
     stratum: IntArray | None = None
     shares: FloatArray | None = None
     event: NDArray[Any] | None = None
+    source: IntArray | None = None
 
 
 @dataclass(eq=False)
@@ -224,9 +227,9 @@ class CellNotes:
         Whether few points make one of the means of which the metric is a ratio.
     span : float, optional
         The range of the influences in the cell at hand, also of combinations without points.
-    reaches : list of tuple
-        For each cell its points, what one prediction can change, and one over the effective number
-        of points of the rarer class.
+    reaches : list of list
+        For each cell what one prediction can change and one over the effective number of points
+        of the rarest class; then the same with whole sources in the place of points.
     censored : bool
         Whether times are censored, and the metric takes no account of how often.
     """
@@ -236,7 +239,7 @@ class CellNotes:
     points: list[int] = field(default_factory=list)
     dominated: bool = False
     span: float | None = None
-    reaches: list[tuple[int, float, float]] = field(default_factory=list)
+    reaches: list[list[float]] = field(default_factory=list)
     censored: bool = False
 
     def see_class(self, points: int) -> None:
@@ -293,7 +296,7 @@ def pseudo_losses(
         if metric.classes is not None:
             two = of_classes(metric.classes, here, weight, options, notes)
         if metric.reads == "labels" or metric.span is not None:
-            note_reach(metric, *two, n, options, notes)
+            note_reach(metric, *two, options, notes)
         z = phi if weight is None else phi * (weight / weight.mean())
         if here.stratum is not None:
             z = center_strata(z, here.stratum, shares_known)
@@ -308,24 +311,63 @@ def note_reach(
     metric: Metric,
     points: Points,
     weight: FloatArray | None,
-    n: int,
     options: MetricOptions,
     notes: CellNotes,
 ) -> None:
-    """Take note of what one prediction can change in a cell of n points, where that is known."""
+    """Take note of what one prediction can change in a cell, where that is known."""
     span = notes.span if metric.reads == "labels" else metric.span
-    if span is None or points.stratum is not None or points.prediction.ndim > 1:
+    if span is None or points.stratum is not None:
         return
-    total = np.bincount(points.truth, weight, minlength=options.labels)
-    squares = None if weight is None else weight**2
-    each = 1.0 * np.bincount(points.truth, squares, minlength=options.labels)
-    each = np.divide(each, total**2, out=np.zeros_like(each), where=total > 0)
-    if metric.reads == "labels":
-        reach = span * float((total / total.sum() * each).max())
-    else:
-        of = each if metric.scales_classes else each[options.positive]
-        reach = span * float(np.max(of))
-    notes.reaches.append((n, reach, float(each.max())))
+    classes = classes_of(metric, points)
+    number = max(options.labels, int(classes.max()) + 1)
+    weights = np.ones(len(classes)) if weight is None else weight
+    of_each: FloatArray
+    total: FloatArray = np.bincount(classes, weights, minlength=number).astype(float)
+    found: list[float] = []
+    for groups in (None, points.source):
+        if groups is None:
+            of_each, owner = weights, classes
+        else:
+            of_each = np.bincount(groups * number + classes, weights).astype(float)
+            owner = np.arange(len(of_each)) % number
+        squares: FloatArray = np.bincount(owner, of_each**2, minlength=number).astype(float)
+        if metric.reads == "labels":
+            found += reach_of_labels(span, total, squares)
+            continue
+        each = share_of_one(total, squares)
+        own = metric.reads == "times" and metric.classes is None
+        if own or metric.reads == "numbers":  # events, or all points
+            found += [span * float(each[1]), float(each[1])]
+            continue
+        several = points.prediction.shape[1] if points.prediction.ndim > 1 else 1
+        both, share = metric.scales_classes, options.max_fpr
+        if share is not None:  # of the negatives only those up to the rate count
+            each[1 - options.positive] /= share
+            both = True
+        reach = float(each.max() if both else each[options.positive]) * (share or 1.0)
+        found += [span * reach / several, float(each.max())]
+    notes.reaches.append(found)
+
+
+def share_of_one(total: FloatArray, squares: FloatArray) -> FloatArray:
+    """Divide one by the effective number of points of each class, from sums of weights."""
+    return np.divide(squares, total**2, out=np.zeros(len(total)), where=total > 0)
+
+
+def reach_of_labels(span: float, total: FloatArray, squares: FloatArray) -> list[float]:
+    """Find what one predicted label can change, and one over the points of the rarest class."""
+    each = share_of_one(total, squares)
+    return [span * float((total / total.sum() * each).max()), float(each.max())]
+
+
+def classes_of(metric: Metric, points: Points) -> IntArray:
+    """Code the class of each point, of which a metric needs some each."""
+    if metric.reads == "times" and metric.classes is None:
+        none = np.ones(len(points.truth), dtype=np.int64)
+        return none if points.event is None else points.event.astype(np.int64)
+    if metric.reads in ("labels", "scores", "times"):
+        return points.truth
+    return np.ones(len(points.truth), dtype=np.int64)
 
 
 def of_classes(
@@ -340,8 +382,10 @@ def of_classes(
     known = codes >= 0
     notes.see_class(int(np.bincount(codes[known], minlength=2).min()))
     whole = inverse if weight is None or inverse is None else inverse * weight
-    stratum = None if points.stratum is None else points.stratum[known]
-    found = Points(codes[known], points.prediction[known], stratum=stratum)
+    stratum, source = (
+        None if part is None else part[known] for part in (points.stratum, points.source)
+    )
+    found = Points(codes[known], points.prediction[known], stratum=stratum, source=source)
     return found, None if whole is None else whole[known]
 
 
@@ -402,6 +446,7 @@ def take(points: Points, rows: Rows, metric: Metric) -> Points:
         None if points.weight is None else points.weight[rows],
         None if points.stratum is None else points.stratum[rows],
         points.shares, None if points.event is None else points.event[rows],
+        None if points.source is None else points.source[rows],
     )  # fmt: skip
 
 

@@ -296,19 +296,24 @@ METRICS = [
     ),
     Metric(
         "gini", "Gini coefficient", "scores", gini, SIGNED, "average",
-        takes=AREA, scales_classes=True,
+        takes=AREA, scales_classes=True, span=1.0,
     ),
     Metric(
         "partial_auc", "partial AUC", "scores", partial_auc, folds="average", takes=("max_fpr",),
+        span=0.5,
     ),
     Metric(
         "average_precision", "average precision", "scores", average_precision, folds="average",
         biased_by_fold=True, span=1.0,
     ),
-    Metric("spearman", "Spearman correlation", "numbers", spearman, SIGNED, "average"),
-    Metric("kendall", "Kendall's tau-b", "numbers", kendall, SIGNED, "average"),
-    Metric("kendall_a", "Kendall's tau-a", "numbers", kendall_a, SIGNED, "average"),
+    Metric("spearman", "Spearman correlation", "numbers", spearman, SIGNED, "average", span=1.0),
+    Metric("kendall", "Kendall's tau-b", "numbers", kendall, SIGNED, "average", span=1.0),
+    Metric("kendall_a", "Kendall's tau-a", "numbers", kendall_a, SIGNED, "average", span=1.0),
     Metric("ordered_gini", "ordered Gini index", "numbers", ordered_gini, SIGNED, "average"),
-    Metric("concordance", "C index", "times", concordance, folds="average", takes=("event",)),
-    Metric("somers_d", "Somers' D", "times", somers_d, SIGNED, "average", takes=("event",)),
+    Metric(
+        "concordance", "C index", "times", concordance, folds="average", takes=("event",), span=0.5,
+    ),
+    Metric(
+        "somers_d", "Somers' D", "times", somers_d, SIGNED, "average", takes=("event",), span=1.0,
+    ),
 ]  # fmt: skip

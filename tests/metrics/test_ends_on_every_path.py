@@ -1,0 +1,174 @@
+"""Limits of metrics with ends are the same in groups, folds, streams, arrays and clusters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import cvstats
+from cvstats.intervals._ends import korn_graubard
+
+COLUMNS = ["lower", "upper"]
+
+
+def make_frame(n: int = 400, sources: bool = False) -> pd.DataFrame:
+    """Five folds; every eighth point is positive."""
+    rng = np.random.default_rng(0)
+    truth = (np.arange(n) % 8 == 0).astype(int)
+    frame = pd.DataFrame(
+        {
+            "point": range(n), "fold": np.arange(n) // 8 % 5, "half": np.arange(n) // 40 % 2,
+            "y_true": truth, "a": truth + rng.normal(size=n) * 0.3,
+            "b": truth + rng.normal(size=n) * 0.5,
+        }
+    )  # fmt: skip
+    frame["label"] = (frame["a"] > 0.5).astype(int)
+    return frame.assign(source=np.arange(n) // 10, fold=0) if sources else frame
+
+
+def same(one: pd.DataFrame, two: pd.DataFrame) -> None:
+    np.testing.assert_allclose(one[COLUMNS], two[COLUMNS], rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(("column", "loss"), [("a", "auc"), ("label", "f1")])
+def test_some_folds_have_the_limits_of_their_own_log(column, loss):
+    frame = make_frame()
+    log = cvstats.losses(frame, prediction=[column], loss=loss, folds="average")
+    here = log.index.get_level_values("fold") < 2
+    own = cvstats.losses(frame[frame["fold"] < 2], prediction=[column], loss=loss, folds="average")
+    table = cvstats.interval(log[here])
+    assert table.attrs["interval"] == "korn-graubard"
+    same(table, cvstats.interval(own))
+
+
+@pytest.mark.parametrize(("column", "loss"), [("a", "auc"), ("label", "balanced_accuracy")])
+def test_groups_have_the_limits_of_their_own_log(column, loss):
+    frame, options = make_frame(), {"prediction": [column], "loss": loss, "folds": "pool"}
+    log = cvstats.losses(frame, by="half", **options)
+    table = cvstats.interval(log, by="half")
+    assert table.attrs["interval"] == "korn-graubard"
+    for half, part in frame.groupby("half"):
+        same(table.xs(half, level="half"), cvstats.interval(cvstats.losses(part, **options)))
+
+
+def test_each_of_several_metrics_has_its_limits():
+    frame = make_frame()
+    log = cvstats.losses(frame, prediction=["label"], loss=["f1", "matthews", "rmse"])
+    table = cvstats.interval(log, by="metric")
+    for metric in ("f1", "matthews"):
+        own = cvstats.losses(frame, prediction=["label"], loss=metric)
+        same(table.xs(metric, level="metric"), cvstats.interval(own))
+
+
+def test_streams_and_counts_have_them_too():
+    frame = make_frame()
+    log = cvstats.losses(frame, prediction=["label"], loss="f1")
+    expected = cvstats.interval(log)
+    same(cvstats.Moments.of_log(log).interval(), expected)
+    parts = [frame[frame["fold"] < 3], frame[frame["fold"] >= 3]]
+    counts = sum(
+        cvstats.LabelCounts.of_predictions(part, truth="y_true", prediction=["label"])
+        for part in parts
+    )
+    same(counts.moments("f1").interval(), expected)
+
+
+@pytest.mark.parametrize(("column", "loss"), [("a", "auc"), ("label", "f1")])
+def test_carried_cells_are_known_by_their_labels(column, loss):
+    pytest.importorskip("dask")
+    frame = make_frame()
+    data = frame.set_index("point").to_xarray().set_coords(["fold", "half"])
+    rng = np.random.default_rng(1)
+    leads = xr.DataArray([10, 20, 30], dims="lead", coords={"lead": [10, 20, 30]})
+    noise = xr.DataArray(rng.normal(size=(3, 400)) * 0.2, dims=("lead", "point"))
+    data["a"] = data["a"] + noise + 0 * leads
+    data["label"] = (data["a"] > 0.5).astype(int)
+    log = cvstats.losses(data, prediction=[column], loss=loss)
+    whole = cvstats.interval(log)
+    assert whole.attrs["interval"] == "korn-graubard"
+    for lead in (10, 30):
+        own = cvstats.losses(data.sel(lead=lead), prediction=[column], loss=loss)
+        expected = cvstats.interval(own)["lower"]
+        np.testing.assert_allclose(whole["lower"].sel(lead=lead), expected, rtol=1e-10)
+        alone = cvstats.interval(log.sel(lead=lead))["lower"]
+        np.testing.assert_allclose(alone, expected, rtol=1e-10)
+        lazy = cvstats.interval(log.sel(lead=lead).chunk())
+        assert lazy.attrs["interval"] == "korn-graubard"
+        np.testing.assert_allclose(lazy["lower"], expected, rtol=1e-10)
+    turned = cvstats.interval(log.isel(lead=[2, 0]))["lower"]
+    np.testing.assert_allclose(turned, whole["lower"].isel(lead=[2, 0]), rtol=1e-12)
+    lazy = cvstats.interval(log.chunk({"lead": 1}))["lower"]
+    np.testing.assert_allclose(lazy, whole["lower"], rtol=1e-12)
+
+
+def test_clusters_count_in_place_of_points():
+    frame = make_frame(sources=True)
+    log = cvstats.losses(frame, prediction=["b"], loss="auc")
+    table = cvstats.interval(log)
+    assert (table.attrs["method"], table.attrs["interval"]) == ("clustered", "korn-graubard")
+    row = table.iloc[0]
+    positives = frame[frame["y_true"] == 1].groupby("source").size()
+    reach = 0.5 * (positives**2).sum() / positives.sum() ** 2
+    expected = korn_graubard(
+        np.array([row["estimate"]]), np.array([row["se"] ** 2]), np.array([reach]), 0.05,
+        errors=0.1, clusters=(np.array([40.0]), np.array([row["df"]])),
+    )  # fmt: skip
+    np.testing.assert_allclose(row[COLUMNS].astype(float), np.ravel(expected), rtol=1e-10)
+    usual = cvstats.clustered(log).iloc[0]
+    assert usual["lower"] != row["lower"]
+
+
+def test_a_difference_has_two_pseudo_errors():
+    """Judge's card J4: 15 positives of 100, and the standard error that the losses have."""
+    rng = np.random.default_rng(4)
+    truth = (np.arange(100) < 15).astype(int)
+    frame = pd.DataFrame({"point": range(100), "y_true": truth, "a": truth + rng.normal(size=100)})
+    frame["b"] = frame["a"] + rng.normal(size=100) * 0.5
+    log = cvstats.losses(frame, prediction=["a", "b"], loss="auc")
+    row, plain = cvstats.compare(log).iloc[0], cvstats.compare(log, method="holdout").iloc[0]
+    assert row["se"] == pytest.approx(plain["se"])
+    half = 1.959963984540054 * np.sqrt(plain["se"] ** 2 + 2 / 30**2)
+    assert row["upper"] - row["difference"] == pytest.approx(half, rel=1e-9)
+    assert row["statistic"] == pytest.approx(row["difference"] / half * 1.959963984540054)
+    two = log["a"].cvci.compare(log["b"]).iloc[0]
+    np.testing.assert_allclose(two[COLUMNS].astype(float), row[COLUMNS].astype(float), rtol=1e-12)
+    equal = cvstats.losses(frame.assign(b=frame["a"]), prediction=["a", "b"], loss="auc")
+    limits = cvstats.compare(equal).iloc[0]
+    assert limits["upper"] == pytest.approx(1.96 * np.sqrt(2) / 30, rel=1e-3)
+    assert limits["p_value"] == 1
+    assert limits["caution"] == ""
+
+
+def test_few_of_a_class_counts_all_folds():
+    frame = make_frame()
+    assert (frame.groupby("fold")["y_true"].sum() == 10).all()
+    some = frame[(frame["y_true"] == 0) | (frame["point"] % 16 == 0)]
+    log = cvstats.losses(some, prediction=["a"], loss="auc")
+    assert log.attrs["rarest_class"] == 5
+    assert "few of a class" in cvstats.wald(log)["caution"].item()
+    assert cvstats.interval(log)["caution"].item() == ""
+    rare = frame[(frame["y_true"] == 0) | (frame["point"] < 72)]
+    log = cvstats.losses(rare, prediction=["a"], loss="auc", folds="pool")
+    assert "few of a class" in cvstats.interval(log)["caution"].item()
+
+
+@pytest.mark.parametrize("loss", ["spearman", "kendall", "concordance", "somers_d", "gini"])
+def test_ranks_at_their_end_have_a_width(loss):
+    truth = (np.arange(30) < 12).astype(int) if loss == "gini" else np.arange(30.0)
+    frame = pd.DataFrame({"point": range(30), "y_true": truth, "m": truth * 1.0})
+    row = cvstats.interval(cvstats.losses(frame, prediction=["m"], loss=loss)).iloc[0]
+    assert row["lower"] == pytest.approx(row["estimate"])
+    assert row["upper"] > row["lower"] + 0.05
+
+
+def test_partial_auc_ends_at_its_rate():
+    frame = make_frame()
+    ask = {"prediction": ["y_true"], "loss": "partial_auc", "folds": "pool"}
+    row = cvstats.as_scores(cvstats.interval(cvstats.losses(frame, max_fpr=0.2, **ask))).iloc[0]
+    assert row["estimate"] == pytest.approx(0.2)
+    assert row["upper"] == pytest.approx(0.2)
+    assert 0.15 < row["lower"] < 0.2
+    few = cvstats.losses(frame, max_fpr=0.02, **ask)
+    assert "few of a class" in cvstats.interval(few)["caution"].item()
