@@ -53,7 +53,7 @@ def run(estimators=None, cv=None, y=Y, **options):
         (KFold(3).split(X), ["fold", "point"], "wald"),
         (cvstats.plans.k_fold(3, rng=1), ["fold", "point"], "wald"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_whatever_scikit_learn_takes_as_cv(cv, levels, method):
     groups = SITES if "source" in levels else None
@@ -141,7 +141,7 @@ def test_from_estimators_to_a_verdict_in_two_lines():
         (KFold(99), r"cv=KFold.*cannot split these data: Cannot have number of splits"),
         (LeaveOneGroupOut(), r"cannot split these data: The 'groups' parameter"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_what_is_no_cv_is_refused_in_one_message(cv, words):
     with pytest.raises(LogError, match=words):
