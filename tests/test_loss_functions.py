@@ -323,6 +323,9 @@ REFUSED = [
     ("zero_one", [0, 1, 1], list("aba"), {}, "(row 0: 0 and 'a'). Expected the same labels in"),
     ("zero_one", [None, "a", None], [1, None, 1], {}, "the other numbers"),
     ("zero_one", [0, 1, 1], P, {"threshold": 50}, "threshold=50 is not a probability."),
+    ("zero_one", [0, 1, 1], P, {"threshold": -0.1}, "threshold=-0.1 is not a probability."),
+    ("log_loss", [0, 1, 1], P, {"clip": 0}, "clip=0 is not a small probability."),
+    ("log_loss", [0, 1, 1], P, {"clip": 0.5}, "clip=0.5 is not a small probability."),
     ("zero_one", [0, 1, 1], [0, 1, 0], {"positive": 1}, "Expected threshold= with it"),
 ]  # fmt: skip
 
@@ -336,6 +339,12 @@ def test_refusals_say_what_to_do(loss, truth, prediction, options, words):
     assert words in str(caught.value)
     assert "np." not in str(caught.value)  # labels as one would type them
     pd.testing.assert_frame_equal(frame, before)
+
+
+@pytest.mark.parametrize(("threshold", "wrong"), [(0, [0, 1, 0]), (0.4, [1, 1, 0]), (1, [1, 0, 1])])
+def test_a_threshold_may_be_any_probability(threshold, wrong):
+    found = cvstats.losses(table([1, 0, 1], P), loss="zero_one", threshold=threshold)
+    assert found.tolist() == wrong
 
 
 OPTIONS = {"quantile": 0.5, "threshold": 0.5, "positive": 1, "classes": ["no"]}

@@ -242,6 +242,7 @@ REQUESTS = [
     ({"loss": "rmse", "positive": 1}, "RMSE does not use positive=", "'auc'"),
     ({"loss": "auc", "beta": 2}, "AUC does not use beta=", "loss='fbeta' only"),
     ({"loss": "fbeta", "beta": -1, "prediction": "label"}, "beta=-1 is not a weight", ""),
+    ({"loss": "fbeta", "beta": 0, "prediction": "label"}, "beta=0 is not a weight", ""),
     ({"loss": "f1", "zero_division": 2}, "zero_division=2 is not known", "0 or 1"),
     ({"loss": "auc", "ddof": 2}, "ddof=2 is not known", "0 or 1"),
     ({"loss": "auc", "folds": "mean"}, "folds='mean' is not", "'average'"),
