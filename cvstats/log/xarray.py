@@ -288,7 +288,7 @@ def assume_evaluated(
             here &= where[at] == label
     here = here.reshape(-1)
     for name, level in levels.items():
-        if name in LEVELS and lacks_labels((name, level)):
+        if lacks_labels((name, level)):
             here &= level.block(0, size) >= 0
     return here
 

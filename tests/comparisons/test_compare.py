@@ -85,6 +85,16 @@ def test_small_p_values_keep_their_digits():
         assert ours == 0 or math.log(ours) == pytest.approx(math.log(factor * exact.p_value))
 
 
+def test_labels_decide_and_never_the_order():
+    one, two = FRAME["ridge"], FRAME["forest"]
+    wanted = cvstats.compare(one, two)
+    mixed = two.sample(frac=1, random_state=1).reorder_levels(["point", "fold", "repetition"])
+    pd.testing.assert_frame_equal(cvstats.compare(one, mixed), wanted, check_exact=True)
+    gaps = cvstats.difference(one, mixed)
+    pd.testing.assert_index_equal(gaps.index, one.index)
+    np.testing.assert_array_equal(gaps, one - two)
+
+
 def test_swapping_the_models_changes_the_sign():
     one, two = FRAME["ridge"], FRAME["forest"]
     ours, swapped = cvstats.compare(one, two).iloc[0], cvstats.compare(two, one).iloc[0]
