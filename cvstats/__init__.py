@@ -92,6 +92,7 @@ if TYPE_CHECKING:
     from cvstats.loss_functions.contrast import contrast as contrast
     from cvstats.loss_functions.label_counts import LabelCounts as LabelCounts
     from cvstats.loss_functions.passes import passes as passes
+    from cvstats.loss_functions.strengths import strengths as strengths
     from cvstats.recommend import interval as interval
     from cvstats.recommend import methods as methods
     from cvstats.reporting import report as report

@@ -89,6 +89,7 @@ TOOLS = {
     "read_log": "cvstats.io.read",
     "read_predictions": "cvstats.io.read",
     "save_log": "cvstats.io.save",
+    "strengths": "cvstats.loss_functions.strengths",
     "scan_dask": "cvstats.io.scan",
     "scan_parquet": "cvstats.io.scan",
     "scan_predictions": "cvstats.io.scan",

@@ -89,6 +89,7 @@ class Caution(IntFlag):
     STRONG_DEPENDENCE = 1 << 59
     FEW_DATA_SETS = 1 << 60
     CENSORED = 1 << 61
+    REFERENCE_NEAR_ZERO = 1 << 62
 
     @property
     def label(self) -> str:

@@ -200,6 +200,8 @@ def doubts_of_metric(noted: Mapping[Hashable, Any]) -> Caution:
     for part in each_metric(noted):
         if part.get("rarest_class", FEW) < FEW:
             doubt |= Caution.FEW_OF_A_CLASS
+        if part.get("few_points"):
+            doubt |= Caution.FEW_POINTS
         if part.get("cells_without_influence", 0):
             doubt |= Caution.NO_INFLUENCE
         if part.get("heavy_tails"):

@@ -515,6 +515,8 @@ def describe_cell(evidence: Evidence, cell: int, before: str) -> list[str]:
     if len(evidence.models) == 1 and "kind" in evidence.facts.attrs and limits:
         sure = "" if row["lower"] > 0 or row["upper"] < 0 else "not "
         error = f"{error.removesuffix('.')}; it is {sure}statistically significant."
+    if "contrast" in evidence.facts.attrs and len(evidence.models) > 1:
+        return [capitalize(before + describe_contrasts(evidence, cell, scale))]
     if len(evidence.models) == 1:
         return [capitalize(before + error)]
     return [capitalize(before + describe_lead(evidence, cell, scale)), capitalize(error)]
@@ -620,6 +622,33 @@ def describe_targets(evidence: Evidence) -> list[str]:
 
 FEW_VERDICTS = 4
 """Of more models and cells, those that miss a target are counted."""
+
+
+def describe_contrasts(evidence: Evidence, cell: int, scale: Scale) -> str:
+    """Describe the difference between groups of each model, none of which is the better one."""
+    each = {name: evidence.spread(name)[cell] for name in ("lower", "upper", "se")}
+    estimate = evidence.estimate[cell]
+    decimals = count_decimals(pd.DataFrame({"estimate": estimate, **each}))
+    words = []
+    for at, name in enumerate(evidence.names[:NAMED]):
+        ends = scale.range(each["lower"][at], each["upper"][at], decimals, of_values=True)
+        value = scale.value(estimate[at], decimals) + scale.unit_words
+        words.append(f"{value} for {name} ({level_of(evidence)} interval {ends})")
+    rest = len(evidence.names) - NAMED
+    more = f"; {rest:,} more models are in the table of interval()" if rest > 0 else ""
+    text = f"the {scale.name} is {join_words(words)}{more}."
+    pairs = evidence.pairs
+    if pairs is None or len(evidence.names) != 2:
+        return text
+    decimals = count_decimals(result_frame(evidence.comparison))
+    lower, upper = pairs.lower[cell, 0, 1], pairs.upper[cell, 0, 1]
+    lead = scale.difference(abs(pairs.lead[cell, 0, 1]), decimals) + scale.unit_words
+    sure = "" if lower > 0 or upper < 0 else "not "
+    p = describe_p(evidence, cell, 0, 1).removeprefix(", ")
+    return (
+        f"{text} These differ by {lead}, which is {sure}statistically significant"
+        f"{f' ({p})' if p else ''}."
+    )
 
 
 def describe_lead(evidence: Evidence, cell: int, scale: Scale) -> str:

@@ -230,7 +230,9 @@ def test_sentences_report_and_command(tmp_path):
     assert "difference in AUC (f - m) of p is −0.11 (95% interval −0.37 to 0.14)" in text
     assert "it is not statistically significant" in text
     gaps = LOG.cvci.contrast(by="group", between=PAIR)
-    assert "lower difference in Brier score (f - m)" in str(gaps.cvci.summary()).replace("\n", " ")
+    text = str(gaps.cvci.summary()).replace("\n", " ")
+    assert "difference in Brier score (f - m) is 0.052 for p (95% interval −0.049 to 0.154)" in text
+    assert "These differ by 0.037, which is not statistically significant (p = 0.52)." in text
     gaps.cvci.report(tmp_path / "report.html")
     assert "f - m" in (tmp_path / "report.html").read_text(encoding="utf-8")
     assert gaps.cvci.best_set()["in_set"].any()

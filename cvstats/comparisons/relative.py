@@ -1,0 +1,299 @@
+"""Per cent of the other model's loss: Fieller's limits over any method, geometric means.
+
+The ratio R of two mean losses is not significantly different from r exactly where the mean of
+``a - r b`` is not significantly different from 0. Its limits are the r at which the interval of
+that mean, by whatever method, ends at 0 (Fieller 1954, doi:10.1111/j.2517-6161.1954.tb00159.x).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from cvstats.comparisons._pairs import default_difference, degrees_of_each, distribution
+from cvstats.core.cautions import Caution
+from cvstats.core.columns import Differences, LossColumns
+from cvstats.core.results import Result, half_widths
+from cvstats.core.types import FloatArray, MaskArray
+from cvstats.errors import LogError, is_several, listed, nearest, spelled
+from cvstats.intervals import find_method
+from cvstats.intervals._limits import fieller
+from cvstats.intervals._recommend import recommend_options
+from cvstats.log.groups import DifferentGroups
+from cvstats.log.log import Log
+from cvstats.log.metrics import is_root
+
+FIELLER = "Fieller (1954), JRSS B 16(2), 175-185, doi:10.1111/j.2517-6161.1954.tb00159.x"
+
+QUADRATIC = ("clustered", "corrected_t", "cv_t", "holdout", "naive", "out_of_source", "wald")
+"""Methods whose variance of ``a - r b`` is that of a, b and a - b put together, whatever r."""
+
+FEWEST = 5
+"""Data sets of a geometric mean, at the least."""
+
+STEPS = 50
+"""Steps of the secant method, at the most."""
+
+CLOSE = 1e-13
+"""A step that is a smaller share of the ratio is the last one."""
+
+
+def check_relative(
+    relative: bool, over: str | None, method: str | None, anytime: bool, adjust: str | None
+) -> None:
+    """Refuse options that relative differences do not go with."""
+    if over is not None and not relative:
+        raise LogError(
+            f"over={over!r} averages relative differences over data sets. Expected "
+            f"relative=True with it."
+        )
+    if relative and (anytime or method in ("union", "tango")):
+        what = "anytime=True" if anytime else f"method={method!r}"
+        raise LogError(
+            f"relative=True needs standard errors, and {what} has none. Expected another method, "
+            f"such as method='wald' or 'holdout'."
+        )
+    if over is not None and (method is not None or adjust == "max-t"):
+        raise LogError(
+            f"over={over!r} is a t interval of the log ratios of data sets, with no method= and "
+            f"without adjust='max-t'. Leave them out, or leave out over=."
+        )
+
+
+def refuse_scores(log: Log) -> None:
+    """Refuse losses of which a ratio says nothing, or something else than expected."""
+    several = log.noted.get("metrics")
+    for part in several.values() if isinstance(several, Mapping) else [log.noted]:
+        turned = part.get("orientation") if isinstance(part, Mapping) else None
+        name = part.get("metric") if isinstance(part, Mapping) else None
+        if turned == "1 - score":
+            error = "the error rate: loss='zero_one'" if name == "accuracy" else "an error"
+            raise LogError(
+                f"relative=True is a ratio of losses, and this log holds 1 - {name}, whose ratio "
+                f"is not that of {name}. Expected losses. Use relative=False, or {error}."
+            )
+        if turned == "-score":
+            raise LogError(
+                f"relative=True is a ratio of losses, and this log holds minus {name}, which has "
+                f"no ratio. Expected losses of 0 or more. Use relative=False."
+            )
+    if log.differences is None and log.of_differences:
+        raise LogError(
+            "relative=True is a ratio of losses, and this log holds differences. Expected the "
+            "log of which they were made."
+        )
+
+
+def refuse_negative(log: Log, differences: Differences, means: FloatArray) -> None:
+    """Refuse negative losses, and a reference that has no loss at all."""
+    smallest = means[np.concatenate([differences.left, differences.right])]
+    if log.in_memory:
+        tables = (table.min(initial=0) for table in log.panels.tables)
+        smallest = np.append(smallest, [float(np.nan_to_num(least)) for least in tables])
+    if (smallest < 0).any():
+        raise LogError(
+            f"relative=True is a ratio of losses, and one is {np.nanmin(smallest):.4g}. Expected "
+            f"losses of 0 or more. Use relative=False."
+        )
+    reference = means[differences.right]
+    if (reference[~np.isnan(reference)] == 0).all():
+        name = log.name(int(differences.right[0]))
+        raise LogError(
+            f"the loss of {name} is 0 everywhere, so nothing is a per cent of it. Expected a "
+            f"reference that makes errors. Use relative=False, or another reference=."
+        )
+
+
+def compute_relative(
+    run: Callable[..., Result],
+    log: Log,
+    differences: Differences,
+    *,
+    method: str | None,
+    options: Mapping[str, Any],
+    alternative: str,
+    adjust: str | None,
+    alpha: float,
+) -> Result:
+    """Turn the test of a difference into the per cent that it is of the reference's loss."""
+    refuse_scores(log)
+    if method is None:
+        method, options = default_difference(log), recommend_options(log)
+    record = find_method(method)
+    each = record.run(log, alpha=alpha, **options)
+    rows = -1, differences.losses.width
+    mean, variance = each.columns["estimate"].reshape(rows), each.columns["se"].reshape(rows) ** 2
+    for row in mean:
+        refuse_negative(log, differences, row)
+    result = run(log, differences, method=method, options=options)
+    d, se = result.columns["difference"], result.columns["se"]
+    a, b = (mean[:, side].reshape(-1) for side in (differences.left, differences.right))
+    va, vb = (variance[:, side].reshape(-1) for side in (differences.left, differences.right))
+    down, up = half_widths(alternative, alpha, degrees_of_each(result))
+    if adjust == "max-t":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            wide = (result.columns["upper"] - d) / se
+        down, up = (np.where(np.isfinite(wide), wide, reach) for reach in (down, up))
+    root = is_root(log.noted)  # tested as the difference of the squares
+    if root:
+        d, se, va, vb = d * (a + b), se * (a + b), 4 * a**2 * va, 4 * b**2 * vb
+        a, b = a**2, b**2
+    vd, ratio = se**2, d / np.where(b > 0, b, np.nan)
+    shared = (va - vb - vd) / 2  # the covariance of a - b with b
+    lower, upper = (
+        np.where(np.isinf(reach), sign * np.inf, fieller(d, b, (vd, vb), shared, finite(reach))[at])
+        for at, sign, reach in ((0, -1, down), (1, 1, up))
+    )
+    lower, upper = (np.where(np.isnan(lower + upper), np.nan, limit) for limit in (lower, upper))
+    if method not in QUADRATIC or is_several(options.get("by")):
+        if log.design.by is not None:
+            raise DifferentGroups("ratios are solved for in one group at a time.")
+        if root or not log.in_memory:
+            raise LogError(
+                f"relative=True with {method} needs losses of points in memory. Expected another "
+                f"method, one of {', '.join(QUADRATIC)}; or log.compute()."
+            )
+
+        def widths(ratios: FloatArray) -> tuple[FloatArray, Any]:
+            asked = {**record.defaults, **options, "alpha": alpha}
+            found = record.formula(scale_reference(log, differences, ratios), **asked)
+            return found.columns["se"], degrees_of_each(found)
+
+        fixed = adjust == "max-t"
+        solve = partial(solve_by_secant, widths, d, b, alternative=alternative, alpha=alpha)
+        lower = solve(lower, down if fixed else None, -1)
+        upper = solve(upper, up if fixed else None, 1)
+    spread = np.sqrt(np.maximum(vd - 2 * ratio * shared + ratio**2 * vb, 0)) / b
+    if root:
+        ratio, lower, upper = (np.sqrt(np.maximum(1 + x, 0)) - 1 for x in (ratio, lower, upper))
+        spread = spread / (2 * (1 + ratio))
+    none = np.isnan(lower)
+    caution = result.caution.copy()
+    caution[none & ~np.isnan(d)] |= np.int64(Caution.REFERENCE_NEAR_ZERO)
+    columns = {
+        **result.columns, "difference": 100 * ratio, "lower": 100 * lower, "upper": 100 * upper,
+        "se": 100 * spread,
+    }  # fmt: skip
+    attrs = {**result.attrs, "relative": "per cent of the loss of the other model"}
+    attrs["reference"] = f"{FIELLER}; {attrs['reference']}"
+    attrs["target"] = f"relative {attrs['target']}"
+    return replace(result, columns=columns, caution=caution, attrs=attrs)
+
+
+def finite(reach: Any) -> Any:
+    """Put 0 in the place of an infinite quantile, of a side that is open."""
+    return np.where(np.isinf(reach), 0.0, reach)
+
+
+def scale_reference(log: Log, differences: Differences, ratios: FloatArray) -> Log:
+    """Make the log of ``a - (1 + r) b``, one column for each pair."""
+    size, pairs = log.design.size, range(differences.width)
+    left = np.stack([log.panels.column(int(j), 0, size) for j in differences.left], axis=1)
+    right = np.stack([
+        (1 + ratios[i]) * log.panels.column(int(differences.right[i]), 0, size) for i in pairs
+    ], axis=1)  # fmt: skip
+    panels = LossColumns((np.nan_to_num(left), np.nan_to_num(right)))  # masked cells are not asked
+    sides = np.arange(differences.width)
+    scaled = Differences(panels, sides, sides + len(sides))
+    return replace(log, panels=panels, differences=scaled)
+
+
+def solve_by_secant(
+    widths: Callable[[FloatArray], tuple[FloatArray, Any]],
+    d: FloatArray,
+    b: FloatArray,
+    start: FloatArray,
+    reach: Any,
+    side: int,
+    alternative: str,
+    alpha: float,
+) -> FloatArray:
+    """Find the ratios at which the interval of ``d - r b`` ends at 0, from near ones.
+
+    ``reach`` is None where the method's own quantile decides, which may depend on the ratio.
+    """
+    known: MaskArray = np.isfinite(start) & (b > 0)
+    if not known.any():
+        return start
+
+    def miss(r: FloatArray) -> FloatArray:
+        se, df = widths(np.where(known, r, 0.0))
+        c = half_widths(alternative, alpha, df)[side > 0] if reach is None else reach
+        return np.asarray(d - r * b + side * c * se)
+
+    r = start
+    value = miss(r)
+    before, past = r + value / np.where(b > 0, b, 1), value
+    r, before = before, r
+    for _ in range(STEPS):
+        value = miss(r)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            step = np.where(value == past, 0.0, value * (r - before) / (value - past))
+        before, past, r = r, value, r - step
+        if (np.abs(step[known]) <= CLOSE * (1 + np.abs(r[known]))).all():
+            break
+    return np.where(known, r, start)
+
+
+def compute_geometric_mean(
+    log: Log, differences: Differences, *, over: str, alternative: str, alpha: float
+) -> Result:
+    """Average ratios of mean losses over data sets: Student's t on their logarithms."""
+    refuse_scores(log)
+    if log.design.by is not None:
+        raise DifferentGroups("data sets are averaged in one group at a time.")
+    if over not in log.design.levels:
+        raise LogError(
+            f"the log has no level {over!r}. Expected over= to name the level of the data sets."
+            f"{nearest(over, log.design.levels)}"
+        )
+    cells = log.moments((over,))
+    number = len(cells.count)
+    if number < FEWEST:
+        raise LogError(
+            f"over={over!r} averages over data sets, and this log has {number}. Expected "
+            f"{FEWEST} or more labels of {over!r}. Leave out over=."
+        )
+    mean = cells.location
+    low = np.argwhere(mean[:, np.concatenate([differences.left, differences.right])] <= 0)
+    if len(low):
+        label = spelled(cells.labels[0][int(cells.codes[low[0][0], 0])])
+        raise LogError(
+            f"over={over!r} needs mean losses above 0, and one of {over} {listed([label])} is not. "
+            f"Expected losses above 0 in every data set. Leave that one out, or leave out over=."
+        )
+    logs = np.log(mean[:, differences.left] / mean[:, differences.right])
+    middle = logs.mean(axis=0)
+    se = logs.std(axis=0, ddof=1) / np.sqrt(number)
+    df = number - 1
+    down, up = half_widths(alternative, alpha, df)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistic = np.where((se == 0) & (middle == 0), 0.0, middle / se)
+    tails = {"less": statistic, "greater": -statistic, "two-sided": -np.abs(statistic)}
+    p = distribution(tails[alternative], df) * (2 if alternative == "two-sided" else 1)
+    ratio = np.exp(middle)
+    with np.errstate(invalid="ignore"):
+        lower = -100.0 if np.isinf(down) else 100 * np.expm1(middle - down * se)
+        upper = np.inf if np.isinf(up) else 100 * np.expm1(middle + up * se)
+    missing = np.isnan(middle)
+    columns = {
+        "difference": 100 * np.expm1(middle),
+        "lower": np.where(missing, np.nan, lower), "upper": np.where(missing, np.nan, upper),
+        "se": 100 * ratio * se, "statistic": statistic, "p_value": p,
+        "df": np.full(len(middle), float(df)), "n_data_sets": np.full(len(middle), number),
+    }  # fmt: skip
+    caution = np.where(missing, np.int64(Caution.NO_LOSSES), np.int64(0))
+    caution[(se == 0) & ~missing] |= np.int64(Caution.ZERO_VARIANCE)
+    attrs: dict[str, Any] = {
+        "alpha": alpha, "alternative": alternative, "interval_method": "geometric_mean",
+        "relative": f"per cent: geometric mean over {over} of the ratio of mean losses",
+        "target": "geometric mean, over data sets drawn as these were, of the ratio of mean losses",
+        "guarantee": "exact for independent data sets whose log ratios are normally distributed",
+        "reference": "Fleming and Wallace (1986), Communications of the ACM 29(3), 218-221, "
+        "doi:10.1145/5666.5673",
+    }  # fmt: skip
+    return Result("compare", columns, caution, attrs)

@@ -1,0 +1,207 @@
+"""Differences in per cent of the other model's loss: Fieller's limits over any method."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from frontier import CASES
+from paired_logs import as_array, models
+from scipy import optimize, stats
+
+import cvstats
+
+PAIRED = pd.DataFrame(CASES["paired_data"]["inputs"]).rename_axis("point")
+LOG = PAIRED[["a", "b"]]
+SETS = PAIRED.rename(columns={"data_set": "source"}).assign(fold=0)
+SETS = SETS.set_index(["fold", "source"], append=True)
+FOLDED = models().abs()
+
+
+def test_limits_are_those_of_fieller():
+    expected = CASES["ratio_fieller"]["outputs"]
+    found = LOG.cvci.compare(
+        reference="b", relative=True, method="holdout", options={"interval": "t"}
+    ).iloc[0]
+    assert 1 + found["difference"] / 100 == pytest.approx(expected["ratio"], rel=1e-9)
+    assert 1 + found["lower"] / 100 == pytest.approx(expected["lower"], rel=1e-9)
+    assert 1 + found["upper"] / 100 == pytest.approx(expected["upper"], rel=1e-9)
+    assert (found["se"] / 100) ** 2 * 39 / 40 == pytest.approx(expected["var"], rel=1e-9)
+    plain = LOG.cvci.compare(reference="b", method="holdout", options={"interval": "t"}).iloc[0]
+    assert found["p_value"] == plain["p_value"]
+
+
+def test_geometric_mean_over_data_sets_is_a_t_interval_of_logs():
+    expected = CASES["geometric_mean"]["outputs"]
+    found = SETS.cvci.compare(reference="b", relative=True, over="source").iloc[0]
+    assert 1 + found["difference"] / 100 == pytest.approx(expected["ratio"], rel=1e-9)
+    assert 1 + found["lower"] / 100 == pytest.approx(expected["lower"], rel=1e-9)
+    assert 1 + found["upper"] / 100 == pytest.approx(expected["upper"], rel=1e-9)
+    assert found["p_value"] == pytest.approx(expected["p"], rel=1e-9)
+    logs = SETS.groupby(level="source").mean().pipe(lambda mean: np.log(mean["a"] / mean["b"]))
+    for alternative in ("less", "greater"):
+        one = SETS.cvci.compare(
+            reference="b", relative=True, over="source", alternative=alternative
+        ).iloc[0]
+        test = stats.ttest_1samp(logs, 0, alternative=alternative)
+        assert one["p_value"] == pytest.approx(test.pvalue, rel=1e-9)
+
+
+METHODS = [
+    ("wald", {}),
+    ("corrected_t", {}),
+    ("cv_t", {}),
+    ("wald", {"variance": "within-fold"}),
+]
+
+
+@pytest.mark.parametrize(("method", "options"), METHODS)
+def test_limits_are_where_the_interval_of_the_method_ends_at_0(method, options):
+    table = FOLDED.cvci.compare(reference="ridge", relative=True, method=method, options=options)
+    for (model, other), found in table.iterrows():
+        for side, opposite in (("lower", "lower"), ("upper", "upper")):
+            ratio = 1 + found[side] / 100
+            gap = (FOLDED[model] - ratio * FOLDED[other]).rename("gap")
+            limits = getattr(gap.cvci, method)(**options).iloc[0]
+            assert limits[opposite] == pytest.approx(0, abs=1e-9 * limits["se"])
+
+
+def test_a_method_that_clamps_its_variance_is_solved_exactly():
+    index = pd.MultiIndex.from_product([["j1", "j2", "j3", "j4"], range(30)])
+    random = np.random.default_rng(1)
+    crossed = pd.DataFrame(
+        random.gamma(2, 1, (120, 2)) + np.tile(random.gamma(1, 1, 30), 4)[:, None],
+        index.set_names(["source", "point"]), columns=["a", "b"],
+    ).assign(fold=0).set_index("fold", append=True)  # fmt: skip
+    found = crossed.cvci.compare(reference="b", relative=True).iloc[0]
+    for side in ("lower", "upper"):
+        gap = (crossed["a"] - (1 + found[side] / 100) * crossed["b"]).rename("gap")
+        limits = gap.cvci.interval().iloc[0]
+        assert limits[side] == pytest.approx(0, abs=1e-7 * limits["se"])
+
+
+def test_every_container_gives_the_same_limits():
+    frame = FOLDED.cvci.compare(reference="ridge", relative=True)
+    array = as_array(FOLDED)
+    for log in (array, array.to_dataset("model"), array.chunk(point=40)):
+        found = log.cvci.compare(reference="ridge", relative=True).compute()
+        for name in ("difference", "lower", "upper", "se", "p_value"):
+            np.testing.assert_allclose(found[name], frame[name], rtol=1e-9)
+        assert found["lower"].attrs["units"] == "percent"
+    sums = cvstats.Moments.of_log(FOLDED, pairs=True)
+    found = sums.compare(reference="ridge", relative=True)
+    np.testing.assert_allclose(found["lower"], frame["lower"], rtol=1e-9)
+    maps = array.expand_dims(cell=[0, 1]) * 2.0
+    found = maps.cvci.compare(reference="ridge", relative=True)
+    np.testing.assert_allclose(found["lower"].isel(cell=1), frame["lower"], rtol=1e-9)
+
+
+def test_labels_max_t_and_one_side():
+    index = FOLDED.index.to_frame()
+    half = pd.Index(np.where(index["point"] % 2, "odd", "even"), name="half")
+    parts = FOLDED.set_index(half, append=True)
+    table = parts.cvci.compare(reference="ridge", relative=True, by="half", method="wald")
+    alone = parts.xs("odd", level="half").cvci.compare(
+        reference="ridge", relative=True, method="wald"
+    )
+    np.testing.assert_allclose(table.xs("odd")["lower"], alone["lower"], rtol=1e-12)
+    plain = FOLDED.cvci.compare(reference="ridge", relative=True)
+    wide = FOLDED.cvci.compare(reference="ridge", relative=True, adjust="max-t", rng=0)
+    assert (wide["upper"] > plain["upper"]).all()
+    assert (wide["lower"] < plain["lower"]).all()
+    less = FOLDED.cvci.compare(reference="ridge", relative=True, alternative="less")
+    assert np.isneginf(less["lower"]).all()
+    assert (less["upper"] < plain["upper"]).all()
+
+
+def test_a_reference_without_errors_has_no_interval():
+    random = np.random.default_rng(0)
+    rare = pd.DataFrame(
+        {"a": random.gamma(1, 1, 40), "b": np.r_[np.zeros(38), 3.0, 1.0]},
+        pd.RangeIndex(40, name="point"),
+    )
+    found = rare.cvci.compare(reference="b", relative=True).iloc[0]
+    assert np.isnan(found["lower"])
+    assert np.isnan(found["upper"])
+    assert "reference near zero" in found["caution"]
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "words"),
+    [
+        (lambda: LOG - 10, {}, "Expected losses of 0 or more"),
+        (lambda: LOG.assign(b=0.0), {}, "the loss of 'b' is 0 everywhere"),
+        (lambda: LOG, {"method": "union"}, "relative=True needs standard errors"),
+        (lambda: LOG, {"over": "source", "relative": False}, "Expected relative=True"),
+        (lambda: SETS[["a", "b"]], {"over": "source", "method": "wald"}, "with no method="),
+        (lambda: SETS[["a", "b"]].query("source < 4"), {"over": "source"}, "Expected 5 or more"),
+        (lambda: LOG, {"over": "source"}, "no level 'source'"),
+        (lambda: (SETS[["a", "b"]] * 1.0).assign(b=0.0), {"over": "source"}, "above 0"),
+    ],
+)
+def test_refusals(make, options, words):
+    with pytest.raises(cvstats.LogError, match=re.escape(words)):
+        make().cvci.compare(reference="b", **{"relative": True, **options})
+
+
+def test_scores_are_refused():
+    frame = cvstats.datasets.load("flights")
+    for loss, words in (("auc", "this log holds 1 - auc"), ("accuracy", "loss='zero_one'")):
+        log = cvstats.losses(
+            frame, prediction=["naive_bayes", "gradient_boosting"], loss=loss,
+            **({"threshold": 0.5} if loss == "accuracy" else {"folds": "pool"}),
+        )  # fmt: skip
+        with pytest.raises(cvstats.LogError, match=words):
+            log.cvci.compare(relative=True)
+    gaps = LOG.cvci.difference(reference="b")
+    with pytest.raises(cvstats.LogError, match="holds differences"):
+        gaps["a"].cvci.compare(0, relative=True)
+
+
+def test_rmse_is_the_root_of_the_ratio_of_squares():
+    log = cvstats.datasets.load("diabetes").query("repetition == 0")
+    models_ = ["ridge", "random_forest"]
+    root = cvstats.losses(log, prediction=models_, loss="rmse")
+    found = root.cvci.compare(reference="ridge", relative=True, method="wald").iloc[0]
+    square = cvstats.losses(log, prediction=models_)
+    expected = square.cvci.compare(reference="ridge", relative=True, method="wald").iloc[0]
+    for side in ("difference", "lower", "upper"):
+        assert 1 + found[side] / 100 == pytest.approx(np.sqrt(1 + expected[side] / 100), rel=1e-6)
+
+
+def simulate(n: int, runs: int, seed: int) -> float:
+    """Share of logs whose interval contains the true ratio of two dependent gamma losses."""
+    random = np.random.default_rng(seed)
+    common = random.gamma(0.5, 1, (n, runs))
+    a, b = (common + random.gamma(0.5, 1, (n, runs)) for _ in range(2))
+    a = a * 0.9
+    index = pd.RangeIndex(n, name="point")
+    coords = {"model": ["a", "b"], "point": index}
+    array = xr.DataArray(np.stack([a, b]), dims=("model", "point", "run"), coords=coords)
+    found = array.cvci.compare(
+        reference="b", relative=True, method="holdout", options={"interval": "t"}
+    )
+    lower, upper = found["lower"].squeeze(), found["upper"].squeeze()
+    inside = (lower <= -10) & (upper >= -10)
+    return float(inside.where(lower.notnull()).mean())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [20, 50, 200])
+def test_coverage(n):
+    assert 0.93 <= simulate(n, 1000, seed=6) <= 0.98
+
+
+def test_the_solution_is_that_of_brentq():
+    a, b = (LOG[name].to_numpy() for name in ("a", "b"))
+
+    def end(ratio: float) -> float:
+        return stats.ttest_1samp(a - ratio * b, 0).statistic - stats.t.ppf(0.975, len(a) - 1)
+
+    found = LOG.cvci.compare(
+        reference="b", relative=True, method="holdout", options={"interval": "t"}
+    ).iloc[0]
+    assert 1 + found["lower"] / 100 == pytest.approx(optimize.brentq(end, 0.5, 0.85), rel=1e-9)

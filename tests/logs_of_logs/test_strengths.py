@@ -1,0 +1,170 @@
+"""Bradley-Terry strengths with prompts as clusters, as a log with a row for each prompt."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from frontier import CASES
+from scipy import optimize, special
+
+import cvstats
+
+BATTLES = pd.DataFrame(CASES["battles_data"]["inputs"])
+STORED = CASES["bradley_terry"]["outputs"]
+COLUMNS = {"prompt": "prompt", "models": ["first", "second"], "score": "score"}
+
+
+def fit(battles: pd.DataFrame = BATTLES, **options):
+    return cvstats.strengths(battles, **{**COLUMNS, **options})
+
+
+def test_strengths_and_errors_are_those_of_other_programs():
+    log = fit()
+    found = cvstats.as_scores(log.cvci.interval())
+    number = len(log)
+    np.testing.assert_allclose(found["estimate"], STORED["strength"], rtol=1e-9)
+    clustered = found["se"] * np.sqrt((number - 1) / number)
+    np.testing.assert_allclose(clustered, STORED["se_prompt"], rtol=1e-9)
+    assert (found["df"] == number - 1).all()
+    apart = log.cvci.compare(reference=1).loc[(0, 1)]
+    assert -apart["difference"] == pytest.approx(STORED["difference"], rel=1e-9)
+    se = apart["se"] * np.sqrt((number - 1) / number)
+    assert se == pytest.approx(STORED["difference_se"], rel=1e-9)
+    alone = cvstats.as_scores(fit(BATTLES.assign(prompt=range(len(BATTLES)))).cvci.interval())
+    n = len(BATTLES)
+    np.testing.assert_allclose(alone["se"] * np.sqrt((n - 1) / n), STORED["se_battle"], rtol=1e-9)
+
+
+def test_elo_and_winners_by_name():
+    elo = fit(elo=True)
+    np.testing.assert_allclose(elo.mean(), 400 / np.log(10) * fit().mean(), rtol=1e-12)
+    assert "Elo" in str(elo.cvci.summary())
+    named = BATTLES.assign(
+        first="m" + BATTLES["first"].astype(str), second="m" + BATTLES["second"].astype(str)
+    )
+    words = np.select(
+        [named["score"] == 1, named["score"] == 0], [named["first"], "second"], "tie (both bad)"
+    )
+    found = fit(named.assign(score=words))
+    np.testing.assert_allclose(found, fit(), rtol=1e-12)
+    assert list(found.columns) == ["m0", "m1", "m2", "m3"]
+
+
+def test_swapped_order_and_rows_change_nothing():
+    swapped = BATTLES.rename(columns={"first": "second", "second": "first"})
+    swapped["score"] = 1 - swapped["score"]
+    np.testing.assert_allclose(fit(swapped).sort_index(), fit().sort_index(), atol=1e-12)
+    mixed = BATTLES.sample(frac=1, random_state=1)
+    np.testing.assert_allclose(fit(mixed).sort_index(), fit().sort_index(), atol=1e-12)
+
+
+def test_influences_are_derivatives_in_the_weights_of_prompts():
+    log, step = fit(), 1e-4
+    deviations = (log - log.mean()) / len(log)  # minus the influence of a prompt
+
+    def strengths_with(weight: np.ndarray) -> np.ndarray:
+        first, second, y = (BATTLES[name].to_numpy() for name in ("first", "second", "score"))
+        w = weight[BATTLES["prompt"].to_numpy()]
+
+        def gradient(s):
+            left = w * (y - special.expit(s[first] - s[second]))
+            return np.bincount(first, left, 4) - np.bincount(second, left, 4) - s.mean()
+
+        return optimize.root(gradient, np.zeros(4), tol=1e-14).x
+
+    for prompt in (0, 7, 20):
+        up, down = (np.ones(len(log)) for _ in range(2))
+        up[prompt] += step
+        down[prompt] -= step
+        slope = (strengths_with(up) - strengths_with(down)) / (2 * step)
+        np.testing.assert_allclose(-deviations.loc[prompt], slope, atol=1e-7)
+
+
+def test_judges_and_prompts_are_both_samples():
+    judged = pd.concat([BATTLES.assign(judge=name) for name in ("j1", "j2", "j3")])
+    random = np.random.default_rng(0)
+    judged["score"] = np.where(random.random(len(judged)) < 0.2, 0.5, judged["score"])
+    log = fit(judged, judge="judge")
+    assert set(log.index.names) == {"source", "point", "fold"}
+    found = log.cvci.interval()
+    assert "both of them samples" in found.attrs["reason"]
+    assert found["se"].notna().all()
+
+
+def test_every_consumer_takes_the_log(tmp_path):
+    from cvstats.cli import main
+
+    log = fit()
+    assert log.cvci.best_set()["in_set"].any()
+    assert "strength of 0 is 0.67" in str(log.cvci.summary()).replace("\n", " ")
+    assert log.cvci.equivalence(reference=0, margin=3.0)["equivalent"].all()
+    log.cvci.report(tmp_path / "report.html")
+    cvstats.save_log(log, tmp_path / "log.parquet")
+    assert main(["interval", str(tmp_path / "log.parquet")]) == 0
+    array = log.to_xarray().to_dataarray("model").assign_attrs(log.attrs)
+    np.testing.assert_allclose(array.cvci.interval()["se"], log.cvci.interval()["se"], rtol=1e-12)
+    with pytest.raises(cvstats.LogError, match="part of a log of strength"):
+        log.iloc[:20].cvci.interval()
+    few = BATTLES[BATTLES["prompt"] < 20]
+    assert fit(few).cvci.interval()["caution"].str.contains("few points").all()
+    assert not fit().cvci.interval()["caution"].str.contains("few points").any()
+
+
+def won(model: int) -> pd.DataFrame:
+    """All results of one model are wins."""
+    frame = BATTLES.copy()
+    frame.loc[frame["first"] == model, "score"] = 1.0
+    frame.loc[frame["second"] == model, "score"] = 0.0
+    return frame
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "words"),
+    [
+        (lambda: won(0), {}, "0 won all results against the other models"),
+        (lambda: BATTLES.query("second == 1 or first == 2"), {}, "0; 1 never met 2; 3"),
+        (lambda: BATTLES, {"prompt": "id"}, "prompt='id' is not a column"),
+        (lambda: BATTLES, {"models": "first"}, "Expected the two columns"),
+        (lambda: BATTLES.assign(score=2), {}, "the result in row 0 is 2"),
+        (lambda: BATTLES.assign(score="draw"), {}, "the result in row 0 is 'draw'"),
+        (lambda: BATTLES.assign(score=np.nan), {}, "the column 'score' is empty in row 0"),
+        (lambda: BATTLES.assign(second=BATTLES["first"]), {}, "meets itself"),
+        (lambda: BATTLES.assign(prompt=1), {}, "Expected two prompts or more"),
+    ],
+)  # fmt: skip
+def test_refusals(make, options, words):
+    with pytest.raises(cvstats.LogError, match=re.escape(words)):
+        fit(make(), **options)
+
+
+def simulate(runs: int, prompts: int, favour: float, seed: int) -> tuple[float, float]:
+    """Share of intervals that contain the strength that fits best: by results, and by prompts.
+
+    Five models of all strengths 0 meet in all pairs on each prompt, which favours some.
+    """
+    random = np.random.default_rng(seed)
+    pairs = np.array([(a, b) for a in range(5) for b in range(a)])
+    first, second = (np.tile(pairs[:, side], prompts) for side in (0, 1))
+    prompt = np.repeat(np.arange(prompts), len(pairs))
+    by_results, by_prompts = [], []
+    for _ in range(runs):
+        taste = random.normal(0, favour, (prompts, 5))
+        p = special.expit(taste[prompt, first] - taste[prompt, second])
+        frame = pd.DataFrame({
+            "prompt": prompt, "first": first, "second": second,
+            "score": (random.random(len(p)) < p).astype(float),
+        })  # fmt: skip
+        for name, hits in ((np.arange(len(frame)), by_results), (prompt, by_prompts)):
+            found = fit(frame.assign(prompt=name)).cvci.holdout(interval="t")
+            hits.append(((found["lower"] <= 0) & (found["upper"] >= 0)).mean())
+    return float(np.mean(by_results)), float(np.mean(by_prompts))
+
+
+@pytest.mark.slow
+def test_coverage_where_prompts_favour_models():
+    by_results, by_prompts = simulate(1000, 50, 1.0, seed=3)
+    assert by_results < 0.93
+    assert 0.935 <= by_prompts <= 0.965
