@@ -151,6 +151,8 @@ OPTIONS: dict[str, str] = {
     "reference": "The model to compare the others with; by default all pairs are compared.",
     "alternative": "less: the first model has the smaller error.",
     "adjust": "How p-values are adjusted for multiple comparisons.",
+    "relative": "Print differences in per cent of the other model's loss.",
+    "over": "With --relative: a level of data sets, for the geometric mean over them.",
     "margin": "The smallest difference that matters, in units of the loss.",
     "effect": "The true difference to detect, in units of the loss.",
     "target_power": "The probability of detecting the difference.",
@@ -241,7 +243,8 @@ def interval(
 def read_models(files: list[Path], reading: Any, missing: Missing, scans: bool = False) -> Any:
     """Read a log, and refuse one of a single model: models are compared."""
     log = read_files(files, reading, missing, pairs=True, scans=scans)
-    if isinstance(log, pd.Series) or (isinstance(log, pd.DataFrame) and log.shape[1] == 1):
+    one = isinstance(log, pd.Series) or (isinstance(log, pd.DataFrame) and log.shape[1] == 1)
+    if one and "kind" not in log.attrs:  # one difference is compared with 0
         raise LogError(
             "the log has one model. Expected two or more: name a second file, or repeat "
             "--prediction for each model."
@@ -257,7 +260,8 @@ def show_result(result: Any, format: Format, facts: list[str]) -> None:
 
 @from_signature(
     compare_models,
-    "reference", "method", "points", "alternative", "adjust", "alpha", "seed", "missing",
+    "reference", "method", "points", "alternative", "adjust", "relative", "over", "alpha", "seed",
+    "missing",
 )  # fmt: skip
 def compare(
     files: list[Path], reading: Any, format: Format, *, adjust: str, seed: int, missing: Missing,
@@ -273,7 +277,7 @@ def compare(
     missing = still(missing, log)
     chosen: Any = None if adjust == "none" else adjust
     result = compare_models(log, adjust=chosen, rng=seed, missing=missing, **options)
-    usual = {"reference": None, "method": None, "alternative": "two-sided"}
+    usual = {"reference": None, "method": None, "alternative": "two-sided", "relative": False}
     if format == "table" and adjust == "holm" and usual.items() <= options.items():
         words = reporting.summary(log, alpha=options["alpha"], seed=seed, missing=missing)
         show(f"{words.text}\n")

@@ -14,7 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from cvstats.comparisons._pairs import default_difference, degrees_of_each, distribution
+from cvstats.comparisons._pairs import (
+    default_difference,
+    degrees_of_each,
+    distribution,
+    has_standard_errors,
+)
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences, LossColumns
 from cvstats.core.results import Result, half_widths
@@ -125,6 +130,11 @@ def compute_relative(
         method, options = default_difference(log), recommend_options(log)
     record = find_method(method)
     each = record.run(log, alpha=alpha, **options)
+    if not has_standard_errors(each):
+        raise LogError(
+            f"relative=True needs standard errors, and {method} with these options has none. "
+            f"Expected another method, such as method='wald'."
+        )
     rows = -1, differences.losses.width
     mean, variance = each.columns["estimate"].reshape(rows), each.columns["se"].reshape(rows) ** 2
     for row in mean:

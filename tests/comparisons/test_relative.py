@@ -83,6 +83,33 @@ def test_a_method_that_clamps_its_variance_is_solved_exactly():
         assert limits[side] == pytest.approx(0, abs=1e-7 * limits["se"])
 
 
+def test_refitted_models_and_two_logs():
+    log = cvstats.datasets.load("diabetes")
+    losses = cvstats.losses(log, prediction=["ridge", "random_forest"])
+    table = losses.cvci.compare(reference="ridge", relative=True)
+    assert table.attrs["interval_method"] == "refit_corrected"
+    found = table.iloc[0]
+    for side in ("lower", "upper"):
+        gap = losses["random_forest"] - (1 + found[side] / 100) * losses["ridge"]
+        gap.attrs = {"kind": "differences"}
+        limits = gap.rename("gap").cvci.refit_corrected().iloc[0]
+        assert limits[side] == pytest.approx(0, abs=1e-9 * limits["se"])
+    again = losses["random_forest"].cvci.compare(losses["ridge"], relative=True)
+    np.testing.assert_allclose(again["lower"], table["lower"], rtol=1e-9)
+
+
+def test_the_command_prints_per_cent(tmp_path, capsys):
+    from cvstats.cli import main
+
+    cvstats.save_log(SETS[["a", "b"]], tmp_path / "log.parquet")
+    assert main(["compare", str(tmp_path / "log.parquet"), "--relative"]) == 0
+    assert "-14.9" in capsys.readouterr().out.replace("−", "-")
+    cvstats.save_log(SETS[["a", "b"]], tmp_path / "log.csv")
+    asked = ["compare", str(tmp_path / "log.csv"), "--relative", "--over", "source"]
+    assert main(asked) == 0
+    assert "-15.2" in capsys.readouterr().out.replace("−", "-")
+
+
 def test_every_container_gives_the_same_limits():
     frame = FOLDED.cvci.compare(reference="ridge", relative=True)
     array = as_array(FOLDED)
@@ -129,12 +156,24 @@ def test_a_reference_without_errors_has_no_interval():
     assert "reference near zero" in found["caution"]
 
 
+F_TEST = {"method": "five_by_two", "options": {"test": "f"}}
+
+
+def five_by_two() -> pd.DataFrame:
+    """Five repetitions of two folds."""
+    random = np.random.default_rng(0)
+    index = pd.MultiIndex.from_product([range(5), range(20)], names=["repetition", "point"])
+    values = pd.DataFrame(random.gamma(2, 1, (100, 2)), index, columns=["a", "b"])
+    return values.set_index(pd.Index(np.arange(100) % 2, name="fold"), append=True)
+
+
 @pytest.mark.parametrize(
     ("make", "options", "words"),
     [
         (lambda: LOG - 10, {}, "Expected losses of 0 or more"),
         (lambda: LOG.assign(b=0.0), {}, "the loss of 'b' is 0 everywhere"),
         (lambda: LOG, {"method": "union"}, "relative=True needs standard errors"),
+        (lambda: five_by_two(), F_TEST, "relative=True needs standard errors"),
         (lambda: LOG, {"over": "source", "relative": False}, "Expected relative=True"),
         (lambda: SETS[["a", "b"]], {"over": "source", "method": "wald"}, "with no method="),
         (lambda: SETS[["a", "b"]].query("source < 4"), {"over": "source"}, "Expected 5 or more"),

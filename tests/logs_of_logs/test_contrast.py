@@ -238,6 +238,9 @@ def test_sentences_report_and_command(tmp_path):
     assert gaps.cvci.best_set()["in_set"].any()
     cvstats.save_log(gaps, tmp_path / "log.parquet")
     assert main(["compare", str(tmp_path / "log.parquet")]) == 0
+    cvstats.save_log(gap, tmp_path / "gap.parquet")
+    assert main(["compare", str(tmp_path / "gap.parquet")]) == 0
+    assert main(["summary", str(tmp_path / "gap.parquet")]) == 0
     several = REGIONS["a"].cvci.contrast(by="region")
     with pytest.raises(cvstats.LogError, match=r"Test all of them: log\.cvci\.compare\(\)"):
         several.cvci.summary()
