@@ -133,7 +133,7 @@ class Differences:
     left: IntArray
     right: IntArray
 
-    @property
+    @cached_property
     def width(self) -> int:
         """Number of pairs."""
         return len(self.left)

@@ -519,6 +519,7 @@ def run_labelled(run: Callable[[Log], Result], levels: Sequence[str], log: Log) 
 # --- methods by name ------------------------------------------------------------------------------
 
 
+@cache
 def find_method(name: str) -> LogMethod:
     """Import an interval or other statistic of one log, and return its record."""
     record: LogMethod = find_function(name).record

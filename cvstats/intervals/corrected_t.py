@@ -41,11 +41,11 @@ TrainSize: TypeAlias = float | Sequence[float] | Mapping[Hashable, float] | Size
 
 def check_train_size(train_size: object) -> None:
     """Refuse what cannot be a number of points, or one for each split."""
+    if train_size is None:
+        return
     if isinstance(train_size, Real) and is_number(train_size):
         check_sizes(np.array([float(train_size)]))
-        return
-    several = is_several(train_size) or has_labels(train_size)
-    if train_size is not None and not several:
+    elif not (is_several(train_size) or has_labels(train_size)):
         raise LogError(
             f"train_size={train_size!r} is not known. Expected a number of points, or one for "
             f"each split."

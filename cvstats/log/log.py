@@ -426,7 +426,7 @@ class Log:
         """The columns that methods are applied to: the losses, or differences between them."""
         return self.panels if self.differences is None else self.differences
 
-    @property
+    @cached_property
     def planned(self) -> Design:
         """The design before evaluations were left out, which says what kind of log this is."""
         return self.design if self.complete is None else replace(self.complete, by=self.design.by)
@@ -438,7 +438,7 @@ class Log:
 
     def columns_by_cell(self) -> IntArray:
         """List the columns, models by carried cells; where there are two logs, those of both."""
-        own = np.stack([self.labels.columns(model) for model in range(len(self.labels.models))])
+        own = np.stack(list(map(self.labels.columns, range(len(self.labels.models)))))
         return own if self.other is None else np.concatenate([own, own + self.panels.width // 2])
 
     def moments(self, by: Sequence[str], losses: Columns | None = None) -> Cells:
