@@ -76,6 +76,13 @@ def run(estimators, X, y, plan, **options):
     return cvstats.evaluate(estimators, X, y, plan=plan, progress=False, **options)
 
 
+def test_the_bar_counts_every_fit_of_every_model(capsys):
+    X, y, _ = small()
+    models = {"strong": Ridge(9.0), "weak": Ridge()}
+    cvstats.evaluate(models, X, y, plan=plans.k_fold(5, rng=0))
+    assert "10/10" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("plan", EVERY, ids=lambda plan: plan.name)
 def test_every_plan_gives_the_log_and_the_interval_that_it_is_for(plan):
     X, y, groups = small()

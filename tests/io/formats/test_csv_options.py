@@ -41,6 +41,12 @@ def test_labels_that_are_written_in_several_ways_stay_text(tmp_path):
     assert log.index.get_level_values("source").tolist() == ["01", "1", "1000"]
 
 
+def test_labels_that_pandas_takes_for_missing_are_labels(tmp_path):
+    path = written(tmp_path, "source,point,loss\nNone,1,0.5\nnull,2,1.5\nn/a,3,2.5\n")
+    labels = cvstats.read_log(path).index.get_level_values("source")
+    assert labels.tolist() == ["None", "null", "n/a"]
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
