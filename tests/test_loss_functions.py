@@ -58,6 +58,7 @@ BY_HAND = {
     "log_loss": ([1, 0, 1], [0.5, 0.75, 1.0], {}, [math.log(2), math.log(4), 0.0]),
     "brier": ([1, 0, 1], [0.5, 0.75, 1.0], {}, [0.25, 0.5625, 0.0]),
     "hinge": ([1, -1, 1], [2.0, 0.5, -1.0], {}, [0.0, 1.5, 2.0]),
+    "net_benefit": ([1, 0, 1], [0.5, 0.75, 0.1], {"threshold": 0.5}, [-1.0, 1.0, 0.0]),
     "squared_log_error": (
         [1.0, 2.0, 0.0], [3.0, 2.0, 1.0], {}, [math.log(2) ** 2, 0.0, math.log(2) ** 2],
     ),
@@ -70,7 +71,7 @@ def test_by_hand(loss):
     truth, prediction, options, expected = BY_HAND[loss]
     got = lost(truth, prediction, loss, **options)
     np.testing.assert_allclose(got, expected, rtol=1e-15)
-    assert not np.signbit(got).any()  # no loss is -0.0
+    assert not np.signbit(got[got == 0]).any()  # no loss is -0.0
 
 
 def test_by_hand_for_classes():
@@ -89,6 +90,7 @@ PEERS = {
     "log_loss": metrics.log_loss,
     "brier": metrics.brier_score_loss,
     "hinge": metrics.hinge_loss,
+    "net_benefit": lambda y, p: -np.mean((p >= 0.2) * (y - (1 - y) * 0.25)),
     "pinball": lambda y, q: metrics.mean_pinball_loss(y, q, alpha=0.9),
     "squared_log_error": metrics.mean_squared_log_error,
     "huber": lambda y, p: scipy.special.huber(0.7, y - p).mean(),
@@ -102,12 +104,13 @@ def test_mean_is_that_of_scikit_learn(loss, seed):
     truth, prediction = rng.normal(5, 2, 500), rng.normal(5, 2, 500)
     if loss == "zero_one":
         truth, prediction = rng.integers(0, 4, (2, 500))
-    elif loss in ("log_loss", "brier", "hinge"):
+    elif loss in ("log_loss", "brier", "hinge", "net_benefit"):
         truth = rng.integers(0, 2, 500)
         prediction = rng.normal(size=500) if loss == "hinge" else rng.uniform(0.01, 0.99, 500)
     elif loss == "squared_log_error":
         truth, prediction = rng.gamma(2, 2, (2, 500))
-    options = {"pinball": {"quantile": 0.9}, "huber": {"delta": 0.7}}.get(loss, {})
+    asked = {"pinball": {"quantile": 0.9}, "huber": {"delta": 0.7}}
+    options = {**asked, "net_benefit": {"threshold": 0.2}}.get(loss, {})
     got = lost(truth, prediction, loss, **options)
     assert got.mean() == pytest.approx(PEERS[loss](truth, prediction), rel=1e-12)
 

@@ -417,8 +417,8 @@ SOME_WILSON = "wilson for losses of 0 and 1, otherwise wald"
 
 NOT_ZERO_ONE = (
     "squared_error", "absolute_error", "percentage_error", "pinball", "log_loss", "brier", "hinge",
-    "squared_log_error", "huber", "interval_score", "weighted_interval_score", "overprediction",
-    "underprediction", "dispersion", "crps", "energy_score",
+    "net_benefit", "squared_log_error", "huber", "interval_score", "weighted_interval_score",
+    "overprediction", "underprediction", "dispersion", "crps", "energy_score",
 )  # fmt: skip
 """Losses that may be zero everywhere without being errors that did not happen."""
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from cvstats.core.design import SPLIT, Design
 from cvstats.core.folds import fold_level
-from cvstats.core.orientation import TARGET
+from cvstats.core.orientation import TARGET, TURNED, Better
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_choice, is_number, listed, nearest, place, spelled
 from cvstats.log.checks import LIMIT, mark_shapes, measure_shapes
@@ -53,6 +53,7 @@ from cvstats.metrics import (
     pseudo_losses,
     rows_of_cells,
 )
+from cvstats.metrics.numbers import UP_AND_DOWN
 
 Columns = Mapping[Hashable, Sequence[Hashable]]
 
@@ -140,14 +141,16 @@ def mean_loss(loss: Any, options: LossOptions) -> Metric:
     """Make the record of the weighted mean of a loss of points."""
 
     def influence(own: Any, same: Any, weight: Any, asked: MetricOptions) -> Any:
-        value = float(np.average(own, weights=weight))
-        return value, own - value
+        value = sign * float(np.average(own, weights=weight))
+        return value, sign * own - value
 
     name = loss_name(loss)
     facts = facts_of_loss(loss, options)
+    sign = -1 if facts.get("orientation") in TURNED else 1
+    better: Better = "closer" if TARGET in facts else "smaller" if sign > 0 else "larger"
     return Metric(
-        name, name, "losses", influence, facts.get("range", (-np.inf, np.inf)), "pool",
-        better="closer" if TARGET in facts else "smaller", target=facts.get(TARGET),
+        name, name, "losses", influence, facts.get("range", UP_AND_DOWN), "pool",
+        better=better, target=facts.get(TARGET),
         takes=TAKES.get(name, ()),
     )  # fmt: skip
 

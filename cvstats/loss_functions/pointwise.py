@@ -165,6 +165,28 @@ def brier(truth: Values, prediction: Values, options: LossOptions) -> FloatArray
     return (probabilities(prediction) - y) ** 2
 
 
+def net_benefit(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
+    """Minus the net benefit of treating above a threshold (Vickers and Elkin 2006).
+
+    A true positive counts 1, and a false one the odds of the threshold.
+    """
+    cut = cut_of(options)
+    treated = np.asarray(probabilities(prediction) >= cut, dtype=np.float64)
+    benefit = np.where(signs(truth, options) > 0, 1.0, -cut / (1 - cut))
+    return (0.0 - treated * benefit) * known(truth) * known(prediction)
+
+
+def cut_of(options: LossOptions) -> float:
+    """Read the probability from which on one treats."""
+    cut = options.threshold
+    if cut is None or not is_number(cut) or not 0 < cut < 1:
+        raise LogError(
+            f"net_benefit needs the probability from which on one treats, and got threshold="
+            f"{cut!r}. Expected a number between 0 and 1, such as threshold=0.2, or a list of them."
+        )
+    return cut
+
+
 def hinge(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
     """``max(0, 1 - y s)`` for a score s and y = 1 or -1."""
     margin = 1 - signs(truth, options) * floats(prediction, "prediction")
@@ -177,6 +199,7 @@ TAKES: dict[str, tuple[str, ...]] = {
     "brier": ("classes", "positive"),
     "pinball": ("quantile",),
     "hinge": ("positive",),
+    "net_benefit": ("threshold", "positive"),
     "huber": ("delta",),
     **{name: takes for name, (_, takes) in FORECASTS.items()},
 }
@@ -200,6 +223,7 @@ LOSSES: dict[str, Callable[[Values, Values, LossOptions], FloatArray]] = {
     "pinball": pinball,
     "percentage_error": percentage_error,
     "hinge": hinge,
+    "net_benefit": net_benefit,
     "squared_log_error": squared_log_error,
     "huber": huber,
     **{name: partial(of_several, name=name) for name in FORECASTS},
@@ -276,6 +300,8 @@ def checked_loss(loss: object, options: LossOptions) -> None:
     refuse_unused(f"loss={loss!r}", options, TAKES.get(loss, ()))
     if loss == "pinball":
         level_of(options)
+    if loss == "net_benefit":
+        cut_of(options)
     cut = options.threshold
     if cut is not None and not (is_number(cut) and 0 <= cut <= 1):
         raise LogError(
@@ -301,6 +327,11 @@ def facts_of_loss(loss: object, options: LossOptions) -> dict[Any, Any]:
     if loss == "coverage":
         facts = {"metric": loss, "orientation": "value", "range": (0.0, 1.0)}
         return {**facts, TARGET: options.level}
+    if loss == "net_benefit":
+        return {
+            "loss": "-net_benefit", "metric": loss, "orientation": "-score",
+            "range": (-np.inf, 1.0), "threshold": options.threshold,
+        }  # fmt: skip
     if loss == "brier":
         two = options.classes is None or len(options.classes) == 2
         return {"brier": "binary" if two else "multi-class"}

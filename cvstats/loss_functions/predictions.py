@@ -12,7 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from cvstats.core.types import FloatArray
-from cvstats.errors import LogError, listed, nearest
+from cvstats.errors import LogError, is_number, listed, nearest
 from cvstats.large.frames import mapped
 from cvstats.log.arrow import from_arrow, is_arrow
 from cvstats.log.columns import set_level_index
@@ -48,7 +48,8 @@ class LossKeywords(TypedDict, total=False):
     """The options that belong to single losses and metrics."""
 
     quantile: float | None
-    threshold: float | None
+    threshold: float | Sequence[float] | None
+    baselines: bool | None
     clip: float | None
     max_fpr: float | None
     delta: float | None
@@ -111,7 +112,8 @@ def losses(
     loss : str, callable or list, optional
         A loss of points: ``squared_error``, ``absolute_error``, ``percentage_error`` (a share:
         0.1 is 10%), ``squared_log_error``, ``huber``, ``pinball``, ``zero_one``, ``log_loss``
-        (nats), ``brier``, ``hinge``; of probabilistic forecasts ``interval_score`` (limits),
+        (nats), ``brier``, ``hinge``, ``net_benefit`` (a score); of probabilistic forecasts
+        ``interval_score`` (limits),
         ``weighted_interval_score`` (the median, then the limits of each level) and its parts
         ``overprediction``, ``underprediction`` and ``dispersion``, ``crps`` (members),
         ``energy_score`` (members of each component), ``coverage`` (limits); or a function of two
@@ -164,7 +166,8 @@ def losses(
         For ``pinball``, the level of the predicted quantile.
     threshold : float, optional
         For ``zero_one`` and metrics of labels, where probabilities are predicted: from where on
-        the positive class is predicted.
+        the positive class is predicted. For ``net_benefit``, from where on one treats; of a list,
+        each has its net benefit, by the level ``metric``.
     clip : float, optional
         For the calibration slope and intercept, probabilities of 0 and 1 become this and one minus
         this. For ``log_loss``, the lower bound applied to the predicted probability of the observed
@@ -203,6 +206,8 @@ def losses(
         The value of precision, F1 and the like where they are 0/0, which is otherwise an error.
     ddof : {0, 1}, optional
         For ``auc``, whether the degrees of freedom of each class are counted (the default).
+    baselines : bool, optional
+        For ``net_benefit``, whether to add the models ``treat all`` and ``treat none``.
     max_fpr : float, optional
         For ``partial_auc``, the largest false positive rate: the area under the ROC curve up to
         there, at most ``max_fpr`` itself.
@@ -283,6 +288,10 @@ def losses(
     if isinstance(loss, Sequence) and not isinstance(loss, str):
         return several_losses(predictions, truth, prediction, loss, asked)
     loss, asked = with_implied(loss, asked)
+    cuts = asked.get("threshold")
+    if loss == "net_benefit" and isinstance(cuts, Iterable) and not isinstance(cuts, str):
+        return decision_curve(predictions, truth, prediction, list(cuts), asked)
+    baselines = asked.pop("baselines", None) if loss == "net_benefit" else None
     if (
         isinstance(prediction, str)
         and prediction == PREDICTION
@@ -303,6 +312,8 @@ def losses(
                 f"not use member=. Expected it with loss='crps' or 'energy_score', or a function."
             )
         predictions, chosen = split_members(predictions, chosen, member)
+    if baselines:
+        predictions, chosen = add_baselines(predictions, chosen)
     needed = [*truths, *(name for names in chosen.values() for name in names)]
     further = [] if request is None else [*request.further.values(), *request.by]
     inside = list(predictions.index.names) if isinstance(predictions, pd.DataFrame) else []
@@ -330,10 +341,42 @@ def losses(
         plain = isinstance(loss, str) or isinstance(predictions, pd.DataFrame)
         kind = ACCURACY if loss == "accuracy" else facts_of_loss(loss, of_loss)
         named = {"loss": loss_name(loss) if plain else "loss", **kind}
-    one = not isinstance(prediction, Mapping) and (
-        single(prediction) or sets or alone or "classes" in asked
+    one = (
+        not isinstance(prediction, Mapping)
+        and not baselines
+        and (single(prediction) or sets or alone or "classes" in asked)
     )
     return put_together(predictions, values, named, one)
+
+
+BASELINES = {"treat all": 1.0, "treat none": 0.0}
+"""Models that treat everybody or nobody, and the probability that they predict."""
+
+
+def add_baselines(
+    predictions: Any, chosen: Mapping[Hashable, list[Hashable]]
+) -> tuple[Any, dict[Hashable, list[Hashable]]]:
+    """Add models that treat everybody and nobody, wherever the first model has a prediction."""
+    first = next(iter(chosen.values()))[0]
+    require_columns(predictions, [first])
+    column = predictions[first]
+    added = {name: column.where(column.isnull(), p) for name, p in BASELINES.items()}
+    return predictions.assign(**added), {**chosen, **{name: [name] for name in BASELINES}}
+
+
+def decision_curve(
+    predictions: Any, truth: Any, prediction: Columns, cuts: list[float], asked: dict[str, Any]
+) -> Any:
+    """Make a log of the net benefit at several thresholds, by the level ``metric``."""
+    if not cuts or len(set(cuts)) < len(cuts):
+        raise LogError(f"threshold={cuts!r} are not different. Expected each of them once.")
+    logs = {}
+    for cut in cuts:
+        own: Any = {**asked, "threshold": cut}
+        logs[f"net_benefit at {cut:g}" if is_number(cut) else str(cut)] = losses(
+            predictions, truth, prediction, "net_benefit", **own
+        )
+    return join_metrics(logs)
 
 
 def refuse_unknown(options: Iterable[str]) -> None:

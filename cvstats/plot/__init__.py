@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from cvstats.plot.comparison import best_set, comparison
 from cvstats.plot.intervals import decomposition, folds, forest, sources, stability
 from cvstats.plot.map import map
+from cvstats.plot.reliability import reliability
 from cvstats.registry import describe_method
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ __all__ = [
     "folds",
     "forest",
     "map",
+    "reliability",
     "sources",
     "stability",
 ]
@@ -60,8 +62,8 @@ class Plots:
     --------
     >>> import cvstats
     >>> log = cvstats.datasets.load("diabetes")
-    >>> cvstats.losses(log, prediction="ridge").cvci.plot
-    <cvci.plot: best_set, comparison, decomposition, folds, forest, map, sources, stability>
+    >>> cvstats.losses(log, prediction="ridge").cvci.plot  # doctest: +ELLIPSIS
+    <cvci.plot: best_set, comparison, ..., reliability, sources, stability>
     """
 
     def __init__(self, losses: Losses) -> None:
@@ -78,5 +80,6 @@ class Plots:
     folds = as_method(folds)
     forest = as_method(forest)
     map = as_method(map)
+    reliability = as_method(reliability)
     sources = as_method(sources)
     stability = as_method(stability)

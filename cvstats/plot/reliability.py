@@ -1,0 +1,195 @@
+"""The reliability diagram: observed frequency by predicted probability, with limits."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from cvstats.core.types import FloatArray
+from cvstats.errors import LogError, spelled
+from cvstats.intervals._ends import OF_CLUSTERS, korn_graubard
+from cvstats.intervals._limits import wilson
+from cvstats.intervals.clustered import clustered
+from cvstats.log.columns import set_level_index
+from cvstats.loss_functions.pointwise import LossOptions, flat_columns, probabilities, signs
+from cvstats.loss_functions.predictions import models, require_columns
+from cvstats.options import check_alpha
+from cvstats.plot._axes import COLOURS, MARKERS, canvas, describe_level, legend_above
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def reliability(
+    predictions: pd.DataFrame,
+    *,
+    bins: int | Sequence[float],
+    truth: Hashable = "y_true",
+    prediction: Any = "y_pred",
+    positive: Hashable = None,
+    alpha: float = 0.05,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the observed frequency of the positive class by bins of its predicted probability.
+
+    The limits are simultaneous: with probability 1 - alpha those of all bins of a model cover, so
+    that one bin off the diagonal shows that the model is not calibrated.
+
+    Parameters
+    ----------
+    predictions : DataFrame
+        Truth and predictions as columns, as for `cvstats.losses`; each point once. With the level
+        (or column) ``source``, sources and not points are the sampling unit.
+    bins : int or sequence of float
+        So many bins of equal width from 0 to 1; or their edges. They are to be fixed in advance,
+        or by the predictions alone, such as their quantiles.
+    truth, prediction : hashable, list or mapping, optional
+        The columns of the truth and of the models, as for `cvstats.losses`.
+    positive : hashable, optional
+        The label of which the probability is predicted, if the truth is not 0 and 1.
+    alpha : float, optional
+        One minus the probability that all limits of a model cover.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        A mark for each bin and model at the mean prediction and the observed frequency, with its
+        limits, and the diagonal on which calibrated models lie.
+
+    Raises
+    ------
+    LogError
+        If predictions are no probabilities, points occur in several repetitions, or edges of bins
+        do not increase or do not cover the predictions.
+
+    See Also
+    --------
+    cvstats.losses : ``loss="calibration_slope"`` is a number with an interval.
+
+    Notes
+    -----
+    The limits of each of K bins are Wilson's of level (1 - alpha)^(1/K): bins hold different
+    points, so they are independent (Šidák). With sources the frequency of a bin has the variance
+    of `clustered` (CR2) and limits by Korn and Graubard.
+
+    References
+    ----------
+    Bröcker and Smith (2007), Weather and Forecasting 22(3), 651-661, doi:10.1175/WAF993.1.
+    Šidák (1967), JASA 62(318), 626-633, doi:10.1080/01621459.1967.10482935.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> from matplotlib.figure import Figure
+    >>> log = cvstats.datasets.load("flights")
+    >>> ax = cvstats.plot.reliability(
+    ...     log, prediction=["naive_bayes"], bins=5, ax=Figure().subplots()
+    ... )
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['naive_bayes, 95% (all bins together)']
+    """
+    check_alpha(alpha)
+    table = tabulate_bins(predictions, bins, truth, prediction, positive, alpha)
+    ax = canvas(ax, 12.0)
+    ax.plot([0, 1], [0, 1], color="0.6", lw=1, ls="--", zorder=1)
+    bright = zip(COLOURS * len(table), MARKERS * len(table), strict=False)
+    for (model, rows), (colour, marker) in zip(table.groupby("model", sort=False), bright,
+                                               strict=False):  # fmt: skip
+        middle = rows["observed"].to_numpy()
+        spread = np.abs(rows[["lower", "upper"]].to_numpy().T - middle)
+        name = "predictions" if model is None else str(model)
+        ax.errorbar(
+            rows["predicted"], middle, yerr=spread, color=colour, marker=marker, ms=4, lw=1,
+            capsize=2, label=f"{name}, {describe_level(alpha)} (all bins together)",
+        )  # fmt: skip
+    ax.set_xlim(-0.02, 1.02)
+    ax.set_ylim(-0.02, 1.02)
+    ax.set_xlabel("mean predicted probability")
+    ax.set_ylabel("observed frequency")
+    legend_above(ax)
+    return ax
+
+
+def tabulate_bins(
+    predictions: pd.DataFrame, bins: int | Sequence[float], truth: Hashable, prediction: Any,
+    positive: Hashable, alpha: float,
+) -> pd.DataFrame:  # fmt: skip
+    """Tabulate each bin that holds points: prediction, frequency, limits and number of points."""
+    if not isinstance(predictions, pd.DataFrame):
+        raise LogError(
+            f"plot.reliability reads predictions, and this is a {type(predictions).__name__}. "
+            f"Expected a DataFrame with a truth and probabilities. Of a Dataset pass "
+            f"predictions.to_dataframe()."
+        )
+    chosen = models(prediction, None)
+    needed = [truth, *(name for names in chosen.values() for name in names)]
+    require_columns(predictions, needed)
+    frame = set_level_index(predictions, needed)
+    levels: Mapping[str, Any] = {str(name): frame.index.unique(name) for name in frame.index.names}
+    if len(levels.get("repetition", ())) > 1:
+        raise LogError(
+            f"each point occurs in {len(levels['repetition'])} repetitions. Expected it once. "
+            f"Choose one: predictions.xs({spelled(levels['repetition'][0])}, level='repetition')."
+        )
+    options = LossOptions(positive=positive)
+    y = (signs(flat_columns(frame[truth]), options) + 1) / 2
+    sources = frame.index.get_level_values("source") if "source" in levels else None
+    edges = edges_of(bins)
+    level = -np.expm1(np.log1p(-alpha) / (len(edges) - 1))
+    rows = []
+    for model, (column,) in chosen.items():
+        p = probabilities(flat_columns(frame[column]))
+        known = ~np.isnan(p) & ~np.isnan(y)
+        if known.any() and not edges[0] <= p[known].min() <= p[known].max() <= edges[-1]:
+            raise LogError(
+                f"some probabilities of {spelled(model)} lie outside of bins={bins!r}. Expected "
+                f"edges around all of them, such as [0, ..., 1]."
+            )
+        at = np.clip(np.searchsorted(edges, p, side="right") - 1, 0, len(edges) - 2)
+        for number in range(len(edges) - 1):
+            here = known & (at == number)
+            if here.any():
+                own = None if sources is None else sources[here]
+                lower, upper = limits_of_bin(y[here], own, level)
+                rows.append((model, p[here].mean(), y[here].mean(), lower, upper, here.sum()))
+    names = ["model", "predicted", "observed", "lower", "upper", "n_points"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def edges_of(bins: int | Sequence[float]) -> FloatArray:
+    """Make the edges of bins of equal width, or check those that are given."""
+    if isinstance(bins, int) and not isinstance(bins, bool) and bins > 0:
+        return np.linspace(0, 1, bins + 1)
+    edges = np.asarray(bins if isinstance(bins, Sequence | np.ndarray) else [], dtype=np.float64)
+    if edges.ndim != 1 or len(edges) < 2 or not (np.diff(edges) > 0).all():
+        raise LogError(
+            f"bins={bins!r} are no bins. Expected their number, such as 10, or two edges or more "
+            f"that increase, such as [0, 0.1, 0.5, 1]."
+        )
+    return edges
+
+
+def limits_of_bin(y: FloatArray, sources: pd.Index | None, alpha: float) -> tuple[float, float]:
+    """Compute the limits of the frequency in a bin, by points or by sources."""
+    share, n = np.array([y.mean()]), float(len(y))
+    if sources is None:
+        lower, upper = wilson(share, n, alpha)
+        return float(lower[0]), float(upper[0])
+    sizes = np.unique(sources, return_counts=True)[1].astype(np.float64)
+    if len(sizes) < 2:
+        return float("nan"), float("nan")
+    index = pd.MultiIndex.from_arrays(
+        [np.zeros(len(y), dtype=np.int64), sources, np.arange(len(y))],
+        names=["fold", "source", "point"],
+    )
+    row = clustered(pd.Series(y, index)).iloc[0]
+    lower, upper = korn_graubard(
+        share, np.array([row["se"] ** 2]), np.array([(sizes**2).sum() / n**2]), alpha,
+        errors=OF_CLUSTERS, clusters=(np.array([float(len(sizes))]), np.array([row["df"]])),
+    )  # fmt: skip
+    return float(lower[0]), float(upper[0])

@@ -1,0 +1,86 @@
+"""The reliability diagram: simultaneous limits by bins, of points or of sources."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from frontier import CASES, binary_frame
+from matplotlib.figure import Figure
+
+import cvstats
+from cvstats import LogError
+from cvstats.plot.reliability import tabulate_bins
+
+
+def table(frame, bins=5, prediction="p", alpha=0.05):
+    return tabulate_bins(frame, bins, "y_true", prediction, None, alpha)
+
+
+def test_bands_are_those_of_statsmodels():
+    stored = CASES["reliability_bands"]["outputs"]
+    found = table(binary_frame())
+    np.testing.assert_allclose(found["lower"], stored["lower"], rtol=1e-9)
+    np.testing.assert_allclose(found["upper"], stored["upper"], rtol=1e-9)
+    assert found["n_points"].sum() == 80
+
+
+def test_it_is_drawn_for_each_model():
+    frame = binary_frame()
+    ax = cvstats.plot.reliability(frame, prediction=["p", "q"], bins=4, ax=Figure().subplots())
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert texts == ["p, 95% (all bins together)", "q, 95% (all bins together)"]
+    own = frame.cvci.plot.reliability(prediction="p", bins=[0, 0.3, 0.6, 1], ax=Figure().subplots())
+    assert own.get_ylabel() == "observed frequency"
+
+
+def test_sources_are_the_sampling_unit():
+    rng = np.random.default_rng(2)
+    source = np.repeat(np.arange(40), 20)
+    p = rng.random(800)
+    shift = 2 * rng.normal(size=40)[source]
+    truth = (rng.random(800) < 1 / (1 + np.exp(-np.log(p / (1 - p)) - shift))).astype(int)
+    frame = pd.DataFrame({"point": range(800), "fold": 0, "y_true": truth, "p": p})
+    points, sources = table(frame), table(frame.assign(source=source))
+    np.testing.assert_allclose(points["observed"], sources["observed"])
+    wide = (sources["upper"] - sources["lower"]) / (points["upper"] - points["lower"])
+    assert wide.mean() > 1.2
+    assert sources["lower"].min() >= 0
+    assert sources["upper"].max() <= 1
+
+
+@pytest.mark.slow
+def test_all_bins_cover_together():
+    rng, runs = np.random.default_rng(7), 400
+    hits = 0
+    for _ in range(runs):
+        p = rng.random(300)
+        truth = (rng.random(300) < p).astype(int)
+        frame = pd.DataFrame({"point": range(300), "y_true": truth, "p": p})
+        found = table(frame, bins=8)
+        middle = [p[np.minimum((p * 8).astype(int), 7) == k].mean() for k in range(8)]
+        hits += ((found["lower"] <= middle) & (middle <= found["upper"])).all()
+    assert hits / runs >= 0.92
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "words"),
+    [
+        ({"p": 1.2}, {}, "a predicted probability is 1.2"),
+        ({}, {"bins": 0}, "bins=0 are no bins"),
+        ({}, {"bins": [0.5, 0.2]}, "two edges or more that increase"),
+        ({}, {"bins": [0.0, 0.1]}, "lie outside of bins"),
+        ({}, {"prediction": "r"}, "there is no column 'r'"),
+    ],
+)
+def test_refusals(change, options, words):
+    with pytest.raises(LogError, match=words):
+        table(binary_frame().assign(**change), **options)
+
+
+def test_repeated_points_are_refused():
+    frame = pd.concat([binary_frame().assign(repetition=r) for r in range(2)])
+    with pytest.raises(LogError, match="occurs in 2 repetitions"):
+        table(frame)
+    with pytest.raises(LogError, match="reads predictions, and this is a Series"):
+        table(frame["p"])
