@@ -392,3 +392,54 @@ def test_a_sample_of_a_long_log_shows_the_same(name, path, monkeypatch):
         pytest.skip("dask has no periods")
     assert label_of(name) in labels(call(log))
     assert label_of(name) in labels(PATHS[path](log, call))
+
+
+# --- the default method ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_refitted_models_are_compared_by_one_method(path):
+    """The same interval by default, whatever holds the repeated cross-validation."""
+    log = alike(3)
+    expected = cvstats.compare(log)
+    assert expected.attrs["interval_method"] == "refit_corrected"
+    found = PATHS[path](log, cvstats.compare)
+    if path not in ("cell", "lazy cell", "by"):
+        assert found.attrs["interval_method"] == "refit_corrected"
+    se = np.asarray(found["se"], dtype=float).ravel()
+    rtol = 1e-5 if path == "float32" else 1e-11
+    np.testing.assert_allclose(se, expected["se"], rtol=rtol)
+
+
+def ragged():
+    """Sources that share some of their dates, each with others of its own."""
+    parts = {}
+    for source in range(6):
+        days = np.r_[np.arange(30), 100 * (source + 1) + np.arange(3 + source)]
+        values = RNG().normal(size=(len(days), 2))
+        parts[source] = pd.DataFrame(values, pd.Index(days, name="point"), list("ab"))
+    return pd.concat(parts, names=["source"])
+
+
+@pytest.mark.parametrize("call", [cvstats.interval, cvstats.compare])
+def test_sources_that_share_some_points_are_crossed_on_every_path(call):
+    log = ragged()
+    words = "the same points occur under several sources"
+    with pytest.raises(LogError, match=words):
+        in_batches(log, call)
+    with pytest.raises(LogError, match=words):
+        on_dask_frame(log, call)
+    expected = call(log)
+    for path in (on_array, on_lazy_array):
+        found = path(log, call)
+        np.testing.assert_allclose(found["se"].values, expected["se"], rtol=1e-11)
+
+
+@pytest.mark.parametrize("call", [cvstats.wald, cvstats.compare, cvstats.cv_t])
+def test_losses_that_are_too_small_are_refused_on_every_path(call):
+    log = k_fold(losses=RNG().normal(size=300)).to_frame("a")
+    log["b"] = RNG().permutation(log["a"])
+    for path in (on_array, on_lazy_array, in_batches, on_dask_frame):
+        with pytest.raises(LogError, match="are too small to be squared"):
+            path(log * 1e-200, call)
+    assert "zero variance" in labels(on_lazy_array(log * 0 + 1e-200, cvstats.wald))

@@ -77,7 +77,7 @@ def test_moments_of_a_lazy_array():
     with now():
         moments = Moments.of_log(lazy, pairs=True)
     xr.testing.assert_allclose(moments.wald(), cvstats.wald(log), rtol=1e-11)
-    compared = cvstats.compare(log, method="wald")
+    compared = cvstats.compare(log)
     xr.testing.assert_allclose(moments.compare(), compared, rtol=1e-10)
     whole = moments + Moments.of_log(log.isel(repetition=[0]).assign_coords(repetition=[9]),
                                      pairs=True)  # fmt: skip
@@ -182,7 +182,7 @@ def test_frames_from_parquet(tmp_path):
     with now():
         wald, compared = dask.compute(*both)
     pd.testing.assert_frame_equal(wald, cvstats.wald(log, variance="within-fold"), rtol=1e-12)
-    pd.testing.assert_frame_equal(compared, cvstats.compare(log, method="wald"), rtol=1e-11)
+    pd.testing.assert_frame_equal(compared, cvstats.compare(log), rtol=1e-11)
     with now():
         kept = cvstats.scan_dask(frames.from_pandas(whole, npartitions=3), **NAMED).compute()
     pd.testing.assert_frame_equal(kept.clustered(), cvstats.clustered(log), rtol=1e-12)

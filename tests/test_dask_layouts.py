@@ -103,9 +103,9 @@ def close(ours, theirs):
 def test_any_chunking_of_any_layout(layout, data):
     array, lazy = chunked(LAYOUTS[layout](frame()), data)
     with guard():
-        found = lazy.cvci.wald(variance="within-fold"), lazy.cvci.compare(method="wald")
+        found = lazy.cvci.wald(variance="within-fold"), lazy.cvci.compare()
     close(found[0], cvstats.wald(array, variance="within-fold"))
-    close(found[1], cvstats.compare(array, method="wald"))
+    close(found[1], cvstats.compare(array))
 
 
 def random_splits():

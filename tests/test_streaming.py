@@ -91,7 +91,7 @@ def test_compare_needs_pairs(level, adjust):
     moments = streamed(parts, pairs=True)
     for reference in (None, "b") if adjust else (None,):
         ours = moments.compare(reference=reference, adjust=adjust, rng=1)
-        theirs = cvstats.compare(frame, reference=reference, method="wald", adjust=adjust, rng=1)
+        theirs = cvstats.compare(frame, reference=reference, adjust=adjust, rng=1)
         alike(ours, theirs, level / 100, 4)
         assert ours.attrs["checked"].startswith("within each of 3 batches")
     with pytest.raises(LogError, match=r"pairs=True"):
@@ -145,7 +145,7 @@ def test_arrays(kind):
     moments = streamed(parts[::-1], pairs=True)
     for ours, theirs in (
         (moments.wald(variance="within-fold"), cvstats.wald(array, variance="within-fold")),
-        (moments.compare(), cvstats.compare(array, method="wald")),
+        (moments.compare(), cvstats.compare(array)),
     ):
         xr.testing.assert_allclose(ours, theirs, rtol=1e-11)
         assert list(ours) == list(theirs)

@@ -34,10 +34,11 @@ from cvstats.intervals._ends import add_pseudo_errors
 from cvstats.intervals._limits import BOUNDED, PROPORTIONS
 from cvstats.intervals._method import RELATIVE_STABILITY, WeighGroups
 from cvstats.intervals._recommend import recommend_method, recommend_options
-from cvstats.intervals.refit_corrected import shows_refits
+from cvstats.intervals.refit_corrected import repeats_refits, shows_refits
 from cvstats.large.lazy import ReadsLosses, compare_lazily, has_lazy_losses
 from cvstats.log.align import CONSTANT, aligned, same_facts, zeros_like
 from cvstats.log.arrow import as_container
+from cvstats.log.checks import find_whole
 from cvstats.log.gaps import answer_cells, dropped
 from cvstats.log.groups import DifferentGroups, Groups, answer_groups
 from cvstats.log.log import Log, Losses
@@ -361,8 +362,8 @@ def reads_lazy_losses(method: str | None, options: Mapping[str, Any], log: Log) 
     """Whether the method by which to compare needs all lazy losses of a carried cell at once."""
     if method is None:
         options = recommend_options(log)
-        later = log.lazy is not None and log.lazy.known_later  # of the default ones two ways may
-        method = "clustered" if later else default_difference(log)
+        later = log.lazy is not None and log.lazy.nan_tells  # then two ways may, and refits
+        method = "clustered" if later and not repeats_refits(log) else default_difference(log)
     return method in interval_names() and find_method(method).reads_lazy_losses(options, log)
 
 
@@ -442,7 +443,13 @@ def difference_interval(
         base = add_pseudo_errors(base, log, differences)
     target = f"difference of two models in the {base.attrs['target']}"
     name = chosen if method is None else method
-    return replace(base, attrs={**base.attrs, "target": target, "interval_method": name})
+    attrs = {**base.attrs, "target": target, "interval_method": name}
+    sampled = log.cells is not None and log.cells.sample is not None and find_whole(log) is None
+    if method is None and chosen == "wald" and sampled and repeats_refits(log):
+        attrs["instead_of"] = (
+            "refit_corrected, which needs the losses of each point; these moments hold a sample"
+        )
+    return replace(base, attrs=attrs)
 
 
 def compare_squares(base: Result, each: Result, differences: Differences) -> Result:

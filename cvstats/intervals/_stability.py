@@ -8,12 +8,13 @@ both approach one limit, their difference vanishes as fast as it changes.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
 
 from cvstats.core.cells import Cells
-from cvstats.core.columns import Columns
+from cvstats.core.columns import Columns, Differences
 from cvstats.core.design import Design
 from cvstats.core.folds import (
     count_folds_by_group,
@@ -24,6 +25,7 @@ from cvstats.core.folds import (
 )
 from cvstats.core.refits import Partitions, measure_refits
 from cvstats.core.types import FloatArray, IntArray, MaskArray
+from cvstats.log.checks import find_whole
 from cvstats.log.groups import DifferentGroups, ask_groups
 from cvstats.log.log import Log
 
@@ -69,12 +71,15 @@ def is_repeated(design: Design) -> bool:
 
 def find_unstable(log: Log, losses: Columns | None) -> MaskArray | None:
     """Find the differences that the log shows to be unstable; None where it shows nothing."""
+    whole = find_whole(log)
+    if whole is not None and whole is not log and isinstance(losses, Differences):
+        losses = replace(losses, losses=whole.panels)
     if repeats_folds(log):
-        if log.cells is None and {"fold", "point"} <= set(log.design.levels):
-            return refits_matter(log, losses)
+        if whole is not None and {"fold", "point"} <= set(whole.design.levels):
+            return refits_matter(replace(whole, differences=None), losses)
         return repetition_ratio(log.moments(repetition_level(log.design), losses)) > LARGEST_RATIO
-    if {"sample", "fold", "point"} <= set(log.design.levels) and log.in_memory:
-        return exchange_ratio(log, losses) > LARGEST_CHANGE
+    if whole is not None and {"sample", "fold", "point"} <= set(whole.design.levels):
+        return exchange_ratio(whole, losses) > LARGEST_CHANGE
     return None
 
 

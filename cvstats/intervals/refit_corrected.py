@@ -21,6 +21,8 @@ from cvstats.errors import LogError
 from cvstats.intervals._method import BAYLE, IntervalMethod
 from cvstats.intervals._requirements import several_folds
 from cvstats.intervals._stability import read_partitions
+from cvstats.log.checks import find_whole
+from cvstats.log.groups import DifferentGroups
 from cvstats.log.log import Log
 from cvstats.options import Missing
 
@@ -62,19 +64,29 @@ def shows_refits(log: Log) -> bool:
 
     Its losses have to be at hand, and two repetitions to divide the points differently.
     """
+    if not repeats_refits(log):
+        return False
+    if log.design.by is not None:
+        raise DifferentGroups("the partitions are those of one group at a time.")
+    whole = log if log.cells is None else find_whole(log)
+    if whole is None:
+        return False
+    design = whole.design
+    if "equal partitions" not in design.facts:
+        design.facts["equal partitions"] = read_partitions(design).are_equal()
+    return not design.facts["equal partitions"]
+
+
+def repeats_refits(log: Log) -> bool:
+    """Whether the log is repeated cross-validation of models that were refitted in each fold."""
     design = log.design
-    if (
-        log.cells is not None
-        or log.fixed_sources  # nothing was trained on the tasks of a benchmark
+    return not (
+        log.fixed_sources  # nothing was trained on the tasks of a benchmark
         or design.metric
         or design.scores
         or not design.has("repetition")
         or named_points_in_folds(design) is not None
-    ):
-        return False
-    if "equal partitions" not in design.facts:
-        design.facts["equal partitions"] = read_partitions(design).are_equal()
-    return not design.facts["equal partitions"]
+    )
 
 
 @IntervalMethod(
@@ -172,7 +184,9 @@ def refit_corrected(
     model other
     ridge gradient_boosting    -143.0 -406.0  119.0
     """
-    log = log.rows()
+    if log.cells is not None and log.differences is not None:
+        log.moments(())  # those without pairs are refused, however many losses came with them
+    log = find_whole(log) or log.rows()
     design = log.design
     here = slice(None) if design.present is None else design.present
     cut = read_partitions(design)

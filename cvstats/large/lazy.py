@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter, getitem
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 import numpy as np
@@ -571,6 +571,8 @@ class MappedMethod:
         A field for each number of the result.
     examined : Examined
         Which losses come with the cells.
+    chosen : str, optional
+        The method by which models are compared, as far as the levels show it.
     """
 
     run: Callable[..., Result]
@@ -584,6 +586,7 @@ class MappedMethod:
     drop: bool = False
     dtype: np.dtype[Any] | None = None
     examined: Examined | None = None
+    chosen: str | None = None
 
     def of_cells(
         self, found: ChunkCells, known: KnownCells, seen: MaskArray | None, *along: IntArray
@@ -593,7 +596,9 @@ class MappedMethod:
         out = self.empty_numbers(found.carried)
         if out.size:
             refuse_faults(found, known, seen, self.log.design, labels.name)
-            self.put_numbers(out, self.log_of_cells(found, known, labels))
+            log = self.log_of_cells(found, known, labels)
+            refuse_small(log)
+            self.put_numbers(out, log)
         return out
 
     def of_losses(
@@ -623,8 +628,9 @@ class MappedMethod:
         """Run the method, and put its numbers into the fields of an array."""
         result = doubted(self.answer(log), self.doubt)
         columns = {**result.columns, "caution": result.caution}
-        if not columns.keys() >= set(out.dtype.names or ()):
-            name = result.attrs.get("interval_method", result.method)
+        name = result.attrs.get("interval_method", result.method)
+        other = self.chosen is not None and name != self.chosen
+        if other or not columns.keys() >= set(out.dtype.names or ()):
             raise LogError(
                 f"the evaluations of this lazy array, once computed, call for {name!r}, and its "
                 f"levels alone called for another method. Expected the log in memory, "
@@ -677,6 +683,18 @@ def sample_of(
         log, design=design, panels=LossColumns((losses,)), cells=None, lazy=None, complete=None
     )  # fmt: skip
     return Sample(small, examined.step, examined.whole)
+
+
+def refuse_small(log: Log) -> None:
+    """Refuse losses whose squares are no longer numbers, as in memory."""
+    source = log.cells
+    if not isinstance(source, CellSource) or source.sample is None or source.sample.step > 1:
+        return
+    small = replace(source.sample.log, labels=log.labels)
+    small.refuse_small(source.found, small.panels)
+    if source.gaps is not None and source.pairs is not None:
+        left, right = (source.models[side].reshape(-1) for side in source.pairs)
+        small.refuse_small(source.gaps, Differences(small.panels, left, right))
 
 
 def onto_cells(known: Cells, found: Cells) -> Cells:
@@ -767,7 +785,10 @@ def map_method(
     whole = reads or (lazy.drop and count_carried(lazy) > 1)
     if whole and lazy.drop:
         kinds["n_dropped"] = np.dtype(np.int64)
-    method = replace(method, dtype=np.dtype([*kinds.items(), ("caution", np.int64)]))
+    method = replace(
+        method, dtype=np.dtype([*kinds.items(), ("caution", np.int64)]),
+        chosen=cast("str | None", form.attrs.get("interval_method")),
+    )  # fmt: skip
     cells = None if whole else LazyCells.of(log, lazy, now, examined, pairs)
     out = map_losses(method, lazy) if cells is None else map_sums(method, cells)
     found = Result(form.method, {name: out[name] for name in kinds}, out["caution"])

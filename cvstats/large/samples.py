@@ -77,19 +77,21 @@ class KeptLosses:
         rows = rows if design.present is None else rows[design.present[rows]]
         size = design.size if design.present is None else int(design.present.sum())
         dated = is_dated(design) and not is_resampled(design)
+        # Places in an array, and points without names, are in no other batch.
+        salt = np.uint64(zlib.crc32(cells.mean.tobytes()))
         if dated:
             number = number_dates(design.levels["point"], rows)
         elif hashes is not None and some is None:
             rows, number = hashes[0], shorten(hashes[1])
-        else:  # points without names, or places in an array: no other batch has the same ones
-            salt = np.uint64(zlib.crc32(cells.mean.tobytes()))
+        else:
             number = shorten(hash_array(hash_array(rows) ^ salt))
         first = np.sort(find_first(number, rows_to_keep(models.size)))
         rows, number = rows[first], number[first]
         point, pointed = number, "point" in design.levels
-        if pointed and not dated and hashes is not None:
+        if pointed and not dated:
             level = design.levels["point"].take(rows)
-            point = shorten(hashes_of(as_index(level.labels).take(np.asarray(level.codes))))
+            prints = hashes_of(as_index(level.labels).take(np.asarray(level.codes)))
+            point = shorten(prints if hashes is not None else hash_array(prints ^ salt))
         columns = models[:, :: choose_step(models.size)].reshape(-1)
         if some is None:
             losses = log.panels.table(rows, columns)
@@ -178,7 +180,9 @@ class KeptLosses:
             levels["point"] = Level(labels, point)
         small = Design(levels, len(found.count), within=log.design.within)
         panels = LossColumns((found.mean[:, :-2][:, order],))
-        return Sample(replace(log, design=small, panels=panels, cells=None), step, self.whole)
+        return Sample(
+            replace(log, design=small, panels=panels, cells=None, complete=None), step, self.whole
+        )
 
     def crossed(self) -> bool:
         """Whether a point occurs under two sources of one repetition."""

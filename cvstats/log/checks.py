@@ -191,6 +191,17 @@ def take_sample(log: Log) -> Sample | None:
     return None if log.cells is None else log.cells.sample
 
 
+def find_whole(log: Log) -> Log | None:
+    """Find the log loss by loss: in memory, or among its cells if all losses came with them."""
+    sample = take_sample(log)
+    if sample is None or not sample.whole or sample.step > 1 or sample.log is log:
+        return log if log.in_memory else None
+    pairs = log.differences
+    if isinstance(pairs, Differences):
+        pairs = replace(pairs, losses=sample.log.panels)
+    return replace(sample.log, differences=pairs)
+
+
 def find_step(sample: Sample, width: int) -> int:
     """Find how many carried cells one stands for, of so many columns in all."""
     if sample.whole and sample.log.design.size * width <= LIMIT:

@@ -579,26 +579,34 @@ class Log:
         """Refuse losses whose squares are no longer numbers, and integers that no float holds."""
         every = np.arange(losses.width)
         sides: tuple[IntArray, ...] = (every,)
-        largest = size = np.abs(found.location).max(axis=0, initial=0.0)
+        size = np.abs(found.location).max(axis=0, initial=0.0)
         if isinstance(losses, Differences):
             sides = losses.left, losses.right
             row = 0 if self.design.present is None else int(self.design.present.argmax())
             first = np.abs(self.panels.some(np.arange(self.panels.width), row, row + 1)[:, 0])
             size = np.maximum(first[losses.left], first[losses.right])
+        self.refuse_small(found, losses)
+        for j in np.flatnonzero(size >= 2.0**53).tolist():
+            for side in sides:
+                if self.panels.find(int(side[j]))[0].dtype.kind in "iu":
+                    raise too_many_digits(self.name(int(side[j])))
+
+    def refuse_small(self, found: Cells, losses: Columns) -> None:
+        """Refuse losses whose squares are no longer numbers, unless they are all the same."""
+        largest = np.abs(found.location).max(axis=0, initial=0.0)
         tiny = (largest > 0) & (largest < LEAST) & (found.m2.sum(axis=0) < LEAST**2)
         for j in np.flatnonzero(tiny).tolist():
             values = losses.column(j, 0, self.design.size)
             here = values if self.design.present is None else values[self.design.present]
             if here.min() < here.max():
-                names = " or ".join(self.name(int(side[j])) for side in sides)
+                pair: tuple[int, ...] = (j,)
+                if isinstance(losses, Differences):
+                    pair = int(losses.left[j]), int(losses.right[j])
+                names = " or ".join(map(self.name, pair))
                 raise LogError(
                     f"the losses of {names} are too small to be squared. Expected numbers "
                     f"above {LEAST:g}. Multiply them by a constant."
                 )
-        for j in np.flatnonzero(size >= 2.0**53).tolist():
-            for side in sides:
-                if self.panels.find(int(side[j]))[0].dtype.kind in "iu":
-                    raise too_many_digits(self.name(int(side[j])))
 
     def _refuse_empty(self, masked: MaskArray) -> None:
         """Refuse a model without any loss beside one that has some: it is not a masked cell."""

@@ -283,8 +283,12 @@ def assume_evaluated(
         )
         number = np.expand_dims(number, [at for at in range(len(dims)) if at not in free])
         spread = [at for at, dim in enumerate(dims) if dim in ONE_OF]
+        again = where[dims.index("repetition")] if "repetition" in dims else 0
         for i, at in enumerate(spread):  # one label goes round, the other one after the other
-            label = number % shape[at] if i == 0 else number * shape[at] // max(1, points)
+            size = shape[at]
+            label = number % size if i == 0 else number * size // max(1, points)
+            if dims[at] == "fold":  # other folds in each repetition
+                label = (label + again * (number if i else number // size)) % size
             here &= where[at] == label
     here = here.reshape(-1)
     for name, level in levels.items():

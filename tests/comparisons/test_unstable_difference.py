@@ -84,7 +84,10 @@ def test_every_comparison_says_so_on_every_road(name, road):
         assert [LABEL in label for label in labels] == [labelled]
 
 
-def test_the_label_is_that_of_the_refits_and_of_moments_that_of_the_ratio():
+@pytest.mark.parametrize("path", ["memory", "moments", "moments of a long log"])
+def test_the_label_is_that_of_the_refits_and_of_long_moments_that_of_the_ratio(path, monkeypatch):
+    if path == "moments of a long log":
+        monkeypatch.setattr("cvstats.large.samples.LIMIT", 100)
     seen = set()
     for seed in range(12):
         log = predict_mean(0.15 if seed % 2 else 0.5, seed=seed)[PAIR]
@@ -93,9 +96,13 @@ def test_the_label_is_that_of_the_refits_and_of_moments_that_of_the_ratio():
         repetition, point = (row.to_numpy() for row in rows)
         cut = Partitions(repetition, fold.to_numpy(), point)
         matters = measure_refits((log["zero"] - log["mean"]).to_numpy(), cut).matters
-        assert (LABEL in log.cvci.compare(method="wald")["caution"].item()) == matters
-        sums = cvstats.Moments.of_log(log, pairs=True).compare()["caution"].item()
-        assert (LABEL in sums) == (ratio_by_hand(log) > 0.3)
+        source = log if path == "memory" else cvstats.Moments.of_log(log, pairs=True)
+        expected = ratio_by_hand(log) > 0.3 if "long" in path else matters
+        table = cvstats.compare(source, method="wald")
+        assert (LABEL in table["caution"].item()) == expected
+        default = cvstats.compare(source).attrs
+        assert default["interval_method"] == ("wald" if "long" in path else "refit_corrected")
+        assert ("instead_of" in default) == ("long" in path)
         seen.add(matters)
     assert seen == {True, False}
 
