@@ -175,6 +175,10 @@ CASES = {
     "unequal test sizes": (fewer_splits, of("conservative_z")),
     "overfitting": (lambda: bootstrap_log(120).to_frame("a"), of("bootstrap_632", plus=False)),
     "duplicated points": (stored_twice, of("wald")),
+    "reference near zero": (
+        lambda: pd.DataFrame({"a": np.r_[1.5, np.zeros(59)], "b": RNG().gamma(2.0, size=60)},
+                             pd.RangeIndex(60, name="point")),
+        of("compare", relative=True, reference="a")),
     "large alpha": (partial(case, "k-fold"), of("wald", alpha=0.95)),
     "unequal clusters": (partial(clusters, (200, *(5,) * 39)), of("clustered", correction="CR1")),
     "biased by fold": (partial(metric_log, "r2", 600, truth="t", folds="average"), of("wald")),
