@@ -26,6 +26,7 @@ from cvstats.intervals._recommend import (
 from cvstats.large.cells import CellSource
 from cvstats.large.frames import later
 from cvstats.large.lazy import is_lazy, lazily
+from cvstats.log.checks import find_whole
 from cvstats.log.gaps import answer_cells
 from cvstats.log.groups import Groups, answer_groups
 from cvstats.log.log import Log, Losses, Table
@@ -160,6 +161,8 @@ def find_problem_of_cells(method: Method, log: Log) -> str | None:
     """Say what moments of cells do not give, and a lazy array does not compute."""
     lazy = is_lazy(log)
     if lazy and method.takes_lazy_losses:
+        return None
+    if method.takes_kept_losses and find_whole(log) is not None:
         return None
     if method.needs_losses or (method.needs_points and log.design.number("repetition") > 1):
         have = "this array is lazy" if lazy else "there are moments of cells only"

@@ -107,6 +107,8 @@ class Method:
         Takes the log and returns what is wrong with its losses, or None.
     needs_losses : bool
         Whether it looks at single losses, so that moments of cells are not enough.
+    takes_kept_losses : bool
+        Whether those that come with the moments of a short log serve.
     needs_points : bool
         Whether it averages each point over the repetitions, where there are several.
     lazy : bool
@@ -140,6 +142,7 @@ class Method:
     models: int = 1
     of_losses: Callable[[Log], str | None] | None = None
     needs_losses: bool = False
+    takes_kept_losses: bool = False
     needs_points: bool = False
     lazy: bool = True
     takes_lazy_losses: bool = False

@@ -50,7 +50,8 @@ def find_problem(log: Log) -> str | None:
             "(cvstats.plans.k_fold with repetitions=), or the losses of two models: "
             "losses.cvci.compare(method='refit_corrected')."
         )
-    if read_partitions(log.design).are_equal():
+    whole = log if log.cells is None else find_whole(log)
+    if whole is not None and read_partitions(whole.design).are_equal():
         return (
             f"all {log.design.number('repetition'):,} repetitions divide the points into the same "
             f"folds, which does not show how much the models depend on the training points. Repeat "
@@ -100,6 +101,7 @@ def repeats_refits(log: Log) -> bool:
     reference=f"{BAYLE}; derived on the theory page 'The difference of two refitted models'",
     plan="k_fold",
     needs_losses=True,
+    takes_kept_losses=True,
     takes_lazy_losses=True,
     takes_metrics=False,
 )
