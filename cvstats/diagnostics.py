@@ -229,7 +229,8 @@ def report_worst(
         beyond = values[columns][exceeded[columns]]
         if len(beyond):
             value = float(beyond.min() if smallest else beyond.max())
-            cells = f", in {len(beyond):,} of {len(columns):,} cells" * (len(columns) > 1)
+            seen = len(np.setdiff1d(columns, facts.log.masked()))
+            cells = f", in {len(beyond):,} of {seen:,} cells" * (len(columns) > 1)
             yield Finding(words.format(value) + cells, value, facts.name_model(model))
 
 

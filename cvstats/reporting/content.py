@@ -24,6 +24,7 @@ from cvstats.facts import LogFacts
 from cvstats.formatting import count_decimals, format_cells, name_rows, result_frame
 from cvstats.intervals.decompose import decompose
 from cvstats.intervals.heterogeneity import heterogeneity
+from cvstats.intervals.out_of_source import out_of_source
 from cvstats.plot._axes import (
     COLOURS,
     GREY,
@@ -563,7 +564,8 @@ def add_intervals_of_sources(
         return False
     report.note(result.attrs)
     scale = scale_of_cell(evidence, 0)
-    caption = f"{level} intervals for a {row}" if row == "new source" else (
+    new = row == "new source"
+    caption = f"{level} intervals for the mean over new sources" if new else (
         f"{level} intervals with sources, not points, as the sampling unit"
     )  # fmt: skip
     target = describe_target(str(result.attrs["target"]), scale)
@@ -574,6 +576,14 @@ def add_intervals_of_sources(
     section.parts.append(
         grid(turned_rows, caption, [*NUMBERS], best="estimate", larger=scale.larger)
     )
+    if new:
+        one = facts.apply(out_of_source, interval="prediction", alpha=evidence.alpha)
+        caption = f"{level} prediction intervals for a new source"
+        section.parts.append(
+            grid(
+                shown(evidence, one), caption, [*NUMBERS[:3]], best="estimate", larger=scale.larger
+            )
+        )
     try:
         spread = facts.apply(heterogeneity, alpha=evidence.alpha)
     except LogError as error:

@@ -303,8 +303,10 @@ class Evidence:
         """List the labels of the models of a table's rows."""
         index = table.index
         if name in index.names and (index.nlevels > 1 or self.dims):
-            return index.get_level_values(name).tolist()
-        return [None] * len(index) if self.dims else index.tolist()
+            labels = index.get_level_values(name).tolist()
+        else:
+            labels = [None] * len(index) if self.dims else index.tolist()
+        return [None if label != label else label for label in labels]  # an index may hold NaN
 
     def cell_labels(self, table: pd.DataFrame) -> list[Cell]:
         """List the labels of the cells of a table's rows."""

@@ -249,7 +249,7 @@ def list_facts(facts: LogFacts) -> list[tuple[str, str]]:
         rows.append(("tasks" if tasks else "sources", f"{design.number('source'):,}{both}"))
     if design.has("count"):
         rows.append(("count", "how often the point was in the training sample"))
-    cells = log.panels.width // max(1, len(names))
+    cells = (log.panels.width - len(log.masked())) // max(1, len(names))
     if cells > 1:
         rows.append(("cells of each model", f"{cells:,}"))
     rows.append(("missing losses", f"{sum(facts.n_missing.values()):,}"))

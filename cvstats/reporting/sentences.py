@@ -6,7 +6,6 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from html import escape
-from math import inf
 from textwrap import fill
 from typing import Any
 
@@ -49,9 +48,6 @@ SHORT = {"acc": "accuracy", "acc_norm": "normalized accuracy", "em": "exact matc
 SHARES = ("accuracy", "balanced accuracy", "error rate", "exact match", "normalized accuracy")
 """Shares of points, written in percent."""
 
-SHARE, ANY = (0.0, 1.0), (-inf, inf)
-"""What a share, and any number, may be."""
-
 LOSS_WORDS = ("mean loss", "expected loss", "expected risk", "test error", "risk", "loss")
 """What targets call what is estimated; the longest come first."""
 
@@ -69,8 +65,6 @@ class Scale:
     name: str
     orientation: str = "error"
     units: str = ""
-    bounds: tuple[float, float] = (-inf, inf)
-    """No value is outside of these, and no interval for one is written as if it might be."""
     target: float | None = None
     """The value of a perfect model, for metrics that are neither a loss nor a score."""
 
@@ -102,8 +96,6 @@ class Scale:
         """Write limits: of values, from which the loss is turned, or of a difference."""
         if of_values and self.larger:
             lower, upper = (turn(limit, self.orientation) for limit in (upper, lower))
-        if of_values:
-            lower, upper = max(lower, self.bounds[0]), min(upper, self.bounds[1])
         ends = [self._write(limit, decimals) for limit in (lower, upper)]
         while (
             not of_values
@@ -130,11 +122,6 @@ def is_share(words: str) -> bool:
     return set(words.split(" or ")) <= set(SHARES)
 
 
-def bounds_of(words: str) -> tuple[float, float]:
-    """Say between which numbers the values of a score or a loss lie, as far as its name shows."""
-    return SHARE if is_share(words) else ANY
-
-
 def scale_of(noted: Mapping[Any, Any], facts: Mapping[Any, Any]) -> Scale:
     """Read off the attrs of a log and of its result what the numbers are."""
     named = {**facts, **noted}
@@ -145,19 +132,19 @@ def scale_of(noted: Mapping[Any, Any], facts: Mapping[Any, Any]) -> Scale:
         if metric in METRICS:
             known = METRICS[metric]
             words = known.words_at(named.get("at"))
-            return Scale(words, str(orientation), units, known.range, named.get(TARGET))
+            return Scale(words, str(orientation), units, named.get(TARGET))
         words = " or ".join(
             SHORT.get(name, name.replace("_", " ")) for name in metric.split(" or ")
         )
-        return Scale(words, str(orientation), units, bounds_of(words), named.get(TARGET))
+        return Scale(words, str(orientation), units, named.get(TARGET))
     loss = str(named.get("long_name") or named.get("loss") or "loss").replace("_", " ")
     for start, turned in (("1 - ", "1 - score"), ("-", "-score")):
         if loss.startswith(start) and len(loss) > len(start):
             words = loss.removeprefix(start)
-            return Scale(words, turned, units, bounds_of(words))
+            return Scale(words, turned, units)
     mean = NAMES.get(loss) or (loss if loss.endswith((" score", " rate")) else f"mean {loss}")
     words = mean.removeprefix("mean ") if loss.startswith("mean ") else mean
-    return Scale(words, "error", units, bounds_of(words))
+    return Scale(words, "error", units)
 
 
 def describe_basis(facts: Mapping[Any, Any]) -> str:
@@ -355,8 +342,15 @@ def summary(
     and the sentence says so, if the standard errors share no covariance, if few discordant points
     decide between models whose losses are 0 and 1, in several cells, and of more than 200 models.
 
-    Carried cells, such as those of a map, are counted, and up to three are described; p-values
-    are then adjusted for all pairs in all cells. If losses were made from a score, the sentences
+    If a caution says that the intervals of the design's method are too narrow and the log allows
+    a method that accounts for it, such as `ordered` of correlated dates, the sentences use that
+    method, name it and give its width relative to the other; if none does, no difference is
+    called significant. The error of a model that was selected among many is that of `winner`.
+
+    Of carried cells, such as those of a map, the mean over all cells is compared first, weighted by
+    the cosine of the latitude where a coordinate holds it (``lat``, ``latitude``, or the standard
+    name ``latitude``). The cells are then counted; their p-values are adjusted for all pairs in all
+    cells. If losses were made from a score, the sentences
     are about the score, and larger is better. Numbers are rounded to two digits of the smallest
     standard error, ``10^-d``.
 
@@ -865,13 +859,13 @@ def scale_of_cell(evidence: Evidence, cell: int) -> Scale:
 
 
 def scale_of_kind(scale: Scale, noted: Mapping[Any, Any]) -> Scale:
-    """Name a difference as such; it has no ends. "(f - m)" are the groups of a contrast."""
+    """Name a difference as such; "(f - m)" are the groups of a contrast."""
     if "kind" not in noted:
         return scale
     groups = noted.get("contrast")
     name = NAMES.get(scale.name, scale.name)
     words = f"difference in {name}" + (f" ({groups})" if isinstance(groups, str) else "")
-    return replace(scale, name=words, bounds=ANY)
+    return replace(scale, name=words)
 
 
 def cells_of(evidence: Evidence) -> str:

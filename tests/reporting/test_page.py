@@ -628,3 +628,43 @@ def test_a_report_calls_few_functions():
     finally:
         sys.setprofile(None)
     assert len(calls) <= 60_000
+
+
+@pytest.mark.parametrize("name", [float("nan"), None])
+def test_a_model_without_a_name_has_a_report(name):
+    rng = np.random.default_rng(0)
+    index = pd.MultiIndex.from_arrays([np.arange(60) % 5, range(60)], names=["fold", "point"])
+    losses = pd.DataFrame(rng.random((60, 3)), index, pd.Index(["a", "b", name], dtype=object))
+    assert "of the 3 models" in losses.cvci.summary().text
+    assert "of 3 models are possibly the best" in cvstats.report(losses)
+
+
+def test_limits_are_those_of_the_table_beyond_the_ends_of_a_scale():
+    rng = np.random.default_rng(1)
+    index = pd.MultiIndex.from_arrays([np.arange(40) // 10, range(40)], names=["source", "point"])
+    right = pd.Series((rng.random(40) < 0.9) * 1.0, index)
+    right.iloc[:30] = 1.0
+    losses = pd.DataFrame({"a": 1 - right})
+    losses.attrs = {"metric": "accuracy", "orientation": "1 - score"}
+    found = cvstats.as_scores(losses.cvci.clustered()).iloc[0]
+    assert found["upper"] > 1
+    upper = f"{100 * found['upper']:.0f}"
+    assert re.search(rf"to {upper}[\d.]*%", losses.cvci.summary(method="clustered").sentences[0])
+
+
+def test_a_new_source_has_a_prediction_interval(texts):
+    captions = Page(texts["months"]).words("caption")
+    assert "intervals for the mean over new sources" in captions
+    assert "prediction intervals for a new source" in captions
+
+
+def test_cells_without_a_loss_are_not_counted():
+    rng = np.random.default_rng(2)
+    log = xr.DataArray(
+        rng.gamma(1, 1, (2, 6, 9, 40)) ** 6, dims=["model", "lat", "lon", "point"],
+        coords={"model": ["a", "b"], "lat": np.linspace(-60, 60, 6), "lon": np.arange(9.0)},
+    )  # fmt: skip
+    land = log.where(log["lon"] > 2)
+    assert "36 cells" in land.cvci.summary().sentences[0]
+    assert "of 36 cells" in land.cvci.diagnose()["finding"].str.cat()
+    assert "<td>36</td>" in cvstats.report(land)
