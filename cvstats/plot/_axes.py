@@ -160,8 +160,10 @@ def result_rows(result: Any, facts: LogFacts) -> pd.DataFrame:
 
 
 def join_label(label: Any) -> str:
-    """Write the label of a model; columns of several levels have a tuple."""
-    return " · ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+    """Write the label of a model; columns of several levels have a tuple, and no label is NaN."""
+    if isinstance(label, tuple):
+        return " · ".join(map(str, label))
+    return str(None) if label is None or label != label else str(label)
 
 
 def name_single(losses: Losses) -> str | None:
